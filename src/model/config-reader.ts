@@ -2,12 +2,12 @@ import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
 
-/** The values of `rope.scaling.type`; of `longrope` all is in the rotation factors. */
+/** The values of `rope.scaling.type`; `longrope` is defined by the rotation factors alone. */
 const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
 
-/** Reads numbers below `<architecture>.` and checks that they are usable. */
+/** Reads values under `<architecture>.` and checks that they are usable. */
 export class ConfigReader {
-  /** The names, architecture and all, that were asked for: what of the file is read. */
+  /** The full names that were requested: the part of the metadata that is read. */
   readonly asked = new Set<string>();
 
   constructor(
@@ -15,24 +15,24 @@ export class ConfigReader {
     readonly architecture: string,
   ) {}
 
-  /** A count that must be there, unless a fallback is given. Files may repeat it for each layer. */
+  /** A count that is required unless there is a fallback. Files may repeat it for each layer. */
   count(key: string, fallback?: number): number {
     const found = this.#stored(key) ?? fallback;
     if (found !== undefined && Number.isSafeInteger(found) && found > 0) return found;
     this.refuse(key, String(found ?? 'nothing'), 'a positive whole number');
   }
 
-  /** A count that may be missing or zero: then it is zero. */
+  /** A count that may be missing, which means zero. */
   countOrZero(key: string): number {
     return this.real(key, 0) === 0 ? 0 : this.count(key);
   }
 
-  /** A yes or no that may be missing. */
+  /** A boolean that may be missing. */
   flag(key: string, fallback: boolean): boolean {
     return this.metadata.boolean(this.#named(key)) ?? fallback;
   }
 
-  /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */
+  /** A real number; if it is missing, or zero with `zeroIsMissing`, the fallback. */
   real(key: string, fallback?: number, zeroIsMissing = false): number {
     const stored = this.#stored(key);
     const found = stored === undefined || (zeroIsMissing && stored === 0) ? fallback : stored;
@@ -40,12 +40,12 @@ export class ConfigReader {
     this.refuse(key, String(found ?? 'nothing'), 'a number');
   }
 
-  /** Whether the file says something by this key. */
+  /** Whether the file has this key. */
   has(key: string): boolean {
     return this.metadata.typeOf(this.#named(key)) !== undefined;
   }
 
-  /** A count that may differ by layer: the file holds one for all of them or one for each. */
+  /** A count that may differ by layer: the file has one for all layers or one for each. */
   counts(key: string, fallback?: number | ((layer: number) => number)): (layer: number) => number {
     const name = this.#named(key);
     if (!this.#isPerLayer(key)) {
@@ -61,8 +61,8 @@ export class ConfigReader {
   }
 
   /**
-   * Which layers look back only as far as the window, as `attention.sliding_window_pattern` says it: of every so many all but the
-   * last (or the first), all of them (0), or each by a value of its own.
+   * Which layers have a sliding window, according to `attention.sliding_window_pattern`: all but the last (or the
+   * first) of every so many, all of them (0), or each by its own value.
    */
   windowed(fallback: number, but: 'first' | 'last' = 'last'): (layer: number) => boolean {
     const key = 'attention.sliding_window_pattern';
@@ -78,13 +78,13 @@ export class ConfigReader {
     return this.#flagOfEach(name);
   }
 
-  /** A yes or no for each layer; undefined where the file says nothing by this key. */
+  /** A boolean per layer; undefined if the file does not have this key. */
   layerFlags(key: string): ((layer: number) => boolean) | undefined {
     const name = this.#named(key);
     return this.#isPerLayer(key) ? this.#flagOfEach(name) : undefined;
   }
 
-  /** Whether positions have several coordinates, each with frequencies of its own ("M-RoPE" of models that see). */
+  /** Whether positions have several coordinates with their own frequencies ("M-RoPE" of vision models). */
   hasCoordinates(): boolean {
     const [first = 0, second = 0] = Array.from(
       this.metadata.numbers(this.#named('rope.dimension_sections')) ?? [],
@@ -93,8 +93,8 @@ export class ConfigReader {
   }
 
   /**
-   * Refuses sections of rotary pairs that leave one without a coordinate: interleaved as in "interleaved M-RoPE", every third pair
-   * has the first coordinate, as long as there are such, and so on. Positions of texts have the same number in all three.
+   * Refuses rotary sections that leave a pair without a coordinate: with "interleaved M-RoPE", every third pair has the
+   * first coordinate as long as its section lasts, and so on. In texts, all three coordinates are the same.
    */
   checkSections(dimensions: number): void {
     const key = 'rope.dimension_sections';
@@ -106,25 +106,25 @@ export class ConfigReader {
     }
   }
 
-  /** Throws `MODEL_CONFIG` for a value that does not go together with the others. */
+  /** Throws `MODEL_CONFIG` for a value that is inconsistent with others. */
   refuse(key: string, found: string, expected: string): never {
     fail('MODEL_CONFIG', { key: `${this.architecture}.${key}`, found, expected });
   }
 
-  /** RoPE of `dimensions` values a head as `rope.*` describes it; a scaling factor of 0 or 1 is no scaling. */
+  /** RoPE of `dimensions` values per head according to `rope.*`; a scaling factor of 0 or 1 means no scaling. */
   rope(dimensions: number, trainedContext: number): RopeParameters {
     const base = this.real('rope.freq_base', 10000, true);
     return { dimensions, base, scaling: this.#ropeScaling(trainedContext) };
   }
 
-  /** The whole name of a key, which is read. */
+  /** The full name of a key, which is then marked as read. */
   #named(key: string): string {
     const name = `${this.architecture}.${key}`;
     this.asked.add(name);
     return name;
   }
 
-  /** A number, or what all of an array's values are: llama.cpp takes either for what may differ by layer. */
+  /** A number, or the common value of an array: llama.cpp accepts both for values that may differ by layer. */
   #stored(key: string): number | undefined {
     const name = this.#named(key);
     if (!this.#isPerLayer(key)) return this.metadata.number(name);
@@ -136,7 +136,7 @@ export class ConfigReader {
     return values[0];
   }
 
-  /** Flags, or numbers that are 0 for no. */
+  /** Booleans, or numbers with 0 for false. */
   #flagOfEach(name: string): (layer: number) => boolean {
     const values =
       this.metadata.typeOf(name) === 'bool[]'
@@ -145,11 +145,11 @@ export class ConfigReader {
     return (layer) => Boolean(values[layer]);
   }
 
-  /** Whether the file has a value for each layer, those that predict further tokens included: no more and no fewer. */
+  /** Whether the file has exactly one value per layer, including layers for multi-token prediction. */
   #isPerLayer(key: string): boolean {
     const length = this.metadata.lengthOf(`${this.architecture}.${key}`);
     if (length === undefined) return false;
-    // Not `count`: that would ask here again where the count of layers is an array itself.
+    // Not `count`, which would recurse if the number of layers is itself an array.
     const layers = this.metadata.requireNumber(`${this.architecture}.block_count`);
     if (length !== layers) this.refuse(key, `${length} values`, `one for each of ${layers} layers`);
     return true;
@@ -167,7 +167,7 @@ export class ConfigReader {
     if (kind !== 'yarn' && attention === 1) {
       return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
     }
-    // A magnitude without YaRN's ramp (Phi-3) is YaRN that extrapolates nothing.
+    // A magnitude without YaRN's ramp (Phi-3) is YaRN without extrapolation.
     const extrapolation = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
     return {
       kind: 'yarn',

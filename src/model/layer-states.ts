@@ -5,40 +5,40 @@ import { STATE_BLOCK } from '../ops/state-blocks.ts';
 import type { State, Tensor } from '../ops/value.ts';
 import { KV_BLOCK_SIZE, type SizedGroup, tableName } from './state-groups.ts';
 
-/** How a KV cache may be stored. */
+/** Types of the KV cache. */
 export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;
 
 /**
- * f16 and f32 hold keys and values as they are; q8_0 in blocks of 32 signed bytes with a half float as their scale, which is
- * 8.5 bits an element, for models whose heads are whole blocks.
+ * f16 and f32 store keys and values directly; q8_0 in blocks of 32 signed bytes with a half-float scale, 8.5 bits per
+ * element, for models whose head sizes are whole blocks.
  */
 export type CacheType = (typeof CACHE_TYPES)[number];
 
-/** The heads of keys and values that a position has in a cache, and how long it is there. */
+/** The key and value heads that a cache stores per position, and for how long. */
 export interface CachedHeads {
   readonly kvHeads: number;
-  /** Elements of a head of keys, and of one of values. */
+  /** Elements of a key head, and of a value head. */
   readonly keySize: number;
   readonly valueSize: number;
-  /** Positions that rows look back on, their own among them; undefined for all. */
+  /** Size of the sliding window in positions, including the row's own; undefined for all positions. */
   readonly window: number | undefined;
 }
 
-/** How much memory layers keep between steps. */
+/** How much state the layers keep between steps. */
 export interface StateOptions {
-  /** What the model's layers remember, in `groupsWithin`'s order. */
+  /** The model's state groups, in `groupsWithin`'s order. */
   readonly groups: readonly SizedGroup[];
   readonly cacheType: CacheType;
 }
 
-/** A state that belongs to a group of the model's. */
+/** A state with its group. */
 export interface GroupedState {
   readonly state: State;
-  /** The group's place among the model's. */
+  /** The group's index in the model. */
   readonly group: number;
 }
 
-/** Declares what a layer remembers of its sequences, as states of its graph, and notes the groups that they belong to. */
+/** Declares the state that a layer keeps per sequence, as states of its graph, and records their groups. */
 export class LayerStates {
   readonly #g: GraphBuilder;
   readonly #options: StateOptions;
@@ -50,7 +50,10 @@ export class LayerStates {
     this.#options = options;
   }
 
-  /** A paged cache of all positions, or of those in a window. Throws `CACHE_TYPE` for heads that are no whole blocks of its type. */
+  /**
+   * A paged cache of all positions, or of those in a window. Throws `CACHE_TYPE` if the head sizes are not whole blocks
+   * of its type.
+   */
   pagedCache({ kvHeads, keySize, valueSize, window }: CachedHeads): PagedCache {
     const { groups, cacheType } = this.#options;
     const odd = [keySize, valueSize].find((size) => size % STATE_BLOCK !== 0);
@@ -68,13 +71,13 @@ export class LayerStates {
     };
   }
 
-  /** Values that each slot's sequence has once, f32 [slots, width]. */
+  /** Values that exist once per slot, f32 [slots, width]. */
   perSlot(name: string, width: number): State {
     const group = this.#options.groups.findIndex(({ kind }) => kind === 'slots');
     return this.#declare(group, this.#g.state(name, 'f32', this.#g.shape.slots, width));
   }
 
-  /** The states that were declared, in order. */
+  /** The declared states, in order. */
   get grouped(): readonly GroupedState[] {
     return Array.from(this.#states, ([state, group]) => ({ state, group }));
   }

@@ -10,48 +10,48 @@ import { type GroupedState, LayerStates, type StateOptions } from './layer-state
 import type { LayerSpec, ModelConfig } from './model-config.ts';
 import { recordEmbedding, recordHead, recordLayer } from './stacks/record-stack.ts';
 
-/** What the graphs of a model are recorded for. */
+/** Options of a model's graphs. */
 export interface GraphOptions extends StateOptions {
   readonly shape: BatchShape;
-  /** Most output rows of any step that shares the model's memory. */
+  /** Maximum output rows of any step that shares the model's memory. */
   readonly tokens: number;
   /** Positions of the token history. */
   readonly context: number;
-  /** Most likely tokens reported beside each sampled one. */
+  /** Number of most likely tokens reported besides each sampled one. */
   readonly alternatives: number;
-  /** What matrices become on the device. Default `blocks`. */
+  /** Format of matrices on the device. Default `blocks`. */
   readonly weights?: WeightPolicy;
   readonly adapters?: PartOptions['adapters'];
   /** Default `device`. */
   readonly embedding?: EmbeddingPlace | undefined;
 }
 
-/** One part of the model: its graph, and what the file's names of its weights begin with. */
+/** One part of the model: its graph, and the prefix of its weights' names in the file. */
 export interface ModelPart {
   readonly name: string;
   readonly graph: OpGraph;
   readonly prefix: string;
-  /** The states that make up, with all layers', what a sequence leaves behind. */
+  /** The states that, over all layers, make up a sequence's state. */
   readonly grouped?: readonly GroupedState[];
-  /** Its place in the order of running; pieces of a layer have one place. */
+  /** Its index in execution order; the pieces of a layer share one. */
   readonly order: number;
-  /** Values that somebody looks at when the part has run: their outputs. */
+  /** Values that are tapped once the part has run: their outputs. */
   readonly taps?: readonly { readonly name: string; readonly output: string; readonly tensor: Tensor }[];
 }
 
-/** The parts in the order they run. Each reads `x` and what the embedding shares, and writes the next part's `x`. */
+/** The parts in execution order. Each reads `x` and what the embedding part shares, and writes the next part's `x`. */
 export interface ModelGraphs {
   readonly embedding: ModelPart;
   readonly layers: readonly ModelPart[];
   readonly head: ModelPart;
   readonly sampling: ModelPart;
-  /** Names, types and widths of what passes between parts: `x`, `logits` and what the embedding shares. */
+  /** Names, types and widths of the values between parts: `x`, `logits` and what the embedding part shares. */
   readonly boundaries: ReadonlyMap<string, Tensor>;
 }
 
 /**
- * Records all parts of a model for one batch shape. Cheap: no data is read. Throws `EMBEDDING_TIED` where the embedding is to
- * stay on the host and the head reads it.
+ * Records all parts of a model for one batch shape. Cheap: no data is read. Throws `EMBEDDING_TIED` if the embedding
+ * should stay on the host but the head reads it.
  */
 export function recordModel(config: ModelConfig, tensors: TensorIndex, options: GraphOptions): ModelGraphs {
   const recorder = new ModelRecorder(config, tensors, options);
@@ -63,7 +63,7 @@ export function recordModel(config: ModelConfig, tensors: TensorIndex, options: 
   return { embedding, layers, head, sampling: recorder.sampling(), boundaries: recorder.boundaries };
 }
 
-/** What layers of one kind share. */
+/** What equal layers share. */
 type LayerKind = Pick<ModelPart, 'graph' | 'grouped'>;
 
 class ModelRecorder {
@@ -122,7 +122,7 @@ class ModelRecorder {
     return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers.length };
   }
 
-  /** The first layer's of the same kind, so that equal layers share one graph object and need no further comparison. */
+  /** The first equal layer's graph, so that equal layers share one graph object and need no further comparison. */
   #kindOf(layer: LayerKind): LayerKind {
     const known = this.#kinds.find(({ graph }) => areOfOneKind(graph, layer.graph));
     if (!known) this.#kinds.push(layer);
@@ -139,7 +139,7 @@ class ModelRecorder {
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {
-    // A part's result has memory of its own, even where it is what came in.
+    // A part's output has its own memory, even if it is just its input.
     const own = tensor.role === 'input' ? scale(g, tensor, 1) : tensor;
     g.output(name, own);
     this.boundaries.set(name, own);
@@ -154,23 +154,23 @@ class ModelRecorder {
     return g.state('history', 'i32', this.options.shape.slots, this.options.context);
   }
 
-  /** Which tokens a slot's sequence may go on with; written by the engine. */
+  /** The token masks by slot, written by the engine. */
   #masks(g: GraphBuilder, vocabulary: number) {
     return g.state('masks', 'i32', this.options.shape.slots, maskWords(vocabulary));
   }
 
-  /** Where `sampling` leaves its output of this name. */
+  /** The state in which `sampling` leaves its output of this name. */
   #tokens(g: GraphBuilder) {
     return g.state('tokens', 'i32', this.options.tokens, 1);
   }
 }
 
-/** True for graphs that one program can serve: same operators, same shapes, same formats. */
+/** True for graphs that can share a program: same operators, same shapes, same formats. */
 export function areOfOneKind(a: OpGraph, b: OpGraph): boolean {
   return areEqual(a, b);
 }
 
-/** Compares data; formats are what they are. Loops, because a model's start compares some hundred graphs. */
+/** Compares data; formats are compared by identity. Uses loops because opening a model compares hundreds of graphs. */
 function areEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

@@ -9,23 +9,23 @@ import { EMBEDDING_TABLE, type EmbeddingPlace, HOST_ROWS } from './embedding-pla
 /** Finds a file's tensors by name. */
 export type TensorIndex = ReadonlyMap<string, TensorInfo>;
 
-/** Which part of a model is recorded, and for what. */
+/** The part of a model that is recorded, with its options. */
 export interface PartOptions {
-  /** What the file's names of the part's weights begin with. */
+  /** The prefix of the part's weights' names in the file. */
   readonly prefix: string;
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** What matrices become on the device. */
+  /** Format of matrices on the device. */
   readonly weights: WeightPolicy;
-  /** Where the table of the token ids is. */
+  /** Where the embedding table is. */
   readonly embedding: EmbeddingPlace;
-  /** Adapters that there are, and how many a row goes through at once. */
+  /** Number of adapters, and maximum per row. */
   readonly adapters?: { readonly count: number; readonly perRow: number } | undefined;
 }
 
 /**
- * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
- * are named without `prefix` (`blk.3.`), so that layers of one kind record equal graphs.
+ * What an architecture records one part of the model with: the graph builder, the options and the part's weights.
+ * Weights are named without `prefix` (`blk.3.`), so that equal layers record equal graphs.
  */
 export class PartScope {
   constructor(
@@ -35,12 +35,12 @@ export class PartScope {
     readonly of: PartOptions,
   ) {}
 
-  /** What the file's names of the part's weights begin with. */
+  /** The prefix of the part's weights' names in the file. */
   get prefix(): string {
     return this.of.prefix;
   }
 
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   get context(): number {
     return this.of.context;
   }
@@ -50,19 +50,19 @@ export class PartScope {
     return this.tensors.has(this.prefix + name);
   }
 
-  /** A weight of `rows` rows that the architecture cannot do without; a vector has one row. */
+  /** A required weight of `rows` rows; a vector has one row. */
   weight(name: string, rows: number, columns: number): Weight {
     const found = this.optional(name, rows, columns);
     if (found) return found;
     fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
   }
 
-  /** The weights of `count` experts, `rows` rows of each, one below the other: a weight of `count * rows` rows. */
+  /** The stacked weights of `count` experts, `rows` rows each: a weight of `count * rows` rows. */
   expertWeight(name: string, { count, rows }: { count: number; rows: number }, columns: number): Weight {
     return this.weight(name, count * rows, columns);
   }
 
-  /** The weight, or undefined when the file has none of this name. Throws `MODEL_TENSOR_SHAPE` when it does not fit. */
+  /** The weight, or undefined if the file does not have it. Throws `MODEL_TENSOR_SHAPE` if its shape is wrong. */
   optional(name: string, rows: number, columns: number): Weight | undefined {
     const tensor = this.tensors.get(this.prefix + name);
     if (!tensor) return undefined;
@@ -71,8 +71,8 @@ export class PartScope {
   }
 
   /**
-   * Looks token ids up in the embedding, `token_embd.weight`: f32 [rows, width]. Where the table stays on the host, the rows
-   * come in with the step.
+   * Looks token ids up in the embedding, `token_embd.weight`: f32 [rows, width]. If the table stays on the host, the
+   * rows are an input of the step.
    */
   embed(ids: Tensor): Tensor {
     const { width } = this.config;
@@ -83,7 +83,7 @@ export class PartScope {
     return this.g.input(HOST_ROWS, { axis: 'rows', width });
   }
 
-  /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */
+  /** Rows of a matrix of `columns` columns, for sizes that only the tensor defines (the vocabulary). */
   rowsOf(name: string, columns: number): number {
     const tensor = this.tensors.get(this.prefix + name);
     if (!tensor) fail('MODEL_TENSOR_MISSING', { tensor: name, architecture: this.config.architecture });

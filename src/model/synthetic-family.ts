@@ -1,8 +1,8 @@
 import type { GgufValue } from '../gguf/index.ts';
 
-/** The sizes of a made-up model. Widths count elements. */
+/** The sizes of a synthetic model. Widths count elements. */
 export interface SyntheticShape {
-  /** One of the names that architectures answer to. */
+  /** One of the names of an architecture. */
   readonly architecture: string;
   readonly layers: number;
   readonly width: number;
@@ -12,61 +12,61 @@ export interface SyntheticShape {
   readonly vocabulary: number;
   readonly context: number;
   readonly ropeBase: number;
-  /** Of a mixture: experts of a layer, those of a row, and the width of their hidden layers. */
+  /** For mixtures of experts: experts per layer, experts per row, and the width of their hidden layers. */
   readonly experts?: number;
   readonly chosenExperts?: number;
   readonly expertHidden?: number;
 }
 
-/** What a synthetic file of an architecture says and has beyond what all of them do. */
+/** What a synthetic file of an architecture has beyond the common metadata and tensors. */
 export interface SyntheticFamily {
-  /** Metadata below the architecture's name, by key. */
+  /** Metadata under the architecture's name, by key. */
   readonly metadata?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
-  /** Metadata whose keys stand without the architecture's name. */
+  /** Metadata whose keys do not start with the architecture's name. */
   readonly whole?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
   /** Metadata of the tokenizer, by key. */
   readonly tokenizer?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
-  /** Tensors that a file of the architecture may have or not, and this one has: names within a layer, or the whole model. */
+  /** Optional tensors that this file has: by name within a layer, or by full name. */
   readonly optional?: readonly string[];
-  /** Shapes, columns first, of tensors that files hold in f32 and with more dimensions than rows and columns. */
+  /** Shapes, columns first, of f32 tensors with more than two dimensions. */
   readonly shapes?: (shape: SyntheticShape) => Readonly<Record<string, readonly number[]>>;
-  /** Shapes of tensors of the first layer that readers want to see, though nothing is computed with them. */
+  /** Shapes of tensors of the first layer that other readers require, though they are not used. */
   readonly unused?: (shape: SyntheticShape) => Readonly<Record<string, readonly number[]>>;
 }
 
-/** A string as metadata hold it. */
+/** A string as a metadata value. */
 export function text(value: string): GgufValue {
   return { type: 'string', value };
 }
 
-/** A count as metadata hold it. */
+/** A count as a metadata value. */
 export function count(value: number): GgufValue {
   return { type: 'u32', value };
 }
 
-/** A real number as metadata hold it. */
+/** A real number as a metadata value. */
 export function real(value: number): GgufValue {
   return { type: 'f32', value };
 }
 
-/** A yes or no as metadata hold it. */
+/** A boolean as a metadata value. */
 export function flag(value: boolean): GgufValue {
   return { type: 'bool', value };
 }
 
-/** The output matrix of models whose embedding is not tied. */
+/** The output matrix of models without tied embeddings. */
 export const OUTPUT = 'output.weight';
 
-/** Biases of the three projections in front of attention. */
+/** Biases of the Q, K and V projections. */
 export const QKV_BIASES: readonly string[] = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
 
 /** Biases of a decoder's layer norms. */
 export const LAYER_NORM_BIASES: readonly string[] = ['attn_norm.bias', 'ffn_norm.bias', 'output_norm.bias'];
 
-/** Positions of a sliding window: so few that a text of some words is longer. */
+/** Positions of a sliding window, small enough that a short text exceeds it. */
 export const SHORT_WINDOW = 8;
 
-/** Sizes of a mixture; small ones where the shape is no mixture's. */
+/** Sizes of a mixture of experts; small defaults if the shape has no experts. */
 export function expertMetadata({ experts = 6, chosenExperts = 2, expertHidden = 32 }: SyntheticShape) {
   return {
     expert_count: count(experts),
@@ -75,12 +75,12 @@ export function expertMetadata({ experts = 6, chosenExperts = 2, expertHidden = 
   };
 }
 
-/** The same where experts are as wide as `feed_forward_length` says, and files need not say it again. */
+/** The same for experts as wide as `feed_forward_length`, which files need not repeat. */
 export function wideExperts(shape: SyntheticShape) {
   return { ...expertMetadata(shape), expert_feed_forward_length: count(shape.hidden) };
 }
 
-/** Heads that are wider than the residual stream has room for. */
+/** Heads wider than the residual stream's width divided by their number. */
 export function wideHeads({ width, heads }: SyntheticShape): Record<string, GgufValue> {
   const size = 2 * (width / heads);
   return {
@@ -90,7 +90,7 @@ export function wideHeads({ width, heads }: SyntheticShape): Record<string, Gguf
   };
 }
 
-/** As many as there are pieces: of a file that does not exist, no other count is known. */
+/** One per vocabulary entry, the only count known without a file. */
 export function tokenTypes({ vocabulary }: SyntheticShape): Record<string, GgufValue> {
   return { token_type_count: count(vocabulary) };
 }

@@ -11,12 +11,12 @@ import {
 } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
 
-/** Every so many layers the last one's heads are not rotated, whatever the file says of windows. */
+/** In every fourth layer, the last of each period, heads are not rotated, regardless of windows. */
 const NO_ROPE_PERIOD = 4;
 
 /**
- * Trinity: norms before and behind each half, heads normalized, what attention adds gated by its input; windows but in every
- * fourth layer, which does not rotate; mixtures with a shared expert behind a few dense layers (Arcee 2025).
+ * Trinity: norms before and after each sublayer, Q/K norms, attention output gated by its input; sliding windows except
+ * in every fourth layer, which has no RoPE; experts with a shared expert after a few dense layers (Arcee 2025).
  */
 export const afmoe: Architecture = {
   names: ['afmoe'],

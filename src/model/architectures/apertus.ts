@@ -8,7 +8,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { OUTPUT } from '../synthetic-family.ts';
 
 /**
- * Apertus: heads normalized, and a feed-forward without gate of xIELU, whose parameters each layer learns (Swiss AI Initiative 2025).
+ * Apertus: Q/K norms, and an ungated feed-forward with xIELU, whose parameters are learned per layer (Swiss AI
+ * Initiative 2025).
  */
 export const apertus: Architecture = {
   names: ['apertus'],
@@ -35,7 +36,10 @@ export const apertus: Architecture = {
   },
 };
 
-/** Each layer's xIELU, as files hold what was learned: before softplus. The keys stand without the architecture's name. */
+/**
+ * Each layer's xIELU; files store the learned values before softplus. The keys do not start with the architecture's
+ * name.
+ */
 function readXielu({ metadata }: ConfigReader, layers: number): (layer: number) => Xielu {
   const [negative, positive, linear, epsilon] = ['alpha_n', 'alpha_p', 'beta', 'eps'].map((name) => {
     const key = `xielu.${name}`;
@@ -50,7 +54,7 @@ function readXielu({ metadata }: ConfigReader, layers: number): (layer: number) 
     return (layer: number): number => values?.[layer] ?? metadata.requireNumber(key);
   }) as [LayerNumber, LayerNumber, LayerNumber, LayerNumber];
   for (let layer = 0; layer < layers; layer++) {
-    // It keeps the exponential function's argument off zero, which changes nothing that f32 shows.
+    // It keeps the exponential function's argument away from zero, which has no effect in f32.
     const found = epsilon(layer);
     if (Math.abs(found) > 1e-5) {
       fail('MODEL_CONFIG', { key: 'xielu.eps', found: `${found}`, expected: 'at most 1e-5 from zero' });
@@ -70,7 +74,7 @@ function softplus(x: number): number {
   return Math.log1p(Math.exp(x));
 }
 
-/** A number for each layer, each a little larger. */
+/** One number per layer, increasing slightly. */
 function each(layers: number, first: number): GgufValue {
   return {
     type: 'array',

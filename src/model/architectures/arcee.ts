@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** AFM: Llama with a feed-forward without gate, of squared ReLU (Arcee 2025; So et al. 2021). */
+/** AFM: Llama with an ungated feed-forward of squared ReLU (Arcee 2025; So et al. 2021). */
 export const arcee: Architecture = {
   names: ['arcee'],
   configure(read) {

@@ -7,8 +7,8 @@ import { count } from '../synthetic-family.ts';
 import { rwkvMetadata, rwkvRanks } from './rwkv7.ts';
 
 /**
- * ARWKV-7: Qwen with RWKV-7's time mixing in place of attention, whose norm some files leave out (Lin et al. 2025). Files without a
- * gate are refused: llama.cpp opens none to be compared with.
+ * ARWKV-7: Qwen with RWKV-7's time mixing instead of attention, in some files without its norm (Lin et al. 2025). Files
+ * without a gate are refused, because llama.cpp opens none to compare with.
  */
 export const arwkv7: Architecture = {
   names: ['arwkv7'],

@@ -4,7 +4,7 @@ import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT } from '../synthetic-family.ts';
 
-/** Ling and Ring 1: Llama with a mixture and shared experts in every layer (Ling team 2025). */
+/** Ling and Ring 1: Llama with experts and shared experts in every layer (Ling team 2025). */
 export const bailingmoe: Architecture = {
   names: ['bailingmoe'],
   configure(read) {

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { count, expertMetadata, flag, halfRotated, OUTPUT, real } from '../synthetic-family.ts';
 
 /**
- * Ling and Ring 2: heads normalized, and mixtures that choose among groups of experts, with shared experts, behind a few dense
- * layers (Ling team 2025).
+ * Ling and Ring 2: Q/K norms, and experts selected by group, with shared experts, after a few dense layers (Ling team
+ * 2025).
  */
 export const bailingmoe2: Architecture = {
   names: ['bailingmoe2'],

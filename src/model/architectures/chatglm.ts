@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { halfRotated, OUTPUT } from '../synthetic-family.ts';
 
 /**
- * ChatGLM 3 and GLM-4-9B: few key heads, a bias of the one matrix for query, key and value, half of each head rotated by
- * neighbours, gate and up in one matrix (GLM team 2024).
+ * ChatGLM 3 and GLM-4-9B: few key heads, a joint QKV matrix with bias, interleaved RoPE on half of each head, a joint
+ * matrix for gate and up (GLM team 2024).
  */
 export const chatglm: Architecture = {
   names: ['chatglm'],

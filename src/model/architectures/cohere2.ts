@@ -5,8 +5,8 @@ import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/de
 import { count, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
 /**
- * Command R7B and Command A: Command R with a window in three layers of four; the others see all positions and are not told apart
- * by rotation (Cohere 2025).
+ * Command R7B and Command A: Command R with a sliding window in three of four layers; the others attend to all
+ * positions, without RoPE (Cohere 2025).
  */
 export const cohere2: Architecture = {
   names: ['cohere2'],

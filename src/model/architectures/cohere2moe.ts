@@ -6,8 +6,8 @@ import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/de
 import { count, expertMetadata, flag, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
 /**
- * Command A with experts: Command A's layers, of which some in front are dense and rotate whatever they see; a shared expert and the
- * chosen ones are averaged (Cohere 2026).
+ * Command A with experts: Command A's layers, the first of which are dense and always use RoPE; the shared expert and
+ * the selected ones are averaged (Cohere 2026).
  */
 export const cohere2moe: Architecture = {
   names: ['cohere2moe'],
@@ -45,7 +45,7 @@ export const cohere2moe: Architecture = {
   },
 };
 
-/** Half of what the chosen experts and the shared one add together. */
+/** Halves the sum of the selected experts and the shared one. */
 function averaged({ sublayers }: LayerSpec): LayerSpec {
   return { sublayers: sublayers.map((half, index) => (index === 0 ? half : { ...half, factor: 0.5 })) };
 }

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/de
 import { real } from '../synthetic-family.ts';
 
 /**
- * Command R: both halves of a layer beside each other behind one norm of mean and variance, and a factor of the logits (Cohere
- * 2024). Command R+ normalizes its heads, which is not computed: its files are refused.
+ * Command R: parallel sublayers after one layer norm, and a factor on the logits (Cohere 2024). Command R+ has Q/K
+ * norms, which are not supported: its files are refused.
  */
 export const commandR: Architecture = {
   names: ['command-r'],

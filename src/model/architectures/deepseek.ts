@@ -4,7 +4,10 @@ import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
 
-/** DeepSeek's first mixtures: Llama with many small experts, some of which all rows go to, behind a dense layer (Dai et al. 2024). */
+/**
+ * DeepSeek's first mixtures of experts: Llama with many small experts and shared experts, after a dense layer (Dai et
+ * al. 2024).
+ */
 export const deepseek: Architecture = {
   names: ['deepseek'],
   configure(read) {

@@ -4,7 +4,10 @@ import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real } from '../synthetic-family.ts';
 
-/** dots.llm1: heads normalized, and mixtures with a shared expert and a biased choice behind a few dense layers (Huo et al. 2025). */
+/**
+ * dots.llm1: Q/K norms, and experts with a shared expert and a selection bias after a few dense layers (Huo et al.
+ * 2025).
+ */
 export const dots1: Architecture = {
   names: ['dots1'],
   configure(read) {

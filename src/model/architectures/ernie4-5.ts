@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { count, expertMetadata } from '../synthetic-family.ts';
 
 /**
- * ERNIE 4.5, dense or with experts: Llama; of mixtures a few layers in front are dense, and the choice of experts is biased
- * (Baidu 2025).
+ * ERNIE 4.5, dense or with experts: Llama; with experts, the first layers are dense, and the selection of experts has a
+ * bias (Baidu 2025).
  */
 export const ernie45: Architecture = {
   names: ['ernie4_5', 'ernie4_5-moe'],

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
 
 /**
- * K-EXAONE: heads normalized, a window in three layers of four, which alone rotate, and mixtures with a shared expert behind a few
- * dense layers (LG AI Research 2025).
+ * K-EXAONE: Q/K norms, a sliding window in three of four layers, which alone use RoPE, and experts with a shared expert
+ * after a few dense layers (LG AI Research 2025).
  */
 export const exaoneMoe: Architecture = {
   names: ['exaone-moe'],

@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** EXAONE 3 and 3.5: Llama rotated as GPT-NeoX (LG AI Research 2024). */
+/** EXAONE 3 and 3.5: Llama with NeoX RoPE (LG AI Research 2024). */
 export const exaone: Architecture = {
   names: ['exaone'],
   configure(read) {

@@ -4,11 +4,11 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, outputNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** The 32B model alone has windows, in three layers of four. */
+/** Only the 32B model has windows, in three of four layers. */
 const LAYERS_OF_32B = 64;
 
 /**
- * EXAONE 4: norms behind each half of a layer, and of heads; where some layers have a window, those without one do not rotate
+ * EXAONE 4: norms after each sublayer, and Q/K norms; if some layers have a window, those without one do not use RoPE
  * (LG AI Research 2025).
  */
 export const exaone4: Architecture = {

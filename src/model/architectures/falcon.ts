@@ -5,8 +5,8 @@ import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/de
 import { LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
 
 /**
- * Falcon 7B: both halves of a layer beside each other behind one norm, one head of keys and values (Almazrouei et al. 2023). The
- * 40B model's files, with a norm for each half, are refused.
+ * Falcon 7B: parallel sublayers after one norm, one head of keys and values (Almazrouei et al. 2023). Files of the 40B
+ * model, with a norm for each sublayer, are refused.
  */
 export const falcon: Architecture = {
   names: ['falcon'],

@@ -4,7 +4,10 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { wideHeads } from '../synthetic-family.ts';
 
-/** Gemma: embeddings scaled by the root of their width, wide heads, and a feed-forward gated by GELU (Gemma team 2024). */
+/**
+ * Gemma: embeddings scaled by the square root of their width, wide heads, and a GELU-gated feed-forward (Gemma team
+ * 2024).
+ */
 export const gemma: Architecture = {
   names: ['gemma'],
   configure(read) {

@@ -11,12 +11,12 @@ import {
 } from '../stacks/decoder.ts';
 import { count, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
 
-/** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
+/** Only the 27B model scales its scores by width / heads instead of `attention.key_length`. */
 const LAYERS_OF_27B = 46;
 
 /**
- * Gemma 2: embeddings scaled by the root of their width, norms before and behind each half, soft caps of scores and
- * logits, and every other layer a sliding window (Gemma team 2024).
+ * Gemma 2: embeddings scaled by the square root of their width, norms before and after each sublayer, soft caps on
+ * scores and logits, and a sliding window in every other layer (Gemma team 2024).
  */
 export const gemma2: Architecture = {
   names: ['gemma2'],

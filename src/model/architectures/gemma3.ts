@@ -4,12 +4,12 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, readDecoder, sandwichNormLayer, WINDOW_ROPE } from '../stacks/decoder.ts';
 import { count, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.ts';
 
-/** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
+/** Only the 27B model scales its scores by width / heads instead of `attention.key_length`. */
 const LAYERS_OF_27B = 62;
 
 /**
- * Gemma 3: normalized heads in place of Gemma 2's soft caps; five layers of six look at a sliding window, in which
- * rotary frequencies are higher (Gemma team 2025).
+ * Gemma 3: Q/K norms instead of Gemma 2's soft caps; five of six layers have a sliding window, and RoPE frequencies of
+ * their own (Gemma team 2025).
  */
 export const gemma3: Architecture = {
   names: ['gemma3'],

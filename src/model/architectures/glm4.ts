@@ -5,8 +5,8 @@ import { attentionSpec, decoder, readDecoder, sandwichNormLayer } from '../stack
 import { halfRotated, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
 /**
- * GLM-4-0414: ChatGLM with a second norm behind each half of a layer. The text half of GLM-4.1V is stored for NeoX's rotary
- * pairs: there positions have several coordinates, which are the same in texts.
+ * GLM-4-0414: ChatGLM with a second norm after each sublayer. The text half of GLM-4.1V is stored for NeoX RoPE: there,
+ * positions have several coordinates, which are equal in texts.
  */
 export const glm4: Architecture = {
   names: ['glm4'],

@@ -5,15 +5,15 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { count, expertMetadata, flag, halfRotated, OUTPUT, QKV_BIASES, real } from '../synthetic-family.ts';
 
 /**
- * GLM 4.5: a few layers with a feed-forward, then mixtures whose choice is biased, with a shared expert; a part of each head
- * rotated (GLM team 2025).
+ * GLM 4.5: a few dense layers, then experts with a selection bias and a shared expert; RoPE on part of each head (GLM
+ * team 2025).
  */
 export const glm4moe: Architecture = {
   names: ['glm4moe'],
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
-    // Some layers' files have no norms of queries and keys.
+    // Files lack the norms of queries and keys in some layers.
     const queryNorm = { norm: sizes.norm, of: 'head', missing: 'allowed' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(

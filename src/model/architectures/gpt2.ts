@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
 
-/** GPT-2: learned positions, layer norms, a feed-forward without gate, and biases everywhere (Radford et al. 2019). */
+/** GPT-2: learned positions, layer norms, an ungated feed-forward, and biases everywhere (Radford et al. 2019). */
 export const gpt2: Architecture = {
   names: ['gpt2'],
   configure(read) {

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, parallelLayer, preNormLayer, readDecoder } from
 import { flag, halfRotated, LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
 
 /**
- * GPT-NeoX, Pythia, Dolly: layer norms and biases everywhere; both halves of a layer read what comes into it, where the file says
- * so, or follow each other (Black et al. 2022).
+ * GPT-NeoX, Pythia, Dolly: layer norms and biases everywhere; sublayers are parallel if the file says so, otherwise
+ * sequential (Black et al. 2022).
  */
 export const gptneox: Architecture = {
   names: ['gptneox'],

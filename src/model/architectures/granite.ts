@@ -6,9 +6,9 @@ import { attentionSpec, decoder, preNormLayer, readDecoder, scaledLayer } from '
 import { count, OUTPUT, real, wideExperts } from '../synthetic-family.ts';
 
 /**
- * Granite 3 and 4 without recurrence, dense or with experts: Llama with factors of the embeddings, of what each half of a layer
- * adds, of the scores and of the logits (IBM 2024, after "μP", Yang et al. 2022). Files of models that know no positions say that
- * their rotation is not trained.
+ * Granite 3 and 4 without recurrence, dense or with experts: Llama with factors on the embeddings, the sublayers'
+ * outputs, the scores and the logits (IBM 2024, after "μP", Yang et al. 2022). Files of models without positions mark
+ * RoPE as unused.
  */
 export const granite: Architecture = {
   names: ['granite', 'granitemoe'],

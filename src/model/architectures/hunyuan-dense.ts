@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { real } from '../synthetic-family.ts';
 
 /**
- * Hunyuan, dense, and the text half of its vision models: heads are normalized behind their rotation (Tencent 2025). A file may
- * say by how much longer its contexts are than the trained ones: the base of the angles grows with that.
+ * Hunyuan, dense, and the text half of its vision models: Q/K norms after RoPE (Tencent 2025). A file may specify by
+ * how much its context exceeds the trained one: the RoPE base grows accordingly.
  */
 export const hunyuanDense: Architecture = {
   names: ['hunyuan-dense', 'hunyuan_vl'],

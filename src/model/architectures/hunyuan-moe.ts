@@ -4,7 +4,7 @@ import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, wideExperts } from '../synthetic-family.ts';
 
-/** Hunyuan with experts: heads normalized behind their rotation, and a mixture with a shared expert in every layer (Tencent 2025). */
+/** Hunyuan with experts: Q/K norms after RoPE, and experts with a shared expert in every layer (Tencent 2025). */
 export const hunyuanMoe: Architecture = {
   names: ['hunyuan-moe'],
   configure(read) {
@@ -12,7 +12,7 @@ export const hunyuanMoe: Architecture = {
     const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0) });
     const queryNorm = { norm: sizes.norm, of: 'head', place: 'after rotation' } as const;
     return decoder(sizes, (layer) => {
-      // A file that says nothing of the shared expert's width has the feed-forward's.
+      // If the file has no width for the shared expert, it is the feed-forward's.
       const sharedHidden = experts.sharedHidden || sizes.hidden(layer);
       return preNormLayer(
         sizes.norm,

@@ -4,7 +4,7 @@ import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real, wideHeads } from '../synthetic-family.ts';
 
-/** Hy 3: heads normalized, and mixtures with a biased choice and a shared expert behind a few dense layers (Tencent 2026). */
+/** Hy 3: Q/K norms, and experts with a selection bias and a shared expert after a few dense layers (Tencent 2026). */
 export const hyV3: Architecture = {
   names: ['hy_v3'],
   configure(read) {

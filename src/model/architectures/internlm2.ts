@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** InternLM 2 and 3: Llama; the converters part the rows of queries, keys and values (Cai et al. 2024). */
+/** InternLM 2 and 3: Llama; converters split the joint QKV rows (Cai et al. 2024). */
 export const internlm2: Architecture = {
   names: ['internlm2'],
   configure(read) {

@@ -3,7 +3,9 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { encoder } from '../stacks/encoder.ts';
 import { count, flag, QKV_BIASES, tokenTypes } from '../synthetic-family.ts';
 
-/** Jina's embeddings 3: BERT with rotated heads (Sturua et al. 2024). What files hold for tasks are adapters, in files of their own. */
+/**
+ * Jina embeddings 3: BERT with RoPE (Sturua et al. 2024). Task-specific weights are adapters, in files of their own.
+ */
 export const jinaBertV3: Architecture = {
   names: ['jina-bert-v3'],
   configure(read) {

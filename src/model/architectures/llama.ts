@@ -5,8 +5,9 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
 
 /**
- * Llama 1 to 3, Mistral, Mixtral and what shares their graph: RMS norm before each half, rotary grouped-query attention over
- * a KV cache, a SiLU-gated feed-forward or a mixture of such (Touvron et al. 2023; Jiang et al. 2023, 2024).
+ * Llama 1 to 3, Mistral, Mixtral and other models with the same graph: RMS norm before each sublayer, grouped-query
+ * attention with RoPE over a KV cache, a SiLU-gated feed-forward or experts (Touvron et al. 2023; Jiang et al. 2023,
+ * 2024).
  */
 export const llama: Architecture = {
   names: ['llama', 'mistral'],

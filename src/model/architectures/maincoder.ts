@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** Maincoder: Llama whose heads are normalized behind their rotation (Maincode 2025). */
+/** Maincoder: Llama with Q/K norms after RoPE (Maincode 2025). */
 export const maincoder: Architecture = {
   names: ['maincoder'],
   configure(read) {

@@ -4,7 +4,10 @@ import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder, WINDOW_ROPE } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.ts';
 
-/** Mellum 2: Qwen 3's mixtures with a window in three layers of four, in which rotary angles are not scaled (JetBrains 2026). */
+/**
+ * Mellum 2: Qwen 3 with experts, with a sliding window in three of four layers, whose RoPE is not scaled (JetBrains
+ * 2026).
+ */
 export const mellum: Architecture = {
   names: ['mellum'],
   configure(read) {

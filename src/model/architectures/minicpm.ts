@@ -3,10 +3,13 @@ import { attention } from '../blocks/attention.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder, scaledLayer } from '../stacks/decoder.ts';
 
-/** What MiniCPM's first files do not say, of models of any size: factors of embeddings, depth and width ("μP", Hu et al. 2024). */
+/**
+ * Values that MiniCPM's first files lack, for models of any size: factors for embeddings, depth and width ("μP", Hu et
+ * al. 2024).
+ */
 const FIRST_FILES = { embedding: 12, depth: 1.4, width: 256 } as const;
 
-/** MiniCPM: Llama with factors of the embeddings, of what each half of a layer adds, and of the logits. */
+/** MiniCPM: Llama with factors on the embeddings, the sublayers' outputs and the logits. */
 export const minicpm: Architecture = {
   names: ['minicpm'],
   configure(read) {

@@ -5,8 +5,7 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { count, OUTPUT, wideExperts, wideHeads } from '../synthetic-family.ts';
 
 /**
- * MiniMax M2: all queries and keys of a row normalized, a part of each head rotated, and mixtures whose choice is biased
- * (MiniMax 2025).
+ * MiniMax M2: Q/K norms over whole rows, RoPE on part of each head, and experts with a selection bias (MiniMax 2025).
  */
 export const minimaxM2: Architecture = {
   names: ['minimax-m2'],

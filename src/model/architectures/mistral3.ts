@@ -41,7 +41,7 @@ export const mistral3: Architecture = {
   },
 };
 
-/** YaRN's magnitude divided by the one of `yarn_log_multiplier`, where the file has that ("mscale_all_dim"). */
+/** YaRN's magnitude, divided by that of `yarn_log_multiplier` ("mscale_all_dim") if the file has it. */
 function readRope(read: ConfigReader, { rope }: DecoderSizes): DecoderSizes['rope'] {
   const multiplier = read.real('rope.scaling.yarn_log_multiplier', 0);
   const { scaling } = rope;

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { halfRotated, LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
 
 /**
- * Nemotron 3 and 4, Minitron: layer norms whose weights the converters made whole (files store them less 1), a part of each head
- * rotated, and a feed-forward without gate, of squared ReLU (Parmar et al. 2024).
+ * Nemotron 3 and 4, Minitron: layer norms whose weights are stored minus 1 originally and made whole by converters,
+ * RoPE on part of each head, and an ungated feed-forward of squared ReLU (Parmar et al. 2024).
  */
 export const nemotron: Architecture = {
   names: ['nemotron'],

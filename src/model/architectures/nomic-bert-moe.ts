@@ -4,7 +4,9 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { encoder } from '../stacks/encoder.ts';
 import { count, flag, QKV_BIASES, tokenTypes, wideExperts } from '../synthetic-family.ts';
 
-/** Nomic's embeddings 2: every other layer, from the second on, has a mixture of experts without gates (Nussbaum & Duderstadt 2025). */
+/**
+ * Nomic embeddings 2: every other layer, starting with the second, has ungated experts (Nussbaum & Duderstadt 2025).
+ */
 export const nomicBertMoe: Architecture = {
   names: ['nomic-bert-moe'],
   configure(read) {

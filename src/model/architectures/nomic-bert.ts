@@ -3,7 +3,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { encoder } from '../stacks/encoder.ts';
 import { count, flag, tokenTypes } from '../synthetic-family.ts';
 
-/** Nomic's BERT, which rotates queries and keys and gates its feed-forward (Nussbaum et al. 2024). */
+/** Nomic's BERT, with RoPE and a gated feed-forward (Nussbaum et al. 2024). */
 export const nomicBert: Architecture = {
   names: ['nomic-bert'],
   configure(read) {

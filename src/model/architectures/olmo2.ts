@@ -5,8 +5,8 @@ import { attentionSpec, decoder, outputNormLayer, readDecoder, WINDOW_ROPE } fro
 import { OUTPUT } from '../synthetic-family.ts';
 
 /**
- * OLMo 2: norms behind each half of a layer instead of before, and of all queries and keys of a row (OLMo team 2025). The
- * files of OLMo 3 have the same name: three layers of four look at a window, in which rotary angles are not scaled.
+ * OLMo 2: norms after each sublayer instead of before, and Q/K norms over whole rows (OLMo team 2025). Files of OLMo 3
+ * have the same name: three of four layers have a sliding window, and their RoPE is not scaled.
  */
 export const olmo2: Architecture = {
   names: ['olmo2'],

@@ -4,7 +4,10 @@ import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, wideExperts } from '../synthetic-family.ts';
 
-/** OLMoE: all queries and keys of a row normalized, and a mixture in every layer, its weights as they are (Muennighoff et al. 2024). */
+/**
+ * OLMoE: Q/K norms over whole rows, and experts in every layer, with routing weights that are not normalized
+ * (Muennighoff et al. 2024).
+ */
 export const olmoe: Architecture = {
   names: ['olmoe'],
   configure(read) {

@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
 
-/** Orion: Llama with layer norms, rotated as GPT-NeoX (Chen et al. 2024). */
+/** Orion: Llama with layer norms and NeoX RoPE (Chen et al. 2024). */
 export const orion: Architecture = {
   names: ['orion'],
   configure(read) {

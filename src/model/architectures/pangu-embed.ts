@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
-/** openPangu Embedded: Llama rotated as GPT-NeoX, with biases around attention (Huawei 2025). */
+/** openPangu Embedded: Llama with NeoX RoPE and biases in attention (Huawei 2025). */
 export const panguEmbed: Architecture = {
   names: ['pangu-embedded'],
   configure(read) {

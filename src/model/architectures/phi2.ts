@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
 import { halfRotated, LAYER_NORM_BIASES, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
-/** Phi 1, 1.5 and 2: both halves of a layer beside each other behind one norm, a part of each head rotated, biases everywhere. */
+/** Phi 1, 1.5 and 2: parallel sublayers after one norm, RoPE on part of each head, biases everywhere. */
 export const phi2: Architecture = {
   names: ['phi2'],
   configure(read) {

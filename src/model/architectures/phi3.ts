@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { count, OUTPUT, real } from '../synthetic-family.ts';
 
 /**
- * Phi 3, 3.5 and 4: gate and up are one matrix, as query, key and value are, and long contexts have rotary factors of
- * their own (Abdin et al. 2024). The files' sliding windows are not used, as llama.cpp does not use them.
+ * Phi 3, 3.5 and 4: joint matrices for gate and up and for QKV, and separate RoPE factors for long contexts (Abdin et
+ * al. 2024). The files' sliding windows are ignored, as in llama.cpp.
  */
 export const phi3: Architecture = {
   names: ['phi3'],

@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** PLaMo: both halves of a layer beside each other behind one norm (Preferred Networks 2023). */
+/** PLaMo: parallel sublayers after one norm (Preferred Networks 2023). */
 export const plamo: Architecture = {
   names: ['plamo'],
   configure(read) {

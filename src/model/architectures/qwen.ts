@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT } from '../synthetic-family.ts';
 
-/** Qwen 1: Llama rotated as GPT-NeoX; files name the width of gate and up together (Bai et al. 2023). */
+/** Qwen 1: Llama with NeoX RoPE; files give the joint width of gate and up (Bai et al. 2023). */
 export const qwen: Architecture = {
   names: ['qwen'],
   configure(read) {

@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
-/** Qwen 2 and 2.5: Llama with biases of query, key and value, and NeoX's rotary pairs (Yang et al. 2024). */
+/** Qwen 2 and 2.5: Llama with QKV biases and NeoX RoPE (Yang et al. 2024). */
 export const qwen2: Architecture = {
   names: ['qwen2'],
   configure(read) {

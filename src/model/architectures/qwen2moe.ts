@@ -4,13 +4,13 @@ import { expertsOrDense, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
-/** Qwen 1.5 and 2 with experts: Qwen 2 with a mixture in every layer, and a shared expert that each row weighs. */
+/** Qwen 1.5 and 2 with experts: Qwen 2 with experts in every layer, and a gated shared expert. */
 export const qwen2moe: Architecture = {
   names: ['qwen2moe'],
   configure(read) {
     const experts = readExperts(read);
     const sizes = readDecoder(read, { hidden: experts?.hidden });
-    // A file that says nothing of the shared expert's width has the feed-forward's.
+    // If the file has no width for the shared expert, it is the feed-forward's.
     const expertsOf = (layer: number) =>
       experts && { ...experts, sharedHidden: experts.sharedHidden || sizes.hidden(layer) };
     return decoder(sizes, (layer) =>

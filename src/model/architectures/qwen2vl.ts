@@ -2,7 +2,7 @@ import type { Architecture } from '../architecture.ts';
 import { OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 import { qwen2 } from './qwen2.ts';
 
-/** The text half of Qwen 2 VL and 2.5 VL: positions have several coordinates, which are the same in texts. */
+/** The text half of Qwen 2 VL and 2.5 VL: positions have several coordinates, which are equal in texts. */
 export const qwen2vl: Architecture = {
   names: ['qwen2vl'],
   configure: (read) => qwen2.configure(read),

@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { wideHeads } from '../synthetic-family.ts';
 
-/** Qwen 3: heads of queries and keys are normalized before they are rotated (Yang et al. 2025). */
+/** Qwen 3: Q/K norms before RoPE (Yang et al. 2025). */
 export const qwen3: Architecture = {
   names: ['qwen3'],
   configure(read) {

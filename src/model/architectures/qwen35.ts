@@ -9,10 +9,13 @@ import type { ModelConfig } from '../model-config.ts';
 import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real, type SyntheticShape } from '../synthetic-family.ts';
 
-/** Of so many layers the last has attention, where the file does not say which. */
+/** The interval of attention layers if the file does not give one: the last of every four layers. */
 const ATTENTION_INTERVAL = 4;
 
-/** Qwen 3.5 to 3.8: gated delta nets, every fourth layer gated attention, each with a feed-forward (Qwen team 2026). */
+/**
+ * Qwen 3.5 to 3.8: gated delta nets, and gated attention in every fourth layer, each with a feed-forward (Qwen team
+ * 2026).
+ */
 export const qwen35: Architecture = {
   names: ['qwen35'],
   configure(read) {
@@ -24,7 +27,7 @@ export const qwen35: Architecture = {
   synthetic: { metadata: hybridMetadata, optional: [OUTPUT] },
 };
 
-/** Qwen 3.5 with experts, a shared one among them that each row weighs. */
+/** Qwen 3.5 with experts, including a gated shared expert. */
 export const qwen35moe: Architecture = {
   names: ['qwen35moe'],
   configure: (read) => mixture(read, 'apart'),
@@ -34,7 +37,7 @@ export const qwen35moe: Architecture = {
   },
 };
 
-/** Qwen 3 Next: what became Qwen 3.5, with decay and beta in one matrix. */
+/** Qwen 3 Next: the predecessor of Qwen 3.5, with decay and beta in one matrix. */
 export const qwen3next: Architecture = {
   names: ['qwen3next'],
   configure: (read) => mixture(read, 'grouped'),
@@ -47,7 +50,7 @@ function mixture(read: ConfigReader, layout: GatedDeltaNetSpec['layout']): Model
   return hybrid(read, {
     sizes,
     layout,
-    // A file that says nothing of the shared expert's width has the feed-forward's.
+    // If the file has no width for the shared expert, it is the feed-forward's.
     feedForward: (layer) =>
       mixtureOfExperts({
         ...experts,
@@ -86,11 +89,14 @@ function hybrid(
   });
 }
 
-/** Every second layer has attention, so that few are enough to have both. */
+/** Attention in every second layer, so that a few layers have both kinds. */
 const SYNTHETIC_INTERVAL = 2;
 const SYNTHETIC_TAPS = 4;
 
-/** Heads in the published models' proportions: twice the stream's width of values, half as many keys, a quarter of a head rotated. */
+/**
+ * Heads in the published models' proportions: values twice as wide as the residual stream, half as many key heads, RoPE
+ * on a quarter of a head.
+ */
 function hybridMetadata({ width, heads }: SyntheticShape) {
   const size = (2 * width) / heads;
   const stateSize = width < 1024 ? 16 : 128;

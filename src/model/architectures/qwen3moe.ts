@@ -5,7 +5,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { expertMetadata, OUTPUT, wideHeads } from '../synthetic-family.ts';
 
-/** Qwen 3 with experts: Qwen 3 with a mixture in every layer, routing weights divided by their sum (Yang et al. 2025). */
+/** Qwen 3 with experts in every layer, with normalized routing weights (Yang et al. 2025). */
 export const qwen3moe: Architecture = {
   names: ['qwen3moe'],
   configure(read) {

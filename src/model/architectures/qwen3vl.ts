@@ -3,8 +3,8 @@ import { count, wideHeads } from '../synthetic-family.ts';
 import { qwen3 } from './qwen3.ts';
 
 /**
- * The text half of Qwen 3 VL: positions have several coordinates, which are the same in texts, and features of images, which early
- * layers add, are not there.
+ * The text half of Qwen 3 VL: positions have several coordinates, which are equal in texts; there are no image
+ * features, which early layers would add.
  */
 export const qwen3vl: Architecture = {
   names: ['qwen3vl'],

@@ -5,7 +5,7 @@ import { type LayerSpec, groupsOf } from '../model-config.ts';
 import type { GgufValue } from '../../gguf/index.ts';
 import { count, type SyntheticShape } from '../synthetic-family.ts';
 
-/** RWKV-7 "Goose" (Peng et al. 2025): time mixing in place of attention, channel mixing in place of the feed-forward. */
+/** RWKV-7 "Goose" (Peng et al. 2025): time mixing instead of attention, channel mixing instead of the feed-forward. */
 export const rwkv7: Architecture = {
   names: ['rwkv7'],
   configure(read) {
@@ -51,12 +51,12 @@ export const rwkv7: Architecture = {
   },
 };
 
-/** The inner width of a low-rank product, by the rule that the published models follow. */
+/** The rank of a low-rank product, by the rule of the published models. */
 function rankOf(size: number): number {
   return Math.max(32, Math.round(size / 32) * 32);
 }
 
-/** The inner widths of a made-up model. */
+/** The ranks of a synthetic model. */
 export function rwkvRanks(width: number) {
   const root = Math.sqrt(width);
   return {
@@ -67,7 +67,7 @@ export function rwkvRanks(width: number) {
   };
 }
 
-/** Metadata of a made-up model's time mixing. */
+/** Metadata of a synthetic model's time mixing. */
 export function rwkvMetadata({ width, heads }: SyntheticShape): Record<string, GgufValue> {
   const ranks = rwkvRanks(width);
   return {

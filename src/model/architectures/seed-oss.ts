@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, QKV_BIASES, wideHeads } from '../synthetic-family.ts';
 
-/** Seed-OSS: Llama rotated as GPT-NeoX, with biases of queries, keys and values (ByteDance 2025). */
+/** Seed-OSS: Llama with NeoX RoPE and QKV biases (ByteDance 2025). */
 export const seedOss: Architecture = {
   names: ['seed_oss'],
   configure(read) {

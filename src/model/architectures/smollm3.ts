@@ -3,10 +3,10 @@ import { attention } from '../blocks/attention.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 
-/** Of so many layers the last one's heads are not rotated, whatever the file says. */
+/** In every fourth layer, the last of each period, heads are not rotated, whatever the file says. */
 const NO_ROPE_PERIOD = 4;
 
-/** SmolLM 3: Llama with every fourth layer's heads left as they are ("NoPE", Yang et al. 2025; Bakouch et al. 2025). */
+/** SmolLM 3: Llama without RoPE in every fourth layer ("NoPE", Yang et al. 2025; Bakouch et al. 2025). */
 export const smollm3: Architecture = {
   names: ['smollm3'],
   configure(read) {

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/dec
 import { halfRotated, LAYER_NORM_BIASES, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
 /**
- * StableLM 3B and StableLM 2 1.6B: layer norms, and a part of each head rotated (Bellagamba et al. 2024). The 12B model's files,
- * whose halves stand beside each other and whose heads are normalized, are refused.
+ * StableLM 3B and StableLM 2 1.6B: layer norms, and RoPE on part of each head (Bellagamba et al. 2024). Files of the
+ * 12B model, with parallel sublayers and Q/K norms, are refused.
  */
 export const stablelm: Architecture = {
   names: ['stablelm'],

@@ -4,7 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { LAYER_NORM_BIASES, QKV_BIASES } from '../synthetic-family.ts';
 
-/** StarCoder 2: layer norms, a feed-forward without gate, and biases everywhere (Lozhkov et al. 2024). */
+/** StarCoder 2: layer norms, an ungated feed-forward, and biases everywhere (Lozhkov et al. 2024). */
 export const starcoder2: Architecture = {
   names: ['starcoder2'],
   configure(read) {

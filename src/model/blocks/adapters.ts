@@ -4,8 +4,8 @@ import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 
 /**
- * What a row's adapters add to its product with `<name>.weight`; undefined where no adapter changes it. Rows choose among
- * adapters as among experts, by the inputs `adapters` and `adapter_scales`.
+ * What a row's adapters add to its product with `<name>.weight`; undefined if no adapter changes it. Rows select
+ * adapters like experts, through the inputs `adapters` and `adapter_scales`.
  */
 export function recordAdapters(
   scope: PartScope,

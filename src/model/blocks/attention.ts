@@ -9,29 +9,30 @@ import { cacheGroup } from '../state-groups.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 
-/** Heads of a layer; sizes count elements. */
+/** The heads of a layer; sizes count elements. */
 export type Heads = Pick<AttentionParameters, 'heads' | 'kvHeads' | 'keySize' | 'valueSize'>;
 
-/** Grouped-query attention (Ainslie et al. 2023) of one layer: what the operator is given, and what is around it. */
+/** Grouped-query attention (Ainslie et al. 2023) of one layer: the operator's parameters, and what surrounds it. */
 export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
-  /** The table of the stack by which queries and keys are rotated, and which values make a pair. Default: not rotated. */
+  /** The stack's rotary table for queries and keys, and which values form a pair. Default: no RoPE. */
   readonly rope?: { readonly table: string; readonly pairs: RopePairs };
-  /** Norm of queries and keys: of each head, or of all heads of a row together; some files have it in some layers. */
+  /** Norm of queries and keys, per head or over all heads of a row; in some files only in some layers. */
   readonly queryNorm?: {
     readonly norm: Norm;
     readonly of: 'head' | 'row';
     readonly missing?: 'allowed';
-    /** Default: before they are rotated. */
+    /** Default: before RoPE. */
     readonly place?: 'after rotation';
   };
-  /** Whether a learned score of each head, `attn_sinks`, weighs in the softmax (gpt-oss). */
+  /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (gpt-oss). */
   readonly hasSinks?: boolean;
   /**
-   * What the heads mixed is multiplied by the sigmoid of (Qiu et al. 2025, "Gated attention for large language models"): of a
-   * product of its own, `attn_gate`, or of what `attn_q` holds behind each head's query. Default: it is not.
+   * Source of a gate whose sigmoid multiplies attention's result (Qiu et al. 2025, "Gated attention for large language
+   * models"): a separate product, `attn_gate`, or additional rows of `attn_q` after each head's query. Default: no
+   * gate.
    */
   readonly outputGate?: 'attn_gate' | 'attn_q';
-  /** True for encoders, in which each row sees the whole text. */
+  /** True for encoders, in which each row attends to the whole text. */
   readonly bidirectional?: boolean;
 }
 
@@ -39,8 +40,8 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
 export type AttentionBlock = Block<'attention', AttentionSpec>;
 
 /**
- * Makes the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`), `attn_output` and, where there are, `attn_sinks`
- * and `attn_gate`.
+ * Creates the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`), `attn_output` and, if used,
+ * `attn_sinks` and `attn_gate`.
  */
 export function attention(spec: AttentionSpec): AttentionBlock {
   return {
@@ -83,8 +84,8 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
 }
 
 /**
- * Queries, keys and values, from three matrices or from `attn_qkv`, which holds their rows one behind the other. Beside that
- * matrix files have its bias, or one for each of the three.
+ * Queries, keys and values, from three matrices or from `attn_qkv`, which stacks their rows. With `attn_qkv`, files
+ * have either one bias for it or one for each of the three.
  */
 function recordProjections(
   scope: PartScope,

@@ -17,49 +17,49 @@ export interface ExpertsSpec {
   readonly count: number;
   /** Width of an expert's hidden layer. */
   readonly hidden: number;
-  /** Width of the hidden layer of the expert that all rows go to; 0 where there is none. */
+  /** Width of the shared expert's hidden layer; 0 if there is none. */
   readonly sharedHidden: number;
   readonly activation: Activation;
-  /** `plain` where experts have no gate. Default: gated. */
+  /** `plain` if experts have no gate. Default: gated. */
   readonly form?: 'plain';
-  /** Whether the values `ffn_*_exps.scale` and `ffn_*_shexp.scale` count: llama.cpp takes them for some families alone. */
+  /** Whether `ffn_*_exps.scale` and `ffn_*_shexp.scale` are applied: llama.cpp does so for some architectures only. */
   readonly scales?: boolean;
 }
 
-/** The experts that each row is routed to, and the one that all rows go to. */
+/** The experts that each row is routed to, and the shared expert. */
 export type ExpertsBlock = Block<'experts', ExpertsSpec>;
 
 /**
- * Makes the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` (or `ffn_gate_up_exps`, each expert's gate before its
- * other rows) and `ffn_{gate,up,down}_shexp`.
+ * Creates the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` (or `ffn_gate_up_exps`, with each
+ * expert's gate rows first) and `ffn_{gate,up,down}_shexp`.
  */
 export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return { kind: 'experts', spec, record: (scope, x) => recordExperts(scope, x, spec) };
 }
 
-/** Where llama.cpp's converters note what makes gates of the router's logits. */
+/** How llama.cpp's converters encode the gating function of the router. */
 const GATE_CODES = { 1: 'softmax', 2: 'sigmoid' } as const;
 
-/** What a file says of its experts, in all layers behind the leading ones, which have a feed-forward. */
+/** What a file says about its experts, which all layers have except the leading dense ones. */
 export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scales'> {
-  /** Layers in front that have a feed-forward. */
+  /** Number of leading dense layers. */
   readonly leadingDense: number;
 }
 
-/** What a family's experts are where its files do not say. */
+/** A family's defaults for what its files leave out. */
 interface ExpertsDefaults extends Partial<
   Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>
 > {
-  /** `counted` where the shared expert is as wide as `expert_shared_count` others. Default: as wide as the file says. */
+  /** `counted` if the shared expert is as wide as `expert_shared_count` experts. Default: as wide as the file says. */
   readonly shared?: 'counted';
 }
 
-/** Reads it; undefined where there are no experts. Throws `MODEL_CONFIG`. */
+/** Reads it; undefined if there are no experts. Throws `MODEL_CONFIG`. */
 export function readExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata | undefined {
   return read.countOrZero('expert_count') === 0 ? undefined : requireExperts(read, of);
 }
 
-/** Reads it of a family that has experts always. Throws `MODEL_CONFIG`. */
+/** Reads it for a family that always has experts. Throws `MODEL_CONFIG`. */
 export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata {
   const count = read.count('expert_count');
   const topK = read.count('expert_used_count');
@@ -88,7 +88,9 @@ export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): Ex
   };
 }
 
-/** Width of an expert's hidden layer; the first files of Qwen's mixtures name that of all chosen experts together. */
+/**
+ * Width of an expert's hidden layer; the first Qwen files with experts give the total width of all selected experts.
+ */
 function readHidden(read: ConfigReader, topK: number): number {
   const key = 'expert_feed_forward_length';
   if (read.has(key)) return read.count(key);
@@ -96,8 +98,8 @@ function readHidden(read: ConfigReader, topK: number): number {
 }
 
 /**
- * What layer `layer` computes behind its attention: a mixture, or in the leading layers, and in all where there are no experts, a
- * gated feed-forward that is `hidden` wide.
+ * The block after the attention of layer `layer`: experts, or a gated feed-forward of width `hidden` in the leading
+ * layers, and in all layers if there are no experts.
  */
 export function expertsOrDense(
   experts: ExpertsMetadata | undefined,
@@ -136,7 +138,7 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
   return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
 }
 
-/** The expert of all rows; in some families a row has a share of it, too. */
+/** The shared expert, which some families gate per row. */
 function recordShared(
   scope: PartScope,
   x: Tensor,

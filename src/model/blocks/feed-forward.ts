@@ -7,8 +7,8 @@ import type { Block } from './block.ts';
 import { linear } from './linear.ts';
 
 /**
- * xIELU with what a layer learned of it (Huang & Schlag 2025): `positive x² + linear x` where x > 0, and
- * `negative (eˣ - 1 - x) + linear x` elsewhere.
+ * xIELU with a layer's learned parameters (Huang & Schlag 2025): `positive x² + linear x` where x > 0, and `negative
+ * (eˣ - 1 - x) + linear x` elsewhere.
  */
 export interface Xielu {
   readonly kind: 'xielu';
@@ -21,21 +21,23 @@ export interface Xielu {
 export type FeedForwardSpec = {
   /** Width of the hidden layer. */
   readonly hidden: number;
-  /** Whether the values `ffn_*.scale` count, which stand beside NVFP4 weights: llama.cpp takes them for some families alone. */
+  /**
+   * Whether `ffn_*.scale`, which accompany NVFP4 weights, are applied: llama.cpp does so for some architectures only.
+   */
   readonly scales?: boolean;
 } & (
   | {
-      /** `gated` by a second matrix (Shazeer 2020), `fused` with it in `ffn_up` (first the gate's rows), or `plain`. */
+      /** `gated` by a second matrix (Shazeer 2020), `fused` with it in `ffn_up` (gate rows first), or `plain`. */
       readonly form: 'gated' | 'fused';
       readonly activation: Activation;
     }
   | { readonly form: 'plain'; readonly activation: Activation | Xielu }
 );
 
-/** A feed-forward over each row by itself. */
+/** A feed-forward on each row. */
 export type FeedForwardBlock = Block<'feed-forward', FeedForwardSpec>;
 
-/** Makes the block; its weights are `ffn_gate`, `ffn_up` and `ffn_down`. */
+/** Creates the block; its weights are `ffn_gate`, `ffn_up` and `ffn_down`. */
 export function feedForward(spec: FeedForwardSpec): FeedForwardBlock {
   return { kind: 'feed-forward', spec, record: (scope, x) => recordFeedForward(scope, x, spec) };
 }
@@ -66,10 +68,10 @@ function recordFeedForward(scope: PartScope, x: Tensor, spec: FeedForwardSpec): 
   return product(hiddenLayer(), 'ffn_down', x.width);
 }
 
-/** As operators of elements, which devices compute together: one family has it, and its products take the time. */
+/** Composed of elementwise operators, which devices fuse: only one architecture uses it, and its products dominate. */
 function recordXielu(g: GraphBuilder, x: Tensor, { positive, negative, linear: slope }: Xielu): Tensor {
   const above = scale(g, unary(g, 'relu_squared', x), positive);
-  // n = max(-x, 0), and e⁻ⁿ - 1 as tanh(-n / 2) (e⁻ⁿ + 1), which loses nothing near zero.
+  // n = max(-x, 0), and e⁻ⁿ - 1 as tanh(-n / 2) (e⁻ⁿ + 1), which stays accurate near zero.
   const n = unary(g, 'relu', scale(g, x, -1));
   const half = scale(g, n, -0.5);
   const decay = unary(g, 'exp', scale(g, n, -1));

@@ -9,27 +9,27 @@ import type { Block, LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 
-/** Sizes of a gated delta net. They count elements, but for the heads. */
+/** Sizes of a gated delta net, in elements except for the numbers of heads. */
 export interface GatedDeltaNetSpec {
-  /** Heads of values, and those of queries and keys, each of which `heads / keyHeads` of them share. */
+  /** Number of value heads, and of query and key heads, each of which `heads / keyHeads` value heads share. */
   readonly heads: number;
   readonly keyHeads: number;
-  /** Of a head of queries, keys or values. */
+  /** Size of a query, key or value head. */
   readonly headSize: number;
-  /** Rows that the convolution sees, a row's own among them. */
+  /** Rows that the convolution covers, including the row's own. */
   readonly taps: number;
-  /** Norm of each head's result; its epsilon is that of the queries' and keys' lengths, too. */
+  /** Norm of each head's result; its epsilon also normalizes the lengths of queries and keys. */
   readonly norm: Norm;
   /**
-   * How files lay out what makes decay and beta: matrices of their own, with key heads in turns (Qwen 3.5), or `ssm_ba`, which
-   * has the betas and then the decays of each key head's group (Qwen 3 Next).
+   * How files store the projections to decay and beta: separate matrices, with key heads in turns (Qwen 3.5), or
+   * `ssm_ba`, with the betas and then the decays of each key head's group (Qwen 3 Next).
    */
   readonly layout: 'apart' | 'grouped';
 }
 
 /**
- * A gated delta net (Yang et al. 2025) as Qwen 3 Next and 3.5 have it in place of attention: queries, keys and values through a
- * convolution, the gated delta rule, a norm of each head, and a gate.
+ * A gated delta net (Yang et al. 2025), used by Qwen 3 Next and 3.5 instead of attention: queries, keys and values
+ * through a convolution, the gated delta rule, a norm per head, and a gate.
  */
 export function gatedDeltaNet(spec: GatedDeltaNetSpec): Block<'gated delta net', GatedDeltaNetSpec> {
   return {
@@ -40,7 +40,7 @@ export function gatedDeltaNet(spec: GatedDeltaNetSpec): Block<'gated delta net',
   };
 }
 
-/** Reads the sizes. Throws `MODEL_CONFIG` for heads of values that are not as wide as those of keys. */
+/** Reads the sizes. Throws `MODEL_CONFIG` if value heads are not as wide as key heads. */
 export function readGatedDeltaNet(read: ConfigReader): Omit<GatedDeltaNetSpec, 'norm' | 'layout'> {
   const heads = read.count('ssm.time_step_rank');
   const keyHeads = read.count('ssm.group_count');
@@ -94,7 +94,7 @@ function recordGatedDeltaNet(
   return linear(scope, gated(g, 'silu', gate, normed), { name: 'ssm_out', rows: x.width, scale });
 }
 
-/** What decay and beta of each head are made of. */
+/** The inputs from which each head's decay and beta are computed. */
 function recordRates(
   scope: PartScope,
   x: Tensor,

@@ -5,7 +5,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import { recordAdapters } from './adapters.ts';
 import type { PartScope } from '../part-scope.ts';
 
-/** A product's weight by its name, its rows, and where the file's scale of it counts. */
+/** The name of a product's weight, its rows, and how the file's scale of it is applied. */
 interface LinearOptions {
   readonly name: string;
   readonly rows: number;
@@ -13,9 +13,10 @@ interface LinearOptions {
 }
 
 /**
- * Multiplies by `<name>.weight` with the file's optional `<name>.bias` and `<name>.scale`. The scale (one value, written
- * beside NVFP4 weights) belongs to the weight, so it comes `before` the bias, unless the model's files were made for
- * llama.cpp's feed-forward, which scales `after` it, or does not scale at all (`never`). What the rows' adapters add comes last.
+ * Multiplies by `<name>.weight`, with the file's optional `<name>.bias` and `<name>.scale`. The scale (one value,
+ * written for NVFP4 weights) belongs to the weight and is applied `before` the bias, unless the files were made for
+ * llama.cpp's feed-forward, which applies it `after` the bias, or not at all (`never`). The rows' adapters are added
+ * last.
  */
 export function linear(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
   const adapted = recordAdapters(scope, x, of);
@@ -32,7 +33,7 @@ function recordProduct(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
   return scaledProduct(scope.g, x, { weight, bias, scale });
 }
 
-/** `(x * weight) * scale + bias`, as far as there are such. */
+/** `(x * weight) * scale + bias`, as far as these exist. */
 export function scaledProduct(
   g: GraphBuilder,
   x: Tensor,

@@ -2,7 +2,7 @@ import { layerNorm, rmsNorm } from '../../ops/norm.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 
-/** How activations are normalized: by root mean square, or by mean and variance with a bias, which some files leave out. */
+/** How activations are normalized: by root mean square, or by mean and variance with a bias, which some files lack. */
 export type Norm =
   | { readonly kind: 'rms'; readonly epsilon: number }
   | { readonly kind: 'layer'; readonly epsilon: number; readonly bias: 'always' | 'if there' };

@@ -12,14 +12,14 @@ import { linear } from './linear.ts';
 /** Sizes of RWKV-7's time mixing. Widths count elements. */
 export interface TimeMixSpec {
   readonly headSize: number;
-  /** Inner widths of the low-rank products. */
+  /** Ranks of the low-rank products. */
   readonly ranks: {
     readonly decay: number;
     readonly rate: number;
     readonly value: number;
     readonly gate: number;
   };
-  /** Whether files may leave the norm out of what was remembered. Default: it is there. */
+  /** Whether files may lack the norm of the recurrence's result. Default: it is required. */
   readonly norm?: 'if there';
 }
 
@@ -44,16 +44,19 @@ const DECAY_FACTOR = -Math.exp(-0.5);
 const GROUP_EPSILON = 64e-5;
 const LENGTH_EPSILON = 1e-12;
 
-/** In which row of `time_mix_lerp_fused` the weights of each mixture stand. */
+/** The row of `time_mix_lerp_fused` with each mixture's weights. */
 const MIXTURES = { receptance: 0, decay: 1, key: 2, value: 3, rate: 4, gate: 5 } as const;
 
-/** What the first layer passes on: its values, which later layers' values are interpolated with (value residual). */
+/**
+ * The name under which the first layer shares its values, with which later layers' values are interpolated (value
+ * residual).
+ */
 const FIRST_VALUE = 'first value';
 
 /**
- * RWKV-7's time mixing (Peng et al. 2025): in place of attention a matrix a head, in which each token removes what stands under
- * a key and writes a value; decay, learning rate, value residual and gate are low-rank functions of the token and the one
- * before.
+ * RWKV-7's time mixing (Peng et al. 2025): instead of attention, each head has a matrix in which every token removes
+ * what is stored under a key and writes a value; decay, learning rate, value residual and gate are low-rank functions
+ * of the token and the previous one.
  */
 export function timeMix(spec: TimeMixSpec): Block<'time mix', TimeMixSpec> {
   return {
@@ -87,7 +90,8 @@ function recordTimeMix(
   const product = (of: Tensor, name: string, rows = width) =>
     linear(scope, of, { name: `time_mix_${name}`, rows });
 
-  // First all products of the row itself, then those that build on them: so devices may compute each kind at once.
+  // First all products of the row itself, then those that depend on them, so that devices can compute each group at
+  // once.
   const r = product(mixtures.receptance, 'receptance');
   const key = product(mixtures.key, 'key');
   const value = product(mixtures.value, 'value');
@@ -102,7 +106,7 @@ function recordTimeMix(
   const w = unary(g, 'exp', scale(g, slowness, DECAY_FACTOR));
   const a = unary(g, 'sigmoid', add(g, product(rate, 'a2'), vector('a0')));
   const gate = product(opened, 'g2');
-  // From the second layer on the value is drawn towards the first layer's.
+  // From the second layer on, the value is interpolated towards the first layer's.
   const pull = drawn && unary(g, 'sigmoid', add(g, product(drawn, 'v2'), vector('v0')));
   const v = first && pull ? lerp(g, value, first, { t: pull }) : value;
 
@@ -116,7 +120,7 @@ function recordTimeMix(
   return product(mul(g, add(g, normed, bonus), gate), 'output');
 }
 
-/** Normalizes what each head remembered. */
+/** Normalizes each head's result of the recurrence. */
 function normHeads(scope: PartScope, x: Tensor, size: number): Tensor {
   const weight = scope.weight('time_mix_ln.weight', 1, x.width);
   const bias = scope.weight('time_mix_ln.bias', 1, x.width);
@@ -129,7 +133,7 @@ interface ChannelMixSpec {
   readonly hidden: number;
 }
 
-/** RWKV-7's feed-forward over a mixture of each token and the one before (Peng et al. 2025). */
+/** RWKV-7's feed-forward on a mixture of each token and the previous one (Peng et al. 2025). */
 export function channelMix(spec: ChannelMixSpec): Block<'channel mix', ChannelMixSpec> {
   return {
     kind: 'channel mix',

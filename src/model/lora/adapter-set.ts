@@ -6,32 +6,32 @@ import { MemorySource } from '../../io/memory-source.ts';
 import type { TensorIndex } from '../part-scope.ts';
 import type { LoraAdapter } from './lora-adapter.ts';
 
-/** Adapters that a row may go through at once. */
+/** Maximum adapters of a row. */
 export const MAX_ADAPTERS_PER_ROW = 4;
 
-/** Ranks are filled up to multiples of this with zeros, as devices like rows. */
+/** Ranks are padded with zeros to multiples of this, which suits devices. */
 const RANK_UNIT = 8;
 
-/** An adapter of the set by its number, and its scale. */
+/** An adapter of the set by index, with its scale. */
 export interface AdapterChoice {
   readonly index: number;
   readonly scale: number;
 }
 
 /**
- * A model's adapters, their factors for each matrix one below the other, so that rows choose among them as among experts:
- * f32 `<tensor>.lora_a` of [adapters * rank, columns] and `<tensor>.lora_b` of [adapters * rows, rank].
+ * A model's adapters, with their factors for each matrix stacked, so that rows select them like experts: f32
+ * `<tensor>.lora_a` of [adapters * rank, columns] and `<tensor>.lora_b` of [adapters * rows, rank].
  */
 export class AdapterSet {
   private constructor(
-    /** Names and the scales of those who do not choose: 0 where they do without. */
+    /** Names and default scales, for requests that select none: 0 if not applied by default. */
     readonly standard: ReadonlyMap<string, number>,
     readonly tensors: TensorIndex,
   ) {}
 
   /**
-   * Reads all factors into memory; each adapter with its scale for those who do not choose. Rejects with `INVALID_ARGUMENT`
-   * where these are too many at once, and with what reading rejects with.
+   * Reads all factors into memory; `scale` is each adapter's default. Rejects with `INVALID_ARGUMENT` if too many apply
+   * by default, and with errors of reading.
    */
   static async load(
     of: readonly (readonly [LoraAdapter, scale: number])[],
@@ -48,20 +48,20 @@ export class AdapterSet {
     return new AdapterSet(standard, tensors);
   }
 
-  /** In the order of their numbers. */
+  /** In order of their indices. */
   get names(): readonly string[] {
     return [...this.standard.keys()];
   }
 
-  /** Adapters that a row may go through at once. */
+  /** Maximum adapters of a row. */
   get perRow(): number {
     return Math.min(this.standard.size, MAX_ADAPTERS_PER_ROW);
   }
 }
 
 /**
- * What names and scales mean to a model that was opened with the adapters of `standard`, which counts for those who name none;
- * adapters that count nothing are left out. Throws `INVALID_ARGUMENT` for adapters that there are not, or too many.
+ * Resolves names and scales for a model opened with the adapters of `standard`, which applies if none are named;
+ * adapters with scale 0 are dropped. Throws `INVALID_ARGUMENT` for unknown adapters, or too many.
  */
 export function chooseAdapters(
   standard: ReadonlyMap<string, number>,
@@ -83,7 +83,9 @@ export function chooseAdapters(
   return counting;
 }
 
-/** The adapters' factors of one matrix as two tensors, zeros where an adapter has none or a lower rank. */
+/**
+ * Stacks the adapters' factors of one matrix into two tensors, with zeros where an adapter has none or a lower rank.
+ */
 async function stack(
   adapters: readonly LoraAdapter[],
   target: string,

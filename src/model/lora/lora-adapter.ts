@@ -3,7 +3,7 @@ import type { GgufFile } from '../../gguf/gguf-file.ts';
 import { loadTensorFloats, type TensorInfo } from '../../gguf/tensor-info.ts';
 import type { TensorIndex } from '../part-scope.ts';
 
-/** The two factors of what an adapter adds to a matrix: `scale * b * a`. */
+/** The two factors of an adapter's update to a matrix: `scale * b * a`. */
 interface LoraPair {
   /** f32 [rank, columns]. */
   readonly a: TensorInfo;
@@ -11,7 +11,7 @@ interface LoraPair {
   readonly b: TensorInfo;
 }
 
-/** Matrices of the layers: what is computed with them is a product and nothing else. */
+/** Matrices of layers that are used only as products. */
 const ADAPTABLE = /^blk\.\d+\.[a-z0-9_]+\.weight$/;
 
 /**
@@ -25,7 +25,7 @@ export class LoraAdapter {
     readonly alpha: number,
   ) {}
 
-  /** Reads an adapter's header. Throws `ADAPTER_INVALID` unless it is one for a model of these tensors. */
+  /** Reads an adapter's header. Throws `ADAPTER_INVALID` unless it fits a model with these tensors. */
   static read(
     name: string,
     gguf: GgufFile,
@@ -55,12 +55,12 @@ export class LoraAdapter {
     return new LoraAdapter(name, pairs, metadata.number('adapter.lora.alpha') ?? 0);
   }
 
-  /** The rank of what is added to a tensor; 0 for nothing. */
+  /** The rank of the update to a tensor; 0 if there is none. */
   rankOf(target: string): number {
     return this.pairs.get(target)?.a.shape[1] ?? 0;
   }
 
-  /** The factors of what is added to a tensor, the scale by alpha and rank in `b`. */
+  /** The factors of the update to a tensor; the scale from alpha and rank is included in `b`. */
   async factors(target: string): Promise<{ a: Float32Array; b: Float32Array } | undefined> {
     const pair = this.pairs.get(target);
     if (!pair) return undefined;

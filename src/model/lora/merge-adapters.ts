@@ -4,7 +4,7 @@ import { CheckedSource } from '../../io/checked-source.ts';
 import type { TensorIndex } from '../part-scope.ts';
 import type { LoraAdapter } from './lora-adapter.ts';
 
-/** What an adapter adds to a matrix, its scale included. */
+/** An adapter's update to a matrix, including its scale. */
 interface Addition {
   readonly rank: number;
   /** [rank, columns]. */
@@ -13,12 +13,13 @@ interface Addition {
   readonly b: Float32Array;
 }
 
-/** Formats of weights that stay what they are when something is added; others become F16. */
+/** Formats that merged weights keep; others become F16. */
 const FLOATS: ReadonlySet<TensorFormat> = new Set([F64, F32, BF16, F16]);
 
 /**
- * The matrices that adapters change, with what each adds at its scale: to be loaded in place of the file's. Factors are read
- * into memory; sums are made when rows are read, so the base's sources must stay open. Rejects with what reading rejects with.
+ * The matrices that adapters change, with each adapter's update at its scale: to be loaded instead of the file's.
+ * Factors are read into memory; sums are computed as rows are read, so the base's sources must stay open. Rejects with
+ * errors of reading.
  */
 export async function mergeAdapters(
   adapters: readonly (readonly [LoraAdapter, scale: number])[],
@@ -42,7 +43,7 @@ export async function mergeAdapters(
   return merged;
 }
 
-/** A matrix with additions, computed row by row as it is read. */
+/** A matrix with updates, computed row by row as it is read. */
 class MergedSource extends CheckedSource {
   readonly format: TensorFormat;
   readonly #base: TensorInfo;

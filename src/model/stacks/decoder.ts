@@ -12,24 +12,24 @@ import {
   type Pooling,
 } from '../model-config.ts';
 
-/** The table of rotary angles that a decoder's layers share. */
+/** The name of the rotary table that a decoder's layers share. */
 export const ROPE = 'rope';
 
-/** The one that layers with a window have, where it differs. */
+/** The name of the table for layers with a window, if it differs. */
 export const WINDOW_ROPE = 'window rope';
 
-/** What the files of decoders say in the same words, whatever the family. Widths count elements. */
+/** What decoder files specify with the same keys, whatever the architecture. Widths count elements. */
 export interface DecoderSizes {
   readonly architecture: string;
-  /** Layers of the model; those that stand behind to predict further tokens are left out. */
+  /** Number of layers, without those for multi-token prediction at the end. */
   readonly layers: number;
   readonly width: number;
   readonly trainedContext: number;
   readonly norm: Norm;
   readonly rope: RopeParameters;
-  /** Positions from which on `rope_factors_long.weight` takes the place of the short ones. */
+  /** Position from which `rope_factors_long.weight` replaces the short ones. */
   readonly originalContext: number;
-  /** How rows become a text's vector; `none` of models that continue texts. */
+  /** The pooling of embeddings; `none` for generative models. */
   readonly pooling: Pooling;
   /** A layer's heads. */
   heads(layer: number): Heads;
@@ -37,7 +37,10 @@ export interface DecoderSizes {
   hidden(layer: number): number;
 }
 
-/** Reads a decoder's sizes. `hidden` is for files of mixtures, which may not say how wide a feed-forward is. Throws `MODEL_CONFIG`. */
+/**
+ * Reads a decoder's sizes. `hidden` is for files with experts, which may lack the feed-forward's width. Throws
+ * `MODEL_CONFIG`.
+ */
 export function readDecoder(
   read: ConfigReader,
   { norm = 'rms', hidden }: { norm?: Norm['kind']; hidden?: number | undefined } = {},
@@ -71,7 +74,9 @@ export function readDecoder(
   return sizes;
 }
 
-/** `pooling_type` as llama.cpp's converters write it, and as llama.cpp itself does where nothing is said: -1 without a sign. */
+/**
+ * `pooling_type` as written by llama.cpp's converters, and by llama.cpp itself for an unspecified one: -1 as unsigned.
+ */
 const POOLINGS: Readonly<Record<number, Pooling>> = {
   0: 'none',
   1: 'mean',
@@ -80,13 +85,13 @@ const POOLINGS: Readonly<Record<number, Pooling>> = {
   [2 ** 32 - 1]: 'none',
 };
 
-/** How a file says that rows become a text's vector. Throws `MODEL_CONFIG`: what ranks texts is not computed. */
+/** The file's pooling. Throws `MODEL_CONFIG` for ranking models, which are not supported. */
 export function readPooling(read: ConfigReader): Pooling {
   const type = read.real('pooling_type', 0);
   return POOLINGS[type] ?? read.refuse('pooling_type', String(type), '0 to 3: none, mean, first or last');
 }
 
-/** Sizes that no layer could be recorded with. */
+/** Refuses sizes with which no layer could be recorded. */
 function checkSizes(read: ConfigReader, { layers, rope, ...of }: DecoderSizes): void {
   const { keySize } = of.heads(0);
   if (rope.dimensions % 2 !== 0 || rope.dimensions > keySize) {
@@ -99,17 +104,20 @@ function checkSizes(read: ConfigReader, { layers, rope, ...of }: DecoderSizes): 
   }
 }
 
-/** In what a family's attention differs from Llama's: all heads rotated by the model's angles, `attention.scale` or the usual factor. */
+/**
+ * How an architecture's attention differs from Llama's, which rotates all heads with the model's table and scales by
+ * `attention.scale` or the usual factor.
+ */
 export interface AttentionTraits extends Omit<AttentionSpec, keyof Heads | 'rope' | 'scale'> {
-  /** Factor of the scores; undefined for the file's, or the root of the head's size. */
+  /** Factor on the scores; undefined for the file's, or one over the square root of the head size. */
   readonly scale?: number | undefined;
-  /** Which values of a head are rotated together; undefined where positions enter otherwise. */
+  /** Which values of a head are rotated together; undefined if there is no RoPE. */
   readonly pairs: RopePairs | undefined;
   /** Default `ROPE`. */
   readonly table?: string;
 }
 
-/** A layer's attention, described. */
+/** The description of a layer's attention. */
 export function attentionSpec(
   read: ConfigReader,
   heads: Heads,
@@ -123,7 +131,7 @@ export function attentionSpec(
   };
 }
 
-/** Both halves of a layer, each reading through a norm (Xiong et al. 2020). */
+/** Sequential sublayers, each with a pre-norm (Xiong et al. 2020). */
 export function preNormLayer(
   norm: Norm,
   attention: Block,
@@ -138,7 +146,9 @@ export function preNormLayer(
   };
 }
 
-/** Both halves beside each other, each reading the layer's input through a norm, which may be the same (Wang & Komatsuzaki 2021). */
+/**
+ * Parallel sublayers, each reading the layer's input through a norm, possibly the same one (Wang & Komatsuzaki 2021).
+ */
 export function parallelLayer(
   norm: Norm,
   attention: Block,
@@ -154,12 +164,12 @@ export function parallelLayer(
   };
 }
 
-/** A layer that adds `factor` times what its halves compute. */
+/** A layer that adds `factor` times the outputs of its sublayers. */
 export function scaledLayer({ sublayers }: LayerSpec, factor: number): LayerSpec {
   return { sublayers: sublayers.map((sublayer) => ({ ...sublayer, factor })) };
 }
 
-/** A norm of what each half adds, too ("sandwich", Ding et al. 2021). */
+/** Sublayers with norms before and after ("sandwich", Ding et al. 2021). */
 export function sandwichNormLayer(norm: Norm, attention: Block, feedForward: Block): LayerSpec {
   const [first, second] = preNormLayer(norm, attention, feedForward).sublayers;
   return {
@@ -170,7 +180,7 @@ export function sandwichNormLayer(norm: Norm, attention: Block, feedForward: Blo
   };
 }
 
-/** Norms of what each half adds alone (OLMo team 2025). */
+/** Sublayers with a norm of the output only (OLMo team 2025). */
 export function outputNormLayer(norm: Norm, attention: Block, feedForward: Block): LayerSpec {
   return {
     sublayers: [
@@ -181,8 +191,8 @@ export function outputNormLayer(norm: Norm, attention: Block, feedForward: Block
 }
 
 /**
- * Composes a decoder of its layers; embedding and head are Llama's but for what is given. Where the file says how rows are
- * pooled, the model embeds texts: its rows, normalized, stand in the logits' place.
+ * Composes a decoder of its layers; embedding and head are Llama's except for the given options. If the file names a
+ * pooling, the model computes embeddings: its normalized rows take the place of logits.
  */
 export function decoder(
   sizes: DecoderSizes,
@@ -193,7 +203,7 @@ export function decoder(
     softCap,
     ...embedding
   }: Omit<EmbeddingSpec, 'ropes'> & {
-    /** Angles of layers with a window, where they differ from the others'. */
+    /** RoPE of layers with a window, if it differs from the others'. */
     readonly windowRope?: RopeParameters | undefined;
     readonly logitScale?: number | undefined;
     /** Of the logits. */

@@ -5,16 +5,16 @@ import type { ConfigReader } from '../config-reader.ts';
 import { groupsOf, type LayerSpec, type ModelConfig } from '../model-config.ts';
 import { readPooling, ROPE } from './decoder.ts';
 
-/** In what encoders of BERT's kind differ. */
+/** How BERT-like encoders differ. */
 export interface EncoderTraits {
-  /** Whether heads are rotated by their positions; else a vector is added for each. */
+  /** Whether positions enter through RoPE; otherwise through a learned vector for each. */
   readonly rotary: boolean;
   /** A layer's feed-forward. */
   readonly feedForward: (layer: number) => Block;
 }
 
 /**
- * Composes an encoder of BERT's kind: each row sees the whole text, norms stand behind the residual additions, and the last
+ * Composes a BERT-like encoder: each row attends to the whole text, norms follow the residual additions, and the last
  * layer's rows are the result. Throws `MODEL_CONFIG`.
  */
 export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTraits): ModelConfig {

@@ -9,13 +9,15 @@ import { type NamedNorm, normalize } from '../blocks/norm.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { EmbeddingSpec, HeadSpec, LayerSpec, RopeTableSpec } from '../model-config.ts';
 
-/** What the embedding part hands on: the residual stream, f32 [rows, width], and what all layers share, by name. */
+/**
+ * What the embedding part passes on: the residual stream, f32 [rows, width], and values shared by all layers, by name.
+ */
 export interface Embedded {
   readonly x: Tensor;
   readonly shared: ReadonlyMap<string, Tensor>;
 }
 
-/** Records token ids, i32 [rows, 1], to the residual stream. */
+/** Records the step from token ids, i32 [rows, 1], to the residual stream. */
 export function recordEmbedding(scope: PartScope, spec: EmbeddingSpec, ids: Tensor): Embedded {
   const { g } = scope;
   let x = scaled(scope, scope.embed(ids), spec.scale);
@@ -35,7 +37,7 @@ export function recordEmbedding(scope: PartScope, spec: EmbeddingSpec, ids: Tens
   return { x: normed(scope, x, spec.norm), shared };
 }
 
-/** Llama 3.1 has factors for all contexts, Phi-3 has two sets. */
+/** Llama 3.1 has one set of factors for all contexts, Phi-3 has two. */
 function ropeFactors(scope: PartScope, { parameters, factorsFrom }: RopeTableSpec): Weight | undefined {
   if (factorsFrom === undefined) return undefined;
   const count = parameters.dimensions / 2;
@@ -48,7 +50,7 @@ function ropeFactors(scope: PartScope, { parameters, factorsFrom }: RopeTableSpe
 /** Records one layer: residual stream in, residual stream out. */
 export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
   let stream = x;
-  // Blocks beside each other may share a norm of what came in.
+  // Parallel blocks may share a norm of the layer's input.
   const entering = new Map<string, Tensor>();
   for (const { reads, preNorm, block, outputNorm, factor, postNorm } of spec.sublayers) {
     const input = reads === 'layer' ? x : stream;
@@ -62,14 +64,16 @@ export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs
   return stream;
 }
 
-/** Records the residual stream to the logits of the batch's output rows, or to what is read of those rows. */
+/**
+ * Records the step from the residual stream to the logits of the batch's output rows, or to the rows of an embedding.
+ */
 export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor {
   const { g } = scope;
   const rows = gatherRows(g, x);
   if (spec.kind === 'rows') return normed(scope, rows, spec.norm);
   const vocabulary = scope.rowsOf('token_embd.weight', x.width);
   const read = normalize(scope, rows, spec.norm);
-  // Models with tied embeddings have no output matrix of their own.
+  // Models with tied embeddings have no separate output matrix.
   const isTied = spec.tied !== false && !scope.has('output.weight');
   const name = isTied ? 'token_embd.weight' : 'output.weight';
   const product = scaledProduct(g, read, {

@@ -2,7 +2,7 @@ import { throwIfAborted } from '../../base/errors.ts';
 import { seededRandom } from '../../base/seeded-random.ts';
 import type { GgufWriter, PlacedTensor } from '../../gguf/index.ts';
 
-/** How a file of random weights is written. */
+/** Options of a file of random weights. */
 export interface RandomWeightsOptions {
   /** The same seed gives the same bytes. */
   readonly seed: number;
@@ -10,7 +10,7 @@ export interface RandomWeightsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Long enough that no two near rows are alike, short enough that making one takes no time. */
+/** Large enough that nearby rows differ, small enough to be created instantly. */
 const TILE_BYTES = 4 << 20;
 
 /** The spread of a norm's factors around 1. */
@@ -26,9 +26,10 @@ const RATE_SPREAD = 0.5;
 const SCALE_SPREAD = 0.5;
 
 /**
- * Writes every tensor of a plan with random weights, at the speed of the sink: a matrix takes pieces, from places drawn
- * anew, of one random tile of its format. Its weights have a standard deviation of `1 / sqrt(columns)`, so that products
- * keep the size of what they multiply; a vector is a bias, about 0, or a norm's factors, about 1. Rejects with `ABORTED` or the sink's error.
+ * Writes every tensor of a plan with random weights, at the speed of the sink: a matrix consists of pieces, at random
+ * offsets, of one random tile of its format. Its weights have a standard deviation of `1 / sqrt(columns)`, so that
+ * products preserve magnitudes; a vector is either a bias, around 0, or a norm's factors, around 1. Rejects with
+ * `ABORTED` or the sink's error.
  */
 export async function writeRandomWeights(writer: GgufWriter, options: RandomWeightsOptions): Promise<void> {
   const random = seededRandom(options.seed);
@@ -52,7 +53,7 @@ function isVector({ name, shape }: PlacedTensor): boolean {
   return shape.length === 1 || name.endsWith('.ssm_a');
 }
 
-/** The middle of a vector's values, and how far they are from it. */
+/** The mean and spread of a vector's values. */
 function rangeOf(name: string): readonly [mean: number, spread: number] {
   if (name.endsWith('.bias')) return [0, BIAS_SPREAD];
   if (name.endsWith('.ssm_a')) return [-1, RATE_SPREAD];
@@ -75,7 +76,7 @@ class RandomTiles {
     readonly byteLength: number,
   ) {}
 
-  /** Pieces of the tensor's tile that are as long as the tensor together. */
+  /** Pieces of the tensor's tile with the tensor's total length. */
   *piecesFor(tensor: PlacedTensor): Generator<Uint8Array, void> {
     const tile = this.#tileOf(tensor);
     const { blockBytes } = tensor.format;

@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { SyntheticShape } from '../synthetic-family.ts';
 
-/** The shapes that are known by name: those of the published models, and a tiny one for tests. */
+/** The shapes that are known by name: those of published models, and a tiny one for tests. */
 export const SYNTHETIC_SHAPES = {
   tiny: {
     architecture: 'llama',
@@ -107,7 +107,7 @@ export const SYNTHETIC_SHAPES = {
   },
 } as const satisfies Readonly<Record<string, SyntheticShape>>;
 
-/** A shape by name with some sizes replaced. Throws `INVALID_ARGUMENT` for an unknown name or sizes that do not go together. */
+/** A shape by name with some sizes replaced. Throws `INVALID_ARGUMENT` for an unknown name or inconsistent sizes. */
 export function syntheticShape(name: string, changes: Partial<SyntheticShape> = {}): SyntheticShape {
   const known: Readonly<Record<string, SyntheticShape>> = SYNTHETIC_SHAPES;
   const shape = Object.hasOwn(known, name) ? known[name] : undefined;

@@ -9,18 +9,19 @@ import { count, real, type SyntheticFamily, type SyntheticShape, text } from '..
 import { type SyntheticFormats, syntheticTensors } from './synthetic-tensors.ts';
 import { tokenizerMetadata } from './tokenizer-metadata.ts';
 
-/** The names of the architectures that models can be made up of. */
+/** The architectures for which models can be synthesized. */
 export const SYNTHETIC_ARCHITECTURES: readonly string[] = ALL_ARCHITECTURES.flatMap(({ names }) => names);
 
-/** In what a synthetic model may differ from others of its shape. */
+/** How a synthetic model may differ from others of its shape. */
 export interface SyntheticPlanOptions extends SyntheticFormats {
-  /** What the file says and has in the place of what the architecture's `synthetic` says. */
+  /** Replaces the architecture's own `synthetic`. */
   readonly family?: SyntheticFamily | undefined;
 }
 
 /**
- * Everything of a model's file but its weights: metadata, a made-up vocabulary, and the tensors' names and shapes. Rejects with
- * `INVALID_ARGUMENT` for an unknown architecture and with what the architecture throws for metadata that do not go together.
+ * Everything of a model's file except its weights: metadata, a synthetic vocabulary, and the tensors' names and shapes.
+ * Rejects with `INVALID_ARGUMENT` for an unknown architecture, and with the architecture's errors for inconsistent
+ * metadata.
  */
 export async function syntheticPlan(
   name: string,
@@ -53,7 +54,7 @@ function architectureNamed(name: string): Architecture {
   return fail('INVALID_ARGUMENT', { name: 'architecture', found: name, expected });
 }
 
-/** The metadata as they will read in the file. */
+/** The metadata as they will be read from the file. */
 async function headerOf(metadata: GgufPlan['metadata']): Promise<GgufFile> {
   const sink = new MemorySink();
   await GgufWriter.begin(sink, { metadata, tensors: [] });

@@ -7,28 +7,28 @@ import { LayerStates } from '../layer-states.ts';
 import type { ModelConfig } from '../model-config.ts';
 import { recordEmbedding, recordHead, recordLayer } from '../stacks/record-stack.ts';
 
-/** How the matrices of a synthetic model are stored. */
+/** The formats of a synthetic model's matrices. */
 export interface SyntheticFormats {
-  /** Of every matrix; one whose rows are no whole number of blocks takes Q8_0, or F16 where that does not fit either. */
+  /** The format of matrices; if a row is not a whole number of blocks, Q8_0, or F16 if that does not fit either. */
   readonly format: TensorFormat;
-  /** Of `output.weight`, where it differs. */
+  /** The format of `output.weight`, if it differs. */
   readonly outputFormat?: TensorFormat | undefined;
 }
 
-/** What of a model's tensors its configuration does not say. */
+/** What a model's configuration does not say about its tensors. */
 export interface SyntheticTensorRequest extends SyntheticFormats {
   readonly config: ModelConfig;
   readonly vocabulary: number;
-  /** Names, within their part of the model, of the tensors that a file may have or not, and this one has. */
+  /** Names, within their part of the model, of optional tensors that this file has. */
   readonly optional: ReadonlySet<string>;
-  /** Shapes, by such names, of tensors that have more dimensions than rows and columns; they are stored in f32. */
+  /** Shapes, by such names, of tensors with more than two dimensions; they are stored in f32. */
   readonly shapes: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Any: sizes of states and batches do not show in the weights. */
+/** Arbitrary: sizes of states and batches do not affect the weights. */
 const SHAPE = { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 } as const;
 
-/** The tensors of a model that does not exist yet: those that its architecture asks for while it records itself. */
+/** The tensors of a model that does not exist yet: those that its architecture requests while it is recorded. */
 export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor[] {
   const { config } = request;
   const wanted = new Map<string, PlannedTensor>();
@@ -63,18 +63,18 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
   return [...wanted.values()];
 }
 
-/** The format, or the next best that divides rows of this many columns into whole blocks. */
+/** The format, or the next best whose blocks divide rows of this many columns. */
 export function fittingFormat(format: TensorFormat, columns: number): TensorFormat {
   return [format, Q8_0].find(({ blockElements }) => columns % blockElements === 0) ?? F16;
 }
 
 /**
- * Matrices that files hold in f32: routers are small, and what they choose is not to depend on rounding; taps of convolutions and
- * rates of states are few.
+ * Matrices that files store in f32: routers are small, and their choices must not depend on rounding; convolution taps
+ * and state rates are few.
  */
 const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|shortconv\.conv)/;
 
-/** A scope whose file has whatever it is asked for. */
+/** A scope whose file has whatever is requested. */
 class WishingScope extends PartScope {
   readonly #request: SyntheticTensorRequest;
   readonly #wanted: Map<string, PlannedTensor>;
@@ -120,7 +120,7 @@ class WishingScope extends PartScope {
     return this.#request.optional.has(name);
   }
 
-  /** The vocabulary alone is known to nobody but the file. */
+  /** Only the file knows the size of the vocabulary. */
   override rowsOf(): number {
     return this.#request.vocabulary;
   }

@@ -9,12 +9,14 @@ const CHAT_TEMPLATE =
 /** GGUF's `tokenizer.ggml.token_type`. */
 const TYPE = { normal: 1, control: 3 } as const;
 
-/** The first of the byte-level alphabet's printable characters, and what it spells space and line feed with. */
+/** The first printable character of the byte-level alphabet, and how it spells space and line feed. */
 const FIRST_CHARACTER = 0x21;
 const SPACE = '\u0120';
 const LINE_FEED = '\u010a';
 
-/** A made-up tokenizer of so many pieces: SentencePiece, or single characters where the pieces cannot spell any text. */
+/**
+ * A synthetic tokenizer with so many pieces: SentencePiece, or single characters if the pieces cannot spell any text.
+ */
 export function tokenizerMetadata(vocabulary: number): [string, GgufValue][] {
   return vocabulary < MIN_VOCABULARY ? characters(vocabulary) : sentencePieces(vocabulary);
 }

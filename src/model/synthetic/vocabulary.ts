@@ -1,6 +1,6 @@
 import { fail } from '../../base/errors.ts';
 
-/** A SentencePiece vocabulary: pieces, scores (the higher the earlier merged) and GGUF's token types, by id. */
+/** A SentencePiece vocabulary: pieces, scores (higher is merged earlier) and GGUF's token types, by id. */
 export interface SyntheticVocabulary {
   readonly pieces: readonly string[];
   readonly scores: readonly number[];
@@ -10,7 +10,7 @@ export interface SyntheticVocabulary {
 /** GGUF's `tokenizer.ggml.token_type`. */
 const TYPE = { normal: 1, unknown: 2, control: 3, byte: 6 } as const;
 
-/** Ids of the special pieces, where every Llama vocabulary has them. */
+/** Ids of the special pieces, as in every Llama vocabulary. */
 export const SYNTHETIC_SPECIAL = { unknown: 0, begin: 1, end: 2 } as const;
 
 const SPACE = '\u2581';
@@ -19,13 +19,13 @@ const CHARACTERS =
 const CONSONANTS = 'tnsrhldcmfpgwybvkxjqz';
 const VOWELS = 'eaoiu';
 
-/** The fewest pieces that a vocabulary of this kind has: specials, bytes, characters with and without a space before. */
+/** Minimum size of a vocabulary of this kind: specials, bytes, characters with and without a leading space. */
 export const MIN_VOCABULARY = 3 + 256 + 1 + 2 * CHARACTERS.length;
 
 /**
- * A vocabulary of made-up words that behaves like a trained one: bytes for everything, characters, syllables, and words of
- * more and more syllables. Every piece of several characters is the join of two others, so that merging reaches it.
- * Throws `INVALID_ARGUMENT` for fewer than `MIN_VOCABULARY` pieces.
+ * A vocabulary of invented words that behaves like a trained one: bytes for everything, characters, syllables, and
+ * words of increasing length. Every piece of several characters is the concatenation of two others, so that merging
+ * reaches it. Throws `INVALID_ARGUMENT` for fewer than `MIN_VOCABULARY` pieces.
  */
 export function syntheticVocabulary(size: number): SyntheticVocabulary {
   if (size < MIN_VOCABULARY) {

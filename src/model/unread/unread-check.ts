@@ -8,21 +8,21 @@ import { type Unread, unreadText } from './unread.ts';
 import { unreadKeys } from './unread-keys.ts';
 import { unreadTensors } from './unread-tensors.ts';
 
-/** A file, what its architecture makes of its metadata, and what may be left unread. */
+/** A file, its configuration, and what may stay unread. */
 export interface UnreadSource {
   readonly gguf: GgufFile;
   readonly read: ConfigReader;
   readonly config: ModelConfig;
-  /** Load the file all the same: what would be an error is a warning. */
+  /** Load the file anyway: errors become warnings. */
   readonly allowed: boolean;
 }
 
-/** Most names in an error's message. */
+/** Maximum names in an error message. */
 const MAX_NAMES = 8;
 
 /**
- * Holds a model to reading its file: what no graph has a weight for, and which of the architecture's keys nobody asked for. A
- * file that holds more than its architecture computes with gives other results than it was made to give.
+ * Checks that a model uses all of its file: reports tensors that no graph has as a weight, and keys of the architecture
+ * that were not requested. A file with more than its architecture uses would give results other than intended.
  */
 export class UnreadCheck {
   readonly #source: UnreadSource;
@@ -32,12 +32,12 @@ export class UnreadCheck {
     this.#source = source;
   }
 
-  /** What was found; nothing before `check`. */
+  /** The findings; empty before `check`. */
   get found(): readonly Unread[] {
     return this.#found ?? [];
   }
 
-  /** Compares the file with what was recorded of it, at the first call. Throws `MODEL_UNREAD`. */
+  /** Compares the file with the recorded graphs, on the first call. Throws `MODEL_UNREAD`. */
   check(graphs: ModelGraphs): void {
     if (this.#found) return;
     const { gguf, read, config, allowed } = this.#source;
@@ -52,7 +52,7 @@ export class UnreadCheck {
   }
 }
 
-/** The file's tensors that are computed with. The embedding is, even where the host looks it up. */
+/** The file's tensors that are used. The embedding counts even if the host looks it up. */
 function weightNames({ embedding, layers, head, sampling }: ModelGraphs): Set<string> {
   const parts = [embedding, ...layers, head, sampling];
   const names = parts.flatMap(({ graph, prefix }) => graph.weights.map(({ name }) => prefix + name));

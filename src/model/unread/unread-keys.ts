@@ -3,24 +3,24 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
 import type { Unread } from './unread.ts';
 
-/** What a rule is asked about: a value that nobody read, and the file that it stands in. */
+/** The input of a rule: an unread value, and its file. */
 interface UnreadValue {
   readonly value: MetadataValue | undefined;
   readonly config: ModelConfig;
-  /** A number of the same file, by its key below the architecture's name. */
+  /** A number from the same file, by its key under the architecture's name. */
   readonly number: (key: string) => number | undefined;
 }
 
-/** Why keys may stay unread, or what it means that they do. */
+/** Why keys may stay unread, or what it means if they do. */
 interface KeyRule {
-  /** The key below the architecture's name. */
+  /** The key under the architecture's name. */
   readonly key: RegExp;
   readonly reason: string;
-  /** True for values that change nothing. Default: all. */
+  /** True for values without effect. Default: all. */
   readonly neutral?: (of: UnreadValue) => boolean;
-  /** What any other value is: an error where llama.cpp computes by it. Default `warning`. */
+  /** How other values are reported: as an error if llama.cpp uses them. Default `warning`. */
   readonly level?: Unread['level'];
-  /** Architectures that it holds for; undefined for all. */
+  /** The architectures it applies to; undefined for all. */
   readonly architectures?: readonly string[];
 }
 
@@ -36,9 +36,9 @@ const RWKV = ['rwkv7', 'arwkv7'];
 const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', ...RWKV];
 const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3'];
 
-/** The first that a key matches counts. What matches none is a warning. */
+/** The first rule that matches a key applies. Keys that match none are a warning. */
 const RULES: readonly KeyRule[] = [
-  // Known, and nothing is computed with them.
+  // Known, and not used.
   { key: /^vocab_size$/, reason: 'the embedding has as many rows' },
   { key: /^token_type_count$/, reason: 'their table has as many rows' },
   { key: /^tensor_data_layout$/, reason: 'a note of the converter' },
@@ -59,7 +59,7 @@ const RULES: readonly KeyRule[] = [
     reason: 'llama.cpp does not use it, and files were made for that',
     architectures: ['phi3'],
   },
-  // Switches: values that change nothing are fine.
+  // Settings whose neutral values have no effect.
   {
     key: /^attention\.causal$/,
     reason: 'which positions a row looks at is fixed for the architecture',
@@ -172,7 +172,7 @@ const RULES: readonly KeyRule[] = [
   { key: /^use_parallel_residual$/, reason: 'halves of a layer follow each other', neutral: is(false) },
 ];
 
-/** The architecture's keys in a file that its configuration did not ask for, and that may mean something. */
+/** Keys of the architecture that its configuration did not request and that may matter. */
 export function unreadKeys(read: ConfigReader, config: ModelConfig): Unread[] {
   const { metadata, architecture } = read;
   const prefix = `${architecture}.`;

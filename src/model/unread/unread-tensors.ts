@@ -2,24 +2,24 @@ import type { GgufFile } from '../../gguf/index.ts';
 import type { ModelConfig } from '../model-config.ts';
 import type { Unread } from './unread.ts';
 
-/** Why tensors of some names may stay unread. */
+/** Why tensors with certain names may stay unread. */
 interface TensorRule {
   readonly name: RegExp;
-  /** False where nobody needs to be told. */
+  /** False if it need not be reported. */
   readonly warns: boolean;
   readonly reason: string;
-  /** A tensor beside which it holds: the name's end, and what stands there then. It must be read. */
+  /** A tensor that must be present and read for this to apply: the end of its name, and what it is replaced by. */
   readonly beside?: readonly [end: RegExp, by: string];
-  /** Architectures that it holds for; undefined for all ... */
+  /** The architectures it applies to; undefined for all ... */
   readonly architectures?: readonly string[];
-  /** ... but these. */
+  /** ... except these. */
   readonly except?: readonly string[];
 }
 
-/** The first that a name matches counts. What matches none is an error. */
+/** The first rule that matches a name applies. Tensors that match none are an error. */
 const RULES: readonly TensorRule[] = [
   {
-    // Those for long contexts alone are no mistake: shorter ones are turned without any, as in llama.cpp.
+    // Having only those for long contexts is not a mistake: shorter contexts are rotated without any, as in llama.cpp.
     name: /^rope_factors_(long|short)\.weight$/,
     warns: false,
     reason: 'for contexts of another length',
@@ -60,7 +60,7 @@ const RULES: readonly TensorRule[] = [
   },
 ];
 
-/** The tensors of a file without a weight in `read`, those of several layers together. */
+/** The tensors of a file that are not weights in `read`, with those of several layers combined. */
 export function unreadTensors(gguf: GgufFile, config: ModelConfig, read: ReadonlySet<string>): Unread[] {
   const blocks = gguf.metadata.number(`${config.architecture}.block_count`) ?? 0;
   const found = new Map<string, Unread>();
@@ -86,7 +86,7 @@ function judge(
 ): Pick<Unread, 'level' | 'reason'> | undefined {
   const { architecture } = config;
   const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
-  // Those that `configure` has taken off.
+  // Layers that `configure` has removed.
   if (layer >= config.layers.length && layer < blocks) {
     return { level: 'warning', reason: 'of a layer that predicts further tokens, which is not run' };
   }

@@ -1,16 +1,16 @@
-/** Something of a model's file that nothing is computed with, though one might think so. */
+/** Something in a model's file that is not used, though it may matter. */
 export interface Unread {
   readonly kind: 'tensor' | 'key';
-  /** Its name; of tensors that several layers have, `blk.*.` and what follows. */
+  /** Its name; for tensors of several layers, `blk.*.` and the rest. */
   readonly name: string;
   /** How many tensors it stands for. */
   readonly count: number;
-  /** `error` where results would be others with it: the file is refused, unless that is allowed. */
+  /** `error` if it would change the results: the file is refused unless that is allowed. */
   readonly level: 'error' | 'warning';
   readonly reason: string;
 }
 
-/** One of them in a line. */
+/** A one-line description. */
 export function unreadText({ kind, name, count, reason }: Unread): string {
   return `${kind} ${name}${count > 1 ? ` (${count})` : ''}: ${reason}`;
 }

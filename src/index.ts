@@ -31,6 +31,7 @@ export {
   StepProfile,
 } from './runtime/jobs/step-profile.ts';
 export type { ChatChunk, ChatStream } from './engine/chat-stream.ts';
+export type { ScoredId, ScoreOptions } from './engine/score.ts';
 export type { EngineTarget } from './engine/engine-target.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {

@@ -32,6 +32,7 @@ import {
 } from '../runtime/opening/plan-draft.ts';
 import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
+import { alternativesOf, type ScoredId, type ScoreOptions, scoredIds } from './score.ts';
 import { TextModel } from './text-model.ts';
 import { RuledTokens } from './token-rules.ts';
 
@@ -253,6 +254,14 @@ export class LanguageModel extends TextModel {
       signal,
       adapters: chooseAdapters(this.adapters, adapters),
     });
+  }
+
+  async score(ids: readonly number[], options: ScoreOptions = {}): Promise<ScoredId[]> {
+    this.#requireGenerating();
+    checkCall('score', options);
+    const { adapters, signal } = options;
+    const alternatives = alternativesOf(options);
+    return scoredIds(ids, this.evaluate(ids, 0, { adapters, signal }), alternatives);
   }
 
   async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {

@@ -3,6 +3,7 @@ import { DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
+import type { ScoreOptions } from './score.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import type { ChatOptions, GenerateOptions } from './generate-options.ts';
 import type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
@@ -111,6 +112,7 @@ export const CHAT_OPTIONS: OptionNames<ChatOptions> = {
 
 const SCHEDULING: OptionNames<SchedulingClass> = { priority: true, tenant: true, request: true };
 const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
+const SCORE_OPTIONS: OptionNames<ScoreOptions> = { alternatives: true, adapters: true, signal: true };
 const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: true, signal: true };
 
 /** The options of a model's methods. */
@@ -120,6 +122,7 @@ const CALLS = {
   answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true, toolChoice: true, parallelCalls: true },
   chatPrompt: { ...RENDER_OPTIONS, reasoning: true, signal: true },
   embed: EMBED_OPTIONS,
+  score: SCORE_OPTIONS,
   evaluate: { signal: true, adapters: true },
 };
 

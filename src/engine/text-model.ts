@@ -30,6 +30,7 @@ import { formOf } from './held-text.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
 import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
+import type { ScoredId, ScoreOptions } from './score.ts';
 import { TextStream } from './text-stream.ts';
 import { tokenRulesOf } from './token-rules.ts';
 
@@ -65,6 +66,11 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    * with `INVALID_ARGUMENT` if the state is another model's.
    */
   abstract restoreState(snapshot: SequenceSnapshot): Promise<void>;
+  /**
+   * The log-probability of each id but the first, behind those before it. Nothing else runs meanwhile. Rejects with
+   * `GENERATION_UNSUPPORTED` for encoders, or as `generate`.
+   */
+  abstract score(ids: readonly number[], options?: ScoreOptions): Promise<ScoredId[]>;
   abstract reset(): void | Promise<void>;
   abstract dispose(): Promise<void>;
   /** Throws `DISPOSED`. @internal */

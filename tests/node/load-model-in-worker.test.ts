@@ -42,6 +42,7 @@ test('texts are those of a model on this thread, whatever holds and ends them', 
     { ...of, schema: SCHEMA, reasoning: { enabled: false } },
     { ...of, reasoning: { budget: 3 } },
     { ...of, temperature: 1, seed: 7 },
+    { ...of, minTokens: 30, bannedTokens: [[30]], stop: ['a'], includeStop: true },
   ]) {
     const answers = await Promise.all(
       [here, there].map(async (model) => {
@@ -61,6 +62,11 @@ test('texts are those of a model on this thread, whatever holds and ends them', 
     assert.deepEqual(answers[1], answers[0]);
     assert.ok((answers[0]?.chunks.length ?? 0) > 1);
   }
+  const [own, remote] = await Promise.all(
+    [here, there].map((model) => model.score([1, 30, 40, 50], { alternatives: 2 })),
+  );
+  assert.deepEqual(remote, own);
+  assert.equal(own?.length, 3);
   assert.deepEqual(there.config, { architecture: here.config.architecture, width: here.config.width });
   assert.equal(there.vocabulary, here.vocabulary);
   assert.ok((await there.loaded).bytes > 0);

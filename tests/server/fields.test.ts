@@ -53,6 +53,9 @@ const elsewhere = (file: string) => file;
 
 /** What shows of each honoured field that it does what it should: a request with it, beside one without. */
 const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> = {
+  add_special_tokens: async (ask) => {
+    assert.equal((await ask({})).prompt - (await ask({ add_special_tokens: false })).prompt, 1);
+  },
   allowed_token_ids: says('BBBBBB', { allowed_token_ids: [B] }),
   bad_words: async (ask) => {
     const { text } = await ask({ ...SAYS_A, bad_words: ['AA'] });
@@ -113,6 +116,10 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   presence_penalty: varies({ presence_penalty: 100 }),
   priority: refused(403, { priority: -1 }),
   prompt: async (ask) => assert.notEqual((await ask({ prompt: 'hi hi hi' })).prompt, (await ask({})).prompt),
+  prompt_logprobs: async (ask) => {
+    assert.doesNotMatch((await ask({})).body, /prompt_logprobs/);
+    assert.match((await ask({ prompt_logprobs: 1 })).body, /"prompt_logprobs":\[null,\{/);
+  },
   reasoning: elsewhere('clients/reasoning.test.ts'),
   reasoning_budget_tokens: elsewhere('clients/reasoning.test.ts'),
   reasoning_effort: elsewhere('clients/reasoning.test.ts'),

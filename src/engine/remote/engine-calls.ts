@@ -10,6 +10,7 @@ import type { SequenceSnapshot } from '../../runtime/sequence-snapshot.ts';
 import type { VectorPooling } from '../embedding.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { EngineTarget, TokensRequest } from '../engine-target.ts';
+import type { ScoredId, ScoreOptions } from '../score.ts';
 
 /** A log level: `enabled` must answer synchronously. */
 export type LogDetail = 'info' | 'debug' | 'trace';
@@ -58,6 +59,11 @@ export interface EngineCalls {
     asks: { readonly ids: readonly number[]; readonly pooling: VectorPooling };
     value: never;
     answer: Float32Array;
+  };
+  readonly score: {
+    asks: Omit<ScoreOptions, 'signal'> & { readonly ids: readonly number[] };
+    value: never;
+    answer: ScoredId[];
   };
   readonly save: { asks: readonly number[]; value: never; answer: SequenceSnapshot };
   readonly restore: { asks: SequenceSnapshot; value: never; answer: void };

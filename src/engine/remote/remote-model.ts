@@ -15,6 +15,7 @@ import type { TokensRequest, VectorRequest } from '../engine-target.ts';
 import { checkCall } from '../option-names.ts';
 import type { PromptThread } from './prompt-thread.ts';
 import type { ModelText } from '../model-text.ts';
+import type { ScoredId, ScoreOptions } from '../score.ts';
 import { TextModel } from '../text-model.ts';
 import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
 import { RemoteGeneration } from './remote-generation.ts';
@@ -126,6 +127,11 @@ export class RemoteModel extends TextModel {
   async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
     this.checkAlive();
     return this.#client.call('vector', { ids, pooling }, signal);
+  }
+
+  async score(ids: readonly number[], { signal, ...options }: ScoreOptions = {}): Promise<ScoredId[]> {
+    this.checkAlive();
+    return this.#client.call('score', { ids, ...options }, signal);
   }
 
   async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {

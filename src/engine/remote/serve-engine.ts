@@ -47,6 +47,7 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
     },
     begin: (asks, context) => states.during(sendTokens(opened(), asks, context)),
     vector: ({ ids, pooling }, { signal }) => states.during(opened().vector(ids, { pooling, signal })),
+    score: ({ ids, ...options }, { signal }) => states.during(opened().score(ids, { ...options, signal })),
     save: (ids, { signal }) => states.during(opened().saveState(ids, signal)),
     restore: (snapshot) => states.during(opened().restoreState(snapshot)),
     loaded: async () => opened().loaded,

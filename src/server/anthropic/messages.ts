@@ -75,7 +75,7 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
     continues: false,
   });
   return {
-    prompt: promptEnd(model, request, prompt),
+    prompts: [promptEnd(model, request, prompt)],
     options,
     choices: 1,
     form: answerForm(textHoldOf(request), use),

@@ -1,10 +1,21 @@
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
+import type { ScoredId } from '../../engine/score.ts';
 import type { CallOutcome } from '../../text/index.ts';
 
 /** Why a choice ended: at its own end or a stop string, at a limit, or to have functions called. */
 export type Finish = 'stop' | 'length' | 'calls';
+
+/** What a generation starts from. */
+export interface TaskPrompts {
+  /** At least one. The choices of the first come first. */
+  readonly prompts: readonly (readonly number[])[];
+  /** The log-probabilities of each prompt's ids but the first, where the answer reports them. */
+  readonly scores?: readonly (readonly ScoredId[])[];
+  /** Answers to each prompt. */
+  readonly choices: number;
+}
 
 /** An event of a running generation, for any API; `choice` counts from 0. The first event is `begin`. */
 export type ChoiceEvent =
@@ -13,7 +24,7 @@ export type ChoiceEvent =
       /** The name under which the model is served. */
       readonly id: string;
       readonly model: TextModel;
-      readonly prompt: readonly number[];
+      readonly task: TaskPrompts;
     }
   | {
       readonly kind: 'text';

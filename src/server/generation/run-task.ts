@@ -5,7 +5,7 @@ import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import { type AnswerPart, freshCallId } from '../../text/index.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { AnswerForm } from './answer-form.ts';
-import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
+import type { ChoiceEvent, ChoiceEvents, TaskPrompts } from './choice-event.ts';
 import { within } from '../event-stream.ts';
 import { GenerationRecord } from './generation-record.ts';
 import { mergeStreams } from './merge-streams.ts';
@@ -16,11 +16,8 @@ import { mergeStreams } from './merge-streams.ts';
 const PATIENCE_MS = 1000;
 
 /** A generation request of any API. */
-export interface GenerationTask {
-  readonly prompt: readonly number[];
+export interface GenerationTask extends TaskPrompts {
   readonly options: GenerateOptions;
-  /** Answers to the same prompt. */
-  readonly choices: number;
   /** The form of an answer to a conversation. Without it, the prompt is a text to be continued. */
   readonly form?: AnswerForm;
   /** The reasoning options. */
@@ -32,7 +29,8 @@ export interface Begun {
   /** The name under which the model is served. */
   readonly id: string;
   readonly model: TextModel;
-  readonly prompt: readonly number[];
+  readonly task: TaskPrompts;
+  /** Tokens of all prompts. */
   readonly promptTokens: number;
   readonly events: ChoiceEvents;
 }
@@ -51,8 +49,12 @@ export async function begin(
   const events = run(call, modelId, prepare);
   const first = await events.next();
   if (first.done || first.value.kind !== 'begin') throw new Error('a generation begins with its first event');
-  const { id, model, prompt } = first.value;
-  return { id, model, prompt, promptTokens: prompt.length, events: events as ChoiceEvents };
+  const { id, model, task } = first.value;
+  return { id, model, task, promptTokens: promptTokensOf(task), events: events as ChoiceEvents };
+}
+
+function promptTokensOf({ prompts }: Begun['task']): number {
+  return prompts.reduce((sum, { length }) => sum + length, 0);
 }
 
 async function* run(
@@ -65,10 +67,11 @@ async function* run(
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
   const task = allowed(await prepare(model), call);
-  const atOnce = Math.min(task.choices, gate.parallel);
+  const count = task.prompts.length * task.choices;
+  const atOnce = Math.min(count, gate.parallel);
   place.widen(atOnce);
   // Each choice has its own signal: many listeners on one signal would cause a leak warning.
-  const stops = Array.from({ length: task.choices }, () => new AbortController());
+  const stops = Array.from({ length: count }, () => new AbortController());
   const stop = () => {
     for (const controller of stops) controller.abort();
     // The next event may never be requested; others should not have to wait for that.
@@ -86,7 +89,7 @@ async function* run(
     first.catch(() => {});
     // A client that waits longer gets the response's headers meanwhile.
     await within(first, PATIENCE_MS);
-    yield { kind: 'begin', id: lease.id, model, prompt: task.prompt };
+    yield { kind: 'begin', id: lease.id, model, task };
     let next = await first;
     while (!next.done) {
       yield next.value;
@@ -95,7 +98,7 @@ async function* run(
   } finally {
     await merged.return();
     call.signal.removeEventListener('abort', stop);
-    record.report(task.prompt.length);
+    record.report(promptTokensOf(task));
   }
 }
 
@@ -121,8 +124,9 @@ async function* runChoice(of: {
 }): ChoiceEvents {
   const { model, choice, signal } = of;
   const record = of.record.choice(choice);
-  const { prompt, options, form, reasoning } = of.task;
-  const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice) };
+  const { prompts, choices, options, form, reasoning } = of.task;
+  const prompt = prompts[Math.floor(choice / choices)] ?? [];
+  const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice % choices) };
   const how = { ...options, ...seed, signal };
   if (!form) {
     const stream = model.generate(prompt, how);

@@ -12,7 +12,7 @@ const MAX_STOPS = 16;
 const LONGEST_STOP = 1024;
 
 /** Maximum answers to one prompt. */
-const MAX_CHOICES = 128;
+export const MAX_CHOICES = 128;
 
 /** Maximum token ids with a bias: each is validated. */
 const MAX_BIASES = 10_000;

@@ -48,7 +48,7 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
     continues: false,
   });
   return {
-    prompt: promptEnd(model, request, prompt),
+    prompts: [promptEnd(model, request, prompt)],
     options,
     choices: n ?? 1,
     form: answerForm(textHoldOf(request), use),

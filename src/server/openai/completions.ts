@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import type { ScoredId, ScoreOptions } from '../../engine/score.ts';
 import type { TextModel } from '../../engine/text-model.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { RequestContext } from '../request-context.ts';
-import { json, postEndpoint } from '../endpoint.ts';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
@@ -14,18 +16,18 @@ import {
   generateOptions,
   logprobsField,
   llamaTokensField,
+  MAX_CHOICES,
   modelField,
   mostTokens,
   promptEnd,
   samplingFields,
   streamFields,
-  tokensField,
 } from '../generation/sampling-fields.ts';
 import { holdFields } from '../generation/hold-fields.ts';
 import { responseFormat, textHoldOf } from './response-format.ts';
 import { FINISH_REASONS } from './chat-answer.ts';
 import { DONE, type ResponseHead } from './chat-chunks.ts';
-import { completionLogprobs, type ContentLogprob, contentLogprob } from './logprobs.ts';
+import { completionLogprobs, contentLogprob, type PlacedLogprob, promptLogprob } from './logprobs.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 import { usageOf } from './usage.ts';
 
@@ -38,17 +40,24 @@ const body = z.object({
     .union([
       z.string(),
       z.array(z.int()).min(1),
-      z.array(z.string()).length(1),
-      z.array(z.array(z.int()).min(1)).length(1),
+      z.array(z.string()).min(1).max(MAX_CHOICES),
+      z.array(z.array(z.int()).min(1)).min(1).max(MAX_CHOICES),
     ])
-    .describe('A text, or token ids; either may be the only one of a list.'),
+    .describe('A text, or token ids; or a list of either, each of which is continued.'),
   ...samplingFields,
   ...streamFields,
   lora: adapterField,
   n: choicesField,
-  max_tokens: tokensField,
+  max_tokens: z.int().min(0).nullish().describe('Most tokens of the text; 0 generates nothing.'),
   n_predict: llamaTokensField,
   logprobs: logprobsField,
+  prompt_logprobs: logprobsField.describe(
+    'Log-probabilities of the prompt, with so many alternatives, as in vLLM.',
+  ),
+  add_special_tokens: z
+    .boolean()
+    .nullish()
+    .describe('Adds what the model wants around a text. Default true.'),
   echo: z.boolean().nullish().describe('Begins the answer with the prompt.'),
   response_format: responseFormat.nullish(),
   ...holdFields,
@@ -71,12 +80,12 @@ async function complete(request: CompletionBody, call: RequestContext): Promise<
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
   const choices: CompletionChoice[] = [];
   for await (const event of begun.events) {
-    const choice = (choices[event.choice] ??= new CompletionChoice(request, begun));
+    const choice = (choices[event.choice] ??= new CompletionChoice(request, begun, event.choice));
     if (event.kind === 'text') choice.take(event.text, event.token);
     if (event.kind === 'end') choice.end = event.end;
   }
   const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);
-  const answers = choices.map((choice, index) => ({ index, ...choice.piece() }));
+  const answers = choices.map((choice, index) => ({ index, ...choice.piece(), ...choice.promptScores() }));
   return json({ ...head, choices: answers, usage: usageOf(begun.promptTokens, ends) });
 }
 
@@ -85,19 +94,42 @@ async function taskOf(
   model: TextModel,
   signal: AbortSignal,
 ): Promise<GenerationTask> {
-  const { prompt: given, n } = request;
-  const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
-  if (typeof prompt === 'string') requireTextFits(model, prompt);
-  const ids = typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
+  const { prompt: given, n, add_special_tokens: addSpecial } = request;
+  const texts = typeof given === 'string' || isIds(given) ? [given] : given;
+  if (texts.length * (n ?? 1) > MAX_CHOICES)
+    invalid('n', `at most ${MAX_CHOICES} texts are generated at once`);
+  const prompts: (readonly number[])[] = [];
+  for (const text of texts) {
+    if (typeof text === 'string') requireTextFits(model, text);
+    const how = { addSpecial: addSpecial !== false, signal };
+    const ids = typeof text === 'string' ? await model.tokenizer.encodeInTurns(text, how) : text;
+    prompts.push(promptEnd(model, request, ids));
+  }
   const maxTokens = mostTokens(request) ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(model, request, { maxTokens, logProbabilities, adapters, continues: true });
+  const scores = await scoresOf(request, prompts, { model, adapters, signal });
   return {
-    prompt: promptEnd(model, request, ids),
+    prompts,
+    ...(scores && { scores }),
     options: { ...options, ...textHoldOf(request) },
     choices: n ?? 1,
   };
+}
+
+/** The scores of prompts that a request asks for. */
+async function scoresOf(
+  { echo, logprobs, prompt_logprobs: wanted }: CompletionBody,
+  prompts: readonly (readonly number[])[],
+  { model, ...how }: { model: TextModel } & ScoreOptions,
+): Promise<ScoredId[][] | undefined> {
+  const echoed = echo ? logprobs : undefined;
+  if (typeof echoed !== 'number' && typeof wanted !== 'number') return undefined;
+  const alternatives = Math.max(echoed ?? 0, wanted ?? 0);
+  const scores: ScoredId[][] = [];
+  for (const prompt of prompts) scores.push(await model.score(prompt, { alternatives, ...how }));
+  return scores;
 }
 
 function isIds(list: string[] | number[] | number[][]): list is number[] {
@@ -107,22 +139,60 @@ function isIds(list: string[] | number[] | number[][]): list is number[] {
 /** A choice under construction. */
 class CompletionChoice {
   readonly #begun: Begun;
+  readonly #request: CompletionBody;
   readonly #withLogprobs: boolean;
-  readonly #content: ContentLogprob[] = [];
+  readonly #content: PlacedLogprob[] = [];
+  /** Its prompt, by its place in the request. */
+  readonly #at: number;
   #text = '';
   #offset = 0;
   end: TextEnd | undefined;
 
-  constructor(request: CompletionBody, begun: Begun) {
+  constructor(request: CompletionBody, begun: Begun, choice: number) {
     this.#begun = begun;
+    this.#request = request;
     this.#withLogprobs = typeof request.logprobs === 'number';
-    if (request.echo) this.#text = begun.model.tokenizer.decode(begun.prompt);
-    this.#offset = this.#text.length;
+    this.#at = Math.floor(choice / begun.task.choices);
+    if (!request.echo) return;
+    const { prompts, scores } = begun.task;
+    const { tokenizer } = begun.model;
+    const prompt = prompts[this.#at] ?? [];
+    this.#text = tokenizer.decode(prompt);
+    if (!this.#withLogprobs) {
+      this.#offset = this.#text.length;
+      return;
+    }
+    for (const [at, id] of prompt.entries()) {
+      const score = scores?.[this.#at]?.[at - 1];
+      if (score) this.#add(fewer(score, request.logprobs ?? 0));
+      else this.#add({ id, logProbability: undefined, alternatives: [] }, null);
+    }
+    // The space that marks a text's start is no part of it.
+    this.#offset = this.#text.length - this.#content.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  #add(token: SampledToken, logprob?: null): void {
+    const { tokenizer } = this.#begun.model;
+    const report = contentLogprob(tokenizer, token);
+    const isShown = this.#request.skip_special_tokens === false || !tokenizer.isControl(token.id);
+    const length = isShown ? report.token.length : 0;
+    this.#content.push({ ...report, ...(logprob === null && { logprob }), length });
+  }
+
+  /** `prompt_logprobs` of vLLM: nothing for the first id, then each id and its alternatives by their ids. */
+  promptScores(): object {
+    const { prompt_logprobs: most } = this.#request;
+    if (typeof most !== 'number') return {};
+    const { tokenizer } = this.#begun.model;
+    const scores = this.#begun.task.scores?.[this.#at] ?? [];
+    return {
+      prompt_logprobs: [null, ...scores.map((score) => promptLogprob(tokenizer, fewer(score, most)))],
+    };
   }
 
   take(text: string, token: Parameters<typeof contentLogprob>[1] | undefined): void {
     this.#text += text;
-    if (token && this.#withLogprobs) this.#content.push(contentLogprob(this.#begun.model.tokenizer, token));
+    if (token && this.#withLogprobs) this.#add(token);
   }
 
   /** Everything since the last piece, including the prompt if it is echoed. */
@@ -131,9 +201,14 @@ class CompletionChoice {
     const content = this.#content.splice(0);
     const logprobs = this.#withLogprobs ? completionLogprobs(content, this.#offset) : null;
     this.#text = '';
-    this.#offset += content.reduce((sum, { token }) => sum + token.length, 0);
+    this.#offset += content.reduce((sum, { length }) => sum + length, 0);
     return { text, logprobs, finish_reason: this.end ? FINISH_REASONS[this.end.reason] : null };
   }
+}
+
+/** A score with so many alternatives at most. */
+function fewer(score: ScoredId, most: number): ScoredId {
+  return { ...score, alternatives: score.alternatives.slice(0, most) };
 }
 
 async function* chunks(
@@ -143,7 +218,10 @@ async function* chunks(
 ): AsyncGenerator<StreamEvent, void> {
   const withUsage = request.stream_options?.include_usage === true;
   const base = { ...head, ...(withUsage ? { usage: null } : {}) };
-  const choices = Array.from({ length: request.n ?? 1 }, () => new CompletionChoice(request, begun));
+  const choices = Array.from(
+    { length: begun.task.prompts.length * begun.task.choices },
+    (_, choice) => new CompletionChoice(request, begun, choice),
+  );
   for await (const event of begun.events) {
     const choice = choices[event.choice] as CompletionChoice;
     if (event.kind === 'text') choice.take(event.text, event.token);

@@ -50,7 +50,7 @@ async function taskOf(
     continues: false,
   });
   return {
-    prompt: promptEnd(model, request, prompt),
+    prompts: [promptEnd(model, request, prompt)],
     options,
     choices: 1,
     form: answerForm(textHoldOf(request), use),

@@ -1,7 +1,13 @@
 import type { Rule } from '../grammar.ts';
 import type { RuleWriter } from './rule-writer.ts';
 import { type Cell, cellsOf, memberTerm, namesOf } from './members.ts';
-import { type MemberOrder, MemberStates } from './member-states.ts';
+import {
+  type MemberOrder,
+  type MemberRules,
+  type MemberState,
+  MemberStates,
+  runsIn,
+} from './member-states.ts';
 import { ANY_TEXT, both, choice, not, text } from './regexes.ts';
 import { inOrder, NO_RULE, oneOf, reference, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
@@ -10,6 +16,7 @@ import { textsRegex } from './strings.ts';
 const MAX_LISTED = 32;
 const MAX_FREE_STATES = 2048;
 const MAX_STATES = 20_000;
+const UNCOUNTED = { min: 0, max: Infinity };
 
 /** Writes the rules of a set of objects. */
 export class ObjectRules {
@@ -44,20 +51,26 @@ export class ObjectRules {
     const inOneOrder = { chains: [names], free: [] };
     if (needs.length === 0 && order.chains.length <= 1 && order.free.length === 0)
       return this.#ordered(names, counts);
-    const states = new MemberStates({
-      members: this.#members,
-      required: this.#required,
-      needs,
-      ...counts,
-      isOpen: !isClosed,
-    });
-    const mixed = states.explore(order, MAX_FREE_STATES, this.#writer.mixing);
-    if (mixed) return this.#write(mixed);
+    const rules = { required: this.#required, needs, ...counts, isOpen: !isClosed };
+    const mixed = this.#states(order, rules, MAX_FREE_STATES, this.#writer.mixing);
+    if (mixed) return mixed;
     if (needs.length === 0) return this.#ordered(names, counts);
-    const watched = states.explore(inOneOrder, MAX_STATES);
-    return watched
-      ? this.#write(watched)
-      : this.#writer.fuel.refuse('an object has too many members whose number is counted');
+    return (
+      this.#states(inOneOrder, rules, MAX_STATES) ??
+      this.#writer.fuel.refuse('an object has too many members whose number is counted')
+    );
+  }
+
+  /** The rules of all places between members; undefined where they are too many. */
+  #states(order: MemberOrder, rules: MemberRules, most: number, steps?: { left: number }): Rule | undefined {
+    const runs = runsIn(order, rules);
+    const isNeeded = ([first, names]: readonly [string, readonly string[]]): boolean =>
+      rules.required.has(first) || names.some((name) => rules.required.has(name));
+    const required = new Set([...rules.required, ...[...runs].filter(isNeeded).map(([first]) => first)]);
+    const later = new Set([...runs.values()].flatMap((names) => names.slice(1)));
+    const chains = order.chains.map((chain) => chain.filter((name) => !later.has(name)));
+    const states = new MemberStates({ ...rules, required }).explore({ ...order, chains }, most, steps);
+    return states && this.#write(states, runs);
   }
 
   #collect(): void {
@@ -119,7 +132,7 @@ export class ObjectRules {
     this.#required.delete(first);
     const { spacing } = this.#writer;
     const close = terminal(spacing.close('}'));
-    const some = this.#some([...this.#members.keys()], { min: 0, max: Infinity });
+    const some = this.#some([...this.#members.keys()], UNCOUNTED, this.#another());
     const more = inOrder(terminal(spacing.comma), some, close);
     const whole = oneOf(this.#required.size === 0 ? close : NO_RULE, more);
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
@@ -131,27 +144,27 @@ export class ObjectRules {
     const empty = counts.min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_RULE;
     const whole = inOrder(
       terminal(spacing.open('{')),
-      oneOf(empty, inOrder(this.#some(names, counts), terminal(spacing.close('}')))),
+      oneOf(empty, inOrder(this.#some(names, counts, this.#another()), terminal(spacing.close('}')))),
     );
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
-  /** One or more members, as many as the counts say. */
-  #some(names: readonly string[], { min, max }: { min: number; max: number }): Rule {
+  /** One or more members, as many as the counts say, and behind them others. */
+  #some(names: readonly string[], { min, max }: { min: number; max: number }, another: Rule): Rule {
     const { spacing } = this.#writer;
     const members = names.map((name) => ({
       text: JSON.stringify(name),
       value: this.#writer.memberOf(this.#members.get(name) as Term),
       isRequired: this.#required.has(name),
     }));
-    const another = this.#another();
     const other = another === NO_RULE ? undefined : another;
     return max === 0 || (names.length === 0 && !other)
       ? NO_RULE
       : { kind: 'members', members, other, separator: terminal(spacing.comma), min, max };
   }
 
-  #write(states: ReturnType<MemberStates['explore']> & object): Rule {
+  /** `runs` are members that are one step, by the first of them. */
+  #write(states: readonly MemberState[], runs: ReadonlyMap<string, readonly string[]>): Rule {
     const { spacing } = this.#writer;
     const comma = terminal(spacing.comma);
     const close = terminal(spacing.close('}'));
@@ -161,8 +174,9 @@ export class ObjectRules {
     const member = (key: string): Rule => {
       let rule = written.get(key);
       if (!rule) {
-        const term = this.#members.get(key);
-        rule = term ? inOrder(terminal(text(JSON.stringify(key))), this.#writer.memberOf(term)) : NO_RULE;
+        // As members: the lexer keeps their names apart from a key that is compared with them, of which masks take long.
+        const members = this.#some(runs.get(key) ?? [key], UNCOUNTED, NO_RULE);
+        rule = this.#writer.define(`${this.#name}.m${written.size}`, members);
         written.set(key, rule);
       }
       return rule;

@@ -7,6 +7,7 @@ import type { Terms } from './terms.ts';
 import { withoutName } from './objects.ts';
 import type { SchemaDocument, SchemaNode } from './document.ts';
 import { pointerTo } from './json-value.ts';
+import { formatRegex } from './formats.ts';
 import { type Keywords, readKeywords } from './keywords.ts';
 import { listedScalars, literalValues } from './literals.ts';
 import { invalid, refuse, type SchemaOptions } from './options.ts';
@@ -33,6 +34,7 @@ export class Expander implements Terms {
   readonly #nodes = new Map<SchemaNode, Values>();
   readonly #keywords = new Map<SchemaNode, Keywords>();
   readonly #patterns = new Map<string, Regex>();
+  readonly #formats = new Map<string, Regex>();
   readonly #properties = new UnicodeProperties((units) => this.#fuel.spend(units));
   readonly #nothing = new Map<string, boolean>();
   readonly #open = new Set<SchemaNode>();
@@ -131,6 +133,7 @@ export class Expander implements Terms {
         document: this.document,
         options: this.options,
         pattern: (source, keyword, pointer) => this.pattern(source, keyword, pointer),
+        format: (name) => this.#format(name),
       });
       this.#keywords.set(node, keywords);
     }
@@ -148,6 +151,13 @@ export class Expander implements Terms {
       language = searchRegex(source, problems, this.#properties);
       this.#patterns.set(source, language);
     }
+    return language;
+  }
+
+  /** One object for each format: it is compiled once. */
+  #format(name: string): Regex | undefined {
+    const language = this.#formats.get(name) ?? formatRegex(name);
+    if (language) this.#formats.set(name, language);
     return language;
   }
 

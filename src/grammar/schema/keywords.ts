@@ -1,4 +1,3 @@
-import { formatRegex } from './formats.ts';
 import { decimalOf } from './decimal.ts';
 import type { SchemaDocument, SchemaNode } from './document.ts';
 import { type Json, isArray, isObject, pointerTo } from './json-value.ts';
@@ -50,6 +49,7 @@ interface Reading {
   readonly document: SchemaDocument;
   readonly options: SchemaOptions;
   readonly pattern: (source: string, keyword: string, pointer: string) => Regex;
+  readonly format: (name: string) => Regex | undefined;
 }
 
 /** A keyword at its place, or a step below it. */
@@ -221,7 +221,7 @@ const readDependencies: Reader = (value, into, place) => {
 const readFormat: Reader = (value, into, place) => {
   const name = textOf(value, place);
   if (place.reading.options.formats !== 'assertion') return;
-  const language = formatRegex(name);
+  const language = place.reading.format(name);
   if (!language)
     refuse('format', place.pointer, `the format "${name}" is not known, so that it cannot be asserted`);
   into.languages = [...into.languages, language];

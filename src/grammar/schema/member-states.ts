@@ -6,7 +6,6 @@ export interface MemberOrder {
 
 /** What members an object may have. */
 export interface MemberRules {
-  readonly members: ReadonlyMap<string, unknown>;
   readonly required: ReadonlySet<string>;
   /** A member of the first name asks for one of the second. */
   readonly needs: readonly (readonly [name: string, needed: string])[];
@@ -14,6 +13,24 @@ export interface MemberRules {
   readonly max: number;
   /** Whether there may be members of other names. */
   readonly isOpen: boolean;
+}
+
+/**
+ * Members that follow each other in the one chain that there is, and hang together with no others: by the first of them. Which of them
+ * are there makes no difference to what may come, so that they are one step.
+ */
+export function runsIn({ chains, free }: MemberOrder, rules: MemberRules): Map<string, string[]> {
+  const runs = new Map<string, string[]>();
+  const isCounted = rules.min > 0 || rules.max < Infinity;
+  const [chain] = chains;
+  if (!chain || chains.length > 1 || free.length > 0 || isCounted) return runs;
+  const watched = new Set(rules.needs.flat());
+  let run: string[] = [];
+  for (const name of chain) {
+    if (watched.has(name)) run = [];
+    else if (run.push(name) === 2) runs.set(run[0] as string, run);
+  }
+  return runs;
 }
 
 /** A place between the members of an object; places are named by their index, and the object begins at 0. */
@@ -74,6 +91,8 @@ export class MemberStates {
       return index;
     };
     if (free.length > MAX_FREE) return undefined;
+    // There is a state at least for each place in each chain.
+    if (chains.reduce((places, chain) => places * (chain.length + 1), 1) > most) return undefined;
     this.#places = new Map(
       chains.flatMap((names, chain) => names.map((name, index) => [name, { chain, index }])),
     );

@@ -1,7 +1,7 @@
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import type { Regex } from '../regex/regex.ts';
 import { both, not } from './regexes.ts';
-import { allOf, isFalse, type MemberGroup, type Objects, type Term, TRUE_TERM } from './shapes.ts';
+import { allOf, isFalse, type MemberGroup, type Objects, type Term } from './shapes.ts';
 
 /** The names that a set of objects speaks of one by one, in the order in which they came. */
 export function namesOf(objects: Objects): Set<string> {
@@ -12,9 +12,8 @@ export function namesOf(objects: Objects): Set<string> {
   return names;
 }
 
-/** What a group says of the member of a name. */
-function inGroup(group: MemberGroup, name: string, languages: RegularLanguages): Term[] {
-  const terms: Term[] = [];
+/** Adds what a group says of the member of a name. */
+function addTerms(terms: Term[], group: MemberGroup, name: string, languages: RegularLanguages): void {
   const own = group.named.get(name);
   if (own) terms.push(own);
   let isEvaluated = own !== undefined;
@@ -24,15 +23,13 @@ function inGroup(group: MemberGroup, name: string, languages: RegularLanguages):
     terms.push(term);
   }
   if (!isEvaluated && group.additional) terms.push(group.additional);
-  return terms;
 }
 
 /** What a set of objects says of the member of a name; `names` apart. */
 export function memberTerm(objects: Objects, name: string, languages: RegularLanguages): Term {
-  const [group] = objects.groups;
-  if (group && objects.groups.length === 1 && group.patterns.length === 0)
-    return group.named.get(name) ?? group.additional ?? TRUE_TERM;
-  return allOf(objects.groups.flatMap((one) => inGroup(one, name, languages)));
+  const terms: Term[] = [];
+  for (const group of objects.groups) addTerms(terms, group, name, languages);
+  return terms.length === 1 && terms[0] ? terms[0] : allOf(terms);
 }
 
 /** Names that are in none of `names`, and what a set of objects says of their members. */

@@ -7,6 +7,7 @@ import type { Term } from './shapes.ts';
 /** What says more is written at once, when the schema is read: what is written while a text waits is to be short. */
 export const MAX_WEIGHT = 4000;
 const MAX_IN_PLACE = 64;
+const MAX_TEXT = 4096;
 
 /**
  * Finds the schemas of which a look at their keywords tells that they can be held to and that they have a value, so that nothing
@@ -34,13 +35,25 @@ export class PlainSchemas {
     return draft && (draft.isScalar ? 'scalar' : 'any');
   }
 
-  /** Equal for plain terms that say the same of scalars; undefined where other schemas stand in their place. */
+  /** Equal for plain terms that say the same of scalars; undefined where that would be long to write. */
   textOf({ nodes }: Term): string | undefined {
     const [node] = nodes;
-    const draft = node && this.#known.get(node);
-    if (!draft || draft.inPlace.length > 0 || typeof draft.node.value === 'boolean') return undefined;
+    return node && this.#textOf(node);
+  }
+
+  #textOf(node: SchemaNode): string | undefined {
+    const draft = this.#known.get(node);
+    if (!draft || typeof node.value === 'boolean') return undefined;
+    const { inPlace } = draft;
+    if (inPlace.length === 1) return this.#textOf(inPlace[0] as SchemaNode);
     let text = '';
-    for (const [keyword, value] of draft.node.value) {
+    for (const inner of inPlace) {
+      const own = this.#textOf(inner);
+      if (own === undefined || text.length > MAX_TEXT) return undefined;
+      text += `${own.length} ${own}`;
+    }
+    if (inPlace.length > 0) return `any ${text}`;
+    for (const [keyword, value] of node.value) {
       // Where a format is asserted, no schema with one is plain.
       if (keyword === 'format' || saysNothing(keyword)) continue;
       text +=
@@ -48,7 +61,7 @@ export class PlainSchemas {
           ? `${keyword}"${value.length} ${value}`
           : `${keyword}=${JSON.stringify(value)}`;
     }
-    return text;
+    return text.length > MAX_TEXT ? undefined : text;
   }
 
   /** Finds out about a schema and all that can be reached from it. */

@@ -9,7 +9,7 @@ import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/lau
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { StepInputs } from '../src/plan/inputs/batch-inputs.ts';
-import type { KeptInputs } from '../src/plan/inputs/kept-inputs.ts';
+import type { PersistentInputs } from '../src/plan/inputs/persistent-inputs.ts';
 import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../src/plan/execution-plan.ts';
 import { KV_BLOCK_SIZE, tableName } from '../src/model/state-groups.ts';
@@ -57,7 +57,11 @@ async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   }
 }
 
-function fillInputs(inputs: StepInputs, kept: KeptInputs, { rows, prompt, past, blocks }: InputWork): void {
+function fillInputs(
+  inputs: StepInputs,
+  kept: PersistentInputs,
+  { rows, prompt, past, blocks }: InputWork,
+): void {
   const outputs = prompt ? 1 : rows;
   inputs.view('counts').set([rows, outputs]);
   for (let row = 0; row < rows; row++) {

@@ -70,7 +70,7 @@ export type { StateGroup } from './model/state-groups.ts';
 export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
 export type { FitPlan, FitSummary, MemoryLimits } from './plan/memory/fit-plan.ts';
 export type { ModelSource, PlanOptions } from './plan/parts/plan-options.ts';
-export type { CompiledModel } from './plan/plan-within.ts';
+export type { CompiledModel } from './plan/plan-to-fit.ts';
 export type { BatchPlan, StepKind } from './plan/steps/batch-plan.ts';
 export type { WeightPolicy } from './formats/weight-policy.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';

@@ -10,7 +10,7 @@ import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import { PACKAGE_ROOT } from './package-root.ts';
-import { profileOf, tellProfile, writeText } from './profile.ts';
+import { profileOf, reportProfile, writeText } from './profile.ts';
 import { chatTemplateOf, type TemplateFlags } from './template-options.ts';
 
 /** The model that comes with the package: MiniMind2-Small, 26M weights, English and Chinese. */
@@ -82,7 +82,7 @@ export async function loadFromFlags(
       display.end(seconds);
       const tell = async () => {
         if (flags.loadTrace !== undefined) await writeText(flags.loadTrace, JSON.stringify(trace));
-        await tellProfile(profile, flags, output);
+        await reportProfile(profile, flags, output);
       };
       return { model, seconds, tell };
     } catch (error) {

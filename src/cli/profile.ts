@@ -15,7 +15,7 @@ export function profileOf({ profile }: ProfileFlags): StepProfile | undefined {
 }
 
 /** Says on stderr where the time of the steps went, and writes the trace. Rejects with `WRITE_FAILED`. */
-export async function tellProfile(
+export async function reportProfile(
   profile: StepProfile | undefined,
   { profile: path }: ProfileFlags,
   output: Output,

@@ -54,7 +54,7 @@ export type {
 export type { HeadOps } from './gpu/match-heads.ts';
 export { planGraph } from './gpu/plan-graph.ts';
 export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
-export { HostDevice, type HostDeviceParts } from './host/host-device.ts';
+export { HostDevice, type HostDeviceSetup } from './host/host-device.ts';
 export { HostEvent } from './host/host-event.ts';
 export { bytesOf, HostBuffer } from './host/host-memory.ts';
 export { type HostExecutable, HostProgram } from './host/host-program.ts';

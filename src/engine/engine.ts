@@ -2,7 +2,7 @@ import { Lifetime } from '../base/disposal.ts';
 import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { ContinuousBatcher, type ScheduledStep, type Slice } from '../scheduler/continuous-batcher.ts';
-import { DeviceRun, givenUp, MAX_LOSSES, toBlame } from '../runtime/device-run.ts';
+import { DeviceRun, deviceNotRestored, MAX_LOSSES, likelyCulprit } from '../runtime/device-run.ts';
 import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup.ts';
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
@@ -345,16 +345,16 @@ export class Engine implements AsyncDisposable {
     this.#loss = lost;
     this.#setup.profile?.pause();
     await run[Symbol.asyncDispose]();
-    if (losses >= MAX_LOSSES) throw givenUp(run.backend, lost);
+    if (losses >= MAX_LOSSES) throw deviceNotRestored(run.backend, lost);
     return underWay;
   }
 
   /** Fails the sequence that is to blame for repeated losses, if there is one. */
   #blame(underWay: readonly ScheduledStep<Sequence>[], backend: string): void {
-    const worst = toBlame(underWay, this.#sequences);
+    const worst = likelyCulprit(underWay, this.#sequences);
     if (!worst) return;
     this.#remove(worst);
-    worst.fail(givenUp(backend, this.#loss));
+    worst.fail(deviceNotRestored(backend, this.#loss));
   }
 
   #submit(step: ScheduledStep<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {

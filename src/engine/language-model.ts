@@ -8,7 +8,7 @@ import type { ExecutionPlan } from '../plan/execution-plan.ts';
 import type { FitPlan } from '../plan/memory/fit-plan.ts';
 import { chooseAdapters } from '../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { type CompiledModel, compileModel, planWithin } from '../plan/plan-within.ts';
+import { type CompiledModel, compileModel, planToFit } from '../plan/plan-to-fit.ts';
 import { stateOf } from '../state/state-of.ts';
 import { type Cost, type CostContext, maskWords } from '../ops/index.ts';
 import type { TokenConstraint } from '../text/index.ts';
@@ -149,7 +149,7 @@ export class LanguageModel extends TextModel {
       withoutDraftMemory(wanted, draft),
     );
     const left = free - (draft && isShared ? draft.onDevice : 0);
-    const { fit } = await planWithin(setup, wanted, { ...limits, free: left });
+    const { fit } = await planToFit(setup, wanted, { ...limits, free: left });
     return draft ? withDraftMemory(fit, draft, isShared) : fit;
   }
 

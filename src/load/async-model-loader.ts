@@ -23,7 +23,7 @@ import type { LoadTrace } from './load-trace.ts';
 import { PinnedPages } from './pinned-pages.ts';
 import { PinnedRing, type RingSlot } from './pinned-ring.ts';
 import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
-import { lanes, type WaitingLine } from '../base/waiting-line.ts';
+import { lanes, type AsyncPool } from '../base/async-pool.ts';
 import { floatToHalf } from '../base/half.ts';
 
 /** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
@@ -101,7 +101,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   readonly #pages: PinnedPages;
   readonly #streams: LoadStreams;
   readonly #readers: number[];
-  readonly #decoders: WaitingLine<number>;
+  readonly #decoders: AsyncPool<number>;
   readonly #life = new Lifetime('the loader');
   readonly #underWay = new Set<Promise<void>>();
   /** Chunks that are being copied out of pinned pages. */

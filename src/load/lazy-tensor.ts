@@ -10,7 +10,7 @@ export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
 const NO_EVENTS: Promise<readonly DeviceEvent[]> = Promise.resolve([]);
 
 /** What a lazy tensor is made of. */
-export interface LazyTensorParts {
+export interface LazyTensorSetup {
   /** How it lies on the device. */
   readonly packed: PackedWeight;
   /**
@@ -57,7 +57,7 @@ export class LazyTensor {
   #load: WeightLoad | undefined;
 
   /** @internal */
-  constructor({ packed, tensors, plain = false }: LazyTensorParts) {
+  constructor({ packed, tensors, plain = false }: LazyTensorSetup) {
     this.packed = packed;
     this.tensors = tensors;
     this.isPlain = plain;

@@ -18,7 +18,7 @@ export { costOf, type Op, type OpKind, type OpTable, operandsOf, resultsOf } fro
 export * from './rope.ts';
 export * from './rows.ts';
 export * from './sample.ts';
-export { areSound, NO_TOKEN } from './sampling/no-token.ts';
+export { areValidLogits, NO_TOKEN } from './sampling/no-token.ts';
 export type { RowLogits } from './sampling/adjust-logits.ts';
 export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES } from './sampling/sampling-names.ts';

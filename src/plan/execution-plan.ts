@@ -11,9 +11,9 @@ import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
 import { HOST_ROWS } from '../model/embedding-place.ts';
 import { writeSequenceRows } from './sequence-rows.ts';
-import { KeptInputs } from './inputs/kept-inputs.ts';
+import { PersistentInputs } from './inputs/persistent-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import { bufferBytesOf, keptInputs, memoryWanted, weightsOf } from './memory-wanted.ts';
+import { bufferBytesOf, persistentInputs, memoryDemand, weightsOf } from './memory-demand.ts';
 import { blockRanges, checkCheckpoint, checkpointName, slotRange } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
@@ -23,7 +23,7 @@ import { stateOf } from '../state/state-of.ts';
 import type { SlotCopy } from '../state/slot-group.ts';
 import { WeightTable } from './parts/part-plan.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
-import type { ResultName, RunOn } from './steps/plan-run.ts';
+import type { ResultName, RunTarget } from './steps/plan-run.ts';
 import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
 
@@ -44,7 +44,7 @@ export class ExecutionPlan implements AsyncDisposable {
   #weights: ModelWeights | undefined;
   /** The embedding, if it stays on the host. */
   #embedding: HostEmbedding | undefined;
-  #kept: KeptInputs | undefined;
+  #kept: PersistentInputs | undefined;
   #trace: LoadTrace | undefined;
   /** The sequence that is computed part by part, and its length. */
   #own: { readonly state: SequenceState; end: number } | undefined;
@@ -132,7 +132,7 @@ export class ExecutionPlan implements AsyncDisposable {
   fit(limits: MemoryLimits = {}): FitPlan {
     const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
     const streamable = { layers, head: this.#head };
-    return fitPlan(memoryWanted({ setup: this.setup, plans: this.plans, streamable }), limits);
+    return fitPlan(memoryDemand({ setup: this.setup, plans: this.plans, streamable }), limits);
   }
 
   /**
@@ -162,7 +162,7 @@ export class ExecutionPlan implements AsyncDisposable {
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
-      const kept = new KeptInputs(this.setup.device, keptInputs(this.setup), this.setup.inFlight);
+      const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), this.setup.inFlight);
       this.#kept = kept;
       for (const plan of this.plans) plan.allocate(this.setup.inFlight, kept);
       const { device, hostEmbedding, inFlight: slots } = this.setup;
@@ -267,7 +267,7 @@ export class ExecutionPlan implements AsyncDisposable {
    * everything is queued; rejects if weights cannot be loaded or a step cannot be recorded.
    * @internal
    */
-  async run(on: RunOn): Promise<void> {
+  async run(on: RunTarget): Promise<void> {
     const { stream, batch, kind, input } = on;
     if (this.setup.taps || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
@@ -348,7 +348,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** Small inputs that stay on the device between steps. @internal */
-  get kept(): KeptInputs {
+  get kept(): PersistentInputs {
     invariant(this.#kept, 'the plan was allocated');
     return this.#kept;
   }
@@ -518,12 +518,12 @@ export class ExecutionPlan implements AsyncDisposable {
     if (first + ids.length > context) fail('INVALID_ARGUMENT', noRoom(first + ids.length, context));
   }
 
-  #upload({ stream, batch, input }: Pick<RunOn, 'stream' | 'batch' | 'input'>): void {
+  #upload({ stream, batch, input }: Pick<RunTarget, 'stream' | 'batch' | 'input'>): void {
     batch.upload(stream, input);
     this.#embedding?.upload(stream, input, this.#buffers.get(HOST_ROWS));
   }
 
-  async #runParts(on: RunOn): Promise<void> {
+  async #runParts(on: RunTarget): Promise<void> {
     const { stream, batch, kind, input, watch, behindPart } = on;
     const parts = batch.partsOf(kind);
     await this.#embedding?.fill(input);

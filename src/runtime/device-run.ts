@@ -56,7 +56,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
 }
 
 /** Of the sequences under whose steps the device is lost time and again, the one with the most rows in them. Counts a loss. */
-export function toBlame<S extends { losses: number }>(
+export function likelyCulprit<S extends { losses: number }>(
   underWay: readonly ScheduledStep<S>[],
   running: ReadonlySet<S>,
 ): S | undefined {
@@ -74,7 +74,7 @@ export function toBlame<S extends { losses: number }>(
 }
 
 /** Why work is given up: the device was lost time and again. */
-export function givenUp(device: string, lost: Error | undefined): RocmforgeError {
+export function deviceNotRestored(device: string, lost: Error | undefined): RocmforgeError {
   const why = lost?.message ?? 'no reason given';
   return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MAX_LOSSES, why }, { cause: lost });
 }

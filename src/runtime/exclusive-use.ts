@@ -10,7 +10,7 @@ import type { SlotPool } from '../state/slot-pool.ts';
 type Run = DeviceRun<Sequence>;
 
 /** What it needs of its engine. */
-export interface SoleUseParts {
+export interface ExclusiveUseSetup {
   readonly state: SequenceState;
   readonly slots: SlotPool;
   /**
@@ -29,11 +29,11 @@ export interface SoleUseParts {
 
 /** Work that needs the device exclusively, while no sequence runs: forced decoding, saving and restoring state. */
 export class ExclusiveUse {
-  readonly #parts: SoleUseParts;
+  readonly #setup: ExclusiveUseSetup;
   #underWay: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: SoleUseParts) {
-    this.#parts = parts;
+  constructor(setup: ExclusiveUseSetup) {
+    this.#setup = setup;
   }
 
   /** Resolves when nothing of it is under way on the device. Never rejects. */
@@ -43,8 +43,8 @@ export class ExclusiveUse {
 
   /** Yields the logits at every position from `from` on. */
   async *evaluate(input: ForcedInput): AsyncGenerator<PositionLogits> {
-    const { slots, state } = this.#parts;
-    const leave = await this.#parts.alone(input.signal);
+    const { slots, state } = this.#setup;
+    const leave = await this.#setup.alone(input.signal);
     try {
       let next = input.from;
       for (let losses = 0, done = false; !done;) {
@@ -74,8 +74,8 @@ export class ExclusiveUse {
 
   /** Computes `ids` and saves the state behind them. */
   async save(ids: readonly number[], signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
-    const { slots, state } = this.#parts;
-    const leave = await this.#parts.alone(signal);
+    const { slots, state } = this.#setup;
+    const leave = await this.#setup.alone(signal);
     try {
       return await this.#withDevice(async ({ plan, stream }) => {
         slots.forget();
@@ -95,8 +95,8 @@ export class ExclusiveUse {
 
   /** Puts a saved state into an idle slot. */
   async restore({ ids, states }: SequenceSnapshot): Promise<void> {
-    const { slots, state } = this.#parts;
-    const leave = await this.#parts.alone(undefined);
+    const { slots, state } = this.#setup;
+    const leave = await this.#setup.alone(undefined);
     try {
       await this.#withDevice(async ({ plan, stream }) => {
         const taken = slots.take([]);
@@ -132,19 +132,19 @@ export class ExclusiveUse {
 
   /** Drops a lost device; the engine's end waits for that, too. */
   #survive(run: Run, error: unknown, losses: number): Promise<unknown> {
-    const leaving = this.#parts.survive(run, error, losses);
+    const leaving = this.#setup.survive(run, error, losses);
     this.#underWay = leaving;
     return leaving;
   }
 
   async #begin(): Promise<Run> {
-    await this.#parts.driven();
-    return this.#parts.ready();
+    await this.#setup.driven();
+    return this.#setup.ready();
   }
 
   /** Work that the engine's end waits for; none begins behind it. */
   #work<T>(work: () => Promise<T>): Promise<T> {
-    this.#parts.check();
+    this.#setup.check();
     const underWay = work();
     this.#underWay = underWay;
     return underWay;

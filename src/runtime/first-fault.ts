@@ -1,10 +1,10 @@
 import { asBytes } from '../base/bytes.ts';
 import { RocmforgeError } from '../base/errors.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
-import { type ForwardOn, forward } from './forward-rows.ts';
+import { type ForwardTarget, forward } from './forward-rows.ts';
 
 /** Rows whose logits are not finite. */
-export interface FaultyRows {
+export interface NonFiniteRows {
   /** The sequence's ids up to the last of the rows. */
   readonly ids: readonly number[];
   /** The position of the first row. */
@@ -19,7 +19,7 @@ export interface FaultyRows {
  * by part, and names the first part of the model whose result is not finite. Nobody else may use the plan meanwhile. Rejects
  * as the device.
  */
-export async function explainFault(on: ForwardOn, rows: FaultyRows): Promise<RocmforgeError> {
+export async function explainFault(on: ForwardTarget, rows: NonFiniteRows): Promise<RocmforgeError> {
   const position = rows.ids.length - 1;
   const begin = on.state.resumable(rows.slot, rows.first);
   let part: string | undefined;
@@ -32,8 +32,8 @@ export async function explainFault(on: ForwardOn, rows: FaultyRows): Promise<Roc
 
 /** As many rows as a step takes, from `first` on. */
 async function firstUnsoundPart(
-  on: ForwardOn,
-  { ids: all, slot, adapters, vectors }: FaultyRows,
+  on: ForwardTarget,
+  { ids: all, slot, adapters, vectors }: NonFiniteRows,
   first: number,
 ): Promise<string | undefined> {
   const { plan, stream } = on;

@@ -1,8 +1,8 @@
 import { throwIfAborted } from '../base/errors.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
-import { areSound } from '../ops/index.ts';
+import { areValidLogits } from '../ops/index.ts';
 import { explainFault } from './first-fault.ts';
-import { type ForwardOn, forward } from './forward-rows.ts';
+import { type ForwardTarget, forward } from './forward-rows.ts';
 
 /** The logits of one position, valid until the next one is asked for. */
 export interface PositionLogits {
@@ -34,7 +34,7 @@ export const FORCED_SLOT = 0;
  * Rejects with `LOGITS_NOT_FINITE` at the first position whose logits mean nothing.
  */
 export async function* forcedLogits(
-  on: ForwardOn,
+  on: ForwardTarget,
   { ids, from, signal, adapters = [] }: ForcedInput,
 ): AsyncGenerator<PositionLogits> {
   const { plan, stream } = on;
@@ -55,7 +55,7 @@ export async function* forcedLogits(
     }
     for (let i = 0; wanted && i < end - at; i++) {
       const found = logits.subarray(i * vocabulary, (i + 1) * vocabulary);
-      if (!areSound(found)) throw await explainFault(on, { ...own, ids: ids.slice(0, at + i + 1) });
+      if (!areValidLogits(found)) throw await explainFault(on, { ...own, ids: ids.slice(0, at + i + 1) });
       yield { position: at + i, logits: found };
     }
     at = end;

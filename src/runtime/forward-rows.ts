@@ -5,7 +5,7 @@ import { type SequenceRows, writeSequenceRows } from '../plan/sequence-rows.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 
 /** What rows are computed on. Nobody else may use it meanwhile. */
-export interface ForwardOn {
+export interface ForwardTarget {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly stream: Stream;
@@ -19,7 +19,7 @@ export interface ForwardRows extends Omit<SequenceRows, 'ids'> {
 
 /** Queues a step over `ids` of one sequence, alone, over what its slot holds of the positions before them. */
 export async function forward(
-  { plan, state, stream }: ForwardOn,
+  { plan, state, stream }: ForwardTarget,
   ids: readonly number[],
   { slot, first, outputs, adapters, vectors, behindPart }: ForwardRows,
 ): Promise<void> {

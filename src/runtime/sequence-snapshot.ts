@@ -12,7 +12,7 @@ export interface SequenceSnapshot {
 }
 
 /** A slot whose contents are copied. Nobody else may use the state meanwhile. */
-export interface SlotOn {
+export interface SlotTarget {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly stream: Stream;
@@ -20,7 +20,10 @@ export interface SlotOn {
 }
 
 /** Copies what the layers' states hold of a slot's first `length` positions. Resolves when all that was queued before is done. */
-export async function saveSlot({ plan, state, stream, slot }: SlotOn, length: number): Promise<Uint8Array[]> {
+export async function saveSlot(
+  { plan, state, stream, slot }: SlotTarget,
+  length: number,
+): Promise<Uint8Array[]> {
   const saved: Uint8Array[] = [];
   for (const ranges of plan.stateRanges(state, slot, length)) {
     const whole = new Uint8Array(totalBytes(ranges));
@@ -47,7 +50,7 @@ export function areFinite(plan: ExecutionPlan, states: readonly Uint8Array[]): b
  * with `INVALID_ARGUMENT` for another model's states.
  */
 export async function restoreSlot(
-  { plan, state, stream, slot }: SlotOn,
+  { plan, state, stream, slot }: SlotTarget,
   states: readonly Uint8Array[],
   length: number,
 ): Promise<void> {

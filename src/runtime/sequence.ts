@@ -16,7 +16,7 @@ import type { JobSequence } from './jobs/job-sequence.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import type { Follower, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
 import type { SampledToken } from './jobs/sampled-token.ts';
-import type { FaultyRows } from './first-fault.ts';
+import type { NonFiniteRows } from './first-fault.ts';
 import type { TokenSink } from './token-queue.ts';
 
 /** A continuation to be generated. */
@@ -89,7 +89,7 @@ export interface SequenceActivity {
 export type SequenceSink = TokenSink<SampledToken, GenerationEnd>;
 
 /** What a sequence has to know of its engine. */
-export interface SequenceSurroundings {
+export interface SequenceContext {
   /** Where its tokens go. */
   readonly sink: SequenceSink;
   readonly context: number;
@@ -122,7 +122,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly #follower: Follower | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
-  #fault: FaultyRows | undefined;
+  #fault: NonFiniteRows | undefined;
   #isMaskFilled = false;
   #isDrafting = false;
   #hasDrafted = false;
@@ -135,7 +135,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #begun: number | undefined;
   #firstToken: number | undefined;
 
-  constructor(request: GenerateRequest, of: SequenceSurroundings) {
+  constructor(request: GenerateRequest, of: SequenceContext) {
     const { prompt, vectors, sampling, constraint } = request;
     this.#request = request;
     this.#sink = of.sink;
@@ -162,7 +162,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   /** The rows behind which the logits meant nothing: it is not to go on. */
-  get fault(): FaultyRows | undefined {
+  get fault(): NonFiniteRows | undefined {
     return this.#fault;
   }
 

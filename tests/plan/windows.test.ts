@@ -9,7 +9,7 @@ import { gemma3 } from '../../src/model/architectures/gemma3.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { count } from '../../src/model/synthetic-family.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
-import { planWithin } from '../../src/plan/plan-within.ts';
+import { planToFit } from '../../src/plan/plan-to-fit.ts';
 import { describeModel } from '../../src/plan/parts/plan-options.ts';
 
 /** Gemma 3 4B, but for its vocabulary. */
@@ -63,11 +63,11 @@ test('layers with a window take their window, however long the context is: Gemma
 test('a context shrinks to what fits, though windows do not', async () => {
   await using gguf = await headerOf();
   const source = { gguf, device: openNullDevice(), architectures: ALL_ARCHITECTURES };
-  const { fit, plan } = await planWithin(source, {}, {});
+  const { fit, plan } = await planToFit(source, {}, {});
   await plan[Symbol.asyncDispose]();
   const options = { context: SHAPE.context, shrinkContext: true };
   const limits = { memory: fit.total + 1e9 };
-  const found = await planWithin(source, options, limits);
+  const found = await planToFit(source, options, limits);
   assert.equal(found.fit.streamedParts, 0);
   assert.ok(found.fit.total <= limits.memory && found.fit.total > 0.97 * limits.memory, `${found.fit.total}`);
   await found.plan[Symbol.asyncDispose]();

@@ -18,7 +18,7 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
-import { profileOf, tellProfile } from '../profile.ts';
+import { profileOf, reportProfile } from '../profile.ts';
 import {
   isOpenToAll,
   isTraced,
@@ -127,7 +127,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     version,
   });
   await answerUntilStopped(server, flags, { logger, context });
-  await tellProfile(profile, flags, context.output);
+  await reportProfile(profile, flags, context.output);
   return EXIT.ok;
 }
 

@@ -5,7 +5,7 @@ import { buffersOf } from '../binding-check.ts';
 import { checkByteLength } from '../byte-length.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device.ts';
 import { HostBuffer } from './host-memory.ts';
-import { type HostExecutable, HostProgram, type HostProgramParts } from './host-program.ts';
+import { type HostExecutable, HostProgram, type HostProgramSetup } from './host-program.ts';
 import { HostStream, type HostWork } from './host-stream.ts';
 import { LiveObjects } from '../live-objects.ts';
 import { memoryRules } from '../memory.ts';
@@ -14,7 +14,7 @@ import type { Executable, Program, Step } from '../program.ts';
 import type { Stream } from '../stream.ts';
 
 /** What distinguishes one host device from another. */
-export interface HostDeviceParts {
+export interface HostDeviceSetup {
   readonly info: DeviceInfo;
   /** Bytes that its buffers and pinned buffers may take together. */
   readonly memoryBytes: number;
@@ -22,7 +22,7 @@ export interface HostDeviceParts {
   allocate(byteLength: number): Uint8Array;
   readonly moves: Pick<HostWork, 'upload' | 'copy' | 'download' | 'pack'>;
   /** Throws `OP_UNSUPPORTED` for a graph that the device cannot run. */
-  compile(graph: OpGraph): Omit<HostProgramParts, 'owns'>;
+  compile(graph: OpGraph): Omit<HostProgramSetup, 'owns'>;
 }
 
 class HostStep implements Step {
@@ -57,16 +57,16 @@ export class HostDevice implements Device {
   readonly info: DeviceInfo;
   readonly lost = new Promise<Error>(() => {});
   readonly memoryRules = memoryRules();
-  readonly #parts: HostDeviceParts;
+  readonly #setup: HostDeviceSetup;
   readonly #live: LiveObjects;
   readonly #budget: MemoryBudget;
   readonly #created = new WeakSet<Disposable>();
 
-  constructor(parts: HostDeviceParts) {
-    this.#parts = parts;
-    this.info = parts.info;
-    this.#live = new LiveObjects(`device ${parts.info.backend}`);
-    this.#budget = new MemoryBudget(parts.info.backend, parts.memoryBytes);
+  constructor(setup: HostDeviceSetup) {
+    this.#setup = setup;
+    this.info = setup.info;
+    this.#live = new LiveObjects(`device ${setup.info.backend}`);
+    this.#budget = new MemoryBudget(setup.info.backend, setup.memoryBytes);
   }
 
   async memory(): Promise<MemoryInfo> {
@@ -75,7 +75,7 @@ export class HostDevice implements Device {
   }
 
   createBuffer(byteLength: number, label: string): HostBuffer {
-    return this.#create(byteLength, label, this.#parts.allocate);
+    return this.#create(byteLength, label, this.#setup.allocate);
   }
 
   createPinned(byteLength: number, label: string): HostBuffer {
@@ -93,7 +93,7 @@ export class HostDevice implements Device {
 
   createStream(label: string): Stream {
     this.#live.check();
-    const { moves } = this.#parts;
+    const { moves } = this.#setup;
     const work: HostWork = {
       ...moves,
       run: (step) => (step as HostStep).run(),
@@ -109,7 +109,7 @@ export class HostDevice implements Device {
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
     return new HostProgram(graph, {
-      ...this.#parts.compile(graph),
+      ...this.#setup.compile(graph),
       owns: (buffer) => this.#owns(buffer),
     });
   }

@@ -9,7 +9,7 @@ export interface HostExecutable extends Executable {
 }
 
 /** What distinguishes one host device's programs from another's. */
-export interface HostProgramParts {
+export interface HostProgramSetup {
   readonly scratchBytes: number;
   /** Gives the function that runs the graph on these bindings, which have been checked. */
   prepare(program: HostProgram, bindings: Bindings): () => void;
@@ -21,22 +21,22 @@ export interface HostProgramParts {
 export class HostProgram implements Program {
   readonly weights: readonly PackedWeight[];
   readonly scratchBytes: number;
-  readonly #parts: HostProgramParts;
+  readonly #setup: HostProgramSetup;
 
   constructor(
     readonly graph: OpGraph,
-    parts: HostProgramParts,
+    setup: HostProgramSetup,
   ) {
-    this.#parts = parts;
-    this.scratchBytes = parts.scratchBytes;
+    this.#setup = setup;
+    this.scratchBytes = setup.scratchBytes;
     this.weights = graph.weights.map(fileRowsOf);
   }
 
   bind(bindings: Bindings): HostExecutable {
     checkBindings(this, bindings);
     const buffers = boundBuffers(bindings);
-    for (const buffer of buffers) this.#parts.owns(buffer);
-    return { program: this, buffers, run: this.#parts.prepare(this, bindings) };
+    for (const buffer of buffers) this.#setup.owns(buffer);
+    return { program: this, buffers, run: this.#setup.prepare(this, bindings) };
   }
 }
 

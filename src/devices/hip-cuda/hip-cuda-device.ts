@@ -27,7 +27,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type HipCudaExecutable, HipCudaProgram } from './launching/hip-cuda-program.ts';
 import { HipCudaStep } from './launching/hip-cuda-step.ts';
-import { HIP_CUDA_MEMORY, HIP_CUDA_MEMORY_AGAIN } from './memory/memory-rules.ts';
+import { HIP_CUDA_MEMORY, HIP_CUDA_MEMORY_WARM } from './memory/memory-rules.ts';
 import { HostReads } from './memory/host-reads.ts';
 import { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 import { allocatePinned, type HipCudaPinned, pinForeign } from './memory/hip-cuda-pinned.ts';
@@ -133,7 +133,7 @@ export class HipCudaDevice implements Device {
   }
 
   get memoryRules(): MemoryRules {
-    return this.#driver.hasRun ? HIP_CUDA_MEMORY_AGAIN : HIP_CUDA_MEMORY;
+    return this.#driver.hasRun ? HIP_CUDA_MEMORY_WARM : HIP_CUDA_MEMORY;
   }
 
   async memory(): Promise<MemoryInfo> {

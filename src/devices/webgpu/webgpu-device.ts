@@ -40,7 +40,7 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
 const ROW_CAPACITIES = [1, 8, 64];
 
 /** What a device is made of. */
-export interface WebGpuDeviceParts {
+export interface WebGpuDeviceSetup {
   readonly device: GPUDevice;
   readonly target: GpuTarget;
   readonly info: DeviceInfo;
@@ -66,7 +66,7 @@ export class WebGpuDevice implements Device {
   readonly #uploader: Uploader;
   readonly #tails: CopyTail;
 
-  constructor({ device, target, info, memoryBytes, shared }: WebGpuDeviceParts) {
+  constructor({ device, target, info, memoryBytes, shared }: WebGpuDeviceSetup) {
     this.info = info;
     this.target = target;
     this.#device = device;

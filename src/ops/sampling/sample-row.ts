@@ -1,7 +1,7 @@
 import { adjustLogits, type RowLogits } from './adjust-logits.ts';
 import type { Candidates } from './candidates.ts';
 import { largestOf, weightOf } from './exponential-sum.ts';
-import { areSound, NO_TOKEN } from './no-token.ts';
+import { areValidLogits, NO_TOKEN } from './no-token.ts';
 import { drawUniform } from './random.ts';
 import { writeNothing, writeReport } from './sampling-report.ts';
 import { NUMBER_ROWS, SAMPLING_WORD } from './sampling-row.ts';
@@ -18,7 +18,7 @@ export interface SampleRow extends RowLogits {
  * The definition of the `sample` operator: samples the token of a row. The stages run in the order stated by
  * `SamplingParameters`, each on the result of the one before, with probabilities renormalized. Bias and penalties round
  * logits to f32. Tokens with a logit of -Infinity are never sampled. If none can be, `NO_TOKEN` says why; logits that
- * are not `areSound` give no token, whatever the stages would leave. The result is the first token, by ascending id,
+ * are not `areValidLogits` give no token, whatever the stages would leave. The result is the first token, by ascending id,
  * whose cumulative probability exceeds `drawUniform(seed, position)`.
  */
 export function sampleRow(of: SampleRow): number {
@@ -27,9 +27,9 @@ export function sampleRow(of: SampleRow): number {
     of.row.length === scratch.words.length ? of.row : of.row.subarray(0, scratch.words.length),
   );
   const alternatives = scratch.words[SAMPLING_WORD.logProbabilities] as number;
-  if (!areSound(of.logits)) {
-    if (alternatives >= 0) writeNothing(of.report, NO_TOKEN.unsound);
-    return NO_TOKEN.unsound;
+  if (!areValidLogits(of.logits)) {
+    if (alternatives >= 0) writeNothing(of.report, NO_TOKEN.nonFinite);
+    return NO_TOKEN.nonFinite;
   }
   const logits = adjustLogits(of);
   const temperature = scratch.floats[SAMPLING_WORD.temperature] as number;

@@ -12,5 +12,5 @@ function named(prefix: string, values: Readonly<Record<string, number>>): Record
 /** The words of a parameter row by their names in kernels: `WORD_TOP_K`. */
 export const SAMPLING_WORD_NAMES: Readonly<Record<string, number>> = named('WORD', SAMPLING_WORD);
 
-/** The values written instead of a token, by their names in kernels: `NO_TOKEN_UNSOUND`. */
+/** The values written instead of a token, by their names in kernels: `NO_TOKEN_NON_FINITE`. */
 export const NO_TOKEN_NAMES: Readonly<Record<string, number>> = named('NO_TOKEN', NO_TOKEN);

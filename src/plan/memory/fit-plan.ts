@@ -72,7 +72,7 @@ export function summaryOf(plan: FitPlan): FitSummary {
 }
 
 /** What a plan is computed from. */
-export interface MemoryWanted extends WeightsToPlace {
+export interface MemoryDemand extends WeightsToPlace {
   readonly rules: MemoryRules;
   /** Sizes of the cache buffers. */
   readonly cache: readonly number[];
@@ -90,7 +90,7 @@ export interface MemoryWanted extends WeightsToPlace {
 }
 
 /** Decides which weights are resident within the limits. Throws `MODEL_TOO_LARGE` with the numbers if nothing fits. */
-export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
+export function fitPlan(wanted: MemoryDemand, limits: MemoryLimits): FitPlan {
   let nearest: Refusal | undefined;
   for (const placement of placements(wanted)) {
     const plan = planWith(wanted, placement, limits);
@@ -121,7 +121,7 @@ function isNearer(a: Refusal, b: Refusal): boolean {
 }
 
 function planWith(
-  { rules, context, ...wanted }: MemoryWanted,
+  { rules, context, ...wanted }: MemoryDemand,
   placement: WeightPlacement,
   { hostMemory }: MemoryLimits,
 ): FitPlan {

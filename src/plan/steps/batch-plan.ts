@@ -11,7 +11,7 @@ import {
 import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
 import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-inputs.ts';
-import type { KeptInputs } from '../inputs/kept-inputs.ts';
+import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
@@ -44,7 +44,7 @@ export class BatchPlan implements Disposable {
   readonly buffers: PlanBuffers;
   #inputs: BatchInputs | undefined;
   /** The inputs of all shapes that stay on the device between steps. */
-  #kept: KeptInputs | undefined;
+  #kept: PersistentInputs | undefined;
   readonly #steps = new Map<StepKind | number, Promise<Step>>();
   readonly #ready = new Map<StepKind | number, Step>();
   /** Steps that were released and may still be running. */
@@ -117,7 +117,7 @@ export class BatchPlan implements Disposable {
    * Creates the small inputs for `inFlight` steps, except those kept on the device. Throws `OUT_OF_MEMORY`.
    * @internal
    */
-  allocate(inFlight: number, kept: KeptInputs): void {
+  allocate(inFlight: number, kept: PersistentInputs): void {
     this.#kept = kept;
     this.#inputs = new BatchInputs(this.device, this.readInputs, inFlight);
   }

@@ -6,7 +6,7 @@ import type { BatchPlan, StepKind } from './batch-plan.ts';
 export type ResultName = 'logits' | 'tokens' | 'report';
 
 /** Where and how a step runs. */
-export interface RunOn {
+export interface RunTarget {
   readonly stream: Stream;
   readonly batch: BatchPlan;
   readonly kind: StepKind;

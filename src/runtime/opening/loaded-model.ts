@@ -8,7 +8,7 @@ import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../../plan/memory/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../../plan/parts/plan-options.ts';
-import { type CompiledModel, type PlannedModel, planWithin } from '../../plan/plan-within.ts';
+import { type CompiledModel, type PlannedModel, planToFit } from '../../plan/plan-to-fit.ts';
 import type { DraftModel, DraftSource } from './draft-model.ts';
 import type { ConstraintMaker, Tokenizer } from '../../text/index.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
@@ -93,7 +93,7 @@ export class LoadedModel implements AsyncDisposable {
     const { device, decoder, sharedMemory } = setup;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const planned = await planWithin(setup, options, await limitsOf(setup, options), setup.compiled);
+    const planned = await planToFit(setup, options, await limitsOf(setup, options), setup.compiled);
     const { plan, fit } = planned;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
     for (const unread of planned.description.unread.found)

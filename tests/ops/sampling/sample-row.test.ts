@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { areSound, DEFAULT_SAMPLING, NO_TOKEN, SamplingScratch } from '../../../src/ops/index.ts';
+import { areValidLogits, DEFAULT_SAMPLING, NO_TOKEN, SamplingScratch } from '../../../src/ops/index.ts';
 import { naiveDistribution } from './naive.ts';
 import { distributionOf, NEUTRAL, sampleOne, someLogits } from './sampling-setup.ts';
 
@@ -90,7 +90,7 @@ test('a lone token is chosen by every chain', () => {
 });
 
 test('logits that are no numbers choose nothing, and tokens that are all forbidden neither', () => {
-  const unsound = [
+  const nonFinite = [
     Float32Array.of(1, 2, Number.NaN, 3),
     Float32Array.of(3, Number.POSITIVE_INFINITY, 9, Number.NEGATIVE_INFINITY),
     new Float32Array(4).fill(Number.NaN),
@@ -99,8 +99,8 @@ test('logits that are no numbers choose nothing, and tokens that are all forbidd
   const logits = Float32Array.of(1, 2, Number.NEGATIVE_INFINITY, 3);
   const none = new Map([0, 1, 3].map((id) => [id, Number.NEGATIVE_INFINITY]));
   for (const parameters of [{}, chain, { temperature: 0 }, { logitBias: new Map([[2, -Infinity]]) }]) {
-    for (const of of unsound) {
-      assert.equal(sampleOne({ logits: of, parameters, history: [0] }).token, NO_TOKEN.unsound);
+    for (const of of nonFinite) {
+      assert.equal(sampleOne({ logits: of, parameters, history: [0] }).token, NO_TOKEN.nonFinite);
     }
     assert.ok([0, 1, 3].includes(sampleOne({ logits, parameters, history: [0] }).token));
     const forbidden = sampleOne({ logits, parameters: { ...parameters, logitBias: none }, history: [0] });
@@ -110,12 +110,12 @@ test('logits that are no numbers choose nothing, and tokens that are all forbidd
 
 test('logits are sound that are numbers or -Infinity, of any magnitude', () => {
   const numbers = [0, -0, 1e-45, -1e-38, 3.4028234663852886e38, -3.4028234663852886e38, -Infinity];
-  assert.ok(areSound(Float32Array.from(numbers)));
+  assert.ok(areValidLogits(Float32Array.from(numbers)));
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
     for (let at = 0; at < numbers.length; at++)
-      assert.ok(!areSound(Float32Array.from(numbers).fill(value, at, at + 1)));
+      assert.ok(!areValidLogits(Float32Array.from(numbers).fill(value, at, at + 1)));
   }
-  assert.ok(!areSound(Float32Array.of(-Infinity)));
+  assert.ok(!areValidLogits(Float32Array.of(-Infinity)));
 });
 
 /** The pairs of a report. */
@@ -155,7 +155,7 @@ test('a report says where there is nothing to tell', () => {
   ]);
   const nothing = new Float32Array(4).fill(3);
   sampleOne({ logits: Float32Array.of(Number.NaN, 1), parameters: { logProbabilities: 1 }, report: nothing });
-  assert.deepEqual(pairsOf(nothing)[0], [NO_TOKEN.unsound, Number.NaN]);
+  assert.deepEqual(pairsOf(nothing)[0], [NO_TOKEN.nonFinite, Number.NaN]);
   assert.deepEqual([...nothing.subarray(2)], [3, 3], 'no alternatives are written');
   const untouched = new Float32Array(2).fill(3);
   sampleOne({ logits: lone, parameters: { logProbabilities: -1 }, report: untouched });

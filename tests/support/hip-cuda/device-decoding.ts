@@ -6,7 +6,7 @@ import type { TensorInfo } from '../../../src/gguf/index.ts';
 import { MemorySource } from '../../../src/io/index.ts';
 import { AsyncModelLoader } from '../../../src/load/async-model-loader.ts';
 import type { DecodePlace } from '../../../src/load/chunk.ts';
-import { LazyTensor, type LazyTensorParts } from '../../../src/load/lazy-tensor.ts';
+import { LazyTensor, type LazyTensorSetup } from '../../../src/load/lazy-tensor.ts';
 import { GraphBuilder, matmul } from '../../../src/ops/index.ts';
 import { seededRandom } from '../random.ts';
 
@@ -53,7 +53,7 @@ function randomTensor(format: TensorFormat): TensorInfo {
 }
 
 /** In pieces that end within the matrix. */
-async function loaded(device: HipCudaDevice, of: LazyTensorParts, decode: DecodePlace): Promise<Uint8Array> {
+async function loaded(device: HipCudaDevice, of: LazyTensorSetup, decode: DecodePlace): Promise<Uint8Array> {
   using buffer = device.createBuffer(of.packed.byteLength, 'matrix');
   await using loader = new AsyncModelLoader(device, { slotBytes: 8 * 4 * COLUMNS, streams: 2, slots: 3 });
   const tensor = new LazyTensor(of);

@@ -1,6 +1,6 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import { fail, RocmforgeError } from '../../../base/errors.ts';
-import { WaitingLine } from '../../../base/waiting-line.ts';
+import { AsyncPool } from '../../../base/async-pool.ts';
 import type {
   BlockDecoder,
   DecodeWork,
@@ -40,7 +40,7 @@ export async function openCpuDecoder(options: CpuDecoderOptions): Promise<BlockD
 class DecodePool implements BlockDecoder {
   readonly threads: number;
   readonly #seats: readonly Seat[];
-  readonly #free: WaitingLine<Seat>;
+  readonly #free: AsyncPool<Seat>;
   readonly #memories: SharedMemories;
   readonly #life = new Lifetime('the decoder');
 
@@ -51,7 +51,7 @@ class DecodePool implements BlockDecoder {
     this.threads = of.threads;
     this.#memories = of.memories;
     this.#seats = Array.from({ length: of.threads }, (_, index) => new Seat(host, of, index));
-    this.#free = new WaitingLine(this.#seats);
+    this.#free = new AsyncPool(this.#seats);
   }
 
   share(byteLength: number): SharedBlock {

@@ -3,7 +3,7 @@ import type { Step } from '../../../device/index.ts';
 import type { Allocation, BankSet } from '../memory/bank-set.ts';
 
 /** What a step is made of. */
-export interface StepParts {
+export interface CpuStepSetup {
   /** The number under which the workers hold it. */
   readonly id: number;
   readonly banks: BankSet;
@@ -16,29 +16,29 @@ export interface StepParts {
 /** A recorded step; the workers hold its table. */
 export class CpuStep implements Step {
   readonly #life: Lifetime;
-  readonly #parts: StepParts;
+  readonly #setup: CpuStepSetup;
 
   constructor(
     readonly label: string,
-    parts: StepParts,
+    setup: CpuStepSetup,
   ) {
-    this.#parts = parts;
+    this.#setup = setup;
     this.#life = new Lifetime(`step ${label}`);
   }
 
   get id(): number {
-    return this.#parts.id;
+    return this.#setup.id;
   }
 
   /** Throws `DISPOSED` after disposal; true when the step is one of the device with these banks. */
   isOf(banks: BankSet): boolean {
     this.#life.check();
-    return banks === this.#parts.banks;
+    return banks === this.#setup.banks;
   }
 
   [Symbol.dispose](): void {
     if (!this.#life.end()) return;
-    for (const allocation of this.#parts.staging) this.#parts.banks.release(allocation);
-    this.#parts.released(this);
+    for (const allocation of this.#setup.staging) this.#setup.banks.release(allocation);
+    this.#setup.released(this);
   }
 }

@@ -6,7 +6,7 @@ import type { SegmentTable, Split, StepTable, TaskTable } from '../protocol/step
 import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, ScheduledTask } from './schedule.ts';
 import type { Operand } from '../lowering/operands.ts';
-import { Staging, type StagingRound, type Travel } from './staging.ts';
+import { Staging, type StagingRound, type StagedCopies } from './staging.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { CHUNKS_PER_THREAD, MAX_CHUNK, MIN_CHUNK } from './chunk-size.ts';
 
@@ -69,10 +69,10 @@ class SegmentBuilder {
     const addresses = new Map<number, () => number>();
     for (const [operand, written] of operands) {
       const place = places[operand.id] as Place;
-      const travel = travelOf(operand, { written, shared: program.isShared(operand) });
+      const copies = stagedCopiesOf(operand, { written, shared: program.isShared(operand) });
       addresses.set(
         operand.id,
-        place.bank === bank ? () => place.offset : round.bring({ operand, place, bank, travel }),
+        place.bank === bank ? () => place.offset : round.bring({ operand, place, bank, copies }),
       );
     }
     return () => ({
@@ -84,9 +84,9 @@ class SegmentBuilder {
 }
 
 /** Which ways an operand's bytes go. Scratch comes complete from the task that writes it, and serves only its readers. */
-function travelOf({ origin }: Operand, of: { written: boolean; shared: boolean }): Travel {
-  if (origin.kind !== 'scratch') return { comes: true, goes: of.written };
-  return { comes: !of.written, goes: of.written && of.shared };
+function stagedCopiesOf({ origin }: Operand, of: { written: boolean; shared: boolean }): StagedCopies {
+  if (origin.kind !== 'scratch') return { copiesIn: true, copiesOut: of.written };
+  return { copiesIn: !of.written, copiesOut: of.written && of.shared };
 }
 
 /** A task's operands, and whether it writes them. */

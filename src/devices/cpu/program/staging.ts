@@ -7,9 +7,9 @@ import type { TaskTable } from '../protocol/step-table.ts';
 import type { Operand } from '../lowering/operands.ts';
 
 /** Which of the two copies an operand needs. */
-export interface Travel {
-  readonly comes: boolean;
-  readonly goes: boolean;
+export interface StagedCopies {
+  readonly copiesIn: boolean;
+  readonly copiesOut: boolean;
 }
 
 /** An operand that a task wants in its own bank. */
@@ -17,7 +17,7 @@ interface Foreign {
   readonly operand: Operand;
   readonly place: Place;
   readonly bank: number;
-  readonly travel: Travel;
+  readonly copies: StagedCopies;
 }
 
 /** The copies around one phase. */
@@ -44,15 +44,15 @@ export class Staging {
     const before: (() => TaskTable)[] = [];
     const after: (() => TaskTable)[] = [];
     const bring = (foreign: Foreign) => {
-      const { operand, place, bank, travel } = foreign;
+      const { operand, place, bank, copies } = foreign;
       const key = `${bank} ${operand.id}`;
       const known = brought.get(key);
       const address = known ?? this.#reserve(bank, operand.byteLength, used);
       brought.set(key, address);
       const home = (): BankAddress => ({ bank: place.bank, offset: place.offset });
       const stage = (): BankAddress => ({ bank, offset: address() });
-      if (travel.comes && !known) before.push(() => copyTask(operand, home(), stage()));
-      if (travel.goes) after.push(() => copyTask(operand, stage(), home()));
+      if (copies.copiesIn && !known) before.push(() => copyTask(operand, home(), stage()));
+      if (copies.copiesOut) after.push(() => copyTask(operand, stage(), home()));
       return address;
     };
     return { before, after, bring };

@@ -13,34 +13,34 @@ DEVICE f32 activation(f32 x) { return x; }
 /// `last` holds the BEFORE rows of a slot before these, the oldest first; `bias` may be null.
 KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* weight,
        const f32* bias, f32* last, f32* out, i32 width) {
-  SHARED f32 seen[BEFORE + CHUNK][COLUMNS];
+  SHARED f32 window[BEFORE + CHUNK][COLUMNS];
   grid_launch_dependents();
   grid_dependency_wait();
   i32 slot = block_y(), rows = *count, warp = thread() / LANES, column = block_x() * COLUMNS + i32(lane());
-  bool there = column < width, loaded = false;
-  f32* kept = last + (i64(slot) * BEFORE + warp) * width + column;
-  f32 taps[TAPS], term = there && bias ? bias[column] : 0.0f, before = 0;
-  UNROLL for (i32 t = 0; t < TAPS; t++) taps[t] = there ? weight[i64(column) * TAPS + t] : 0.0f;
+  bool in_range = column < width, loaded = false;
+  f32* stored = last + (i64(slot) * BEFORE + warp) * width + column;
+  f32 taps[TAPS], term = in_range && bias ? bias[column] : 0.0f, before = 0;
+  UNROLL for (i32 t = 0; t < TAPS; t++) taps[t] = in_range ? weight[i64(column) * TAPS + t] : 0.0f;
   Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
   while (chunk.count > 0) {
-    if (warp < BEFORE && there) {
+    if (warp < BEFORE && in_range) {
       if (chunk.begins) before = 0;
-      else if (!loaded) before = *kept;
-      seen[warp][lane()] = before;
+      else if (!loaded) before = *stored;
+      window[warp][lane()] = before;
     }
     loaded = true;
     for (i32 t = warp; t < chunk.count; t += WARPS) {
-      seen[BEFORE + t][lane()] = there ? x[i64(chunk.first + t) * width + column] : 0.0f;
+      window[BEFORE + t][lane()] = in_range ? x[i64(chunk.first + t) * width + column] : 0.0f;
     }
     barrier();
     for (i32 t = warp; t < chunk.count; t += WARPS) {
       f32 sum = term;
-      UNROLL for (i32 tap = 0; tap < TAPS; tap++) sum = fused_multiply_add(taps[tap], seen[t + tap][lane()], sum);
-      if (there) out[i64(chunk.first + t) * width + column] = activation(sum);
+      UNROLL for (i32 tap = 0; tap < TAPS; tap++) sum = fused_multiply_add(taps[tap], window[t + tap][lane()], sum);
+      if (in_range) out[i64(chunk.first + t) * width + column] = activation(sum);
     }
-    if (warp < BEFORE) before = seen[chunk.count + warp][lane()];
+    if (warp < BEFORE) before = window[chunk.count + warp][lane()];
     barrier();
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
-  if (loaded && there && warp < BEFORE) *kept = before;
+  if (loaded && in_range && warp < BEFORE) *stored = before;
 }

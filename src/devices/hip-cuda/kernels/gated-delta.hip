@@ -3,7 +3,7 @@
 //
 //   KEY_SIZE, VALUE_SIZE   of a head
 //   DECAYS                 of a head: 1, or one a key channel
-//   IN_TURNS               heads have key heads in turns, or in groups of neighbours
+//   KEY_HEADS_REPEAT       head i has key head i % keys; otherwise neighbouring heads share one
 //   CHUNK                  rows whose operands are loaded together
 #include "functions.h"
 #include "slot-rows.h"
@@ -13,7 +13,7 @@ constexpr i32 SLICES = (VALUE_SIZE + SLICE - 1) / SLICE;
 
 /// A chunk's operands: queries and keys of length 1, and how much of the key a query is.
 struct Shared {
-  f32 q[CHUNK][KEY_SIZE], k[CHUNK][KEY_SIZE], decay[CHUNK][DECAYS], v[CHUNK][SLICE], beta[CHUNK], likeness[CHUNK];
+  f32 q[CHUNK][KEY_SIZE], k[CHUNK][KEY_SIZE], decay[CHUNK][DECAYS], v[CHUNK][SLICE], beta[CHUNK], query_key[CHUNK];
 };
 
 struct Sources {
@@ -27,8 +27,8 @@ struct Sources {
 DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
   for (i32 begin = 0; begin < chunk.count; begin += WARPS) {
     i32 t = begin + thread() / LANES;
-    bool there = t < chunk.count;
-    i64 row = chunk.first + (there ? t : begin), at = (row * of.keys + of.key) * KEY_SIZE;
+    bool in_range = t < chunk.count;
+    i64 row = chunk.first + (in_range ? t : begin), at = (row * of.keys + of.key) * KEY_SIZE;
     f32 queries = 0, keys = 0, both = 0;
     for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
       f32 q = of.q[at + j], k = of.k[at + j];
@@ -39,7 +39,7 @@ DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
     f32 query_factor = of.scale / square_root(warp_sum(queries) + of.length_epsilon);
     f32 key_factor = 1.0f / square_root(warp_sum(keys) + of.length_epsilon);
     both = warp_sum(both);
-    if (!there) continue;
+    if (!in_range) continue;
     for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
       shared.q[t][j] = of.q[at + j] * query_factor;
       shared.k[t][j] = of.k[at + j] * key_factor;
@@ -53,7 +53,7 @@ DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
     }
     if (lane() == 0) {
       shared.beta[t] = of.beta[row * of.heads + of.head];
-      shared.likeness[t] = both * query_factor * key_factor;
+      shared.query_key[t] = both * query_factor * key_factor;
     }
   }
 }
@@ -65,17 +65,17 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* posi
   grid_dependency_wait();
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
   i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
-  bool there = value < VALUE_SIZE, loaded = false;
-  Sources of = {q, k, v, decay, beta, heads, head, keys, IN_TURNS ? head % keys : head / (heads / keys), first,
+  bool in_range = value < VALUE_SIZE, loaded = false;
+  Sources of = {q, k, v, decay, beta, heads, head, keys, KEY_HEADS_REPEAT ? head % keys : head / (heads / keys), first,
                 length_epsilon, scale};
-  f32* kept = state + ((i64(slot) * heads + head) * VALUE_SIZE + (there ? value : 0)) * KEY_SIZE;
+  f32* stored = state + ((i64(slot) * heads + head) * VALUE_SIZE + (in_range ? value : 0)) * KEY_SIZE;
   f32 line[COLUMNS];
   Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (chunk.begins) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
     } else if (!loaded) {
-      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = kept[column_of<SPLIT>(part, c)];
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = stored[column_of<SPLIT>(part, c)];
     }
     loaded = true;
     load_chunk(shared, chunk, of);
@@ -95,13 +95,13 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* posi
       UNROLL for (i32 c = 0; c < COLUMNS; c++) {
         line[c] = fused_multiply_add(delta, shared.k[t][column_of<SPLIT>(part, c)], line[c]);
       }
-      if (part == 0 && there) {
-        out[(i64(chunk.first + t) * heads + head) * VALUE_SIZE + value] = read + delta * shared.likeness[t];
+      if (part == 0 && in_range) {
+        out[(i64(chunk.first + t) * heads + head) * VALUE_SIZE + value] = read + delta * shared.query_key[t];
       }
     }
     barrier();
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
-  if (!loaded || !there) return;
-  UNROLL for (i32 c = 0; c < COLUMNS; c++) kept[column_of<SPLIT>(part, c)] = line[c];
+  if (!loaded || !in_range) return;
+  UNROLL for (i32 c = 0; c < COLUMNS; c++) stored[column_of<SPLIT>(part, c)] = line[c];
 }

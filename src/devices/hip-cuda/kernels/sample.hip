@@ -342,9 +342,9 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   best = block_max(best, shared);
   if (best == 0 || best >= NON_FINITE_RANK) {
     if (thread() != 0) return;
-    tokens[output] = NO_TOKEN_UNSOUND;
+    tokens[output] = NO_TOKEN_NON_FINITE;
     if (wanted < 0) return;
-    report[0] = bit_cast<f32>(NO_TOKEN_UNSOUND);
+    report[0] = bit_cast<f32>(NO_TOKEN_NON_FINITE);
     report[1] = bit_cast<f32>(0x7fc00000u);
     return;
   }

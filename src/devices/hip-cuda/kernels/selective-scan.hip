@@ -23,9 +23,9 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, width = heads * head_size;
   i32 lines = width / groups, slices = (lines + SLICE - 1) / SLICE, group = i32(block_x()) / slices;
   i32 first = i32(block_x()) % slices * SLICE, line_of_group = first + own;
-  bool there = line_of_group < lines, loaded = false;
-  i32 line = group * lines + (there ? line_of_group : 0), head = line / head_size;
-  f32* kept = state + (i64(slot) * width + line) * STATE_SIZE;
+  bool in_range = line_of_group < lines, loaded = false;
+  i32 line = group * lines + (in_range ? line_of_group : 0), head = line / head_size;
+  f32* stored = state + (i64(slot) * width + line) * STATE_SIZE;
   f32 values[COLUMNS], rate[RATES == 1 ? 1 : COLUMNS], skip = skips[head];
   UNROLL for (i32 n = 0; n < (RATES == 1 ? 1 : COLUMNS); n++) {
     rate[n] = rates[i64(head) * RATES + (RATES == 1 ? 0 : column_of<SPLIT>(part, n))];
@@ -35,7 +35,7 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
     if (chunk.begins) {
       UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = 0;
     } else if (!loaded) {
-      UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = kept[column_of<SPLIT>(part, n)];
+      UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = stored[column_of<SPLIT>(part, n)];
     }
     loaded = true;
     for (i32 i = thread(); i < chunk.count * STATE_SIZE; i += THREADS) {
@@ -53,7 +53,7 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
     }
     barrier();
     for (i32 t = 0; t < chunk.count; t++) {
-      f32 given = shared.x[t][own], step = shared.dt[t][own], added = step * given, sum = 0;
+      f32 input = shared.x[t][own], step = shared.dt[t][own], added = step * input, sum = 0;
       UNROLL for (i32 n = 0; n < COLUMNS; n++) {
         i32 j = column_of<SPLIT>(part, n);
         f32 decay = RATES == 1 ? shared.decay[t][own] : exponential(step * rate[RATES == 1 ? 0 : n]);
@@ -61,11 +61,11 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
         sum = fused_multiply_add(values[n], shared.c[t][j], sum);
       }
       sum = row_sum<SPLIT>(sum);
-      if (part == 0 && there) out[i64(chunk.first + t) * width + line] = fused_multiply_add(skip, given, sum);
+      if (part == 0 && in_range) out[i64(chunk.first + t) * width + line] = fused_multiply_add(skip, input, sum);
     }
     barrier();
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
-  if (!loaded || !there) return;
-  UNROLL for (i32 n = 0; n < COLUMNS; n++) kept[column_of<SPLIT>(part, n)] = values[n];
+  if (!loaded || !in_range) return;
+  UNROLL for (i32 n = 0; n < COLUMNS; n++) stored[column_of<SPLIT>(part, n)] = values[n];
 }

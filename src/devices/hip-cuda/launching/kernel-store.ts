@@ -10,7 +10,7 @@ import { type KernelLaunch, type KernelModule, moduleKey } from './launch.ts';
 import { HipCudaModule } from './hip-cuda-module.ts';
 
 /** What a store compiles with and loads onto. */
-export interface KernelStoreParts {
+export interface KernelStoreSetup {
   readonly driver: Driver;
   readonly ffi: Ffi;
   readonly platform: HipCudaPlatform;
@@ -24,15 +24,15 @@ export interface KernelStoreParts {
 
 /** The compiled kernels of one device: each text once, from the cache where it is there. */
 export class KernelStore implements Disposable {
-  readonly #parts: KernelStoreParts;
+  readonly #setup: KernelStoreSetup;
   readonly #loading = new Map<string, Promise<HipCudaModule>>();
   readonly #modules = new Map<string, HipCudaModule>();
   /** The same by their descriptions: naming one takes longer than launching it. */
   readonly #known = new WeakMap<KernelModule, HipCudaModule>();
   #disposed = false;
 
-  constructor(parts: KernelStoreParts) {
-    this.#parts = parts;
+  constructor(setup: KernelStoreSetup) {
+    this.#setup = setup;
   }
 
   /** Compiles and loads what is not loaded yet. Rejects with `KERNEL_COMPILE`, or as `opened`. */
@@ -45,7 +45,7 @@ export class KernelStore implements Disposable {
     const loaded = this.#known.get(module) ?? this.#modules.get(moduleKey(module));
     if (!loaded) fail('KERNEL_MISSING', { kernel, found: `${moduleKey(module)} was not asked for` });
     this.#known.set(module, loaded);
-    return loaded.kernel(kernel, sharedBytes, this.#parts.target.sharedBytesPerBlock);
+    return loaded.kernel(kernel, sharedBytes, this.#setup.target.sharedBytesPerBlock);
   }
 
   [Symbol.dispose](): void {
@@ -66,7 +66,7 @@ export class KernelStore implements Disposable {
   }
 
   async #ready(module: KernelModule, key: string): Promise<HipCudaModule> {
-    const { platform, target, fullTarget, driver, logger } = this.#parts;
+    const { platform, target, fullTarget, driver, logger } = this.#setup;
     const started = performance.now();
     const source = kernelSource(module, platform.texts);
     const options = compileOptions(target, fullTarget);
@@ -90,7 +90,7 @@ export class KernelStore implements Disposable {
 
   /** The module as the cache has it; undefined where it has none, or one that the driver does not take. */
   async #cached(key: string, hash: string): Promise<HipCudaModule | undefined> {
-    const { platform, logger } = this.#parts;
+    const { platform, logger } = this.#setup;
     const code = await platform.cache.get(hash);
     if (!code) return undefined;
     try {
@@ -104,7 +104,7 @@ export class KernelStore implements Disposable {
   }
 
   async #add(key: string, code: Uint8Array): Promise<HipCudaModule> {
-    const { driver, ffi, opened } = this.#parts;
+    const { driver, ffi, opened } = this.#setup;
     await opened;
     if (this.#disposed) fail('DISPOSED', { what: `device ${driver.device}` });
     const module = new HipCudaModule({ driver, ffi, label: key }, code);

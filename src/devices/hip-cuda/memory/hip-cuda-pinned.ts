@@ -59,7 +59,7 @@ export class HipCudaPinned implements PinnedBuffer {
 }
 
 /** How pinned memory is made. */
-export interface PinnedParts {
+export interface PinnedSetup {
   readonly driver: Driver;
   readonly ffi: Ffi;
   readonly logger: Logger;
@@ -72,7 +72,7 @@ export interface PinnedParts {
  * may wait. Throws `OUT_OF_MEMORY` when there is neither, `INVALID_ARGUMENT` for 4 GiB or more.
  */
 export function allocatePinned(
-  { driver, ffi, logger, ended = () => {} }: PinnedParts,
+  { driver, ffi, logger, ended = () => {} }: PinnedSetup,
   byteLength: number,
   label: string,
 ): HipCudaPinned {
@@ -111,7 +111,7 @@ export function allocatePinned(
  * cannot be.
  */
 export function pinForeign(
-  { driver, ffi, ended = () => {} }: PinnedParts,
+  { driver, ffi, ended = () => {} }: PinnedSetup,
   bytes: Uint8Array,
   { label, access }: { readonly label: string; readonly access: PageAccess },
 ): HipCudaPinned {

@@ -29,4 +29,4 @@ export const HIP_CUDA_MEMORY: MemoryRules = memoryRules({
 });
 
 /** The same for a device that has run a model before. */
-export const HIP_CUDA_MEMORY_AGAIN: MemoryRules = { ...HIP_CUDA_MEMORY, own: () => 0 };
+export const HIP_CUDA_MEMORY_WARM: MemoryRules = { ...HIP_CUDA_MEMORY, own: () => 0 };

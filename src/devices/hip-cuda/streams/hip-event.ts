@@ -6,7 +6,7 @@ import type { EventPool } from './event-pool.ts';
 import type { Timeline } from './timeline.ts';
 
 /** What an event needs of its device. */
-export interface EventParts {
+export interface EventSetup {
   readonly driver: Driver;
   readonly events: EventPool;
   readonly timeline: Timeline;
@@ -18,35 +18,35 @@ export interface EventParts {
  * possible and never necessary.
  */
 export class HipEvent implements DeviceEvent, Disposable {
-  readonly #parts: EventParts;
+  readonly #setup: EventSetup;
   #handle: Address | undefined;
   #settled = false;
   #time: number | undefined;
   #error: unknown;
   #waiting: (() => void)[] = [];
 
-  private constructor(parts: EventParts) {
-    this.#parts = parts;
+  private constructor(setup: EventSetup) {
+    this.#setup = setup;
   }
 
   /** Records after everything queued on the stream. */
-  static record(parts: EventParts, stream: Address): HipEvent {
-    const event = new HipEvent(parts);
-    const handle = parts.events.take();
+  static record(setup: EventSetup, stream: Address): HipEvent {
+    const event = new HipEvent(setup);
+    const handle = setup.events.take();
     try {
-      parts.driver.recordEvent(handle, stream);
+      setup.driver.recordEvent(handle, stream);
     } catch (error) {
-      parts.events.give(handle);
+      setup.events.give(handle);
       throw error;
     }
     event.#handle = handle;
-    parts.events.watch(event, handle);
+    setup.events.watch(event, handle);
     return event;
   }
 
   /** An event after work that failed. */
-  static failed(parts: EventParts, error: unknown): HipEvent {
-    const event = new HipEvent(parts);
+  static failed(setup: EventSetup, error: unknown): HipEvent {
+    const event = new HipEvent(setup);
     event.#error = error;
     event.#settled = true;
     return event;
@@ -78,7 +78,7 @@ export class HipEvent implements DeviceEvent, Disposable {
   /** Waits without giving other work a turn. For opening a device, not for the token loop. */
   synchronize(): void {
     const { handle } = this;
-    if (handle !== undefined) this.#parts.driver.synchronizeEvent(handle);
+    if (handle !== undefined) this.#setup.driver.synchronizeEvent(handle);
     invariant(this.query(), 'an event that was waited for is reached');
   }
 
@@ -102,7 +102,7 @@ export class HipEvent implements DeviceEvent, Disposable {
       return;
     }
     this.#waiting.push(listener);
-    if (this.#waiting.length === 1) this.#parts.poller.watch(this);
+    if (this.#waiting.length === 1) this.#setup.poller.watch(this);
   }
 
   /** Asks the driver; true when there is nothing left to wait for. */
@@ -110,13 +110,13 @@ export class HipEvent implements DeviceEvent, Disposable {
     this.#outliveDevice();
     if (this.#settled || this.#handle === undefined) return true;
     try {
-      if (!this.#parts.driver.queryEvent(this.#handle)) return false;
-      this.#time = this.#parts.timeline.place(this.#handle);
+      if (!this.#setup.driver.queryEvent(this.#handle)) return false;
+      this.#time = this.#setup.timeline.place(this.#handle);
     } catch (error) {
       this.#error = error;
-      this.#parts.events.give(this.#handle);
+      this.#setup.events.give(this.#handle);
     }
-    this.#parts.events.unwatch(this);
+    this.#setup.events.unwatch(this);
     this.#handle = undefined;
     this.#settle();
     return true;
@@ -125,20 +125,20 @@ export class HipEvent implements DeviceEvent, Disposable {
   /** Does nothing while somebody waits. */
   [Symbol.dispose](): void {
     if (this.#handle === undefined || this.#waiting.length > 0) return;
-    this.#parts.events.unwatch(this);
-    this.#parts.events.give(this.#handle);
+    this.#setup.events.unwatch(this);
+    this.#setup.events.give(this.#handle);
     this.#handle = undefined;
     this.#settle();
   }
 
   /** True for an event of the same device. */
   #isBeside(other: DeviceEvent): other is HipEvent {
-    return other instanceof HipEvent && other.#parts.timeline === this.#parts.timeline;
+    return other instanceof HipEvent && other.#setup.timeline === this.#setup.timeline;
   }
 
   /** A disposed device has waited for all its work, and has no events any more. */
   #outliveDevice(): void {
-    if (this.#handle === undefined || this.#parts.events.holds(this.#handle)) return;
+    if (this.#handle === undefined || this.#setup.events.holds(this.#handle)) return;
     this.#handle = undefined;
     this.#settle();
   }

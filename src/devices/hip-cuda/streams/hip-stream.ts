@@ -22,12 +22,12 @@ import { addressOf } from '../memory/hip-cuda-buffer.ts';
 import { HipCudaPinned } from '../memory/hip-cuda-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
 import type { HipCudaContext } from './hip-cuda-context.ts';
-import { type EventParts, HipEvent } from './hip-event.ts';
+import { type EventSetup, HipEvent } from './hip-event.ts';
 
 /** What a stream asks of its device beside the driver. */
-export interface StreamParts {
+export interface StreamSetup {
   readonly context: HipCudaContext;
-  readonly events: EventParts;
+  readonly events: EventSetup;
   /** The same weight, as the device's programs have it. Throws `BINDING` for another device's. */
   ownWeight(weight: PackedWeight): HipCudaWeight;
   /** Queues launches in their order. */
@@ -38,7 +38,7 @@ export interface StreamParts {
 /** A non-blocking stream of the driver: HIP's, and under CUDA a `CUstream`, whose calls are the same. */
 export class HipStream implements Stream {
   readonly #label: string;
-  readonly #parts: StreamParts;
+  readonly #setup: StreamSetup;
   readonly #handle: Address;
   readonly #lifetime: Lifetime;
   #error: unknown;
@@ -46,11 +46,11 @@ export class HipStream implements Stream {
   readonly #rows: StreamMemory;
   readonly #detour: StreamMemory;
 
-  constructor(label: string, parts: StreamParts) {
+  constructor(label: string, setup: StreamSetup) {
     this.#label = label;
-    this.#parts = parts;
+    this.#setup = setup;
     this.#lifetime = new Lifetime(`stream ${label}`);
-    const { driver } = parts.context;
+    const { driver } = setup.context;
     this.#handle = driver.createStream(label);
     this.#rows = new StreamMemory(driver, `rows of ${label}`);
     this.#detour = new StreamMemory(driver, `reads of ${label}`);
@@ -59,7 +59,7 @@ export class HipStream implements Stream {
   upload(source: Uint8Array, target: BufferRange): void {
     this.#check('upload target', target, source.byteLength);
     if (source.byteLength === 0) return;
-    const { driver, staging, pinnedOf } = this.#parts.context;
+    const { driver, staging, pinnedOf } = this.#setup.context;
     const to = addressOf(target);
     const pinned = pinnedOf(source);
     if (pinned) {
@@ -86,13 +86,13 @@ export class HipStream implements Stream {
     if (bytes === 0) return;
     const from = addressOf(source);
     const to = addressOf(target);
-    this.#enqueue(() => this.#parts.context.driver.copy(to, from, bytes, this.#handle));
+    this.#enqueue(() => this.#setup.context.driver.copy(to, from, bytes, this.#handle));
   }
 
   download(source: BufferRange, into: Uint8Array): Promise<void> {
     this.#check('download source', source, into.byteLength);
     if (into.byteLength === 0) return this.#record().completed();
-    const { reads, staging, pinnedOf } = this.#parts.context;
+    const { reads, staging, pinnedOf } = this.#setup.context;
     const bytes = into.byteLength;
     const stream = { handle: this.#handle, detour: this.#detour };
     const pinned = pinnedOf(into);
@@ -113,9 +113,9 @@ export class HipStream implements Stream {
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
     const { pinned, offset, maxBytes = 0, onCopy } = from;
-    this.#parts.context.owns(pinned);
+    this.#setup.context.owns(pinned);
     invariant(pinned instanceof HipCudaPinned, 'a HIP or CUDA device pins native memory');
-    const own = this.#parts.ownWeight(weight);
+    const own = this.#setup.ownWeight(weight);
     const decodes = (part: number, format: TensorFormat) => own.decodes?.(part, format) !== undefined;
     checkRows({ graph: this.#label, weight, decodes }, rows, from);
     const bytes = rowsBytes(weight, rows);
@@ -123,7 +123,7 @@ export class HipStream implements Stream {
     const source = pinned.addressOf(pinned.bytes.subarray(offset));
     const to = addressOf(target);
     this.#enqueue(() => {
-      const { driver } = this.#parts.context;
+      const { driver } = this.#setup.context;
       const packing = own.pack(rows, to);
       if (typeof packing === 'number') {
         driver.upload(packing, source, bytes, this.#handle);
@@ -132,16 +132,16 @@ export class HipStream implements Stream {
       const staged = this.#rows.take(Math.max(bytes, maxBytes));
       driver.upload(staged, source, bytes, this.#handle);
       onCopy?.(this.#record());
-      this.#parts.launch([packing(staged)], this.#handle);
+      this.#setup.launch([packing(staged)], this.#handle);
     });
   }
 
   run(step: Step): void {
     this.#lifetime.check();
-    this.#parts.context.owns(step);
+    this.#setup.context.owns(step);
     invariant(step instanceof HipCudaStep, 'a HIP or CUDA stream runs HIP or CUDA steps');
     const { executable } = step;
-    this.#enqueue(() => this.#parts.context.driver.launchGraph(executable, this.#handle));
+    this.#enqueue(() => this.#setup.context.driver.launchGraph(executable, this.#handle));
   }
 
   record(): HipEvent {
@@ -155,7 +155,7 @@ export class HipStream implements Stream {
     this.#error ??= event.error;
     const { handle } = event;
     if (handle !== undefined) {
-      this.#enqueue(() => this.#parts.context.driver.waitEvent(this.#handle, handle));
+      this.#enqueue(() => this.#setup.context.driver.waitEvent(this.#handle, handle));
     }
   }
 
@@ -169,17 +169,17 @@ export class HipStream implements Stream {
     await this.#drained();
     this.#rows[Symbol.dispose]();
     this.#detour[Symbol.dispose]();
-    this.#parts.context.driver.destroyStream(this.#handle);
-    this.#parts.ended(this);
+    this.#setup.context.driver.destroyStream(this.#handle);
+    this.#setup.ended(this);
   }
 
   /** Resolves when the driver is done with what reached it, even where later work failed before it did. */
   async #drained(): Promise<void> {
     try {
-      const last = HipEvent.record(this.#parts.events, this.#handle);
+      const last = HipEvent.record(this.#setup.events, this.#handle);
       await new Promise<void>((resolve) => last.whenSettled(resolve));
     } catch (error) {
-      this.#parts.context.logger.debug('a stream ends without its last event', {
+      this.#setup.context.logger.debug('a stream ends without its last event', {
         stream: this.#label,
         error,
       });
@@ -188,7 +188,7 @@ export class HipStream implements Stream {
 
   #check(value: string, range: BufferRange, byteLength: number): void {
     this.#lifetime.check();
-    this.#parts.context.owns(range.buffer);
+    this.#setup.context.owns(range.buffer);
     checkRange(range, byteLength, { graph: this.#label, value });
   }
 
@@ -204,7 +204,7 @@ export class HipStream implements Stream {
   }
 
   #record(): HipEvent {
-    const event = this.#enqueue(() => HipEvent.record(this.#parts.events, this.#handle));
-    return event ?? HipEvent.failed(this.#parts.events, this.#error);
+    const event = this.#enqueue(() => HipEvent.record(this.#setup.events, this.#handle));
+    return event ?? HipEvent.failed(this.#setup.events, this.#error);
   }
 }

@@ -1,7 +1,7 @@
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { EventPool } from './event-pool.ts';
-import { allocatePinned, type HipCudaPinned, type PinnedParts } from '../memory/hip-cuda-pinned.ts';
+import { allocatePinned, type HipCudaPinned, type PinnedSetup } from '../memory/hip-cuda-pinned.ts';
 
 const MIN_BYTES = 64 << 10;
 /** How much may be in flight at once before an upload waits. */
@@ -19,7 +19,7 @@ interface Leaving {
  * sizes of powers of two and are used again when the event after their copy is reached.
  */
 export class StagingPool {
-  readonly #parts: PinnedParts;
+  readonly #setup: PinnedSetup;
   readonly #events: EventPool;
   readonly #idle: HipCudaPinned[] = [];
   readonly #leaving: Leaving[] = [];
@@ -27,8 +27,8 @@ export class StagingPool {
   readonly #stranded = new Set<HipCudaPinned>();
   #leavingBytes = 0;
 
-  constructor(parts: PinnedParts, events: EventPool) {
-    this.#parts = parts;
+  constructor(setup: PinnedSetup, events: EventPool) {
+    this.#setup = setup;
     this.#events = events;
   }
 
@@ -42,7 +42,7 @@ export class StagingPool {
     const size = Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const at = this.#idle.findIndex((slot) => slot.byteLength === size);
     const [found] = at < 0 ? [] : this.#idle.splice(at, 1);
-    return found ?? allocatePinned(this.#parts, Math.min(size, 2 ** 32 - 1), 'staging');
+    return found ?? allocatePinned(this.#setup, Math.min(size, 2 ** 32 - 1), 'staging');
   }
 
   /** Gives a slot back. */
@@ -73,7 +73,7 @@ export class StagingPool {
   }
 
   get #driver(): Driver {
-    return this.#parts.driver;
+    return this.#setup.driver;
   }
 
   #reclaim(): void {

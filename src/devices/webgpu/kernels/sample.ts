@@ -358,9 +358,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let raw = workgroup_max(own_raw, thread);
   if (is_zero(raw) || raw.x >= NON_FINITE_RANK) {
     if (thread == 0u) {
-      tokens[output] = NO_TOKEN_UNSOUND;
+      tokens[output] = NO_TOKEN_NON_FINITE;
       if (word(words, WORD_LOG_PROBABILITIES) >= 0) {
-        report[report_at] = bitcast<u32>(NO_TOKEN_UNSOUND);
+        report[report_at] = bitcast<u32>(NO_TOKEN_NON_FINITE);
         report[report_at + 1u] = 0x7fc00000u;
       }
     }

@@ -12,7 +12,7 @@ import { DENSE_LAYOUT } from './weight-layout.ts';
 const LACKS = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 
 /** An intent without a kernel in WGSL. */
-export type Lacked = (typeof LACKS)[number];
+export type LackedIntent = (typeof LACKS)[number];
 
 /** Workgroups that give large GPUs work; WebGPU does not tell how many multiprocessors there are. */
 const WANTED_GROUPS = 256;
@@ -25,7 +25,7 @@ const GROUP = 32;
 const FUSED_HEAD = { unit: 32, max: 64 } as const;
 
 /** What a GPU under WebGPU can do. */
-export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTiles'> {
+export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attentionTiles'> {
   const { matrices, packedDot, storageBindings } = target;
   const productForm = matrices ? 'f16' : packedDot ? 'q8' : 'f32';
   return {

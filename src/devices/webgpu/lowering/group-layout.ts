@@ -20,7 +20,7 @@ import {
   tableWords,
   unitGroups,
 } from './packed-formats.ts';
-import type { HostRows, PackWay, WeightChunk } from './webgpu-weight.ts';
+import type { HostRows, PackMethod, WeightChunk } from './webgpu-weight.ts';
 import { chunksOf, type WeightLayout } from './weight-layout.ts';
 
 const THREADS = 64;
@@ -100,10 +100,10 @@ export const GROUP_LAYOUT: WeightLayout = {
       rowAlignment: wholeUnits(groups, unitGroups(format)),
       waits: () => true,
       chunks,
-      pack: ({ part, firstRow, rowCount }): PackWay[] => {
+      pack: ({ part, firstRow, rowCount }): PackMethod[] => {
         const start = (starts[part] as number) + firstRow;
         const rowBytes = weightRowBytes(first);
-        return chunks.flatMap((chunk): PackWay[] => {
+        return chunks.flatMap((chunk): PackMethod[] => {
           const from = Math.max(start, chunk.firstRow);
           const count = Math.min(start + rowCount, chunk.firstRow + chunk.rowCount) - from;
           if (count <= 0) return [];

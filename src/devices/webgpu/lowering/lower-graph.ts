@@ -9,7 +9,7 @@ import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.t
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import { emitAddedExperts, emitExpertProduct, emitGatedExperts } from './expert-matvec.ts';
 import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
-import { type Lacked, webgpuFacts } from './facts.ts';
+import { type LackedIntent, webgpuFacts } from './facts.ts';
 import { emitHeadsAppend } from './heads.ts';
 import { emitHeadsNormAppend } from './heads-norm-append.ts';
 import type { LoweredProgram } from './lowered-program.ts';
@@ -32,7 +32,7 @@ import { lowerSample } from './sample.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
 
-const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
+const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   convert: emitConvert,
   matvec: emitMatvec,
   product: emitProduct,

@@ -28,13 +28,13 @@ export interface KernelRows {
 }
 
 /** How some rows come into the layout. */
-export type PackWay = HostRows | KernelRows;
+export type PackMethod = HostRows | KernelRows;
 
 /** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
 export interface WebGpuWeight extends PackedWeight {
   /** The parts of it that kernels bind one at a time: a binding spans only so much. */
   readonly chunks: readonly WeightChunk[];
-  pack(rows: WeightRows): readonly PackWay[];
+  pack(rows: WeightRows): readonly PackMethod[];
 }
 
 /** Some rows of a weight, laid out by themselves. */

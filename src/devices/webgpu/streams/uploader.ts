@@ -8,7 +8,7 @@ import {
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 import { bindGroup } from '../launching/launch.ts';
 import type { PipelineStore } from '../launching/pipeline-store.ts';
-import type { HostRows, KernelRows, PackWay, WebGpuWeight } from '../lowering/webgpu-weight.ts';
+import type { HostRows, KernelRows, PackMethod, WebGpuWeight } from '../lowering/webgpu-weight.ts';
 import { HEADER_BYTES, MappedPinned, MAX_JOBS } from '../memory/mapped-pinned.ts';
 import { PACK_SOURCES, packSourceBytes } from '../memory/memory-rules.ts';
 import type { StagingPool } from '../memory/staging-pool.ts';
@@ -17,7 +17,7 @@ import { PackBindings } from './pack-bindings.ts';
 
 /** Rows in mapped memory, and where they go. */
 interface Packing {
-  readonly ways: readonly PackWay[];
+  readonly ways: readonly PackMethod[];
   /** Where the rows begin among the memory's bytes. */
   readonly offset: number;
   readonly target: BufferRange;
@@ -105,7 +105,7 @@ export class Uploader {
   }
 
   /** The file's bytes, or the layout's made of them, through a slot of our own. */
-  #stage(way: PackWay, bytes: Uint8Array, target: BufferRange): Promise<void> {
+  #stage(way: PackMethod, bytes: Uint8Array, target: BufferRange): Promise<void> {
     const slot = this.#staging.take(way.kind === 'host' ? way.byteLength : bytes.byteLength);
     if (way.kind === 'host' && !way.unchanged) way.fill(bytes, slot.bytes);
     else slot.bytes.set(bytes);
@@ -179,6 +179,6 @@ function accesses({ module }: KernelRows) {
 }
 
 /** True for rows that go to the device as the file's bytes. */
-function isUntouched(way: PackWay): boolean {
+function isUntouched(way: PackMethod): boolean {
   return way.kind === 'kernel' || way.unchanged;
 }

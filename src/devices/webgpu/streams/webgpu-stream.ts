@@ -23,7 +23,7 @@ import type { Uploader } from './uploader.ts';
 const COPIES = BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget;
 
 /** What a stream needs of its device. */
-export interface StreamParts {
+export interface StreamSetup {
   readonly device: GPUDevice;
   readonly faults: GpuFaults;
   readonly readbacks: ReadbackPool;
@@ -40,7 +40,7 @@ export interface StreamParts {
  */
 export class WebGpuStream implements Stream {
   readonly #label: string;
-  readonly #parts: StreamParts;
+  readonly #setup: StreamSetup;
   readonly #lifetime: Lifetime;
   /** Ends of calls that the queue's own end does not tell: mappings, readbacks, events of other streams. */
   readonly #pending = new Set<Promise<void>>();
@@ -48,9 +48,9 @@ export class WebGpuStream implements Stream {
   #isHandOverLast = false;
   #error: unknown;
 
-  constructor(label: string, parts: StreamParts) {
+  constructor(label: string, setup: StreamSetup) {
     this.#label = label;
-    this.#parts = parts;
+    this.#setup = setup;
     this.#lifetime = new Lifetime(`stream ${label}`);
   }
 
@@ -59,7 +59,7 @@ export class WebGpuStream implements Stream {
     if (this.#failed()) return;
     const whole = source.byteLength - (source.byteLength % 4);
     const buffer = gpuBufferOf(target);
-    const { device, tails, uploader } = this.#parts;
+    const { device, tails, uploader } = this.#setup;
     this.#isHandOverLast = false;
     if (whole < source.byteLength) tails.write(source.subarray(whole), buffer, target.offset + whole);
     if (whole === 0) return;
@@ -77,7 +77,7 @@ export class WebGpuStream implements Stream {
     this.#isHandOverLast = false;
     const whole = byteLength - (byteLength % 4);
     const [from, to] = [gpuBufferOf(source), gpuBufferOf(target)];
-    const { device } = this.#parts;
+    const { device } = this.#setup;
     const encoder = device.createCommandEncoder();
     // A copy within one buffer goes through another buffer.
     const between =
@@ -90,7 +90,7 @@ export class WebGpuStream implements Stream {
     between?.destroy();
     if (whole < byteLength) {
       const tail = { offset: source.offset + whole, byteLength: byteLength - whole };
-      this.#parts.tails.copy(from, tail, to, target.offset + whole);
+      this.#setup.tails.copy(from, tail, to, target.offset + whole);
     }
   }
 
@@ -103,15 +103,15 @@ export class WebGpuStream implements Stream {
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    this.#parts.owns(from.pinned);
+    this.#setup.owns(from.pinned);
     checkRows({ graph: this.#label, weight }, rows, from);
     if (this.#failed() || rows.rowCount === 0) return;
-    this.#trackHandOver(this.#parts.uploader.pack(weight, rows, from, target));
+    this.#trackHandOver(this.#setup.uploader.pack(weight, rows, from, target));
   }
 
   run(step: Step): void {
     this.#lifetime.check();
-    this.#parts.owns(step);
+    this.#setup.owns(step);
     this.#isHandOverLast = false;
     if (!this.#failed()) (step as WebGpuStep).submit();
   }
@@ -134,12 +134,12 @@ export class WebGpuStream implements Stream {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#lifetime.end()) return;
     await this.#reached().catch(() => {});
-    this.#parts.ended(this);
+    this.#setup.ended(this);
   }
 
   #check(value: string, range: BufferRange, byteLength: number): void {
     this.#lifetime.check();
-    this.#parts.owns(range.buffer);
+    this.#setup.owns(range.buffer);
     checkRange(range, byteLength, { graph: this.#label, value });
     const pending = range.buffer instanceof WebGpuBuffer ? range.buffer.pending : undefined;
     if (pending) this.#track(pending);
@@ -157,7 +157,7 @@ export class WebGpuStream implements Stream {
   /** Resolves when everything queued so far is done; rejects with the first error of it. */
   async #reached(): Promise<void> {
     const pending = [...this.#pending];
-    const { device, faults } = this.#parts;
+    const { device, faults } = this.#setup;
     if (!this.#isHandOverLast && !this.#failed()) await device.queue.onSubmittedWorkDone().catch(() => {});
     await Promise.allSettled(pending);
     await faults.settled();
@@ -165,7 +165,7 @@ export class WebGpuStream implements Stream {
   }
 
   async #download(source: BufferRange, into: Uint8Array): Promise<void> {
-    const { device, faults, readbacks } = this.#parts;
+    const { device, faults, readbacks } = this.#setup;
     if (this.#failed()) throw this.#error;
     const byteLength = Math.ceil(into.byteLength / 4) * 4;
     if (byteLength > 0) {
@@ -189,7 +189,7 @@ export class WebGpuStream implements Stream {
     const kept = ending.then(
       () => {},
       async (error: unknown) => {
-        this.#error ??= await this.#parts.faults.explain(error).catch((explained: unknown) => explained);
+        this.#error ??= await this.#setup.faults.explain(error).catch((explained: unknown) => explained);
       },
     );
     this.#pending.add(kept);
@@ -198,7 +198,7 @@ export class WebGpuStream implements Stream {
 
   /** True when something failed before; what follows is left out then. */
   #failed(): boolean {
-    this.#error ??= this.#parts.faults.error;
+    this.#error ??= this.#setup.faults.error;
     return this.#error !== undefined;
   }
 }

@@ -7,10 +7,10 @@ import { tableName } from '../model/state-groups.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import { stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs } from './inputs/batch-inputs.ts';
-import { type KeptInput, KeptInputs } from './inputs/kept-inputs.ts';
+import { type PersistentInput, PersistentInputs } from './inputs/persistent-inputs.ts';
 import { checkpointName } from './memory/slot-memory.ts';
 import { type BatchPlan, stateName } from './steps/batch-plan.ts';
-import type { MemoryWanted } from './memory/fit-plan.ts';
+import type { MemoryDemand } from './memory/fit-plan.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { StreamableParts } from './memory/weight-placement.ts';
@@ -23,7 +23,7 @@ export interface CompiledPlans {
 }
 
 /** The memory that a compiled model needs. */
-export function memoryWanted({ setup, plans, streamable }: CompiledPlans): MemoryWanted {
+export function memoryDemand({ setup, plans, streamable }: CompiledPlans): MemoryDemand {
   const { inFlight, poolWeights, context } = setup;
   const { memoryRules: rules } = setup.device;
   const cache = new Set([
@@ -53,7 +53,7 @@ export function memoryWanted({ setup, plans, streamable }: CompiledPlans): Memor
     scratch: [
       ...bytesOf(false),
       ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), inFlight, rules)),
-      ...inputBytes(KeptInputs.byteLength(keptInputs(setup)), inFlight, rules),
+      ...inputBytes(PersistentInputs.byteLength(persistentInputs(setup)), inFlight, rules),
       ...hostRowBytes(setup),
     ],
     waits,
@@ -84,7 +84,7 @@ export function bufferBytesOf(plans: readonly BatchPlan[], setup: PlanSetup): Ma
 }
 
 /** The inputs that stay on the device between steps: block tables and sampling parameters. */
-export function keptInputs({ shape, state }: PlanSetup): KeptInput[] {
+export function persistentInputs({ shape, state }: PlanSetup): PersistentInput[] {
   const tables = Math.max(1, state.groups.filter(({ kind }) => kind !== 'slots').length);
   const words = shape.slots * shape.blocksPerSlot;
   return [

@@ -39,7 +39,7 @@ export async function compileModel(source: ModelSource, options: PlanOptions): P
  * fit, `shrinkContext` finds the largest context with which all weights stay resident; otherwise layers are streamed.
  * Rejects with `MODEL_TOO_LARGE` if neither helps, or as `describeModel`.
  */
-export async function planWithin(
+export async function planToFit(
   source: ModelSource,
   options: PlanOptions,
   limits: MemoryLimits,

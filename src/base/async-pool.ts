@@ -1,5 +1,5 @@
 /** A number of things that are taken and given back; whoever finds none waits in line, and nobody overtakes. */
-export class WaitingLine<T> {
+export class AsyncPool<T> {
   readonly #free: T[];
   readonly #waiting: ((thing: T) => void)[] = [];
 
@@ -23,6 +23,6 @@ export class WaitingLine<T> {
 }
 
 /** The numbers 0 to `count` - 1, for lanes of which only so many are used at once. */
-export function lanes(count: number): WaitingLine<number> {
-  return new WaitingLine(Array.from({ length: count }, (_, lane) => lane));
+export function lanes(count: number): AsyncPool<number> {
+  return new AsyncPool(Array.from({ length: count }, (_, lane) => lane));
 }

@@ -11,7 +11,7 @@ import {
 import { ELEMENT_BYTES } from '../../ops/value.ts';
 
 /** An input that stays on the device, in words. */
-export interface KeptInput {
+export interface PersistentInput {
   readonly name: string;
   readonly words: number;
 }
@@ -22,7 +22,7 @@ const PIECE_WORDS = BUFFER_ALIGNMENT / ELEMENT_BYTES.i32;
 const MAX_BETWEEN = 16;
 
 /** The offset of each input and the total size, in words. */
-function layoutOf(inputs: readonly KeptInput[]): { offsets: Map<string, number>; words: number } {
+function layoutOf(inputs: readonly PersistentInput[]): { offsets: Map<string, number>; words: number } {
   const offsets = new Map<string, number>();
   let words = 0;
   for (const input of inputs) {
@@ -36,7 +36,7 @@ function layoutOf(inputs: readonly KeptInput[]): { offsets: Map<string, number>;
  * Small inputs that stay on the device between steps, for all batch shapes: block tables and sampling parameters. Steps
  * upload only what changed. A copy on the host mirrors what the device will have once the queued uploads are done.
  */
-export class KeptInputs implements Disposable {
+export class PersistentInputs implements Disposable {
   /** Bytes of all queued uploads. */
   uploadedBytes = 0;
   readonly #offsets: ReadonlyMap<string, number>;
@@ -52,7 +52,7 @@ export class KeptInputs implements Disposable {
   readonly #staging: readonly PinnedBuffer[];
 
   /** Creates the buffers, with staging memory for each of `inFlight` steps. Throws `OUT_OF_MEMORY`. */
-  constructor(device: Device, inputs: readonly KeptInput[], inFlight: number) {
+  constructor(device: Device, inputs: readonly PersistentInput[], inFlight: number) {
     const { offsets, words } = layoutOf(inputs);
     this.#offsets = offsets;
     this.#sizes = new Map(inputs.map((input) => [input.name, input.words]));
@@ -74,7 +74,7 @@ export class KeptInputs implements Disposable {
   }
 
   /** Bytes of the inputs, once on the device and once for each step in flight. */
-  static byteLength(inputs: readonly KeptInput[]): number {
+  static byteLength(inputs: readonly PersistentInput[]): number {
     return layoutOf(inputs).words * ELEMENT_BYTES.i32;
   }
 

@@ -49,10 +49,22 @@ export interface UnaryOp {
   readonly out: Tensor;
 }
 
-/** `out = fn(gate) * up` (Shazeer 2020, "GLU variants improve transformer"). */
+/**
+ * What `gated` makes of a gate: the functions of one number, and `swiglu_oai`, gpt-oss' clamped SwiGLU, in which up has a part,
+ * too: g·sigmoid(1.702g)·(1 + u) with g = min(gate, 7) and u = up within ±7.
+ */
+export const GATED_FUNCTIONS = [...ACTIVATIONS, 'swiglu_oai'] as const;
+
+/** One of `GATED_FUNCTIONS`. */
+export type GatedFunction = (typeof GATED_FUNCTIONS)[number];
+
+/** Where `swiglu_oai` clamps gate and up. */
+export const SWIGLU_OAI_LIMIT = 7;
+
+/** `out = fn(gate) * up` (Shazeer 2020, "GLU variants improve transformer"), but for `swiglu_oai`. */
 export interface GatedOp {
   readonly kind: 'gated';
-  readonly fn: Activation;
+  readonly fn: GatedFunction;
   readonly gate: Tensor;
   readonly up: Tensor;
   readonly out: Tensor;
@@ -97,7 +109,7 @@ export function unary(g: Recorder<UnaryOp>, fn: Activation, x: Tensor): Tensor {
 }
 
 /** Multiplies `up` by a function of `gate`: [up.axis, up.width]. */
-export function gated(g: Recorder<GatedOp>, fn: Activation, gate: Tensor, up: Tensor): Tensor {
+export function gated(g: Recorder<GatedOp>, fn: GatedFunction, gate: Tensor, up: Tensor): Tensor {
   g.require(gate.width === up.width && gate.axis === up.axis, 'gate and up have one shape');
   const out = g.temp('gated', { axis: up.axis, width: up.width });
   g.push({ kind: 'gated', fn, gate, up, out });

@@ -16,10 +16,14 @@ export interface GroupNormOp {
   readonly out: Tensor;
 }
 
-/** `out = x / max(|x|, epsilon)`, over each group of `size` values of a row. */
+/**
+ * `out = x / max(|x|, epsilon)`, over each group of `size` values of a row; by the root of the mean square
+ * `x / sqrt(mean(x²) + epsilon)`, an RMS norm without factors.
+ */
 export interface L2NormOp {
   readonly kind: 'l2Norm';
   readonly x: Tensor;
+  readonly by: 'length' | 'rms';
   readonly size: number;
   readonly epsilon: number;
   readonly out: Tensor;
@@ -39,11 +43,15 @@ export function groupNorm(
   return out;
 }
 
-/** Normalizes groups of values to length 1: [x.axis, x.width]. */
-export function l2Norm(g: Recorder<L2NormOp>, x: Tensor, of: { size: number; epsilon: number }): Tensor {
+/** Normalizes groups of values to length 1, or to a mean square of 1: [x.axis, x.width]. */
+export function l2Norm(
+  g: Recorder<L2NormOp>,
+  x: Tensor,
+  { by = 'length', ...of }: { by?: L2NormOp['by']; size: number; epsilon: number },
+): Tensor {
   g.require(x.width % of.size === 0, `groups of ${of.size} divide the row of ${x.width} evenly`);
   const out = g.temp('l2Norm', { axis: x.axis, width: x.width });
-  g.push({ kind: 'l2Norm', x, ...of, out });
+  g.push({ kind: 'l2Norm', x, by, ...of, out });
   return out;
 }
 

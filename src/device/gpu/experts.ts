@@ -87,7 +87,8 @@ function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExper
     gate.x === up.x &&
     gate.expertIds === up.expertIds &&
     gate.weight.format === up.weight.format &&
-    gate.weight.columns === up.weight.columns;
+    gate.weight.columns === up.weight.columns &&
+    gate.bias?.format === up.bias?.format;
   const joined = isPacked(gate.weight) && facts.joins([gate.weight, up.weight]);
   return alone && alike && joined ? { gate, up, op } : undefined;
 }
@@ -123,5 +124,13 @@ function groupedFormLeft({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner
 
 function planWayBack(to: GpuPlanner, { down, combine, residual }: WayBack): void {
   const y = residual ? residual.sum.out : combine.out;
-  to.add({ kind: 'addedExperts', op: down, addend: residual?.addend, y, ...expertParts(down, to) });
+  const { routingWeights } = combine;
+  to.add({
+    kind: 'addedExperts',
+    op: down,
+    routingWeights,
+    addend: residual?.addend,
+    y,
+    ...expertParts(down, to),
+  });
 }

@@ -1,7 +1,7 @@
 import type {
-  Activation,
   AttentionOp,
   CombineExpertsOp,
+  GatedFunction,
   GatedOp,
   LayerNormOp,
   LerpOp,
@@ -45,7 +45,7 @@ export interface ResidualEpilogue {
 /** The product of gate and up: the activation of the one times the other. */
 export interface GatedEpilogue {
   readonly kind: 'gated';
-  readonly fn: Activation;
+  readonly fn: GatedFunction;
   readonly y: Place;
   readonly form: ActivationForm;
 }
@@ -224,10 +224,14 @@ export interface GatedExpertsIntent extends ExpertParts {
   readonly form: ActivationForm;
 }
 
-/** The down projection of routed experts, which each read their own part of a row; the results are summed, and `addend` is added. */
+/**
+ * The down projection of routed experts, which each read their own part of a row, multiplied by the routing weights before; the
+ * results are summed with the biases times `routingWeights`, and `addend` is added.
+ */
 export interface AddedExpertsIntent extends ExpertParts {
   readonly kind: 'addedExperts';
   readonly op: MatmulExpertsOp;
+  readonly routingWeights: Tensor;
   readonly addend: Tensor | undefined;
   readonly y: Tensor;
 }

@@ -78,7 +78,7 @@ function matchKeys(
   uses: GraphUses,
 ): Found<'key' | 'kK' | 'kA' | 'lengthEpsilon'> | undefined {
   const length = uses.producer(kk);
-  if (length?.kind !== 'l2Norm' || length.size !== headSize) return undefined;
+  if (length?.kind !== 'l2Norm' || length.by !== 'length' || length.size !== headSize) return undefined;
   const scaled = uses.producer(length.x);
   const replaced = uses.producer(k);
   if (scaled?.kind !== 'mul' || !isVector(scaled.b) || replaced?.kind !== 'lerp' || !isVector(replaced.t)) {

@@ -4,8 +4,8 @@ import { type Tensor, type Weight, weightRowBytes } from '../value.ts';
 
 /**
  * A product with the weights of each row's selected experts, which are stacked in `weight`: `out[r, j * outputs + n] =
- * sum_k x[r, k (+ j * columns)] * decode(weight)[expertIds[r, j] * outputs + n, k]`. All choices of a row read the same
- * `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
+ * sum_k x[r, k (+ j * columns)] * decode(weight)[expertIds[r, j] * outputs + n, k] (+ bias[expertIds[r, j], n])`. All choices of
+ * a row read the same `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
  */
 export interface MatmulExpertsOp {
   readonly kind: 'matmulExperts';
@@ -15,6 +15,8 @@ export interface MatmulExpertsOp {
   readonly weight: Weight;
   /** Rows of an expert's weight. */
   readonly outputs: number;
+  /** A row of `outputs` values for each expert. */
+  readonly bias: Weight | undefined;
   readonly out: Tensor;
 }
 
@@ -22,19 +24,21 @@ export interface MatmulExpertsOp {
 export function matmulExperts(
   g: Recorder<MatmulExpertsOp>,
   x: Tensor,
-  of: { expertIds: Tensor; weight: Weight; outputs: number },
+  of: { expertIds: Tensor; weight: Weight; outputs: number; bias?: Weight | undefined },
 ): Tensor {
-  const { expertIds, weight, outputs } = of;
+  const { expertIds, weight, outputs, bias } = of;
   const topK = expertIds.width;
   g.require(expertIds.type === 'i32' && expertIds.axis === x.axis, 'each row of x has experts');
   g.require(weight.rows % outputs === 0, `${weight.name} has ${outputs} rows for each expert`);
+  const isWhole = !bias || (bias.columns === outputs && bias.rows === weight.rows / outputs);
+  g.require(isWhole, `${bias?.name} has ${outputs} values for each expert`);
   const fits = x.width === weight.columns || x.width === topK * weight.columns;
   g.require(
     fits,
     `x is ${weight.columns} wide for ${weight.name}, or as wide for each choice, not ${x.width}`,
   );
   const out = g.temp('matmulExperts', { axis: x.axis, width: topK * outputs });
-  g.push({ kind: 'matmulExperts', x, expertIds, weight, outputs, out });
+  g.push({ kind: 'matmulExperts', x, expertIds, weight, outputs, bias, out });
   return out;
 }
 

@@ -1,7 +1,7 @@
 /** Operators that work value by value. `out` may be an operand. A tail of fewer than four is computed as four. */
 import { erf4, exp4, sigmoid4, softplus4, tanh4 } from './math';
 
-/** The numbers of the functions, in the order of `ACTIVATIONS`. */
+/** The numbers of the functions, in the order of `GATED_FUNCTIONS`. */
 const SILU: i32 = 0;
 const GELU: i32 = 1;
 const GELU_TANH: i32 = 2;
@@ -12,6 +12,8 @@ const SIGMOID: i32 = 6;
 const TANH: i32 = 7;
 const EXP: i32 = 8;
 const SOFTPLUS: i32 = 9;
+const SWIGLU_OAI: i32 = 10;
+const SWIGLU_OAI_LIMIT: f32 = 7;
 
 /** The last `count` (1-3) values at `x`, the others zero. */
 @inline
@@ -45,8 +47,20 @@ function apply(fn: i32, x: v128): v128 {
   if (fn == TANH) return tanh4(x);
   if (fn == EXP) return exp4(x);
   if (fn == SOFTPLUS) return softplus4(x);
+  if (fn == SWIGLU_OAI) {
+    const clamped = f32x4.min(x, f32x4.splat(SWIGLU_OAI_LIMIT));
+    return f32x4.mul(clamped, sigmoid4(f32x4.mul(clamped, f32x4.splat(1.702))));
+  }
   const kept = f32x4.max(x, f32x4.splat(0));
   return fn == RELU_SQUARED ? f32x4.mul(kept, kept) : kept;
+}
+
+/** What a gate is multiplied by. */
+@inline
+function factorOf(fn: i32, up: v128): v128 {
+  if (fn != SWIGLU_OAI) return up;
+  const clamped = f32x4.max(f32x4.min(up, f32x4.splat(SWIGLU_OAI_LIMIT)), f32x4.splat(-SWIGLU_OAI_LIMIT));
+  return f32x4.add(clamped, f32x4.splat(1));
 }
 
 @inline
@@ -62,12 +76,12 @@ function unaryOf(fn: i32, x: usize, out: usize, n: u32): void {
 @inline
 function gatedOf(fn: i32, gate: usize, up: usize, out: usize, n: u32): void {
   for (; n >= 4; n -= 4) {
-    v128.store(out, f32x4.mul(apply(fn, v128.load(gate)), v128.load(up)));
+    v128.store(out, f32x4.mul(apply(fn, v128.load(gate)), factorOf(fn, v128.load(up))));
     gate += 16;
     up += 16;
     out += 16;
   }
-  if (n > 0) storeTail(out, f32x4.mul(apply(fn, loadTail(gate, n)), loadTail(up, n)), n);
+  if (n > 0) storeTail(out, f32x4.mul(apply(fn, loadTail(gate, n)), factorOf(fn, loadTail(up, n))), n);
 }
 
 /** `out = fn(x)`, `fn` by its number in `ACTIVATIONS`. */
@@ -84,7 +98,7 @@ export function unary(fn: i32, x: usize, out: usize, n: u32): void {
   else unaryOf(SOFTPLUS, x, out, n);
 }
 
-/** `out = fn(gate) * up`. */
+/** `out = fn(gate) * up`, `fn` by its number in `GATED_FUNCTIONS`. */
 export function gated(fn: i32, gate: usize, up: usize, out: usize, n: u32): void {
   if (fn == SILU) gatedOf(SILU, gate, up, out, n);
   else if (fn == GELU) gatedOf(GELU, gate, up, out, n);
@@ -95,6 +109,7 @@ export function gated(fn: i32, gate: usize, up: usize, out: usize, n: u32): void
   else if (fn == SIGMOID) gatedOf(SIGMOID, gate, up, out, n);
   else if (fn == TANH) gatedOf(TANH, gate, up, out, n);
   else if (fn == EXP) gatedOf(EXP, gate, up, out, n);
+  else if (fn == SWIGLU_OAI) gatedOf(SWIGLU_OAI, gate, up, out, n);
   else gatedOf(SOFTPLUS, gate, up, out, n);
 }
 

@@ -16,7 +16,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
 }
 
 export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
-  const { weight, outputs } = op;
+  const { weight, outputs, bias } = op;
   if (outputs % QUAD_ROWS !== 0) {
     const why = `${weight.name} has ${outputs} rows an expert, not a multiple of ${QUAD_ROWS}`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'matmulExperts', why });
@@ -26,6 +26,7 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
     {
       locality: 'wide',
       weights: 'matrix',
+      vectors: bias ? [bias] : [],
       columnUnit: QUAD_ROWS,
       columnBytes: to.packed(weight, 'matrix').byteLength / weight.rows,
     },

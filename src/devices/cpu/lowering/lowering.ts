@@ -17,6 +17,8 @@ interface CallChoices
   readonly scatters?: readonly State[];
   /** What its weights are packed for. Default: vectors. */
   readonly weights?: WeightUse;
+  /** Those that are vectors beside a matrix. */
+  readonly vectors?: readonly Weight[];
 }
 
 /** Bytes that an element-wise call moves for a column, with a bit of arithmetic counted in. */
@@ -55,12 +57,11 @@ export class Lowering {
 
   /** Adds a call of an operator. */
   emit(op: CpuOp, choices: CallChoices): void {
-    const { weights = 'vector', locality, ...of } = choices;
+    const { weights = 'vector', vectors = [], locality, ...of } = choices;
     const operandOf = (value: Value): Operand => {
       if (value.kind === 'tensor') return this.operands.tensor(value);
-      return value.kind === 'state'
-        ? this.operands.state(value)
-        : this.operands.weight(this.packed(value, weights));
+      if (value.kind === 'state') return this.operands.state(value);
+      return this.operands.weight(this.packed(value, vectors.includes(value) ? 'vector' : weights));
     };
     const named = new Set<Operand>();
     const table = placeValues(op, (value) => {

@@ -12,6 +12,7 @@
 #define ACTIVATION_TANH 7
 #define ACTIVATION_EXP 8
 #define ACTIVATION_SOFTPLUS 9
+#define ACTIVATION_SWIGLU_OAI 10
 
 DEVICE f32 sigmoid(f32 x) { return 1.0f / (1.0f + exponential(-x)); }
 
@@ -31,6 +32,8 @@ DEVICE f32 softplus_of(f32 x) {
   f32 size = x < 0 ? -x : x;
   return max_of(x, 0.0f) + logarithm_of_one_plus(exponential(-size));
 }
+
+constexpr f32 SWIGLU_OAI_LIMIT = 7;
 
 #ifdef ACTIVATION
 DEVICE f32 activation(f32 x) {
@@ -54,6 +57,16 @@ DEVICE f32 activation(f32 x) {
   return exp_of(x);
 #elif ACTIVATION == ACTIVATION_SOFTPLUS
   return softplus_of(x);
+#elif ACTIVATION == ACTIVATION_SWIGLU_OAI
+  return gelu_quick_of(min_of(x, SWIGLU_OAI_LIMIT));
+#endif
+}
+
+DEVICE f32 gated(f32 gate, f32 up) {
+#if ACTIVATION == ACTIVATION_SWIGLU_OAI
+  return activation(gate) * (1.0f + max_of(min_of(up, SWIGLU_OAI_LIMIT), -SWIGLU_OAI_LIMIT));
+#else
+  return activation(gate) * up;
 #endif
 }
 #endif

@@ -1,11 +1,11 @@
 // Products of f32 activations with the weights of the experts that rows chose, as the file holds them: a warp an output of a
-// choice, a row with one of its experts.
+// choice, a row with one of its experts, plus the expert's bias where there is one.
 #include "file-rows.h"
 #include "reduce.h"
 
 /// `x` has `x_per_row` rows for each row of the batch: one, or one for each of its `top_k` choices.
-KERNEL(expert_dense, 128, const i32* count, const f32* x, const u8* weight, const i32* expert_ids, f32* y, i32 expert_count,
-       i32 columns, i32 outputs, i32 top_k, i32 x_per_row) {
+KERNEL(expert_dense, 128, const i32* count, const f32* x, const u8* weight, const f32* bias, const i32* expert_ids, f32* y,
+       i32 expert_count, i32 columns, i32 outputs, i32 top_k, i32 x_per_row) {
   constexpr i32 STEP = FileFormat::STEP;
   grid_dependency_wait();
   i32 n = block_x() * 4 + (thread() >> 5), choice = block_y();
@@ -20,5 +20,5 @@ KERNEL(expert_dense, 128, const i32* count, const f32* x, const u8* weight, cons
     UNROLL for (i32 i = 0; i < STEP; i++) sum = fused_multiply_add(from[step * STEP + i], values[i], sum);
   }
   sum = warp_sum(sum);
-  if (lane() == 0) y[i64(choice) * outputs + n] = sum;
+  if (lane() == 0) y[i64(choice) * outputs + n] = bias ? sum + bias[line] : sum;
 }

@@ -5,7 +5,7 @@
 //            1 block y is an expert, which looks for those who chose it and takes ROWS of them at a time
 //            2 block y is a row, whose choices' products are added up: each reads a part of the row of its own
 //   INPUT    as in matvec.hip; 0 where CHOICES is 1
-//   OUTPUT   0 f32   1 f32 + residual   2 activation(gate) * up * routing_weight, f32   3 the same, quantized
+//   OUTPUT   0 f32   1 f32 + residual   2 gated(gate, up) * routing_weight, f32   3 the same, quantized
 #include "matvec.h"
 #include "activation.h"
 
@@ -84,23 +84,45 @@ DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], const Experts& experts, cons
   barrier();
 }
 
-/// Stores what the warp has of row `y_row`; `routing_weight` is that of its choice.
-DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS], i32 r, i64 y_row, i64 y_rows, i32 outputs,
-                  f32 routing_weight) {
-  i32 i = lane(), n = i32(block_x()) * OUTPUTS + i;
+/// The experts' biases: those of `weight`'s second part behind those of its first.
+struct Biases {
+  const f32* values;
+  i32 count, outputs;
+
+  /// That of output `n` of an expert.
+  DEVICE_MEMBER f32 of(i32 part, i32 expert, i32 n) const {
+    if (!values) return 0;
+    return values[(i64(part) * count + min_of(max_of(expert, 0), count - 1)) * outputs + n];
+  }
+};
+
+/// Stores what the warp has of row `y_row`, with the bias of its expert; `routing_weight` is that of its choice. Where choices are
+/// added up, `expert_ids` are those of the row and `routing_weights` what their biases are multiplied by.
+DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS], i32 r, i64 y_row, i64 y_rows, const Biases& biases,
+                  const i32* expert_ids, f32 routing_weight, const f32* routing_weights, i32 top_k) {
+  i32 i = lane(), outputs = biases.outputs, n = i32(block_x()) * OUTPUTS + i;
   if (i >= OUTPUTS || n >= outputs) return;
   [[maybe_unused]] i64 at = y_row * outputs + n;
   f32 value = results[0][r][i];
+#if CHOICES == 2
+  if (biases.values) {
+    for (i32 j = 0; j < top_k; j++) value = fused_multiply_add(routing_weights[j], biases.of(0, expert_ids[j], n), value);
+  }
+#else
+  value += biases.of(0, *expert_ids, n);
+#endif
+#if PARTS == 2
+  f32 result = gated(value, results[1][r][i] + biases.of(1, *expert_ids, n)) * routing_weight;
+#endif
 #if OUTPUT == 0
   static_cast<f32*>(y)[at] = value;
 #elif OUTPUT == 1
   static_cast<f32*>(y)[at] = value + addend[at];
 #elif OUTPUT == 2
-  static_cast<f32*>(y)[at] = activation(value) * results[1][r][i] * routing_weight;
+  static_cast<f32*>(y)[at] = result;
 #else
   u8* out = static_cast<u8*>(y);
-  quantize_warp(activation(value) * results[1][r][i] * routing_weight, out, y_row * (outputs / 32) + block_x(),
-                reinterpret_cast<GroupScale*>(out + u64(y_rows) * outputs));
+  quantize_warp(result, out, y_row * (outputs / 32) + block_x(), reinterpret_cast<GroupScale*>(out + u64(y_rows) * outputs));
 #endif
 }
 
@@ -120,7 +142,7 @@ DEVICE void find_choices(u32* found, i32* list, const i32* expert_ids, i32 exper
 /// `top_k` choices of a row; `x_per_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
 KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
                 const u8* weight, const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs, i32 groups, i32 capacity,
-                i32 top_k, i32 x_per_row, const f32* addend, void* y) {
+                i32 top_k, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Experts experts;
@@ -128,6 +150,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   experts.quants = P::Q::planes(cursor, all_groups);
   experts.scales = P::S::planes(cursor, all_groups);
   experts.count = expert_count, experts.outputs = outputs, experts.groups = groups;
+  Biases biases = {bias, expert_count, outputs};
   grid_launch_dependents();
   grid_dependency_wait();
   i32 rows = *count, warp = thread() >> 5;
@@ -144,7 +167,8 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
       multiply(results, experts, &expert, picked, groups);
       i32 choice = list[min_of(at + warp, wanted - 1)];
       if (warp < ROWS && at + warp < wanted) {
-        store(y, addend, results, warp, choice, i64(capacity) * top_k, outputs, routing_weights ? routing_weights[choice] : 1.0f);
+        f32 routing_weight = routing_weights ? routing_weights[choice] : 1.0f;
+        store(y, addend, results, warp, choice, i64(capacity) * top_k, biases, &expert, routing_weight, nullptr, top_k);
       }
       barrier();
     }
@@ -159,10 +183,12 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   if (i32(thread()) < top_k) kept[thread()] = expert_ids[i64(row) * top_k + thread()];
   i32 row_groups = top_k * groups, x_row = row;
   f32 routing_weight = 1;
+  const f32* bias_weights = bias ? routing_weights + i64(row) * top_k : nullptr;
 #else
   i32 kept[1] = {expert_ids[own]};
   i32 row_groups = groups, x_row = x_per_row == 1 ? row : own;
   f32 routing_weight = routing_weights ? routing_weights[own] : 1.0f;
+  const f32* bias_weights = nullptr;
 #endif
 #if INPUT == 0
   barrier();
@@ -180,6 +206,9 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   barrier();
 #endif
   multiply(results, experts, kept, activations, row_groups);
-  if (warp == 0) store(y, addend, results, 0, own, i64(capacity) * (CHOICES == 2 ? 1 : top_k), outputs, routing_weight);
+  if (warp == 0) {
+    i64 y_rows = i64(capacity) * (CHOICES == 2 ? 1 : top_k);
+    store(y, addend, results, 0, own, y_rows, biases, kept, routing_weight, bias_weights, top_k);
+  }
 #endif
 }

@@ -1,6 +1,6 @@
 // The epilogue of the BLAS library's products, whose rows hold one part's outputs or two's side by side.
 //
-//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves   3 the same as f32
+//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves   3 the same as f32
 #include "activation.h"
 #include "halves.h"
 
@@ -8,7 +8,7 @@ DEVICE f32x4 load_four(const f32* from) { return *reinterpret_cast<const f32x4*>
 DEVICE f32x4 add_four(f32x4 a, f32x4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
 #if OUTPUT >= 2
 DEVICE f32x4 gate_four(f32x4 gate, f32x4 up) {
-  return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z, activation(gate.w) * up.w};
+  return {gated(gate.x, up.x), gated(gate.y, up.y), gated(gate.z, up.z), gated(gate.w, up.w)};
 }
 #endif
 

@@ -25,11 +25,13 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
   }
 }
 
-KERNEL(l2_norm, 256, const i32* count, const f32* x, f32* out, i32 width, i32 size, f32 epsilon) {
+/// By the length of a group, or by the root of its mean square.
+KERNEL(l2_norm, 256, const i32* count, const f32* x, f32* out, i32 width, i32 size, f32 epsilon, i32 by_mean) {
   SHARED f32 squares[8];
   grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * size;
-  f32 length = max_of(epsilon, square_root(block_sum<8>(sum_of_squares(x + start, size, 0.0f), squares)));
+  f32 square = block_sum<8>(sum_of_squares(x + start, size, 0.0f), squares);
+  f32 length = by_mean ? square_root(square / f32(size) + epsilon) : max_of(epsilon, square_root(square));
   for (i32 i = thread(); i < size; i += 256) out[start + i] = x[start + i] / length;
 }

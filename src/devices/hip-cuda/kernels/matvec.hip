@@ -4,7 +4,7 @@
 // its next groups are in flight.
 //
 //   INPUT   0 quantized rows   1 f32 rows, quantized here   2 f32 rows, RMS-normed and quantized here
-//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up, f32   3 the same, quantized
+//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up), f32   3 the same, quantized
 //           4 queries, keys and values (+ bias): rotated by the rope table, keys and values appended to the cache, and the
 //             counters zeroed by which attention's blocks find out who is last
 //   STAGED  whether the activations fit into shared memory
@@ -126,10 +126,10 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
 #elif OUTPUT == 1
   if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = value + addend[i64(r) * outputs + n];
 #elif OUTPUT == 2
-  if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = activation(value) * results[1][r][i];
+  if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = gated(value, results[1][r][i]);
 #elif OUTPUT == 3
   u8* out = static_cast<u8*>(y);
-  quantize_warp(activation(value) * results[1][r][i], out, i64(r) * (outputs / 32) + block_x(),
+  quantize_warp(gated(value, results[1][r][i]), out, i64(r) * (outputs / 32) + block_x(),
                 reinterpret_cast<GroupScale*>(out + quantized_bytes(capacity, outputs / 32)));
 #else
   if (n >= outputs) return;

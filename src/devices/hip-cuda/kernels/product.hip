@@ -2,7 +2,7 @@
 // f16 activations on the matrix cores; the waves' sums meet in shared memory. A block computes TILE_OUTPUTS outputs of
 // TILE_ROWS rows with WAVES waves. In a chunk, each part of the wave's lanes has a group of its own.
 //
-//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves; gate and up are one product whose tiles of
+//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves; gate and up are one product whose tiles of
 //           16 outputs take turns   3 the same as f32
 #include "activation.h"
 #include "decode.h"
@@ -85,9 +85,9 @@ DEVICE void write_output(void* y, const f32* addend, i64 row, i32 n, i32 outputs
 #else
 DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
 #if OUTPUT == 2
-  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, activation(gate) * up);
+  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, gated(gate, up));
 #else
-  static_cast<f32*>(y)[row * outputs + n] = activation(gate) * up;
+  static_cast<f32*>(y)[row * outputs + n] = gated(gate, up);
 #endif
 }
 #endif

@@ -1,7 +1,7 @@
 import {
-  ACTIVATIONS,
-  type Activation,
   type BinaryOp,
+  GATED_FUNCTIONS,
+  type GatedFunction,
   type GatedOp,
   type ScaleOp,
   type UnaryOp,
@@ -13,8 +13,8 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 const THREADS = 256;
 
 /** The number that kernels know an activation by. */
-export function activationCode(fn: Activation): number {
-  return ACTIVATIONS.indexOf(fn);
+export function activationCode(fn: GatedFunction): number {
+  return GATED_FUNCTIONS.indexOf(fn);
 }
 
 function blocksOf(to: Lowering, out: BinaryOp['out']): number {

@@ -1,6 +1,6 @@
 import { type ProductInput, q8Bytes } from '../../../device/index.ts';
 import {
-  type Activation,
+  type GatedFunction,
   type MatmulExpertsOp,
   readsOwnPart,
   type Tensor,
@@ -12,7 +12,7 @@ import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { inputCode, normArgs } from './matvec.ts';
 import { packedFile } from './packed-formats.ts';
-import { GROUP_LAYOUT } from './weight-layout.ts';
+import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 /** Outputs of a block: a group's, so that it can be quantized; fewer where blocks would be too few for the multiprocessors. */
@@ -34,14 +34,16 @@ interface ExpertMatvec {
   readonly op: MatmulExpertsOp;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
+  /** A bias for each of them, or none. */
+  readonly biases: readonly Weight[];
   /** Where choices are added up, each reads a part of the row of its own. */
   readonly choices: keyof typeof CHOICE_CODES;
   readonly output: keyof typeof OUTPUT_CODES;
   readonly y: Operand;
-  /** Factors of the choices' results. */
+  /** Factors of the choices' results; where choices are added up, of their biases: the results have been multiplied before. */
   readonly routingWeights: Tensor | undefined;
   readonly addend: Tensor | undefined;
-  readonly activation: Activation | undefined;
+  readonly activation: GatedFunction | undefined;
 }
 
 export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
@@ -87,6 +89,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       int(chosen),
       int(readsOwnPart(op) ? chosen : 1),
       product.addend ?? NULL,
+      product.biases.length > 0 ? to.weight(product.biases, FLOAT_LAYOUT) : NULL,
       product.y,
     ],
   });

@@ -62,6 +62,7 @@ export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
       op,
       x: of.x,
       weights: [op.weight],
+      biases: op.bias ? [op.bias] : [],
       choices: of.grouped ? 'byExpert' : 'each',
       output: 'floats',
       y: op.out,
@@ -78,6 +79,7 @@ export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
     op: of.gate,
     x: of.x,
     weights: [of.gate.weight, of.up.weight],
+    biases: of.gate.bias && of.up.bias ? [of.gate.bias, of.up.bias] : [],
     choices: of.grouped ? 'byExpert' : 'each',
     output: of.form === 'q8' ? 'gatedQuantized' : 'gated',
     y: of.y,
@@ -88,15 +90,19 @@ export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
 }
 
 /** The down projection of routed experts, summed over a row's choices. */
-export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: Lowering): void {
+export function emitAddedExperts(
+  { op, x, routingWeights, addend, y }: AddedExpertsIntent,
+  to: Lowering,
+): void {
   launchExpertMatvec(to, {
     op,
     x,
     weights: [op.weight],
+    biases: op.bias ? [op.bias] : [],
     choices: 'added',
     output: addend ? 'residual' : 'floats',
     y,
-    routingWeights: undefined,
+    routingWeights: op.bias && routingWeights,
     addend,
     activation: undefined,
   });
@@ -104,7 +110,7 @@ export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: L
 
 /** A product whose weights are decoded to f32 as they are read. */
 function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
-  const { x, expertIds, weight, outputs, out } = op;
+  const { x, expertIds, weight, outputs, bias, out } = op;
   const chosen = expertIds.width;
   to.launch({
     file: 'expert-dense.hip',
@@ -116,6 +122,7 @@ function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
       to.count(x),
       x,
       to.weight([weight], FILE_LAYOUT),
+      bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
       expertIds,
       out,
       int(weight.rows / outputs),

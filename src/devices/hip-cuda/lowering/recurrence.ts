@@ -82,12 +82,12 @@ export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNor
   });
 }
 
-export function lowerL2Norm({ x, size, epsilon, out }: L2NormOp, to: Lowering): void {
+export function lowerL2Norm({ x, by, size, epsilon, out }: L2NormOp, to: Lowering): void {
   to.launch({
     file: 'group-norm.hip',
     kernel: 'l2_norm',
     grid: [to.capacity(out), out.width / size],
     block: THREADS,
-    args: [to.count(out), x, out, int(out.width), int(size), float(epsilon)],
+    args: [to.count(out), x, out, int(out.width), int(size), float(epsilon), int(by === 'rms' ? 1 : 0)],
   });
 }

@@ -27,9 +27,11 @@ export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
       .matrix(op.expertIds)
       .read(row)
       .forEach((expert, j) => {
+        const bias = op.bias && frame.weightRow(op.bias, expert);
         const own = readsOwnPart(op) ? x.subarray(j * columns, (j + 1) * columns) : x;
         for (let n = 0; n < op.outputs; n++) {
-          out[j * op.outputs + n] = dot(own, frame.weightRow(op.weight, expert * op.outputs + n));
+          const line = expert * op.outputs + n;
+          out[j * op.outputs + n] = dot(own, frame.weightRow(op.weight, line)) + (bias?.[n] ?? 0);
         }
       });
     frame.matrix(op.out).write(row, out);

@@ -27,7 +27,11 @@ export function runL2Norm(op: L2NormOp, frame: Frame): void {
     const values = frame.matrix(op.x).read(row);
     for (let start = 0; start < values.length; start += op.size) {
       const group = values.subarray(start, start + op.size);
-      const length = Math.max(op.epsilon, Math.sqrt(dot(group, group)));
+      const square = dot(group, group);
+      const length =
+        op.by === 'rms'
+          ? Math.sqrt(square / op.size + op.epsilon)
+          : Math.max(op.epsilon, Math.sqrt(square));
       group.set(group.map((value) => value / length));
     }
     frame.matrix(op.out).write(row, values);

@@ -19,8 +19,8 @@ export const SCALE = `fn value_of(at: u32) -> f32 { return FACTOR * x[at]; }`;
 export const UNARY = `fn value_of(at: u32) -> f32 { return activation(x[at]); }`;
 
 /** `fn(gate) * up`, or the same tensor as both. */
-export const GATED = `fn value_of(at: u32) -> f32 { return activation(gate[at]) * up[at]; }`;
-export const GATED_BY_ITSELF = `fn value_of(at: u32) -> f32 { return activation(gate[at]) * gate[at]; }`;
+export const GATED = `fn value_of(at: u32) -> f32 { return gated(gate[at], up[at]); }`;
+export const GATED_BY_ITSELF = `fn value_of(at: u32) -> f32 { return gated(gate[at], gate[at]); }`;
 
 /** An expression over the element `at`. */
 export function elementValueText(expression: string): string {

@@ -17,14 +17,46 @@ export const ADDENDS = {
   none: `fn addend_of(r: u32, n: u32) -> f32 { return 0.0; }`,
   bias: `fn addend_of(r: u32, n: u32) -> f32 { return addend[n]; }`,
   residual: `fn addend_of(r: u32, n: u32) -> f32 { return addend[r * WIDTH + n]; }`,
+  expert: `fn addend_of(r: u32, n: u32) -> f32 { return bias_of(0u, r, n); }`,
 } as const;
 
-/** `activation(gate) * up`; for experts, times the choice's weight where routing weights are to be applied. */
+/** The bias of output `n` of gate or up, or of the first part; of choice `r` its expert's. Requires `expert_of`. */
+export const PART_BIASES = {
+  none: `fn bias_of(part: u32, r: u32, n: u32) -> f32 { return 0.0; }`,
+  expert: `fn bias_of(part: u32, r: u32, n: u32) -> f32 { return bias[(part * EXPERTS + expert_of(r)) * WIDTH + n]; }`,
+} as const;
+
+/** The expert of a choice, where results are one a choice, or tiles one an expert. */
+export const EXPERT_OF = {
+  choice: `fn expert_of(r: u32) -> u32 { return min(u32(experts[r]), EXPERTS - 1u); }`,
+  tile: `fn expert_of(r: u32) -> u32 { return own_tile.z; }`,
+} as const;
+
+/** The biases of a row's choices by their routing weights, and another tensor where there is one. */
+export const addedBiasesText = (of: { readonly addend: boolean }): string => /* wgsl */ `
+fn addend_of(r: u32, n: u32) -> f32 {
+  var sum = ${of.addend ? 'addend[r * WIDTH + n]' : '0.0'};
+  for (var choice = r * TOP_K; choice < (r + 1u) * TOP_K; choice++) {
+    sum += routing_weights[choice] * bias[min(u32(experts[choice]), EXPERTS - 1u) * WIDTH + n];
+  }
+  return sum;
+}
+`;
+
+/** `gated(gate, up)`; for experts, times the choice's weight where routing weights are to be applied. */
 export interface GatedFinish {
   readonly weighted: boolean;
 }
 
 const routingWeight = ({ weighted }: GatedFinish) => (weighted ? ' * routing_weights[output_row(r)]' : '');
+
+/** Gate and up, whose sums of output `n` stand at `at`; requires `bias_of`. */
+export const GATED_RESULT = /* wgsl */ `
+fn gated_result(r: u32, n: u32, at: u32) -> f32 {
+  let row = output_row(r);
+  return gated(results[at] + bias_of(0u, row, n), results[ROWS * OUTPUTS + at] + bias_of(1u, row, n));
+}
+`;
 
 /** The product of gate and up as f32. */
 export const finishGatedText = (of: GatedFinish): string => /* wgsl */ `
@@ -32,7 +64,7 @@ fn finish(rows: u32, group: u32, thread: u32) {
   for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
     let r = at / OUTPUTS;
     let n = group * OUTPUTS + at % OUTPUTS;
-    if (r < rows && n < PART_ROWS) { y[output_row(r) * WIDTH + n] = activation(results[at]) * results[ROWS * OUTPUTS + at]${routingWeight(of)}; }
+    if (r < rows && n < PART_ROWS) { y[output_row(r) * WIDTH + n] = gated_result(r, n, at)${routingWeight(of)}; }
   }
 }
 `;
@@ -43,7 +75,7 @@ fn finish(rows: u32, group: u32, thread: u32) {
   for (var start = 0u; start < ROWS * OUTPUTS; start += THREADS) {
     let at = min(start + thread, ROWS * OUTPUTS - 1u);
     let r = at / OUTPUTS;
-    let value = activation(results[at]) * results[ROWS * OUTPUTS + at]${routingWeight(of)};
+    let value = gated_result(r, min(group * OUTPUTS + at % OUTPUTS, PART_ROWS - 1u), at)${routingWeight(of)};
     quantize_team(value, thread, output_row(r) * (WIDTH / 32u) + group, start + thread < ROWS * OUTPUTS && r < rows);
   }
 }

@@ -159,7 +159,7 @@ fn store_quad(row: u32, group: u32, output: u32, place: u32) {
 }
 `;
 
-/** `activation(gate) * up`, given to `emit_quad`: 16 outputs of the gate and 16 of up take turns in the tile. */
+/** `gated(gate, up)` with their biases, given to `emit_quad`: 16 outputs of the gate and 16 of up take turns in the tile. */
 export const STORE_QUAD_GATED = /* wgsl */ `
 fn row_of(group: u32, output: u32) -> u32 {
   let n = group * (TILE_OUTPUTS / 2u) + output / 32u * 16u + output % 16u;
@@ -171,7 +171,7 @@ fn store_quad(row: u32, group: u32, output: u32, place: u32) {
   let gate = sums_at(place);
   let up = sums_at(place + 4u);
   var values: vec4<f32>;
-  for (var j = 0u; j < 4u; j++) { values[j] = activation(gate[j]) * up[j]; }
+  for (var j = 0u; j < 4u; j++) { values[j] = gated(gate[j] + bias_of(0u, row, n + j), up[j] + bias_of(1u, row, n + j)); }
   emit_quad(row, n, values);
 }
 `;

@@ -59,7 +59,7 @@ fn store(row: u32, group: u32, column: u32, sums: vec4<f32>) {
 }
 `;
 
-/** `activation(gate) * up`: the tile's first 32 columns are the gate's. */
+/** `gated(gate, up)`, with their biases: the tile's first 32 columns are the gate's. */
 export const STORE_GATED = /* wgsl */ `
 fn row_of(group: u32, output: u32) -> u32 {
   return min(group * 32u + output % 32u, PART_ROWS - 1u) + output / 32u * PART_ROWS;
@@ -67,7 +67,7 @@ fn row_of(group: u32, output: u32) -> u32 {
 fn store(row: u32, group: u32, column: u32, sums: vec4<f32>) {
   for (var j = 0u; j < 2u; j++) {
     let n = group * 32u + column + 16u * j;
-    if (n < PART_ROWS) { y[row * WIDTH + n] = activation(sums[j]) * sums[j + 2u]; }
+    if (n < PART_ROWS) { y[row * WIDTH + n] = gated(sums[j] + bias_of(0u, row, n), sums[j + 2u] + bias_of(1u, row, n)); }
   }
 }
 `;

@@ -70,7 +70,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let start = group.x * WIDTH + group.y * SIZE;
   var square = 0.0;
   for (var i = thread; i < SIZE; i += THREADS) { square = fma(x[start + i], x[start + i], square); }
-  let length = max(sqrt(team_sum(square, thread)), EPSILON);
+  let sum = team_sum(square, thread);
+  let length = select(max(sqrt(sum), EPSILON), sqrt(sum / f32(SIZE) + EPSILON), BY_MEAN);
   for (var i = thread; i < SIZE; i += THREADS) { y[start + i] = x[start + i] / length; }
 }
 `;

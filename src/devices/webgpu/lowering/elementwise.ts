@@ -1,6 +1,6 @@
 import type { BinaryOp, GatedOp, ScaleOp, Tensor, UnaryOp } from '../../../ops/index.ts';
 import { binaryText, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, UNARY } from '../kernels/elementwise.ts';
-import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { activationText, FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import type { Constant } from '../launching/kernel-module.ts';
 import { lineGrid } from './line-grid.ts';
@@ -53,7 +53,7 @@ export function lowerUnary({ fn, x, out }: UnaryOp, to: Lowering): void {
 
 export function lowerGated({ fn, gate, up, out }: GatedOp, to: Lowering): void {
   const same = gate === up;
-  const texts = [FUNCTIONS, activationText(fn), same ? GATED_BY_ITSELF : GATED];
+  const texts = [FUNCTIONS, gatedText(fn), same ? GATED_BY_ITSELF : GATED];
   const args = same ? { gate: read(gate) } : { gate: read(gate), up: read(up) };
   launchElementwise(to, 'gated', { texts, args, out });
 }

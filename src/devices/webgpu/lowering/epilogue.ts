@@ -1,15 +1,18 @@
 import type { Epilogue, GatedEpilogue, HeadGroup } from '../../../device/index.ts';
-import type { Tensor, Weight } from '../../../ops/index.ts';
+import type { MatmulExpertsOp, Tensor, Weight } from '../../../ops/index.ts';
 import {
   ADDENDS,
+  EXPERT_OF,
   FINISH_FLOATS,
   FINISH_HEADS,
   finishGatedQuantizedText,
   finishGatedText,
+  GATED_RESULT,
   HEAD_ROWS_BY_HALVES,
   HEAD_ROWS_IN_ORDER,
+  PART_BIASES,
 } from '../kernels/finish.ts';
-import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { ROWS_IN_ORDER } from '../kernels/matvec.ts';
 import { cacheUnit } from './attention.ts';
@@ -48,7 +51,7 @@ export function finishOf(
   to: Lowering,
 ): (chunk: WeightChunk) => KernelPart {
   if (epilogue.kind === 'gated') {
-    const finish = finishGated({ ...epilogue, ...of, routingWeights: undefined });
+    const finish = finishGated({ ...epilogue, ...of, routingWeights: undefined, biases: NO_BIASES });
     return () => finish;
   }
   if (epilogue.kind === 'heads') {
@@ -63,26 +66,50 @@ export function finishOf(
   });
 }
 
+/** The biases of gate and up, or of experts: their arguments and their texts. */
+export type BiasPart = Pick<KernelPart, 'args' | 'texts'>;
+
+/** No biases. */
+export const NO_BIASES: BiasPart = { args: {}, texts: [PART_BIASES.none] };
+
+/** The biases of products with experts' weights, of one or of gate and up. */
+export function expertBiases(
+  products: readonly MatmulExpertsOp[],
+  of: keyof typeof EXPERT_OF,
+  to: Lowering,
+): BiasPart {
+  const biases = products.flatMap(({ bias }) => bias ?? []);
+  if (biases.length === 0) return NO_BIASES;
+  return {
+    args: { bias: to.vectors(biases, FLOAT_LAYOUT) },
+    texts: [PART_BIASES.expert, EXPERT_OF[of]],
+  };
+}
+
 /** What becomes of gate and up; `routingWeights` are factors of the rows, where there are any. */
 export function finishGated(
   of: Pick<GatedEpilogue, 'fn' | 'y' | 'form'> & {
     readonly rows: number;
     readonly outputs: number;
     readonly routingWeights: Tensor | undefined;
+    readonly biases: BiasPart;
   },
 ): KernelPart {
-  const { fn, y, form, rows, outputs, routingWeights } = of;
+  const { fn, y, form, rows, outputs, routingWeights, biases } = of;
   const quantized = form === 'q8';
   const weighted = routingWeights !== undefined;
   return {
     args: {
       ...(routingWeights ? { routing_weights: read(routingWeights) } : {}),
+      ...biases.args,
       y: quantized ? write(y, 'array<u32>') : write(y),
     },
     texts: [
       ROWS_IN_ORDER,
       FUNCTIONS,
-      activationText(fn),
+      gatedText(fn),
+      GATED_RESULT,
+      ...biases.texts,
       ...(quantized
         ? [finishGatedQuantizedText({ weighted }), QUANTIZE_TEAM]
         : [finishGatedText({ weighted })]),

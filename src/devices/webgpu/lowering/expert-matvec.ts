@@ -5,13 +5,13 @@ import type {
   GatedExpertsIntent,
   ProductInput,
 } from '../../../device/index.ts';
-import { type MatmulExpertsOp, readsOwnPart, type Tensor, type Weight } from '../../../ops/index.ts';
-import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
+import { type MatmulExpertsOp, readsOwnPart, type Weight } from '../../../ops/index.ts';
+import { addedBiasesText, ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, ROWS_IN_ORDER } from '../kernels/matvec.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { finishGated } from './epilogue.ts';
+import { expertBiases, finishGated } from './epilogue.ts';
 import { launchGroupedGated, launchGroupedProduct } from './expert-tiles.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -19,6 +19,7 @@ import { type Matrix, matrixOf } from './matrix.ts';
 import { OUTPUTS_PER_GROUP, packedProduct } from './matvec.ts';
 import { integerInput, type KernelPart, numberInput } from './product-input.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 /** Threads that multiply a line. */
@@ -50,7 +51,7 @@ function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
     name: 'matmul_experts',
     ...{ of: op, x, weights: [op.weight], added: false },
     outputs: OUTPUTS_PER_GROUP,
-    finish: storeFinish(op, op.out, undefined),
+    finish: choicesFinish(op, to),
   });
 }
 
@@ -69,25 +70,45 @@ function launchGatedChoices(
     name: 'gated_experts',
     ...{ of: gate, x, weights: [gate.weight, up.weight], added: false },
     outputs: OUTPUTS_PER_GROUP,
-    finish: finishGated({ fn: op.fn, y, form, rows, outputs: gate.outputs, routingWeights }),
+    finish: finishGated({
+      ...{ fn: op.fn, y, form, rows, outputs: gate.outputs, routingWeights },
+      biases: expertBiases([gate, up], 'choice', to),
+    }),
   });
 }
 
 /** The down projection of routed experts, summed over a row's choices. */
-export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: Lowering): void {
+export function emitAddedExperts(intent: AddedExpertsIntent, to: Lowering): void {
+  const { op, x } = intent;
   launchExpertMatvec(to, {
     name: 'added_experts',
     ...{ of: op, x, weights: [op.weight], added: true },
     outputs: OUTPUTS_OF_ADDED,
-    finish: storeFinish(op, y, addend),
+    finish: addedFinish(intent, to),
   });
 }
 
-function storeFinish({ outputs }: MatmulExpertsOp, y: Tensor, addend: Tensor | undefined): KernelPart {
+/** Each choice's results, with the biases of its expert. */
+function choicesFinish(op: MatmulExpertsOp, to: Lowering): KernelPart {
+  const biases = expertBiases([op], 'choice', to);
   return {
-    args: { ...(addend ? { addend: read(addend) } : {}), y: write(y) },
-    texts: [FINISH_FLOATS, ADDENDS[addend ? 'residual' : 'none'], ROWS_IN_ORDER],
-    constants: { WIDTH: outputs, FIRST_ROW: 0 },
+    args: { ...biases.args, y: write(op.out) },
+    texts: [FINISH_FLOATS, ADDENDS.expert, ...biases.texts, ROWS_IN_ORDER],
+    constants: { WIDTH: op.outputs, FIRST_ROW: 0 },
+  };
+}
+
+/** The sums of a row's choices, with their biases by the routing weights and the residual. */
+function addedFinish({ op, routingWeights, addend, y }: AddedExpertsIntent, to: Lowering): KernelPart {
+  const { bias } = op;
+  const biased = bias && { bias: to.vector(bias, FLOAT_LAYOUT), routing_weights: read(routingWeights) };
+  const addends = bias
+    ? addedBiasesText({ addend: addend !== undefined })
+    : ADDENDS[addend ? 'residual' : 'none'];
+  return {
+    args: { ...(addend ? { addend: read(addend) } : {}), ...biased, y: write(y) },
+    texts: [FINISH_FLOATS, addends, ROWS_IN_ORDER],
+    constants: { WIDTH: op.outputs, FIRST_ROW: 0 },
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ExpertProductIntent, GatedExpertsIntent } from '../../../device/index.ts';
 import type { MatmulExpertsOp } from '../../../ops/index.ts';
 import { GROUP_CHOICES } from '../kernels/tile-rows.ts';
+import { expertBiases } from './epilogue.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -13,14 +14,15 @@ const MANY_TILE_ROWS = 64;
 
 /** A product of the choices of each expert. */
 export function launchGroupedProduct({ op, x }: ExpertProductIntent, to: Lowering): void {
-  const experts = { of: op, choices: groupedChoices(op, to) };
+  const experts = { of: op, choices: groupedChoices(op, to), biases: expertBiases([op], 'tile', to) };
   const epilogue = { kind: 'store', y: op.out, biases: [] } as const;
   launchProduct({ rows: op.x, x, weights: [op.weight], epilogue, experts }, to);
 }
 
 /** Gate and up of the choices of each expert as one product, with the activation. */
 export function launchGroupedGated({ gate, up, op, x, y, form }: GatedExpertsIntent, to: Lowering): void {
-  const experts = { of: gate, choices: groupedChoices(gate, to) };
+  const biases = expertBiases([gate, up], 'tile', to);
+  const experts = { of: gate, choices: groupedChoices(gate, to), biases };
   const epilogue = { kind: 'gated', fn: op.fn, y, form } as const;
   launchProduct({ rows: gate.x, x, weights: [gate.weight, up.weight], epilogue, experts }, to);
 }

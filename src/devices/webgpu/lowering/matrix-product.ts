@@ -2,7 +2,7 @@ import { invariant } from '../../../base/errors.ts';
 import type { Epilogue } from '../../../device/index.ts';
 import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/finish.ts';
-import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { PACKED_PIECES } from '../kernels/weight-halves.ts';
 import type { Constant } from '../launching/kernel-module.ts';
 import { tileRowsText } from '../kernels/tile-rows.ts';
-import { type Added, addedBy } from './epilogue.ts';
+import { type Added, addedBy, NO_BIASES } from './epilogue.ts';
 import { groupFormat } from './group-layout.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -84,7 +84,8 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
         units.text,
         units.decodeText,
         ...matrix.texts,
-        ...storeTexts(epilogue, added),
+        ...storeTexts(epilogue, experts ? 'expert' : added.kind),
+        ...(parts === 2 || experts ? (experts?.biases ?? NO_BIASES).texts : []),
       ],
       constants: {
         COUNT: to.countOf(x),
@@ -141,10 +142,10 @@ function isF16(epilogue: Epilogue): boolean {
   return epilogue.kind === 'gated' && epilogue.form === 'f16';
 }
 
-function storeTexts(epilogue: Epilogue, { kind }: Added): string[] {
+function storeTexts(epilogue: Epilogue, kind: Added['kind']): string[] {
   if (epilogue.kind !== 'gated') {
     return [STORE_QUAD_FLOATS, ADDENDS[kind]];
   }
   const emit = isF16(epilogue) ? EMIT_QUAD_HALVES : EMIT_QUAD_FLOATS;
-  return [STORE_QUAD_GATED, emit, FUNCTIONS, activationText(epilogue.fn)];
+  return [STORE_QUAD_GATED, emit, FUNCTIONS, gatedText(epilogue.fn)];
 }

@@ -1,11 +1,11 @@
 import type { ProductIntent } from '../../../device/index.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
-import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { PACKED_TILES } from '../kernels/packed-tiles.ts';
 import { PRODUCT, STORE_FLOATS, STORE_GATED } from '../kernels/product.ts';
 import { tileRowsText } from '../kernels/tile-rows.ts';
-import { addedBy } from './epilogue.ts';
+import { addedBy, NO_BIASES } from './epilogue.ts';
 import { write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
@@ -38,6 +38,7 @@ function launchTiles(of: TiledProduct, to: Lowering): void {
   const tile = TILE_ROWS.find((rows) => rows >= shape.rows) ?? (TILE_ROWS.at(-1) as number);
   const gated = epilogue.kind === 'gated' ? epilogue : undefined;
   const { kind, args } = addedBy(epilogue, to);
+  const biases = experts?.biases ?? NO_BIASES;
   const parts = gated ? 2 : 1;
   const grouped = experts ? groupedPart(experts) : { args: {}, constants: {} };
   for (const chunk of matrix.weight.chunks) {
@@ -49,7 +50,10 @@ function launchTiles(of: TiledProduct, to: Lowering): void {
         tileRowsText(experts ? 'experts' : 'batch'),
         ...matrix.texts,
         ...input.texts,
-        ...(gated ? [STORE_GATED, FUNCTIONS, activationText(gated.fn)] : [STORE_FLOATS, ADDENDS[kind]]),
+        ...(gated
+          ? [STORE_GATED, FUNCTIONS, gatedText(gated.fn)]
+          : [STORE_FLOATS, ADDENDS[experts ? 'expert' : kind]]),
+        ...(gated || experts ? biases.texts : []),
       ],
       constants: {
         COUNT: to.countOf(x),

@@ -73,9 +73,9 @@ export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNor
   });
 }
 
-export function lowerL2Norm({ x, size, epsilon, out }: L2NormOp, to: Lowering): void {
+export function lowerL2Norm({ x, by, size, epsilon, out }: L2NormOp, to: Lowering): void {
   const { threads } = to.target;
-  const constants = { WIDTH: out.width, SIZE: size, EPSILON: { f32: epsilon } };
+  const constants = { WIDTH: out.width, SIZE: size, EPSILON: { f32: epsilon }, BY_MEAN: by === 'rms' };
   to.launch({
     name: 'l2_norm',
     texts: [L2_NORM, reduceText(to.target, { team: threads, threads })],

@@ -1,7 +1,7 @@
 import type { ProductIntent } from '../../../device/index.ts';
 import { type MatmulExpertsOp, readsOwnPart } from '../../../ops/index.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { outputsOf } from './epilogue.ts';
+import { type BiasPart, outputsOf } from './epilogue.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import { type Argument, read } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -10,6 +10,7 @@ import type { Lowering } from './lowering.ts';
 export interface ExpertTiles {
   readonly of: MatmulExpertsOp;
   readonly choices: GroupedChoices;
+  readonly biases: BiasPart;
 }
 
 /** A product of many rows, of the batch or of choices of experts. */
@@ -29,12 +30,16 @@ export function tiledShape({ rows, weights, epilogue, experts }: TiledProduct, t
 }
 
 /** What kernels for grouped choices read beside other products' arguments, and are compiled with. */
-export function groupedPart({ of, choices }: ExpertTiles): {
+export function groupedPart({ of, choices, biases }: ExpertTiles): {
   readonly args: Readonly<Record<string, Argument>>;
   readonly constants: Readonly<Record<string, Constant>>;
 } {
   return {
-    args: { order: read(choices.order, 'array<u32>'), tiles: read(choices.tiles, 'array<vec4<u32>>') },
+    args: {
+      order: read(choices.order, 'array<u32>'),
+      tiles: read(choices.tiles, 'array<vec4<u32>>'),
+      ...biases.args,
+    },
     constants: {
       CHOICES_PER_ROW: readsOwnPart(of) ? 1 : of.expertIds.width,
       EXPERTS: of.weight.rows / of.outputs,

@@ -1,5 +1,15 @@
 import { F16, F32, type TensorFormat } from '../../../../src/formats/index.ts';
-import { ACTIVATIONS, add, gated, lerp, mul, scale, type Tensor, unary } from '../../../../src/ops/index.ts';
+import {
+  ACTIVATIONS,
+  add,
+  gated,
+  GATED_FUNCTIONS,
+  lerp,
+  mul,
+  scale,
+  type Tensor,
+  unary,
+} from '../../../../src/ops/index.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch } from '../ragged-batch.ts';
 
@@ -102,7 +112,7 @@ const unaryCases = ACTIVATIONS.flatMap((fn): OpCase[] => [
   },
 ]);
 
-const gatedCases = ACTIVATIONS.map((fn, i): OpCase => ({
+const gatedCases = GATED_FUNCTIONS.map((fn, i): OpCase => ({
   op: 'gated',
   name: `${fn}`,
   batch: mixedBatch(),
@@ -112,6 +122,23 @@ const gatedCases = ACTIVATIONS.map((fn, i): OpCase => ({
     return { y: gated(g, fn, gate, g.input('up', { axis: 'rows', width })) };
   },
 }));
+
+/** Gates and ups on both sides of the clamps. */
+const clampedCase: OpCase = {
+  op: 'gated',
+  name: 'swiglu_oai, its whole curve',
+  batch: plainBatch(7),
+  record: (g) => {
+    const gate = g.input('gate', { axis: 'rows', width: 129 });
+    return { y: gated(g, 'swiglu_oai', gate, g.input('up', { axis: 'rows', width: 129 })) };
+  },
+  fill: {
+    gate: fillCurve,
+    up: (elements) => {
+      for (let i = 0; i < elements.length; i++) elements[i] = ((i * 29) % 41) - 20;
+    },
+  },
+};
 
 /** Each operator reads the one before, and one of them a result that others read, too. */
 const chainCase: OpCase = {
@@ -133,4 +160,5 @@ export const ELEMENTWISE_CASES: readonly OpCase[] = [
   ...scaleCases,
   ...unaryCases,
   ...gatedCases,
+  clampedCase,
 ];

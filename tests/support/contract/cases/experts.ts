@@ -63,20 +63,22 @@ interface ExpertShape {
   readonly experts?: number;
   /** Each choice reads a part of the row of its own. */
   readonly parts?: boolean;
+  readonly biased?: boolean;
 }
 
 function expertCase(of: ExpertShape): OpCase {
-  const { format, columns, outputs, batch, topK = 3, experts: count = 5, parts = false } = of;
+  const { format, columns, outputs, batch, topK = 3, experts: count = 5, parts = false, biased = false } = of;
   const size = `${topK} of ${count} x ${outputs} x ${columns}`;
   return {
     op: 'matmulExperts',
-    name: `${format.name} ${size}${parts ? ', a part each' : ''}, ${batch.rows} rows`,
+    name: `${format.name} ${size}${parts ? ', a part each' : ''}${biased ? ', biases' : ''}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width: parts ? topK * columns : columns });
       const expertIds = g.input('expertIds', { axis: 'rows', width: topK, type: 'i32' });
       const weight = g.weight('weight', format, count * outputs, columns);
-      return { y: matmulExperts(g, x, { expertIds, weight, outputs }) };
+      const bias = biased ? g.weight('bias', F32, count, outputs) : undefined;
+      return { y: matmulExperts(g, x, { expertIds, weight, outputs, bias }) };
     },
     fill: { expertIds: choices(count) },
   };
@@ -108,13 +110,13 @@ function combineCase(width: number, topK: number, batch: RaggedBatch): OpCase {
   };
 }
 
-/** A whole mixture behind its norm, the residual added: what devices like to fuse. */
-function mixtureCase(format: TensorFormat, batch: RaggedBatch): OpCase {
+/** A whole mixture behind its norm, the residual added: what devices like to fuse; with biases as gpt-oss has them. */
+function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased'): OpCase {
   const [width, hidden, count, topK] = [256, 96, 6, 2];
   const inner = format.blockElements > 32 ? 256 : hidden;
   return {
     op: 'layer',
-    name: `mixture of experts ${format.name}, ${batch.rows} rows`,
+    name: `mixture of ${form ? 'biased ' : ''}experts ${format.name}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width });
@@ -123,9 +125,11 @@ function mixtureCase(format: TensorFormat, batch: RaggedBatch): OpCase {
       const { expertIds, routingWeights } = routeExperts(g, logits, { ...RULE, topK });
       const product = (of: typeof x, name: string, outputs: number) => {
         const weight = g.weight(name, format, count * outputs, of === normed ? width : inner);
-        return matmulExperts(g, of, { expertIds, weight, outputs });
+        const bias = form && g.weight(`${name}.bias`, F32, count, outputs);
+        return matmulExperts(g, of, { expertIds, weight, outputs, bias });
       };
-      const hiddenLayer = gated(g, 'silu', product(normed, 'gate', inner), product(normed, 'up', inner));
+      const fn = form ? 'swiglu_oai' : 'silu';
+      const hiddenLayer = gated(g, fn, product(normed, 'gate', inner), product(normed, 'up', inner));
       return { y: add(g, x, combineExperts(g, product(hiddenLayer, 'down', width), routingWeights)) };
     },
     limit:
@@ -167,6 +171,12 @@ export const EXPERT_CASES: readonly OpCase[] = [
   expertCase({ format: Q4_0, columns: 96, outputs: 68, batch: mixedBatch(), experts: 40 }),
   expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), topK: 1, experts: 2 }),
   expertCase({ format: Q8_0, columns: 64, outputs: 36, batch: plainBatch(150), topK: 1, experts: 2 }),
+  ...[F32, F16, MXFP4].flatMap((format) =>
+    [1, 33].map((rows) =>
+      expertCase({ format, columns: 96, outputs: 36, batch: plainBatch(rows), biased: true }),
+    ),
+  ),
+  expertCase({ format: Q4_0, columns: 64, outputs: 68, batch: mixedBatch(), parts: true, biased: true }),
   scaleCase(96, 6, 2, mixedBatch()),
   scaleCase(33, 40, 8, plainBatch(1)),
   scaleCase(7, 1, 1, plainBatch(5)),
@@ -174,4 +184,5 @@ export const EXPERT_CASES: readonly OpCase[] = [
   combineCase(33, 8, plainBatch(1)),
   combineCase(7, 1, plainBatch(5)),
   ...[F32, Q4_0, Q4_K].flatMap((format) => [1, 3, 9].map((rows) => mixtureCase(format, plainBatch(rows)))),
+  ...[F32, MXFP4].flatMap((format) => [1, 9].map((rows) => mixtureCase(format, plainBatch(rows), 'biased'))),
 ];

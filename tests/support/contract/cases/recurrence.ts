@@ -124,6 +124,12 @@ function normCases(width: number, size: number): OpCase[] {
       batch: mixedBatch(),
       record: (g) => ({ y: l2Norm(g, rows(g, 'x', width), { size, epsilon: 1e-12 }) }),
     },
+    {
+      op: 'l2Norm',
+      name: `${width} wide by ${size}, by the mean square`,
+      batch: mixedBatch(),
+      record: (g) => ({ y: l2Norm(g, rows(g, 'x', width), { by: 'rms', size, epsilon: 0.1 }) }),
+    },
   ];
 }
 

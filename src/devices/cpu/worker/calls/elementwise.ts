@@ -1,6 +1,7 @@
 import {
   ACTIVATIONS,
   type BinaryOp,
+  GATED_FUNCTIONS,
   type GatedOp,
   type ScaleOp,
   type UnaryOp,
@@ -66,6 +67,6 @@ export function unaryCall({ x, fn, out }: Placed<UnaryOp>, { kernels }: BankInst
 
 export function gatedCall({ gate, up, fn, out }: Placed<GatedOp>, { kernels }: BankInstance): KernelCall {
   const { gated } = kernels;
-  const code = ACTIVATIONS.indexOf(fn);
+  const code = GATED_FUNCTIONS.indexOf(fn);
   return forValues(out.width, (i, n) => gated(code, gate.at + 4 * i, up.at + 4 * i, out.at + 4 * i, n));
 }

@@ -41,7 +41,7 @@ export function matmulExpertsCall(
   bank: BankInstance,
   capacity: number,
 ): KernelCall {
-  const { outputs, weight, x } = of;
+  const { outputs, weight, x, bias } = of;
   const { columns: inner } = weight;
   const [columns, parts, expertCount] = [of.out.width, x.width / inner, weight.rows / outputs];
   const layout = layoutOf(weight);
@@ -73,6 +73,8 @@ export function matmulExpertsCall(
             const y = of.out.at + 4 * (from - begin);
             const part = partAt(row, parts > 1 ? choice : 0, lanes);
             matVec(weight.at, part, y, begin, begin + end - column, inner, lanes, bank.scratch);
+            const to = of.out.at + 4 * from;
+            if (bias) bank.kernels.add(to, bias.at + 4 * begin, to, end - column);
           } else out.fill(0, from, from + end - column);
           column = end;
         }

@@ -55,7 +55,7 @@ export function groupNormCall(of: Placed<GroupNormOp>, { kernels }: BankInstance
 }
 
 export function l2NormCall(of: Placed<L2NormOp>, bank: BankInstance, capacity: number): KernelCall {
-  const { size, epsilon } = of;
+  const { size, epsilon, by } = of;
   const columns = of.out.width;
   const [x, out] = [of.x, of.out].map(({ at }) => bank.floats(at, capacity * columns)) as [
     Float32Array,
@@ -68,7 +68,9 @@ export function l2NormCall(of: Placed<L2NormOp>, bank: BankInstance, capacity: n
         for (let i = row * columns + firstColumn; i < row * columns + endColumn; i += size) {
           let square = 0;
           for (let j = i; j < i + size; j++) square += (x[j] as number) ** 2;
-          const factor = 1 / Math.max(epsilon, Math.sqrt(square));
+          const length =
+            by === 'rms' ? Math.sqrt(square / size + epsilon) : Math.max(epsilon, Math.sqrt(square));
+          const factor = 1 / length;
           for (let j = i; j < i + size; j++) out[j] = (x[j] as number) * factor;
         }
       }

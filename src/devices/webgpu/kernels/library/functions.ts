@@ -1,4 +1,4 @@
-import type { Activation } from '../../../../ops/index.ts';
+import { type Activation, type GatedFunction, SWIGLU_OAI_LIMIT } from '../../../../ops/index.ts';
 
 /** Elementary functions, accurate to a few ULP: WGSL's own may be off by many. */
 export const FUNCTIONS = /* wgsl */ `
@@ -118,4 +118,19 @@ const ACTIVATIONS: Readonly<Record<Activation, string>> = {
 /** `activation(x)`, or what it is to be called, for a function; requires `FUNCTIONS`. */
 export function activationText(fn: Activation, name = 'activation'): string {
   return `fn ${name}(x: f32) -> f32 { return ${ACTIVATIONS[fn]}; }`;
+}
+
+const LIMIT = SWIGLU_OAI_LIMIT.toFixed(1);
+
+const SWIGLU_OAI = /* wgsl */ `
+fn gated(gate: f32, up: f32) -> f32 {
+  let g = min(gate, ${LIMIT});
+  return g * sigmoid(1.702 * g) * (1.0 + clamp(up, -${LIMIT}, ${LIMIT}));
+}
+`;
+
+/** `gated(gate, up)` of a function; requires `FUNCTIONS`. */
+export function gatedText(fn: GatedFunction): string {
+  if (fn === 'swiglu_oai') return SWIGLU_OAI;
+  return `${activationText(fn)}\nfn gated(gate: f32, up: f32) -> f32 { return activation(gate) * up; }`;
 }

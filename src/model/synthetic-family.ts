@@ -44,6 +44,11 @@ export function count(value: number): GgufValue {
   return { type: 'u32', value };
 }
 
+/** A count per layer as a metadata value. */
+export function counts(layers: number, of: (layer: number) => number): GgufValue {
+  return { type: 'array', element: 'u32', values: Array.from({ length: layers }, (_, layer) => of(layer)) };
+}
+
 /** A real number as a metadata value. */
 export function real(value: number): GgufValue {
   return { type: 'f32', value };

@@ -59,14 +59,14 @@ test('an encoder whose file names no pooling has vectors by the one that is aske
   assert.notDeepEqual(first.vector, own.vector);
 });
 
-test('a model whose queries have a temperature from some position on is opened for contexts up to there', async () => {
-  const path = fixture('families/mistral3.gguf');
-  const expected = 'at most 64: beyond that the model computes what is not computed here';
-  await assert.rejects(loadModel(path, { device: 'cpu', context: 65 }), (error) => {
+test('a model that looks at chunks of a text is opened for contexts of one', async () => {
+  const path = fixture('families/llama4.gguf');
+  const expected = 'at most 8192: beyond that the model computes what is not computed here';
+  await assert.rejects(loadModel(path, { device: 'cpu', context: 8193 }), (error) => {
     assert.ok(isRocmforgeError(error, 'INVALID_ARGUMENT'));
-    assert.deepEqual(error.params, { name: 'context', found: '65', expected });
+    assert.deepEqual(error.params, { name: 'context', found: '8193', expected });
     return true;
   });
   await using model = await loadModel(path, { device: 'cpu', context: 64 });
-  assert.equal(model.config.maxContext, 64);
+  assert.equal(model.config.maxContext, 8192);
 });

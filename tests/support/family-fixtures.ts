@@ -40,6 +40,8 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   cohere2: { sizes: { layers: 4 } },
   mellum: { sizes: { layers: 4 } },
   afmoe: { sizes: { layers: 4 } },
+  llama4: { sizes: { layers: 4 } },
+  mimo2: { sizes: { layers: 3 } },
   'exaone-moe': { sizes: { layers: 4 } },
   cohere2moe: { sizes: { layers: 5 } },
   qwen: { sizes: { kvHeads: 4 } },
@@ -107,6 +109,8 @@ const OTHERS_OPERATORS = [
   'maincoder',
   'arwkv7',
   'mistral3',
+  'llama4',
+  'mimo2',
 ];
 
 /** True for families whose operators others have, between them: where compiling a model's kernels takes long, others stand for them. */

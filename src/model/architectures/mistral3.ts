@@ -7,26 +7,30 @@ import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } 
 import { count, expertMetadata, OUTPUT, real, text } from '../synthetic-family.ts';
 
 /**
- * Ministral 3, Devstral 2 and what else has Mistral's newer name: Llama with YaRN. Their queries have a temperature that is 1 up to
- * the context of the first training; it is not computed, and so contexts end there (Mistral AI 2025).
+ * Ministral 3, Devstral 2 and others under Mistral's newer name: Llama with YaRN and a query temperature, which is 1 up to
+ * the original training context (Mistral AI 2025).
  */
 export const mistral3: Architecture = {
   names: ['mistral3'],
   configure(read) {
     const sizes = readDecoder(read);
     const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
-    const config = decoder({ ...sizes, rope: readRope(read, sizes) }, (layer) =>
+    const temperatureScale = read.real('attention.temperature_scale', 0);
+    const temperature = { temperatureScale, temperatureLength: sizes.originalContext };
+    return decoder({ ...sizes, rope: readRope(read, sizes) }, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(
+          attentionSpec(read, sizes.heads(layer), {
+            pairs: 'interleaved',
+            ...(temperatureScale !== 0 && temperature),
+          }),
+        ),
         experts
           ? mixtureOfExperts({ ...experts, activation: 'silu', scales: true })
           : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       ),
     );
-    if (read.real('attention.temperature_scale', 0) === 0) return config;
-    const { originalContext } = sizes;
-    return { ...config, trainedContext: originalContext, maxContext: originalContext };
   },
   synthetic: {
     metadata: (shape) => ({
@@ -35,7 +39,7 @@ export const mistral3: Architecture = {
       'rope.scaling.type': text('yarn'),
       'rope.scaling.factor': real(4),
       'rope.scaling.yarn_log_multiplier': real(0.5),
-      'rope.scaling.original_context_length': count(shape.context),
+      'rope.scaling.original_context_length': count(8),
     }),
     optional: [OUTPUT],
   },

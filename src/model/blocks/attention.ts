@@ -1,8 +1,9 @@
 import { attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
 import { add, gated } from '../../ops/elementwise.ts';
+import { l2Norm } from '../../ops/group-norm.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
-import type { Tensor } from '../../ops/value.ts';
+import type { Tensor, Weight } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
 import { cacheGroup } from '../state-groups.ts';
@@ -21,11 +22,13 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
     readonly norm: Norm;
     readonly of: 'head' | 'row';
     readonly missing?: 'allowed';
+    /** `none` if the norm has no learned factors (Llama 4). */
+    readonly factors?: 'none';
     /** Default: before RoPE. */
     readonly place?: 'after rotation';
   };
-  /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (gpt-oss). */
-  readonly hasSinks?: boolean;
+  /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (gpt-oss): always, or if the file has it. */
+  readonly hasSinks?: 'always' | 'if there';
   /**
    * Source of a gate whose sigmoid multiplies attention's result (Qiu et al. 2025, "Gated attention for large language
    * models"): a separate product, `attn_gate`, or additional rows of `attn_q` after each head's query. Default: no
@@ -72,7 +75,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
   const mixed = attend(g, query, cache, {
     ...parameters,
-    sinks: hasSinks ? scope.weight('attn_sinks.weight', 1, heads) : undefined,
+    sinks: hasSinks && sinksOf(scope, hasSinks, heads),
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
   if (outputGate === undefined) return linear(scope, mixed, { name: 'attn_output', rows: x.width });
@@ -114,12 +117,19 @@ function recordProjections(
   ];
 }
 
+function sinksOf(scope: PartScope, when: 'always' | 'if there', heads: number): Weight | undefined {
+  const name = 'attn_sinks.weight';
+  return when === 'always' ? scope.weight(name, 1, heads) : scope.optional(name, 1, heads);
+}
+
 function normalizeHeads(
   scope: PartScope,
   x: Tensor,
   name: string,
-  { norm, of, missing, keySize }: NonNullable<AttentionSpec['queryNorm']> & Pick<Heads, 'keySize'>,
+  { norm, of, missing, factors, keySize }: NonNullable<AttentionSpec['queryNorm']> & Pick<Heads, 'keySize'>,
 ): Tensor {
   if (missing === 'allowed' && !scope.has(`${name}.weight`)) return x;
-  return normalize(scope, x, { ...norm, name }, of === 'row' ? x.width : keySize);
+  const size = of === 'row' ? x.width : keySize;
+  if (factors === 'none') return l2Norm(scope.g, x, { by: 'rms', size, epsilon: norm.epsilon });
+  return normalize(scope, x, { ...norm, name }, size);
 }

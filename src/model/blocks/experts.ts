@@ -1,4 +1,5 @@
-import { type Activation, add, gated, unary } from '../../ops/elementwise.ts';
+import { invariant } from '../../base/errors.ts';
+import { type Activation, add, gated, type GatedFunction, unary } from '../../ops/elementwise.ts';
 import { combineExperts } from '../../ops/experts/combine-experts.ts';
 import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
 import { type RoutingRule, routeExperts } from '../../ops/experts/route-experts.ts';
@@ -8,7 +9,7 @@ import type { Tensor } from '../../ops/value.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
-import { feedForward, type FeedForwardBlock } from './feed-forward.ts';
+import { feedForward, type FeedForwardBlock, type FeedForwardSpec } from './feed-forward.ts';
 import { linear } from './linear.ts';
 
 /** A mixture of experts (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
@@ -19,9 +20,11 @@ export interface ExpertsSpec {
   readonly hidden: number;
   /** Width of the shared expert's hidden layer; 0 if there is none. */
   readonly sharedHidden: number;
-  readonly activation: Activation;
+  readonly activation: GatedFunction;
   /** `plain` if experts have no gate. Default: gated. */
   readonly form?: 'plain';
+  /** `input` if the routing weight multiplies the input of the expert, one per row (Llama 4). Default: its result. */
+  readonly weighted?: 'input';
   /** Whether `ffn_*_exps.scale` and `ffn_*_shexp.scale` are applied: llama.cpp does so for some architectures only. */
   readonly scales?: boolean;
 }
@@ -31,10 +34,22 @@ export type ExpertsBlock = Block<'experts', ExpertsSpec>;
 
 /**
  * Creates the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` (or `ffn_gate_up_exps`, with each
- * expert's gate rows first) and `ffn_{gate,up,down}_shexp`.
+ * expert's gate rows first), with biases if the file has them, and `ffn_{gate,up,down}_shexp`.
  */
 export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return { kind: 'experts', spec, record: (scope, x) => recordExperts(scope, x, spec) };
+}
+
+/** A mixture in layers whose file has a router, `ffn_gate_inp`, and a feed-forward in the others (MiMo V2). */
+export function expertsWhereRouted(spec: ExpertsSpec, dense: FeedForwardSpec): ExpertsBlock {
+  return {
+    kind: 'experts',
+    spec,
+    record: (scope, x, layer) => {
+      const block = scope.has('ffn_gate_inp.weight') ? mixtureOfExperts(spec) : feedForward(dense);
+      return block.record(scope, x, layer);
+    },
+  };
 }
 
 /** How llama.cpp's converters encode the gating function of the router. */
@@ -104,7 +119,7 @@ function readHidden(read: ConfigReader, topK: number): number {
 export function expertsOrDense(
   experts: ExpertsMetadata | undefined,
   layer: number,
-  of: Pick<ExpertsSpec, 'hidden' | 'activation' | 'scales'>,
+  of: Pick<ExpertsSpec, 'hidden' | 'scales'> & { readonly activation: Activation },
 ): ExpertsBlock | FeedForwardBlock {
   if (!experts || layer < experts.leadingDense) return feedForward({ form: 'gated', ...of });
   return mixtureOfExperts({ ...of, ...experts });
@@ -112,29 +127,35 @@ export function expertsOrDense(
 
 function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
   const { g } = scope;
-  const { routing, count, hidden, activation, sharedHidden } = spec;
+  const { routing, count, hidden, activation, sharedHidden, weighted } = spec;
   const logits = linear(scope, x, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
   const bias = scope.optional('exp_probs_b.bias', 1, count) ?? scope.optional('exp_probs_b', 1, count);
   const { expertIds, routingWeights } = routeExperts(g, logits, routing, bias);
   const product = (of: Tensor, name: string, outputs: number, columns: number): Tensor => {
     const weight = scope.expertWeight(`${name}.weight`, { count, rows: outputs }, columns);
-    const multiplied = matmulExperts(g, of, { expertIds, weight, outputs });
+    const expertBias = scope.optional(`${name}.bias`, count, outputs);
+    const multiplied = matmulExperts(g, of, { expertIds, weight, outputs, bias: expertBias });
     const scales = spec.scales ? scope.optional(`${name}.scale`, 1, count) : undefined;
     return scales ? scaleExperts(g, multiplied, { expertIds, scales }) : multiplied;
   };
+  const read = weighted === 'input' ? combineExperts(g, x, routingWeights) : x;
   const hiddenLayer = (): Tensor => {
-    if (spec.form === 'plain') return unary(g, activation, product(x, 'ffn_up_exps', hidden, x.width));
-    if (!scope.has('ffn_gate_up_exps.weight')) {
-      const gate = product(x, 'ffn_gate_exps', hidden, x.width);
-      return gated(g, activation, gate, product(x, 'ffn_up_exps', hidden, x.width));
+    if (spec.form === 'plain') {
+      invariant(activation !== 'swiglu_oai', 'what is a function of gate and up has a gate');
+      return unary(g, activation, product(read, 'ffn_up_exps', hidden, x.width));
     }
-    const both = product(x, 'ffn_gate_up_exps', 2 * hidden, x.width);
+    if (!scope.has('ffn_gate_up_exps.weight')) {
+      const gate = product(read, 'ffn_gate_exps', hidden, x.width);
+      return gated(g, activation, gate, product(read, 'ffn_up_exps', hidden, x.width));
+    }
+    const both = product(read, 'ffn_gate_up_exps', 2 * hidden, x.width);
     const half = (first: number): Tensor =>
       slice(g, both, { first, part: hidden, every: 2 * hidden, width: routing.topK * hidden });
     return gated(g, activation, half(0), half(hidden));
   };
   const inner = hiddenLayer();
-  const mixed = combineExperts(g, product(inner, 'ffn_down_exps', x.width, hidden), routingWeights);
+  const results = product(inner, 'ffn_down_exps', x.width, hidden);
+  const mixed = weighted === 'input' ? results : combineExperts(g, results, routingWeights);
   return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
 }
 

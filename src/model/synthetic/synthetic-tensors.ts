@@ -19,7 +19,7 @@ export interface SyntheticFormats {
 export interface SyntheticTensorRequest extends SyntheticFormats {
   readonly config: ModelConfig;
   readonly vocabulary: number;
-  /** Names, within their part of the model, of optional tensors that this file has. */
+  /** Names, within their part of the model or in full, of optional tensors that this file has. */
   readonly optional: ReadonlySet<string>;
   /** Shapes, by such names, of tensors with more than two dimensions; they are stored in f32. */
   readonly shapes: Readonly<Record<string, readonly number[]>>;
@@ -69,10 +69,10 @@ export function fittingFormat(format: TensorFormat, columns: number): TensorForm
 }
 
 /**
- * Matrices that files store in f32: routers are small, and their choices must not depend on rounding; convolution taps
- * and state rates are few.
+ * Matrices that files store in f32: routers and the biases of experts are small, and choices must not depend on rounding;
+ * convolution taps and state rates are few.
  */
-const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|shortconv\.conv)/;
+const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|shortconv\.conv)|\.bias$/;
 
 /** A scope whose file has whatever is requested. */
 class WishingScope extends PartScope {
@@ -117,7 +117,7 @@ class WishingScope extends PartScope {
   }
 
   override has(name: string): boolean {
-    return this.#request.optional.has(name);
+    return this.#request.optional.has(name) || this.#request.optional.has(this.prefix + name);
   }
 
   /** Only the file knows the size of the vocabulary. */

@@ -29,9 +29,7 @@ export function runL2Norm(op: L2NormOp, frame: Frame): void {
       const group = values.subarray(start, start + op.size);
       const square = dot(group, group);
       const length =
-        op.by === 'rms'
-          ? Math.sqrt(square / op.size + op.epsilon)
-          : Math.max(op.epsilon, Math.sqrt(square));
+        op.by === 'rms' ? Math.sqrt(square / op.size + op.epsilon) : Math.max(op.epsilon, Math.sqrt(square));
       group.set(group.map((value) => value / length));
     }
     frame.matrix(op.out).write(row, values);

@@ -1,0 +1,64 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT } from '../synthetic-family.ts';
+
+/** Positions of an attention chunk, and between steps of the query temperature; files do not store it. */
+const CHUNK = 8192;
+const TEMPERATURE = { temperatureScale: 0.1, temperatureLength: CHUNK, temperatureOffset: 1 } as const;
+/** Maverick, which does not normalize heads. */
+const EXPERTS_OF_MAVERICK = 128;
+
+/**
+ * Llama 4: three layers of four apply RoPE, then normalize heads, and attend within chunks; the fourth has no RoPE, and its
+ * queries have a temperature. Each row has one routed expert, whose input is multiplied by the routing weight, and a shared
+ * one. Chunks are not implemented, so contexts are limited to the first one (Meta 2025).
+ */
+export const llama4: Architecture = {
+  names: ['llama4'],
+  configure(read) {
+    const experts = requireExperts(read, { gate: 'sigmoid' });
+    if (experts.routing.topK !== 1) read.refuse('expert_used_count', `${experts.routing.topK}`, '1');
+    const step = read.count('interleave_moe_layer_step');
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    if (read.real('attention.sliding_window', CHUNK) === 0) {
+      read.refuse('attention.sliding_window', '0', 'chunks in three layers of four');
+    }
+    const base = read.real('rope.freq_base_swa', sizes.rope.base, true);
+    const queryNorm = { norm: sizes.norm, of: 'head', factors: 'none', place: 'after rotation' } as const;
+    const rotated = {
+      pairs: 'interleaved',
+      ...(experts.count !== EXPERTS_OF_MAVERICK && { queryNorm }),
+    } as const;
+    const layerOf = (layer: number) =>
+      preNormLayer(
+        sizes.norm,
+        attention(
+          attentionSpec(
+            read,
+            sizes.heads(layer),
+            (layer + 1) % 4 === 0 ? { pairs: undefined, ...TEMPERATURE } : rotated,
+          ),
+        ),
+        (layer + 1) % step === 0
+          ? mixtureOfExperts({
+              ...experts,
+              sharedHidden: experts.hidden,
+              activation: 'silu',
+              weighted: 'input',
+            })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      );
+    return { ...decoder({ ...sizes, rope: { ...sizes.rope, base } }, layerOf), maxContext: CHUNK };
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      expert_used_count: count(1),
+      interleave_moe_layer_step: count(2),
+    }),
+    optional: [OUTPUT],
+  },
+};

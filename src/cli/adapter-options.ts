@@ -14,11 +14,11 @@ export function adapterOptions(): Option[] {
   return [
     new Option(
       '--lora <file[=scale]>',
-      'LoRA adapter in GGUF and how strongly it counts, 1 if nothing is said; repeatable',
+      'LoRA adapter in GGUF, with its scale (1 by default); repeatable',
     ).argParser(adapter),
     new Option(
       '--merge-lora',
-      'add the adapters to the weights while loading: as fast as without, but the same for every request',
+      'merge the adapters into the weights while loading: no slowdown, but the same for every request',
     ),
   ].map((option) => option.helpGroup('Model:'));
 }

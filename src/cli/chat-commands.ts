@@ -24,27 +24,27 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: 'reset',
     usage: '/reset',
-    does: 'forget the conversation, keep the system message',
+    does: 'clear the conversation, but keep the system message',
     async run(_rest, session, output) {
       session.reset();
-      output.note('The conversation begins anew.');
+      output.note('The conversation starts over.');
       return 'stay';
     },
   },
   {
     name: 'system',
     usage: '/system TEXT',
-    does: 'tell the model who it is and begin anew; without a text, tell it nothing',
+    does: 'set the system message and start over; without text, remove it',
     async run(rest, session, output) {
       session.setSystem(rest === '' ? undefined : rest);
-      output.note('The conversation begins anew.');
+      output.note('The conversation starts over.');
       return 'stay';
     },
   },
   {
     name: 'save',
     usage: '/save FILE',
-    does: 'write the conversation to a file as JSON',
+    does: 'save the conversation to a file as JSON',
     async run(rest, session, output) {
       if (rest === '') output.warn('/save needs the name of a file');
       else await save(rest, session, output);

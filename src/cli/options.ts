@@ -55,13 +55,13 @@ export interface JsonFlags {
 /** What every command understands. These are functions, so that a command gets options of its own to change. */
 export function globalOptions(): Option[] {
   return [
-    new Option('--log <level>', 'name every phase (debug) or every step (trace) on stderr').choices([
+    new Option('--log <level>', 'log every phase (debug) or every step (trace) to stderr').choices([
       'debug',
       'trace',
     ]),
     new Option('--log-json', 'write the log as lines of JSON'),
     new Option('-q, --quiet', 'no progress and no timings'),
-    new Option('-v, --verbose', 'progress and timings even where stderr is no terminal'),
+    new Option('-v, --verbose', 'progress and timings even if stderr is not a terminal'),
   ];
 }
 
@@ -78,32 +78,35 @@ export function modelOptions(): Option[] {
   return [
     modelOption(),
     contextOption(),
-    new Option('-b, --batch <tokens>', 'prompt tokens of one step (default: 512)')
+    new Option('-b, --batch <tokens>', 'prompt tokens per step (default: 512)')
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
     new Option(
       '--deterministic',
-      'compute every row in the same way, so that texts are the same in any batch; slower on GPUs',
+      'batch-invariant results: the same text whatever else is in the batch; slower on GPUs',
     ).helpGroup('Model:'),
     new Option(
       '--cache-type <type>',
-      'how the KV cache is stored; q8_0 takes about half of f16 (default: f16)',
+      'type of the KV cache; q8_0 takes about half the memory of f16 (default: f16)',
     )
       .choices(CACHE_TYPES)
       .helpGroup('Model:'),
     new Option(
       '--speculation <tokens>',
-      'propose so many draft tokens from what the text repeats and check them in one step; the text stays the same (default: 0)',
+      'draft tokens per step by prompt lookup; does not change the text (default: 0)',
     )
       .argParser(wholeNumber(0))
       .helpGroup('Model:'),
-    new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
+    new Option('--weights <policy>', 'format of matrices on the device (default: blocks, as in the file)')
       .choices(WEIGHT_POLICIES)
       .helpGroup('Model:'),
-    new Option('--decode <place>', 'where matrices are decoded (default: device, where it can)')
+    new Option('--decode <place>', 'where matrices are dequantized (default: device, if it can)')
       .choices(DECODE_PLACES)
       .helpGroup('Model:'),
-    new Option('--embedding <place>', 'where the embedding is: host, if it is too large (default: device)')
+    new Option(
+      '--embedding <place>',
+      'where the embedding is kept; host saves device memory (default: device)',
+    )
       .choices(EMBEDDING_PLACES)
       .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
@@ -111,7 +114,7 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option(
       '--allow-unread',
-      'run a file that holds more than its architecture computes with, as if it did not',
+      'ignore tensors and settings of the file that its architecture does not use',
     ).helpGroup('Model:'),
     ...memoryOptions(),
     ...adapterOptions(),
@@ -121,25 +124,23 @@ export function modelOptions(): Option[] {
 /** How much memory a model takes, and what gives way. */
 function memoryOptions(): Option[] {
   return [
-    new Option('--memory <size>', 'memory for everything, as 6GiB; layers that do not fit are streamed')
+    new Option('--memory <size>', 'memory limit, such as 6GiB; layers that do not fit are streamed')
       .argParser(byteSize)
       .helpGroup('Model:'),
-    new Option('--weight-memory <size>', 'device memory for the weights alone, as 2.5GB')
+    new Option('--weight-memory <size>', 'device memory limit of the weights alone, such as 2.5GB')
       .argParser(byteSize)
       .helpGroup('Model:'),
     new Option(
       '--host-memory <size>',
-      'host memory that may stay pinned for streamed layers, 0 for none (default: half of what is available)',
+      'maximum host memory to pin for streamed layers, 0 for none (default: half of the available memory)',
     )
       .argParser((text) => (text.trim() === '0' ? 0 : byteSize(text)))
       .helpGroup('Model:'),
     new Option(
       '--shrink-context',
-      'take a smaller context rather than stream layers, where the memory is short',
+      'reduce the context instead of streaming layers if memory is short',
     ).helpGroup('Model:'),
-    new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
-      'Model:',
-    ),
+    new Option('--pool', 'one allocation per layer instead of one per weight').helpGroup('Model:'),
   ];
 }
 
@@ -148,12 +149,10 @@ export function draftOptions(): Option[] {
   return [
     new Option(
       '--draft <location>',
-      'a smaller GGUF of the same vocabulary that proposes tokens; the text stays the same',
+      'draft model: a smaller GGUF with the same vocabulary; does not change the text',
     ).conflicts('speculation'),
-    new Option('--draft-tokens <count>', 'tokens that the draft proposes at once (default: 4)').argParser(
-      wholeNumber(1),
-    ),
-    new Option('--draft-device <name>', 'a device for the draft alone (default: the model’s)'),
+    new Option('--draft-tokens <count>', 'draft tokens per step (default: 4)').argParser(wholeNumber(1)),
+    new Option('--draft-device <name>', 'device of the draft model (default: the model’s)'),
   ].map((option) => option.helpGroup('Model:'));
 }
 
@@ -161,7 +160,7 @@ export function draftOptions(): Option[] {
 export function loadTraceOption(): Option {
   return new Option(
     '--load-trace <file>',
-    'write what loading does, for Perfetto or chrome://tracing',
+    'write a trace of loading for Perfetto or chrome://tracing',
   ).helpGroup('Model:');
 }
 
@@ -169,7 +168,7 @@ export function loadTraceOption(): Option {
 export function profileOption(): Option {
   return new Option(
     '--profile [file]',
-    'say where the time of the steps went; with a file, write a trace for Perfetto too',
+    'print where the time of the steps went; with a file, also write a trace for Perfetto',
   ).helpGroup('Model:');
 }
 
@@ -177,7 +176,7 @@ export function profileOption(): Option {
 export function contextOption(): Option {
   return new Option(
     '-c, --context <tokens>',
-    'positions of a sequence (default: what the model was trained for, at most 4096)',
+    'context size in tokens (default: the trained context, at most 4096)',
   )
     .argParser(wholeNumber(1))
     .helpGroup('Model:');
@@ -190,7 +189,7 @@ export function deviceOptions(): Option[] {
       '-d, --device <name>',
       `one of ${DEVICE_NAMES.join(', ')}; hip:1 is the second of its kind (default: auto)`,
     ).helpGroup('Device:'),
-    new Option('-t, --threads <count>', 'threads of the CPU device (default: the physical cores at hand)')
+    new Option('-t, --threads <count>', 'threads of the CPU device (default: the available physical cores)')
       .argParser(wholeNumber(1))
       .helpGroup('Device:'),
   ];

@@ -61,15 +61,15 @@ function createProgram(): Command {
     .description('Runs large language models from GGUF files.')
     .version(packageVersion())
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help for what there is)')
+    .showHelpAfterError('(add --help for usage)')
     .exitOverride();
   for (const option of globalOptions()) program.addOption(option);
   return program.addHelpText(
     'after',
     examplesText([
-      ['run -p "What is the capital of France?"', 'one answer of the bundled model'],
+      ['run -p "What is the capital of France?"', 'one answer from the bundled model'],
       ['chat -m model.gguf', 'a conversation'],
-      ['inspect model.gguf', 'what a file holds and what memory it takes'],
+      ['inspect model.gguf', 'contents and memory requirements of a file'],
       ['run --help', 'the options of a command'],
     ]),
   );

@@ -16,10 +16,10 @@ export function reasoningOptions(): Option[] {
   return [
     new Option(
       '--reasoning <what>',
-      'show what the model thinks before it answers, hide it, or turn it off (default: show on a terminal)',
+      'show the model’s reasoning, hide it, or turn it off (default: show on a terminal)',
     ).choices(['show', 'hide', 'off']),
-    new Option('--reasoning-effort <word>', 'how much it thinks, in a word that its template knows'),
-    new Option('--reasoning-budget <tokens>', 'most tokens of reasoning; then the answer begins').argParser(
+    new Option('--reasoning-effort <word>', 'reasoning effort, as a level that the template knows'),
+    new Option('--reasoning-budget <tokens>', 'maximum tokens of reasoning before the answer').argParser(
       wholeNumber(0),
     ),
   ].map((option) => option.helpGroup('Generation:'));

@@ -55,15 +55,16 @@ function choiceOptions(): Option[] {
       const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       return new Option(`--${flag} <${argument}>`, `${text} (default: ${standard})`).argParser(realNumber);
     }),
-    new Option('--greedy', 'always the most likely token; the same as --temperature 0').conflicts(
+    new Option('--greedy', 'always take the most likely token; same as --temperature 0').conflicts(
       'temperature',
     ),
-    new Option('--seed <number>', 'same seed, same text on one device (default: a fresh one)').argParser(
-      wholeNumber(0),
-    ),
+    new Option(
+      '--seed <number>',
+      'random seed; the same seed gives the same text on a device (default: random)',
+    ).argParser(wholeNumber(0)),
     new Option(
       '--logit-bias <id=value>',
-      'add to the logit of a token id, -inf forbids it; repeatable',
+      'add a value to the logit of a token id; -inf forbids it; repeatable',
     ).argParser(bias),
   ];
 }
@@ -72,30 +73,32 @@ function endOptions(): Option[] {
   return [
     new Option(
       '-n, --max-tokens <count>',
-      "most tokens to generate (default: up to the context's end)",
+      'maximum tokens to generate (default: up to the end of the context)',
     ).argParser(wholeNumber(1)),
-    new Option('--stop <text>', 'end before this text; repeatable').argParser(repeated),
+    new Option('--stop <text>', 'stop string; repeatable').argParser(repeated),
     new Option(
       '--context-shift <keep>',
-      'when the context is full, forget the older half behind so many tokens and go on',
+      'when the context is full, drop the older half after the first <keep> tokens and continue',
     ).argParser(wholeNumber(0)),
-    new Option('--ignore-end', "go on after the model's own end"),
-    new Option('--special', 'write control tokens by name'),
+    new Option('--ignore-end', "continue after the model's end-of-generation token"),
+    new Option('--special', 'print control tokens by name'),
   ];
 }
 
 function formOptions(): Option[] {
   return [
-    new Option('--schema <file or text>', 'the text is JSON that satisfies this JSON schema')
+    new Option('--schema <file or text>', 'constrain the text to JSON that satisfies this JSON schema')
       .argParser(schemaArgument)
       .conflicts(['regex', 'choices', 'jsonObject']),
-    new Option('--json-object', 'the text is a JSON object').conflicts(['regex', 'choices']),
-    new Option('--regex <pattern>', 'the pattern matches the text as a whole').conflicts('choices'),
-    new Option('--grammar <file or text>', "the text is of this grammar in llama.cpp's GBNF")
+    new Option('--json-object', 'constrain the text to a JSON object').conflicts(['regex', 'choices']),
+    new Option('--regex <pattern>', 'constrain the whole text to match this regular expression').conflicts(
+      'choices',
+    ),
+    new Option('--grammar <file or text>', "constrain the text to this grammar in llama.cpp's GBNF")
       .argParser(grammarArgument)
       .conflicts(['schema', 'jsonObject', 'regex', 'choices']),
-    new Option('--choices <texts>', 'the text is one of these, with commas between').argParser((text) =>
-      text.split(','),
+    new Option('--choices <texts>', 'constrain the text to one of these, separated by commas').argParser(
+      (text) => text.split(','),
     ),
   ];
 }

@@ -90,58 +90,58 @@ export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
 
 function whereOptions(): Option[] {
   return [
-    new Option('--host <address>', 'where to listen (default: 127.0.0.1, this machine alone)'),
-    new Option('--port <number>', 'where to listen; 0 takes a free one (default: 8080)').argParser(
+    new Option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)'),
+    new Option('--port <number>', 'port to listen on; 0 picks a free one (default: 8080)').argParser(
       wholeNumber(0),
     ),
-    new Option('--unix-socket <path>', 'listen at a Unix socket in place of host and port').conflicts([
+    new Option('--unix-socket <path>', 'listen on a Unix socket instead of host and port').conflicts([
       'host',
       'port',
     ]),
     new Option(
       '--allowed-hosts <name>',
-      'a name under which it may be asked for, .example.com for all below, * for any; repeatable',
+      'a host name that requests may use, .example.com for all subdomains, * for any; repeatable',
     ).argParser(repeated),
-    new Option('--tls-cert <path>', 'speak HTTPS with this certificate (PEM)'),
-    new Option('--tls-key <path>', 'the key of the certificate (PEM)'),
-    new Option('--api-key <key>', 'ask requests for a key; repeatable')
+    new Option('--tls-cert <path>', 'serve HTTPS with this certificate (PEM)'),
+    new Option('--tls-key <path>', 'the private key of the certificate (PEM)'),
+    new Option('--api-key <key>', 'require an API key; repeatable')
       .argParser(repeated)
       .env('ROCMFORGE_API_KEY'),
-    new Option('--api-key-file <path>', 'a key a line, each with its own limits'),
+    new Option('--api-key-file <path>', 'API keys with their limits, one per line'),
     new Option('--otlp-endpoint <url>', 'send traces to this OpenTelemetry collector, OTLP over HTTP').env(
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ),
-    new Option('--cors <origin>', 'let pages of an origin use the server, * for all; repeatable').argParser(
-      repeated,
-    ),
+    new Option(
+      '--cors <origin>',
+      'allow pages of this origin to use the server, * for all; repeatable',
+    ).argParser(repeated),
   ].map((option) => option.helpGroup('Server:'));
 }
 
 function limitOptions(): Option[] {
   return [
-    new Option('--queue <count>', 'sequences of a key that may wait; more get 429 (default: 64)').argParser(
+    new Option('--queue <count>', 'waiting sequences per key; beyond that, 429 (default: 64)').argParser(
       wholeNumber(0),
     ),
-    new Option('--max-tokens <count>', 'most tokens of a text, whatever a request asks for').argParser(
+    new Option('--max-tokens <count>', 'maximum tokens of an answer, whatever a request asks for').argParser(
       wholeNumber(1),
     ),
-    new Option('--token-target <ms>', 'time between tokens that prompts of others keep to; 0 for none')
+    new Option('--token-target <ms>', 'target time between tokens while prompts are processed; 0 for none')
       .argParser(realNumber)
       .default(TOKEN_TARGET_MS),
-    new Option(
-      '--prompt-target <ms>',
-      'time of a step in which prompts are read and nobody generates; 0 for none',
-    )
+    new Option('--prompt-target <ms>', 'target time of steps that only process prompts; 0 for none')
       .argParser(realNumber)
       .default(PROMPT_TARGET_MS),
-    new Option('--max-body <bytes>', 'most bytes of a request (default: 8 MiB)').argParser(wholeNumber(1)),
+    new Option('--max-body <bytes>', 'maximum bytes of a request body (default: 8 MiB)').argParser(
+      wholeNumber(1),
+    ),
     new Option('--keep-alive <seconds>', 'how long idle connections stay open (default: 65)').argParser(
       realNumber,
     ),
     new Option(
       '--drain-seconds <seconds>',
-      'how long what has begun may go on at the end (default: no limit)',
+      'how long running requests may continue on shutdown (default: no limit)',
     ).argParser(realNumber),
-    new Option('--time-limit <seconds>', 'most seconds of a request (default: 600)').argParser(realNumber),
+    new Option('--time-limit <seconds>', 'maximum seconds of a request (default: 600)').argParser(realNumber),
   ].map((option) => option.helpGroup('Limits:'));
 }

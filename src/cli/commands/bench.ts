@@ -53,28 +53,31 @@ const WIDTH = 22;
 /** `rocmforge bench`: how fast a model loads, reads and generates. */
 export const benchCommand: CliCommand<BenchFlags> = {
   options: [
-    new Option('-p, --prompt-tokens <count>', 'length of the prompt that is read; 0 for none')
+    new Option('-p, --prompt-tokens <count>', 'length of the prompt; 0 for none')
       .argParser(wholeNumber(0))
       .default(512),
     new Option('-n, --generated-tokens <count>', 'tokens to generate from an empty context; 0 for none')
       .argParser(wholeNumber(0))
       .default(128),
-    new Option('--parallel <count>', 'also generate in so many sequences at once')
+    new Option('--parallel <count>', 'also generate with this many concurrent sequences')
       .argParser(wholeNumber(1))
       .default(1),
     new Option(
       '--depth <count>',
-      'generate behind prompts of this length (default: 128 for --parallel, else none)',
+      'generate after prompts of this length (default: 128 for --parallel, otherwise none)',
     ).argParser(wholeNumber(1)),
     new Option('--check <device>', 'compare the tokens with those of another device'),
-    new Option('-r, --repetitions <count>', 'counted rounds of each; one more warms up')
+    new Option('-r, --repetitions <count>', 'measured rounds of each test, after a warm-up')
       .argParser(wholeNumber(1))
       .default(5),
     new Option('--save <file>', 'write the result to a file'),
-    new Option('--compare <file>', 'compare with a saved result; exit code 1 when slower than --max-ratio'),
+    new Option(
+      '--compare <file>',
+      'compare with a saved result; exit code 1 if slower than --max-ratio allows',
+    ),
     new Option(
       '--max-ratio <ratio>',
-      `with --compare: how many times as long it may take (default: ${MAX_RATIO})`,
+      `with --compare: the maximum slowdown, as a ratio of times (default: ${MAX_RATIO})`,
     ).argParser(realNumber),
     jsonOption(),
     ...modelOptions(),
@@ -84,11 +87,14 @@ export const benchCommand: CliCommand<BenchFlags> = {
     ...deviceOptions(),
   ],
   examples: [
-    ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
-    ['bench -m model.gguf --parallel 64 --check cpu', 'and 64 sequences at once; are the tokens right?'],
-    ['bench -m model.gguf --draft small.gguf', 'what does a draft model gain?'],
-    ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
-    ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
+    ['bench -m model.gguf', 'pp512 and tg128, as in llama-bench'],
+    [
+      'bench -m model.gguf --parallel 64 --check cpu',
+      'also 64 concurrent sequences, with the tokens checked on the CPU',
+    ],
+    ['bench -m model.gguf --draft small.gguf', 'the speedup from a draft model'],
+    ['bench -p 128 -n 32 -r 3 --save before.json', 'a short benchmark of the bundled model, saved to a file'],
+    ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'fail if it has become slower'],
   ],
   async run({ flags }, context) {
     const { output, signal } = context;

@@ -27,7 +27,7 @@ interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags, ReasoningFla
 /** `rocmforge chat`: a conversation in the terminal, or the lines of a pipe one after another. */
 export const chatCommand: CliCommand<ChatFlags> = {
   options: [
-    new Option('--system <text>', 'what the model is told before the conversation'),
+    new Option('--system <text>', 'system message'),
     ...modelOptions(),
     ...templateOptions(),
     ...draftOptions(),
@@ -37,9 +37,12 @@ export const chatCommand: CliCommand<ChatFlags> = {
     ...reasoningOptions(),
   ],
   examples: [
-    ['chat', 'a conversation with the bundled model'],
-    ['chat -m model.gguf --system "You answer in one sentence." -c 8192', 'a model of your own'],
-    ['chat --greedy < questions.txt', 'a turn for each line of a file'],
+    ['chat', 'chat with the bundled model'],
+    [
+      'chat -m model.gguf --system "You answer in one sentence." -c 8192',
+      'your own model, with a system message',
+    ],
+    ['chat --greedy < questions.txt', 'one message per line of a file'],
   ],
   async run({ flags }, context) {
     const options = generateOptions(flags, context.signal);
@@ -119,7 +122,7 @@ async function answer(
     if (said) await output.line();
     if (isRocmforgeError(error, 'ABORTED')) return;
     output.warn(describeError(error, output));
-    if (isRocmforgeError(error, 'CONTEXT_OVERFLOW')) output.warn('Or begin anew with /reset.');
+    if (isRocmforgeError(error, 'CONTEXT_OVERFLOW')) output.warn('Or start over with /reset.');
     else if (!isRocmforgeError(error)) throw error;
   }
 }

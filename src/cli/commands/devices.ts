@@ -7,8 +7,8 @@ import { type JsonFlags, jsonOption } from '../options.ts';
 export const devicesCommand: CliCommand<JsonFlags> = {
   options: [jsonOption()],
   examples: [
-    ['devices', 'what models can run on here'],
-    ['devices --json', 'the same for a program'],
+    ['devices', 'the devices of this machine'],
+    ['devices --json', 'the same as JSON'],
   ],
   async run({ flags }, { output }) {
     const reports = await reportDevices();

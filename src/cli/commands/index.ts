@@ -19,24 +19,24 @@ export const COMMANDS: readonly NamedCommand[] = [
   },
   {
     name: 'chat',
-    summary: 'hold a conversation; /help inside lists its commands',
+    summary: 'chat in the terminal; /help lists the commands',
     opensDevice: true,
     read: async () => (await import('./chat.ts')).chatCommand,
   },
   {
     name: 'serve',
-    summary: 'answer HTTP requests in the shape of OpenAI’s and Anthropic’s APIs',
+    summary: 'serve OpenAI-compatible and Anthropic-compatible HTTP APIs',
     opensDevice: true,
     read: async () => (await import('./serve.ts')).serveCommand,
   },
   {
     name: 'inspect',
-    summary: 'show what a GGUF file holds and what memory it takes; reads its header only',
+    summary: 'show contents and memory requirements of a GGUF file, from its header',
     read: async () => (await import('./inspect.ts')).inspectCommand,
   },
   {
     name: 'tokenize',
-    summary: 'turn a text into token ids, or ids into text',
+    summary: 'convert text to token ids, or ids to text',
     read: async () => (await import('./tokenize.ts')).tokenizeCommand,
   },
   {
@@ -47,13 +47,13 @@ export const COMMANDS: readonly NamedCommand[] = [
   },
   {
     name: 'bench',
-    summary: 'measure how fast a model loads, reads a prompt and generates',
+    summary: 'measure loading, prompt processing and generation',
     opensDevice: true,
     read: async () => (await import('./bench.ts')).benchCommand,
   },
   {
     name: 'synth',
-    summary: 'write a model of random weights in a known shape',
+    summary: 'write a model with random weights in a known shape',
     read: async () => (await import('./synth.ts')).synthCommand,
   },
   {

@@ -32,8 +32,8 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     new Option('--summary', 'only the summary'),
     new Option('--metadata', 'only the metadata'),
     new Option('--tensors', 'only the table of tensors'),
-    new Option('--fit', 'only where the memory would go, and what is streamed when it does not fit'),
-    new Option('--full', 'write long arrays and texts out'),
+    new Option('--fit', 'only the memory plan, including streamed layers'),
+    new Option('--full', 'show long arrays and texts in full'),
     jsonOption(),
     ...modelOptions().filter((option) => !NOT_HERE.has(option.attributeName())),
     ...draftOptions(),
@@ -41,10 +41,10 @@ export const inspectCommand: CliCommand<InspectFlags> = {
   ],
   examples: [
     ['inspect model.gguf', 'summary, metadata and tensors'],
-    ['inspect model.gguf --summary -c 32768', 'the memory that a context takes'],
-    ['inspect model.gguf --fit --memory 6GiB', 'what stays and what is streamed in so much memory'],
+    ['inspect model.gguf --summary -c 32768', 'memory requirements with a large context'],
+    ['inspect model.gguf --fit --memory 6GiB', 'resident and streamed layers within 6 GiB'],
     ['inspect https://example.org/model.gguf --tensors', 'a remote file, without downloading it'],
-    ['inspect model.gguf --json | jq .parameters', 'one fact for a program'],
+    ['inspect model.gguf --json | jq .parameters', 'a single value for a script'],
   ],
   async run({ args, flags }, { output, signal, logger }) {
     const [location = BUNDLED_MODEL] = args as [string?];

@@ -39,14 +39,15 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
       '-f, --file <path>',
       'a text: perplexity in chunks of --context tokens (default: 512)',
     ).conflicts('golden'),
-    new Option('--chunks <count>', 'most chunks of the text').argParser(wholeNumber(1)).conflicts('golden'),
+    new Option('--chunks <count>', 'maximum number of chunks').argParser(wholeNumber(1)).conflicts('golden'),
     new Option('--golden <path>', 'forced decoding: compare logits with those of a .forced.jsonl file'),
-    new Option('--max-difference <logit>', 'fail when a logit differs by more from the golden').argParser(
-      realNumber,
-    ),
+    new Option(
+      '--max-difference <logit>',
+      'fail if a logit differs from the golden by more than this',
+    ).argParser(realNumber),
     new Option(
       '--min-agreement <share>',
-      "fail when less of the golden's clear best tokens are ours",
+      'fail if fewer of the golden’s clear top tokens agree than this fraction',
     ).argParser(realNumber),
     jsonOption(),
     ...modelOptions(),
@@ -54,9 +55,12 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
     ...deviceOptions(),
   ],
   examples: [
-    ['perplexity -m model.gguf -f wiki.test.raw', "llama.cpp's method: second halves of chunks of 512"],
-    ['perplexity -m model.gguf -f text.txt -c 2048 --chunks 8', 'longer chunks, a few of them'],
-    ['perplexity -m model.gguf --golden model.forced.jsonl --min-agreement 0.99', 'against a reference'],
+    [
+      'perplexity -m model.gguf -f wiki.test.raw',
+      "llama.cpp's method: the second halves of chunks of 512 tokens",
+    ],
+    ['perplexity -m model.gguf -f text.txt -c 2048 --chunks 8', 'a few longer chunks'],
+    ['perplexity -m model.gguf --golden model.forced.jsonl --min-agreement 0.99', 'compare with a reference'],
   ],
   async run({ flags }, context) {
     checkLimits(flags);

@@ -41,20 +41,19 @@ const DEFAULT_PROMPT = 'What is the capital of France?';
 export const runCommand: CliCommand<RunFlags> = {
   options: [
     new Option('-p, --prompt <text>', `the prompt (default: standard input, else "${DEFAULT_PROMPT}")`),
-    new Option('--system <text>', 'what the model is told before the prompt').conflicts('raw'),
+    new Option('--system <text>', 'system message').conflicts('raw'),
     new Option('--raw', 'continue the prompt as plain text, without the chat template'),
     new Option(
       '--stdin-timeout <seconds>',
-      'ignore standard input when nothing comes within this time',
+      'ignore standard input if nothing arrives within this time',
     ).argParser(realNumber),
     jsonOption(),
-    new Option(
-      '--json-stream',
-      'print a JSON object a piece while the answer comes, then the result',
-    ).conflicts('json'),
+    new Option('--json-stream', 'print the answer as a stream of JSON objects, then the result').conflicts(
+      'json',
+    ),
     new Option(
       '--logprobs <count>',
-      'with --json or --json-stream: log-probabilities, with this many of the likeliest tokens',
+      'with --json or --json-stream: log probabilities, including this many of the most likely tokens',
     ).argParser(wholeNumber(0)),
     ...modelOptions(),
     ...templateOptions().map((option) => option.conflicts('raw')),
@@ -66,21 +65,18 @@ export const runCommand: CliCommand<RunFlags> = {
     ...reasoningOptions(),
   ],
   examples: [
-    ['run', 'a first answer of the bundled model'],
-    [
-      'run -m model.gguf -p "Write a haiku about rain." --temperature 0.7',
-      'a prompt for a model of your own',
-    ],
+    ['run', 'a first answer from the bundled model'],
+    ['run -m model.gguf -p "Write a haiku about rain." --temperature 0.7', 'a prompt for your own model'],
     ['run -m base.gguf --raw -p "Once upon a time" -n 100', 'let a base model continue a text'],
     [
       'run -m model.gguf --lora law.gguf --lora terse.gguf=0.5',
-      'two LoRA adapters, one of them half as strongly',
+      'two LoRA adapters, one of them at half strength',
     ],
     [
       `run -p "Name a fruit and its colour." --schema '{"type":"object","properties":{"fruit":{"type":"string"},"colour":{"enum":["red","green"]}},"required":["fruit","colour"],"additionalProperties":false}'`,
       'an answer that satisfies a JSON schema',
     ],
-    ['run --json < question.txt', 'a prompt from a file, the result for a program'],
+    ['run --json < question.txt', 'a prompt from a file, the result as JSON'],
   ],
   async run({ flags }, context) {
     checkFlags(flags);

@@ -42,11 +42,14 @@ interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFla
 export const serveCommand: CliCommand<ServeFlags> = {
   options: [...whatOptions(), ...serverOptions(), ...deviceOptions()],
   examples: [
-    ['serve', 'the bundled model at http://127.0.0.1:8080/v1'],
-    ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight requests at once, a longer context'],
-    ['serve --models ./models --max-models 2', 'every model of a folder, loaded when it is asked for'],
+    ['serve', 'the bundled model on http://127.0.0.1:8080/v1'],
+    ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight concurrent sequences, a longer context'],
+    ['serve --models ./models --max-models 2', 'every model of a folder, loaded on demand'],
     ['serve -m small=a.gguf -m large=b.gguf --max-models 2', 'two models under names of your choice'],
-    ['serve --host 0.0.0.0 --api-key "$KEY" --cors https://example.com', 'for other machines, with a key'],
+    [
+      'serve --host 0.0.0.0 --api-key "$KEY" --cors https://example.com',
+      'for other machines, with an API key',
+    ],
   ],
   run: ({ flags }, context) => serve(flags, context),
 };
@@ -59,15 +62,13 @@ function whatOptions(): Option[] {
       'GGUF file or address, or NAME=LOCATION; repeatable (default: the bundled model)',
     ).argParser(repeated),
     new Option('--models <folder>', 'serve every GGUF file of a folder').conflicts('model'),
-    new Option('--max-models <count>', 'models that are loaded at the same time')
-      .argParser(wholeNumber(1))
-      .default(1),
+    new Option('--max-models <count>', 'models loaded at the same time').argParser(wholeNumber(1)).default(1),
     new Option('-p, --parallel <count>', 'sequences that a model generates at once')
       .argParser(wholeNumber(1))
       .default(4),
     new Option(
       '--cache-positions <count>',
-      'positions of the KV cache for all sequences together (default: the context for each)',
+      'positions of the KV cache, shared by all sequences (default: a full context for each)',
     ).argParser(wholeNumber(1)),
   ];
   return [...own, ...shared, ...templateOptions(), ...draftOptions(), profileOption()].map((option) =>
@@ -139,7 +140,7 @@ async function answerUntilStopped(
 ): Promise<void> {
   const { HttpListener } = await import('../../node/serve.ts');
   await using listener = await HttpListener.open(server.fetch, await listenOptionsOf(flags));
-  if (isOpenToAll(flags)) logger.warn('anybody who can reach this address may use it: set --api-key');
+  if (isOpenToAll(flags)) logger.warn('anyone who can reach this address can use the server: set --api-key');
   logger.info('listening', { url: listener.url });
   await output.line(`listening at ${listener.url}`);
   await Promise.race([server.loaded, aborted(signal)]);

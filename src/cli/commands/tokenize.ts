@@ -17,23 +17,23 @@ interface TokenizeFlags extends Pick<ModelFlags, 'model'>, JsonFlags {
 
 /** `rocmforge tokenize`: text to token ids and back. */
 export const tokenizeCommand: CliCommand<TokenizeFlags> = {
-  arguments: [new Argument('[text]', 'the text, used to the last byte (default: standard input)')],
+  arguments: [new Argument('[text]', 'the text, used verbatim (default: standard input)')],
   options: [
     modelOption(),
     new Option(
       '--decode [ids]',
-      'turn ids, separated by commas or spaces, into text (default: standard input)',
+      'convert ids, separated by commas or spaces, to text (default: standard input)',
     ),
-    new Option('--pieces', 'print a line a token: its id and what it stands for'),
-    new Option('--special', 'read, or write, control tokens by name'),
-    new Option('--no-bos', 'leave out what the model wants around a text'),
+    new Option('--pieces', 'print one token per line: its id and its text'),
+    new Option('--special', 'read or print control tokens by name'),
+    new Option('--no-bos', 'do not add the tokens that the model expects around a text'),
     jsonOption(),
   ],
   examples: [
-    ['tokenize "Hello world"', 'the ids in one line'],
-    ['tokenize --pieces --special "<|im_start|>user"', 'what each token stands for'],
+    ['tokenize "Hello world"', 'the ids on one line'],
+    ['tokenize --pieces --special "<|im_start|>user"', 'the text of each token'],
     ['tokenize --decode 1,85,736', 'the text of ids'],
-    ['tokenize -m model.gguf --json < text.txt', 'the tokens of a file for a program'],
+    ['tokenize -m model.gguf --json < text.txt', 'the tokens of a file as JSON'],
   ],
   async run({ args, flags }, { output, signal, logger }) {
     const [text] = args as [string?];

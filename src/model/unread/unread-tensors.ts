@@ -8,7 +8,7 @@ interface TensorRule {
   /** False if it need not be reported. */
   readonly warns: boolean;
   readonly reason: string;
-  /** A tensor that must be present and read for this to apply: the end of its name, and what it is replaced by. */
+  /** Applies only if another tensor is read: the one named by replacing `end` with `by`. */
   readonly beside?: readonly [end: RegExp, by: string];
   /** The architectures it applies to; undefined for all ... */
   readonly architectures?: readonly string[];

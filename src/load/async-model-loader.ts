@@ -28,11 +28,11 @@ import { floatToHalf } from '../base/half.ts';
 
 /** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
 export interface LoaderOptions extends Partial<LoaderSizes> {
-  /** Chunks that are decoded at once, where weights are decoded on the host. Default: all that the decoder does at once. */
+  /** Chunks that are decoded concurrently, if weights are decoded on the host. Default: the decoder's maximum. */
   readonly threads?: number | undefined;
   /**
-   * Host memory that may stay pinned for weights that come again and again: pages of their file, from which the device then
-   * copies by itself. Loaders may share it. Default: none is pinned.
+   * Host memory that may stay pinned for weights that are loaded repeatedly: pages of their file, from which the device
+   * then copies directly. Loaders may share it. Default: none is pinned.
    */
   readonly hostMemory?: MemoryBudget | undefined;
   /** Decodes weights on the host; disposed by the caller. Default: the formats' own decoders, on the calling thread. */
@@ -79,10 +79,10 @@ class ChunkEvents {
   }
 }
 
-/** Most copies from pinned pages in flight: more than two milliseconds of the link's time. More are not faster. */
+/** Maximum concurrent copies from pinned pages: more than two milliseconds of the link's time. More are not faster. */
 const MAX_COPIES = 16;
 
-/** One chunk after the other, read, decoded on one thread and copied before the next one begins: a synchronous loader. */
+/** One chunk at a time: read, decoded on one thread and copied before the next one starts; a synchronous loader. */
 export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
 
 /**
@@ -106,10 +106,10 @@ export class AsyncModelLoader implements AsyncDisposable {
   readonly #underWay = new Set<Promise<void>>();
   /** Chunks that are being copied out of pinned pages. */
   #copies = 0;
-  /** Since when chunks have waited for a slot alone. */
+  /** Since when chunks have been waiting only for a slot. */
   #waitingSince: number | undefined;
 
-  /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
+  /** Pins nothing yet. Throws `INVALID_ARGUMENT` for invalid counts. */
   constructor(device: Device, options: LoaderOptions = {}) {
     checkOptions('AsyncModelLoader', options, LOADER_OPTIONS);
     const { decoder = scalarDecoder, trace, hostMemory, logger = silentLogger } = options;
@@ -137,15 +137,16 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#decoders = lanes(positive('threads', options.threads ?? decoder.threads));
   }
 
-  /** Decodes on the host; the caller's. */
+  /** Decodes on the host; the caller owns it. */
   get decoder(): BlockDecoder {
     return this.#decoder;
   }
 
   /**
-   * Resolves when every tensor is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
-   * the device's error) when nothing of the load is under way any more. `begin` begins the load of each, by default anew;
-   * where it gives one that was begun before, that one goes on unseen by the signal and the progress.
+   * Resolves when every tensor is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`,
+   * `OUT_OF_MEMORY`, the device's error) once all work of the load has stopped. `begin` starts the load of each, by
+   * default a new one; if it returns one that was started before, that one is not affected by the signal or the
+   * progress.
    * @internal
    */
   async load(
@@ -171,7 +172,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     return this.#trace;
   }
 
-  /** Begins to load one weight; others that were asked for before come first. @internal */
+  /** Starts loading one weight; earlier requests come first. @internal */
   request(tensor: LazyTensor, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
     const slotBytes = this.#slotBytes;
@@ -182,7 +183,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     return load;
   }
 
-  /** Gives priority to a weight that somebody waits for. @internal */
+  /** Gives priority to a weight that something is waiting for. @internal */
   hurry(load: WeightLoad): void {
     this.#queue.hurry(load);
   }
@@ -198,7 +199,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /**
-   * Starts chunks while there are any: from pinned pages while copies are free, others while there is a reader and a slot.
+   * Starts chunks while possible: from pinned pages while copies are free, others while there is a reader and a slot.
    * Called whenever one of these may have become free.
    */
   #advance(): void {
@@ -272,7 +273,10 @@ export class AsyncModelLoader implements AsyncDisposable {
     onArrived?.(chunk);
   }
 
-  /** Reads a chunk, into pinned memory unless it is decoded from there; gives where its rows begin, and the reader back. */
+  /**
+   * Reads a chunk, into pinned memory unless it is decoded from there; returns where its rows start, and frees the
+   * reader.
+   */
   async #read(
     { options: { signal, onRead } }: WeightLoad,
     chunk: Chunk,
@@ -293,7 +297,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     }
   }
 
-  /** Decodes what was read to the start of the slot's pinned memory. */
+  /** Decodes the data into the start of the slot's pinned memory. */
   async #decode(
     chunk: Chunk,
     become: TensorFormat,
@@ -370,7 +374,7 @@ function handToStream(
   stream.upload(pinned.bytes.subarray(offset, offset + bytes), target);
 }
 
-/** Waits for all loads; the first that fails fails the others, and then the whole once nothing is under way. */
+/** Waits for all loads; the first failure fails the others, and then the whole once everything has stopped. */
 export async function allOrNone(loads: readonly WeightLoad[]): Promise<void> {
   let failure: { readonly error: unknown } | undefined;
   const ends = loads.map((load) =>
@@ -388,7 +392,7 @@ function positive(name: string, count: number): number {
   return fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
 }
 
-/** Decodes on the calling thread by the formats' own decoders: available everywhere, and slow. */
+/** Decodes on the calling thread with the formats' own decoders: available everywhere, but slow. */
 export const scalarDecoder: BlockDecoder = {
   threads: 1,
   async decode(work) {

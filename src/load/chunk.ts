@@ -6,27 +6,29 @@ import { weightRowBytes } from '../ops/value.ts';
 /** Every `DecodePlace`. */
 export const DECODE_PLACES = ['device', 'host'] as const;
 
-/** Where weights are decoded whose format on the device is not the file's: `device` while it packs them, or `host` before. */
+/**
+ * Where weights that do not keep the file's format are decoded: on the `device` while packing, or on the `host` before.
+ */
 export type DecodePlace = (typeof DECODE_PLACES)[number];
 
 /** Rows of a weight that are read and uploaded together: as many as fit into a slot. */
 export interface Chunk extends WeightRows {
   readonly tensor: TensorInfo;
-  /** Where its rows begin in the tensor's source. */
+  /** Offset of its rows in the tensor's source. */
   readonly fileOffset: number;
   readonly fileBytes: number;
-  /** Bytes of the rows as they are handed to the device. */
+  /** Bytes of the rows as handed to the device. */
   readonly bytes: number;
-  /** The format that the host decodes the rows to; undefined where they are uploaded as in the file. */
+  /** The format that the host decodes the rows to; undefined if they are uploaded as in the file. */
   readonly become: TensorFormat | undefined;
 }
 
-/** Rows of a chunk that is not the last are a multiple of this, so that chunks begin at multiples of four bytes. */
+/** Rows of every chunk but the last are a multiple of this, so that chunks start at multiples of four bytes. */
 const MIN_ROW_ALIGNMENT = 4;
 
 /**
- * Cuts a weight, made of the file's tensors for its parts, into chunks of at most `slotBytes`, or of as few rows as its layout
- * allows.
+ * Splits a weight, made of the file's tensors for its parts, into chunks of at most `slotBytes`, or of as few rows as
+ * its layout allows.
  */
 export function chunksOf(
   packed: PackedWeight,

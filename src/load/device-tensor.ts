@@ -3,14 +3,14 @@ import { fail } from '../base/errors.ts';
 import { BUFFER_ALIGNMENT, type BufferRange, type Device, type DeviceBuffer } from '../device/index.ts';
 import { F32, type TensorFormat } from '../formats/index.ts';
 
-/** What a tensor is, wherever its elements are. */
+/** The description of a tensor, independent of where its elements are. */
 export interface TensorShape {
   readonly name: string;
-  /** Elements a dimension, the innermost first. */
+  /** Size of each dimension, the innermost first. */
   readonly shape: readonly number[];
 }
 
-/** A tensor's elements in a buffer of their own on a device, block after block of a format. Its creator disposes it. */
+/** A tensor in its own device buffer, as consecutive blocks of a format. Its creator disposes it. */
 export class DeviceTensor implements Disposable {
   readonly name: string;
   readonly shape: readonly number[];
@@ -25,17 +25,17 @@ export class DeviceTensor implements Disposable {
     this.format = format;
     this.#device = device;
     const byteLength = (this.elementCount / format.blockElements) * format.blockBytes;
-    // Devices make no empty buffers.
+    // Devices cannot create empty buffers.
     this.#buffer = device.createBuffer(alignUp(Math.max(1, byteLength), BUFFER_ALIGNMENT), name);
     this.range = { buffer: this.#buffer, offset: 0, byteLength };
   }
 
-  /** Sets memory aside for a tensor. Throws `OUT_OF_MEMORY`. */
+  /** Allocates memory for a tensor. Throws `OUT_OF_MEMORY`. */
   static create(device: Device, tensor: TensorShape, format: TensorFormat): DeviceTensor {
     return new DeviceTensor(device, tensor, format);
   }
 
-  /** Brings f32 elements to a device. Rejects with `INVALID_ARGUMENT` where their number is not the shape's. */
+  /** Uploads f32 elements to a device. Rejects with `INVALID_ARGUMENT` if their number does not match the shape. */
   static async fromHost(device: Device, tensor: TensorShape, elements: Float32Array): Promise<DeviceTensor> {
     const expected = elementsOf(tensor);
     if (elements.length !== expected) {

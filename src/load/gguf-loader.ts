@@ -14,17 +14,17 @@ import { DeviceTensor } from './device-tensor.ts';
 import { LazyTensor } from './lazy-tensor.ts';
 import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
 
-/** How tensors are loaded, and what they become. */
+/** How tensors are loaded, and in which format. */
 export interface GgufLoaderOptions extends LoaderOptions {
-  /** Default `blocks`: they stay as in the file. */
+  /** Default `blocks`: the file's format. */
   readonly weights?: WeightPolicy | undefined;
 }
 
 const GGUF_LOADER_OPTIONS: OptionNames<GgufLoaderOptions> = { ...LOADER_OPTIONS, weights: true };
 
 /**
- * Loads tensors of a file as they are, by name, without a model: for tools and for work of one's own on the device. A tensor
- * is loaded once and kept until the loader is disposed.
+ * Loads tensors of a file by name, without a model: for tools and for custom work on the device. A tensor is loaded
+ * once and kept until the loader is disposed.
  */
 export class GgufLoader implements AsyncDisposable {
   readonly #gguf: GgufFile;
@@ -34,7 +34,7 @@ export class GgufLoader implements AsyncDisposable {
   readonly #loading = new Map<string, Promise<DeviceTensor>>();
   readonly #loaded = new Map<string, DeviceTensor>();
 
-  /** File and device are the caller's. */
+  /** The caller owns file and device. */
   constructor(gguf: GgufFile, device: Device, options: GgufLoaderOptions = {}) {
     checkOptions('GgufLoader', options, GGUF_LOADER_OPTIONS);
     this.#gguf = gguf;
@@ -44,12 +44,15 @@ export class GgufLoader implements AsyncDisposable {
     this.#loader = new AsyncModelLoader(device, loader);
   }
 
-  /** A tensor that was loaded before; undefined when it was not. */
+  /** A tensor that was loaded before; undefined otherwise. */
   getGpuTensorCached(name: string): DeviceTensor | undefined {
     return this.#loaded.get(name);
   }
 
-  /** One tensor, one load however many ask. Throws `INVALID_ARGUMENT` for a name that the file does not have. */
+  /**
+   * Loads one tensor; concurrent calls share the load. Throws `INVALID_ARGUMENT` for a name that the file does not
+   * have.
+   */
   loadTensorToGpu(name: string, { signal }: Pick<LoadOptions, 'signal'> = {}): Promise<DeviceTensor> {
     const known = this.#loading.get(name);
     if (known) return known;
@@ -61,7 +64,7 @@ export class GgufLoader implements AsyncDisposable {
     return loading;
   }
 
-  /** Every tensor of the file, one piece after the other: what `loadToGpuAsync` is compared with. */
+  /** Loads every tensor of the file, one chunk after another: the baseline for `loadToGpuAsync`. */
   async loadToGpu(options: LoadOptions = {}): Promise<ReadonlyMap<string, DeviceTensor>> {
     const { weights: _, ...sizes } = this.#options;
     await using loader = new AsyncModelLoader(this.#device, { ...sizes, ...SYNCHRONOUS });
@@ -69,7 +72,7 @@ export class GgufLoader implements AsyncDisposable {
     return this.#loaded;
   }
 
-  /** Every tensor of the file, reads, decoding and copies overlapping. */
+  /** Loads every tensor of the file, with overlapping reads, decoding and copies. */
   async loadToGpuAsync(options: LoadOptions = {}): Promise<ReadonlyMap<string, DeviceTensor>> {
     await this.#load(this.#gguf.tensors, this.#loader, options);
     return this.#loaded;
@@ -82,7 +85,7 @@ export class GgufLoader implements AsyncDisposable {
     this.#loaded.clear();
   }
 
-  /** Loads what was not loaded before; on failure the memory of all of it is released. */
+  /** Loads what was not loaded before; on failure all its memory is released. */
   async #load(
     tensors: readonly TensorInfo[],
     loader: AsyncModelLoader,
@@ -109,7 +112,7 @@ export class GgufLoader implements AsyncDisposable {
     return tensors.map(({ name }) => this.#loaded.get(name) as DeviceTensor);
   }
 
-  /** Of two loads of one tensor at once, the first to end is kept. */
+  /** If one tensor is loaded twice at the same time, the first to finish is kept. */
   #keep(tensor: DeviceTensor): void {
     if (this.#loaded.has(tensor.name)) tensor[Symbol.dispose]();
     else this.#loaded.set(tensor.name, tensor);
@@ -126,10 +129,10 @@ export class GgufLoader implements AsyncDisposable {
   }
 }
 
-/** Rows of a plain tensor's chunk are a multiple of this, so that every chunk's place in its memory is aligned. */
+/** Rows of a plain tensor's chunk are a multiple of this, so that every chunk is aligned in device memory. */
 const PLAIN_ROWS = 256;
 
-/** A tensor that comes to the device as `format` writes it: block after block. */
+/** A tensor that is stored on the device as consecutive blocks of `format`. */
 export function plainTensor(tensor: TensorInfo, format: TensorFormat, range: BufferRange): LazyTensor {
   const columns = Math.max(format.blockElements, tensor.format.blockElements);
   const rows = tensor.elementCount / columns;

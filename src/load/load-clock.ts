@@ -2,24 +2,24 @@
 export const LOAD_PHASES = ['open', 'plan', 'pin', 'read', 'decode', 'upload', 'repack', 'wait'] as const;
 
 /**
- * `open`: reading the file's header. `plan`: compiling programs, planning memory and allocating it. Both come before the
- * first byte of a weight, and are zero where weights are loaded without a model. `pin`: pinning the ring and file pages.
- * `read`: reads in flight. `decode`: the host decodes rows. `upload`: chunks between host and their place on the device.
- * `repack`: of that, the device's own time for laying rows out, known where a trace is kept and the device separates the
- * two. `wait`: chunks that wait for a free slot.
+ * `open`: reading the file's header. `plan`: compiling programs, planning memory and allocating it. Both come before
+ * the first weight is read, and are zero if weights are loaded without a model. `pin`: pinning the ring and file pages.
+ * `read`: reads in flight. `decode`: decoding rows on the host. `upload`: chunks between the host and their place on
+ * the device. `repack`: of that, the device's own time for packing rows, known if a trace is recorded and the device
+ * measures the two separately. `wait`: chunks waiting for a free slot.
  */
 export type LoadPhase = (typeof LOAD_PHASES)[number];
 
-/** Seconds of a phase: `busy` while anything of it was under way, `sum` over everything, in parallel or not. */
+/** Seconds of a phase: `busy` while any of it was active, `sum` over all of it, in parallel or not. */
 export interface PhaseTime {
   readonly busy: number;
   readonly sum: number;
 }
 
-/** Where the time of a load went. Phases overlap, so that they add up to more than the load took. */
+/** Where the time of a load went. Phases overlap, so their sum exceeds the duration of the load. */
 export type LoadBreakdown = Readonly<Record<LoadPhase, PhaseTime>>;
 
-/** Measures, for each phase, how long anything of it was under way. */
+/** Measures for each phase how long any of it was active. */
 export class LoadClock {
   readonly #phases: Record<LoadPhase, { busy: number; sum: number; underWay: number; since: number }>;
 
@@ -45,7 +45,7 @@ export class LoadClock {
     return now;
   }
 
-  /** Ends what began at `since`. */
+  /** Ends what started at `since`. */
   end(phase: LoadPhase, since: number): void {
     const of = this.#phases[phase];
     const now = performance.now();
@@ -68,7 +68,7 @@ export class LoadClock {
     });
   }
 
-  /** The times since `breakdown` gave `before`. */
+  /** The times since `breakdown` returned `before`. */
   since(before: LoadBreakdown): LoadBreakdown {
     const now = this.breakdown();
     return this.#times((phase) => ({

@@ -6,19 +6,19 @@ export interface LoadProgress {
   readonly phase: 'reading' | 'finishing' | 'ready';
   /** File bytes read and on the device. */
   readonly bytes: number;
-  /** File bytes that the load wants. */
+  /** File bytes to load. */
   readonly totalBytes: number;
-  /** Tensors that are on the device whole. */
+  /** Tensors that are completely on the device. */
   readonly tensors: number;
-  /** Tensors that the load wants. */
+  /** Tensors to load. */
   readonly totalTensors: number;
-  /** The tensor that was touched last. */
+  /** The latest tensor. */
   readonly tensor: string;
   /** Seconds since the load began. */
   readonly seconds: number;
-  /** Billions of file bytes a second so far. */
+  /** Billions of file bytes per second so far. */
   readonly gigabytesPerSecond: number;
-  /** Seconds that the rest takes at this pace; 0 at the end. */
+  /** Estimated seconds for the rest; 0 at the end. */
   readonly secondsLeft: number;
 }
 
@@ -52,12 +52,12 @@ export class ProgressReporter {
     return (performance.now() - this.#begin) / 1000;
   }
 
-  /** Notes a chunk as read. */
+  /** Records a chunk as read. */
   read(): void {
     this.#unread--;
   }
 
-  /** Notes a chunk as on the device. */
+  /** Records a chunk as being on the device. */
   arrived({ tensor, fileBytes }: Chunk): void {
     this.#bytes += fileBytes;
     const left = (this.#left.get(tensor.name) ?? 1) - 1;

@@ -1,6 +1,6 @@
 import type { WeightLoad } from './lazy-tensor.ts';
 
-/** Loads with chunks left, in the order of asking; those that somebody waits for go first. */
+/** Loads with chunks left, in order of request; those that something is waiting for come first. */
 export class LoadQueue {
   #urgent: WeightLoad[] = [];
   #ordinary: WeightLoad[] = [];
@@ -17,7 +17,7 @@ export class LoadQueue {
     this.#ordinary.push(load);
   }
 
-  /** Gives priority to a load that somebody waits for. */
+  /** Gives priority to a load that something is waiting for. */
   hurry(load: WeightLoad): void {
     const at = this.#ordinary.indexOf(load);
     if (at < 0) return;

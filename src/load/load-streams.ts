@@ -1,12 +1,12 @@
 import type { Device, Stream } from '../device/index.ts';
 
-/** A stream and its place among those of a loader. */
+/** A stream and its index in a loader. */
 export interface LoadStream {
   readonly index: number;
   readonly stream: Stream;
 }
 
-/** The streams of a loader, used in turn. They are created at their first use; one that failed is replaced. */
+/** The streams of a loader, used in turn. They are created on first use; a failed one is replaced. */
 export class LoadStreams implements AsyncDisposable {
   readonly #device: Device;
   readonly #streams: (Stream | undefined)[];

@@ -29,8 +29,8 @@ export type TraceEvent =
     };
 
 /**
- * A trace of loading: a row for each reader, decoder and stream, for repacking behind each stream, for pinned pages, and for
- * the parts of the model that ran meanwhile. Recorded only where one is passed to the loader.
+ * A trace of loading: a row for each reader, decoder and stream, for repacking on each stream, for pinned pages, and
+ * for the parts of the model that ran meanwhile. Recorded only if one is passed to the loader.
  */
 export class LoadTrace {
   readonly #spans: TraceSpan[] = [];
@@ -40,7 +40,7 @@ export class LoadTrace {
     return this.#spans;
   }
 
-  /** The rows, those of a kind together. */
+  /** The rows, grouped by kind. */
   get rows(): readonly string[] {
     const rows = new Set(this.#spans.map(({ row }) => row));
     return [...rows].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
@@ -62,17 +62,17 @@ export class LoadTrace {
         this.add({ row, name, begin: end - after.elapsedSince(before), end, bytes: 0 });
       },
       () => {
-        // The stream's error is told to whoever waits for its work.
+        // The stream's error is reported to those who wait for its work.
       },
     );
   }
 
-  /** Forgets everything. @internal */
+  /** Discards everything. @internal */
   clear(): void {
     this.#spans.length = 0;
   }
 
-  /** The trace as Perfetto and `chrome://tracing` open it. */
+  /** The trace in the format of Perfetto and `chrome://tracing`. */
   toJSON(): { displayTimeUnit: 'ms'; traceEvents: TraceEvent[] } {
     const { rows } = this;
     const start = this.#spans.reduce((least, { begin }) => Math.min(least, begin), Number.POSITIVE_INFINITY);

@@ -27,14 +27,14 @@ export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, s
  */
 const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 2, slots: 24, slotBytes: 8 * MIB };
 
-/** Where the host decodes, the main thread's work for each chunk would be the bottleneck: larger chunks halve it. */
+/** If the host decodes, the main thread's work per chunk would be the bottleneck: larger chunks halve it. */
 export const DECODING_SIZES: LoaderSizes = { ...DEFAULT_SIZES, slotBytes: 8 * MIB };
 
 /** What the choice of sizes depends on. */
 export interface LoadKind {
-  /** Some layers are streamed: uploaded again in every step. */
+  /** Whether some layers are streamed: uploaded again in every step. */
   readonly isStreamed: boolean;
-  /** The host decodes some weights. */
+  /** Whether the host decodes some weights. */
   readonly isDecoded: boolean;
 }
 

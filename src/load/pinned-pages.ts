@@ -14,24 +14,24 @@ import type { LazyTensor } from './lazy-tensor.ts';
 
 /** Options of pinned pages. */
 export interface PinnedPagesOptions {
-  /** Pinned bytes are taken from it, and given back. Default: none may be pinned. */
+  /** The budget from which pinned bytes are taken. Default: nothing may be pinned. */
   readonly budget?: MemoryBudget | undefined;
   readonly logger: Logger;
-  /** Called around the pinning of a chunk's pages, which began with reading them into memory at `since`. */
+  /** Called around the pinning of a chunk's pages, which started at `since` by reading them into memory. */
   onPin<T>(chunk: Chunk, since: number, pin: () => T): T;
 }
 
-/** Pages of a chunk that are pinned. */
+/** The pinned pages of a chunk. */
 interface Held extends PinnedRows {
   readonly range: MappedRange;
-  /** Bytes that they took of the budget. */
+  /** Bytes taken from the budget. */
   readonly taken: number;
 }
 
-/** Every page size there is divides it. */
+/** All page sizes divide it. */
 const PAGE_BYTES = 2 ** 16;
 
-/** Unpinning a chunk takes 0.2 ms: the event loop runs between so many. */
+/** Unpinning a chunk takes 0.2 ms: the event loop runs after every so many. */
 const GIVEN_BACK_AT_ONCE = 32;
 
 /**
@@ -43,11 +43,11 @@ const GIVEN_BACK_AT_ONCE = 32;
 export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;
   readonly #options: PinnedPagesOptions;
-  /** By the memory that they are loaded to. */
+  /** By their target memory. */
   readonly #known = new WeakMap<BufferRange, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
   readonly #budget: MemoryBudget;
   readonly #rows = new Map<Chunk, Held>();
-  /** Checks under way, by source. */
+  /** Checks in progress, by source. */
   readonly #looks = new Map<ByteSource, Promise<void>>();
   #wanted: Chunk[] = [];
   #working: Promise<void> | undefined;
@@ -62,7 +62,7 @@ export class PinnedPages implements AsyncDisposable {
     this.#goesOn = this.#budget.total > 0 && device.pinReadOnly !== undefined;
   }
 
-  /** The chunks of a streamed weight: the same objects each time. */
+  /** The chunks of a streamed weight, always the same objects. */
   chunksOf(tensor: LazyTensor, slotBytes: number): readonly Chunk[] {
     const known = this.#known.get(tensor.range);
     if (!known) {
@@ -77,19 +77,19 @@ export class PinnedPages implements AsyncDisposable {
     return known.chunks;
   }
 
-  /** Where a chunk's rows lie; undefined where its pages are not pinned. */
+  /** Location of a chunk's rows; undefined if its pages are not pinned. */
   rowsOf(chunk: Chunk): PinnedRows | undefined {
     return this.#rows.get(chunk);
   }
 
-  /** Rejects with `SOURCE_CHANGED` where the pages are no longer those of the file that was opened. */
+  /** Rejects with `SOURCE_CHANGED` if the pages no longer belong to the file that was opened. */
   async checkUnchanged({ tensors }: LazyTensor): Promise<void> {
     for (const source of new Set(tensors.map((tensor) => tensor.source))) await this.#look(source);
   }
 
   /**
-   * Gives everything back; nothing copies from it any more. Rejects with the first `DRIVER_CALL` where the driver refuses to
-   * unpin, when everything else is given back.
+   * Releases everything; nothing copies from it any more. Rejects with the first `DRIVER_CALL` if the driver refuses to
+   * unpin, after everything else is released.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop();
@@ -108,7 +108,9 @@ export class PinnedPages implements AsyncDisposable {
     if (refusals.length > 0) throw refusals[0];
   }
 
-  /** Pages that the driver does not unpin are unmapped all the same: the system keeps them as long as somebody holds them. */
+  /**
+   * Pages that the driver does not unpin are unmapped anyway: the system keeps them as long as something holds them.
+   */
   #giveBack({ pinned, range, taken }: Held): void {
     this.#budget.give(taken);
     try {
@@ -141,7 +143,7 @@ export class PinnedPages implements AsyncDisposable {
   async #pin(chunk: Chunk): Promise<void> {
     const { fileOffset, fileBytes } = chunk;
     const { source } = chunk.tensor;
-    // A chunk begins and ends anywhere within pages.
+    // A chunk may start and end anywhere within pages.
     const taken = alignUp(fileBytes, PAGE_BYTES) + PAGE_BYTES;
     if (taken > this.#budget.info.free) return this.#refuse(source, 'the memory for it is used up');
     this.#budget.take(taken, 'file pages');

@@ -1,18 +1,18 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import type { Device, PinnedBuffer, SharedBlock } from '../device/index.ts';
 
-/** Slots of one memory begin at multiples of this: every page size there is divides it. */
+/** Alignment of slots in one memory: all page sizes divide it. */
 const PAGE_BYTES = 64 * 1024;
 
 /** A larger ring does not fit into one WebAssembly memory, which ends at 4 GiB. */
 const MAX_SHARED_BYTES = 2 ** 31;
 
-/** How a ring is made. */
+/** Options of a ring. */
 export interface RingOptions {
   readonly slots: number;
-  /** Bytes of a slot; one grows when a chunk needs more. */
+  /** Bytes of a slot; it grows if a chunk needs more. */
   readonly slotBytes: number;
-  /** Allocates memory that decoding threads see. Default: shared memory of this thread. */
+  /** Allocates memory shared with decoding threads. Default: shared memory of this thread. */
   readonly share?: ((byteLength: number) => SharedBlock) | undefined;
   /** Called around each pinning. */
   onPin<T>(pin: () => T): T;
@@ -36,14 +36,15 @@ export class RingSlot {
    * `createPinned`.
    */
   fillable(byteLength: number): Uint8Array {
-    // Memory of the device's own, where the slot's half was refused, stays what is filled: `pinned` would give it unfilled.
+    // If the slot's half could not be pinned, the device's own memory is filled directly: `pinned` would return it
+    // unfilled.
     if (this.#pinned) return this.pinned(byteLength).bytes;
     return this.#ring.pinnable(this.#index, byteLength) ?? this.pinned(byteLength).bytes;
   }
 
   /**
-   * Pinned memory of at least so many bytes, with what `fillable` was filled with; the same every time unless it was too
-   * small. Throws as `createPinned`.
+   * Pinned memory of at least so many bytes, with the contents of `fillable`; always the same unless it was too small.
+   * Throws as `createPinned`.
    */
   pinned(byteLength: number): PinnedBuffer {
     if (this.#pinned && this.#pinned.byteLength >= byteLength) return this.#pinned;
@@ -52,7 +53,10 @@ export class RingSlot {
     return this.#pinned;
   }
 
-  /** Shared memory of at least so many bytes, aligned to pages, for rows that are decoded into the slot's pinned memory. */
+  /**
+   * Shared memory of at least so many bytes, page-aligned, for rows that are then decoded into the slot's pinned
+   * memory.
+   */
   host(byteLength: number): Uint8Array {
     const known = this.#ring.host(this.#index, byteLength);
     if (known) return known;
@@ -67,9 +71,9 @@ export class RingSlot {
 }
 
 /**
- * A small ring of pinned slots that files pass through. A slot is taken, filled, copied from, and given back when the device
- * has read it. The slots lie in one allocation, each with a half that is pinned and one for rows that wait to be decoded. A
- * slot is pinned after it was first filled and stays pinned: pinning costs more than filling.
+ * A small ring of pinned slots through which files are staged. A slot is taken, filled, copied from, and released when
+ * the device has read it. The slots are in one allocation, each with a half that is pinned and one for rows waiting to
+ * be decoded. A slot is pinned after it was first filled and stays pinned: pinning costs more than filling.
  */
 export class PinnedRing implements Disposable {
   readonly #device: Device;
@@ -88,22 +92,25 @@ export class PinnedRing implements Disposable {
     this.#free = [...this.#slots];
   }
 
-  /** A free slot, undefined when there is none. The last to be given back goes last. */
+  /** A free slot, undefined if there is none. The one released last is reused last. */
   take(): RingSlot | undefined {
     return this.#free.shift();
   }
 
-  /** Gives a slot back; its content may be overwritten from now on. */
+  /** Releases a slot; its contents may be overwritten from now on. */
   give(slot: RingSlot): void {
     this.#free.push(slot);
   }
 
-  /** A slot's own half where the device pins it: shared memory, so that decoding threads write where it copies from. */
+  /**
+   * A slot's own half, if the device can pin it: shared memory, so that decoding threads write where the device copies
+   * from.
+   */
   pinnable(index: number, byteLength: number): Uint8Array | undefined {
     return this.#device.pin && this.#part(2 * index, byteLength);
   }
 
-  /** Pins a slot's own half, or memory of the device's own that holds what was there. */
+  /** Pins a slot's own half, or returns the device's own memory with a copy of the contents. */
   pin(index: number, byteLength: number): PinnedBuffer {
     return this.#options.onPin(() => {
       const { slotBytes } = this.#options;
@@ -112,7 +119,7 @@ export class PinnedRing implements Disposable {
         try {
           return this.#device.pin(own, 'ring slot');
         } catch (error) {
-          // The system may pin no more, or not this; the device's own memory is the next best.
+          // The system may refuse to pin more, or this; the device's own memory is the next best.
           if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
         }
       }
@@ -122,12 +129,12 @@ export class PinnedRing implements Disposable {
     });
   }
 
-  /** The half of a slot that is never pinned; undefined where it is too small. */
+  /** The half of a slot that is never pinned; undefined if it is too small. */
   host(index: number, byteLength: number): Uint8Array | undefined {
     return this.#part(2 * index + 1, byteLength)?.subarray(0, byteLength);
   }
 
-  /** Unpins everything; no slot is used then. */
+  /** Unpins everything; no slot is in use any more. */
   [Symbol.dispose](): void {
     for (const slot of this.#slots) slot.unpin();
     this.#memory?.[Symbol.dispose]();
@@ -145,7 +152,7 @@ export class PinnedRing implements Disposable {
 
 const WASM_PAGE_BYTES = 64 * 1024;
 
-/** Memory that threads share and drivers pin: of what JavaScript has, only WebAssembly's is both. */
+/** Memory that can be shared by threads and pinned by drivers: in JavaScript, only WebAssembly memory is both. */
 function sharedBlock(byteLength: number): SharedBlock {
   const pages = Math.ceil(byteLength / WASM_PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });

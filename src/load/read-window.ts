@@ -1,21 +1,21 @@
 import { alignUp } from '../base/bytes.ts';
 import type { Chunk } from './chunk.ts';
 
-/** The range that is read for a chunk: its bytes, and around them what makes the range suit the source. */
+/** The range that is read for a chunk: its bytes, extended to the source's alignment. */
 export interface ReadWindow {
   readonly offset: number;
   readonly length: number;
-  /** Where the chunk's bytes begin in it. */
+  /** Offset of the chunk's bytes in it. */
   readonly lead: number;
 }
 
 /** The largest `readAlignment` that a source may have. */
 const MAX_READ_ALIGNMENT = 4096;
 
-/** Bytes that a window may be longer than its chunk. */
+/** Maximum extra bytes of a window. */
 export const WINDOW_SLACK_BYTES = 2 * MAX_READ_ALIGNMENT;
 
-/** The smallest range that holds a chunk and begins and ends where its source reads best. */
+/** The smallest aligned range that contains a chunk. */
 export function windowOf({ tensor, fileOffset, fileBytes }: Chunk): ReadWindow {
   const { readAlignment = 1, size } = tensor.source;
   const lead = fileOffset % readAlignment;
@@ -24,7 +24,7 @@ export function windowOf({ tensor, fileOffset, fileBytes }: Chunk): ReadWindow {
   return { offset, length: end - offset, lead };
 }
 
-/** Reads a chunk into the start of `into`; gives where its first row lies there. */
+/** Reads a chunk into the start of `into`; returns the offset of its first row. */
 export async function readChunk(chunk: Chunk, into: Uint8Array, signal?: AbortSignal): Promise<number> {
   const { offset, length, lead } = windowOf(chunk);
   await chunk.tensor.source.read(offset, into.subarray(0, length), signal);

@@ -5,16 +5,16 @@ import type { Device } from '../device/index.ts';
 
 /** Options of shared memory. */
 export interface SharedDeviceMemoryOptions {
-  /** Bytes for everything that its models take of the device. Default: what the device has free. */
+  /** Bytes for everything that its models use on the device. Default: the device's free memory. */
   readonly memory?: number | undefined;
 }
 
 const SHARED_MEMORY_OPTIONS: OptionNames<SharedDeviceMemoryOptions> = { memory: true };
 
 /**
- * The memory of a device that several models share: what a model takes besides its weights is reserved while it is open;
- * weights stay until others need the memory, and the least recently used are evicted first. What is held, because work with
- * it is being queued, is never evicted. The device is the caller's.
+ * The memory of a device that several models share: what a model needs besides its weights is reserved while it is
+ * open; weights stay until others need the memory, and the least recently used are evicted first. Weights that are
+ * held, because work with them is being queued, are never evicted. The caller owns the device.
  */
 export class SharedDeviceMemory {
   readonly device: Device;
@@ -36,7 +36,7 @@ export class SharedDeviceMemory {
     });
   }
 
-  /** Rejects with `INVALID_ARGUMENT` for a budget that is none. */
+  /** Rejects with `INVALID_ARGUMENT` for an invalid budget. */
   static async open(device: Device, options: SharedDeviceMemoryOptions = {}): Promise<SharedDeviceMemory> {
     checkOptions('SharedDeviceMemory', options, SHARED_MEMORY_OPTIONS);
     const { free } = await device.memory();
@@ -45,7 +45,7 @@ export class SharedDeviceMemory {
     return fail('INVALID_ARGUMENT', { name: 'memory', found: `${memory}`, expected: 'a count of bytes' });
   }
 
-  /** Bytes of the weights that have memory now. */
+  /** Bytes of the weights that currently have memory. */
   get weights(): number {
     return this.room.used;
   }

@@ -20,7 +20,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   readonly plan: ExecutionPlan;
   readonly stream: Stream;
   readonly pipeline: JobPipeline<S>;
-  /** Records steps while there is nothing to do. */
+  /** Records steps ahead of time while idle. */
   readonly ahead: StepsAhead | undefined;
   readonly backend: string;
   readonly #device: Device;
@@ -41,8 +41,8 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
 
   /** The loss of the device, when that caused an error. */
   async lossBehind(error: unknown): Promise<Error | undefined> {
-    // The news of a loss may come a turn later than the failures that follow from it. Nobody waits for it before: a device that
-    // stays would hold on to whoever does.
+    // The report of a loss may arrive a turn later than the failures that it causes. It is not awaited earlier, because
+    // a device that works would block whoever waits.
     const later = new Promise<undefined>((resolve) => setTimeout(resolve, 0));
     const lost = await Promise.race([this.#device.lost, later]);
     return lost ?? (isRocmforgeError(error, 'DEVICE_LOST') ? error : undefined);
@@ -55,7 +55,10 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   }
 }
 
-/** Of the sequences under whose steps the device is lost time and again, the one with the most rows in them. Counts a loss. */
+/**
+ * Among the sequences under whose steps the device is lost repeatedly, the one with the most rows in them. Counts a
+ * loss.
+ */
 export function likelyCulprit<S extends { losses: number }>(
   underWay: readonly ScheduledStep<S>[],
   running: ReadonlySet<S>,
@@ -73,7 +76,7 @@ export function likelyCulprit<S extends { losses: number }>(
   return worst;
 }
 
-/** Why work is given up: the device was lost time and again. */
+/** The error of abandoned work: the device was lost repeatedly. */
 export function deviceNotRestored(device: string, lost: Error | undefined): RocmforgeError {
   const why = lost?.message ?? 'no reason given';
   return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MAX_LOSSES, why }, { cause: lost });

@@ -17,9 +17,9 @@ export interface ExclusiveUseSetup {
    * Resolves once nobody else uses the device, with the function that releases it. Rejects with `ABORTED` or `DISPOSED`.
    */
   alone(signal: AbortSignal | undefined): Promise<() => void>;
-  /** Throws `DISPOSED` when the engine has ended. */
+  /** Throws `DISPOSED` if the engine was disposed. */
   check(): void;
-  /** Resolves when no step is under way. */
+  /** Resolves when no step is in flight. */
   driven(): Promise<void>;
   /** The device, replaced if it was lost. */
   ready(): Promise<Run>;
@@ -36,7 +36,7 @@ export class ExclusiveUse {
     this.#setup = setup;
   }
 
-  /** Resolves when nothing of it is under way on the device. Never rejects. */
+  /** Resolves when none of its work is running on the device. Never rejects. */
   async idle(): Promise<void> {
     await this.#underWay.catch(() => {});
   }
@@ -72,14 +72,14 @@ export class ExclusiveUse {
     }
   }
 
-  /** Computes `ids` and saves the state behind them. */
+  /** Computes `ids` and saves the state after them. */
   async save(ids: readonly number[], signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
     const { slots, state } = this.#setup;
     const leave = await this.#setup.alone(signal);
     try {
       return await this.#withDevice(async ({ plan, stream }) => {
         slots.forget();
-        // Nobody's logits are wanted.
+        // The logits are not needed.
         for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
         throwIfAborted(signal, 'saving a state');
         const states = await saveSlot({ plan, state, stream, slot: FORCED_SLOT }, ids.length);
@@ -107,7 +107,7 @@ export class ExclusiveUse {
           invariant(slots.adopt(slot, ids.length), 'ids within the context have room in the state');
           await restoreSlot({ plan, state, stream, slot }, states, ids.length);
           held = ids;
-          // As a prompt it would have been computed so.
+          // As if it had been computed as a prompt.
           slots.trace(slot).note(0, ids.length, plan.shape.rows);
         } finally {
           slots.give(slot, held);
@@ -118,7 +118,7 @@ export class ExclusiveUse {
     }
   }
 
-  /** Does work on the device, once more where the device was lost meanwhile. */
+  /** Runs work on the device, and repeats it if the device was lost meanwhile. */
   async #withDevice<T>(work: (run: Run) => Promise<T>): Promise<T> {
     for (let losses = 1; ; losses++) {
       const run = await this.#work(() => this.#begin());
@@ -130,7 +130,7 @@ export class ExclusiveUse {
     }
   }
 
-  /** Drops a lost device; the engine's end waits for that, too. */
+  /** Drops a lost device; disposing the engine waits for that, too. */
   #survive(run: Run, error: unknown, losses: number): Promise<unknown> {
     const leaving = this.#setup.survive(run, error, losses);
     this.#underWay = leaving;
@@ -142,7 +142,7 @@ export class ExclusiveUse {
     return this.#setup.ready();
   }
 
-  /** Work that the engine's end waits for; none begins behind it. */
+  /** Work that disposing the engine waits for; none starts afterwards. */
   #work<T>(work: () => Promise<T>): Promise<T> {
     this.#setup.check();
     const underWay = work();

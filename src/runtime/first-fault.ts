@@ -15,9 +15,9 @@ export interface NonFiniteRows {
 }
 
 /**
- * Explains logits that are not finite: computes the rows again from as far back as the slot's state can be rolled back, part
- * by part, and names the first part of the model whose result is not finite. Nobody else may use the plan meanwhile. Rejects
- * as the device.
+ * Explains non-finite logits: recomputes the rows from as far back as the slot's state can be rolled back, part by
+ * part, and names the first part of the model whose output is not finite. Nothing else may use the plan meanwhile.
+ * Rejects as the device.
  */
 export async function explainFault(on: ForwardTarget, rows: NonFiniteRows): Promise<RocmforgeError> {
   const position = rows.ids.length - 1;
@@ -30,7 +30,7 @@ export async function explainFault(on: ForwardTarget, rows: NonFiniteRows): Prom
   return new RocmforgeError('LOGITS_NOT_FINITE', { position, where });
 }
 
-/** As many rows as a step takes, from `first` on. */
+/** Computes as many rows as a step takes, from `first` on. */
 async function firstUnsoundPart(
   on: ForwardTarget,
   { ids: all, slot, adapters, vectors }: NonFiniteRows,

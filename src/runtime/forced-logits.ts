@@ -4,21 +4,21 @@ import { areValidLogits } from '../ops/index.ts';
 import { explainFault } from './first-fault.ts';
 import { type ForwardTarget, forward } from './forward-rows.ts';
 
-/** The logits of one position, valid until the next one is asked for. */
+/** The logits of one position, valid until the next one is requested. */
 export interface PositionLogits {
   readonly position: number;
   readonly logits: Float32Array;
 }
 
-/** What forced decoding may be told beside the ids. */
+/** Options of forced decoding. */
 export interface EvaluateOptions {
-  /** Gives up with `ABORTED`. */
+  /** Aborts with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
-  /** Adapters that all rows go through. */
+  /** Adapters for all rows. */
   readonly adapters?: readonly AdapterChoice[] | undefined;
 }
 
-/** The tokens that are decoded, and the first position whose logits are wanted. */
+/** The tokens to decode, and the first position whose logits are needed. */
 export interface ForcedInput {
   readonly ids: readonly number[];
   readonly from: number;
@@ -26,12 +26,12 @@ export interface ForcedInput {
   readonly adapters?: readonly AdapterChoice[] | undefined;
 }
 
-/** The slot it uses; nobody else may use the state meanwhile. */
+/** The slot it uses; nothing else may use the state meanwhile. */
 export const FORCED_SLOT = 0;
 
 /**
- * Yields the logits at every position from `from` on, given all tokens before it, in batches of as many as the plan takes.
- * Rejects with `LOGITS_NOT_FINITE` at the first position whose logits mean nothing.
+ * Yields the logits at every position from `from` on, given all tokens up to it, in batches of the plan's size. Rejects
+ * with `LOGITS_NOT_FINITE` at the first position with invalid logits.
  */
 export async function* forcedLogits(
   on: ForwardTarget,

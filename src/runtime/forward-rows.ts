@@ -4,20 +4,20 @@ import type { ExecutionPlan } from '../plan/execution-plan.ts';
 import { type SequenceRows, writeSequenceRows } from '../plan/sequence-rows.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 
-/** What rows are computed on. Nobody else may use it meanwhile. */
+/** What rows are computed on. Nothing else may use it meanwhile. */
 export interface ForwardTarget {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly stream: Stream;
 }
 
-/** Whose rows they are, and what is wanted of them. */
+/** The rows of a sequence, and what is needed of them. */
 export interface ForwardRows extends Omit<SequenceRows, 'ids'> {
-  /** Looks at what a part of the model left before the next one runs, by its number in the order of running. */
+  /** Called after each part of the model, with its index in execution order, before the next one runs. */
   readonly behindPart?: ((part: number) => Promise<void>) | undefined;
 }
 
-/** Queues a step over `ids` of one sequence, alone, over what its slot holds of the positions before them. */
+/** Queues a step with `ids` of a single sequence, on top of its slot's state for earlier positions. */
 export async function forward(
   { plan, state, stream }: ForwardTarget,
   ids: readonly number[],

@@ -2,9 +2,9 @@ import type { SampledToken } from './jobs/sampled-token.ts';
 import type { GenerationEnd, SequenceSink, TokenStream } from './sequence.ts';
 import { TokenQueue } from './token-queue.ts';
 
-/** A generation whose tokens go to a sink. Whoever began it calls `leave` at the end, after errors too. */
+/** A generation whose tokens go to a sink. The caller calls `leave` at the end, also after errors. */
 export interface Generation {
-  /** Tells that the reader took a token: a sequence that was paused may resume. */
+  /** Tells that the reader took a token: a paused sequence may resume. */
   more(): void;
   /** Ends it after the tokens that were read, and tells the sink. */
   finish(): void;
@@ -12,10 +12,10 @@ export interface Generation {
   leave(): void;
 }
 
-/** Tokens that may wait for their reader before a sequence pauses. */
+/** Unread tokens after which a sequence pauses. */
 const QUEUED_TOKENS = 32;
 
-/** The tokens of a generation as a stream. It begins when the first is asked for. */
+/** The tokens of a generation as a stream. It starts when the first is requested. */
 export async function* tokenStream(begin: (sink: SequenceSink) => Generation): TokenStream {
   const queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
   const generation = begin(queue);
@@ -31,7 +31,10 @@ export async function* tokenStream(begin: (sink: SequenceSink) => Generation): T
   }
 }
 
-/** A generation that needs something before it begins; `failed` is told why there is none. `give` is given it when it is left. */
+/**
+ * A generation that has to wait for something; `failed` is told if that fails. `give` gets it back when the generation
+ * is left.
+ */
 export function generationAfter<T>(
   make: () => Promise<T>,
   begin: (made: T) => Generation,

@@ -1,12 +1,12 @@
 import { fail } from '../base/errors.ts';
 
-/** A piece of a prompt: the id of a token, or a vector in the place of its embedding, f32 [width]. */
+/** A piece of a prompt: a token id, or an embedding vector in its place, f32 [width]. */
 export type PromptItem = number | Float32Array;
 
-/** A prompt as sequences hold it: a vector stands among the ids as a negative number, by which it is found. */
+/** A prompt as sequences store it: a vector is represented among the ids by a negative number. */
 export interface PromptIds {
   readonly ids: readonly number[];
-  /** By number. Equal vectors have equal numbers, so that prefixes are compared by ids alone. */
+  /** Vectors by number. Equal vectors have equal numbers, so that prefixes can be compared by ids alone. */
   readonly vectors: ReadonlyMap<number, Float32Array>;
 }
 
@@ -27,8 +27,8 @@ export function promptIds(items: readonly PromptItem[]): PromptIds {
 }
 
 /**
- * Throws `INVALID_ARGUMENT` for vectors that are not the model's: of another width, with something that is no number in them,
- * or where its embedding is on the device.
+ * Throws `INVALID_ARGUMENT` for vectors of the wrong width, with non-finite values, or if the model's embedding is on
+ * the device.
  */
 export function checkVectors(
   vectors: ReadonlyMap<number, Float32Array>,
@@ -44,7 +44,7 @@ export function checkVectors(
   }
 }
 
-/** A number below zero that depends on all bits of a vector: 52 bits of two hashes (as MurmurHash3 mixes words). */
+/** A negative number that depends on all bits of a vector: 52 bits of two hashes (mixed as in MurmurHash3). */
 function numberOf(vector: Float32Array): number {
   const words = new Uint32Array(vector.buffer, vector.byteOffset, vector.length);
   let [a = 0, b = 0] = SALT;

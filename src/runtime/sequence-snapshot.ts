@@ -4,14 +4,14 @@ import { BUFFER_ALIGNMENT, type BufferRange, type Stream } from '../device/index
 import type { ExecutionPlan } from '../plan/execution-plan.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 
-/** What a model remembers after some ids: what a later text that begins with them need not compute again. */
+/** A model's state after some ids, so that a later text that begins with them need not recompute it. */
 export interface SequenceSnapshot {
   readonly ids: readonly number[];
-  /** The contents of each of the layers' states, in the plan's order: values of the slot, or the blocks of its positions. */
+  /** The contents of each layer's states, in the plan's order: per-slot values, or the blocks of its positions. */
   readonly states: readonly Uint8Array[];
 }
 
-/** A slot whose contents are copied. Nobody else may use the state meanwhile. */
+/** The slot to copy. Nothing else may use the state meanwhile. */
 export interface SlotTarget {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
@@ -19,7 +19,7 @@ export interface SlotTarget {
   readonly slot: number;
 }
 
-/** Copies what the layers' states hold of a slot's first `length` positions. Resolves when all that was queued before is done. */
+/** Copies the state of a slot's first `length` positions. Resolves when all work queued before is done. */
 export async function saveSlot(
   { plan, state, stream, slot }: SlotTarget,
   length: number,
@@ -38,7 +38,7 @@ export async function saveSlot(
   return saved;
 }
 
-/** True when every value that a slot has once is a number: a text can go on from them. */
+/** True if all per-slot values are finite, so that a text can continue from them. */
 export function areFinite(plan: ExecutionPlan, states: readonly Uint8Array[]): boolean {
   return states.every(
     ({ buffer }, i) => !plan.isPerSlot(i) || new Float32Array(buffer).every(Number.isFinite),
@@ -46,8 +46,8 @@ export function areFinite(plan: ExecutionPlan, states: readonly Uint8Array[]): b
 }
 
 /**
- * Writes what was saved of a slot's first `length` positions, for which the state has room, into the layers' states. Rejects
- * with `INVALID_ARGUMENT` for another model's states.
+ * Restores the saved state of a slot's first `length` positions, for which there is room. Rejects with
+ * `INVALID_ARGUMENT` if it is another model's.
  */
 export async function restoreSlot(
   { plan, state, stream, slot }: SlotTarget,
@@ -78,7 +78,7 @@ function totalBytes(ranges: readonly BufferRange[]): number {
   return ranges.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** The row with what lies around it up to the bounds at which ranges begin and end. */
+/** Reads a range, extended to the device's alignment. */
 async function read(stream: Stream, { buffer, offset, byteLength }: BufferRange) {
   const begin = offset - (offset % BUFFER_ALIGNMENT);
   const end = Math.min(buffer.byteLength, alignUp(offset + byteLength, BUFFER_ALIGNMENT));

@@ -19,47 +19,47 @@ import type { SampledToken } from './jobs/sampled-token.ts';
 import type { NonFiniteRows } from './first-fault.ts';
 import type { TokenSink } from './token-queue.ts';
 
-/** A continuation to be generated. */
+/** A request to generate. */
 export interface GenerateRequest {
   readonly prompt: readonly number[];
-  /** Vectors in the place of embeddings, by the ids below zero that stand for them in the prompt (`promptIds`). */
+  /** Embedding vectors by the negative ids that stand for them in the prompt (`promptIds`). */
   readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
   readonly sampling: SamplingParameters;
-  /** Most tokens to generate; the context's end stops earlier. */
+  /** Maximum tokens to generate; the end of the context may come earlier. */
   readonly maxTokens: number;
-  /** Ids that end the generation; they are not given out. */
+  /** Ids that end the generation; they are not emitted. */
   readonly stopTokens: ReadonlySet<number>;
-  /** What may be said at all; the sampling is `masked` then. It stays the caller's. */
+  /** Restricts the tokens; the sampling is then `masked`. The caller owns it. */
   readonly constraint?: TokenConstraint | undefined;
-  /** What happens when the context is full. Default: the generation ends. */
+  /** What to do when the context is full. Default: the generation ends. */
   readonly shift?: ContextShift | undefined;
   readonly adapters?: readonly AdapterChoice[] | undefined;
-  /** Most draft ids that are computed at once; no more than the engine has room for, which is the default. */
+  /** Maximum draft tokens per step; limited by the engine's maximum, which is the default. */
   readonly speculation?: number | undefined;
-  /** Whose it is, and how urgent. */
+  /** Its tenant, request and priority. */
   readonly scheduling?: SchedulingClass | undefined;
-  /** At which level its phases are logged: `trace` for what is a step of something larger. Default `debug`. */
+  /** The log level of its phases: `trace` for a step of something larger. Default `debug`. */
   readonly logged?: 'debug' | 'trace' | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * A full context makes room: of what stands behind the first `keep` positions the older half is forgotten, and the rest is
- * read again where it stands then. It works with every kind of state and costs about one more row a token.
+ * How a full context is shifted: the older half of what follows the first `keep` positions is dropped, and the rest is
+ * recomputed at its new positions. Works with every kind of state and costs about one extra row per token.
  */
 export interface ContextShift {
-  /** Positions that stay, a system message for one; at most half of the context. */
+  /** Positions to keep, for example a system message; at most half of the context. */
   readonly keep: number;
 }
 
-/** Why a generation ended, and what it took. */
+/** Why a generation ended, with its token counts and times. */
 export interface GenerationEnd {
   readonly reason: 'stop' | 'length';
   readonly promptTokens: number;
-  /** Prompt tokens that were still in the cache from an earlier call. */
+  /** Prompt tokens that were reused from the cache. */
   readonly cachedTokens: number;
   readonly generatedTokens: number;
-  /** Draft ids that were computed, and those of them that were accepted: each of these saved a step. */
+  /** Draft tokens that were computed, and those that were accepted: each of these saved a step. */
   readonly proposedTokens: number;
   readonly acceptedTokens: number;
   /** From the request to the first step with a row of the prompt. */
@@ -69,10 +69,10 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
-/** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
+/** Tokens as they are sampled. `next(true)` ends the generation after the latest token. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
 
-/** A generation as others see it. */
+/** The public state of a generation. */
 export interface SequenceActivity {
   /** Its slot, or -1 while it waits for one. */
   readonly slot: number;
@@ -81,27 +81,27 @@ export interface SequenceActivity {
   readonly generatedTokens: number;
   /** Positions whose rows were planned. */
   readonly computedTokens: number;
-  /** The adapters that it goes through, by their places among the model's. */
+  /** Its adapters, by their index in the model. */
   readonly adapters: readonly number[];
 }
 
-/** Takes what a sequence says, as it comes. */
+/** Receives a sequence's output as it comes. */
 export type SequenceSink = TokenSink<SampledToken, GenerationEnd>;
 
-/** What a sequence has to know of its engine. */
+/** What a sequence needs to know of its engine. */
 export interface SequenceContext {
   /** Where its tokens go. */
   readonly sink: SequenceSink;
   readonly context: number;
   readonly vocabulary: number;
-  /** Most draft ids at once. */
+  /** Maximum draft tokens per step. */
   readonly maxDrafts: number;
   /** Proposes them. */
   readonly proposer: Proposer;
   readonly log: Logger;
 }
 
-/** One generation on its way through the engine. */
+/** A generation in the engine. */
 export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly ids: number[];
   readonly vectors: ReadonlyMap<number, Float32Array> | undefined;
@@ -112,7 +112,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly adapters: readonly AdapterChoice[];
   readonly lineage: string | undefined;
   readonly scheduling: SchedulingClass | undefined;
-  /** How often the device was lost under its steps since its last token. */
+  /** How often the device was lost during its steps since its last token. */
   losses = 0;
   draftIds: readonly number[] = [];
   readonly #sink: SequenceSink;
@@ -141,7 +141,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#sink = of.sink;
     this.#context = of.context;
     this.vectors = vectors;
-    // A mask is one for all rows of a slot, and nobody proposes what follows vectors.
+    // A slot has one mask for all rows, and vectors cannot be used for speculation.
     this.#maxDrafts =
       constraint || vectors?.size ? 0 : Math.min(of.maxDrafts, request.speculation ?? of.maxDrafts);
     this.#log = of.log;
@@ -161,7 +161,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.#request.stopTokens;
   }
 
-  /** The rows behind which the logits meant nothing: it is not to go on. */
+  /** The rows whose logits were invalid: the sequence cannot continue. */
   get fault(): NonFiniteRows | undefined {
     return this.#fault;
   }
@@ -181,7 +181,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.#ended;
   }
 
-  /** Where it stands. */
+  /** Its current state. */
   activity(): SequenceActivity {
     const { slot, computed } = this.place;
     const promptTokens = this.#request.prompt.length;
@@ -193,14 +193,16 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return { slot, state, promptTokens, generatedTokens, computedTokens: computed, adapters };
   }
 
-  /** Notes that a step with its first rows is submitted. */
+  /** Records that a step with its first rows was submitted. */
   begin(cached: number): void {
     if (this.#begun !== undefined) return;
     this.#begun = performance.now();
     this.#cached = cached;
   }
 
-  /** Finds out what may come next, and ends the text where nothing may; without a constraint there is nothing to do. */
+  /**
+   * Computes the mask for the next token, and ends the text if nothing may follow; does nothing without a constraint.
+   */
   async fillMask(): Promise<void> {
     const { constraint } = this.#request;
     if (!this.mask || !constraint) return;
@@ -210,8 +212,8 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   /**
-   * Begins to find out what the host has to say before its next step: draft ids or a mask; undefined where that is known, or is
-   * still to be asked for. Rejects as the constraint.
+   * Starts computing what the host must provide before its next step: draft ids or a mask; undefined if there is
+   * nothing, or it is not needed yet. Rejects as the constraint.
    */
   lookAhead(): Promise<void> | undefined {
     if (this.#fault) return undefined;
@@ -219,12 +221,15 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.awaitsHost ? this.fillMask() : undefined;
   }
 
-  /** True while it waits for draft ids that take no longer than others': where several wait, they had better go on together. */
+  /**
+   * True while it waits for draft ids that arrive at about the same time as others': such sequences should continue
+   * together.
+   */
   get draftsSoon(): boolean {
     return this.#isDrafting && this.#hasDrafted;
   }
 
-  /** Takes what its rows of a step sampled, the first for the id behind the known ones, as far as the draft ids were right. */
+  /** Takes what its rows of a step sampled, the first after the known ids, as far as the draft ids were right. */
   acceptRows(slice: Slice<this>, from: Sampled<this>): void {
     const count = slice.outputs;
     this.#proposed += count - 1;
@@ -232,13 +237,13 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       const token = from.sampled(slice, row);
       if (token.id < 0) return this.#acceptNothing(token.id, slice);
       this.accept(token);
-      // The rows behind a rejected draft id say nothing.
+      // Rows after a rejected draft id are meaningless.
       if (this.draftIds[row] !== token.id) break;
       if (row < count - 1) this.#accepted++;
     }
   }
 
-  /** Takes what stands in a token's place. */
+  /** Handles the value that was written instead of a token. */
   #acceptNothing(reason: number, { first, count, slot }: Slice<this>): void {
     const { ids, adapters } = this;
     if (reason === NO_TOKEN.forbidden) {
@@ -264,7 +269,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     });
   }
 
-  /** Takes a sampled token; true when it was the last. */
+  /** Takes a sampled token; true if it was the last. */
   accept(token: SampledToken): boolean {
     this.losses = 0;
     if (this.#firstToken === undefined) this.#noteFirstToken();
@@ -278,7 +283,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       constraint?.accept(token.id);
       if (constraint?.isComplete) return this.end('stop');
     } catch (error) {
-      // A grammar's failure is no other sequence's.
+      // A grammar's failure affects only this sequence.
       this.fail(error);
       return true;
     }
@@ -286,25 +291,25 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.end('length');
   }
 
-  /** True when the context has to make room before it can go on. */
+  /** True if the context has to be shifted before it can continue. */
   get isFull(): boolean {
     const { shift, maxTokens } = this.#request;
     return shift !== undefined && this.ids.length >= this.limit && this.#generated < maxTokens;
   }
 
-  /** Makes room in a full context. It must have no slot: what it computed stands elsewhere now. */
+  /** Shifts a full context. The sequence must have no slot, because its computed positions have moved. */
   shift(): void {
     const { keep = 0 } = this.#request.shift ?? {};
     this.ids.splice(keep, (this.ids.length - keep) >> 1);
     this.limit = this.#maxIds();
-    // Positions come again, their draws must not.
+    // Positions repeat after a shift; random numbers must not.
     const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;
     this.sampling[SAMPLING_WORD.seedHigh] = (seed + 1) | 0;
   }
 
   /**
-   * Ends it because its reader has read enough; tokens that it has not read are not counted, even where they are the last
-   * ones of a sequence that had come to its own end.
+   * Ends it because its reader wants no more; unread tokens are not counted, even if the sequence had already reached
+   * its own end.
    */
   stop(): void {
     const unread = this.#sink.clear();
@@ -313,7 +318,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.end('stop');
   }
 
-  /** Ends it; tokens that steps under way still sample are nobody's. */
+  /** Ends it; tokens that steps in flight still sample are discarded. */
   end(reason: GenerationEnd['reason']): true {
     this.#ended = true;
     const now = performance.now();
@@ -340,12 +345,15 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#sink.fail(error);
   }
 
-  /** Nobody goes on with it. */
+  /** It will not continue. */
   leave(): void {
     this.#follower?.leave();
   }
 
-  /** Ids at which it ends or the context is full. The last id is sampled from the last position and takes none itself. */
+  /**
+   * Number of ids at which it ends or the context is full. The last id is sampled from the last position and occupies
+   * none itself.
+   */
   #maxIds(): number {
     return Math.min(this.ids.length + this.#request.maxTokens - this.#generated, this.#context + 1);
   }
@@ -361,7 +369,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 }
 
-/** What adapters make of a state beside its ids; undefined without any. */
+/** The part of a state's identity that comes from adapters; undefined without any. */
 function lineageOf(adapters: readonly AdapterChoice[]): string | undefined {
   if (adapters.length === 0) return undefined;
   return adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');

@@ -14,20 +14,20 @@ class Holder {
   }
 }
 
-/** A fair readers-writer lock: many share it or one has it alone, in the order of asking. */
+/** A fair readers-writer lock: shared by many or held exclusively by one, in order of arrival. */
 export class SharedLock {
   #waiting: Holder[] = [];
   readonly #inside = new Set<Holder>();
 
   /**
-   * Resolves with the function that releases it once no exclusive holder is left. Rejects with `ABORTED` as soon as the
-   * signal fires, and gives up its place then.
+   * Resolves with a release function once no exclusive holder is left. Rejects with `ABORTED` as soon as the signal
+   * fires, and leaves the queue then.
    */
   share(signal?: AbortSignal): Promise<() => void> {
     return this.#ask(new Holder(false), signal);
   }
 
-  /** Resolves with the function that releases it once nobody else holds it. Rejects as `share`. */
+  /** Resolves with a release function once nobody else holds it. Rejects as `share`. */
   alone(signal?: AbortSignal): Promise<() => void> {
     return this.#ask(new Holder(true), signal);
   }
@@ -44,7 +44,7 @@ export class SharedLock {
       await beforeAbort(holder.entered, signal, 'waiting for the device');
       return () => this.#leave(holder);
     } catch (error) {
-      // It may have been let in at the very moment of giving up.
+      // It may have acquired the lock at the very moment of the abort.
       this.#leave(holder);
       throw error;
     }

@@ -4,15 +4,15 @@ import type { ExecutionPlan } from '../plan/execution-plan.ts';
 /** Milliseconds of idleness before recording begins: a conversation's next request often follows at once. */
 const REST_MS = 20;
 
-/** What a whole step is recorded for. */
+/** A whole step that may be needed. */
 export interface LikelyStep {
   readonly rows: number;
   readonly kind: StepKind;
 }
 
 /**
- * The steps that may follow when nothing runs, the likeliest first: a prompt as long as a step takes, a token of one sequence,
- * tokens of more and more or shorter prompts, and where a context holds more than a step, a prompt's part without its end.
+ * Steps that an idle engine may need next, the likeliest first: a prompt that fills a step, a token of one sequence,
+ * tokens of more sequences or shorter prompts and, if the context exceeds a step, part of a prompt without its end.
  */
 export function likelySteps(capacities: readonly number[], context: number, ends: StepKind): LikelyStep[] {
   const maxRows = capacities.at(-1) ?? 0;
@@ -21,7 +21,7 @@ export function likelySteps(capacities: readonly number[], context: number, ends
   return steps;
 }
 
-/** Records likely steps while an engine is idle: a step that is recorded at its first use delays every sequence in it. */
+/** Records likely steps while an engine is idle: recording a step on first use would delay every sequence in it. */
 export class StepsAhead implements AsyncDisposable {
   readonly #plan: ExecutionPlan;
   readonly #likely: readonly LikelyStep[];
@@ -36,7 +36,10 @@ export class StepsAhead implements AsyncDisposable {
     this.#likely = likely;
   }
 
-  /** The engine is idle: recording begins after a pause, once all weights are loaded, whose loading it would slow. */
+  /**
+   * The engine is idle: recording starts after a pause and once all weights are loaded, because it would slow down
+   * loading.
+   */
   begin(): void {
     this.#isIdle = true;
     const isDone = this.#next === this.#likely.length;
@@ -56,7 +59,7 @@ export class StepsAhead implements AsyncDisposable {
     await this.#recording;
   }
 
-  /** Records one step in a turn of the event loop, so that new requests wait for one at most. */
+  /** Records one step per event-loop turn, so that new requests wait for at most one. */
   readonly #record = (): void => {
     this.#timer = undefined;
     const step = this.#likely[this.#next];

@@ -1,13 +1,13 @@
-/** Where a writer's values go, in order: to a reader of this thread or of another. */
+/** Receives a writer's values in order, for a reader on this thread or another. */
 export interface TokenSink<T, E> {
-  /** True while so many values wait to be read that the writer should wait, too. */
+  /** True while so many values are unread that the writer should pause. */
   readonly isBehind: boolean;
   push(value: T): void;
-  /** What comes behind the values. A later end counts instead of an earlier one, but not of a failure. */
+  /** Adds the end after the values. A later end replaces an earlier one, but not a failure. */
   end(value: E): void;
-  /** Tells of a failure in place of all that was not read yet. */
+  /** Replaces everything unread by a failure. */
   fail(error: unknown): void;
-  /** Drops what was not read, and says how many values that were. */
+  /** Drops unread values, and returns their number. */
   clear(): number;
 }
 
@@ -46,7 +46,7 @@ export class TokenQueue<T, E> implements TokenSink<T, E> {
     return this.#values.splice(0).length;
   }
 
-  /** The next value, or the end. Rejects with what `fail` was given. */
+  /** The next value, or the end. Rejects with the error passed to `fail`. */
   async read(): Promise<{ readonly value: T } | { readonly end: E }> {
     for (;;) {
       if (this.#values.length > 0) return { value: this.#values.shift() as T };

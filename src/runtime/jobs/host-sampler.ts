@@ -8,7 +8,7 @@ import {
 import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 
-/** Samples on the host, from logits that were read back, with the meaning of the `sample` operator. */
+/** Samples on the host, from logits that were read back, as the `sample` operator defines. */
 export class HostSampler {
   readonly #scratch: SamplingScratch;
   readonly #row = new Int32Array(SAMPLING_ROW_WORDS);
@@ -20,7 +20,7 @@ export class HostSampler {
     this.#anything = new Int32Array(maskWords(vocabulary)).fill(-1);
   }
 
-  /** What follows the sequence's last id, from the logits there. */
+  /** The token after the sequence's last id, given the logits. */
   sample({ ids, sampling, mask, alternatives }: JobSequence, logits: Float32Array): SampledToken {
     this.#row.set(sampling);
     const id = sampleRow({

@@ -14,11 +14,11 @@ import type { StepProfile } from './step-profile.ts';
 
 /** What the rows of a step sampled. */
 export interface Sampled<S> {
-  /** The token of the row at `index` of those of a slice that sample. */
+  /** The token of the slice's sampling row at `index`. */
   sampled(slice: Slice<S>, index: number): SampledToken;
 }
 
-/** Steps that were submitted, and the bytes of their inputs that were uploaded and of their results that were read back. */
+/** Numbers of submitted steps, and of bytes uploaded and read back. */
 export interface PipelineCounts {
   steps: number;
   bytesUp: number;
@@ -37,7 +37,7 @@ export interface PipelineSetup {
 }
 
 /**
- * Keeps several steps in flight on one stream: the inputs of one are written while another runs, and what a step sampled is
+ * Keeps several steps in flight on one stream: one step's inputs are written while another runs, and its tokens are
  * read while the next one runs.
  */
 export class JobPipeline<S extends JobSequence> implements Disposable {
@@ -59,8 +59,8 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   /**
-   * True while no further step can be queued. Where layers are streamed, queueing takes as long as a step, so the results of
-   * the one before are read first.
+   * True while no further step can be queued. With streamed layers, queueing takes as long as a step, so the previous
+   * results are read first.
    */
   get isFull(): boolean {
     return this.#free.length === 0 || (this.#setup.plan.isStreamed && !this.isEmpty);
@@ -71,8 +71,8 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   /**
-   * Writes a step's inputs and queues it; `begin` is when it was asked for. Rejects when weights cannot be loaded or the step
-   * cannot be recorded.
+   * Writes a step's inputs and queues it; `begin` is when it was requested. Rejects if weights cannot be loaded or the
+   * step cannot be recorded.
    */
   async submit(step: ScheduledStep<S>, begin: number): Promise<void> {
     const { plan, stream, runtime, profile } = this.#setup;
@@ -100,8 +100,8 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   /**
-   * Waits for the oldest step and hands out what its sequences sampled; tells how long it took behind the one before it. Rejects
-   * with the device's error.
+   * Waits for the oldest step and delivers what its sequences sampled; returns the time it took after the previous one.
+   * Rejects with the device's error.
    */
   async complete(
     deliver: (slice: Slice<S>, from: Sampled<S>) => void,
@@ -126,7 +126,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     return { step: job.step, ms };
   }
 
-  /** Waits until all steps in flight have ended, also with errors, and returns them. */
+  /** Waits until all steps in flight have ended, even with errors, and returns them. */
   async drain(): Promise<ScheduledStep<S>[]> {
     await Promise.allSettled(this.#underWay.map(({ done }) => done));
     const dropped = this.#underWay.splice(0);

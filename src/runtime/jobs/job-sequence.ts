@@ -3,16 +3,16 @@ import type { AdapterChoice } from '../../model/lora/adapter-set.ts';
 /** What a job needs of a sequence. */
 export interface JobSequence {
   readonly ids: readonly number[];
-  /** Vectors in the place of ids' embeddings, by the ids below zero that stand for them. */
+  /** Embedding vectors by the negative ids that stand for them. */
   readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
-  /** Ids that may follow those. */
+  /** Draft ids that may follow those. */
   readonly draftIds: readonly number[];
   /** Its row of sampling parameters. */
   readonly sampling: Int32Array;
-  /** Most likely tokens reported beside a sampled one; -1 reports none and not even the sampled one's. */
+  /** Number of most likely tokens reported besides a sampled one; -1 reports no log probabilities at all. */
   readonly alternatives: number;
-  /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined where all may. */
+  /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined if all may. */
   readonly mask: Int32Array | undefined;
-  /** What its rows go through; none without adapters. */
+  /** The adapters of its rows; undefined without adapters. */
   readonly adapters?: readonly AdapterChoice[] | undefined;
 }

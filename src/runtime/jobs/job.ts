@@ -25,7 +25,7 @@ class PinnedMasks implements Disposable {
     this.#words = new Int32Array(buffer, byteOffset, this.#width * plan.shape.outputs);
   }
 
-  /** Keeps an output row's mask; the bytes are to be uploaded. */
+  /** Stores an output row's mask; returns the bytes to upload. */
   write(output: number, mask: Int32Array): Uint8Array {
     this.#words.set(mask, output * this.#width);
     return this.#pinned.bytes.subarray(4 * output * this.#width, 4 * (output + 1) * this.#width);
@@ -39,13 +39,13 @@ class PinnedMasks implements Disposable {
 /** A step in flight: what it computes, the pinned memory of its inputs, and what it sampled once `done` has resolved. */
 export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #plan: ExecutionPlan;
-  /** Chooses tokens where the logits come back. */
+  /** Samples, if the logits are read back. */
   readonly #sampler: HostSampler | undefined;
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
-  /** Made for the first mask. */
+  /** Created for the first mask. */
   #masks: PinnedMasks | undefined;
-  /** Made for the first step whose logits are read back. */
+  /** Created for the first step whose logits are read back. */
   #logits: Float32Array | undefined;
   #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
   #wasRecorded: boolean | undefined;
@@ -53,7 +53,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   #end: DeviceEvent | undefined;
   step: ScheduledStep<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
   done: Promise<void> = Promise.resolve();
-  /** Bytes that come back. */
+  /** Bytes read back. */
   bytesBack = 0;
   /** When the step was handed to the device. */
   submittedAt = 0;
@@ -69,7 +69,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     this.#report = new Float32Array(plan.shape.outputs * REPORT_WIDTH);
   }
 
-  /** What the sampling row of a slice at `index` sampled. */
+  /** The token that the slice's sampling row at `index` sampled. */
   sampled({ output: first, sequence }: Slice<S>, index: number): SampledToken {
     const output = first + index;
     const sampler = this.#sampler;
@@ -86,8 +86,8 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   }
 
   /**
-   * Queues the upload of the token masks of constrained rows before the step; the step before may still read the slots'
-   * earlier ones.
+   * Queues the upload of the token masks of constrained rows before the step; the previous step may still read the
+   * slots' earlier ones.
    */
   uploadMasks(stream: Stream): void {
     for (const { sequence, slot, output } of this.step.slices) {
@@ -97,7 +97,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     }
   }
 
-  /** Queues the download of the sampled tokens: 4 bytes a sequence, and log-probabilities where they were asked for. */
+  /** Queues the download of the sampled tokens: 4 bytes per sequence, and log probabilities if requested. */
   readTokens(stream: Stream): void {
     const { outputs, slices } = this.step;
     this.bytesBack = 4 * outputs;
@@ -113,11 +113,11 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
         this.done = both.then(nothing);
       }
     }
-    // Whoever waits for the step sees its error; a later step's is the same one.
+    // Those who wait for the step see its error; a later step fails with the same one.
     this.done.catch(nothing);
   }
 
-  /** Queues what brings the logits of all output rows back. */
+  /** Queues the download of the logits of all output rows. */
   readLogits(stream: Stream): void {
     const { outputs } = this.step;
     const { vocabulary, shape } = this.#plan;
@@ -128,7 +128,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     this.done.catch(nothing);
   }
 
-  /** Begins to note times; `begin` is when the step was asked for. */
+  /** Starts measuring; `begin` is when the step was requested. */
   time(profile: StepProfile, begin: number, stream: Stream): void {
     const now = performance.now();
     const follows = profile.begin();
@@ -141,14 +141,14 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     this.#wasRecorded = wasRecorded;
   }
 
-  /** Notes that everything is queued. */
+  /** Records that everything is queued. */
   queued(stream: Stream): void {
     if (!this.#times) return;
     this.#times.queued = performance.now();
     this.#end = stream.record();
   }
 
-  /** Tells what the step took, whose results were there at `arrived`. A failed step tells of the host alone. */
+  /** Reports the step's times; its results arrived at `arrived`. For a failed step, only those of the host. */
   async report(profile: StepProfile, arrived: number): Promise<void> {
     const [times, begin, end] = [this.#times, this.#begin, this.#end];
     if (!times || !begin || !end) return;

@@ -1,26 +1,26 @@
 /**
- * The engine's mechanisms, each of which can be switched off to see what it is worth. The places that steps' inputs and
- * results wait in (`inFlight`) and the steps that stay recorded (`preparedSteps`) are options of the plan.
+ * The engine's mechanisms, each of which can be switched off to measure its gain. The number of buffers for inputs and
+ * results (`inFlight`) and of recorded steps (`preparedSteps`) are options of the plan.
  */
 export interface RuntimeOptions {
-  /** A step is queued before what the last one sampled is read: its rows take their ids on the device. */
+  /** Whether a step is queued before the tokens of the previous one are read: its rows take their ids on the device. */
   readonly pipelined: boolean;
-  /** A step is queued right behind the upload of its inputs. Otherwise the host waits for the upload. */
+  /** Whether a step is queued right behind the upload of its inputs. Otherwise the host waits for the upload. */
   readonly asyncInputs: boolean;
-  /** Where tokens are chosen. On the host, all logits are read back, and steps cannot be pipelined. */
+  /** Where tokens are sampled. On the host, all logits are read back, and steps cannot be pipelined. */
   readonly sampling: 'device' | 'host';
-  /** Steps that are likely to come are recorded while there is nothing to do. Otherwise each is at its first use. */
+  /** Whether likely steps are recorded while idle. Otherwise each is recorded on first use. */
   readonly recordsAhead: boolean;
   /** Whether sequences join while others generate, or wait until all of those have ended. */
   readonly batching: 'continuous' | 'static';
   /**
-   * Milliseconds between two tokens of a sequence that the prompts of others are to keep to: slices of prompts become as large
-   * as measured steps allow. Default: they fill each step, as they do in deterministic models whatever is asked for.
+   * Target for the milliseconds between two tokens of a sequence, which limits the prompt slices of others according to
+   * measured step times. Default: prompts fill each step, as they always do in deterministic models.
    */
   readonly tokenMs: number | undefined;
   /**
-   * Milliseconds that a step is to take in which nobody generates, so that somebody who comes is not kept waiting by a long prompt.
-   * Default as that of `tokenMs`.
+   * Target for the milliseconds of a step in which no sequence generates, so that new requests are not delayed by a
+   * long prompt. Default: no limit, as for `tokenMs`.
    */
   readonly promptMs: number | undefined;
 }

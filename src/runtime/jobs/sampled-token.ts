@@ -4,16 +4,16 @@ export interface ScoredToken {
   readonly logProbability: number;
 }
 
-/** A sampled token; scored, with the most likely ones beside it, where that was asked for. */
+/** A sampled token, with its log probability and the most likely tokens if requested. */
 export interface SampledToken {
   readonly id: number;
-  /** Its natural log-probability; undefined where none was asked for. */
+  /** Its natural log probability; undefined if not requested. */
   readonly logProbability: number | undefined;
-  /** The most likely tokens at its place, the best first; empty where none were asked for. */
+  /** The most likely tokens at its position, best first; empty if not requested. */
   readonly alternatives: readonly ScoredToken[];
 }
 
-/** Decodes a row of the `sample` operator's report: pairs of (id as i32 bits, natural log), first the chosen token. */
+/** Decodes a row of the `sample` operator's report: pairs of (id as i32 bits, natural log), the sampled token first. */
 export function readReport(report: Float32Array, alternatives: number): SampledToken {
   const ids = new Int32Array(report.buffer, report.byteOffset, report.length);
   const scored = (pair: number): ScoredToken => ({

@@ -6,14 +6,13 @@ import { LoadTrace } from '../../load/load-trace.ts';
 export const STEP_PHASES = ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap'] as const;
 
 /**
- * What a step goes through. On the host: `dispatch`, its rows are chosen and its inputs written; `load`, what it needs and is
- * not there is waited for; `submit`, it is queued, part by part while weights are to come; `wait`, until its results are there;
- * `back`, they are handed out. On the device: `step`, from the upload of its inputs to its results; `gap`, from the step
- * before to this one.
+ * The phases of a step. On the host: `dispatch`, choosing rows and writing inputs; `load`, waiting for missing weights;
+ * `submit`, queueing, part by part while weights are loading; `wait`, until the results are there; `back`, delivering
+ * them. On the device: `step`, from the upload of the inputs to the results; `gap`, since the previous step.
  */
 export type StepPhase = (typeof STEP_PHASES)[number];
 
-/** How often a phase was gone through, and the milliseconds that it took. */
+/** How often a phase occurred, and its milliseconds. */
 export interface PhaseSummary {
   readonly phase: StepPhase;
   readonly count: number;
@@ -26,13 +25,13 @@ export interface PhaseSummary {
 /** A step as a profile sees it. */
 export interface ProfiledStep {
   readonly rows: number;
-  /** Bytes that it brings back. */
+  /** Bytes that it reads back. */
   readonly bytes: number;
-  /** The place that its inputs wait in: steps of one place do not overlap. */
+  /** The index of its input buffer: steps with the same one do not overlap. */
   readonly lane: number;
 }
 
-/** How a profile is kept. */
+/** Options of a profile. */
 export interface ProfileOptions {
   /** Keeps every step as a trace for Perfetto or `chrome://tracing`. Default false. */
   readonly withTrace?: boolean;
@@ -40,30 +39,33 @@ export interface ProfileOptions {
   readonly onNote?: ((note: ProfileNote) => void) | undefined;
 }
 
-/** What a profile is told, in a form that crosses between threads. */
+/** A record of a profile, in a form that can be sent to another thread. */
 export type ProfileNote =
   | { readonly phase: StepPhase; readonly ms: number; readonly begin?: number; readonly step?: ProfiledStep }
   | { readonly wasRecorded: boolean };
 
-/** Where the time of steps goes. Kept only where one is handed to the engine; it costs two events a step. */
+/** Measures where the time of steps goes. Used only if one is passed to the engine; it costs two events per step. */
 export class StepProfile {
   readonly #phases = new Map(STEP_PHASES.map((phase) => [phase, new Histogram()]));
   readonly #trace: LoadTrace | undefined;
   readonly #onNote: ((note: ProfileNote) => void) | undefined;
   #lastEnd: DeviceEvent | undefined;
   #isPaused = true;
-  /** Whole steps, and those of them that were recorded when they were wanted. */
+  /** Whole steps, and those of them that were already recorded when needed. */
   #whole = 0;
   #recorded = 0;
 
-  /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`; `onNote` passes on what is noted, for `take` elsewhere. */
+  /**
+   * `withTrace` records every step, for Perfetto or `chrome://tracing`; `onNote` forwards the records, for `take`
+   * elsewhere.
+   */
   constructor(options: ProfileOptions = {}) {
     const { withTrace = false, onNote } = options;
     this.#trace = withTrace ? new LoadTrace() : undefined;
     this.#onNote = onNote;
   }
 
-  /** Notes what a profile on another thread has noted. @internal */
+  /** Adds what a profile on another thread has recorded. @internal */
   take(note: ProfileNote): void {
     this.#onNote?.(note);
     if ('wasRecorded' in note) {
@@ -78,7 +80,7 @@ export class StepProfile {
     this.#trace.add({ row: `${phase} ${lane}`, name: `${rows} rows`, begin, end: begin + ms, bytes });
   }
 
-  /** What the phases took so far. */
+  /** The times of the phases so far. */
   summary(): PhaseSummary[] {
     return [...this.#phases].map(([phase, times]) => ({
       phase,
@@ -90,40 +92,40 @@ export class StepProfile {
     }));
   }
 
-  /** The part of the time between the first step and the last in which the device was idle. */
+  /** The fraction of the time between the first step and the last in which the device was idle. */
   get idleFraction(): number {
     const [step, gap] = [this.#of('step').total, this.#of('gap').total];
     return step + gap === 0 ? 0 : gap / (step + gap);
   }
 
-  /** The part of whole steps that were recorded before they were wanted; undefined where there were none. */
+  /** The fraction of whole steps that were already recorded when needed; undefined without any. */
   get hitRate(): number | undefined {
     return this.#whole === 0 ? undefined : this.#recorded / this.#whole;
   }
 
-  /** The trace of every step, where it was asked for. */
+  /** The trace of every step, if requested. */
   get trace(): LoadTrace | undefined {
     return this.#trace;
   }
 
-  /** Notes a phase on the host. Times are milliseconds of `performance.now()`. @internal */
+  /** Adds a phase on the host. Times are milliseconds of `performance.now()`. @internal */
   add(phase: StepPhase, begin: number, end: number, step: ProfiledStep): void {
     this.take({ phase, ms: end - begin, begin, step });
   }
 
-  /** Notes that a whole step was wanted. @internal */
+  /** Records that a whole step was needed. @internal */
   wanted(wasRecorded: boolean): void {
     this.take({ wasRecorded });
   }
 
-  /** Notes that a step begins; true when it follows the one before without an idle time. @internal */
+  /** Records that a step starts; true if it follows the previous one without idle time. @internal */
   begin(): boolean {
     const follows = !this.#isPaused;
     this.#isPaused = false;
     return follows;
   }
 
-  /** Notes what the device did between two completed events of a step; the steps come in order. @internal */
+  /** Records the device time between two completed events of a step; steps come in order. @internal */
   ran(begin: DeviceEvent, end: DeviceEvent, follows: boolean): void {
     this.take({ phase: 'step', ms: end.elapsedSince(begin) });
     if (this.#lastEnd && follows) {

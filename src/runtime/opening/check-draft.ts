@@ -2,16 +2,16 @@ import { fail } from '../../base/errors.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 
-/** A model as far as its header tells. */
+/** A model as described by its header. */
 export interface DescribedModel {
   readonly gguf: GgufFile;
   readonly config: ModelConfig;
 }
 
-/** Vocabularies are padded to round sizes: this many tokens more are padding. */
+/** Vocabularies are padded to round sizes: up to this many additional tokens count as padding. */
 const MAX_PADDING = 128;
 
-/** Throws `DRAFT_UNSUPPORTED` or `DRAFT_VOCABULARY` where `draft` cannot propose for `model`. */
+/** Throws `DRAFT_UNSUPPORTED` or `DRAFT_VOCABULARY` if `draft` cannot propose tokens for `model`. */
 export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
   for (const { gguf, config } of [model, draft]) {
     const { architecture, pooling } = config;
@@ -19,7 +19,7 @@ export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
     if (pooling)
       fail('DRAFT_UNSUPPORTED', { model: gguf.name, found, expected: 'a model that continues texts' });
   }
-  // It goes back to where it and the model agree, time and again.
+  // A draft model is rolled back to the accepted tokens again and again.
   if (draft.config.state.some(({ kind }) => kind === 'slots')) {
     const found = `a recurrent state (${draft.config.architecture})`;
     fail('DRAFT_UNSUPPORTED', { model: draft.gguf.name, found, expected: 'a draft that caches positions' });

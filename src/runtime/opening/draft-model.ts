@@ -3,17 +3,17 @@ import type { GgufFile } from '../../gguf/index.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 import type { TokenSource } from './draft-proposer.ts';
 
-/** An open model that proposes what another one checks. It stays the caller's. */
+/** An open draft model. The caller owns it. */
 export interface DraftModel extends TokenSource {
   readonly gguf: GgufFile;
   readonly config: ModelConfig;
 }
 
-/** What a model that proposes is opened from. It belongs to the model that it proposes for, from that one's opening on. */
+/** The source of a draft model, which the main model then opens and owns. */
 export interface DraftSource {
   readonly gguf: GgufFile;
-  /** Its own device. Default: that of the model, whose memory both share then. */
+  /** Its own device. Default: the main model's, whose memory they then share. */
   readonly device?: Device | undefined;
-  /** Opens its own device again when that was lost. */
+  /** Reopens its own device after a loss. */
   readonly reopen?: (() => Promise<Device>) | undefined;
 }

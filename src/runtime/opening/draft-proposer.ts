@@ -6,23 +6,23 @@ import type { GenerateRequest, TokenStream } from '../sequence.ts';
 
 /** A model that continues token ids. */
 export interface TokenSource {
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
   generateTokens(request: GenerateRequest): TokenStream;
 }
 
-/** How a draft is asked. */
+/** Options of draft requests. */
 export interface DraftProposerOptions {
-  /** Ids below it are the model's: a draft's vocabulary may be filled up further. */
+  /** The main model's vocabulary size: a draft's vocabulary may have more padding. */
   readonly vocabulary: number;
   readonly logger: Logger;
 }
 
 /**
- * Proposes the tokens that a smaller model samples, with the sequence's own seed, positions and parameters: where the two
- * models agree on the probabilities, they sample the same token. The draft model's state of a sequence is in its slots and
- * found by prefix, as for any text: after a rejected draft, a fork or a shifted context it computes the tokens behind the
- * common prefix again.
+ * Proposes the tokens that a smaller model samples, with the sequence's own seed, positions and parameters: where the
+ * two models agree on the probabilities, they sample the same token. The draft model's state of a sequence is kept in
+ * its slots and found by prefix, as for any text: after a rejected draft, a fork or a shifted context it recomputes the
+ * tokens after the common prefix.
  */
 export class DraftProposer implements Proposer {
   readonly #draft: TokenSource;

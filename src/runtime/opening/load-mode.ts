@@ -6,23 +6,23 @@ import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 export const LOAD_MODES = ['background', 'eager', 'hybrid', 'lazy', 'sync'] as const;
 
 /**
- * When weights are loaded. `background`: at once, and steps run meanwhile, each layer as soon as it is there. `eager`: all
- * before the model is given out. `hybrid`: embedding, head and the first layers before, the others when they are needed.
- * `lazy`: when they are needed. `sync`: as `eager`, one piece after the other, to compare with.
+ * When weights are loaded. `background`: immediately, and steps run meanwhile, each layer as soon as its weights
+ * arrive. `eager`: all before the model is returned. `hybrid`: embedding, head and the first layers before, the others
+ * on demand. `lazy`: on demand. `sync`: like `eager`, one chunk after another, for comparison.
  */
 export type LoadMode = (typeof LOAD_MODES)[number];
 
-/** How weights are loaded and watched. */
+/** How weights are loaded and observed. */
 export interface LoadModeOptions extends LoadOptions {
   readonly mode: LoadMode;
-  /** Layers that `hybrid` loads before the others are asked for. Default: a quarter of them. */
+  /** Number of layers that `hybrid` loads in advance. Default: a quarter of them. */
   readonly layers?: number | undefined;
   readonly logger: Logger;
-  /** Seconds that went by before the first byte of a weight was asked for. */
+  /** Seconds spent before the first weight was requested. */
   readonly before: Readonly<Record<'open' | 'plan', number>>;
 }
 
-/** Loads what the mode wants before anything asks for it. */
+/** Loads what the mode loads in advance. */
 export async function loadByMode(plan: ExecutionPlan, options: LoadModeOptions): Promise<LoadReport> {
   try {
     const loaded = await begin(plan, options);

@@ -15,68 +15,72 @@ import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { RuntimeOptions } from '../jobs/runtime-options.ts';
 import type { StepProfile } from '../jobs/step-profile.ts';
 
-/** How a model is made ready. */
+/** Options for opening a model. */
 export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   /** When weights are loaded. Default `background`. */
   readonly load?: LoadMode | undefined;
-  /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
+  /** Number of layers that `hybrid` loads before the model is returned. Default: a quarter of them. */
   readonly layers?: number | undefined;
-  /** Is told how far loading has come. */
+  /** Receives the progress of loading. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
-  /** Is told of everything that takes time while loading. */
+  /** Records everything that takes time while loading. */
   readonly trace?: LoadTrace | undefined;
-  /** Mechanisms of the engine that are to be off. Default: none. */
+  /** Mechanisms of the engine to switch off. Default: none. */
   readonly runtime?: Partial<RuntimeOptions> | undefined;
-  /** Is told where the time of steps goes. */
+  /** Receives the times of steps. */
   readonly profile?: StepProfile | undefined;
   /**
-   * A chat template in place of the file's own: the text of a Jinja template, the name of a variant in the file, or
+   * A chat template that replaces the file's: the text of a Jinja template, the name of a variant in the file, or
    * `rwkv-world`.
    */
   readonly chatTemplate?: string | undefined;
-  /** Gives up loading with `ABORTED`. */
+  /** Aborts loading with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
-  /** Is told of phases and steps. Default: nobody. */
+  /** Receives log messages of phases and steps. Default: none. */
   readonly logger?: Logger | undefined;
 }
 
 /** What a model is opened from. */
 export interface ModelSetup extends ModelSource {
-  /** The file's, where it was made already. Default: made at its first use. */
+  /** The file's tokenizer, if it was created already. Default: created on first use. */
   readonly tokenizer?: Tokenizer | undefined;
-  /** The model as `LanguageModel.compile` compiled it for the same device and options. Default: it is compiled when it is opened. */
+  /**
+   * The model as compiled by `LanguageModel.compile` for the same device and options. Default: compiled when it is
+   * opened.
+   */
   readonly compiled?: Promise<CompiledModel> | undefined;
-  /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
+  /** Decodes weights that do not keep the file's format. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
   /**
-   * Opens the device again when it was lost, so that what runs can go on. Without it, a lost device fails whatever runs then
-   * and later.
+   * Reopens the device after a loss, so that running requests can continue. Without it, they and all later ones fail.
    */
   readonly reopen?: (() => Promise<Device>) | undefined;
-  /** Shares the device's memory with other models. The device is not the model's then. */
+  /** Shares the device's memory with other models. The model then does not own the device. */
   readonly sharedMemory?: SharedDeviceMemory | undefined;
-  /** The device is somebody else's, who disposes it. Default false. */
+  /** Whether the caller owns and disposes the device. Default false. */
   readonly sharesDevice?: boolean | undefined;
-  /** Makes what holds texts to schemas and patterns. Default: on the calling thread. */
+  /** Creates constraints for schemas and patterns. Default: on the calling thread. */
   readonly constraints?: ConstraintMaker | undefined;
-  /** Proposes tokens, `speculation` of them at once, that the model only checks: a smaller model of the same vocabulary. */
+  /** The draft model for speculation: a smaller model with the same vocabulary. */
   readonly draft?: DraftModel | DraftSource | undefined;
 }
 
-/** A model on one device: its plan, and the loader that brings its weights. It ends before the device, which it does not own. */
+/**
+ * A model on one device: its plan, and the loader of its weights. Disposed before the device, which it does not own.
+ */
 export class LoadedModel implements AsyncDisposable {
   readonly plan: ExecutionPlan;
-  /** Where the memory went, in bytes. */
+  /** Memory use, in bytes. */
   readonly fit: FitPlan;
   readonly description: ModelDescription;
-  /** What it was planned for at last: the context may be smaller than the one asked for. */
+  /** The final options: the context may be smaller than requested. */
   readonly options: PlanOptions;
 
   private constructor(
     readonly device: Device,
     { plan, fit, description, options }: PlannedModel,
     readonly loader: AsyncModelLoader,
-    /** What the mode loads before anything asks for it. */
+    /** The report of what the mode loads in advance. */
     readonly loading: Promise<LoadReport>,
   ) {
     this.plan = plan;
@@ -86,8 +90,8 @@ export class LoadedModel implements AsyncDisposable {
   }
 
   /**
-   * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
-   * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created.
+   * Plans and allocates a model, and loads it according to the mode. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
+   * `OUT_OF_MEMORY`, `ABORTED` or with errors of reading, after releasing everything it created.
    */
   static async open(setup: ModelSetup, options: ModelOptions): Promise<LoadedModel> {
     const { device, decoder, sharedMemory } = setup;
@@ -112,7 +116,7 @@ export class LoadedModel implements AsyncDisposable {
       const mode = options.load ?? 'background';
       const before = { open: setup.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
       const loading = loadByMode(plan, { ...options, mode, logger: log, before });
-      // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
+      // Those who request weights see the failure; nobody may be awaiting `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;
       return new LoadedModel(device, planned, loader, loading);
@@ -129,7 +133,7 @@ export class LoadedModel implements AsyncDisposable {
   }
 }
 
-/** What the caller allows, within what the device has. */
+/** The caller's limits, within the device's memory. */
 export async function limitsOf(
   { device, sharedMemory }: ModelSetup,
   { memory, weightMemory, hostMemory }: ModelOptions,

@@ -3,12 +3,12 @@ import { type Logger, silentLogger } from '../../base/log.ts';
 import type { Device } from '../../device/index.ts';
 import { LoadedModel, type ModelOptions, type ModelSetup } from './loaded-model.ts';
 
-/** Milliseconds before each attempt to open a lost device again: a driver may take a while to come back. */
+/** Milliseconds before each attempt to reopen a lost device: a driver may need some time to recover. */
 const PAUSES = [0, 250, 1000];
 
 /**
- * Keeps a model on a device: when that is lost, opens it again and brings the model back onto it. Owns the device, unless it
- * is shared.
+ * Keeps a model on a device: after a loss, reopens the device and reloads the model. Owns the device, unless it is
+ * shared.
  */
 export class ModelKeeper implements AsyncDisposable {
   readonly #setup: ModelSetup;
@@ -18,27 +18,30 @@ export class ModelKeeper implements AsyncDisposable {
   #restoring: Promise<unknown> = Promise.resolve();
 
   private constructor(setup: ModelSetup, options: ModelOptions, current: LoadedModel) {
-    // What was compiled for the first device would keep it.
+    // The compiled model would keep the first device alive.
     this.#setup = { ...setup, compiled: undefined };
     this.#options = options;
     this.#log = options.logger ?? silentLogger;
     this.#current = current;
   }
 
-  /** Rejects as `LoadedModel.open`; the device stays the caller's then. */
+  /** Rejects as `LoadedModel.open`; the device then remains the caller's. */
   static async open(setup: ModelSetup, options: ModelOptions): Promise<ModelKeeper> {
     return new ModelKeeper(setup, options, await LoadedModel.open(setup, options));
   }
 
-  /** The model where it is now; while it is being brought back, where it was. */
+  /** The current model; during recovery, the lost one. */
   get current(): LoadedModel {
     return this.#current;
   }
 
-  /** How a lost device is replaced, where it can be: disposes what was on it; rejects with `DEVICE_NOT_RESTORED` or `ABORTED`. */
+  /**
+   * How a lost device is replaced, if possible: disposes what was on it; rejects with `DEVICE_NOT_RESTORED` or
+   * `ABORTED`.
+   */
   get restore(): ((lost: Error, signal: AbortSignal) => Promise<LoadedModel>) | undefined {
     const { reopen, sharedMemory } = this.#setup;
-    // What is shared with other models is not one model's to replace.
+    // A device that is shared with other models cannot be replaced by one of them.
     if (!reopen || sharedMemory) return undefined;
     return (lost, signal) => {
       const restoring = this.#restore(reopen, lost, signal);
@@ -77,7 +80,7 @@ export class ModelKeeper implements AsyncDisposable {
   async #open(reopen: () => Promise<Device>, signal: AbortSignal): Promise<LoadedModel> {
     const device = await reopen();
     try {
-      // Whoever waited for the model to be loaded has seen it loaded.
+      // Progress was already reported for the first load.
       const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
       return await LoadedModel.open({ ...this.#setup, device }, options);
     } catch (error) {
@@ -93,7 +96,7 @@ export class ModelKeeper implements AsyncDisposable {
   }
 }
 
-/** Resolves after so many milliseconds. Rejects with `ABORTED` when the signal fires before. */
+/** Resolves after so many milliseconds. Rejects with `ABORTED` if the signal fires first. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = () => {

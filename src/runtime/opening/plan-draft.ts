@@ -3,23 +3,23 @@ import { describeModel } from '../../plan/parts/plan-options.ts';
 import { checkDraft } from './check-draft.ts';
 import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 
-/** Tokens that a draft proposes at once unless asked otherwise. */
+/** Default number of draft tokens per step with a draft model. */
 const DEFAULT_DRAFT_TOKENS = 4;
 
-/** What a draft is planned and opened with. */
+/** Setup and options of a draft model. */
 export interface DraftSetup {
   readonly setup: ModelSetup;
   readonly options: ModelOptions;
 }
 
-/** What the options say when there is a draft: room for what it proposes. */
+/** The options with room for draft tokens, if there is a draft model. */
 export function withSpeculation(setup: ModelSetup, options: ModelOptions): ModelOptions {
   return setup.draft ? { ...options, speculation: options.speculation ?? DEFAULT_DRAFT_TOKENS } : options;
 }
 
 /**
- * How a model's draft is opened: undefined where there is none, or one that is open. Throws `DRAFT_UNSUPPORTED` or
- * `DRAFT_VOCABULARY` for one that does not fit, and as `describeModel`.
+ * How a draft model is opened: undefined if there is none, or if it is already open. Throws `DRAFT_UNSUPPORTED` or
+ * `DRAFT_VOCABULARY` for an unsuitable one, and as `describeModel`.
  */
 export function planDraft(setup: ModelSetup, options: ModelOptions): DraftSetup | undefined {
   const { draft, architectures, device, sharedMemory } = setup;
@@ -52,13 +52,13 @@ export function planDraft(setup: ModelSetup, options: ModelOptions): DraftSetup 
   return { setup: source, options: { ...sizes, load, memory, runtime, allowUnread, logger, signal } };
 }
 
-/** The options of a model beside a draft: of the memory for everything, it has what the draft leaves. */
+/** The options of the main model: of the total memory, it gets what the draft model leaves. */
 export function withoutDraftMemory(options: ModelOptions, draft: FitPlan | undefined): ModelOptions {
   if (!draft || options.memory === undefined) return options;
   return { ...options, memory: Math.max(0, options.memory - draft.total) };
 }
 
-/** A model's plan that counts its draft. */
+/** A model's memory plan including its draft model. */
 export function withDraftMemory(fit: FitPlan, draft: FitPlan, isShared: boolean): FitPlan {
   const onDevice = isShared ? draft.onDevice : 0;
   return { ...fit, draft: draft.total, total: fit.total + draft.total, onDevice: fit.onDevice + onDevice };

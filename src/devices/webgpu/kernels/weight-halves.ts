@@ -10,10 +10,10 @@ fn load_piece(i: u32) -> Piece { return Piece(load_half(i >> 1u, i & 1u), load_s
 fn piece_octets(piece: Piece) -> array<vec4<u32>, 2> {
   let half = piece.i & 1u;
   let scales = scales_of(piece.scales, piece.i >> 1u);
-  let scale = twice(scales.scale[half]);
-  let least = twice(scales.least[half]);
+  let scale = scale_to_half2(scales.scale[half]);
+  let minimum = scale_to_half2(scales.min[half]);
   var words: array<vec2<u32>, 4>;
-  for (var t = 0u; t < 4u; t++) { words[t] = weight_halves(levels(half_quad(piece.quants, half, t)), scale, least); }
+  for (var t = 0u; t < 4u; t++) { words[t] = weight_halves(levels(half_quad(piece.quants, half, t)), scale, minimum); }
   return array<vec4<u32>, 2>(vec4<u32>(words[0], words[1]), vec4<u32>(words[2], words[3]));
 }
 `;
@@ -23,11 +23,11 @@ export const WEIGHT_HALVES: Wgsl = {
   uses: ['f16'],
   text: /* wgsl */ `
 const BIAS = vec2<f16>(f16(1152u + OFFSET));
-fn twice(value: f32) -> vec2<f16> { return vec2<f16>(f16(clamp(value * WEIGHT_SCALE, -65504.0, 65504.0))); }
-fn weight_halves(bytes: u32, scale: vec2<f16>, least: vec2<f16>) -> vec2<u32> {
+fn scale_to_half2(value: f32) -> vec2<f16> { return vec2<f16>(f16(clamp(value * WEIGHT_SCALE, -65504.0, 65504.0))); }
+fn weight_halves(bytes: u32, scale: vec2<f16>, minimum: vec2<f16>) -> vec2<u32> {
   let low = bitcast<vec2<f16>>((bytes & 0x00ff00ffu) ^ 0x64806480u) - BIAS;
   let high = bitcast<vec2<f16>>(((bytes >> 8u) & 0x00ff00ffu) ^ 0x64806480u) - BIAS;
-  if (MINS) { return vec2<u32>(bitcast<u32>(fma(low, scale, least)), bitcast<u32>(fma(high, scale, least))); }
+  if (MINS) { return vec2<u32>(bitcast<u32>(fma(low, scale, minimum)), bitcast<u32>(fma(high, scale, minimum))); }
   return vec2<u32>(bitcast<u32>(low * scale), bitcast<u32>(high * scale));
 }
 `,

@@ -47,12 +47,12 @@ fn store_sums(place: u32, line: u32, sums: Sums, lane: u32) {
 
 /** `weight_halves` where WGSL has no halves but in pairs. */
 const WEIGHT_HALVES_IN_PAIRS = /* wgsl */ `
-fn twice(value: f32) -> vec2<f32> {
+fn scale_to_half2(value: f32) -> vec2<f32> {
   return vec2<f32>(quantizeToF16(clamp(value * WEIGHT_SCALE, -65504.0, 65504.0)));
 }
-fn weight_halves(bytes: u32, scale: vec2<f32>, least: vec2<f32>) -> vec2<u32> {
+fn weight_halves(bytes: u32, scale: vec2<f32>, minimum: vec2<f32>) -> vec2<u32> {
   let levels = vec4<f32>(signed_bytes(bytes) - vec4<i32>(i32(OFFSET)));
-  return vec2<u32>(pack2x16float(levels.xz * scale + least), pack2x16float(levels.yw * scale + least));
+  return vec2<u32>(pack2x16float(levels.xz * scale + minimum), pack2x16float(levels.yw * scale + minimum));
 }
 `;
 

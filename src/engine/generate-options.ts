@@ -38,7 +38,7 @@ export interface GenerateOptions extends Partial<
    * The text continues the prompt's, so a space before its first word belongs to it. Default: true for generation,
    * false for an answer.
    */
-  readonly continues?: boolean;
+  readonly continues?: boolean | undefined;
   /**
    * A JSON schema (draft 2020-12) that the text satisfies, as compact or indented JSON. Every keyword is enforced, or
    * the stream rejects with `SCHEMA_UNSUPPORTED`. At most one of this and the following five can be given.
@@ -69,6 +69,8 @@ export interface GenerateOptions extends Partial<
 
 /** Options of an answer to a conversation. */
 export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
+  /** The last message is the assistant's and is the beginning of the answer, which continues it. Default false. */
+  readonly continueFinal?: boolean | undefined;
   /** Whether, how much and how long the model reasons before it answers. */
   readonly reasoning?: ReasoningOptions | undefined;
   /** Whether the answer may call a tool (`auto`, the default), must, must not, or must call a certain one. */

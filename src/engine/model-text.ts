@@ -31,10 +31,13 @@ import type { ModelOptions } from '../runtime/opening/loaded-model.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
 
 /** How a conversation is rendered. */
-type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning'>;
+type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning' | 'continueFinal'>;
 
 /** Number of tokens at a prompt's end that determine how the answer begins. */
 const PROMPT_END = 48;
+
+/** Characters at its end that do. */
+const PROMPT_CHARACTERS = 256;
 
 /** The parts from which a model's text handling is made. */
 export interface TextParts {
@@ -183,11 +186,42 @@ export class ModelText {
 
   /** Renders a conversation. */
   #render(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
-    const { tools, reasoning, variables, ...rest } = options;
+    const { tools, reasoning, variables, continueFinal, ...rest } = options;
+    if (continueFinal) return this.#renderBegun(messages, options);
     const { chatTemplate, dialect } = this;
     checkConversation(messages, chatTemplate.source);
     const switches = reasoning && reasoningVariables(chatTemplate.source, dialect, reasoning);
     const how = { ...rest, variables: { ...switches, ...variables } };
     return chatTemplate.renderSpans(messages, tools && tools.length > 0 ? { ...how, tools } : how);
+  }
+
+  /** Renders a conversation whose last message is the beginning of the answer. Throws `INVALID_ARGUMENT`. */
+  #renderBegun(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
+    checkConversation(messages, this.chatTemplate.source);
+    const last = messages.at(-1);
+    if (last?.role !== 'assistant' || last.tool_calls?.length || options.addGenerationPrompt === false) {
+      const found =
+        last?.role === 'assistant' ? 'calls or no generation prompt' : `a message of ${last?.role}`;
+      fail('INVALID_ARGUMENT', {
+        name: 'continueFinal',
+        found,
+        expected: "the assistant's text as the last",
+      });
+    }
+    const rendered = this.#render(messages.slice(0, -1), { ...options, continueFinal: false });
+    const { content, reasoning_content: reasoning = '' } = last;
+    const begun =
+      typeof content === 'string' ? content : (content ?? []).map((part) => String(part.text ?? '')).join('');
+    const { close, forced = close } = this.dialect.reasoning;
+    const isOpen = new AnswerParser(this.dialect, { prompt: rendered.text.slice(-PROMPT_CHARACTERS) })
+      .isReasoning;
+    if (!isOpen) return { ...rendered, text: rendered.text + begun };
+    const from = rendered.text.length + reasoning.length;
+    const written =
+      reasoning === '' && rendered.written.at(-1) === from
+        ? rendered.written.slice(0, -1)
+        : [...rendered.written, from];
+    const text = `${rendered.text}${reasoning}${forced}${begun}`;
+    return { text, written: [...written, from + forced.length] };
   }
 }

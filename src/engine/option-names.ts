@@ -105,6 +105,7 @@ const RENDER_OPTIONS: OptionNames<ChatRenderOptions> = {
 export const CHAT_OPTIONS: OptionNames<ChatOptions> = {
   ...GENERATE_OPTIONS,
   ...RENDER_OPTIONS,
+  continueFinal: true,
   reasoning: true,
   toolChoice: true,
   parallelCalls: true,
@@ -120,7 +121,7 @@ const CALLS = {
   generate: GENERATE_OPTIONS,
   chat: CHAT_OPTIONS,
   answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true, toolChoice: true, parallelCalls: true },
-  chatPrompt: { ...RENDER_OPTIONS, reasoning: true, signal: true },
+  chatPrompt: { ...RENDER_OPTIONS, continueFinal: true, reasoning: true, signal: true },
   embed: EMBED_OPTIONS,
   score: SCORE_OPTIONS,
   evaluate: { signal: true, adapters: true },

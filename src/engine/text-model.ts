@@ -109,7 +109,8 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
     checkCall('chat', options);
-    return this.#answer(this.text.encode(messages, options), options);
+    const { continues = options.continueFinal } = options;
+    return this.#answer(this.text.encode(messages, options), { ...options, continues });
   }
 
   /** Answers what `chatPrompt` has encoded; `special` leaves the answer unparsed. Throws and rejects as `generate`. */
@@ -124,7 +125,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    */
   async chatPrompt(
     messages: readonly ChatMessage[],
-    options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'signal'> = {},
+    options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'continueFinal' | 'signal'> = {},
   ): Promise<number[]> {
     checkCall('chatPrompt', options);
     return this.text.encodeInTurns(messages, options, options.signal);

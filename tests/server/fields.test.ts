@@ -53,6 +53,7 @@ const elsewhere = (file: string) => file;
 
 /** What shows of each honoured field that it does what it should: a request with it, beside one without. */
 const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> = {
+  add_generation_prompt: elsewhere('prefill.test.ts'),
   add_special_tokens: async (ask) => {
     assert.equal((await ask({})).prompt - (await ask({ add_special_tokens: false })).prompt, 1);
   },
@@ -62,6 +63,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.match(text, /^A[^A]A/);
   },
   chat_template_kwargs: elsewhere('clients/reasoning.test.ts'),
+  continue_final_message: elsewhere('prefill.test.ts'),
   dynatemp_exponent: async (ask) => {
     const moved = { ...NEARLY_GREEDY, dynatemp_range: 20 };
     assert.notEqual((await ask({ ...moved, dynatemp_exponent: 20 })).text, (await ask(moved)).text);
@@ -69,6 +71,8 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   dynatemp_range: strays({ dynatemp_range: 20 }),
   echo: async (ask) => assert.match((await ask({ echo: true })).text, /^hi/),
   frequency_penalty: varies({ frequency_penalty: 100 }),
+  function_call: elsewhere('prefill.test.ts'),
+  functions: elsewhere('prefill.test.ts'),
   grammar: says('abc', { grammar: ABC }),
   guided_choice: says('abc', { guided_choice: ['abc'] }),
   guided_grammar: says('abc', { guided_grammar: ABC }),

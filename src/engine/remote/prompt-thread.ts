@@ -11,7 +11,7 @@ import type { ModelText } from '../model-text.ts';
 /** A conversation to be rendered and encoded. */
 interface PromptRequest {
   readonly messages: readonly ChatMessage[];
-  readonly options: ChatRenderOptions & Pick<ChatOptions, 'reasoning'>;
+  readonly options: ChatRenderOptions & Pick<ChatOptions, 'reasoning' | 'continueFinal'>;
 }
 
 /** A log entry for the other thread. */

@@ -95,6 +95,13 @@ export function reasoningOf({ thinking }: Pick<z.output<typeof messagesBody>, 't
   return { enabled: thinking.type === 'enabled', budget: thinking.budget_tokens ?? undefined };
 }
 
+/** Whether the last message is the beginning of the answer: the assistant's, without calls. */
+export function isBegun({ messages }: Conversation): boolean {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return false;
+  return typeof last.content === 'string' || last.content.every(({ type }) => type !== 'tool_use');
+}
+
 type Block = z.output<typeof block>;
 
 /** Blocks of an answer that are not part of its text; `redacted_thinking` cannot be read at all. */

@@ -5,7 +5,7 @@ import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { answerForm, chatPrompt, requireFree } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
@@ -13,6 +13,7 @@ import { type MessageEvent, MessageWriter } from './message-writer.ts';
 import {
   chatMessagesOf,
   conversationFields,
+  isBegun,
   messagesBody,
   reasoningOf,
   textHoldOf,
@@ -48,7 +49,9 @@ export const countTokensEndpoint = postEndpoint({
     const use = toolUseOf(request);
     const thinking = { reasoning: reasoningOf(request), variables: {} };
     const { signal } = call;
-    const prompt = await chatPrompt(lease.model, chatMessagesOf(request), { use, thinking, signal });
+    const continueFinal = isBegun(request);
+    const how = { use, thinking, signal, continueFinal };
+    const prompt = await chatPrompt(lease.model, chatMessagesOf(request), how);
     return json({ input_tokens: prompt.length });
   },
 });
@@ -65,20 +68,24 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
   const use = toolUseOf(request);
   const reasoning = reasoningOf(request);
   const thinking = { reasoning, variables: {} };
-  const prompt = await chatPrompt(model, chatMessagesOf(request), { use, thinking, signal });
+  const continueFinal = isBegun(request);
+  const how = { use, thinking, signal, continueFinal };
+  const prompt = await chatPrompt(model, chatMessagesOf(request), how);
+  const form = answerForm(textHoldOf(request), use);
+  if (continueFinal) requireFree(form, `messages.${request.messages.length - 1}`);
   const { stop: strings } = request;
   const stop = request.stop_sequences ?? (typeof strings === 'string' ? [strings] : strings) ?? [];
   const options = generateOptions(model, request, {
     stop,
     maxTokens: request.max_tokens ?? Number.POSITIVE_INFINITY,
     adapters: adaptersOf(model, request.lora),
-    continues: false,
+    continues: continueFinal,
   });
   return {
     prompts: [promptEnd(model, request, prompt)],
     options,
     choices: 1,
-    form: answerForm(textHoldOf(request), use),
+    form,
     reasoning,
   };
 }

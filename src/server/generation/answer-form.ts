@@ -39,16 +39,20 @@ export async function chatPrompt(
   of: {
     use?: ToolUse | undefined;
     thinking?: Thinking | undefined;
+    /** The last message is the beginning of the answer. */
+    continueFinal?: boolean;
+    addGenerationPrompt?: boolean;
     signal: AbortSignal;
   },
 ): Promise<number[]> {
-  const { use, thinking, signal } = of;
+  const { use, thinking, continueFinal = false, addGenerationPrompt = true, signal } = of;
   requireTurnsFit(model, messages);
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
   if (tools && JSON.stringify(tools).length > LONGEST_TOOLS) {
     invalid('tools', `they have more than ${LONGEST_TOOLS} characters`);
   }
-  return model.chatPrompt(messages, { signal, ...thinking, ...(tools && { tools }) });
+  const how = { signal, continueFinal, addGenerationPrompt };
+  return model.chatPrompt(messages, { ...how, ...thinking, ...(tools && { tools }) });
 }
 
 /** The form of an answer. Throws `REQUEST_INVALID` if a required tool does not exist. */
@@ -62,4 +66,16 @@ export function answerForm(text: TextHold, use: ToolUse | undefined): AnswerForm
     invalid('tool_choice', `there is no tool of the name ${name}`);
   }
   return { ...text, toolChoice, parallelCalls, tools: toolChoice === 'none' ? [] : tools };
+}
+
+/** Refuses a form of the whole answer where the request begins it. Throws `REQUEST_INVALID`. */
+export function requireFree(form: AnswerForm, field: string): void {
+  const { tools: _tools, toolChoice, parallelCalls: _parallel, ...hold } = form;
+  const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
+  if (isForced || Object.keys(hold).length > 0) {
+    invalid(
+      field,
+      'an answer of a given form, or with forced calls, cannot begin with a text of the request',
+    );
+  }
 }

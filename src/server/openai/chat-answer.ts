@@ -11,6 +11,11 @@ export const FINISH_REASONS: Readonly<Record<Finish, string>> = {
   calls: 'tool_calls',
 };
 
+/** The word for why a chat ended. */
+export function finishReason(finish: Finish, isLegacy: boolean): string {
+  return isLegacy && finish === 'calls' ? 'function_call' : FINISH_REASONS[finish];
+}
+
 interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -30,12 +35,15 @@ interface AnswerChoice {
 export class ChatAnswer {
   readonly #tokenizer: Tokenizer;
   readonly #withLogprobs: boolean;
+  /** Calls have the names that the API had before tools. */
+  readonly #isLegacy: boolean;
   readonly #choices: AnswerChoice[] = [];
   readonly #ends: TextEnd[] = [];
 
-  constructor(tokenizer: Tokenizer, withLogprobs: boolean) {
+  constructor(tokenizer: Tokenizer, of: { readonly withLogprobs: boolean; readonly isLegacy: boolean }) {
     this.#tokenizer = tokenizer;
-    this.#withLogprobs = withLogprobs;
+    this.#withLogprobs = of.withLogprobs;
+    this.#isLegacy = of.isLegacy;
   }
 
   add(event: Exclude<ChoiceEvent, { kind: 'begin' }>): void {
@@ -68,16 +76,16 @@ export class ChatAnswer {
   finish(promptTokens: number): object {
     const choices = this.#choices.map((choice, index) => ({
       index,
-      message: messageOf(choice),
+      message: messageOf(choice, this.#isLegacy),
       logprobs: this.#withLogprobs ? { content: choice.logprobs, refusal: null } : null,
-      finish_reason: FINISH_REASONS[choice.finish],
+      finish_reason: finishReason(choice.finish, this.#isLegacy),
     }));
     return { choices, usage: usageOf(promptTokens, this.#ends) };
   }
 }
 
 /** The message of a choice, without incomplete calls, which a client could not execute. */
-function messageOf({ text, reasoning, calls }: AnswerChoice): object {
+function messageOf({ text, reasoning, calls }: AnswerChoice, isLegacy: boolean): object {
   const message = {
     role: 'assistant',
     content: text,
@@ -97,7 +105,7 @@ function messageOf({ text, reasoning, calls }: AnswerChoice): object {
   return {
     ...message,
     content: text === '' ? null : text,
-    ...(whole.length > 0 && { tool_calls }),
+    ...(whole.length > 0 && (isLegacy ? { function_call: tool_calls[0]?.function } : { tool_calls })),
     ...(incomplete.length > 0 && { incomplete_tool_calls: incomplete }),
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { invalid } from '../endpoint.ts';
 import {
   choicesField,
   logprobsField,
@@ -38,15 +39,54 @@ export const chatBody = z.object({
     ])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
+  functions: z
+    .array(toolSchema.shape.function)
+    .max(128)
+    .nullish()
+    .describe('Functions to call, by the older names: the answer has a function_call.'),
+  function_call: z
+    .union([z.enum(['none', 'auto']), z.object({ name: z.string() })])
+    .nullish()
+    .describe('Which of the functions is called.'),
   ...reasoningFields,
+  continue_final_message: z
+    .boolean()
+    .nullish()
+    .describe("The last message, the assistant's, is the beginning of the answer, as in vLLM."),
+  add_generation_prompt: z
+    .boolean()
+    .nullish()
+    .describe("Begins the assistant's turn behind the messages. Default true."),
 });
 
 /** A chat request. */
 export type ChatBody = z.output<typeof chatBody>;
 
 /** The functions of a chat request. */
-export function toolUseOf({ tools, tool_choice, parallel_tool_calls }: ChatBody): ToolUse | undefined {
+export function toolUseOf(request: ChatBody): ToolUse | undefined {
+  const { tools, tool_choice, parallel_tool_calls, functions, function_call } = request;
+  if (isLegacy(request)) {
+    if (tools?.length) invalid('functions', 'tools are there, too');
+    const described = (functions ?? []).map((of) => ({ type: 'function' as const, function: of }));
+    return { tools: chatTools(described), choice: function_call ?? 'auto', isParallel: false };
+  }
   const choice =
     typeof tool_choice === 'object' ? (tool_choice?.function ?? 'auto') : (tool_choice ?? 'auto');
   return { tools: chatTools(tools ?? []), choice, isParallel: parallel_tool_calls !== false };
+}
+
+/** Whether functions are called by the names that the API had before tools. */
+export function isLegacy({ functions, function_call }: ChatBody): boolean {
+  return (functions ?? function_call ?? undefined) !== undefined;
+}
+
+/** How the conversation ends. Throws `REQUEST_INVALID` where the request says two things of it. */
+export function conversationEnd(request: ChatBody): { continueFinal: boolean; addGenerationPrompt: boolean } {
+  const { continue_final_message: continues, add_generation_prompt: adds } = request;
+  if (!continues) return { continueFinal: false, addGenerationPrompt: adds !== false };
+  if (adds) invalid('add_generation_prompt', 'continue_final_message continues the last turn instead');
+  if (request.messages.at(-1)?.role !== 'assistant') {
+    invalid('continue_final_message', 'the last message is not the assistant’s');
+  }
+  return { continueFinal: true, addGenerationPrompt: true };
 }

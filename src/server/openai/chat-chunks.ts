@@ -2,8 +2,8 @@ import type { TextEnd } from '../../engine/text-stream.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import type { Begun } from '../generation/run-task.ts';
-import { FINISH_REASONS } from './chat-answer.ts';
-import type { ChatBody } from './chat-body.ts';
+import { finishReason } from './chat-answer.ts';
+import { type ChatBody, isLegacy } from './chat-body.ts';
 import { contentLogprob } from './logprobs.ts';
 import { usageOf } from './usage.ts';
 
@@ -27,6 +27,7 @@ export async function* chatChunks(
   const base = { ...head, object: 'chat.completion.chunk', ...(withUsage ? { usage: null } : {}) };
   const chunk = (choice: object): StreamEvent => ({ data: JSON.stringify({ ...base, choices: [choice] }) });
   const choices = request.n ?? 1;
+  const legacy = isLegacy(request);
   for (let index = 0; index < choices; index++) {
     yield chunk({ index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null });
   }
@@ -35,10 +36,10 @@ export async function* chatChunks(
     const { choice: index } = event;
     if (event.kind === 'end') {
       ends.push(event.end);
-      yield chunk({ index, delta: {}, logprobs: null, finish_reason: FINISH_REASONS[event.finish] });
+      yield chunk({ index, delta: {}, logprobs: null, finish_reason: finishReason(event.finish, legacy) });
       continue;
     }
-    const delta = deltaOf(event);
+    const delta = deltaOf(event, legacy);
     const token = request.logprobs && event.kind === 'text' ? event.token : undefined;
     if (!delta && !token) continue;
     const logprobs = token && { content: [contentLogprob(begun.model.tokenizer, token)], refusal: null };
@@ -52,12 +53,21 @@ export async function* chatChunks(
 }
 
 /** What an event adds to a message; undefined while a character or a stop string is incomplete. */
-function deltaOf(event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>): object | undefined {
+function deltaOf(
+  event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>,
+  legacy: boolean,
+): object | undefined {
   if (event.kind === 'text') return event.text === '' ? undefined : { content: event.text };
   if (event.kind === 'reasoning') return { reasoning_content: event.text };
   if (event.kind === 'call-end') return undefined;
   const { call: index } = event;
+  if (legacy) return index > 0 ? undefined : { function_call: functionDelta(event) };
   if (event.kind === 'arguments') return { tool_calls: [{ index, function: { arguments: event.text } }] };
   const { id, name } = event;
   return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
+}
+
+/** What an event adds to a call by its older name. */
+function functionDelta(event: Extract<ChoiceEvent, { kind: 'call' | 'arguments' }>): object {
+  return event.kind === 'call' ? { name: event.name, arguments: '' } : { arguments: event.text };
 }

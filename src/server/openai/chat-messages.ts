@@ -19,6 +19,7 @@ export const messageSchema = z.object({
   reasoning_content: z.string().nullish(),
   tool_calls: z.array(functionCall).nullish(),
   tool_call_id: z.string().nullish(),
+  function_call: functionCall.shape.function.nullish(),
 });
 
 /** A tool of OpenAI's chat. */
@@ -34,22 +35,34 @@ export const toolSchema = z.object({
 
 /** Messages in the form that templates expect. Throws `REQUEST_INVALID` for parts that are not text. */
 export function chatMessages(messages: readonly z.output<typeof messageSchema>[]): ChatMessage[] {
-  return messages.map(({ role, content, name, reasoning_content, tool_calls, tool_call_id }, index) => ({
-    role: role === 'developer' ? 'system' : role,
-    content: textOf(content, `messages.${index}.content`),
-    ...(name ? { name } : {}),
-    ...(reasoning_content ? { reasoning_content } : {}),
-    ...(tool_call_id ? { tool_call_id } : {}),
-    ...(tool_calls?.length
-      ? {
-          tool_calls: tool_calls.map((call) => ({
-            ...(call.id ? { id: call.id } : {}),
-            type: 'function' as const,
-            function: call.function,
-          })),
-        }
-      : {}),
+  return messages.map((message, index) => {
+    const { content, name, reasoning_content, tool_call_id } = message;
+    return {
+      role: ROLES[message.role] ?? message.role,
+      content: textOf(content, `messages.${index}.content`),
+      ...(name ? { name } : {}),
+      ...(reasoning_content ? { reasoning_content } : {}),
+      ...(tool_call_id ? { tool_call_id } : {}),
+      ...callsOf(message),
+    };
+  });
+}
+
+/** Roles that have newer names. */
+const ROLES: Readonly<Partial<Record<string, 'system' | 'tool'>>> = { developer: 'system', function: 'tool' };
+
+/** The calls of an assistant's message, by whichever of the API's names. */
+function callsOf({
+  tool_calls,
+  function_call,
+}: z.output<typeof messageSchema>): Pick<ChatMessage, 'tool_calls'> {
+  const calls = (tool_calls ?? []).map((call) => ({
+    ...(call.id ? { id: call.id } : {}),
+    type: 'function' as const,
+    function: call.function,
   }));
+  if (function_call) calls.push({ type: 'function', function: function_call });
+  return calls.length > 0 ? { tool_calls: calls } : {};
 }
 
 /** The text of a content, which may be given in parts. */

@@ -3,14 +3,14 @@ import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { answerForm, chatPrompt, requireFree } from '../generation/answer-form.ts';
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, mostTokens, promptEnd } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks } from './chat-chunks.ts';
-import { type ChatBody, chatBody, toolUseOf } from './chat-body.ts';
+import { type ChatBody, chatBody, conversationEnd, isLegacy, toolUseOf } from './chat-body.ts';
 import { textHoldOf } from './response-format.ts';
 import { chatMessages } from './chat-messages.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
@@ -28,7 +28,10 @@ async function answerChat(request: ChatBody, call: RequestContext): Promise<Resp
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id };
   if (request.stream) return respondWithEvents(call, begun, chatChunks(request, begun, head));
-  const answer = new ChatAnswer(begun.model.tokenizer, request.logprobs === true);
+  const answer = new ChatAnswer(begun.model.tokenizer, {
+    withLogprobs: request.logprobs === true,
+    isLegacy: isLegacy(request),
+  });
   for await (const event of begun.events) answer.add(event);
   return json({ ...head, object: 'chat.completion', ...answer.finish(begun.promptTokens) });
 }
@@ -37,7 +40,15 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
   const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
   const thinking = thinkingOf(model, request);
-  const prompt = await chatPrompt(model, chatMessages(request.messages), { use, thinking, signal });
+  const end = conversationEnd(request);
+  const prompt = await chatPrompt(model, chatMessages(request.messages), {
+    use,
+    thinking,
+    signal,
+    ...end,
+  });
+  const form = answerForm(textHoldOf(request), use);
+  if (end.continueFinal) requireFree(form, 'continue_final_message');
   const maxTokens = mostTokens(request) ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const adapters = adaptersOf(model, request.lora);
@@ -45,13 +56,13 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
     maxTokens,
     logProbabilities,
     adapters,
-    continues: false,
+    continues: end.continueFinal,
   });
   return {
     prompts: [promptEnd(model, request, prompt)],
     options,
     choices: n ?? 1,
-    form: answerForm(textHoldOf(request), use),
+    form,
     reasoning: thinking.reasoning,
   };
 }

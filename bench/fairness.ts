@@ -116,9 +116,15 @@ function tellGaps(name: string, results: readonly ClientResult[]): void {
 }
 
 async function besidePrompts(): Promise<void> {
+  const banned = [...model.tokenizer.special.endOfGeneration];
+  const texts = Array.from(
+    { length: clients / 2 },
+    (_, i) => `Once upon a time there were ${i + 2} brothers who`,
+  );
   const streams = round(other, {
-    prompts: Array.from({ length: clients / 2 }, () => fresh(16)),
+    prompts: texts.map((text) => model.tokenizer.encode(text, { addSpecial: true })),
     generated: 4 * generated,
+    banned,
   });
   await pause(500);
   const begin = performance.now();

@@ -8,6 +8,8 @@ export interface ClientRound {
   readonly url: string;
   readonly prompts: readonly (readonly number[])[];
   readonly generated: number;
+  /** Tokens that are not generated: those without a text, for which no events are sent. */
+  readonly banned?: readonly number[];
   /** Answers to each. Default 1. */
   readonly choices?: number;
 }
@@ -23,11 +25,13 @@ export interface ClientResult {
 }
 
 async function ask(
-  { url, generated, choices = 1 }: ClientRound,
+  { url, generated, banned = [], choices = 1 }: ClientRound,
   prompt: readonly number[],
   begin: number,
 ): Promise<ClientResult> {
-  const of = { prompt, max_tokens: generated, n: choices, temperature: 0, ignore_eos: true, stream: true };
+  const logit_bias = Object.fromEntries(banned.map((id) => [id, -100]));
+  const asked = { prompt, max_tokens: generated, n: choices, logit_bias };
+  const of = { ...asked, temperature: 0, ignore_eos: true, stream: true };
   const { status, arrivals, ended, events, bytes } = await sendRequest(
     `${url}/v1/completions`,
     JSON.stringify(of),

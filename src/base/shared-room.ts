@@ -161,6 +161,14 @@ export class SharedRoom {
     if (stay) await (stay.leaving ?? this.#evict(thing, stay));
   }
 
+  /** Evicts a thing that is not held; resolves with false if it is, or has no room, and with true once its room is free. */
+  async evict(thing: Evictable): Promise<boolean> {
+    const stay = this.#stays.get(thing);
+    if (!stay || stay.holders > 0) return false;
+    await (stay.leaving ?? this.#evict(thing, stay));
+    return true;
+  }
+
   async #admit(thing: Evictable, wanted: Omit<RoomWanted, 'size' | 'use'>): Promise<void> {
     const { size } = thing;
     await this.#makeRoom({ size, use: 'hold', ...wanted });

@@ -23,6 +23,7 @@ export interface ServerFlags {
   readonly apiKeyFile?: string;
   readonly cors?: readonly string[];
   readonly otlpEndpoint?: string;
+  readonly sleepIdleSeconds?: number;
   readonly maxBody?: number;
   readonly timeLimit?: number;
 }
@@ -41,9 +42,9 @@ export function serverOptions(): Option[] {
 /** What of the flags the server itself is told; its keys are read by `serve`. */
 export function serverLimitsOf(
   flags: ServerFlags,
-): Pick<ServerOptions, 'queue' | 'maxTokens' | 'maxBody' | 'timeLimit' | 'origins'> {
-  const { queue, maxTokens, maxBody, timeLimit, cors: origins } = flags;
-  const given = Object.entries({ queue, maxTokens, maxBody, timeLimit, origins });
+): Pick<ServerOptions, 'queue' | 'maxTokens' | 'maxBody' | 'timeLimit' | 'origins' | 'sleepIdleSeconds'> {
+  const { queue, maxTokens, maxBody, timeLimit, cors: origins, sleepIdleSeconds } = flags;
+  const given = Object.entries({ queue, maxTokens, maxBody, timeLimit, origins, sleepIdleSeconds });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
@@ -141,6 +142,10 @@ function limitOptions(): Option[] {
     new Option(
       '--drain-seconds <seconds>',
       'how long running requests may continue on shutdown (default: no limit)',
+    ).argParser(realNumber),
+    new Option(
+      '--sleep-idle-seconds <seconds>',
+      'unload models after so many seconds without a request (default: never)',
     ).argParser(realNumber),
     new Option('--time-limit <seconds>', 'maximum seconds of a request (default: 600)').argParser(realNumber),
   ].map((option) => option.helpGroup('Limits:'));

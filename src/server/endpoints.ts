@@ -7,6 +7,7 @@ export { modelEndpoint, modelsEndpoint } from './openai/models.ts';
 export { responsesEndpoint } from './openai/responses.ts';
 export { adaptersEndpoint } from './service/adapters.ts';
 export { healthEndpoint, livezEndpoint } from './service/health.ts';
+export { loadEndpoint, unloadEndpoint } from './service/loading.ts';
 export { metricsEndpoint } from './service/metrics-endpoint.ts';
 export { slotsEndpoint } from './service/slots.ts';
 export { detokenizeEndpoint, tokenizeEndpoint } from './service/tokenize.ts';

@@ -2,6 +2,7 @@ import { beforeAbort } from '../base/before-abort.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { type Evictable, SharedRoom } from '../base/shared-room.ts';
+import { timerSpan } from '../base/timer-span.ts';
 import type { TextModel } from '../engine/text-model.ts';
 import { typedError } from './error-response.ts';
 
@@ -46,6 +47,8 @@ interface PoolOptions {
   readonly logger?: Logger | undefined;
   /** Lists the available models again. Default: they never change. */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
+  /** Seconds without a request after which a model is unloaded. Default: it stays loaded. */
+  readonly idleSeconds?: number | undefined;
   /** Called for a model whose engine died after it had served requests: one that dies unused would only die again. */
   readonly onLost?: ((id: string) => void) | undefined;
 }
@@ -62,6 +65,8 @@ class Entry implements Evictable {
   failure: Error | undefined;
   progress = 0;
   users = 0;
+  /** Unloads it unless it is used before. */
+  sleep: ReturnType<typeof setTimeout> | undefined;
   lastUse = 0;
   readonly #log: Logger;
 
@@ -122,15 +127,17 @@ export class ModelPool implements AsyncDisposable {
   #refreshing: Promise<void> | undefined;
   readonly #log: Logger;
   readonly #onLost: (id: string) => void;
+  readonly #idleSeconds: number;
   readonly #ending = new AbortController();
   /** Counted in models. */
   readonly #room: SharedRoom;
 
-  constructor(sources: readonly ServedModel[], { most, logger, onLost, discover }: PoolOptions) {
+  constructor(sources: readonly ServedModel[], { most, logger, onLost, ...more }: PoolOptions) {
     this.#log = logger ?? silentLogger;
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source, this.#log)]));
     this.#onLost = onLost ?? (() => {});
-    this.#discover = discover;
+    this.#idleSeconds = more.idleSeconds ?? Number.POSITIVE_INFINITY;
+    this.#discover = more.discover;
     this.#room = new SharedRoom({
       size: most,
       waiting: 'the request',
@@ -168,7 +175,9 @@ export class ModelPool implements AsyncDisposable {
       leave = () => {
         entry.users--;
         this.#room.giveBack([entry]);
+        this.#rest(entry);
       };
+      clearTimeout(entry.sleep);
       entry.lastUse = this.#room.now();
       entry.loading ??= this.#open(entry);
       const model = await beforeAbort(entry.loading, signal, 'the request');
@@ -177,6 +186,16 @@ export class ModelPool implements AsyncDisposable {
       leave();
       throw error;
     }
+  }
+
+  /**
+   * Unloads a model; the next request loads it again. Rejects with `MODEL_NOT_FOUND`, and with `MODEL_BUSY` while requests
+   * use or await it.
+   */
+  async unload(id: string): Promise<void> {
+    const entry = this.#find(id);
+    const isGone = await this.#room.evict(entry);
+    if (!isGone && entry.users > 0) fail('MODEL_BUSY', { model: id, requests: entry.users });
   }
 
   /** Looks for models that were added, removed or replaced. Loaded models stay as they are. Never rejects. */
@@ -209,7 +228,18 @@ export class ModelPool implements AsyncDisposable {
   /** Ends loads and disposes all models. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort();
+    for (const { sleep } of this.#entries.values()) clearTimeout(sleep);
     await Promise.all(Array.from(this.#entries.values(), (entry) => this.#room.leave(entry)));
+  }
+
+  /** Unloads a model after a while without users. */
+  #rest(entry: Entry): void {
+    const isSleepless = this.#idleSeconds === Number.POSITIVE_INFINITY || this.#ending.signal.aborted;
+    if (entry.users > 0 || isSleepless) return;
+    entry.sleep = setTimeout(() => {
+      this.#log.info('model idle', { model: entry.source.id, seconds: this.#idleSeconds });
+      void this.#room.evict(entry);
+    }, timerSpan(this.#idleSeconds));
   }
 
   #find(id: string | undefined): Entry {

@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly preload?: readonly string[];
   /** Maximum models loaded at the same time. Default 1. */
   readonly maxModels?: number;
+  /** Seconds without a request after which a model is unloaded; the next request loads it again. Default: it stays loaded. */
+  readonly sleepIdleSeconds?: number | undefined;
   /** Sequences that each model generates at once, as it was opened. Default 1. */
   readonly parallel?: number;
   /** Waiting sequences per key; beyond that, requests get 429. Default 64. */
@@ -55,6 +57,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   discover: true,
   preload: true,
   maxModels: true,
+  sleepIdleSeconds: true,
   parallel: true,
   queue: true,
   maxTokens: true,
@@ -94,13 +97,6 @@ export class ModelServer implements AsyncDisposable {
     const { maxTokens = Number.POSITIVE_INFINITY, maxBody = DEFAULT_MAX_BODY } = options;
     const [first] = models;
     if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
-    if (!(timeLimit > 0)) {
-      fail('INVALID_ARGUMENT', {
-        name: 'timeLimit',
-        found: `${timeLimit}`,
-        expected: 'seconds, more than 0',
-      });
-    }
     const preloads = options.preload ?? [first.id];
     if (preloads.length > maxModels) {
       const expected = `at most the ${maxModels} that may be loaded at once`;
@@ -112,8 +108,9 @@ export class ModelServer implements AsyncDisposable {
         logger.warn('model not loaded again', { model: id, error }),
       );
     };
-    const { discover } = options;
-    const pool = new ModelPool(models, { most: maxModels, logger, onLost, discover });
+    const { discover, sleepIdleSeconds: idleSeconds } = options;
+    checkSeconds({ timeLimit, sleepIdleSeconds: idleSeconds });
+    const pool = new ModelPool(models, { most: maxModels, logger, onLost, discover, idleSeconds });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;
@@ -221,6 +218,14 @@ export class ModelServer implements AsyncDisposable {
       call.end(typed.status);
       return call.mark(errorResponse(typed, endpoint.dialect));
     }
+  }
+}
+
+/** Throws `INVALID_ARGUMENT` for a time that is none. */
+function checkSeconds(given: Readonly<Record<string, number | undefined>>): void {
+  for (const [name, seconds] of Object.entries(given)) {
+    if (seconds === undefined || seconds > 0) continue;
+    fail('INVALID_ARGUMENT', { name, found: `${seconds}`, expected: 'seconds, more than 0' });
   }
 }
 

@@ -192,3 +192,26 @@ test('a name that is not served is told from those that are', async () => {
     return true;
   });
 });
+
+test('a model that nobody uses is unloaded when asked for or after a while, and loaded again by the next request', async () => {
+  const opens: string[] = [];
+  const sources = ['a', 'b'].map((id) =>
+    tinySource(id, {}, () => {
+      opens.push(id);
+      return openNullDevice();
+    }),
+  );
+  await using pool = new ModelPool(sources, { most: 2, idleSeconds: 0.001 });
+  const held = await pool.acquire('a');
+  await assert.rejects(pool.unload('a'), (error) => isRocmforgeError(error, 'MODEL_BUSY'));
+  (await pool.acquire('b'))[Symbol.dispose]();
+  while (pool.statusOf('b').state !== 'unloaded') await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.equal(pool.statusOf('a').state, 'ready', 'one that is used does not sleep');
+  held[Symbol.dispose]();
+  await pool.unload('a');
+  await pool.unload('a');
+  assert.equal(pool.statusOf('a').state, 'unloaded');
+  (await pool.acquire('a'))[Symbol.dispose]();
+  assert.deepEqual(opens, ['a', 'b', 'a']);
+  await assert.rejects(pool.unload('z'), (error) => isRocmforgeError(error, 'MODEL_NOT_FOUND'));
+});

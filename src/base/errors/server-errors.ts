@@ -38,6 +38,12 @@ export const serverErrors = {
     'See the server’s log for the reason; /v1/models lists the available models.',
     (p) => `model ${p.model} could not be loaded (${p.reason})`,
   ),
+  MODEL_BUSY: entry<{ model: string; requests: number }>(
+    409,
+    'A model cannot be unloaded while requests use it.',
+    'Unload it after they have ended; /slots lists running sequences.',
+    (p) => `model ${p.model} is used by ${p.requests} requests`,
+  ),
   TRACING_UNAVAILABLE: entry<{ why: string }>(
     503,
     'The packages that send traces are not installed.',

@@ -4,7 +4,7 @@ import type { BufferRange, DeviceBuffer } from './memory.ts';
 import type { Bindings, Executable, Program } from './program.ts';
 import { checkRange } from './range-check.ts';
 
-/** Throws `BINDING` unless everything that the program's graph wants from outside is there, aligned and large enough. */
+/** Throws `BINDING` unless everything that the program's graph binds is present, aligned and large enough. */
 export function checkBindings(program: Program, bindings: Bindings): void {
   const { graph } = program;
   const check = (value: string, range: BufferRange | undefined, byteLength: number) => {
@@ -27,13 +27,13 @@ export function checkBindings(program: Program, bindings: Bindings): void {
   if (program.scratchBytes > 0) check('scratch', bindings.scratch, program.scratchBytes);
 }
 
-/** A range that `checkBindings` has seen. */
+/** A range that `checkBindings` has checked. */
 export function bound(range: BufferRange | undefined): BufferRange {
   invariant(range, 'checkBindings has seen every value that the program names');
   return range;
 }
 
-/** Every buffer that bindings name, once. */
+/** Every buffer in the bindings, once. */
 export function boundBuffers({ values, outputs, weights, scratch }: Bindings): ReadonlySet<DeviceBuffer> {
   const ranges = [...values.values(), ...outputs.values(), ...weights.values()];
   return new Set([...ranges, ...(scratch ? [scratch] : [])].map(({ buffer }) => buffer));

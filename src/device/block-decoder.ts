@@ -3,29 +3,29 @@ import type { TensorFormat } from '../formats/tensor-format.ts';
 /** Blocks to decode. */
 export interface DecodeWork {
   readonly format: TensorFormat;
-  /** Whole blocks of that format. */
+  /** Whole blocks of this format. */
   readonly source: Uint8Array;
-  /** F32 or F16: what the elements become, f32 rounded to nearest even for F16. */
+  /** The target format, F32 or F16; f32 values are rounded to nearest even for F16. */
   readonly become: TensorFormat;
-  /** Room for all elements; at any alignment, and not over `source`. */
+  /** Room for all elements; may have any alignment, but must not overlap `source`. */
   readonly into: Uint8Array;
 }
 
-/** Memory that threads share; not to be touched after its disposal. */
+/** Memory shared with threads; must not be used after its disposal. */
 export interface SharedBlock extends Disposable {
-  /** Aligned to pages. */
+  /** Page-aligned. */
   readonly bytes: Uint8Array;
 }
 
 /**
- * Decodes blocks on the host, on threads of its own where the platform has them. Results are bit for bit those of the
- * format's own decoder. Memory of `share` is worked on where it lies; other memory is copied piece by piece.
+ * Decodes blocks on the host, on its own threads if the platform has them. Results are bit-identical to those of the
+ * format's own decoder. Memory from `share` is processed in place; other memory is copied piece by piece.
  */
 export interface BlockDecoder extends AsyncDisposable {
-  /** How many pieces of work it does at once. */
+  /** How many calls it processes in parallel. */
   readonly threads: number;
-  /** Memory that the threads see; absent where there are none. The caller's. */
+  /** Allocates memory that its threads can access; absent if there are none. Owned by the caller. */
   share?(byteLength: number): SharedBlock;
-  /** Resolves when `into` is filled; until then nobody else touches either. Rejects when a thread has died. */
+  /** Resolves when `into` is filled; until then nothing else may access either. Rejects if a thread has died. */
   decode(work: DecodeWork): Promise<void>;
 }

@@ -3,7 +3,7 @@
  */
 export type Address = number;
 
-/** JavaScript's side of the native types that signatures are made of. */
+/** The JavaScript types of the native types in signatures. */
 export interface NativeValues {
   void: undefined;
   i32: number;
@@ -37,7 +37,7 @@ export type AsyncNativeFunction<R extends NativeType, P extends readonly NativeT
 
 /** A shared library that was opened. It stays loaded until the process ends. */
 export interface NativeLibrary {
-  /** The candidate that was found. */
+  /** The candidate that was loaded. */
   readonly name: string;
   has(symbol: string): boolean;
   /** Throws `SYMBOL_NOT_FOUND`. */
@@ -46,7 +46,7 @@ export interface NativeLibrary {
     result: R,
     parameters: P,
   ): NativeFunction<R, P>;
-  /** As `bind`, for calls that take long and keep nothing with the calling thread. */
+  /** Like `bind`, for long calls without thread-local effects. */
   bindAsync<R extends NativeType, const P extends readonly NativeType[]>(
     symbol: string,
     result: R,
@@ -63,17 +63,19 @@ export interface NativeMemory extends Disposable {
 
 /** Calls into native libraries, as a platform injects them. */
 export interface Ffi {
-  /** Opens the first candidate that the system's loader finds. Throws `LIBRARY_NOT_FOUND` with each one's reason. */
+  /** Opens the first candidate that the dynamic loader finds. Throws `LIBRARY_NOT_FOUND` with the reason for each. */
   open(candidates: readonly string[]): NativeLibrary;
-  /** Lets another thread read the library that `open` would open, so that it is there then. Resolves whether there is one or not. */
+  /**
+   * Loads the library that `open` would open on another thread, ahead of time. Resolves whether there is one or not.
+   */
   preload(candidates: readonly string[]): Promise<void>;
   /** Zeroed memory outside the garbage collector's. */
   allocate(byteLength: number): NativeMemory;
   /** The memory at an address, less than 4 GiB of it; valid as long as the memory is. */
   view(address: Address, byteLength: number): Uint8Array;
   /**
-   * Where the bytes lie. Small arrays move when garbage is collected: the answer lasts for bytes over shared, WebAssembly
-   * or native memory, and for buffers of more than 64 bytes as long as they are reachable.
+   * The address of the bytes. Small arrays move during garbage collection: the address stays valid for shared,
+   * WebAssembly or native memory, and for buffers of more than 64 bytes as long as they are reachable.
    */
   addressOf(bytes: Uint8Array): Address;
   /** The text at an address, up to its zero byte. */

@@ -1,6 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 
-/** What a device created and nobody disposed yet. Owns the device's own lifetime too. */
+/** Tracks the objects that a device created and that have not been disposed, and the device's own lifetime. */
 export class LiveObjects {
   readonly #lifetime: Lifetime;
   readonly #objects = new Set<Disposable | AsyncDisposable>();
@@ -24,7 +24,7 @@ export class LiveObjects {
     this.#lifetime.check();
   }
 
-  /** Counts an object that was just created, and gives it back. */
+  /** Tracks an object that was just created, and returns it. */
   add<T extends Disposable | AsyncDisposable>(object: T): T {
     this.#objects.add(object);
     return object;
@@ -35,7 +35,7 @@ export class LiveObjects {
     this.#objects.delete(object);
   }
 
-  /** Ends the device: disposes the streams first, whose queued work may name the rest. Does nothing the second time. */
+  /** Disposes the device: streams first, because their queued work may use the rest. Does nothing the second time. */
   async disposeAll(): Promise<void> {
     if (!this.#lifetime.end()) return;
     for (const object of [...this.#objects]) {

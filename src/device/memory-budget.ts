@@ -1,11 +1,11 @@
 import { fail } from '../base/errors.ts';
 import type { MemoryInfo } from './device.ts';
 
-/** Counts bytes against a limit: of a device's buffers, where no driver does, or of what is pinned of the host's memory. */
+/** Counts bytes against a limit: for a device's buffers if no driver does, or for pinned host memory. */
 export class MemoryBudget {
   readonly #used: BigInt64Array;
 
-  /** `device` names it, or the host, in `OUT_OF_MEMORY`. `used` is what threads that share the budget count in. */
+  /** `device` is the name in `OUT_OF_MEMORY`. `used` is the counter that threads sharing the budget use. */
   constructor(
     readonly device: string,
     readonly total: number,
@@ -18,7 +18,7 @@ export class MemoryBudget {
     return { total: this.total, free: this.total - Number(Atomics.load(this.#used, 0)) };
   }
 
-  /** Takes bytes; throws `OUT_OF_MEMORY` when too few are free. */
+  /** Takes bytes; throws `OUT_OF_MEMORY` if too few are free. */
   take(bytes: number, what: string): void {
     const free = this.total - Number(Atomics.add(this.#used, 0, BigInt(bytes)));
     if (bytes <= free) return;

@@ -4,21 +4,21 @@ import type { State, Tensor, Weight } from '../ops/value.ts';
 import type { BufferRange, DeviceBuffer } from './memory.ts';
 
 /**
- * A weight as a program wants it on the device: one or several of the graph's weights, joined and laid out its own way.
- * `Stream.pack` fills it from the file's bytes, part by part, row by row, in any order.
+ * A weight in the form that a program needs on the device: one or several of the graph's weights, joined and laid out
+ * for its kernels. `Stream.pack` fills it from the file's bytes, part by part, row by row, in any order.
  */
 export interface PackedWeight {
-  /** The graph's weights it is made of, in the order of `pack`'s part numbers. */
+  /** The graph's weights that it consists of, in the order of `pack`'s part numbers. */
   readonly parts: readonly Weight[];
   /** Bytes on the device. */
   readonly byteLength: number;
   /** Names the layout: `nibble32`, `f32`. Weights of one file and one layout may be shared between programs. */
   readonly layout: string;
-  /** `Stream.pack` takes rows from a multiple of this on; a chunk that is not the last holds a multiple of it. */
+  /** `Stream.pack` takes rows starting at a multiple of this; every chunk but the last has a multiple of it. */
   readonly rowAlignment: number;
   /**
-   * True where rows that are handed over in this format wait on the device for a kernel that lays them out, in the memory that
-   * `MemoryRules.waiting` plans; false or absent where they are copied to their place.
+   * True if rows handed over in this format wait on the device for a kernel that packs them, in the memory that
+   * `MemoryRules.waiting` plans; false or absent if they are copied to their place.
    */
   waits?(format: TensorFormat): boolean;
 }
@@ -27,13 +27,13 @@ export interface PackedWeight {
 export interface Program {
   readonly graph: OpGraph;
   readonly weights: readonly PackedWeight[];
-  /** Bytes of scratch that `bind` wants; executables that never run at once may share it. */
+  /** Bytes of scratch that `bind` needs; executables that never run at the same time may share it. */
   readonly scratchBytes: number;
-  /** Ties the program to addresses; cheap. Throws `BINDING` when something is missing or too small. */
+  /** Binds the program to addresses; cheap. Throws `BINDING` if something is missing or too small. */
   bind(bindings: Bindings): Executable;
 }
 
-/** Memory for everything that a graph does not compute into scratch. */
+/** Memory for everything in a graph that is not scratch. */
 export interface Bindings {
   /** Inputs and states by value. */
   readonly values: ReadonlyMap<Tensor | State, BufferRange>;
@@ -43,10 +43,10 @@ export interface Bindings {
   readonly scratch: BufferRange | undefined;
 }
 
-/** A program with addresses, ready to be recorded. */
+/** A program bound to addresses, ready to be recorded. */
 export interface Executable {
   readonly program: Program;
-  /** The memory that it is bound to, which outlives every step recorded from it. */
+  /** The memory that it is bound to, which must outlive every step recorded from it. */
   readonly buffers: ReadonlySet<DeviceBuffer>;
 }
 

@@ -1,7 +1,7 @@
 import { fail } from '../base/errors.ts';
 import { BUFFER_ALIGNMENT, type BufferRange } from './memory.ts';
 
-/** Where a range is used, for the message: the graph's or the stream's name, and the value's. */
+/** Where a range is used, for the message: the name of the graph or the stream, and of the value. */
 export interface RangeUse {
   readonly graph: string;
   readonly value: string;
@@ -26,7 +26,7 @@ export function checkRange(range: BufferRange, byteLength: number, use: RangeUse
   }
 }
 
-/** Throws `BINDING` unless a stream copies between ranges of one size. */
+/** Throws `BINDING` unless source and target of a copy have the same size. */
 export function checkCopySizes(source: BufferRange, target: BufferRange, stream: string): void {
   if (source.byteLength === target.byteLength) return;
   const found = `${target.byteLength} bytes`;

@@ -3,7 +3,7 @@ import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { PackedWeight } from './program.ts';
 import type { PinnedRows, WeightRows } from './stream.ts';
 
-/** Bytes of rows of a weight in the format they come in. */
+/** Bytes of rows of a weight in the format in which they are handed over. */
 export function rowsBytes(weight: PackedWeight, { part, rowCount, format: own }: WeightRows): number {
   const of = weight.parts[part];
   invariant(of, 'the weight has the part');
@@ -11,18 +11,20 @@ export function rowsBytes(weight: PackedWeight, { part, rowCount, format: own }:
   return rowCount * (of.columns / format.blockElements) * format.blockBytes;
 }
 
-/** The weight that a stream is to pack rows of, and what the device takes. */
+/** The weight whose rows a stream should pack, and what the device supports. */
 export interface PackTarget {
-  /** What errors call the stream. */
+  /** The stream's name in errors. */
   readonly graph: string;
   readonly weight: PackedWeight;
-  /** Whether rows of a part may come in another format than the part's. Absent: the device decodes none while it packs. */
+  /**
+   * Whether rows of a part may be handed over in another format. If absent, the device does not decode while packing.
+   */
   readonly decodes?: (part: number, format: TensorFormat) => boolean;
 }
 
 /**
- * Throws `BINDING` unless the rows are rows of the weight, in its format or one that the device decodes, and lie within the pinned
- * buffer.
+ * Throws `BINDING` unless the rows exist in the weight, have its format or one that the device decodes, and lie within
+ * the pinned buffer.
  */
 export function checkRows({ graph, weight, decodes }: PackTarget, rows: WeightRows, from: PinnedRows): void {
   const { part, format } = rows;

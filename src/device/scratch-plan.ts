@@ -4,24 +4,24 @@ import { operandsOf, resultsOf } from '../ops/op.ts';
 import { type Tensor, tensorBytes } from '../ops/value.ts';
 import { BUFFER_ALIGNMENT } from './memory.ts';
 
-/** Memory wanted from step `first` to step `last` of a straight line, both included. */
+/** Memory that is needed from step `first` to step `last`, both included. */
 export interface Lifespan {
   readonly byteLength: number;
   readonly first: number;
   readonly last: number;
 }
 
-/** Where values lie in one arena. */
+/** The offsets of values in one arena. */
 export interface ScratchPlan<Value> {
   readonly offsets: ReadonlyMap<Value, number>;
   readonly byteLength: number;
 }
 
-/** Records which steps of a straight line use which values, and places them so that no two overlap while both are alive. */
+/** Records which steps use which values, and places them so that no two overlap while both are alive. */
 export class ScratchUses<Value> {
   readonly #spans = new Map<Value, { byteLength: number; first: number; last: number }>();
 
-  /** Steps are named in their order. */
+  /** Steps must be given in order. */
   use(value: Value, step: number, byteLength: number): void {
     const span = this.#spans.get(value);
     if (span) span.last = step;
@@ -38,9 +38,9 @@ export class ScratchUses<Value> {
 }
 
 /**
- * Places the graph's temporaries, outputs left out (they are bound from outside), so that no two overlap while both are
+ * Places the graph's temporaries (not its outputs, which are bound from outside) so that no two overlap while both are
  * alive. A tensor lives from the operator that computes it to the last that reads it; an operator's results never share
- * bytes with its operands. A device that runs other steps than the graph's operators plans with `ScratchUses`.
+ * bytes with its operands. A device whose steps are not the graph's operators uses `ScratchUses`.
  */
 export function planScratch(graph: OpGraph): ScratchPlan<Tensor> {
   const outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
@@ -61,8 +61,8 @@ interface Placed {
 }
 
 /**
- * Offsets, multiples of `BUFFER_ALIGNMENT`, for lifespans in their order: the largest first, each into the smallest gap
- * that holds it ("greedy by size", Pisarchyk & Lee 2020).
+ * Offsets, multiples of `BUFFER_ALIGNMENT`, for lifespans: the largest is placed first, each into the smallest gap that
+ * fits ("greedy by size", Pisarchyk & Lee 2020).
  */
 export function planLifespans(spans: readonly Lifespan[]): { offsets: number[]; byteLength: number } {
   const offsets = new Array<number>(spans.length).fill(0);
@@ -86,7 +86,7 @@ function sizeOf(span: Lifespan | undefined): number {
   return alignUp(span?.byteLength ?? 0, BUFFER_ALIGNMENT);
 }
 
-/** The offset of the smallest gap between neighbours, given by ascending offset, or the end of the last. */
+/** The offset of the smallest sufficient gap between neighbours, given by ascending offset, or the end of the last. */
 function bestGap(neighbours: readonly Placed[], byteLength: number): number {
   let end = 0;
   let best: number | undefined;

@@ -6,14 +6,17 @@ export interface WorkerPort {
 
 /** A running worker. */
 export interface WorkerHandle extends WorkerPort {
-  /** Called once when the worker dies without being asked to, soon where it has died already: it may have been started ahead. */
+  /**
+   * Called once when the worker dies unexpectedly, even if it had already died before, since it may have been started
+   * ahead of time.
+   */
   onFailure(listener: (error: Error) => void): void;
-  /** While held the process stays alive for this worker; a fresh worker is not held. */
+  /** Whether this worker keeps the process alive; a new worker does not. */
   hold(held: boolean): void;
   terminate(): Promise<void>;
 }
 
-/** What a platform gives a device that computes on worker threads: how to start them. */
+/** The platform's means to start worker threads for a device. */
 export interface WorkerHost {
   /** Physical cores that the process may use. */
   readonly threads: number;

@@ -5,32 +5,35 @@ import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } 
 import type { GpuPlanner } from './planner.ts';
 import { isMatvec, planMatvec, planProduct, takesEpilogues } from './products.ts';
 
-/** Heads of one key head that a group of threads computes at once. */
+/** Query heads of one key head that a workgroup computes at once. */
 export const HEADS_AT_ONCE = 4;
-/** Outputs of a product that a group of threads computes: what is done with them has to be whole in it. */
+/** Outputs of a product per workgroup: its epilogue must not need more. */
 const OUTPUTS_AT_ONCE = 32;
-/** Buffers of what norms, rotates and appends heads, beside those with the products' results: factors, table, cells, caches. */
+/**
+ * Buffers that normalizing, rotating and appending heads binds, besides the products' results: factors, table, cells,
+ * caches.
+ */
 const HEAD_NORM_BUFFERS = 6;
-/** Elements of a quantized group: a group of threads leaves whole ones. */
+/** Elements of a quantized group: workgroups write whole groups. */
 const GROUP = 32;
-/** With fewer rows a sequence, a tile would be mostly empty. */
+/** With fewer rows per sequence, a tile would be mostly empty. */
 const MIN_TILE_ROWS_PER_SLOT = 4;
-/** More partitions take longer to be merged than they save. */
+/** Merging more partitions takes longer than they save. */
 const MAX_PARTITIONS = 16;
 
-/** Groups of threads that a row's heads take. */
+/** Number of workgroups for a row's heads. */
 export function headGroups({ heads, kvHeads }: AttentionOp): number {
   return kvHeads * Math.ceil(heads / kvHeads / HEADS_AT_ONCE);
 }
 
-/** Attention to be launched after what appends to its cache. */
+/** Attention that is launched after the operators that append to its cache. */
 interface PlannedAttention {
-  /** Counters that a launch before has to zero. */
+  /** Counters that an earlier launch has to zero. */
   readonly zeroed: Counters | undefined;
   plan(): void;
 }
 
-/** Attention by itself: nothing before it zeroes counters. */
+/** Attention by itself, without an earlier launch that zeroes counters. */
 export function planAttention(op: AttentionOp, to: GpuPlanner): void {
   attentionInForm(op, to, { wanted: 'f32', zeroes: false }).plan();
 }
@@ -64,7 +67,7 @@ function attentionInForm(
   return { zeroed, plan };
 }
 
-/** In how many partitions the context of a row is cut, so that a GPU has work even for few rows. */
+/** The number of partitions of a row's context, which keep a GPU busy even with few rows (split-KV). */
 function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { wantedGroups, shortestPartition } = to.facts.attention;
   const { cache, batch, window = Number.POSITIVE_INFINITY } = op;
@@ -73,7 +76,7 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   return Math.max(1, Math.min(wanted, MAX_PARTITIONS, Math.ceil(context / shortestPartition)));
 }
 
-/** True for attention of many rows a sequence over a cache of f16 or blocks, where the target has tiles for it. */
+/** True for attention with many rows per sequence over a cache of f16 or blocks, if the target has tiles for it. */
 function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
   const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= MIN_TILE_ROWS_PER_SLOT * to.graph.shape.slots;
   const stored = op.cache.keys.type !== 'f32';
@@ -81,8 +84,9 @@ function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
 }
 
 /**
- * Queries, keys and values as one product (one each for weights of different formats) that rotates them and appends to the
- * cache, or one after the products that norms heads as well; then attention, its result in the form in which products read it.
+ * Fuses the Q, K and V products into one (or one per weight format) that also rotates and appends to the cache, or
+ * followed by one launch that also normalizes heads; then attention, with its result in the form in which products read
+ * it.
  */
 export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
   const heads = op.kind === 'attention' ? matchHeads(op, to.graph.ops, to.uses) : undefined;
@@ -93,7 +97,7 @@ export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
   return { ops, plan: () => planNormedHeads({ heads, norms, rotation }, to) };
 }
 
-/** Whether those of the products that have one format can be one each; asks the same for few rows and many. */
+/** Whether products with the same format can be joined; the same for few rows and many. */
 function canJoin(products: readonly MatmulOp[], to: GpuPlanner): boolean {
   const groups = formatGroups(products).map((group) => group.map(({ weight }) => weight));
   return groups.every((weights) => takesEpilogues(weights, to) && to.facts.joins(weights));
@@ -131,8 +135,8 @@ function headGroup(heads: HeadOps, group: readonly MatmulOp[], zeroed: Counters 
 }
 
 /**
- * True where single products rotate and append what they compute: pairs have to be whole in a group of threads, and so have the
- * blocks of a quantized cache, which they are not where it has pieces of two halves of a head.
+ * True if single products can rotate and append their results: pairs must be complete within a workgroup, and so must
+ * the blocks of a quantized cache, which they are not if a workgroup has pieces of both halves of a head.
  */
 function appendsInProducts({ q, k, v, rotation, append }: HeadOps, to: GpuPlanner): boolean {
   if (!isMatvec(q.product.x, [q.product.weight], to)) return false;
@@ -145,7 +149,7 @@ function appendsInProducts({ q, k, v, rotation, append }: HeadOps, to: GpuPlanne
   return (inOrder || byHalves) && widths && blocks;
 }
 
-/** Products of a tensor as one, whose rows stand one beside the other in scratch. */
+/** Plans products of one tensor as one, with their rows side by side in scratch. */
 function planRows(of: { readonly x: Tensor } & Pick<HeadGroup, 'weights' | 'biases'>, to: GpuPlanner) {
   const { x, weights, biases } = of;
   const width = weights.reduce((sum, { rows }) => sum + rows, 0);
@@ -154,7 +158,9 @@ function planRows(of: { readonly x: Tensor } & Pick<HeadGroup, 'weights' | 'bias
   return { memory, width };
 }
 
-/** True where one launch can bind the products' results beside its own buffers, and a cache's blocks are whole in heads. */
+/**
+ * True if one launch can bind the products' results besides its own buffers, and heads are whole blocks of the cache.
+ */
 function fitsHeadNorms(heads: HeadOps, to: GpuPlanner): boolean {
   const { append, attention } = heads;
   const sizes = [attention.keySize, attention.valueSize];

@@ -3,16 +3,16 @@ import type { Fusion } from './fusion.ts';
 import type { ElementProduct, ElementStep } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
-/** Products that one launch takes. */
+/** Maximum products of one launch. */
 const MAX_PRODUCTS = 8;
-/** Elements that rows come in multiples of, so that they begin at whole vectors. */
+/** Row widths are multiples of this, so that rows start at whole vectors. */
 const ROW_UNIT = 8;
-/** Formats whose elements are numbers. */
+/** Unquantized formats. */
 const NUMBERS: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
 
 /**
- * For few rows, products of unquantized weights: those that do not build on each other are one launch, with the
- * element-wise operators that follow each.
+ * For few rows, fuses independent products by unquantized weights into one launch, with the elementwise operators that
+ * follow each.
  */
 export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'matmul' || !to.has('elementProducts') || !isElementProduct(op, to)) return undefined;
@@ -29,7 +29,7 @@ function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && whole;
 }
 
-/** Operators that follow each other over a tensor's elements, where two of them or more do: one launch. */
+/** Fuses two or more consecutive elementwise operators into one launch. */
 export function fuseElementChain(op: Op, to: GpuPlanner): Fusion | undefined {
   const x = to.has('elementChain') ? chainedOperand(op) : undefined;
   const steps: ElementStep[] = [];
@@ -49,14 +49,14 @@ export function fuseElementChain(op: Op, to: GpuPlanner): Fusion | undefined {
   return { ops: steps.map((step) => step.op), plan: () => to.add(chain) };
 }
 
-/** The operand whose elements an operator is a function of. */
+/** The operand that an elementwise operator is a function of. */
 function chainedOperand(op: Op): Tensor | undefined {
   if (op.kind === 'unary' || op.kind === 'scale') return op.x;
   if (op.kind === 'add' || op.kind === 'mul') return op.a;
   return op.kind === 'lerp' && op.t.kind === 'tensor' ? op.t : undefined;
 }
 
-/** Whether one kernel can bind a tensor, what steps over it read, and their result. */
+/** Whether one kernel can bind a tensor, the other operands of its steps, and their result. */
 function bindsAll(x: Tensor, steps: readonly ElementStep[], { facts }: GpuPlanner): boolean {
   const operands = steps.flatMap((step) => step.operands);
   const tensors = [x, ...operands.filter((operand) => operand.kind === 'tensor')];
@@ -64,7 +64,7 @@ function bindsAll(x: Tensor, steps: readonly ElementStep[], { facts }: GpuPlanne
   return once && operands.length + 2 <= facts.buffers;
 }
 
-/** A product and the steps that follow, so far. */
+/** A product with the steps that follow it so far. */
 interface GrowingProduct {
   readonly op: MatmulOp;
   readonly steps: ElementStep[];
@@ -75,7 +75,7 @@ interface GrowingProduct {
 class ProductGroup {
   readonly #to: GpuPlanner;
   readonly #products: GrowingProduct[] = [];
-  /** What the group computes: nobody may read it before the group is launched. */
+  /** What the group computes; nothing may read it before the group is launched. */
   readonly #computed = new Set<Tensor>();
 
   constructor(to: GpuPlanner) {
@@ -120,7 +120,7 @@ class ProductGroup {
   }
 }
 
-/** An operator as a step over a tensor's elements; undefined for one that is no function of them. */
+/** An operator as an elementwise step on a tensor; undefined if it is not elementwise. */
 function stepOver(op: Op, x: Tensor): ElementStep | undefined {
   switch (op.kind) {
     case 'unary':

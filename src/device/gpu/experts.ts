@@ -6,9 +6,9 @@ import { isPacked } from './plan-scope.ts';
 import type { GpuPlanner } from './planner.ts';
 import { matchResidual, type Residual } from './products.ts';
 
-/** Choices whose results one kernel adds up. */
+/** Maximum choices whose results one kernel sums. */
 const MAX_ADDED = 32;
-/** Elements of a quantized group: a group of threads leaves whole ones. */
+/** Elements of a quantized group: workgroups write whole groups. */
 const GROUP = 32;
 
 /** Gate and up of the routed experts. */
@@ -18,19 +18,19 @@ interface GatedExperts {
   readonly op: GatedOp;
 }
 
-/** What follows them: the down projection, the sum by routing weights, and the residual where it is added next. */
+/** What follows: the down projection, the sum by routing weights, and the residual if it is added next. */
 interface WayBack {
   readonly down: MatmulExpertsOp;
   readonly combine: CombineExpertsOp;
   readonly residual: Residual | undefined;
 }
 
-/** A product with routed experts' weights by itself. */
+/** A product with routed experts' weights, by itself. */
 export function planMatmulExperts(op: MatmulExpertsOp, to: GpuPlanner): void {
   to.add({ kind: 'expertProduct', op, ...expertParts(op, to) });
 }
 
-/** What such a product reads, and whether choices are grouped by expert: where there are many rows. */
+/** The input of such a product, and whether choices are grouped by expert, which is done for many rows. */
 function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; grouped: boolean } {
   const { readsNumbers } = to.facts.experts;
   const { x, weight } = op;
@@ -41,15 +41,16 @@ function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; gr
   return { x: to.activations.quantizing(x, readsNumbers ? to.facts.buffers : 0), grouped: false };
 }
 
-/** The form in which a product reads the choices that it groups; undefined where it computes each by itself. */
+/** The form in which a product reads choices grouped by expert; undefined if they are not grouped. */
 function groupedForm({ x, weight }: MatmulExpertsOp, to: GpuPlanner): ActivationForm | undefined {
   const many = isPacked(weight) && !to.hasFewRows(x) && to.facts.joins([weight]);
   return many ? to.facts.experts.groupedForm : undefined;
 }
 
 /**
- * For few rows a mixture of experts is two intents: gate and up with their activation, times the routing weights; then the way
- * back, whose choices are one sum, with the residual. For more rows gate and up are one.
+ * Fuses a mixture of experts. For few rows into two intents: gate and up with their activation, multiplied by the
+ * routing weights; then the down projections, summed over the choices, with the residual. For more rows, gate and up
+ * are fused.
  */
 export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'gated' || !to.has('gatedExperts')) return undefined;
@@ -69,7 +70,7 @@ export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
   };
 }
 
-/** The sum by routing weights and the addition of another tensor to it. */
+/** Fuses the sum by routing weights with the addition of another tensor. */
 export function fuseCombine(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'combineExperts' || !to.has('combineResidual')) return undefined;
   const found = matchResidual(op, to.uses);
@@ -108,14 +109,14 @@ function planGatedExperts(
   { gate, up, op }: GatedExperts,
   routingWeights: Tensor | undefined,
 ): void {
-  // Only the down projection of the same fusion expects the routing weights to be in there already.
+  // Only the down projection of the same fusion expects the routing weights to be already included.
   const form =
     routingWeights === undefined ? groupedFormLeft(op, gate, to) : gate.outputs % GROUP === 0 ? 'q8' : 'f32';
   const y = to.activations.place(op.out, form);
   to.add({ kind: 'gatedExperts', gate, up, op, routingWeights, y, form, ...expertParts(gate, to) });
 }
 
-/** The form in which gate and up of grouped choices leave their result: f16 where that is what a product of them reads next. */
+/** The form of gate and up's result for grouped choices: f16 if that is what the next product reads. */
 function groupedFormLeft({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): ActivationForm {
   const reader = to.uses.onlyReader(out);
   const isRead = reader?.kind === 'matmulExperts' && reader.x === out && groupedForm(reader, to) === 'f16';

@@ -1,62 +1,66 @@
 import type { AttentionOp, Weight } from '../../ops/index.ts';
 import type { ActivationForm, OptionalKind } from './intent.ts';
 
-/** What a GPU and a device's kernels can do, as far as plans depend on it. */
+/** The capabilities of a GPU and of a device's kernels that plans depend on. */
 export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   /** The device's name in messages. */
   readonly device: string;
-  /** Intents that the device has no kernels for, or that the GPU cannot run. */
+  /** Intents for which the device has no kernels, or which the GPU cannot run. */
   readonly lacks: readonly Lacks[];
-  /** Rows that matrix-vector kernels take at once. */
+  /** Maximum rows of matrix-vector kernels. */
   readonly matvecRows: number;
-  /** The form in which products of more rows by packed weights read activations. */
+  /** The form in which products with more rows by packed weights read activations. */
   readonly productForm: ActivationForm;
-  /** True where unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
+  /** Whether unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
   readonly takesNumbers: boolean;
-  /** True for weights that can be laid out one below the other in what a kernel binds. */
+  /** Whether weights can be stacked in one buffer that a kernel binds. */
   joins(weights: readonly Weight[]): boolean;
-  /** Buffers that a kernel binds at most. */
+  /** Maximum buffers that a kernel binds. */
   readonly buffers: number;
-  /** True where a kernel that writes to a buffer cannot bind one part of it twice. */
+  /** Whether a kernel that writes to a buffer cannot bind another part of it as well. */
   readonly bindsOnce: boolean;
-  /** Bytes of quantized rows that a matrix-vector kernel has room for beside its own. */
+  /** Bytes of quantized rows that a matrix-vector kernel can stage in addition to its own memory. */
   readonly stagedBytes: number;
-  /** Elements to which rows of f16 activations are filled up: only conversions do that. */
+  /** Elements to which rows of f16 activations are padded: only conversions do that. */
   readonly f16RowUnit: number;
   readonly attention: AttentionFacts;
   readonly experts: ExpertFacts;
   readonly wkv7: Wkv7Facts;
 }
 
-/** What a target's kernels for attention can do. */
+/** Capabilities of a target's attention kernels. */
 export interface AttentionFacts {
-  /** Groups of threads that give the GPU enough to do. */
+  /** Number of workgroups that keep the GPU busy. */
   readonly wantedGroups: number;
-  /** Positions that a partition of the context has at least. */
+  /** Minimum positions of a context partition. */
   readonly shortestPartition: number;
-  /** Whether the last of a row's groups can merge the partitions, told by counters that the launch before zeroes. */
+  /**
+   * Whether the last workgroup of a row can merge the partitions, by means of counters that the previous launch zeroes.
+   */
   readonly mergesInLastGroup: boolean;
-  /** Forms in which kernels that go row by row, and those in tiles, can leave their results. */
+  /** Output forms of row-by-row kernels, and of tiled ones. */
   readonly rowForms: readonly ActivationForm[];
   readonly tileForms: readonly ActivationForm[];
-  /** True where a tile for the operator has room on the target. */
+  /** True if a tile for the operator fits on the target. */
   fitsTile(op: AttentionOp): boolean;
-  /** Whether products append what they compute to a cache of blocks: never, or where heads' pairs are neighbours. */
+  /** Whether products append their results to a cache of blocks: never, or only with interleaved RoPE pairs. */
   readonly appendsBlocks: 'never' | 'interleaved';
 }
 
-/** What a target's kernels for routed experts can do. */
+/** Capabilities of a target's kernels for routed experts. */
 export interface ExpertFacts {
-  /** Whether kernels quantize few rows for themselves. */
+  /** Whether kernels quantize few rows themselves. */
   readonly readsNumbers: boolean;
-  /** The form in which kernels that bring the choices of many rows together by expert read them; undefined where there are none. */
+  /**
+   * The form in which kernels read the choices of many rows grouped by expert; undefined if there are no such kernels.
+   */
   readonly groupedForm: ActivationForm | undefined;
 }
 
-/** Which heads a target's kernels for RWKV-7's recurrence take. */
+/** Which heads a target's kernels for RWKV-7's recurrence support. */
 export interface Wkv7Facts {
-  /** The size of heads that go through prompts in chunks; undefined where none do. */
+  /** The head size for which prompts are processed in chunks; undefined if none is. */
   readonly chunkedHead: number | undefined;
-  /** Of the fused recurrence: what heads are multiples of, and the largest; undefined where none are taken. */
+  /** For the fused recurrence: the unit and the maximum of head sizes; undefined if it is not supported. */
   readonly fusedHead: { readonly unit: number; readonly max: number } | undefined;
 }

@@ -1,18 +1,18 @@
 import type { Op } from '../../ops/index.ts';
 import type { GpuPlanner } from './planner.ts';
 
-/** Operators computed together: planned where the last of them stands. */
+/** Operators that are computed together, planned at the position of the last of them. */
 export interface Fusion {
   readonly ops: readonly Op[];
   plan(): void;
 }
 
-/** Looks for a group of operators that `op` tells. */
+/** Looks for a group of operators identified by `op`. */
 export type Fuse = (op: Op, to: GpuPlanner) => Fusion | undefined;
 
 /**
- * What is planned at each operator's place: nothing for the members of a group but its last. The groups are found rule by rule,
- * each from the front; the members of one are left out of all later ones.
+ * What is planned at each operator: nothing for the members of a group except its last. Groups are found rule by rule,
+ * each from the start of the graph; members of one are excluded from later ones.
  */
 export function findFusions(to: GpuPlanner, fuses: readonly Fuse[]): ReadonlyMap<Op, readonly Fusion[]> {
   const { graph, uses, taken } = to;

@@ -3,20 +3,20 @@ import { capacityOf, type OpGraph, type Tensor, tensorBytes, type Weight } from 
 import type { PackedWeight } from '../program.ts';
 import { ScratchUses } from '../scratch-plan.ts';
 
-/** Scratch of a lowering's own, alive from the first launch that names it to the last. */
+/** Scratch used internally by a lowering, alive from the first launch that uses it to the last. */
 export interface Temporary {
   readonly kind: 'temporary';
   readonly byteLength: number;
 }
 
-/** Where everything that launches keep in the program's scratch lies. */
+/** The layout of launches' scratch. */
 export interface LaunchScratch {
   readonly byteLength: number;
-  /** How far into the scratch an operand lies; undefined for one that lies elsewhere. */
+  /** An operand's offset in the scratch; undefined if it is elsewhere. */
   offsetOf(operand: object): number | undefined;
 }
 
-/** What every lowering keeps track of, whatever a launch is: rows, weights that are wanted, scratch. */
+/** What every lowering tracks, whatever its launches are: rows, required weights, scratch. */
 export abstract class GraphLowering<Laid extends PackedWeight> {
   readonly #outputs: ReadonlySet<Tensor>;
   readonly #weights = new Map<string, Laid>();
@@ -25,7 +25,7 @@ export abstract class GraphLowering<Laid extends PackedWeight> {
     this.#outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
   }
 
-  /** Rows that a tensor has room for. */
+  /** Row capacity of a tensor. */
   capacity(tensor: Tensor): number {
     return capacityOf(tensor.axis, this.graph.shape);
   }
@@ -35,12 +35,12 @@ export abstract class GraphLowering<Laid extends PackedWeight> {
     return { kind: 'temporary', byteLength };
   }
 
-  /** Every weight that was asked for. */
+  /** Every weight that was requested. */
   protected get weights(): readonly Laid[] {
     return [...this.#weights.values()];
   }
 
-  /** The weights laid out together, by `lay` at the first call: the same ones in one layout are laid out once. */
+  /** Weights laid out together, by `lay` on the first call: the same weights in the same layout are laid out once. */
   protected weightOnce(parts: readonly Weight[], layout: string, lay: () => Laid): Laid {
     const key = [layout, ...parts.map(({ id }) => id)].join(' ');
     const known = this.#weights.get(key);
@@ -50,14 +50,14 @@ export abstract class GraphLowering<Laid extends PackedWeight> {
     return laid;
   }
 
-  /** Which of the batch's counts says how many rows of the tensor are in use. Throws `OP_UNSUPPORTED` where none does. */
+  /** Which of the batch's counts is the number of a tensor's rows in use. Throws `OP_UNSUPPORTED` if there is none. */
   protected countIndex({ axis, name }: Tensor, device: string): 0 | 1 {
     if (axis === 'rows') return 0;
     if (axis === 'outputs') return 1;
     return fail('OP_UNSUPPORTED', { device, op: name, why: `its rows run over ${axis}` });
   }
 
-  /** Plans the scratch of launches, given what each of them names. */
+  /** Plans the scratch of launches, given the operands of each. */
   protected planScratch(launches: readonly (readonly object[])[]): LaunchScratch {
     const uses = new ScratchUses<Tensor | Temporary>();
     launches.forEach((operands, step) => {

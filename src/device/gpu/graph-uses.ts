@@ -24,7 +24,7 @@ export class GraphUses {
     return this.#producers.get(tensor);
   }
 
-  /** Where the operator stands in the graph. */
+  /** The operator's index in the graph. */
   place(op: Op): number {
     return this.#places.get(op) ?? -1;
   }

@@ -17,32 +17,35 @@ import type {
 import type { Temporary } from './graph-lowering.ts';
 import type { HeadOps } from './match-heads.ts';
 
-/** Where a result is put: a value of the graph, or scratch that the plan makes for it. */
+/** Where a result is written: a value of the graph, or scratch allocated by the plan. */
 export type Place = Tensor | Temporary;
 
-/** How activations are stored: f32 rows, groups of 32 quants with their scales, or f16 rows. */
+/** The form of activations: f32 rows, groups of 32 quants with their scales, or f16 rows. */
 export type ActivationForm = 'f32' | 'q8' | 'f16';
 
-/** What a product reads. Kernels quantize f32 rows of packed products for themselves, and norm them first where a norm is given. */
+/**
+ * The input of a product. Kernels quantize f32 rows for packed products themselves, after applying the norm if one is
+ * given.
+ */
 export type ProductInput =
   | { readonly form: 'f32'; readonly x: Tensor; readonly norm?: RmsNormOp | undefined }
   | { readonly form: 'q8' | 'f16'; readonly x: Temporary };
 
-/** The sums as f32 rows; `biases`, one after another, are as wide as all outputs, or there are none. */
+/** Stores the sums as f32 rows; `biases`, one after another, either cover all outputs or are absent. */
 export interface StoreEpilogue {
   readonly kind: 'store';
   readonly y: Place;
   readonly biases: readonly Weight[];
 }
 
-/** The sums with another tensor added. */
+/** Adds another tensor to the sums. */
 export interface ResidualEpilogue {
   readonly kind: 'residual';
   readonly addend: Tensor;
   readonly y: Tensor;
 }
 
-/** The product of gate and up: the activation of the one times the other. */
+/** The product of gate and up: the activation of one times the other. */
 export interface GatedEpilogue {
   readonly kind: 'gated';
   readonly fn: GatedFunction;
@@ -50,13 +53,13 @@ export interface GatedEpilogue {
   readonly form: ActivationForm;
 }
 
-/** Queries and keys are rotated where they are, keys and values appended to the cache. */
+/** Rotates queries and keys in place, and appends keys and values to the cache. */
 export interface HeadsEpilogue {
   readonly kind: 'heads';
   readonly of: HeadGroup;
 }
 
-/** What becomes of a product's sums. */
+/** What is done with a product's sums. */
 export type Epilogue = StoreEpilogue | ResidualEpilogue | GatedEpilogue | HeadsEpilogue;
 
 /** Counters that a launch zeroes for the attention after it. */
@@ -65,7 +68,7 @@ export interface Counters {
   readonly count: number;
 }
 
-/** Those of queries, keys and values that one product computes, in this order; others are 0 wide. */
+/** Which of queries, keys and values one product computes, in this order; others have width 0. */
 export interface HeadGroup {
   readonly heads: HeadOps;
   readonly weights: readonly Weight[];
@@ -74,7 +77,9 @@ export interface HeadGroup {
   readonly zeroed: Counters | undefined;
 }
 
-/** Activations in a form that products read, made by a launch of its own; `norm`'s result where one is given, of its `x`. */
+/**
+ * Converts activations to a form that products read, in a separate launch; if `norm` is given, its result on its `x`.
+ */
 export interface ConvertIntent {
   readonly kind: 'convert';
   readonly x: Tensor;
@@ -83,9 +88,9 @@ export interface ConvertIntent {
   readonly y: Temporary;
 }
 
-/** A product over weights of one format that lie one below the other; gate and up are two of them. */
+/** A product by stacked weights of one format; gate and up are two of them. */
 export interface ProductParts {
-  /** Tells how many rows there are. */
+  /** Determines the number of rows. */
   readonly rows: Tensor;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
@@ -97,59 +102,59 @@ export interface MatvecIntent extends ProductParts {
   readonly epilogue: Epilogue;
 }
 
-/** A product of many rows, or of numbers where matrix-vector kernels do not take them. */
+/** A product of many rows, or by unquantized weights that matrix-vector kernels do not support. */
 export interface ProductIntent extends ProductParts {
   readonly kind: 'product';
   readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }
 
-/** A product of many rows on the driver's BLAS library, the weights decoded to f16 before. */
+/** A product of many rows by the driver's BLAS library, with the weights decoded to f16 first. */
 export interface LibraryProductIntent extends ProductParts {
   readonly kind: 'libraryProduct';
   readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }
 
-/** Activations as two f16 matrices, whose products together are as exact as in f32, and the scales of their rows. */
+/** Activations split into two f16 matrices, whose products together are as accurate as f32, with row scales. */
 export interface SplitF16 {
   readonly high: Temporary;
   readonly low: Temporary;
   readonly scales: Temporary;
 }
 
-/** Makes the two matrices. */
+/** Computes the two matrices. */
 export interface SplitF16Intent {
   readonly kind: 'splitF16';
   readonly x: Tensor;
   readonly y: SplitF16;
 }
 
-/** A product of many rows by f16 weights on the driver's BLAS library. */
+/** A product of many rows by f16 weights with the driver's BLAS library. */
 export interface SplitProductIntent {
   readonly kind: 'splitProduct';
   readonly op: MatmulOp;
   readonly x: SplitF16;
 }
 
-/** Products that do not build on each other, of few rows by numbers, each with the operators that follow its elements. */
+/** Independent products of few rows by unquantized weights, each with its elementwise epilogue. */
 export interface ElementProductsIntent {
   readonly kind: 'elementProducts';
   readonly products: readonly ElementProduct[];
 }
 
-/** A product and what becomes of its elements: the first step reads the sum, each other one the result before. */
+/** A product with elementwise steps: the first reads the sum, each other one the previous result. */
 export interface ElementProduct {
   readonly op: MatmulOp;
   readonly steps: readonly ElementStep[];
   readonly out: Tensor;
 }
 
-/** An operator over a result's elements, and what it reads beside them. */
+/** An elementwise operator, and its other operands. */
 export interface ElementStep {
   readonly op: Extract<Op, { kind: 'unary' | 'scale' | 'add' | 'mul' | 'lerp' }>;
   readonly operands: readonly (Tensor | Weight)[];
 }
 
-/** Operators over a tensor's elements, each on the result of the one before: one launch. */
+/** Consecutive elementwise operators, as one launch. */
 export interface ElementChainIntent {
   readonly kind: 'elementChain';
   readonly x: Tensor;
@@ -157,7 +162,7 @@ export interface ElementChainIntent {
   readonly out: Tensor;
 }
 
-/** Rotates and appends what a product of queries, keys and values left in `joined`, in rows of `width`. */
+/** Rotates and appends what a product of queries, keys and values wrote to `joined`, in rows of `width`. */
 export interface HeadsAppendIntent {
   readonly kind: 'headsAppend';
   readonly of: HeadGroup;
@@ -165,14 +170,14 @@ export interface HeadsAppendIntent {
   readonly width: number;
 }
 
-/** Rows of a product's results: where they lie, how far apart, and where its own begin in them. */
+/** Rows of one product's results within joined ones: the buffer, the row width, and the offset in each row. */
 export interface JoinedRows {
   readonly memory: Temporary;
   readonly stride: number;
   readonly start: number;
 }
 
-/** As `headsAppend`, with a norm of each head of queries and keys before the rotation. */
+/** Like `headsAppend`, with a norm of each query and key head before RoPE. */
 export interface HeadsNormAppendIntent {
   readonly kind: 'headsNormAppend';
   readonly heads: HeadOps;
@@ -182,7 +187,10 @@ export interface HeadsNormAppendIntent {
   readonly zeroed: Counters | undefined;
 }
 
-/** Attention row by row. The context's partitions are merged by the last block that arrives, or by a launch of its own. */
+/**
+ * Attention row by row. The partitions of the context are merged by the last workgroup to finish, or by a separate
+ * launch.
+ */
 export interface AttentionIntent {
   readonly kind: 'attention';
   readonly op: AttentionOp;
@@ -192,7 +200,7 @@ export interface AttentionIntent {
   readonly form: ActivationForm;
 }
 
-/** Attention of many rows a sequence in tiles on matrix units. */
+/** Attention with many rows per sequence, in tiles on matrix units. */
 export interface AttentionTilesIntent {
   readonly kind: 'attentionTiles';
   readonly op: AttentionOp;
@@ -200,10 +208,10 @@ export interface AttentionTilesIntent {
   readonly form: ActivationForm;
 }
 
-/** What products with routed experts' weights have in common. */
+/** Common parts of products with routed experts' weights. */
 interface ExpertParts {
   readonly x: ProductInput;
-  /** Whether the choices of all rows are grouped by expert; else each is computed by itself. */
+  /** Whether the choices of all rows are grouped by expert; otherwise each is computed by itself. */
   readonly grouped: boolean;
 }
 
@@ -213,7 +221,7 @@ export interface ExpertProductIntent extends ExpertParts {
   readonly op: MatmulExpertsOp;
 }
 
-/** Gate and up of the routed experts with the activation, times the routing weights where they are given. */
+/** Gate and up of the routed experts with the activation, multiplied by the routing weights if given. */
 export interface GatedExpertsIntent extends ExpertParts {
   readonly kind: 'gatedExperts';
   readonly gate: MatmulExpertsOp;
@@ -225,8 +233,8 @@ export interface GatedExpertsIntent extends ExpertParts {
 }
 
 /**
- * The down projection of routed experts, which each read their own part of a row, multiplied by the routing weights before; the
- * results are summed with the biases times `routingWeights`, and `addend` is added.
+ * The down projection of routed experts, each of which reads its own part of a row, already multiplied by the routing
+ * weights; the results are summed with the biases times `routingWeights`, and `addend` is added.
  */
 export interface AddedExpertsIntent extends ExpertParts {
   readonly kind: 'addedExperts';
@@ -236,7 +244,7 @@ export interface AddedExpertsIntent extends ExpertParts {
   readonly y: Tensor;
 }
 
-/** The choices' results by their routing weights, and another tensor added. */
+/** Sums the choices' results by their routing weights, and adds another tensor. */
 export interface CombineResidualIntent {
   readonly kind: 'combineResidual';
   readonly op: CombineExpertsOp;
@@ -244,7 +252,7 @@ export interface CombineResidualIntent {
   readonly y: Tensor;
 }
 
-/** A norm of rows or groups, and another tensor added to its result. */
+/** A norm of rows or groups, with another tensor added to its result. */
 export interface NormResidualIntent {
   readonly kind: 'normResidual';
   readonly op: RmsNormOp;
@@ -252,10 +260,10 @@ export interface NormResidualIntent {
   readonly y: Tensor;
 }
 
-/** A lerp of a row towards the one before (token shift), by a row of a weight. */
+/** An interpolation of a row with the previous one (token shift), by a row of a weight. */
 export type ShiftLerp = LerpOp & { readonly t: Weight };
 
-/** All lerps of rows towards the ones before them, with the norm before them where one is given. */
+/** All interpolations of rows with the previous ones, including the preceding norm if given. */
 export interface ShiftLerpsIntent {
   readonly kind: 'shiftLerps';
   readonly shift: TokenShiftOp;
@@ -263,7 +271,7 @@ export interface ShiftLerpsIntent {
   readonly norm: LayerNormOp | undefined;
 }
 
-/** RWKV-7's recurrence; sixteen rows of a sequence at a time where `chunked`. */
+/** RWKV-7's recurrence, with sixteen rows of a sequence at a time if `chunked`. */
 export interface Wkv7Intent {
   readonly kind: 'wkv7';
   readonly op: Wkv7Op;
@@ -271,8 +279,8 @@ export interface Wkv7Intent {
 }
 
 /**
- * The recurrence with what makes its keys and what becomes of its result: the removal key `l2Norm(key * kK)`, the
- * replacement key `lerp(key, key * a, kA)`, then `(groupNorm + wkvBonus) * gate`.
+ * The recurrence with the computation of its keys and its epilogue: the removal key `l2Norm(key * kK)`, the replacement
+ * key `lerp(key, key * a, kA)`, then `(groupNorm + wkvBonus) * gate`.
  */
 export interface FusedWkv7Intent {
   readonly kind: 'fusedWkv7';
@@ -281,9 +289,12 @@ export interface FusedWkv7Intent {
   readonly of: FusedWkvOperands;
 }
 
-/** What is computed with the recurrence; `kK`, `kA` and `rK` are GGUF's `time_mix_k_k`, `time_mix_k_a` and `time_mix_r_k`. */
+/**
+ * The other operands of the fused recurrence; `kK`, `kA` and `rK` are GGUF's `time_mix_k_k`, `time_mix_k_a` and
+ * `time_mix_r_k`.
+ */
 export interface FusedWkvOperands {
-  /** What the removal key and the replacement key are made of. */
+  /** The source of the removal key and the replacement key. */
   readonly key: Tensor;
   readonly kK: Weight;
   readonly kA: Weight;
@@ -296,10 +307,10 @@ export interface FusedWkvOperands {
   readonly out: Tensor;
 }
 
-/** Operators about which there is nothing to decide: an intent each. */
+/** Operators without any planning decision: one intent each. */
 export type PlainOp = Exclude<Op, { kind: 'matmul' | 'matmulExperts' | 'attention' | 'wkv7' }>;
 
-/** What a target is to launch. A device has a table of them; the compiler says which one it lacks. */
+/** What a target has to launch. A device has a table of them; the compiler reports a missing one. */
 export type Intent =
   | PlainOp
   | ConvertIntent
@@ -323,7 +334,7 @@ export type Intent =
   | Wkv7Intent
   | FusedWkv7Intent;
 
-/** Intents that a device may do without: there is another way to compute the same. */
+/** Intents that a device may lack, because there is another way to compute the same. */
 export type OptionalKind =
   | 'libraryProduct'
   | 'splitF16'

@@ -12,7 +12,7 @@ import type {
 } from '../../ops/index.ts';
 import type { GraphUses } from './graph-uses.ts';
 
-/** Columns of a product: all of them, or a slice, which may have a bias of its own. */
+/** Columns of a product: all of them or a slice, optionally with its own bias. */
 export interface HeadColumns {
   readonly product: MatmulOp;
   readonly first: number;
@@ -20,21 +20,21 @@ export interface HeadColumns {
   readonly bias: Weight | undefined;
 }
 
-/** The operators from the normed activations to the mixed heads, as what they compute together. */
+/** The operators from the normalized activations to attention, by what they compute. */
 export interface HeadOps {
   readonly q: HeadColumns;
   readonly k: HeadColumns;
   readonly v: HeadColumns;
-  /** What heads of queries and keys are normalized by. */
+  /** Norms of query and key heads. */
   readonly norms: { readonly q: RmsNormOp; readonly k: RmsNormOp } | undefined;
-  /** How queries and keys are rotated. */
+  /** The RoPE of queries and keys. */
   readonly rotation: Pick<RopeOp, 'table' | 'pairs' | 'headSize'> | undefined;
   readonly append: KvAppendOp;
   readonly attention: AttentionOp;
   readonly ops: readonly Op[];
 }
 
-/** Heads of queries or keys, or values: where they come from, and what is done with them on the way. */
+/** Query, key or value heads: their source, and what is applied to them. */
 interface HeadPath {
   readonly columns: HeadColumns;
   readonly norm: RmsNormOp | undefined;
@@ -43,9 +43,10 @@ interface HeadPath {
 }
 
 /**
- * The group of operators that ends in this attention: products of one tensor, queries and keys normalized and rotated alike,
- * or neither, keys and values appended to the cache that is attended to, nothing in between read by anyone else. Queries, keys
- * and values all have a bias or none. A product may be of several of them, one behind the other.
+ * Matches the group of operators that ends in this attention: products of one tensor, queries and keys normalized and
+ * rotated alike or not at all, keys and values appended to the cache that is attended to, without other readers in
+ * between. Either all of queries, keys and values have a bias or none. A product may compute several of them, one after
+ * another.
  */
 export function matchHeads(attention: AttentionOp, ops: readonly Op[], uses: GraphUses): HeadOps | undefined {
   const append = ops.find(
@@ -69,7 +70,7 @@ export function matchHeads(attention: AttentionOp, ops: readonly Op[], uses: Gra
   return { ...columns, norms, rotation, append, attention, ops: [...members, append, attention] };
 }
 
-/** The chain that ends in a tensor which only `reader` reads. */
+/** The chain that ends in a tensor read only by `reader`. */
 function pathTo(
   tensor: Tensor,
   reader: Op,
@@ -107,7 +108,7 @@ function areAlike(q: HeadPath, k: HeadPath): boolean {
   );
 }
 
-/** True where the products are of one tensor, and what is taken of them is all that they compute, in its order. */
+/** True if the products read one tensor, and the slices cover all of their outputs, in order. */
 function fillProducts(paths: readonly HeadPath[], uses: GraphUses): boolean {
   const products = new Map<MatmulOp, { end: number; readers: number }>();
   let before: MatmulOp | undefined;
@@ -125,12 +126,12 @@ function fillProducts(paths: readonly HeadPath[], uses: GraphUses): boolean {
   );
 }
 
-/** The products of heads, each once. */
+/** The distinct products of heads. */
 export function productsOf({ q, k, v }: HeadOps): readonly MatmulOp[] {
   return [...new Set([q.product, k.product, v.product])];
 }
 
-/** Neighbours among products whose weights have one format. */
+/** Groups adjacent products whose weights have the same format. */
 export function formatGroups(products: readonly MatmulOp[]): MatmulOp[][] {
   const groups: MatmulOp[][] = [];
   for (const product of products) {

@@ -9,7 +9,7 @@ import { GpuPlanner } from './planner.ts';
 import { fuseGated, fuseNorm, fuseNormResidual, fuseResidual, planMatmul } from './products.ts';
 import { fuseShiftLerps, fuseWkv7, planWkv7 } from './recurrence.ts';
 
-/** What is computed together, the larger groups first. */
+/** Fusion rules, larger groups first. */
 const FUSES: readonly Fuse[] = [
   fuseHeads,
   fuseExperts,
@@ -25,8 +25,8 @@ const FUSES: readonly Fuse[] = [
 ];
 
 /**
- * What a target is to launch for a graph: which operators are computed together, by which kernel, over activations in which
- * form. Pure: it names no kernel and allocates nothing. The intents come in the order in which they are to run.
+ * Plans the launches of a graph for a target: which operators are fused, by which kernel, on which form of activations.
+ * Pure: it names no kernel and allocates nothing. The intents are in execution order.
  */
 export function planGraph<Lacks extends OptionalKind>(
   graph: OpGraph,
@@ -39,7 +39,7 @@ export function planGraph<Lacks extends OptionalKind>(
     if (!fused) planAlone(op, to);
     else for (const fusion of fused) fusion.plan();
   }
-  // The planner holds each intent against what the target lacks.
+  // The planner checks each intent against what the target lacks.
   return to.intents as readonly IntentWithout<Lacks>[];
 }
 

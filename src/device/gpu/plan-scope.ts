@@ -5,18 +5,18 @@ import type { Temporary } from './graph-lowering.ts';
 import type { GraphUses } from './graph-uses.ts';
 import type { Intent } from './intent.ts';
 
-/** True for weights that are multiplied as integers: of quantized formats. */
+/** True for quantized weights, which are multiplied as integers. */
 export function isPacked({ format }: Weight): boolean {
   return packedGroups(format) !== undefined;
 }
 
-/** What parts of a plan ask and tell. */
+/** The interface of a plan's parts to the plan. */
 export interface PlanScope {
   readonly facts: GpuFacts;
   readonly uses: GraphUses;
-  /** Rows that a tensor has room for. */
+  /** Row capacity of a tensor. */
   capacity(tensor: Tensor): number;
-  /** True for a tensor of so few rows that matrix-vector kernels take them at once. */
+  /** True for a tensor with few enough rows for matrix-vector kernels. */
   hasFewRows(tensor: Tensor): boolean;
   /** Scratch of that many bytes. */
   temporary(byteLength: number): Temporary;

@@ -5,24 +5,27 @@ import type { Temporary } from './graph-lowering.ts';
 import type { ActivationForm, ProductInput, SplitF16 } from './intent.ts';
 import { isPacked, type PlanScope } from './plan-scope.ts';
 
-/** Kernels quantize for themselves up to here; more rows are quantized once for all groups of threads. */
+/** Up to here, kernels quantize rows themselves; more rows are quantized once for all workgroups. */
 const ROWS_QUANTIZED_INSIDE = 2;
-/** Groups of 32 elements: what q8 rows are made of, and the least that a kernel leaves in another form than f32. */
+/** Size of a quantization group, the unit in which kernels write forms other than f32. */
 const GROUP = 32;
-/** Elements that BLAS libraries want f16 rows to be multiples of. */
+/** Alignment of f16 rows for BLAS libraries, in elements. */
 export const LIBRARY_ROW_UNIT = 8;
 
-/** Bytes of q8 rows: 32 quants, and a scale with two sums, a group. */
+/** Bytes of q8 rows: 32 quants, and a scale with two sums, per group. */
 export function q8Bytes(rows: number, columns: number): number {
   return rows * (columns / GROUP) * 40;
 }
 
-/** The rows that a matrix-vector kernel for a batch's capacity is made for, of `most` at once. */
+/** The number of rows for which a matrix-vector kernel is compiled, given a batch's capacity and a maximum. */
 export function rowBucket(capacity: number, most: number): number {
   return 2 ** Math.ceil(Math.log2(Math.min(capacity, most)));
 }
 
-/** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
+/**
+ * Tracks the forms in which activations exist, so that each is computed at most once and norms are fused where
+ * possible.
+ */
 export class PlannedActivations {
   readonly #norms = new Map<Tensor, RmsNormOp>();
   readonly #made = { q8: new Map<Tensor, Temporary>(), f16: new Map<Tensor, Temporary>() };
@@ -33,13 +36,13 @@ export class PlannedActivations {
     this.#to = to;
   }
 
-  /** The norm is not computed by itself: its consumers normalize for themselves, or convert its result. */
+  /** Marks a norm as fused: its consumers normalize themselves, or convert its result. */
   absorb(norm: RmsNormOp): void {
     invariant(norm.weight.columns === norm.x.width, 'only norms of whole rows are absorbed');
     this.#norms.set(norm.out, norm);
   }
 
-  /** Memory for a tensor in a form, which an intent fills before anyone reads it. */
+  /** Memory for a tensor in a form, to be filled by an intent before anything reads it. */
   provide(tensor: Tensor, form: 'q8' | 'f16'): Temporary {
     const rows = this.#to.capacity(tensor);
     const { width } = tensor;
@@ -49,12 +52,12 @@ export class PlannedActivations {
     return made;
   }
 
-  /** Memory for a result in the form in which it is left. */
+  /** Memory for a result in the form in which it is written. */
   place(tensor: Tensor, form: ActivationForm): Tensor | Temporary {
     return form === 'f32' ? tensor : this.provide(tensor, form);
   }
 
-  /** A tensor in a form, made by a launch of its own where it does not exist yet. */
+  /** A tensor in a form, converted by a separate launch if it does not exist yet. */
   as(x: Tensor, form: 'q8' | 'f16'): Temporary {
     const known = this.#made[form].get(x);
     if (known) return known;
@@ -84,7 +87,7 @@ export class PlannedActivations {
     return y;
   }
 
-  /** The form in which everything that reads a tensor takes it: f32 where not only packed products do. */
+  /** The form in which all readers of a tensor read it: f32 unless all are packed products. */
   formRead(tensor: Tensor): ActivationForm {
     const readers = this.#to.uses.readers(tensor);
     const products = readers.every((reader) => reader.kind === 'matmul' && isPacked(reader.weight));
@@ -92,7 +95,7 @@ export class PlannedActivations {
     return this.#to.hasFewRows(tensor) ? 'q8' : this.#to.facts.productForm;
   }
 
-  /** The form in which a kernel best leaves a result: as it is read, if rows of it are whole in that form. */
+  /** The best form in which a kernel can write a result: the one its readers need, if rows are whole groups. */
   formLeft(tensor: Tensor): ActivationForm {
     const form = this.formRead(tensor);
     const unit = form === 'f16' ? Math.max(GROUP, this.#to.facts.f16RowUnit) : GROUP;

@@ -7,11 +7,11 @@ import type { Intent, OptionalKind } from './intent.ts';
 import type { PlanScope } from './plan-scope.ts';
 import { PlannedActivations } from './planned-activations.ts';
 
-/** What the rules of a plan ask and tell: the graph and the target, activations in their forms, and the intents so far. */
+/** The state of planning: the graph and the target, the forms of activations, and the intents so far. */
 export class GpuPlanner implements PlanScope {
   readonly uses: GraphUses;
   readonly activations = new PlannedActivations(this);
-  /** Operators that are planned together with others. */
+  /** Operators that are fused with others. */
   readonly taken = new Set<Op>();
   readonly #intents: Intent[] = [];
 
@@ -22,7 +22,7 @@ export class GpuPlanner implements PlanScope {
     this.uses = new GraphUses(graph);
   }
 
-  /** What the target is to launch, in this order. */
+  /** What the target has to launch, in order. */
   get intents(): readonly Intent[] {
     return this.#intents;
   }

@@ -15,20 +15,20 @@ import { isPacked } from './plan-scope.ts';
 import { LIBRARY_ROW_UNIT } from './planned-activations.ts';
 import type { GpuPlanner } from './planner.ts';
 
-/** From here on, decoding packed weights for a BLAS library costs less than it saves. */
+/** From this number of rows on, a BLAS library gains more than decoding packed weights for it costs. */
 const MIN_LIBRARY_ROWS = 256;
-/** Outputs that what finishes a library's sums takes at a time. */
+/** Outputs that the epilogue of a library product processes at a time. */
 const FINISHED_OUTPUTS = 4;
 
-/** A product to be planned, of a tensor that is in no form yet. */
+/** A product to be planned, whose input has no form yet. */
 interface WantedProduct<E extends Epilogue> {
   readonly x: Tensor;
-  /** One below the other; gate and up are two. */
+  /** Stacked weights; gate and up are two. */
   readonly weights: readonly Weight[];
   readonly epilogue: E;
 }
 
-/** Whether the kernels of packed weights take these, whatever their epilogue. */
+/** Whether the kernels of packed weights support these weights, with any epilogue. */
 export function takesEpilogues(weights: readonly Weight[], { facts }: GpuPlanner): boolean {
   return facts.takesNumbers || weights.every(isPacked);
 }
@@ -50,7 +50,7 @@ export function planMatmul(op: MatmulOp, to: GpuPlanner): void {
     });
 }
 
-/** A product by the kernel that is best for its rows and weights. */
+/** Plans a product with the best kernel for its rows and weights. */
 export function planProduct(to: GpuPlanner, of: WantedProduct<Exclude<Epilogue, HeadsEpilogue>>): void {
   const { x, weights, epilogue } = of;
   if (isMatvec(x, weights, to)) {
@@ -80,7 +80,7 @@ export function planMatvec(to: GpuPlanner, { x, weights, epilogue }: WantedProdu
   to.add({ kind: 'matvec', rows: x, weights, x: input, epilogue });
 }
 
-/** Buffers that an epilogue binds. */
+/** Number of buffers that an epilogue binds. */
 function buffersOf(epilogue: Epilogue): number {
   if (epilogue.kind === 'gated') return 1;
   if (epilogue.kind === 'residual') return 2;
@@ -91,21 +91,23 @@ function buffersOf(epilogue: Epilogue): number {
   return [biases.length > 0, table, q > 0, k > 0 || v > 0, k > 0, v > 0].filter(Boolean).length;
 }
 
-/** True for products by f16 weights that are computed as two on a BLAS library, whose sums together are as exact as in f32. */
+/**
+ * True for products by f16 weights that are computed as two products with a BLAS library, as accurate together as f32.
+ */
 function isSplitProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   const whole = [weight.columns, weight.rows].every((size) => size % LIBRARY_ROW_UNIT === 0);
   const can = to.has('splitProduct') && to.has('splitF16');
   return can && weight.format.name === 'F16' && whole && !to.hasFewRows(x);
 }
 
-/** True where a BLAS library is there and the product is large enough for it. */
+/** True if there is a BLAS library and the product is large enough for it. */
 function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
   const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
   const whole = x.width % to.facts.f16RowUnit === 0 && outputs % FINISHED_OUTPUTS === 0;
   return to.has('libraryProduct') && whole && to.capacity(x) >= MIN_LIBRARY_ROWS;
 }
 
-/** Gate and up as one product, with the activation behind it, in the form that a product reads next. */
+/** Fuses gate and up into one product with the activation, in the form that the next product reads. */
 export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'gated' ? matchGated(op, to.uses) : undefined;
   if (op.kind !== 'gated' || !found) return undefined;
@@ -119,21 +121,21 @@ function planGated(op: GatedOp, { x, weights }: GatedProducts, to: GpuPlanner): 
   planProduct(to, { x, weights, epilogue: { kind: 'gated', fn: op.fn, y, form } });
 }
 
-/** The form in which gate and up leave their result: kernels make the form that they read themselves. */
+/** The form of gate and up's result: kernels convert to the form that they read themselves. */
 function gatedForm(wanted: ActivationForm, weights: readonly Weight[], hasFewRows: boolean): ActivationForm {
   if (wanted === 'q8') return hasFewRows ? 'q8' : 'f32';
   return weights.every(isPacked) ? wanted : 'f32';
 }
 
-/** Gate and up, products of one tensor. */
+/** Gate and up, as products of one tensor. */
 interface GatedProducts {
   readonly x: Tensor;
-  /** Two, or one whose first half of rows is the gate's. */
+  /** Two weights, or one whose first half of rows is the gate's. */
   readonly weights: readonly Weight[];
   readonly ops: readonly Op[];
 }
 
-/** Gate and up, products by weights of one format or halves of one product, without bias, that nobody else reads. */
+/** Matches gate and up: products by weights of one format, or halves of one product, without bias and other readers. */
 function matchGated(op: GatedOp, uses: GraphUses): GatedProducts | undefined {
   if (op.gate === op.up || uses.onlyReader(op.gate) !== op || uses.onlyReader(op.up) !== op) return undefined;
   const gate = uses.producer(op.gate);
@@ -151,7 +153,7 @@ function matchGated(op: GatedOp, uses: GraphUses): GatedProducts | undefined {
   return halves ? { x: both.x, weights: [both.weight], ops: [both, gate, up] } : undefined;
 }
 
-/** A product and the addition of another tensor to it. */
+/** Fuses a product with the addition of another tensor. */
 export function fuseResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'matmul' && !op.bias ? matchResidual(op, to.uses) : undefined;
   if (op.kind !== 'matmul' || !found || !takesEpilogues([op.weight], to)) return undefined;
@@ -161,13 +163,15 @@ export function fuseResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   return { ops: [op, sum], plan: () => planProduct(to, { x: op.x, weights: [op.weight], epilogue }) };
 }
 
-/** An addition, and what is added to the result before it. */
+/** An addition, and the tensor that is added. */
 export interface Residual {
   readonly sum: BinaryOp;
   readonly addend: Tensor;
 }
 
-/** The addition of another tensor to a product, the sum of experts' products, or a norm, that nobody else reads. */
+/**
+ * Matches the addition of another tensor to a product, a sum of experts' products, or a norm, without other readers.
+ */
 export function matchResidual(
   op: MatmulOp | CombineExpertsOp | RmsNormOp,
   uses: GraphUses,
@@ -177,7 +181,7 @@ export function matchResidual(
   return { sum, addend: sum.a === op.out ? sum.b : sum.a };
 }
 
-/** The norm of a block's result and the addition of what went into the block, as Gemma has them. */
+/** Fuses the norm of a block's result with the residual addition, as in Gemma. */
 export function fuseNormResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'rmsNorm' && to.has('normResidual') ? matchResidual(op, to.uses) : undefined;
   if (op.kind !== 'rmsNorm' || !found) return undefined;
@@ -186,7 +190,10 @@ export function fuseNormResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   return { ops: [op, sum], plan: () => to.add({ kind: 'normResidual', op, addend, y: sum.out }) };
 }
 
-/** A norm of whole rows that only packed products read: they norm for themselves, or one launch norms and converts. */
+/**
+ * Fuses a norm of whole rows that only packed products read: they normalize themselves, or one launch normalizes and
+ * converts.
+ */
 export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'rmsNorm' || op.weight.columns !== op.x.width) return undefined;
   if (to.activations.formRead(op.out) === 'f32') return undefined;

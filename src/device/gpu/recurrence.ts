@@ -4,15 +4,18 @@ import type { GraphUses } from './graph-uses.ts';
 import type { FusedWkvOperands, ShiftLerp } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
-/** With more rows, norms are computed once, not by every group of threads. */
+/** With more rows, norms are computed once instead of by every workgroup. */
 const ROWS_NORMED_INSIDE = 4;
-/** Buffers of lerps beside their weights: rows, the norm's weight and bias, the rows that are kept, results. */
+/** Buffers of interpolations besides their weights: rows, the norm's weight and bias, the last rows, results. */
 const OTHER_LERP_BUFFERS = 5;
-/** With fewer rows, or fewer a sequence, chunks of the recurrence would be mostly empty. */
+/** With fewer rows in total or per sequence, chunks of the recurrence would be mostly empty. */
 const MIN_CHUNKED_ROWS = 16;
 const MIN_CHUNKED_ROWS_PER_SLOT = 4;
 
-/** All lerps of the rows towards those before them (token shift), with the norm before them where the rows are few. */
+/**
+ * Fuses all interpolations of rows with the previous ones (token shift), including the preceding norm if there are few
+ * rows.
+ */
 export function fuseShiftLerps(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'tokenShift' || !to.has('shiftLerps')) return undefined;
   const { uses } = to;
@@ -20,7 +23,7 @@ export function fuseShiftLerps(op: Op, to: GpuPlanner): Fusion | undefined {
   if (lerps.length === 0 || lerps.length !== uses.readers(op.out).length) return undefined;
   const last = Math.max(...lerps.map((lerp) => uses.place(lerp)));
   const early = lerps.some(({ out }) => uses.readers(out).some((reader) => uses.place(reader) < last));
-  // Results that somebody else sees cannot be laid side by side.
+  // Results that are outputs of the graph cannot be placed side by side.
   const inner = lerps.every(({ out }) => uses.readers(out).length > 0);
   const buffers = new Set(lerps.map(({ t }) => t)).size + OTHER_LERP_BUFFERS;
   if (early || !inner || buffers > to.facts.buffers) return undefined;
@@ -35,7 +38,7 @@ function isShiftLerp(reader: Op, { x, out }: TokenShiftOp): boolean {
   return reader.kind === 'lerp' && reader.a === x && reader.b === out && reader.t.kind === 'weight';
 }
 
-/** The norm, where nobody but so many readers reads its result. */
+/** The norm, if its result has only these readers. */
 function normOf({ x }: TokenShiftOp, readers: number, to: GpuPlanner): LayerNormOp | undefined {
   const norm = to.uses.producer(x);
   const alone = norm?.kind === 'layerNorm' && to.uses.readers(x).length === readers;
@@ -47,14 +50,14 @@ export function planWkv7(op: Wkv7Op, to: GpuPlanner): void {
   to.add({ kind: 'wkv7', op, chunked: isChunked(op, to) });
 }
 
-/** True where a step has many rows of a sequence, and the target kernels that go through them chunk by chunk. */
+/** True if a step has many rows per sequence, and the target has kernels that process them in chunks. */
 function isChunked({ headSize, out }: Wkv7Op, to: GpuPlanner): boolean {
   const rows = to.capacity(out);
   const many = rows >= MIN_CHUNKED_ROWS && rows >= MIN_CHUNKED_ROWS_PER_SLOT * to.graph.shape.slots;
   return many && headSize === to.facts.wkv7.chunkedHead;
 }
 
-/** RWKV-7's recurrence with what makes its keys and what becomes of its result. */
+/** Fuses RWKV-7's recurrence with the computation of its keys and its epilogue. */
 export function fuseWkv7(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'wkv7' || !to.has('fusedWkv7')) return undefined;
   const { fusedHead } = to.facts.wkv7;
@@ -89,7 +92,7 @@ function matchKeys(
   if (replaced.a !== key || replaced.row !== 0 || target?.kind !== 'mul') return undefined;
   const towards = (target.a === key && target.b === a) || (target.a === a && target.b === key);
   const alone = [length.x, kk, replaced.b].every((tensor) => uses.readers(tensor).length === 1);
-  // Beside the recurrence, the bonus reads the key.
+  // The bonus also reads the key.
   if (!towards || !alone || uses.readers(k).length !== 2) return undefined;
   const of = { key, kK: scaled.b, kA: replaced.t, lengthEpsilon: length.epsilon };
   return { ops: [length, scaled, replaced, target], of };

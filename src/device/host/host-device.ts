@@ -13,10 +13,10 @@ import { MemoryBudget } from '../memory-budget.ts';
 import type { Executable, Program, Step } from '../program.ts';
 import type { Stream } from '../stream.ts';
 
-/** What distinguishes one host device from another. */
+/** What distinguishes host devices from each other. */
 export interface HostDeviceSetup {
   readonly info: DeviceInfo;
-  /** Bytes that its buffers and pinned buffers may take together. */
+  /** Maximum bytes of its buffers and pinned buffers together. */
   readonly memoryBytes: number;
   /** The contents of a new buffer: empty on a device that keeps none. */
   allocate(byteLength: number): Uint8Array;
@@ -82,7 +82,7 @@ export class HostDevice implements Device {
     return this.#create(byteLength, label, (length) => new Uint8Array(length));
   }
 
-  /** What the host reads needs no pinning, and takes no more memory. */
+  /** Memory that the host reads needs no pinning, and no additional memory. */
   pinReadOnly(bytes: Uint8Array, label: string): HostBuffer {
     this.#live.check();
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);

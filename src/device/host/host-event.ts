@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { DeviceEvent } from '../stream.ts';
 
-/** An event that the host itself completes, or fails with the error of the work before it. */
+/** An event that the host completes, or fails with the error of earlier work. */
 export class HostEvent implements DeviceEvent {
   #finishedAt: number | undefined;
   #error: unknown;
@@ -12,12 +12,12 @@ export class HostEvent implements DeviceEvent {
     return this.#finishedAt !== undefined;
   }
 
-  /** What failed before it, if anything did. */
+  /** The error of earlier work, if any. */
   get error(): unknown {
     return this.#error;
   }
 
-  /** Marks the point as reached; `error` is what failed before it. */
+  /** Marks the point as reached; `error` is that of earlier work. */
   finish(error?: unknown): void {
     this.#error = error;
     this.#finishedAt = performance.now();
@@ -26,7 +26,7 @@ export class HostEvent implements DeviceEvent {
     for (const listener of waiting) listener();
   }
 
-  /** Calls back once when the point is reached, at once when it is already. */
+  /** Calls back once the point is reached, immediately if it already is. */
   whenFinished(listener: () => void): void {
     if (this.finished) listener();
     else this.#waiting.push(listener);

@@ -1,13 +1,13 @@
 import { Lifetime } from '../../base/disposal.ts';
 import type { BufferRange, DeviceBuffer, PinnedBuffer } from '../memory.ts';
 
-/** Memory of a host device, and where it is told of its end. */
+/** Memory of a host device, which is notified of its disposal. */
 export class HostBuffer implements DeviceBuffer, PinnedBuffer {
   readonly #bytes: Uint8Array;
   readonly #lifetime: Lifetime;
   readonly #ended: (buffer: HostBuffer) => void;
 
-  /** `bytes` is shorter than `byteLength` on a device that keeps no contents. */
+  /** `bytes` is shorter than `byteLength` on a device that stores no contents. */
   constructor(
     readonly byteLength: number,
     readonly label: string,

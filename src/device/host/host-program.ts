@@ -8,16 +8,16 @@ export interface HostExecutable extends Executable {
   run(): void;
 }
 
-/** What distinguishes one host device's programs from another's. */
+/** What distinguishes the programs of host devices from each other. */
 export interface HostProgramSetup {
   readonly scratchBytes: number;
-  /** Gives the function that runs the graph on these bindings, which have been checked. */
+  /** Returns the function that runs the graph on these bindings, which have been checked. */
   prepare(program: HostProgram, bindings: Bindings): () => void;
-  /** Throws for a buffer that is disposed or another device's. */
+  /** Throws for a buffer that is disposed or belongs to another device. */
   owns(buffer: Disposable): void;
 }
 
-/** A program of a host device, its weights kept as the file's rows. */
+/** A program of a host device, with its weights stored as the file's rows. */
 export class HostProgram implements Program {
   readonly weights: readonly PackedWeight[];
   readonly scratchBytes: number;
@@ -40,7 +40,7 @@ export class HostProgram implements Program {
   }
 }
 
-/** A weight by itself, row after row as in the file. */
+/** A single weight, stored as the file's rows. */
 function fileRowsOf(weight: Weight): PackedWeight {
   return {
     parts: [weight],

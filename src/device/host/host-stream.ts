@@ -7,20 +7,20 @@ import { checkCopySizes, checkRange } from '../range-check.ts';
 import { checkRows } from '../rows-check.ts';
 import type { DeviceEvent, PinnedRows, Stream, WeightRows } from '../stream.ts';
 
-/** What the host does when a call's turn in the queue comes. Checks of arguments are done by then. */
+/** What the host does when a call reaches the front of the queue. Its arguments have been checked by then. */
 export interface HostWork {
   upload(source: Uint8Array, target: BufferRange): void;
   copy(source: BufferRange, target: BufferRange): void;
   download(source: BufferRange, into: Uint8Array): void;
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void;
   run(step: Step): void;
-  /** Throws `DISPOSED` when the buffer, pinned buffer or step is disposed, `BINDING` when it is another device's. */
+  /** Throws `DISPOSED` if the buffer, pinned buffer or step is disposed, `BINDING` if it belongs to another device. */
   owns(object: Disposable): void;
 }
 
 /**
- * A stream whose work the host does itself, call by call, in a microtask: in order, and never inside the call that queued
- * it. It stands still while it waits for an event of another stream.
+ * A stream whose work the host does itself, call by call, in a microtask: in order, and never inside the call that
+ * queued it. It pauses while it waits for another stream's event.
  */
 export class HostStream implements Stream {
   readonly #label: string;
@@ -99,7 +99,7 @@ export class HostStream implements Stream {
     checkRange(range, byteLength, { graph: this.#label, value });
   }
 
-  /** Queues work that is left out once something failed. */
+  /** Queues work that is skipped if something failed before. */
   #push(work: () => void): void {
     this.#enqueue(() => {
       if (this.#error === undefined) work();
@@ -123,7 +123,7 @@ export class HostStream implements Stream {
     queueMicrotask(() => this.#drain());
   }
 
-  /** Works the queue off until it is empty or an event of another stream has to come first. */
+  /** Works through the queue until it is empty or has to wait for another stream's event. */
   #drain(): void {
     while (this.#next < this.#queue.length) {
       const entry = this.#queue[this.#next++];

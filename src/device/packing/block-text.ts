@@ -1,15 +1,15 @@
 import type { BitField, BlockLayout, BlockNumber, GridLevels, TernaryDigits } from '../../formats/index.ts';
 import type { ScaleKind } from './packed-groups.ts';
 
-/** How a language of kernels spells what reading a block takes. Integers have 32 bits and no sign. */
+/** The syntax of a kernel language for reading blocks. Integers are unsigned with 32 bits. */
 export interface KernelLanguage {
   literal(value: number): string;
-  /** So many bits from byte `at` of the block on, the lowest byte first. */
+  /** So many bits, little-endian, from byte `at` of the block. */
   load(bits: 8 | 16 | 32, at: string): string;
   choose(condition: string, yes: string, no: string): string;
-  /** The ternary digit of that number of a byte (see `TernaryDigits`). */
+  /** The ternary digit with this index in a byte (see `TernaryDigits`). */
   digit(byte: string, number: string): string;
-  /** The element's number within the block. */
+  /** The element's index in the block. */
   readonly element: string;
 }
 
@@ -30,7 +30,7 @@ function fieldText({ at, bits, steps }: BitField, language: KernelLanguage): str
   return bits === size ? moved : `(${moved} & ${language.literal(2 ** bits - 1)})`;
 }
 
-/** `first` plus the steps of the element's bits; neighbouring bits whose steps double are one term. */
+/** `first` plus the steps of the element index's bits; adjacent bits whose steps double become one term. */
 function linearText(first: number, steps: readonly number[], { literal, element }: KernelLanguage): string {
   const terms: string[] = first === 0 ? [] : [literal(first)];
   for (let k = 0; k < steps.length;) {
@@ -92,12 +92,14 @@ function digitsText({ runs }: TernaryDigits, language: KernelLanguage): string {
   );
 }
 
-/** The signs of the eight elements that `e` is one of, a bit each; or the bit that says where its run's levels are moved. */
+/** The signs of the eight elements around `e`, one bit each; or the bit that says how its run's levels are shifted. */
 export function changeText({ change }: GridLevels, language: KernelLanguage): string {
   return numberText(change.kind === 'signs' ? change.signs : change.down, language);
 }
 
-/** What the planes hold of a group's scales: its own bits, the group's first element being `e`, and those it shares. */
+/**
+ * What the planes store of a group's scales: its own bits, where `e` is the group's first element, and the shared ones.
+ */
 export function scaleTexts(
   kind: ScaleKind,
   { scale, min }: BlockLayout,

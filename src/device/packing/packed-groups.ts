@@ -1,45 +1,49 @@
 import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../formats/index.ts';
 
 /**
- * How GPUs keep a quantized format: groups of 32 neighbouring elements of a row, whose bits lie in a few planes one after the
- * other, so that lanes load side by side. Values are those of the file's blocks, bit for bit; only the places differ.
+ * How GPUs store a quantized format: groups of 32 consecutive elements of a row, whose bits are spread over a few
+ * planes, so that adjacent lanes load adjacent data. Values are bit-identical to those of the file's blocks; only the
+ * arrangement differs.
  */
 export interface PackedGroups {
   readonly quants: PackedQuants;
   readonly scales: ScaleKind;
-  /** Groups that share a scale, where `scales` is `half`. */
+  /** Groups that share a scale, if `scales` is `half`. */
   readonly span: number;
-  /** Whether a group's first 16 elements and its last 16 have scales of their own. */
+  /** Whether the first and the last 16 elements of a group have separate scales. */
   readonly halves: boolean;
   readonly mins: boolean;
-  /** A level is what kernels multiply less this. */
+  /** Subtracted from what kernels multiply to get a level. */
   readonly offset: number;
-  /** What kernels multiply are signed bytes, not numbers below 64. */
+  /** Whether kernels multiply signed bytes instead of numbers below 64. */
   readonly signed: boolean;
-  /** A factor of all scales that the planes do not hold. */
+  /** A factor on all scales that is not stored in the planes. */
   readonly unit: number;
   readonly blockGroups: number;
   readonly blockBytes: number;
-  /** How much larger weights are made as f16, so that small ones are not subnormal and large ones not infinite. */
+  /** Factor on weights that are decoded to f16, so that small ones are not subnormal and large ones not infinite. */
   readonly weightScale: number;
 }
 
-/** Elements with codes of so many bits, or entries of a codebook for runs of elements with a bit each that changes their levels. */
+/**
+ * Codes of so many bits per element, or codebook entries for runs of elements, with one bit each that modifies their
+ * levels.
+ */
 export type PackedQuants =
   | { readonly kind: 'bits'; readonly bits: 1 | 2 | 3 | 4 | 5 | 6 | 8 }
   | {
       readonly kind: 'grid';
       readonly width: 4 | 8;
-      /** Bits of an entry's number beyond eight. */
+      /** Bits of an entry's index beyond eight. */
       readonly highBits: 0 | 1 | 2 | 3;
       readonly change: 'signs' | 'shift';
     };
 
 /**
- * What scales a group: `half` an f16 value for some groups; `half-pair` halves of scale and min; `exponent` a power of two in
- * a byte; `small-floats` a byte each half, three of its bits a mantissa; under a half for eight groups: `signed-bytes` a byte
- * each half, `odd-nibbles` four bits each half that stand for odd numbers; under two halves: `byte-pair` bytes of scale and min,
- * `nibble-pairs` four bits of both each half.
+ * The scales of a group: `half` one f16 value for several groups; `half-pair` f16 scale and minimum; `exponent` a power
+ * of two in a byte; `small-floats` one byte per half with a 3-bit mantissa; with an f16 scale for eight groups:
+ * `signed-bytes` one byte per half, `odd-nibbles` four bits per half that represent odd numbers; with two f16 values:
+ * `byte-pair` one byte each for scale and minimum, `nibble-pairs` four bits for each per half.
  */
 export type ScaleKind =
   | 'half'
@@ -51,7 +55,7 @@ export type ScaleKind =
   | 'byte-pair'
   | 'nibble-pairs';
 
-/** Bytes that a group's own scales take, and the share of eight groups. */
+/** Bytes of a group's own scales, and its part of those shared by eight groups. */
 export const SCALE_BYTES: Readonly<Record<ScaleKind, readonly [own: number, shared: number]>> = {
   half: [2, 0],
   'half-pair': [4, 0],
@@ -63,10 +67,10 @@ export const SCALE_BYTES: Readonly<Record<ScaleKind, readonly [own: number, shar
   'nibble-pairs': [2, 4],
 };
 
-/** Bytes that a group's quants take in each plane. */
+/** Bytes per group in each plane of quants. */
 const CODE_PLANES = { 1: [4], 2: [8], 3: [8, 4], 4: [16], 5: [16, 4], 6: [16, 8], 8: [16, 16] } as const;
 
-/** Bytes a group of the planes of quants. */
+/** Bytes per group in each plane of quants. */
 export function quantPlanes(quants: PackedQuants): readonly number[] {
   if (quants.kind === 'bits') return CODE_PLANES[quants.bits];
   const { width, highBits, change } = quants;
@@ -75,13 +79,13 @@ export function quantPlanes(quants: PackedQuants): readonly number[] {
   return [runs, ...(high > 0 ? [high] : []), ...(change === 'signs' ? [4] : [])];
 }
 
-/** Elements whose f16 products would overflow if weights were made larger: half of an E4M3 number times 12 is 2688. */
+/** Not scaled, because the f16 products would overflow: half of an E4M3 number times 12 is 2688. */
 const LARGE_WEIGHTS = 1;
 const USUAL_WEIGHTS = 64;
 
 const known = new Map<TensorFormat, PackedGroups | undefined>();
 
-/** How GPUs keep a format; undefined for one whose elements are numbers of their own. */
+/** How GPUs store a format; undefined for unquantized ones. */
 export function packedGroups(format: TensorFormat): PackedGroups | undefined {
   if (!known.has(format)) known.set(format, format.layout && groupsOf(format, format.layout));
   return known.get(format);

@@ -1,5 +1,8 @@
 // Every documented endpoint of the server, one per line.
 export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
+export { applyTemplateEndpoint } from './llama-cpp/apply-template.ts';
+export { completionEndpoint } from './llama-cpp/completion.ts';
+export { propsEndpoint } from './llama-cpp/props.ts';
 export { chatEndpoint } from './openai/chat.ts';
 export { completionsEndpoint } from './openai/completions.ts';
 export { embeddingsEndpoint } from './openai/embeddings.ts';

@@ -111,6 +111,10 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   model: refused(404, { model: 'other' }),
   n: async (ask) => assert.equal((await ask({ n: 2 })).choices, 2),
   n_predict: async (ask) => assert.equal((await ask({ max_tokens: null, n_predict: 3 })).generated, 3),
+  n_probs: async (ask) => {
+    assert.doesNotMatch((await ask({})).body, /completion_probabilities/);
+    assert.match((await ask({ n_probs: 2 })).body, /"top_logprobs":\[\{[^{]*\},\{/);
+  },
   output_config: says('12', { output_config: { format: { type: 'json_schema', schema: { const: 12 } } } }),
   parallel_tool_calls: elsewhere('../support/forced-calls.ts'),
   penalty_window: async (ask) => {
@@ -135,6 +139,10 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   response_format: async (ask) => {
     const json_schema = { name: 'a', schema: { const: 12 } };
     assert.equal((await ask({ response_format: { type: 'json_schema', json_schema } })).text, '12');
+  },
+  return_tokens: async (ask) => {
+    const { body } = await ask({ return_tokens: true, ...SAYS_A });
+    assert.match(body, new RegExp(`"tokens":\\[${Array.from({ length: 6 }, () => A).join(',')}\\]`));
   },
   samplers: async (ask) => {
     const { text } = await ask({ temperature: 0 });

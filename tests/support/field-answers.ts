@@ -24,6 +24,7 @@ export function plainRequest(path: string): Fields {
   const messages = [{ role: 'user', content: 'hi' }];
   if (path.endsWith('/count_tokens')) return { messages };
   const how = { seed: 1, ignore_eos: true };
+  if (path === '/completion') return { prompt: 'hi', n_predict: 6, ...how };
   if (path.endsWith('/responses')) return { input: 'hi', max_output_tokens: 6, ...how };
   return { ...(path.endsWith('/v1/completions') ? { prompt: 'hi' } : { messages }), max_tokens: 6, ...how };
 }
@@ -38,9 +39,10 @@ export async function fieldAnswer(server: ModelServer, path: string, fields: Fie
   const { usage = {}, choices = [] } = said;
   const prompt =
     usage.prompt_tokens ??
+    said.tokens_evaluated ??
     said.input_tokens ??
     (usage.input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
-  const generated = usage.completion_tokens ?? usage.output_tokens ?? 0;
+  const generated = usage.completion_tokens ?? said.tokens_predicted ?? usage.output_tokens ?? 0;
   const facts = { text: textOf(said), choices: choices.length, prompt, generated };
   return { status: response.status, type, body, ignored, ...facts };
 }
@@ -48,12 +50,15 @@ export async function fieldAnswer(server: ModelServer, path: string, fields: Fie
 interface Said {
   readonly choices?: readonly { readonly text?: string; readonly message?: { readonly content: string } }[];
   readonly output?: readonly { readonly content?: readonly { readonly text: string }[] }[];
-  readonly content?: readonly { readonly text: string }[];
+  readonly content?: string | readonly { readonly text: string }[];
+  readonly tokens_evaluated?: number;
+  readonly tokens_predicted?: number;
   readonly usage?: Readonly<Record<string, number | undefined>>;
   readonly input_tokens?: number;
 }
 
 function textOf({ choices, output, content }: Said): string {
+  if (typeof content === 'string') return content;
   const [choice] = choices ?? [];
   return (
     choice?.text ?? choice?.message?.content ?? output?.[0]?.content?.[0]?.text ?? content?.[0]?.text ?? ''

@@ -8,7 +8,7 @@ import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
-import { requireTextFits } from '../generation/prompt-bounds.ts';
+import { encodedPrompts, promptsField } from '../generation/prompts-field.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import {
@@ -19,7 +19,6 @@ import {
   MAX_CHOICES,
   modelField,
   mostTokens,
-  promptEnd,
   samplingFields,
   streamFields,
 } from '../generation/sampling-fields.ts';
@@ -36,14 +35,7 @@ const DEFAULT_MAX_TOKENS = 16;
 
 const body = z.object({
   model: modelField,
-  prompt: z
-    .union([
-      z.string(),
-      z.array(z.int()).min(1),
-      z.array(z.string()).min(1).max(MAX_CHOICES),
-      z.array(z.array(z.int()).min(1)).min(1).max(MAX_CHOICES),
-    ])
-    .describe('A text, or token ids; or a list of either, each of which is continued.'),
+  prompt: promptsField,
   ...samplingFields,
   ...streamFields,
   lora: adapterField,
@@ -94,17 +86,10 @@ async function taskOf(
   model: TextModel,
   signal: AbortSignal,
 ): Promise<GenerationTask> {
-  const { prompt: given, n, add_special_tokens: addSpecial } = request;
-  const texts = typeof given === 'string' || isIds(given) ? [given] : given;
-  if (texts.length * (n ?? 1) > MAX_CHOICES)
+  const { n, add_special_tokens: addSpecial } = request;
+  const prompts = await encodedPrompts(model, request, { addSpecial: addSpecial !== false, signal });
+  if (prompts.length * (n ?? 1) > MAX_CHOICES)
     invalid('n', `at most ${MAX_CHOICES} texts are generated at once`);
-  const prompts: (readonly number[])[] = [];
-  for (const text of texts) {
-    if (typeof text === 'string') requireTextFits(model, text);
-    const how = { addSpecial: addSpecial !== false, signal };
-    const ids = typeof text === 'string' ? await model.tokenizer.encodeInTurns(text, how) : text;
-    prompts.push(promptEnd(model, request, ids));
-  }
   const maxTokens = mostTokens(request) ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
@@ -130,10 +115,6 @@ async function scoresOf(
   const scores: ScoredId[][] = [];
   for (const prompt of prompts) scores.push(await model.score(prompt, { alternatives, ...how }));
   return scores;
-}
-
-function isIds(list: string[] | number[] | number[][]): list is number[] {
-  return typeof list[0] === 'number';
 }
 
 /** A choice under construction. */

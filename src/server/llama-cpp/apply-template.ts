@@ -1,0 +1,32 @@
+import type { z } from 'zod';
+import { json, postEndpoint } from '../endpoint.ts';
+import { chatPrompt } from '../generation/answer-form.ts';
+import { thinkingOf } from '../generation/reasoning-fields.ts';
+import { chatBody, conversationEnd, toolUseOf } from '../openai/chat-body.ts';
+import { chatMessages } from '../openai/chat-messages.ts';
+import type { RequestContext } from '../request-context.ts';
+
+/** `POST /apply-template`, as in llama.cpp's server. Takes what a chat does. */
+export const applyTemplateEndpoint = postEndpoint({
+  path: '/apply-template',
+  summary: 'Tells the prompt that the chat template makes of a conversation.',
+  body: chatBody,
+  handle: applyTemplate,
+});
+
+async function applyTemplate(request: z.output<typeof chatBody>, call: RequestContext): Promise<Response> {
+  const { pool, gate } = call.server;
+  // Encoding blocks the thread for a slice: as many at once as other requests.
+  using _place = gate.enter(call.tenant);
+  using lease = await pool.acquire(request.model ?? undefined, call.signal);
+  const { model } = lease;
+  const { signal } = call;
+  const how = { use: toolUseOf(request), thinking: thinkingOf(model, request), signal };
+  const ids = await chatPrompt(model, chatMessages(request.messages), {
+    ...how,
+    ...conversationEnd(request),
+  });
+  const { bos, addBos } = model.tokenizer.special;
+  const shown = addBos && ids[0] === bos ? ids.slice(1) : ids;
+  return json({ prompt: model.tokenizer.decode(shown, { special: true }) });
+}

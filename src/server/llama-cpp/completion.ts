@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import type { TextModel } from '../../engine/text-model.ts';
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
+import { json, postEndpoint } from '../endpoint.ts';
+import type { StreamEvent } from '../event-stream.ts';
+import { OTHER_FIELDS } from '../fields/other-fields.ts';
+import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
+import { holdFields, holdOf } from '../generation/hold-fields.ts';
+import { encodedPrompts, promptsField } from '../generation/prompts-field.ts';
+import { respondWithEvents } from '../generation/respond.ts';
+import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import {
+  generateOptions,
+  llamaTokensField,
+  logprobsField,
+  modelField,
+  samplingFields,
+} from '../generation/sampling-fields.ts';
+import type { RequestContext } from '../request-context.ts';
+
+const body = z.object({
+  model: modelField,
+  prompt: promptsField,
+  ...samplingFields,
+  ...holdFields,
+  lora: adapterField,
+  n_predict: llamaTokensField.describe('Most tokens of the text; -1 sets no limit.'),
+  n_probs: logprobsField.describe(
+    'Reports log-probabilities with so many of the most likely tokens; 0: none.',
+  ),
+  return_tokens: z.boolean().nullish().describe('Reports the token ids of the text.'),
+  stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
+});
+
+type CompletionBody = z.output<typeof body>;
+
+/** `POST /completion`, as in llama.cpp's server. */
+export const completionEndpoint = postEndpoint({
+  path: '/completion',
+  summary: 'Continues a text, in the format of llama.cpp’s server.',
+  body,
+  others: OTHER_FIELDS,
+  handle: complete,
+});
+
+async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
+  if (request.stream) return respondWithEvents(call, begun, chunks(request, begun));
+  const results = begun.task.prompts.map((_, index) => new Result(request, begun, index));
+  for await (const event of begun.events) {
+    const result = results[event.choice];
+    if (event.kind === 'text') result?.take(event.text, event.token);
+    if (event.kind === 'end') result?.finish(event.end);
+  }
+  const answers = results.map((result) => result.whole());
+  return json(answers.length === 1 ? answers[0] : answers);
+}
+
+async function taskOf(
+  request: CompletionBody,
+  model: TextModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
+  const prompts = await encodedPrompts(model, request, { addSpecial: true, signal });
+  const { n_predict: most = -1, n_probs: probabilities } = request;
+  const options = generateOptions(model, request, {
+    maxTokens: most === null || most < 0 ? Number.POSITIVE_INFINITY : most,
+    logProbabilities: probabilities || -1,
+    adapters: adaptersOf(model, request.lora),
+    continues: true,
+  });
+  return { prompts, choices: 1, options: { ...options, ...holdOf(request) } };
+}
+
+/** A text under construction. */
+class Result {
+  readonly #request: CompletionBody;
+  readonly #begun: Begun;
+  readonly #index: number;
+  readonly #tokens: number[] = [];
+  readonly #probabilities: object[] = [];
+  #text = '';
+  #generated = 0;
+  #end: TextEnd | undefined;
+
+  constructor(request: CompletionBody, begun: Begun, index: number) {
+    this.#request = request;
+    this.#begun = begun;
+    this.#index = index;
+  }
+
+  take(text: string, token: SampledToken | undefined): void {
+    this.#text += text;
+    if (!token) return;
+    this.#generated++;
+    this.#tokens.push(token.id);
+    if (this.#request.n_probs) this.#probabilities.push(probabilitiesOf(this.#begun.model, token));
+  }
+
+  finish(end: TextEnd): void {
+    this.#end = end;
+  }
+
+  /** What came since the last piece. */
+  piece(): object {
+    const probabilities = this.#probabilities.splice(0);
+    const content = this.#text;
+    this.#text = '';
+    return {
+      index: this.#index,
+      content,
+      tokens: this.#tokens.splice(0),
+      stop: this.#end !== undefined,
+      id_slot: -1,
+      tokens_predicted: this.#generated,
+      tokens_evaluated: this.#begun.task.prompts[this.#index]?.length ?? 0,
+      ...(probabilities.length > 0 && { completion_probabilities: probabilities }),
+      ...(this.#end && this.#ending(this.#end)),
+    };
+  }
+
+  whole(): object {
+    const piece = this.piece();
+    return this.#request.return_tokens ? piece : { ...piece, tokens: [] };
+  }
+
+  #ending(end: TextEnd): object {
+    const word = end.stop ?? '';
+    const limit = end.reason === 'length' ? 'limit' : 'eos';
+    return {
+      model: this.#begun.id,
+      stop_type: end.stop === undefined ? limit : 'word',
+      stopping_word: word,
+      truncated: false,
+      tokens_cached: end.cachedTokens,
+      timings: timingsOf(end),
+    };
+  }
+}
+
+/** Times in the names of llama.cpp's server. */
+function timingsOf({
+  promptTokens,
+  cachedTokens,
+  promptSeconds,
+  generatedTokens,
+  generateSeconds,
+}: TextEnd): object {
+  return {
+    cache_n: cachedTokens,
+    prompt_n: promptTokens - cachedTokens,
+    prompt_ms: 1000 * promptSeconds,
+    predicted_n: generatedTokens,
+    predicted_ms: 1000 * generateSeconds,
+  };
+}
+
+function probabilitiesOf({ tokenizer }: TextModel, token: SampledToken): object {
+  const entry = (id: number, logprob = Number.NEGATIVE_INFINITY) => {
+    const bytes = tokenizer.tokenBytes(id);
+    // JSON has no infinity.
+    const told = Math.max(logprob, -Number.MAX_VALUE);
+    return { id, token: new TextDecoder().decode(bytes), bytes: Array.from(bytes), logprob: told };
+  };
+  const top_logprobs = token.alternatives.map((one) => entry(one.id, one.logProbability));
+  return { ...entry(token.id, token.logProbability), top_logprobs };
+}
+
+async function* chunks(request: CompletionBody, begun: Begun): AsyncGenerator<StreamEvent, void> {
+  const results = begun.task.prompts.map((_, index) => new Result(request, begun, index));
+  for await (const event of begun.events) {
+    const result = results[event.choice];
+    if (event.kind === 'text') result?.take(event.text, event.token);
+    if (event.kind === 'end') result?.finish(event.end);
+    if (result) yield { data: JSON.stringify(result.piece()) };
+  }
+}

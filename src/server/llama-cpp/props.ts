@@ -1,0 +1,40 @@
+import type { TextModel } from '../../engine/text-model.ts';
+import { isRocmforgeError } from '../../base/errors.ts';
+import { DEFAULT_SAMPLING, SAMPLING_OPTIONS } from '../../ops/index.ts';
+import { getEndpoint, json } from '../endpoint.ts';
+import { snakeCase } from '../fields/field-names.ts';
+
+/** `GET /props`, as in llama.cpp's server. */
+export const propsEndpoint = getEndpoint({
+  path: '/props',
+  summary: 'Describes the first model: context, slots, defaults and chat template.',
+  handle: async (call) => {
+    const { pool, version } = call.server;
+    using lease = await pool.acquire(undefined, call.signal);
+    const { model } = lease;
+    const { bos, eos } = model.tokenizer.special;
+    const name = (id: number | undefined) => (id === undefined ? '' : model.tokenizer.tokenText(id));
+    const params = SAMPLING_OPTIONS.map((option) => [snakeCase(option.name), DEFAULT_SAMPLING[option.name]]);
+    return json({
+      default_generation_settings: { n_ctx: model.context, params: Object.fromEntries(params) as object },
+      total_slots: model.activity.slots,
+      model_alias: lease.id,
+      modalities: { vision: false, audio: false },
+      chat_template: templateOf(model),
+      bos_token: name(bos),
+      eos_token: name(eos),
+      build_info: `rocmforge ${version}`,
+      is_sleeping: false,
+    });
+  },
+});
+
+/** The source of the model's chat template, empty where it has none. */
+function templateOf(model: TextModel): string {
+  try {
+    return model.chatTemplate.source;
+  } catch (error) {
+    if (isRocmforgeError(error, 'CHAT_TEMPLATE_MISSING')) return '';
+    throw error;
+  }
+}

@@ -1,7 +1,7 @@
-/** The longest time that a timer takes; with more it fires at once. */
+/** The maximum delay of a timer; anything longer fires immediately. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** Seconds as a timer takes them: no more than about 24 days. */
+/** Seconds as milliseconds for a timer, limited to about 24 days. */
 export function timerSpan(seconds: number): number {
   return Math.min(seconds * 1000, MAX_MS);
 }

@@ -1,22 +1,22 @@
 import { throwIfAborted } from './errors.ts';
 
 /**
- * Long work of the main thread that pauses again and again, so that whoever runs it may let others have a turn: a
- * millisecond or two lies between two pauses, tens where a text of many megabytes is searched or copied.
+ * Long work on the main thread that pauses regularly, so that its runner can let other work proceed: usually after a
+ * millisecond or two, after tens of milliseconds when a text of many megabytes is searched or copied.
  */
 export type Steps<T = void> = Generator<undefined, T, void>;
 
-/** How long all such work together goes on before others have their turn. */
+/** How long all such work together may run before other work gets its turn. */
 const TURN_MS = 2;
 
-/** Those whose work goes on at a later turn, one a turn. */
+/** Work waiting to resume, one per turn. */
 const waiting: (() => void)[] = [];
 
-/** Milliseconds that such work has taken since others had their turn. */
+/** Milliseconds that such work has taken in the current turn. */
 let spent = 0;
 let isTurnDue = false;
 
-/** Does the work at once. */
+/** Runs the work without pausing. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -25,8 +25,8 @@ export function finish<T>(steps: Steps<T>): T {
 }
 
 /**
- * Does the work in turns with whatever else the thread has to do; of several such works, only one has each turn, so that the
- * others wait no longer for many than for one. Rejects with `ABORTED` when the signal fires.
+ * Runs the work in slices between the thread's other work; of several, only one runs per turn, so that other work does
+ * not wait longer for many than for one. Rejects with `ABORTED` when the signal fires.
  */
 export async function inTurns<T>(steps: Steps<T>, what: string, signal?: AbortSignal): Promise<T> {
   for (;;) {
@@ -46,7 +46,10 @@ export async function inTurns<T>(steps: Steps<T>, what: string, signal?: AbortSi
   }
 }
 
-/** Lets others have their turn, and then the work that waits the longest: a timer that is set before a turn may run right behind it. */
+/**
+ * Lets other work proceed, then resumes the work that has waited longest: a timer set before a turn may run right after
+ * it.
+ */
 function endTurn(): void {
   if (isTurnDue) return;
   isTurnDue = true;

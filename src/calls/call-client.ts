@@ -3,35 +3,35 @@ import { unpackError } from '../base/sent-error.ts';
 import type { WorkerHandle } from '../device/index.ts';
 import { type AnswerMessage, type CallMessage, type CallTable, WINDOW } from './messages.ts';
 
-/** Values that are read before more are asked for. */
+/** Number of values read before more are requested. */
 const ASKED_AT_ONCE = WINDOW / 2;
 
-/** Is told how a call goes: any number of values, then one of the others, once. */
+/** Receives the progress of a call: any number of values, then one of the others, once. */
 export interface CallListener<V = unknown, A = unknown> {
   value(value: V): void;
   done(answer: A): void;
   failed(error: Error): void;
 }
 
-/** How a call is made. */
+/** Options of a call. */
 export interface CallOptions {
-  /** When it fires, it is up to the worker to let the call fail; where it has fired already, the call fails at once. */
+  /** When it fires, the worker decides how the call fails; if it has already fired, the call fails immediately. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether the process stays alive for the call. Default true. */
+  /** Whether the call keeps the process alive. Default true. */
   readonly holds?: boolean;
 }
 
-/** A call under way. */
+/** A call in progress. */
 export interface CallHandle {
-  /** Lets one more value come. */
+  /** Allows one more value. */
   more(): void;
-  /** Says that no more values are wanted; the answer is. */
+  /** Says that no more values are wanted, only the answer. */
   finish(): void;
-  /** Ends it because nobody reads on. Nothing is told any more. */
+  /** Ends the call because nobody is interested any more. Nothing is reported after that. */
   leave(): void;
 }
 
-/** A call that the client knows of. */
+/** A call that the client tracks. */
 interface Listening {
   readonly listener: CallListener;
   readonly holds: boolean;
@@ -45,7 +45,7 @@ const NO_CALL: CallHandle = { more: () => {}, finish: () => {}, leave: () => {} 
 export class CallClient<T extends CallTable<T>> {
   readonly #worker: WorkerHandle;
   readonly #listening = new Map<number, Listening>();
-  /** Settles with the reason when the worker is gone without having been ended. */
+  /** Settles with the reason if the worker dies unexpectedly. */
   readonly lost: Promise<RocmforgeError>;
   #nextId = 0;
   #holding = 0;
@@ -63,7 +63,7 @@ export class CallClient<T extends CallTable<T>> {
     });
   }
 
-  /** Begins a call. Throws for what cannot cross. */
+  /** Starts a call. Throws if its arguments cannot be cloned. */
   begin<N extends keyof T & string>(
     name: N,
     asks: T[N]['asks'],
@@ -79,7 +79,7 @@ export class CallClient<T extends CallTable<T>> {
       return NO_CALL;
     }
     const id = this.#nextId++;
-    // What cannot cross throws here, and nobody waits for an answer to it.
+    // If the arguments cannot be cloned, this throws, and nobody waits for an answer.
     this.#post({ kind: 'call', id, name, asks });
     const abort = () => this.#post({ kind: 'abort', id });
     const ended = () => signal?.removeEventListener('abort', abort);
@@ -100,13 +100,13 @@ export class CallClient<T extends CallTable<T>> {
     });
   }
 
-  /** Ends the worker; what is under way fails with the error. */
+  /** Ends the worker; running calls fail with the error. */
   async end(error: Error): Promise<void> {
     this.#fail(error);
     await this.#worker.terminate();
   }
 
-  /** As `end`, once the worker has released what it holds: a worker that is gone holds nothing. Rejects as `release`. */
+  /** Like `end`, once the worker has released its resources. Rejects as `release`. */
   async endAfter(release: Promise<unknown>, error: Error): Promise<void> {
     try {
       await release;
@@ -150,7 +150,7 @@ export class CallClient<T extends CallTable<T>> {
     }
   }
 
-  /** Listens to a call no longer. */
+  /** Stops tracking a call. */
   #forget(id: number): Listening | undefined {
     const found = this.#listening.get(id);
     if (!found) return undefined;
@@ -166,7 +166,7 @@ export class CallClient<T extends CallTable<T>> {
   }
 }
 
-/** An abort with the caller's reason, which does not cross. */
+/** The abort error with the caller's reason, which is not sent across. */
 function withReason(error: Error, signal: AbortSignal | undefined): Error {
   return signal?.aborted && isRocmforgeError(error, 'ABORTED') ? abortedBy(signal, error.params.what) : error;
 }

@@ -1,4 +1,4 @@
-/** Calls between threads: a caller's end, a worker's end, and what crosses. */
+/** Calls between threads: the caller's side, the worker's side, and their messages. */
 export { CallClient, type CallHandle, type CallListener, type CallOptions } from './call-client.ts';
 export { type CallTable, type CallType, WINDOW } from './messages.ts';
 export { ProgressWatch } from './progress-watch.ts';

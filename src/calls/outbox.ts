@@ -2,7 +2,7 @@ import { packError } from '../base/sent-error.ts';
 import type { WorkerPort } from '../device/index.ts';
 import type { AnswerMessage, CallEnd } from './messages.ts';
 
-/** Gathers what calls answer in one stretch of the thread's time, and sends it as one message at its end. */
+/** Collects the results of calls during an event-loop turn, and sends them as one message at its end. */
 export class Outbox {
   readonly #port: Pick<WorkerPort, 'post'>;
   readonly #onFailed: (id: number) => void;
@@ -11,7 +11,7 @@ export class Outbox {
   #isDue = false;
   readonly #send = () => this.#flush();
 
-  /** `onFailed` is told of a call that failed because what it answered cannot cross. */
+  /** `onFailed` is called for a call that failed because its result cannot be cloned. */
   constructor(port: Pick<WorkerPort, 'post'>, onFailed: (id: number) => void) {
     this.#port = port;
     this.#onFailed = onFailed;
@@ -47,7 +47,7 @@ export class Outbox {
     }
   }
 
-  /** What cannot cross fails its own call alone. */
+  /** A result that cannot be cloned fails only its own call. */
   #sendApart({ values, ends }: AnswerMessage): void {
     const failed = new Set<number>();
     const send = (id: number, part: Partial<AnswerMessage>) => {

@@ -1,6 +1,8 @@
 import type { CallContext } from './serve-calls.ts';
 
-/** Brings progress to whoever watches, after a thing was given out as well, until all that loads by itself is there. */
+/**
+ * Reports progress to a watcher, also after the object was returned, until everything that loads by itself is loaded.
+ */
 export class ProgressWatch<P> {
   readonly #watchers = new Set<CallContext<P>>();
   #end: () => void = () => {};
@@ -8,7 +10,7 @@ export class ProgressWatch<P> {
     this.#end = resolve;
   });
 
-  /** Resolves when loading has ended, well or not. */
+  /** Resolves when loading has ended, successfully or not. */
   async watch(context: CallContext<P>): Promise<void> {
     this.#watchers.add(context);
     await this.#ended;
@@ -18,7 +20,7 @@ export class ProgressWatch<P> {
     for (const watcher of this.#watchers) watcher.tell(progress);
   }
 
-  /** Watches over an opening. Settles as it does. */
+  /** Watches an opening. Settles like the opening. */
   async during<T extends { readonly loaded: Promise<unknown> }>(opening: Promise<T>): Promise<T> {
     try {
       const opened = await opening;

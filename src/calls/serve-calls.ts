@@ -4,31 +4,31 @@ import type { WorkerPort } from '../device/index.ts';
 import { type CallMessage, type CallTable, WINDOW } from './messages.ts';
 import { Outbox } from './outbox.ts';
 
-/** Is told what the caller wants of a call while it runs. */
+/** Receives the caller's signals for a running call. */
 export interface CallReactions {
   /** The reader took values. */
   more?(): void;
-  /** The reader has read enough. */
+  /** The reader wants no more values. */
   finish?(): void;
 }
 
-/** What a call may do while it runs. */
+/** What a running call can use. */
 export interface CallContext<V = unknown> {
-  /** Fires when the caller's signal does, or nobody reads on. */
+  /** Fires when the caller's signal does, or when nobody reads any more. */
   readonly signal: AbortSignal;
-  /** Sends a value. Resolves when the next may be sent: a slow reader is not flooded. */
+  /** Sends a value. Resolves when the next may be sent, which provides backpressure. */
   send(value: V): Promise<void>;
-  /** Sends a value without waiting; whoever does so for long looks at `isBehind`. */
+  /** Sends a value without waiting; long-running senders should check `isBehind`. */
   tell(value: V): void;
-  /** True while the reader has as many values before it as it should. */
+  /** True if the reader already has as many unread values as it should. */
   readonly isBehind: boolean;
-  /** True when nobody reads on. */
+  /** True if nobody reads any more. */
   readonly left: boolean;
-  /** Calls back from now on. */
+  /** Sets the callbacks. */
   react(to: CallReactions): void;
 }
 
-/** Answers the calls of each kind. */
+/** The implementations of each kind of call. */
 export type CallAnswers<T extends CallTable<T>> = {
   readonly [N in keyof T]: (
     asks: T[N]['asks'],
@@ -36,7 +36,7 @@ export type CallAnswers<T extends CallTable<T>> = {
   ) => Promise<T[N]['answer']>;
 };
 
-/** Answers calls from the other end of a port, any number at once. What an answer rejects with fails its call. */
+/** Serves calls from the other end of a port, any number at once. If an implementation rejects, the call fails. */
 export function serveCalls<T extends CallTable<T>>(port: WorkerPort, answers: CallAnswers<T>): void {
   const running = new Map<number, RunningCall>();
   const outbox = new Outbox(port, (id) => running.get(id)?.take({ kind: 'leave', id }));

@@ -23,7 +23,10 @@ export function adapterOptions(): Option[] {
   ].map((option) => option.helpGroup('Model:'));
 }
 
-/** The library's options for flags: adapters are called as their files. Throws `INVALID_ARGUMENT` for two of one name. */
+/**
+ * The library's options for flags: adapters are named after their files. Throws `INVALID_ARGUMENT` for two of the same
+ * name.
+ */
 export function adaptersOf({ lora, mergeLora }: AdapterFlags): AdapterOptions {
   if (!lora) {
     if (mergeLora)
@@ -43,7 +46,7 @@ export function adaptersOf({ lora, mergeLora }: AdapterFlags): AdapterOptions {
 }
 
 function adapter(text: string, before: readonly AdapterSource[] = []): readonly AdapterSource[] {
-  // What an address asks for has equals signs of its own.
+  // A URL's query may itself contain equals signs.
   const [, location = text, digits] = /^([^?]+)=([^=]*)$/s.exec(text) ?? [];
   const scale = digits === undefined ? 1 : Number(digits);
   if (digits?.trim() === '' || !Number.isFinite(scale)) {

@@ -5,20 +5,23 @@ import type { TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { Output } from './output.ts';
 import { type ReasoningFlags, ReasoningWriter } from './reasoning-options.ts';
 
-/** How an answer goes to stdout: as it comes, as one JSON object at the end, or as a JSON object a piece. */
+/**
+ * How an answer is printed to stdout: as text while it is generated, as one JSON object at the end, or as a stream of
+ * JSON objects.
+ */
 export type AnswerForm = 'text' | 'json' | 'json-lines';
 
 /** A complete answer. */
 export interface Answer {
   readonly text: string;
-  /** What the model thought before; empty for a text that was continued. */
+  /** The reasoning before it; empty for a continued text. */
   readonly reasoning: string;
   readonly tokens: readonly SampledToken[];
-  /** When the first token came, in seconds since the process began; undefined where none did. */
+  /** When the first token arrived, in seconds since the process started; undefined if none did. */
   readonly firstTokenSeconds: number | undefined;
 }
 
-/** Reads an answer to its end, writing it as it comes unless it is wanted as one object. */
+/** Reads an answer to its end, printing it as it comes unless it is wanted as one object. */
 export async function streamAnswer(
   stream: TextStream<TextChunk & Partial<ChatChunk>>,
   of: { readonly form: AnswerForm; readonly output: Output; readonly flags: ReasoningFlags },
@@ -39,7 +42,7 @@ export async function streamAnswer(
         await thoughts.write(chunk.reasoning ?? '', chunk.text);
         await output.write(chunk.text);
       } else if (form === 'json-lines') await output.line(JSON.stringify(pieceOf(chunk)));
-      // A device that computes on this thread would leave no turn for Ctrl-C and closed pipes.
+      // A device that computes on this thread would not let the event loop handle Ctrl-C and closed pipes.
       await setImmediate();
     }
   } finally {

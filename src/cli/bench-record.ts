@@ -3,7 +3,7 @@ import { fail } from '../base/errors.ts';
 import type { BenchmarkResult } from '../evaluate/benchmark.ts';
 import type { CheckResult } from '../evaluate/benchmark-check.ts';
 
-/** What `rocmforge bench` measured: the model and where it ran, seconds to load, tokens a second. */
+/** The results of `rocmforge bench`: the model and the machine, seconds to load, tokens per second. */
 export interface BenchRecord {
   readonly model: string;
   readonly modelBytes: number;
@@ -14,7 +14,7 @@ export interface BenchRecord {
   readonly checks?: readonly CheckResult[];
 }
 
-/** A test of two records: how many times as long the newer takes. */
+/** A test in two records, and the ratio of their times. */
 export interface BenchRatio {
   readonly test: string;
   readonly before: number;
@@ -35,7 +35,7 @@ export function compareRecords(before: BenchRecord, now: BenchRecord): BenchRati
   return fail('INVALID_ARGUMENT', { name: 'tests of the saved benchmark', found, expected });
 }
 
-/** Reads what `saveRecord` wrote. Rejects with `SOURCE_UNAVAILABLE` or `INVALID_ARGUMENT`. */
+/** Reads a file written by `saveRecord`. Rejects with `SOURCE_UNAVAILABLE` or `INVALID_ARGUMENT`. */
 export async function readRecord(path: string): Promise<BenchRecord> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);

@@ -1,29 +1,29 @@
 import { formatBytes } from '../base/bytes.ts';
 import type { Output } from './output.ts';
 
-/** Shows how many of so many bytes are done: a bar on a terminal, a line a second in a log, nothing where notes are off. */
+/** Shows the progress in bytes: a bar on a terminal, a line per second in a log, nothing if notes are off. */
 export interface ByteProgress {
   readonly show: (bytes: number, total: number) => void;
-  /** Says how long all of it took. */
+  /** Reports the total time. */
   end(seconds: number): void;
-  /** Leaves the terminal as it was. */
+  /** Restores the terminal. */
   clear(): void;
 }
 
-/** What is done (`loading`), what is said when it is (`loaded`), and with what. */
+/** The activity (`loading`), its completion (`loaded`), and the file's name. */
 export interface ProgressLabels {
   readonly doing: string;
   readonly done: string;
   readonly name: string;
 }
 
-/** A progress for the stream that `output` shows notes on. */
+/** A progress display on the stream on which `output` shows notes. */
 export async function byteProgress(output: Output, labels: ProgressLabels): Promise<ByteProgress> {
   return output.bars ? progressBar(output, labels) : progressLines(output, labels);
 }
 
 async function progressBar(output: Output, { doing, name }: ProgressLabels): Promise<ByteProgress> {
-  // Its code is read where there is a terminal.
+  // Loaded only if there is a terminal.
   const { SingleBar } = await import('cli-progress');
   const bar = new SingleBar({
     stream: output.stderr,
@@ -43,7 +43,7 @@ async function progressBar(output: Output, { doing, name }: ProgressLabels): Pro
   };
 }
 
-/** For a log file: a line a second, and one at the end. */
+/** For a log file: a line per second, and one at the end. */
 function progressLines(output: Output, { doing, done, name }: ProgressLabels): ByteProgress {
   const begin = performance.now();
   let second = 0;

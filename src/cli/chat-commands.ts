@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { ChatSession } from './chat-session.ts';
 import type { Output } from './output.ts';
 
-/** What a line beginning with `/` does within a conversation; `leave` ends it. */
+/** What a line beginning with `/` does in a conversation; `leave` ends it. */
 export interface ChatCommand {
   readonly name: string;
   readonly usage: string;
@@ -10,7 +10,7 @@ export interface ChatCommand {
   run(rest: string, session: ChatSession, output: Output): Promise<'stay' | 'leave'>;
 }
 
-/** The words of `rocmforge chat`. */
+/** The commands within `rocmforge chat`. */
 export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: 'help',
@@ -59,7 +59,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   },
 ];
 
-/** Runs the line if it is a command; undefined if it is something to say to the model. */
+/** Runs the line if it is a command; undefined if it is a message to the model. */
 export async function runChatCommand(
   line: string,
   session: ChatSession,

@@ -4,7 +4,7 @@ import type { LanguageModel } from '../engine/language-model.ts';
 import type { TextEnd } from '../engine/text-stream.ts';
 import type { ChatMessage } from '../text/index.ts';
 
-/** A conversation with a model: what was said, and how the model continues it. */
+/** A conversation with a model. */
 export class ChatSession {
   readonly #model: LanguageModel;
   readonly #options: ChatOptions;
@@ -17,32 +17,32 @@ export class ChatSession {
     this.#system = system;
   }
 
-  /** All messages, the system's first. */
+  /** All messages, the system message first. */
   get messages(): readonly ChatMessage[] {
     if (this.#system === undefined) return [...this.#turns];
     return [{ role: 'system', content: this.#system }, ...this.#turns];
   }
 
-  /** Positions that the conversation may take. */
+  /** The context size in positions. */
   get context(): number {
     return this.#model.context;
   }
 
-  /** Forgets the turns, not the system message. */
+  /** Clears the conversation except for the system message. */
   reset(): void {
     this.#turns = [];
     this.#model.reset();
   }
 
-  /** Gives the model another system message, or none, and forgets the turns. */
+  /** Sets another system message, or none, and clears the conversation. */
   setSystem(text: string | undefined): void {
     this.#system = text;
     this.reset();
   }
 
   /**
-   * Answers `text`, handing out pieces as they come. What was said of an answer that is cut off stays in the conversation;
-   * where nothing was said, the question does not either. Rejects with `ABORTED`, `CONTEXT_OVERFLOW` and others of `chat`.
+   * Answers `text`, emitting pieces as they come. The part of an interrupted answer stays in the conversation; if there
+   * is none, the question does not either. Rejects with `ABORTED`, `CONTEXT_OVERFLOW` and other errors of `chat`.
    */
   async say(
     text: string,
@@ -58,7 +58,7 @@ export class ChatSession {
         answer += piece;
         thoughts += reasoning;
         if (piece !== '' || reasoning !== '') await hear(piece, reasoning);
-        // A device that computes on this thread would leave no turn for Ctrl-C.
+        // A device that computes on this thread would not let the event loop handle Ctrl-C.
         await setImmediate();
       }
       return stream.end;

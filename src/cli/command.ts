@@ -9,13 +9,13 @@ import type { Output } from './output.ts';
 export interface CommandContext {
   readonly output: Output;
   readonly logger: Logger;
-  /** Fires at Ctrl-C; hand it to everything that takes long. */
+  /** Fires at Ctrl-C; pass it to everything that takes long. */
   readonly signal: AbortSignal;
   readonly interruption: Interruption;
   readonly flags: GlobalFlags;
 }
 
-/** What a command was asked for: its arguments as commander parsed them, and its options. */
+/** How a command was called: its arguments as parsed by commander, and its options. */
 export interface CommandCall<Flags> {
   readonly args: readonly (string | readonly string[] | undefined)[];
   readonly flags: Flags;
@@ -25,8 +25,8 @@ export interface CommandCall<Flags> {
 export type Example = readonly [commandLine: string, does: string];
 
 /**
- * A command, in a file of its own. `run` writes to `context.output`, disposes what it opened, and lets errors go up: `main`
- * prints them and chooses the exit code. What it resolves with is the exit code; nothing means 0.
+ * A command, in a file of its own. `run` writes to `context.output`, disposes what it opened, and lets errors
+ * propagate: `main` prints them and chooses the exit code. It resolves with the exit code; undefined means 0.
  */
 export interface CliCommand<Flags = unknown> {
   readonly arguments?: readonly Argument[];
@@ -40,13 +40,13 @@ export type AnyCommand = Omit<CliCommand, 'run'> & {
   run(call: CommandCall<never>, context: CommandContext): Promise<ExitCode | undefined>;
 };
 
-/** Runs a command within a process; `json` says that the caller is a program. */
+/** Runs a command within a process; `json` says that its output is meant for a program. */
 export type StartCommand = (
   run: (context: CommandContext) => Promise<ExitCode | undefined>,
   json: boolean,
 ) => Promise<void>;
 
-/** Says what a command of the program takes and does; `start` is called when the command line names it. */
+/** Describes a command's options to commander; `start` is called when the command line names it. */
 export function describeCommand(command: Command, definition: AnyCommand, start: StartCommand): void {
   for (const argument of definition.arguments ?? []) command.addArgument(argument);
   for (const option of definition.options) command.addOption(option);
@@ -59,7 +59,7 @@ export function describeCommand(command: Command, definition: AnyCommand, start:
   });
 }
 
-/** The help's section of examples. */
+/** The examples section of the help. */
 export function examplesText(examples: readonly Example[]): string {
   const lines = examples.map(([commandLine, does]) => `  # ${does}\n  $ rocmforge ${commandLine}`);
   return `\nExamples:\n${lines.join('\n')}`;

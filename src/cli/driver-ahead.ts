@@ -1,16 +1,16 @@
 import type { DriverName } from '../node/driver-libraries.ts';
 import { COMMANDS } from './commands/index.ts';
 
-/** The drivers that `auto` tries, all at once here: first the one whose library is read in no time. */
+/** The drivers that `auto` tries, all started at once here: first the one whose library loads fastest. */
 const DRIVERS: readonly DriverName[] = ['cuda', 'hip'];
 
-/** What is answered without any device. */
+/** Options that are handled without any device. */
 const ASKING: readonly string[] = ['-h', '--help', '-V', '--version'];
 
 /**
- * Begins to start the drivers that the command line is going to try, if any, before the rest of our code is read: that takes
- * half as long as a driver's start, which needs no thread of ours. Whatever keeps one from starting is found again, and told,
- * by the command that opens the device.
+ * Starts the drivers that the command line will try, if any, before the rest of the code is loaded: that takes half as
+ * long as starting a driver, which needs none of our threads. Any failure is found again, and reported, by the command
+ * that opens the device.
  */
 export async function startDriverAhead(argv: readonly string[]): Promise<void> {
   const names = driversFor(argv);
@@ -23,7 +23,7 @@ export async function startDriverAhead(argv: readonly string[]): Promise<void> {
   if (ffi) for (const name of names) startDriver(ffi, name).catch(() => {});
 }
 
-/** The drivers that a command line, as `runProgram` takes it, is going to try. */
+/** The drivers that a command line, as `runProgram` takes it, will try. */
 export function driversFor(argv: readonly string[]): readonly DriverName[] {
   const named = argv.map((word) => COMMANDS.find(({ name }) => name === word));
   const command = named.find((found) => found !== undefined);
@@ -32,7 +32,7 @@ export function driversFor(argv: readonly string[]): readonly DriverName[] {
   return device === 'auto' ? DRIVERS : DRIVERS.filter((name) => name === device.split(':')[0]);
 }
 
-/** What the last `-d` or `--device` says, written in one of the four ways. */
+/** The value of the last `-d` or `--device`, in any of the four spellings. */
 function deviceIn(argv: readonly string[]): string | undefined {
   let device: string | undefined;
   for (const [index, word] of argv.entries()) {

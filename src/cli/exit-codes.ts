@@ -1,9 +1,9 @@
-/** What the process says to its caller when it ends. */
+/** The exit codes of the process. */
 export const EXIT = {
   ok: 0,
   /** The work failed: a typed error was printed. */
   failure: 1,
-  /** The command line asks for something that does not exist or cannot be meant. */
+  /** Usage error: the command line is invalid. */
   usage: 2,
   /** Ctrl-C (128 + SIGINT). */
   interrupted: 130,

@@ -1,8 +1,8 @@
 import { EXIT } from './exit-codes.ts';
 
 /**
- * What Ctrl-C does: the first one aborts `signal`, so that the work ends and everything is disposed; one more ends the
- * process at once. A command with a better use of Ctrl-C takes it over for a while; SIGTERM always means the whole.
+ * Handles Ctrl-C: the first one aborts `signal`, so that the work ends and everything is disposed; the second ends the
+ * process immediately. A command can take over Ctrl-C temporarily; SIGTERM always ends everything.
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
@@ -15,18 +15,21 @@ export class Interruption implements Disposable {
     process.on('SIGTERM', this.#terminated);
   }
 
-  /** Given to everything that takes long. */
+  /** Passed to everything that takes long. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** As if Ctrl-C was pressed: for a terminal in raw mode, where it comes as a key. Once all is to end, nobody has it. */
+  /**
+   * Simulates Ctrl-C, for a terminal in raw mode, where it arrives as a key. Once everything is ending, no command
+   * handles it any more.
+   */
   interrupt(): void {
     if (this.#taken && !this.signal.aborted) this.#taken();
     else this.#endOrLeave();
   }
 
-  /** Aborts the work, whoever has taken Ctrl-C over. */
+  /** Aborts the work, even if a command has taken over Ctrl-C. */
   end(): void {
     this.#controller.abort(new Error('interrupted'));
   }

@@ -2,15 +2,15 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Output } from './output.ts';
 
-/** What the person at the keyboard did. */
+/** An event from the keyboard. */
 export type LineEvent =
   | { readonly kind: 'line'; readonly text: string }
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'end' };
 
 /**
- * Lines of a terminal, edited and with a history, or of a pipe. Lines that come early are kept until they are asked for;
- * while nobody asks, a terminal does not echo.
+ * Lines from a terminal, with editing and a history, or from a pipe. Early lines are kept until they are requested;
+ * meanwhile, a terminal does not echo.
  */
 export class LineReader implements Disposable {
   readonly #lines: Interface;
@@ -18,7 +18,7 @@ export class LineReader implements Disposable {
   #wanted: ((event: LineEvent) => void) | undefined;
   #ended = false;
 
-  /** `interrupted` is called at a Ctrl-C that comes while no line is asked for. */
+  /** `interrupted` is called for a Ctrl-C while no line is requested. */
   constructor(
     output: Output,
     readonly interrupted: () => void,
@@ -34,7 +34,7 @@ export class LineReader implements Disposable {
     });
   }
 
-  /** Asks for the next line, showing `prompt` on a terminal. */
+  /** Requests the next line, showing `prompt` on a terminal. */
   next(prompt: string): Promise<LineEvent> {
     const early = this.#events.shift();
     if (early) return Promise.resolve(early);
@@ -53,12 +53,12 @@ export class LineReader implements Disposable {
     else this.interrupted();
   }
 
-  /** Ends the reading; who waits for a line gets `end`. */
+  /** Ends reading; a pending request gets `end`. */
   [Symbol.dispose](): void {
     this.#lines.close();
   }
 
-  /** As in a shell, Ctrl-C first drops a line that was begun. */
+  /** As in a shell, Ctrl-C first discards a partial line. */
   #interruptedAtTerminal(): void {
     if (!this.#wanted || this.#lines.line === '') {
       this.interrupt();
@@ -76,7 +76,7 @@ export class LineReader implements Disposable {
   }
 }
 
-/** Passes on what readline draws as long as `open` says so: typing must not tear an answer apart. */
+/** Passes on readline's output only while `open`, so that typing does not garble an answer. */
 class Echo extends Writable {
   readonly #target: NodeJS.WriteStream;
   readonly #open: () => boolean;

@@ -13,21 +13,21 @@ import { PACKAGE_ROOT } from './package-root.ts';
 import { profileOf, reportProfile, writeText } from './profile.ts';
 import { chatTemplateOf, type TemplateFlags } from './template-options.ts';
 
-/** The model that comes with the package: MiniMind2-Small, 26M weights, English and Chinese. */
+/** The model bundled with the package: MiniMind2-Small, 26M parameters, English and Chinese. */
 export const BUNDLED_MODEL = fileURLToPath(new URL('models/minimind2-small-q4_k_m.gguf', PACKAGE_ROOT));
 
-/** A model that is ready, and how long that took. The caller disposes the model. */
+/** A loaded model, and how long loading took. The caller disposes the model. */
 export interface LoadedModel {
   readonly model: LanguageModel;
   readonly seconds: number;
   /**
-   * Writes what loading did and says where the time of the steps went, where the flags ask for it: when the work is done,
-   * because weights may be loaded until then. Rejects with `WRITE_FAILED`.
+   * Writes the traces and prints the times that the flags ask for, at the end of the work, because weights may be
+   * loaded until then. Rejects with `WRITE_FAILED`.
    */
   tell(): Promise<void>;
 }
 
-/** What a command says about the model beside its name. */
+/** What a command's flags say about the model besides its name. */
 export type LoadFlags = ModelFlags &
   TemplateFlags &
   DeviceFlags &
@@ -56,7 +56,7 @@ function draftOf({
   return undefined;
 }
 
-/** Loads the model that the flags name, showing how far it is. */
+/** Loads the model that the flags name, showing its progress. */
 export async function loadFromFlags(
   flags: LoadFlags,
   { output, signal, logger }: CommandContext,

@@ -3,10 +3,10 @@ import { formatBytes } from '../base/bytes.ts';
 import type { MemoryNeed, MetadataEntry, ModelSummary, TensorEntry } from './model-report.ts';
 import { printable, tableText } from './table.ts';
 
-/** Characters of a metadata value in a table. */
+/** Maximum characters of a metadata value in a table. */
 const SHOWN_CHARACTERS = 100;
 
-/** The facts one below the other, then the formats. */
+/** The summary, one value per line, followed by the formats. */
 export function summaryText(summary: ModelSummary, memory: MemoryNeed): string {
   const { layers, trainedContext, vocabulary } = summary;
   const facts: [string, string | undefined][] = [
@@ -64,10 +64,10 @@ function memoryText(need: MemoryNeed): string {
   return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${streamed}`;
 }
 
-/** What most models have nothing of. */
+/** Lines that are omitted if they are zero. */
 const RARE = new Set(['host', 'draft', 'pinned']);
 
-/** Where the memory goes, a line each. */
+/** The memory plan, one line per item. */
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
   const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
@@ -103,7 +103,7 @@ export function fitText(need: MemoryNeed): string {
   return table + streamed;
 }
 
-/** A line a key; long values cut unless `full`. */
+/** One line per key; long values are truncated unless `full`. */
 export function metadataText(entries: readonly MetadataEntry[], full: boolean): string {
   const rows = entries.map(({ key, type, length, value }) => {
     const shown = valueText({ key, type, length, value });
@@ -130,7 +130,7 @@ function valueText({ type, length, value }: MetadataEntry): string {
   return shown.length < length ? `${length}: ${shown.join(' ')} …` : shown.join(' ');
 }
 
-/** The fewest digits that still are the same single-precision number. */
+/** The shortest decimal that is the same single-precision number. */
 function shortFloat(value: number): string {
   for (let digits = 1; digits < 9; digits++) {
     const short = Number(value.toPrecision(digits));
@@ -139,7 +139,7 @@ function shortFloat(value: number): string {
   return String(value);
 }
 
-/** A line a tensor. */
+/** One line per tensor. */
 export function tensorsText(rows: readonly TensorEntry[]): string {
   return tableText(
     [
@@ -164,7 +164,7 @@ function countText(count: number): string {
   return count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(2)} G`;
 }
 
-/** What nothing is computed with, and whether the file is refused for it. */
+/** Unused tensors and settings, and whether the file is refused because of them. */
 export function unreadSection(unread: readonly Unread[]): string {
   const lines = unread.map((of) => `${of.level.padEnd(8)}${printable(unreadText(of))}\n`);
   return `not read\n${lines.join('')}`;

@@ -11,7 +11,7 @@ import { type LoadModelOptions, modelOptionsOf } from '../node/load-model.ts';
 import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
 
-/** What a file holds, without tensors and metadata one by one. */
+/** The contents of a file, without individual tensors and metadata. */
 export interface ModelSummary {
   readonly file: string;
   readonly version: number;
@@ -31,7 +31,7 @@ export interface ModelSummary {
   readonly formats: readonly FormatUse[];
 }
 
-/** How much of a model one format holds. */
+/** The part of a model that is in one format. */
 export interface FormatUse {
   readonly format: string;
   readonly tensors: number;
@@ -40,12 +40,12 @@ export interface FormatUse {
   readonly bitsPerWeight: number;
 }
 
-/** The memory that a model would take on a device, or why that cannot be said. */
+/** The memory plan of a model on a device, or why there is none. */
 export type MemoryNeed =
   | { readonly device: string; readonly context: number; readonly free: number; readonly fit: FitSummary }
   | { readonly unknown: string };
 
-/** A metadata value; of a long array the first elements and the length. */
+/** A metadata value; for a long array its first elements and its length. */
 export interface MetadataEntry {
   readonly key: string;
   readonly type: string;
@@ -53,7 +53,7 @@ export interface MetadataEntry {
   readonly value: MetadataValue;
 }
 
-/** A tensor, and in which part of a split file it lies. */
+/** A tensor, and the part of a split file that contains it. */
 export interface TensorEntry {
   readonly name: string;
   readonly format: string;
@@ -64,10 +64,10 @@ export interface TensorEntry {
   readonly part: number;
 }
 
-/** Elements of an array that are shown unless everything is asked for. */
+/** Number of array elements that are shown by default. */
 const SHOWN_ELEMENTS = 8;
 
-/** Sums a file up from its header. */
+/** Summarizes a file from its header. */
 export function summarize(gguf: GgufFile): ModelSummary {
   const { metadata } = gguf;
   const text = (key: string) => (metadata.typeOf(key) === 'string' ? metadata.string(key) : undefined);
@@ -115,7 +115,7 @@ function formatUses(gguf: GgufFile): FormatUse[] {
     .sort((a, b) => b.bytes - a.bytes);
 }
 
-/** Plans the model on a device without loading it. Rejects only where the device asked for does not exist. */
+/** Plans the model on a device without loading it. Rejects only if the requested device does not exist. */
 export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Promise<MemoryNeed> {
   const request = { device: options.device, threads: options.threads, logger: options.logger };
   try {
@@ -133,7 +133,7 @@ export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Pro
   }
 }
 
-/** What of a file its architecture computes nothing with; nothing of a model that cannot be planned, whose memory says why. */
+/** The unused parts of a file; empty for a model that cannot be planned, whose memory plan says why. */
 export function unreadOf(gguf: GgufFile): readonly Unread[] {
   const source = { gguf, device: openNullDevice(), architectures: ALL_ARCHITECTURES };
   try {
@@ -150,7 +150,7 @@ export function unreadOf(gguf: GgufFile): readonly Unread[] {
   }
 }
 
-/** All metadata in file order, long arrays cut short unless `full`. */
+/** All metadata in file order, with long arrays truncated unless `full`. */
 export function metadataEntries(gguf: GgufFile, full: boolean): MetadataEntry[] {
   const { metadata } = gguf;
   return [...metadata.keys()].map((key) => {

@@ -52,7 +52,7 @@ export interface JsonFlags {
   readonly json?: boolean;
 }
 
-/** What every command understands. These are functions, so that a command gets options of its own to change. */
+/** The options of every command. These are functions because each command modifies its own copy. */
 export function globalOptions(): Option[] {
   return [
     new Option('--log <level>', 'log every phase (debug) or every step (trace) to stderr').choices([
@@ -73,7 +73,7 @@ export function modelOption(): Option {
   ).helpGroup('Model:');
 }
 
-/** Which file, and how it is made ready. */
+/** The model's file, and how it is opened. */
 export function modelOptions(): Option[] {
   return [
     modelOption(),
@@ -121,7 +121,7 @@ export function modelOptions(): Option[] {
   ];
 }
 
-/** How much memory a model takes, and what gives way. */
+/** Memory limits, and what to reduce. */
 function memoryOptions(): Option[] {
   return [
     new Option('--memory <size>', 'memory limit, such as 6GiB; layers that do not fit are streamed')
@@ -144,7 +144,7 @@ function memoryOptions(): Option[] {
   ];
 }
 
-/** A second model that proposes tokens, of commands that generate. */
+/** The draft model, for commands that generate. */
 export function draftOptions(): Option[] {
   return [
     new Option(
@@ -156,7 +156,7 @@ export function draftOptions(): Option[] {
   ].map((option) => option.helpGroup('Model:'));
 }
 
-/** What loading does, of commands that load one model. */
+/** The trace of loading, for commands that load one model. */
 export function loadTraceOption(): Option {
   return new Option(
     '--load-trace <file>',
@@ -164,7 +164,7 @@ export function loadTraceOption(): Option {
   ).helpGroup('Model:');
 }
 
-/** What steps do, of commands that end with their work. */
+/** The profile of steps, for commands that end with their work. */
 export function profileOption(): Option {
   return new Option(
     '--profile [file]',
@@ -172,7 +172,7 @@ export function profileOption(): Option {
   ).helpGroup('Model:');
 }
 
-/** How long a sequence may become. */
+/** The context size. */
 export function contextOption(): Option {
   return new Option(
     '-c, --context <tokens>',
@@ -182,7 +182,7 @@ export function contextOption(): Option {
     .helpGroup('Model:');
 }
 
-/** Where the model runs. */
+/** The device. */
 export function deviceOptions(): Option[] {
   return [
     new Option(
@@ -235,7 +235,7 @@ export function realNumber(text: string): number {
   throw new InvalidArgumentError('Expected a number.');
 }
 
-/** Collects an option that may be given several times. */
+/** Collects an option that may be repeated. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }

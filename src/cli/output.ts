@@ -1,24 +1,24 @@
 import { styleText } from 'node:util';
 
-/** How much is said on stderr besides warnings and errors. */
+/** How much is printed to stderr besides warnings and errors. */
 export type Verbosity = 'quiet' | 'normal' | 'verbose';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** The process's stdout and stderr, or what stands in for them. */
+/** The process's stdout and stderr, or their replacements. */
 export interface OutputStreams {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
 }
 
 /**
- * Where commands write: results to stdout, everything for people to stderr. Notes (progress, timings) appear where stderr
- * is a terminal, with `verbose` everywhere, with `quiet` nowhere. Colours appear on terminals only, and not with NO_COLOR.
+ * Where commands write: results to stdout, everything else to stderr. Notes (progress, timings) appear if stderr is a
+ * terminal, always with `verbose`, never with `quiet`. Colours appear on terminals only, and not with NO_COLOR.
  */
 export class Output {
   readonly #streams: OutputStreams;
   verbosity: Verbosity = 'normal';
-  /** Set where a log goes to stderr: a bar that is redrawn in place would tear its lines apart. */
+  /** Set if a log goes to stderr: a progress bar would break its lines. */
   logging = false;
 
   constructor(streams: OutputStreams = process) {
@@ -33,18 +33,18 @@ export class Output {
     return this.#streams.stdout;
   }
 
-  /** True where notes are shown. */
+  /** True if notes are shown. */
   get notes(): boolean {
     if (this.verbosity === 'normal') return this.stderr.isTTY === true;
     return this.verbosity === 'verbose';
   }
 
-  /** True where notes may be redrawn in place. */
+  /** True if notes may be redrawn in place. */
   get bars(): boolean {
     return this.notes && this.stderr.isTTY === true && !this.logging;
   }
 
-  /** Text of the result, as it is. Resolves when the reader of a pipe keeps up, or has left. */
+  /** Writes text of the result verbatim. Resolves when the reader of a pipe has caught up, or has left. */
   async write(text: string): Promise<void> {
     const { stdout } = this;
     if (stdout.destroyed || stdout.write(text)) return;
@@ -57,27 +57,27 @@ export class Output {
     });
   }
 
-  /** A line of the result. */
+  /** Writes a line of the result. */
   line(text = ''): Promise<void> {
     return this.write(`${text}\n`);
   }
 
-  /** A value of the result as JSON: indented for a terminal, one line for a pipe. */
+  /** Writes a value of the result as JSON: indented for a terminal, on one line for a pipe. */
   json(value: unknown): Promise<void> {
     return this.line(JSON.stringify(value, jsonValue, this.stdout.isTTY ? 2 : 0));
   }
 
-  /** A line for people on stderr, where notes are shown. */
+  /** Writes a line to stderr if notes are shown. */
   note(text: string): void {
     if (this.notes) this.stderr.write(`${text}\n`);
   }
 
-  /** A line on stderr that is always shown. */
+  /** Writes a line to stderr that is always shown. */
   warn(text: string): void {
     this.stderr.write(`${text}\n`);
   }
 
-  /** Text in a style, plain where `stream` shows no colours. */
+  /** Styled text, plain if `stream` shows no colours. */
   styled(style: Style, text: string, stream: 'stdout' | 'stderr' = 'stderr'): string {
     return showsColours(this.#streams[stream]) ? styleText(style, text) : text;
   }

@@ -4,17 +4,17 @@ import { type PhaseSummary, StepProfile } from '../runtime/jobs/step-profile.ts'
 import type { Output } from './output.ts';
 import { tableText } from './table.ts';
 
-/** What `--profile` asks for: a table, or with a file a trace too. */
+/** The value of `--profile`: a table, or with a file also a trace. */
 export interface ProfileFlags {
   readonly profile?: string | true | undefined;
 }
 
-/** A profile where one is asked for. */
+/** A profile, if requested. */
 export function profileOf({ profile }: ProfileFlags): StepProfile | undefined {
   return profile === undefined ? undefined : new StepProfile({ withTrace: profile !== true });
 }
 
-/** Says on stderr where the time of the steps went, and writes the trace. Rejects with `WRITE_FAILED`. */
+/** Prints to stderr where the time of the steps went, and writes the trace. Rejects with `WRITE_FAILED`. */
 export async function reportProfile(
   profile: StepProfile | undefined,
   { profile: path }: ProfileFlags,

@@ -15,20 +15,20 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   const output = new Output();
   using interruption = new Interruption();
   let code: ExitCode = EXIT.ok;
-  /** How the command that runs tells of failures. */
+  /** How the running command reports failures. */
   let report: ((error: unknown) => ExitCode) | undefined;
   let failure: NodeJS.ErrnoException | undefined;
   output.stdout.on('error', (error) => {
     failure ??= error;
     interruption.end();
   });
-  // Notes and logs may be lost, with a full disk or a closed pipe under them: no work ends for that.
+  // Notes and logs may be lost because of a full disk or a closed pipe: that does not end any work.
   output.stderr.on('error', () => {});
   const program = createProgram();
   const isNamed = COMMANDS.some(({ name }) => argv.includes(name));
   for (const { name, summary, read } of COMMANDS) {
     const command = program.command(name).description(summary);
-    // Where none is named, all are listed with what they take.
+    // Without a named command, all are listed with their arguments.
     if (isNamed && !argv.includes(name)) continue;
     describeCommand(command, await read(), async (run, json) => {
       const context = await contextOf(program.opts(), output, interruption);
@@ -47,7 +47,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     code = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
   if (!failure) return code;
-  // Whoever closed the pipe has what it wanted.
+  // The reader closed the pipe because it has enough.
   if (failure.code === 'EPIPE') return EXIT.ok;
   const params = { path: 'standard output', reason: failure.message };
   const error = new RocmforgeError('WRITE_FAILED', params, { cause: failure });
@@ -86,7 +86,7 @@ async function contextOf(
   return { output, logger: await loggerOf(flags, output), interruption, signal: interruption.signal, flags };
 }
 
-/** What logs is read where it is wanted. Warnings are said without. */
+/** The logger's code is loaded on demand. Warnings are printed without it. */
 async function loggerOf({ log: level, logJson: json = false }: GlobalFlags, output: Output): Promise<Logger> {
   if (!level) return { ...silentLogger, warn: (text, fields) => output.warn(warningText(text, fields)) };
   const { createLogger } = await import('../node/logger.ts');

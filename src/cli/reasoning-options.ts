@@ -4,14 +4,14 @@ import type { Dialect, ReasoningOptions } from '../text/index.ts';
 import { wholeNumber } from './options.ts';
 import type { Output } from './output.ts';
 
-/** What is done about a model's reasoning, as flags. */
+/** Reasoning flags. */
 export interface ReasoningFlags {
   readonly reasoning?: 'show' | 'hide' | 'off';
   readonly reasoningEffort?: string;
   readonly reasoningBudget?: number;
 }
 
-/** Options that say whether and how a model thinks before it answers, and who sees it. */
+/** Options for whether and how a model reasons, and where that is shown. */
 export function reasoningOptions(): Option[] {
   return [
     new Option(
@@ -26,8 +26,8 @@ export function reasoningOptions(): Option[] {
 }
 
 /**
- * The library's options for the flags. An answer of a given form begins at once where nothing is said of reasoning: its few tokens
- * are for the form.
+ * The library's options for the flags. A constrained answer starts immediately unless reasoning is requested: its few
+ * tokens are for the answer.
  */
 export function reasoningOf(
   flags: ReasoningFlags,
@@ -45,8 +45,8 @@ function hasForm({ schema, json, regex, choices, grammar }: GenerateOptions): bo
 }
 
 /**
- * Writes reasoning, dim, to the same terminal as the answer, a line before it; to stderr where the answer goes elsewhere. A
- * pipe sees it only where it was asked for.
+ * Prints reasoning, dimmed, to the same terminal as the answer, followed by a line break; to stderr if the answer goes
+ * elsewhere. A pipe gets it only if requested.
  */
 export class ReasoningWriter {
   readonly #output: Output;
@@ -59,7 +59,7 @@ export class ReasoningWriter {
       flags.reasoning === 'show' || (flags.reasoning === undefined && output.stdout.isTTY === true);
   }
 
-  /** Writes a piece, and before the first of the answer a line's end. */
+  /** Writes a piece, and a line break before the first piece of the answer. */
   async write(reasoning: string, text: string): Promise<void> {
     if (!this.#isShown) return;
     if (reasoning !== '') {
@@ -69,7 +69,7 @@ export class ReasoningWriter {
     if (text !== '') await this.close();
   }
 
-  /** Ends the line that reasoning stands on. */
+  /** Ends the line of reasoning. */
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;

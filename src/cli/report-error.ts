@@ -4,7 +4,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Output } from './output.ts';
 import { printable } from './table.ts';
 
-/** Prints why a command failed and chooses the exit code. A stack is shown for our own bugs and with `--log`. */
+/** Prints why a command failed and chooses the exit code. A stack is shown for internal errors and with `--log`. */
 export function reportError(
   error: unknown,
   json: boolean,
@@ -26,7 +26,7 @@ export function reportError(
 /** What went wrong and what to do about it, for people. */
 export function describeError(error: unknown, output: Output): string {
   const said = error instanceof Error ? error.message : String(error);
-  // Files and servers have a say in it.
+  // The message may contain text from files and servers.
   const lines = said.split('\n').map(printable).join('\n');
   const message = `${output.styled('red', 'error:')} ${lines}`;
   return isRocmforgeError(error) ? `${message}\n${output.styled('cyan', 'fix:')}   ${error.fix}` : message;

@@ -4,7 +4,7 @@ import type { GenerateOptions } from '../engine/generate-options.ts';
 import { DEFAULT_SAMPLING, SAMPLING_OPTIONS, validateSampling } from '../ops/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
-/** How a text is continued, as flags. What is left out takes the library's defaults. */
+/** Options of text generation, as flags. Defaults are the library's. */
 export interface SamplingFlags extends Omit<
   GenerateOptions,
   | 'logitBias'
@@ -28,7 +28,7 @@ export interface SamplingFlags extends Omit<
   readonly logitBias?: ReadonlyMap<number, number>;
 }
 
-/** The flags that go to the library under their own names: how a token is chosen, and where and how the text ends. */
+/** The flags that are passed to the library under their own names: sampling, and where the text ends. */
 const { masked: _, ...CHOICES } = DEFAULT_SAMPLING;
 const CHOICE_NAMES = Object.keys(CHOICES) as (keyof typeof CHOICES)[];
 const TEXT_NAMES = [
@@ -42,7 +42,7 @@ const TEXT_NAMES = [
   'grammar',
 ] as const satisfies readonly (keyof GenerateOptions)[];
 
-/** Options that say how a text is continued and where it ends. */
+/** Options for how a text is generated and where it ends. */
 export function samplingOptions(): Option[] {
   return [...choiceOptions(), ...endOptions(), ...formOptions()].map((option) =>
     option.helpGroup('Generation:'),
@@ -103,7 +103,7 @@ function formOptions(): Option[] {
   ];
 }
 
-/** A grammar, which has a rule, or the grammar in a file. */
+/** A grammar, recognized by its rules, or a file with one. */
 function grammarArgument(given: string): string {
   try {
     return given.includes('::=') ? given : readFileSync(given, 'utf8');
@@ -113,7 +113,7 @@ function grammarArgument(given: string): string {
   }
 }
 
-/** A schema, or the schema in a file. */
+/** A schema, or a file with one. */
 function schemaArgument(given: string): unknown {
   try {
     const text = /^\s*(?:\{|true|false)/.test(given) ? given : readFileSync(given, 'utf8');
@@ -139,7 +139,7 @@ export function generateOptions(flags: SamplingFlags, signal: AbortSignal): Gene
   return { ...choice, ...pick(flags, TEXT_NAMES), ...(json && { json }), shift, signal };
 }
 
-/** The named properties that are there. */
+/** The named properties that are present. */
 function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
   const present = names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]);
   return Object.fromEntries(present) as Pick<T, K>;

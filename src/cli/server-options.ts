@@ -5,7 +5,7 @@ import type { ListenOptions } from '../node/http-listener.ts';
 import type { ServerOptions } from '../server/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
-/** What `serve` is told about the server beside its models. */
+/** Options of the server besides its models. */
 export interface ServerFlags {
   readonly host?: string;
   readonly port?: number;
@@ -28,18 +28,18 @@ export interface ServerFlags {
   readonly timeLimit?: number;
 }
 
-/** Milliseconds between tokens that prompts of others keep to. */
+/** Target for the milliseconds between tokens while prompts are processed. */
 const TOKEN_TARGET_MS = 50;
 
-/** Milliseconds of a step that reads prompts alone. */
+/** Target for the milliseconds of a step that only processes prompts. */
 const PROMPT_TARGET_MS = 250;
 
-/** Where `serve` listens, to whom, and what a request may take. */
+/** Where `serve` listens, who may use it, and the limits of requests. */
 export function serverOptions(): Option[] {
   return [...whereOptions(), ...limitOptions()];
 }
 
-/** What of the flags the server itself is told; its keys are read by `serve`. */
+/** The flags that are passed to the server itself; `serve` reads the keys. */
 export function serverLimitsOf(
   flags: ServerFlags,
 ): Pick<ServerOptions, 'queue' | 'maxTokens' | 'maxBody' | 'timeLimit' | 'origins' | 'sleepIdleSeconds'> {
@@ -48,7 +48,7 @@ export function serverLimitsOf(
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
-/** What steps with rows of prompts keep to. */
+/** The time targets of steps with prompts. */
 export function paceOf({ tokenTarget, promptTarget }: ServerFlags): {
   tokenMs: number | undefined;
   promptMs: number | undefined;
@@ -59,7 +59,9 @@ export function paceOf({ tokenTarget, promptTarget }: ServerFlags): {
   };
 }
 
-/** Where the flags say to listen. Rejects with `INVALID_ARGUMENT` for a certificate without a key, or files that cannot be read. */
+/**
+ * The listening options. Rejects with `INVALID_ARGUMENT` for a certificate without a key, or files that cannot be read.
+ */
 export async function listenOptionsOf(flags: ServerFlags): Promise<ListenOptions> {
   const { host, port, unixSocket, allowedHosts, keepAlive: keepAliveSeconds, tlsCert, tlsKey } = flags;
   const where = { host, port, unixSocket, allowedHosts, keepAliveSeconds };
@@ -76,13 +78,13 @@ async function pem(name: string, path: string | undefined): Promise<string> {
   );
 }
 
-/** Whether other machines can reach the server and need no key. */
+/** Whether other machines can use the server without a key. */
 export function isOpenToAll({ host, unixSocket, apiKey = [], apiKeyFile }: ServerFlags): boolean {
   if (unixSocket !== undefined || apiKey.length > 0 || apiKeyFile !== undefined) return false;
   return host !== undefined && !/^(?:127\.[\d.]+|::1|localhost)$/i.test(host);
 }
 
-/** Whether spans are sent: the environment may say so, too, as OpenTelemetry has it. */
+/** Whether spans are exported, which OpenTelemetry's environment variables can also enable. */
 export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
   const { OTEL_SDK_DISABLED, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env;
   if (OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false;

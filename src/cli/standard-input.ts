@@ -3,12 +3,12 @@ import { timerSpan } from '../base/timer-span.ts';
 
 /** How long to wait for standard input. */
 export interface StandardInputOptions {
-  /** Give up when nothing has come within this time; undefined waits for the end. */
+  /** Maximum wait for the first data; undefined waits for the end. */
   readonly waitSeconds?: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** All text of a pipe or file on standard input; undefined for a terminal and where nothing came in time. */
+/** All text of a pipe or file on standard input; undefined for a terminal, and if nothing arrives in time. */
 export async function readStandardInput(options: StandardInputOptions): Promise<string | undefined> {
   const input = process.stdin;
   if (input.isTTY) return undefined;

@@ -17,7 +17,7 @@ export function tableText(columns: readonly Column[], rows: readonly (readonly s
   return `${text.join('\n')}\n`;
 }
 
-/** Text of a file in one line: control characters would steer the terminal. */
+/** Text from a file on one line: control characters could affect the terminal. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => {
     const short = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[character];

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { fail } from '../base/errors.ts';
 
-/** A chat template in place of the model's own. */
+/** A chat template that replaces the model's own. */
 export interface TemplateFlags {
   readonly chatTemplate?: string;
   readonly chatTemplateFile?: string;
@@ -19,7 +19,7 @@ export function templateOptions(): Option[] {
   ].map((option) => option.helpGroup('Model:'));
 }
 
-/** The template that the flags give. Rejects with `INVALID_ARGUMENT` for a file that cannot be read. */
+/** The template given by the flags. Rejects with `INVALID_ARGUMENT` for a file that cannot be read. */
 export async function chatTemplateOf({
   chatTemplate,
   chatTemplateFile,

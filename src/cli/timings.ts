@@ -1,17 +1,17 @@
 import type { TextEnd } from '../engine/text-stream.ts';
 import type { GenerationEnd } from '../runtime/sequence.ts';
 
-/** How fast an answer came. Rates are undefined where nothing was computed. */
+/** The speed of an answer. Rates are undefined if nothing was computed. */
 export interface Timings extends Omit<GenerationEnd, 'reason' | 'queueSeconds'> {
   readonly promptTokensPerSecond: number | undefined;
   readonly generatedTokensPerSecond: number | undefined;
 }
 
-/** The rates behind an ended text. */
+/** The rates of a finished text. */
 export function timingsOf(end: TextEnd): Timings {
   const { promptTokens, cachedTokens, generatedTokens, proposedTokens, acceptedTokens } = end;
   const { promptSeconds, generateSeconds } = end;
-  // The first token is sampled with the prompt's last row; the model's own end takes a step but is no token.
+  // The first token is sampled with the prompt's last row; the model's own end token takes a step but is not counted.
   const steps = generatedTokens - 1 + (end.reason === 'stop' && end.stop === undefined ? 1 : 0);
   return {
     promptTokens,

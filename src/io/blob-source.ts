@@ -1,7 +1,7 @@
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { CheckedSource } from './checked-source.ts';
 
-/** A slice is copied twice, so big reads go piece by piece. */
+/** Slices are copied twice, so large reads go piece by piece. */
 const PIECE_BYTES = 8 << 20;
 
 /** A `Blob` or `File`: what a browser's file picker, drag and drop or OPFS gives. */

@@ -1,8 +1,8 @@
-/** A range of a source in memory of its own: no other one lies in one of its pages. Its owner disposes it. */
+/** A range of a source in separate memory: no other range shares one of its pages. Its owner disposes it. */
 export interface MappedRange extends Disposable {
-  /** Whole pages. They must not be written to, nor touched after disposal; what changes in the source changes in them. */
+  /** Whole pages. They must not be written to, nor touched after disposal; changes of the source show through. */
   readonly bytes: Uint8Array;
-  /** Where the range begins in them. */
+  /** Offset of the range in them. */
   readonly lead: number;
 }
 
@@ -15,13 +15,16 @@ export interface MappedRange extends Disposable {
  * `DISPOSED`.
  */
 export interface ByteSource extends AsyncDisposable {
-  /** Path, address or a word for people; split files find their siblings by it. */
+  /** A path, URL or description; split files use it to find the other parts. */
   readonly name: string;
 
   /** Length in bytes, fixed for the life of the source. */
   readonly size: number;
 
-  /** Ranges that begin at multiples of this, and end at one or with the source, are read best: a power of two up to 4096. */
+  /**
+   * Ranges that start at multiples of this, and end at one or at the end of the source, are read most efficiently: a
+   * power of two up to 4096.
+   */
   readonly readAlignment?: number;
 
   /**
@@ -38,8 +41,8 @@ export interface ByteSource extends AsyncDisposable {
   view?(offset: number, length: number): Uint8Array | undefined;
 
   /**
-   * The same bytes without a copy, read into memory where they were not there yet: for devices that copy from them again and
-   * again. Undefined where the source cannot. What it gives may outlive the source.
+   * The same bytes without a copy, loaded into memory if necessary: for devices that copy from them repeatedly.
+   * Undefined if the source cannot. The result may outlive the source.
    */
   map?(offset: number, length: number): Promise<MappedRange | undefined>;
 

@@ -12,10 +12,10 @@ import {
 /** Reads smaller than this are served from blocks of this size, so that parsing a header costs a few requests. */
 const DEFAULT_BLOCK_BYTES = 256 << 10;
 
-/** Blocks kept, the least recently used one leaves first. */
+/** Maximum cached blocks; the least recently used one is evicted. */
 const KEPT_BLOCKS = 16;
 
-/** How a remote file is reached. */
+/** Options of a remote file. */
 export interface HttpRangeOptions {
   /** The function that sends requests; the global `fetch` where none is given. */
   readonly fetch?: typeof globalThis.fetch;

@@ -4,20 +4,20 @@ import { fileURLToPath } from 'node:url';
 import { fail, RocmforgeError } from '../base/errors.ts';
 import type { CompileJob, CompileResult, KernelCompiler } from '../devices/hip-cuda/index.ts';
 
-/** What is sent to a compiling process. */
+/** A request to a compiling process. */
 export interface CompileRequest {
   readonly job: CompileJob;
-  /** Libraries to look for the compiler in, where not the usual ones. */
+  /** Libraries to search for the compiler, instead of the usual ones. */
   readonly libraries?: readonly string[] | undefined;
 }
 
-/** What a compiling process answers. */
+/** The reply of a compiling process. */
 export type CompileReply = CompileResult | { readonly unavailable: string };
 
-/** How compiling processes are started. */
+/** Options of compiling processes. */
 export interface ChildCompilerOptions {
   readonly libraries?: Partial<Record<CompileJob['api'], readonly string[]>>;
-  /** Processes at once. Default: one for each processor, sixteen at most. */
+  /** Maximum concurrent processes. Default: one per processor, at most sixteen. */
   readonly processes?: number;
   /** An idle process ends after this long: a model's kernels are compiled in one burst. Default: 2000. */
   readonly idleMilliseconds?: number;
@@ -33,12 +33,12 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-/** What a closed compiler says is not a compilation's result, which could be kept or shown as the text's fault. */
+/** An error of a closed compiler is not a compilation result, which could be cached or blamed on the source. */
 const closed = (): RocmforgeError => new RocmforgeError('DISPOSED', { what: 'the kernel compiler' });
 
 /**
- * Compiles in processes of its own, several at once: a compiler that ends its process, as the hipRTC of ROCm 5 does for a
- * target that it does not know, becomes an error.
+ * Compiles in child processes, several at once: a compiler that terminates its process, as the hipRTC of ROCm 5 does
+ * for an unknown target, becomes an error.
  */
 export class ChildCompiler implements KernelCompiler, AsyncDisposable {
   readonly #options: ChildCompilerOptions;
@@ -52,7 +52,10 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
     this.#most = options.processes ?? Math.min(16, availableParallelism());
   }
 
-  /** Rejects with `LIBRARY_NOT_FOUND` where there is no compiler, and with `DISPOSED` for what was not compiled when it was closed. */
+  /**
+   * Rejects with `LIBRARY_NOT_FOUND` if there is no compiler, and with `DISPOSED` if it is closed before the
+   * compilation is done.
+   */
   async compile(job: CompileJob): Promise<CompileResult> {
     if (this.#disposed) throw closed();
     const libraries = this.#options.libraries?.[job.api];
@@ -66,7 +69,7 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
     return reply;
   }
 
-  /** Ends the processes; what is not compiled yet is rejected. */
+  /** Ends the processes; pending compilations are rejected. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed = true;
     for (const { reject } of this.#queue.splice(0)) reject(closed());
@@ -89,7 +92,7 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
     const waiting = this.#queue.shift();
     if (!waiting) return;
     void worker.ask(waiting.request).then((reply) => {
-      // The process was ended in the middle of it.
+      // The process was ended during the compilation.
       if (this.#disposed && 'log' in reply) waiting.reject(closed());
       else waiting.resolve(reply);
       this.#dispatch();
@@ -103,7 +106,7 @@ interface CompilerProcessOptions {
   ended(worker: CompilerProcess): void;
 }
 
-/** One compiling process and the request that it works on. */
+/** A compiling process and its current request. */
 class CompilerProcess {
   readonly #process: ChildProcess;
   readonly #options: CompilerProcessOptions;
@@ -149,7 +152,9 @@ class CompilerProcess {
     });
   }
 
-  /** At once: compilers catch the polite signal to tidy up, and NVRTC's handler was seen never to return. */
+  /**
+   * Immediately: compilers catch the polite signal to clean up, and NVRTC's handler has been observed never to return.
+   */
   #kill(): void {
     this.#options.ended(this);
     this.#process.kill('SIGKILL');
@@ -158,7 +163,7 @@ class CompilerProcess {
   #settle(reply: CompileReply): void {
     const answer = this.#answer;
     this.#answer = undefined;
-    // An idle process holds nobody up.
+    // An idle process does not keep the program alive.
     this.#process.unref();
     this.#process.channel?.unref();
     this.#idleTimer = setTimeout(() => this.#kill(), this.#options.idleMilliseconds).unref();

@@ -1,5 +1,5 @@
 import { runConstraintWorker } from '../text/constrained/constraint-worker.ts';
 import { ownWorkerPort } from './worker-port.ts';
 
-/** Entry of the thread that holds texts to grammars. */
+/** Entry point of the thread for constraints. */
 runConstraintWorker(ownWorkerPort());

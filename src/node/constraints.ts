@@ -5,7 +5,7 @@ const WORKER = new URL('./constraint-worker.js', import.meta.url);
 
 let shared: WorkerConstraints | undefined;
 
-/** The process's constraints, on a thread of their own that starts at first use and keeps nobody from ending. */
+/** The process's constraints, on their own thread, which starts on first use and does not keep the process alive. */
 export function sharedConstraints(): WorkerConstraints {
   shared ??= new WorkerConstraints(nodeWorkerHost(WORKER, 1));
   return shared;

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 /**
- * How many worker threads gain anything: the physical cores that the process may run on, not more than its cgroup's quota
- * pays for. A second thread of a core shares its arithmetic units, and a thread beyond the quota is put to sleep in the
- * middle of a phase while the others wait for it.
+ * The useful number of worker threads: the physical cores that the process may run on, limited by its cgroup's quota. A
+ * second thread on a core shares its arithmetic units, and a thread beyond the quota is suspended in the middle of a
+ * phase while the others wait for it.
  */
 export function usableCores(root = '/'): number {
   const allowed = allowedProcessors(root);
@@ -13,7 +13,7 @@ export function usableCores(root = '/'): number {
   return Math.max(1, Math.min(cores, availableParallelism(), Math.floor(quota + 0.5)));
 }
 
-/** The processors of the affinity mask; undefined where the system does not tell. */
+/** The processors of the affinity mask; undefined if the system does not report it. */
 function allowedProcessors(root: string): number[] | undefined {
   const line = read(`${root}proc/self/status`)?.match(/^Cpus_allowed_list:\s*(\S+)/m)?.[1];
   return line === undefined ? undefined : parseList(line);
@@ -36,7 +36,7 @@ function physicalCores(root: string, processors: readonly number[]): number {
   return new Set(cores).size;
 }
 
-/** Processors' worth of time that the control group may use: version 2's file, or version 1's two. */
+/** The control group's CPU quota, in processors: version 2's file, or version 1's two. */
 function cgroupQuota(root: string): number {
   const group = read(`${root}proc/self/cgroup`)?.match(/^0::(.*)$/m)?.[1] ?? '/';
   const quotas = [group, '/'].map((path) => {

@@ -1,5 +1,5 @@
 import { runCpuWorker } from '../devices/cpu/worker/index.ts';
 import { ownWorkerPort } from './worker-port.ts';
 
-/** Entry of the CPU device's worker threads. */
+/** Entry point of the CPU device's worker threads. */
 runCpuWorker(ownWorkerPort());

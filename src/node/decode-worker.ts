@@ -1,5 +1,5 @@
 import { runDecodeWorker } from '../devices/cpu/decoding/decode-worker.ts';
 import { ownWorkerPort } from './worker-port.ts';
 
-/** Entry of the threads that decode weights while they are loaded. */
+/** Entry point of the threads that decode weights while loading. */
 runDecodeWorker(ownWorkerPort());

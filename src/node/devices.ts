@@ -3,42 +3,42 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
 
-/** How a device is asked for. */
+/** A request for a device. */
 export interface DeviceRequest {
   /** `auto`, or a backend with an optional index: `hip`, `cuda:1`, `cpu`. */
   readonly device?: string | undefined;
   /** Threads of the CPU device. Default: the physical cores that the process may use. */
   readonly threads?: number | undefined;
-  /** Is told of what opening finds. Default: nobody. */
+  /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
 
 /** The names of `DeviceRequest`. */
 export const DEVICE_REQUEST: OptionNames<DeviceRequest> = { device: true, threads: true, logger: true };
 
-/** A device that was opened for its facts, or why it could not be. */
+/** The properties of a device, or why it could not be opened. */
 export interface DeviceReport {
-  /** What `--device` takes: `hip:0`, `cpu`; a backend alone where it has no device. */
+  /** The name for `--device`: `hip:0`, `cpu`; the backend alone if it has no device. */
   readonly device: string;
   /** The part of `device` before the colon. */
   readonly backend: string;
-  /** What the device calls itself. */
+  /** The device's own name. */
   readonly name?: string;
-  /** What else there is to know, by names of the backend's. */
+  /** Further properties, by backend-specific names. */
   readonly details?: Readonly<Record<string, string | number | boolean>>;
   readonly memory?: MemoryInfo;
   /** Why it could not be opened. */
   readonly error?: string;
 }
 
-/** Is given a device that is still being opened, when its `compile` may be called, and nothing else yet. */
+/** Receives a device that is still being opened, of which only `compile` may be called yet. */
 type OnDescribed = (device: Device) => void;
 
 /** A device that is being opened. */
 export interface DeviceOpening {
   /**
-   * The device as soon as its `compile` may be called, for what needs no more: it may be another one in the end, or none. For
-   * most devices that is when they are opened. Never rejects.
+   * The device as soon as its `compile` may be called. The final device may be a different one, or there may be none.
+   * For most devices, this is when they are open. Never rejects.
    */
   readonly described: Promise<Device | undefined>;
   /** Rejects as `openDevice`. */
@@ -48,14 +48,16 @@ export interface DeviceOpening {
 /** A backend of this platform: how to open and how to list its devices. */
 interface Backend {
   readonly name: string;
-  /** Taken for `auto`, in the order of the list, and listed. */
+  /** Whether `auto` considers it, in the order of the list, and whether it is listed. */
   readonly automatic: boolean;
   open(request: DeviceRequest, index: number, onDescribed: OnDescribed): Promise<Device>;
-  /** Its devices where there may be several. */
+  /** Reports its devices, if there may be several. */
   report?(): Promise<readonly DeviceReport[]>;
 }
 
-/** What Node can open, the best first. The code of a backend is read when it is wanted: reading all takes a tenth of a second. */
+/**
+ * The backends of Node, best first. The code of a backend is loaded on demand: loading all takes a tenth of a second.
+ */
 const BACKENDS: readonly Backend[] = [
   {
     name: 'hip',
@@ -108,19 +110,19 @@ async function reportGpus(driver: 'hip' | 'cuda'): Promise<readonly DeviceReport
   return reportHipCudaDevices(driver);
 }
 
-/** The words that `DeviceRequest.device` takes. */
+/** The names for `DeviceRequest.device`. */
 export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name }) => name)];
 
 /**
- * Opens the device asked for; `auto` takes the first that opens, and the log says why the better ones did not. Rejects with
- * `INVALID_ARGUMENT` for an unknown name and with `DEVICE_UNAVAILABLE`, or what else keeps the device from being opened.
+ * Opens the requested device; `auto` takes the first that opens, and the log says why better ones did not. Rejects with
+ * `INVALID_ARGUMENT` for an unknown name, with `DEVICE_UNAVAILABLE`, or with the error that prevented opening.
  */
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   checkOptions('openDevice', request, DEVICE_REQUEST);
   return await open(request, () => {});
 }
 
-/** Begins what `openDevice` does, for those who have something to do meanwhile. */
+/** Starts what `openDevice` does, for callers with other work to do meanwhile. */
 export function beginDevice(request: DeviceRequest): DeviceOpening {
   let onDescribed: OnDescribed = () => {};
   const early = new Promise<Device>((resolve) => {
@@ -145,7 +147,7 @@ async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<D
   return await backend.open(request, Number(index), onDescribed);
 }
 
-/** Opens the device that a request gave once more, after it was lost: for `auto`, of the backend that was taken then. */
+/** Reopens the device of a request after it was lost: for `auto`, with the same backend. */
 export async function reopenDevice({ backend }: DeviceInfo, request: DeviceRequest): Promise<Device> {
   const wanted = request.device ?? 'auto';
   return await openDevice(wanted === 'auto' ? { ...request, device: backend } : request);
@@ -167,7 +169,10 @@ async function openBest(request: DeviceRequest, onDescribed: OnDescribed): Promi
   throw failure;
 }
 
-/** Every device that `auto` may take and others of its kind, each opened for its facts; never rejects. */
+/**
+ * Reports every device that `auto` may take and others of the same kinds, each opened for its properties; never
+ * rejects.
+ */
 export async function reportDevices(): Promise<DeviceReport[]> {
   const reports: DeviceReport[] = [];
   for (const backend of BACKENDS.filter(({ automatic }) => automatic)) {
@@ -176,7 +181,7 @@ export async function reportDevices(): Promise<DeviceReport[]> {
   return reports;
 }
 
-/** The one device of a backend. */
+/** Reports a backend that has a single device. */
 async function reportOnly({ name: backend, open: openOf }: Backend): Promise<DeviceReport[]> {
   try {
     await using device = await openOf({}, 0, () => {});

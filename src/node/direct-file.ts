@@ -1,13 +1,16 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** Offsets, lengths and addresses of direct reads are multiples of this: every disk's and file system's block divides it. */
+/**
+ * Alignment of offsets, lengths and addresses of direct reads: a multiple of the block size of all disks and file
+ * systems.
+ */
 export const DIRECT_ALIGNMENT = 4096;
 
 /**
- * The same open file once more, read past the system's cache: where the file is not in it, copying through it only costs.
- * Opened at the first read; where the system refuses, or the memory is not aligned, reads say so by `undefined` and go on
- * as usual.
+ * A second descriptor of an open file that bypasses the page cache: for data that is not cached, copying through the
+ * cache is only overhead. Opened on the first read; if the system refuses, or the memory is not aligned, `read` returns
+ * undefined and the caller reads normally.
  */
 export class DirectFile {
   readonly #fd: number;
@@ -18,7 +21,7 @@ export class DirectFile {
     this.#fd = fd;
   }
 
-  /** Bytes that were read, or undefined where this range or this memory cannot be read directly. */
+  /** The number of bytes read, or undefined if this range or this memory cannot be read directly. */
   async read(into: Uint8Array, position: number): Promise<number | undefined> {
     const aligned = position % DIRECT_ALIGNMENT === 0 && into.byteLength % DIRECT_ALIGNMENT === 0;
     if (this.#refused || !aligned || into.byteLength === 0) return undefined;
@@ -40,7 +43,7 @@ export class DirectFile {
   }
 }
 
-/** By its descriptor, so that it is the same file even where another one has taken its name. */
+/** Through its descriptor, so that it is the same file even if another one has taken its name. */
 async function reopen(fd: number): Promise<FileHandle | undefined> {
   const { O_DIRECT, O_RDONLY } = constants as Partial<typeof constants>;
   if (O_DIRECT === undefined || O_RDONLY === undefined) return undefined;

@@ -7,15 +7,15 @@ import type { KernelCache } from '../devices/hip-cuda/index.ts';
 
 const DIGEST_BYTES = 32;
 
-/** Where compiled kernels are kept: `$XDG_CACHE_HOME/rocmforge/kernels`, `~/.cache` where that is not set. */
+/** The folder of compiled kernels: `$XDG_CACHE_HOME/rocmforge/kernels`, by default under `~/.cache`. */
 export function kernelCacheFolder(): string {
   const base = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   return join(base, 'rocmforge', 'kernels');
 }
 
 /**
- * Compiled kernels as files named by their keys, each behind its own SHA-256: what was cut short or damaged counts as not
- * there, because a driver would load it and fault.
+ * Compiled kernels as files named by their keys, each preceded by its SHA-256: truncated or damaged files count as
+ * missing, because a driver would load them and fault.
  */
 export class DiskKernelCache implements KernelCache {
   readonly #folder: string;
@@ -38,7 +38,7 @@ export class DiskKernelCache implements KernelCache {
     try {
       await mkdir(this.#folder, { recursive: true });
       await writeFile(temporary, Buffer.concat([digestOf(code), code]));
-      // Other processes see the whole file or none.
+      // Other processes see either the complete file or none.
       await rename(temporary, this.#path(key));
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});

@@ -4,10 +4,10 @@ import { cudaDriver } from '../devices/hip-cuda/driver/cuda-driver.ts';
 import { DriverLibrary } from '../devices/hip-cuda/driver/driver-library.ts';
 import { hipDriver } from '../devices/hip-cuda/driver/hip-driver.ts';
 
-/** The drivers that there are tables for. */
+/** The supported drivers. */
 export type DriverName = 'hip' | 'cuda';
 
-/** Where a driver and its compiler are looked for, if not in the usual places. */
+/** Where to search for a driver and its compiler, instead of the usual places. */
 export interface NativePlaces {
   readonly driver?: readonly string[];
   readonly compiler?: readonly string[];
@@ -15,25 +15,27 @@ export interface NativePlaces {
 
 const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 
-/** The compilers that go with the drivers. */
+/** The compilers of the drivers. */
 export const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 
-/** Drivers that were started, and opened ones, by name and place. A thread has one each: it keeps track of the thread's current GPU. */
+/**
+ * Started and opened drivers, by name and place. Each thread has its own, because it tracks the thread's current GPU.
+ */
 const started = new Map<string, Promise<StartedDriver>>();
 const opened = new Map<string, DriverLibrary>();
 
-/** A driver whose devices can be asked for their facts, unless it started for none: that is for whoever opens it to find. */
+/** A driver whose devices can be queried, unless it failed to start: opening it reports that. */
 export interface StartedDriver {
   /**
-   * Readies a device, so that opening it finds that done, and reads the compiler's library meanwhile. The device may leave
-   * again when what this resolves with is disposed.
+   * Initializes a device ahead of opening, and loads the compiler's library meanwhile. Disposing the result may release
+   * the device again.
    */
   ready(ordinal: number): Promise<Disposable>;
 }
 
 /**
- * Starts a driver without the calling thread, which can do something else for the tenth of a second that it takes, and for
- * the other one that it takes to ready a device: once for a process, whoever asks. Rejects with `LIBRARY_NOT_FOUND` or
+ * Starts a driver on another thread, so that the caller can do other work for the tenth of a second that this takes,
+ * and for another one that initializing a device takes. Once per process. Rejects with `LIBRARY_NOT_FOUND` or
  * `SYMBOL_NOT_FOUND`.
  */
 export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {}): Promise<StartedDriver> {
@@ -42,7 +44,7 @@ export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {
   if (known) return known;
   const starting = start(ffi, name, places);
   started.set(key, starting);
-  // Who asks next tries again.
+  // The next caller tries again.
   starting.catch(() => started.delete(key));
   return starting;
 }
@@ -55,7 +57,8 @@ async function start(ffi: Ffi, name: DriverName, places: NativePlaces): Promise<
   const ready = await table.start(ffi, ffi.open(driver));
   return {
     ready: async (ordinal) => {
-      // The system's loader reads one library at a time, and a driver that starts reads some: so these waited.
+      // The dynamic loader loads one library at a time, and a starting driver loads several, so these are loaded
+      // afterwards.
       const [device] = await Promise.all([ready(ordinal), ffi.preload(companions), ffi.preload(compiler)]);
       return device;
     },
@@ -63,8 +66,8 @@ async function start(ffi: Ffi, name: DriverName, places: NativePlaces): Promise<
 }
 
 /**
- * The thread's driver of that name, looked for in `places` if not in the usual ones. Throws as `DriverLibrary` does, and
- * tries again the next time.
+ * The thread's driver of that name, searched in `places` if given. Throws as `DriverLibrary`, and tries again the next
+ * time.
  */
 export function driverLibrary(ffi: Ffi, name: DriverName, places?: readonly string[]): DriverLibrary {
   const key = JSON.stringify([name, places]);

@@ -3,10 +3,10 @@ import { nodeWorkerHost } from './worker-host.ts';
 
 const WORKER = new URL('./engine-worker.js', import.meta.url);
 
-/** A thread that was started before there was a model for it. */
+/** A thread that was started before a model needed it. */
 let ahead: WorkerHandle | undefined;
 
-/** Starts the thread of the next engine, so that it reads its code while the caller reads more of its own. */
+/** Starts the thread of the next engine, so that it loads its code while the caller loads more of its own. */
 export function startEngineThreadAhead(): void {
   ahead ??= start();
 }

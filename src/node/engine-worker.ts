@@ -4,14 +4,14 @@ import { loadModel } from './load-model.ts';
 import type { WorkerLoad } from './load-model-in-worker.ts';
 import { ownWorkerPort } from './worker-port.ts';
 
-/** Entry of the thread that an engine has to itself. */
+/** Entry point of an engine's thread. */
 serveEngine<WorkerLoad>(ownWorkerPort(), ({ location, options, hostMemory }, of) => {
   shareHostMemory(hostMemory);
   return loadModel(location, { ...options, ...of });
 });
 
-// Any model needs these; they are read while the other side finds out what to load.
+// Every model needs these; they are loaded while the other side determines what to load.
 for (const code of [import('../engine/language-model.ts'), import('../model/architectures/index.ts')]) {
-  // What keeps them from being read is told when they are needed.
+  // Errors of loading are reported when the code is needed.
   code.catch(() => {});
 }

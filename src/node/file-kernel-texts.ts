@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { fail } from '../base/errors.ts';
 import type { KernelTexts } from '../devices/hip-cuda/index.ts';
 
-/** The kernels that come with the package; the build puts them beside the compiled code. */
+/** The package's kernels; the build puts them beside the compiled code. */
 export const KERNEL_FOLDER = fileURLToPath(new URL('../devices/hip-cuda/kernels/', import.meta.url));
 
-/** Kernel texts as files of folders, the first folder that has one first. */
+/** Kernel sources as files in folders; earlier folders take precedence. */
 export class FileKernelTexts implements KernelTexts {
   readonly #folders: readonly string[];
 

@@ -2,7 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { fail } from '../base/errors.ts';
 import type { ByteSink } from '../io/index.ts';
 
-/** Writes a new file, or over an old one, front to back. The creator disposes it. */
+/** Writes a new file, or replaces an existing one, sequentially. The creator disposes it. */
 export class FileSink implements ByteSink, AsyncDisposable {
   readonly #path: string;
   readonly #handle: FileHandle;
@@ -13,7 +13,7 @@ export class FileSink implements ByteSink, AsyncDisposable {
     this.#handle = handle;
   }
 
-  /** Rejects with `WRITE_FAILED`; where there must be no file of that name yet (`isNew`), also for one. */
+  /** Rejects with `WRITE_FAILED`; with `isNew`, also if the file exists. */
   static async create(path: string, isNew = false): Promise<FileSink> {
     const handle = await open(path, isNew ? 'wx' : 'w').catch((cause: unknown) => writeFailed(path, cause));
     return new FileSink(path, handle);

@@ -4,21 +4,21 @@ import { fail, throwIfAborted } from '../base/errors.ts';
 import { CheckedSource } from '../io/index.ts';
 import { DIRECT_ALIGNMENT, DirectFile } from './direct-file.ts';
 
-/** The system reads at most 2 GiB at once; smaller pieces let an abort be noticed. */
+/** The system reads at most 2 GiB at once; smaller pieces allow aborting. */
 const PIECE_BYTES = 64 << 20;
 
-/** A regular file that was opened, not yet a source. */
+/** A regular file that is open. */
 export interface OpenedFile {
   readonly path: string;
   readonly size: number;
-  /** When its content was changed last, in nanoseconds. */
+  /** Time of the last modification, in nanoseconds. */
   readonly changedAt: bigint;
   readonly handle: FileHandle;
 }
 
 /**
- * A file read by position, many reads in flight (as many as libuv has threads: see `UV_THREADPOOL_SIZE`), straight into the
- * caller's memory, shared memory included.
+ * A file read by position, with many reads in flight (as many as libuv has threads: see `UV_THREADPOOL_SIZE`), directly
+ * into the caller's memory, including shared memory.
  */
 export class FileSource extends CheckedSource {
   readonly readAlignment = DIRECT_ALIGNMENT;
@@ -35,7 +35,7 @@ export class FileSource extends CheckedSource {
     this.#changedAt = file.changedAt;
   }
 
-  /** Rejects with `SOURCE_UNAVAILABLE` when there is no readable regular file at `path`. */
+  /** Rejects with `SOURCE_UNAVAILABLE` if there is no readable regular file at `path`. */
   static async open(path: string): Promise<FileSource> {
     return new FileSource(await openRegularFile(path));
   }
@@ -48,7 +48,7 @@ export class FileSource extends CheckedSource {
       fail('SOURCE_CHANGED', { source: this.name, what: 'its content', found, expected });
   }
 
-  /** Whether reading a range past the system's cache is quicker than through it; asked before each read. */
+  /** Whether reading a range directly is faster than through the page cache; called before each read. */
   protected isCold(_offset: number, _length: number): boolean {
     return false;
   }
@@ -85,7 +85,7 @@ export class FileSource extends CheckedSource {
   }
 }
 
-/** As `FileHandle.read`, at a fraction of its cost to the main thread. */
+/** Like `FileHandle.read`, at a fraction of its cost on the main thread. */
 function readAt(
   { fd }: FileHandle,
   into: Uint8Array,
@@ -96,11 +96,11 @@ function readAt(
   });
 }
 
-/** Opens a file for reading and learns its size. */
+/** Opens a file for reading and determines its size. */
 export async function openRegularFile(path: string): Promise<OpenedFile> {
   const unavailable = (cause: unknown): never =>
     fail('SOURCE_UNAVAILABLE', { source: path, reason: reasonOf(cause) }, cause);
-  // Asked before opening: opening a pipe would wait for its writer for ever.
+  // Checked before opening: opening a pipe would block until there is a writer.
   const stats = await stat(path, { bigint: true }).catch(unavailable);
   if (!stats.isFile()) fail('SOURCE_UNAVAILABLE', { source: path, reason: 'it is not a regular file' });
   const handle = await open(path, 'r').catch(unavailable);

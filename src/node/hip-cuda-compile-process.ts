@@ -2,12 +2,12 @@ import { cudaCompiler, hipCompiler, RunTimeCompiler } from '../devices/hip-cuda/
 import type { CompileReply, CompileRequest } from './child-compiler.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
-/** LLVM recurses deeper than koffi's own stacks go. */
+/** LLVM's recursion needs more than koffi's default stack. */
 const STACK_BYTES = 16 << 20;
 
 const TABLES = { hip: hipCompiler, cuda: cudaCompiler };
 
-/** The main function of the processes that `ChildCompiler` starts: compiles what it is sent, until it is told to end. */
+/** The main function of the processes that `ChildCompiler` starts: compiles requests until it is told to end. */
 async function serve(): Promise<void> {
   const ffi = await loadKoffiFfi({ stackBytes: STACK_BYTES });
   const compilers = new Map<string, RunTimeCompiler>();

@@ -5,9 +5,9 @@ import { Driver, type DriverLibrary, RunTimeCompiler } from '../devices/hip-cuda
 import { COMPILERS, type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
-/** A GPU as `rocmforge devices` shows it, or why a driver or a GPU cannot be used. */
+/** A GPU as shown by `rocmforge devices`, or why a driver or a GPU cannot be used. */
 export interface HipCudaDeviceReport {
-  /** `hip:0`; `hip` where the driver itself cannot be used. */
+  /** `hip:0`; `hip` if the driver itself cannot be used. */
   readonly device: string;
   readonly backend: DriverName;
   readonly name?: string;
@@ -17,8 +17,8 @@ export interface HipCudaDeviceReport {
 }
 
 /**
- * Every GPU under a driver, each readied for a moment to be asked for its memory. A driver that is not there, or that starts
- * for no GPU, is one entry with the reason. Never rejects.
+ * Every GPU of a driver, each initialized briefly to query its memory. A driver that is missing, or that starts without
+ * a GPU, is one entry with the reason. Never rejects.
  */
 export async function reportHipCudaDevices(
   backend: DriverName,

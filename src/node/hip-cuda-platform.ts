@@ -5,17 +5,17 @@ import { DiskKernelCache, kernelCacheFolder } from './disk-kernel-cache.ts';
 import { FileKernelTexts } from './file-kernel-texts.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
-/** How Node's side of the HIP and CUDA device differs from the usual. */
+/** How Node's platform for the HIP and CUDA device differs from the default. */
 export interface HipCudaPlatformOptions {
-  /** Libraries to look for the run-time compilers in. */
+  /** Libraries to search for the run-time compilers. */
   readonly compilers?: Partial<Record<CompileJob['api'], readonly string[]>>;
   readonly cacheFolder?: string;
-  /** Where kernel texts are looked for. */
+  /** Folders to search for kernel sources. */
   readonly kernelFolders?: readonly string[];
   readonly logger?: Logger;
 }
 
-/** Node's platform for HIP and CUDA devices, with the compiling processes that it owns. */
+/** Node's platform for HIP and CUDA devices, with its compiling processes. */
 export interface NodeHipCudaPlatform extends HipCudaPlatform, AsyncDisposable {}
 
 const scheduler: Scheduler = {
@@ -27,7 +27,7 @@ const scheduler: Scheduler = {
   },
 };
 
-/** Rejects with `FFI_UNAVAILABLE` where native libraries cannot be called. */
+/** Rejects with `FFI_UNAVAILABLE` if native libraries cannot be called. */
 export async function openHipCudaPlatform(
   options: HipCudaPlatformOptions = {},
 ): Promise<NodeHipCudaPlatform> {

@@ -3,18 +3,18 @@ import { isIP } from 'node:net';
 import { RocmforgeError } from '../base/errors.ts';
 
 /**
- * The names under which a server may be asked for. A page of anybody's can make a name of its own stand for this machine (DNS
- * rebinding), and its browser then sends that name; addresses and `localhost` cannot be taken so.
+ * The host names that requests may use. Any web page can point a domain name of its own at this machine (DNS
+ * rebinding), and the browser then sends that name; this cannot be done with addresses and `localhost`.
  */
 export class HostCheck {
   readonly #names: readonly string[];
 
-  /** `names` beside those; of one that begins with a dot, all names below, too, and `*` is every name. */
+  /** Additional `names`; one that begins with a dot allows all subdomains, and `*` allows every name. */
   constructor(names: readonly string[]) {
     this.#names = names.map((name) => name.toLowerCase());
   }
 
-  /** What is wrong with a request's Host headers; undefined for nothing. */
+  /** The error for a request's Host headers; undefined if they are fine. */
   problemOf({ rawHeaders, headers }: IncomingMessage): RocmforgeError | undefined {
     const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
     if (hosts.length > 1) {
@@ -22,7 +22,7 @@ export class HostCheck {
       return new RocmforgeError('REQUEST_INVALID', { field: 'Host', problem });
     }
     const { host = '' } = headers;
-    // What is no name at all, the listener refuses.
+    // The listener itself refuses a malformed name.
     return this.#allows(nameOf(host))
       ? undefined
       : new RocmforgeError('HOST_FORBIDDEN', { host: host.slice(0, 100) });
@@ -36,7 +36,7 @@ export class HostCheck {
   }
 }
 
-/** The name in a Host header, without its port and an IPv6 address' brackets. */
+/** The name in a Host header, without the port and the brackets of an IPv6 address. */
 function nameOf(host: string): string {
   const [, address, name] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.toLowerCase()) ?? [];
   return (address ?? name ?? host).replace(/\.$/, '');

@@ -1,19 +1,19 @@
 import { fail } from '../base/errors.ts';
 import { MemoryBudget } from '../device/index.ts';
 
-/** Of the memory that is available, what may be pinned: pinned pages are lost to everybody else. */
+/** Fraction of the available memory that may be pinned, since pinned pages are unavailable to everything else. */
 const SHARE = 0.5;
 
-/** Host memory that may be pinned, as the threads of the process count it together. */
+/** Host memory that may be pinned, counted jointly by the threads of the process. */
 export interface SharedHostMemory {
   readonly total: number;
-  /** Shared: one word, the bytes in use. */
+  /** Shared memory: one word, the bytes in use. */
   readonly used: BigInt64Array;
 }
 
 let shared: SharedHostMemory | undefined;
 
-/** Half of what is available when the first model asks: the system goes on counting pinned pages as available. */
+/** Half of what is available when the first model needs it: the system still counts pinned pages as available. */
 export function sharedHostMemory(): SharedHostMemory {
   shared ??= {
     total: Math.floor(SHARE * process.availableMemory()),
@@ -22,14 +22,14 @@ export function sharedHostMemory(): SharedHostMemory {
   return shared;
 }
 
-/** Counts in another thread's count from here on. To be called before this thread has one. */
+/** Makes this thread use another thread's count. Must be called before this thread has its own. */
 export function shareHostMemory(memory: SharedHostMemory): void {
   shared = memory;
 }
 
 /**
- * Host memory that may stay pinned for a model's streamed layers: so many bytes of its own, or, where none are said, what all
- * models of the process may have together. Throws `INVALID_ARGUMENT` for what is no count of bytes.
+ * The budget of pinned host memory for a model's streamed layers: `bytes` of its own or, by default, what all models of
+ * the process share. Throws `INVALID_ARGUMENT` for an invalid number of bytes.
  */
 export function hostMemoryOf(bytes: number | undefined): MemoryBudget {
   if (bytes === undefined) {

@@ -16,19 +16,19 @@ import { HostCheck } from './host-check.ts';
 
 /** Where a server listens, and its limits for clients. */
 export interface ListenOptions {
-  /** Default 127.0.0.1: this machine alone. */
+  /** Default 127.0.0.1: this machine only. */
   readonly host?: string | undefined;
-  /** Default 8080; 0 takes a free one. */
+  /** Default 8080; 0 picks a free one. */
   readonly port?: number | undefined;
-  /** The path of a Unix socket to listen at in place of host and port. A socket there that nobody listens at is replaced. */
+  /** The path of a Unix socket to listen on instead of host and port. A stale socket there is replaced. */
   readonly unixSocket?: string | undefined;
-  /** Names under which it may be asked for beside addresses, `localhost` and `host`; `*` for any. */
+  /** Host names that requests may use besides addresses, `localhost` and `host`; `*` for any. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** A certificate and its key in PEM: it speaks HTTPS then. */
+  /** A certificate and its key in PEM, for HTTPS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Seconds in which a request's headers and body must have come. Default 60. */
+  /** Maximum seconds for the arrival of a request's headers and body. Default 60. */
   readonly readSeconds?: number | undefined;
-  /** Seconds for which a connection stays open after an answer. Default 65: longer than the proxies before it wait. */
+  /** Seconds that an idle connection stays open. Default 65: longer than common proxies wait. */
   readonly keepAliveSeconds?: number | undefined;
 }
 
@@ -40,22 +40,25 @@ const HEADER_SECONDS = 15;
 const IDLE_CHECK_MS = 50;
 const HEADER_BYTES = 16 * 1024;
 const MAX_HEADERS = 100;
-/** Between two signs of life to a client that has ended its side, which tell whether it is still there. */
+/** Interval at which a client that has closed its sending side is checked for being alive. */
 const HALF_CLOSED_MS = 500;
 
-/** A socket that answers requests by a function. */
+/** A socket that answers requests with a function. */
 export class HttpListener implements AsyncDisposable {
   readonly #server: Server;
 
   private constructor(
     server: Server,
-    /** The address that it answers at; `unix:` and a path for a Unix socket. */
+    /** The address that it listens on; `unix:` and a path for a Unix socket. */
     readonly url: string,
   ) {
     this.#server = server;
   }
 
-  /** Listens. Rejects with `ADDRESS_IN_USE` where that cannot be, and `INVALID_ARGUMENT` for what is no certificate with its key. */
+  /**
+   * Starts listening. Rejects with `ADDRESS_IN_USE` if that fails, and `INVALID_ARGUMENT` for an invalid certificate or
+   * key.
+   */
   static async open(
     fetch: (request: Request) => Promise<Response>,
     options: ListenOptions = {},
@@ -89,7 +92,7 @@ export class HttpListener implements AsyncDisposable {
   async drain(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
-    // Clients keep connections open after their last answer.
+    // Clients keep connections open after their last response.
     const closing = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
     try {
       await closed;
@@ -124,7 +127,7 @@ function serverOf(
   };
   const server = tls ? secured(options, tls, answer) : createServer(options, answer);
   server.maxHeadersCount = MAX_HEADERS;
-  // Who has said all he has to say gets his answer all the same.
+  // A client that has closed its sending side still gets its response.
   Object.assign(server, { httpAllowHalfOpen: true });
   return server;
 }
@@ -152,8 +155,9 @@ async function refuse(outgoing: ServerResponse, response: Response): Promise<voi
 }
 
 /**
- * A client that has ended its side waits for its answer, or is gone: only what is sent to it tells. Until the answer begins these
- * are interim responses, which every HTTP/1.1 client reads past (RFC 9110, section 15.2).
+ * A client that has closed its sending side either waits for its response or is gone; only sending something to it can
+ * tell. Until the response begins, these are interim responses, which every HTTP/1.1 client skips (RFC 9110, section
+ * 15.2).
  */
 function watchHalfClosed({ socket, httpVersion }: IncomingMessage, outgoing: ServerResponse): void {
   if (httpVersion !== '1.1') return;
@@ -170,7 +174,7 @@ function watchHalfClosed({ socket, httpVersion }: IncomingMessage, outgoing: Ser
   });
 }
 
-/** Removes a socket's file where nobody listens: a server that was killed leaves it behind. */
+/** Removes the file of a socket that nobody listens on, as left behind by a server that was killed. */
 async function removeStale(path: string): Promise<void> {
   const socket = connect(path);
   try {

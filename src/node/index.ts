@@ -1,4 +1,4 @@
-/** `rocmforge/node`: files, mapped files and addresses as byte sources, and a logger. */
+/** `rocmforge/node`: files, memory-mapped files and URLs as byte sources, and a logger. */
 export { FileSink } from './file-sink.ts';
 export { FileSource } from './file-source.ts';
 export { createLogger, type LoggerOptions } from './logger.ts';

@@ -5,8 +5,8 @@ import type { ApiKey } from '../server/index.ts';
 const FORM = 'KEY [name=NAME] [concurrency=N] [requests-per-minute=N] [priority=yes|no]';
 
 /**
- * The API keys of a file: a line a key, with its owner and limits behind it; empty lines and those that begin with # say
- * nothing. Rejects with `INVALID_ARGUMENT`, which names a line, and no key.
+ * The API keys of a file: one key per line, followed by its owner and limits; empty lines and those that begin with #
+ * are ignored. Rejects with `INVALID_ARGUMENT`, which names a line but no key.
  */
 export async function keysInFile(path: string): Promise<ApiKey[]> {
   const text = await readFile(path, 'utf8').catch((error: unknown) =>

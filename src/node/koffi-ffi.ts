@@ -13,7 +13,7 @@ import type {
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;
 
-/** koffi's names of the native types. Addresses travel as integers, which koffi passes faster than pointers. */
+/** koffi's names of the native types. Addresses are passed as integers, which is faster in koffi than pointers. */
 const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   void: 'void',
   i32: 'int32_t',
@@ -25,20 +25,23 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   text: 'const char *',
 };
 
-/** Of `dlopen`, on Linux and macOS. */
+/** For `dlopen`, on Linux and macOS. */
 const RTLD_NOW = 2;
 
 type Koffi = typeof koffiExports;
 type KoffiLibrary = ReturnType<Koffi['load']>;
 type KoffiFunction = ReturnType<KoffiLibrary['func']>;
 
-/** How native calls are made. */
+/** Options of native calls. */
 export interface KoffiOptions {
-  /** Stack of a call where koffi's own megabyte is not enough. Counts for the process, before the first library is opened. */
+  /**
+   * Stack size of calls for which koffi's default of one megabyte is too small. Applies to the process, and must be set
+   * before the first library is opened.
+   */
   readonly stackBytes?: number;
 }
 
-/** Native calls through koffi, an optional dependency. Rejects with `FFI_UNAVAILABLE` where it cannot be loaded. */
+/** Native calls through koffi, an optional dependency. Rejects with `FFI_UNAVAILABLE` if it cannot be loaded. */
 export async function loadKoffiFfi({ stackBytes }: KoffiOptions = {}): Promise<Ffi> {
   const { default: koffi } = await import('koffi').catch((cause: unknown) =>
     fail('FFI_UNAVAILABLE', { why: messageOf(cause) }, cause),
@@ -51,7 +54,7 @@ class KoffiFfi implements Ffi {
   readonly #koffi: Koffi;
   readonly #calloc: (count: number, size: number) => number;
   readonly #free: (address: number) => undefined;
-  /** Undefined where the system has another way. */
+  /** Undefined if the system uses another mechanism. */
   readonly #dlopen: ((name: string, flags: number) => Promise<number>) | undefined;
 
   constructor(koffi: Koffi) {
@@ -72,7 +75,7 @@ class KoffiFfi implements Ffi {
         return new KoffiNativeLibrary(name, this.#koffi.load(name));
       } catch (error) {
         const reason = messageOf(error);
-        // A library that is there may lack another one, which is named behind the colon then.
+        // A library may exist but lack one that it depends on, which is then named after the colon.
         const absent = /shared library: cannot open shared object file: No such file/.test(reason);
         reasons.push(absent ? `${name} was not found` : `${name}: ${reason}`);
       }
@@ -83,7 +86,7 @@ class KoffiFfi implements Ffi {
   async preload(candidates: readonly string[]): Promise<void> {
     const dlopen = this.#dlopen;
     if (!dlopen) return;
-    // What cannot be read ahead is read, or refused, by `open`.
+    // If preloading fails, `open` loads the library or reports the error.
     for (const name of candidates) if ((await dlopen(name, RTLD_NOW).catch(() => 0)) !== 0) return;
   }
 

@@ -17,12 +17,14 @@ import { nodeWorkerHost } from './worker-host.ts';
 
 const PROMPT_WORKER = new URL('./prompt-worker.js', import.meta.url);
 
-/** How a model is loaded that runs on a thread of its own: as by `loadModel`, without what hands out or takes parts of the engine. */
+/**
+ * Options of a model on its own thread: those of `loadModel`, except for anything that shares objects with the engine.
+ */
 export interface WorkerModelOptions extends Omit<
   LoadModelOptions,
   'sharedMemory' | 'taps' | 'trace' | 'draft'
 > {
-  /** A draft's own file; an open model is on another thread. */
+  /** A draft model's own file; an open model would be on another thread. */
   readonly draft?: Omit<DraftRequest, 'model'> | undefined;
 }
 
@@ -35,23 +37,23 @@ const {
 const OPTIONS: OptionNames<WorkerModelOptions> = WORKER_MODEL_OPTIONS;
 const { model: _model, ...DRAFT_FILE } = DRAFT_REQUEST;
 
-/** What crosses to the engine's thread. */
+/** What is sent to the engine's thread. */
 export interface WorkerLoad {
   readonly location: string;
   readonly options: Omit<WorkerModelOptions, 'signal' | 'logger' | 'onProgress' | 'profile'>;
   readonly hostMemory: SharedHostMemory;
 }
 
-/** What a thread opens the text of a model from. */
+/** What a thread needs to open a model's text handling. */
 export type PromptSource = { readonly location: string } & Pick<
   WorkerModelOptions,
   'headers' | 'chatTemplate'
 >;
 
 /**
- * Loads a model as `loadModel` does, on a thread of its own: loading, steps and the device's driver hold up nothing here, and
- * nothing here holds them up. Templates, tokenizing and text are this thread's. Rejects as `loadModel`, and with `WORKER_LOST`,
- * nothing left open. When the thread dies, whatever runs rejects with `WORKER_LOST`.
+ * Loads a model like `loadModel`, on its own thread: loading, steps and the device's driver do not delay this thread,
+ * and nothing here delays them. Templates, tokenization and text run on this thread. Rejects as `loadModel`, and with
+ * `WORKER_LOST`, leaving nothing open. If the thread dies, all running requests reject with `WORKER_LOST`.
  */
 export async function loadModelInWorker(
   location: string,
@@ -62,7 +64,7 @@ export async function loadModelInWorker(
   return openInWorker(engineThread(), location, options);
 }
 
-/** Loads a model in a worker that serves an engine, which is the model's from here on. Rejects as `loadModelInWorker`. */
+/** Loads a model in a worker that serves an engine, which the model then owns. Rejects as `loadModelInWorker`. */
 export async function openInWorker(
   worker: WorkerHandle,
   location: string,
@@ -101,8 +103,8 @@ export async function openInWorker(
 }
 
 /**
- * Node hands out all messages that wait in one go, and with them comes the work on what they bring: here one has each turn of the
- * thread, so that an engine that is faster than its readers does not keep requests waiting.
+ * Node delivers all pending messages at once, together with the work that they cause. Here one message is delivered per
+ * event-loop turn, so that an engine that is faster than its readers does not delay requests.
  */
 function oneATurn(worker: WorkerHandle): WorkerHandle {
   const waiting: unknown[] = [];
@@ -130,7 +132,7 @@ function detailOf(logger: Logger): LogDetail {
   return logger.enabled('debug') ? 'debug' : 'info';
 }
 
-/** What text needs of the file: its metadata, while the engine's thread reads the rest. */
+/** The part of the file that text handling needs: its metadata, while the engine's thread reads the rest. */
 export async function textOf(
   location: string,
   {

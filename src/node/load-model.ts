@@ -11,17 +11,17 @@ import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { DRAFT_REQUEST, type DraftRequest, openDraft } from './open-draft.ts';
 import { openGguf } from './open-gguf.ts';
 
-/** How a model is loaded from a path or an address. */
+/** Options for loading a model from a path or a URL. */
 export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, DeviceRequest, AdapterOptions {
-  /** Memory of a device that is shared with other models; no device is opened then. */
+  /** Device memory that is shared with other models; no device is opened then. */
   readonly sharedMemory?: SharedDeviceMemory | undefined;
   readonly draft?: DraftRequest | undefined;
   /**
-   * Host memory, in bytes, that may stay pinned for this model's streamed layers; 0 for none. Default: half of what is
-   * available, for all models of the process together.
+   * Host memory, in bytes, that may stay pinned for this model's streamed layers; 0 for none. Default: half of the
+   * available memory, for all models of the process together.
    */
   readonly hostMemory?: number | undefined;
-  /** Headers of every request for the model's files, where they are at an address: an authorization. */
+  /** HTTP headers for requests for the model's files, such as an authorization. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -36,7 +36,7 @@ export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   headers: true,
 };
 
-/** What `LanguageModel` takes of the options. Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
+/** The options for `LanguageModel`. Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
 export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
   checkOptions('loadModel', options, LOAD_MODEL_OPTIONS);
   checkOptions('draft', options.draft, DRAFT_REQUEST);
@@ -46,16 +46,16 @@ export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
 }
 
 /**
- * Opens a GGUF file (a path or an http(s) address; any part of a split model), opens a device and loads the model onto it.
- * Dispose the model when done: it owns both, the device unless it is shared. A device of its own that is lost is opened
- * again. Rejects with the typed errors of `GgufFile.open`, `openDevice` and
- * `LanguageModel.open`, nothing left open.
+ * Opens a GGUF file (a path or an http(s) URL; any part of a split model), opens a device and loads the model onto it.
+ * Dispose the model when done: it owns both, except for a shared device. Its own device is reopened after a loss.
+ * Rejects with the typed errors of `GgufFile.open`, `openDevice` and `LanguageModel.open`, leaving nothing open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const model = modelOptionsOf(options);
   const { signal, logger, threads, sharedMemory, headers } = options;
   const shared = sharedMemory && Promise.resolve(sharedMemory.device);
-  // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile, and the model is compiled.
+  // A driver starts on its own thread; meanwhile the rest of the code and the file are loaded, and the model is
+  // compiled.
   const opening = shared ? { described: shared, opened: shared } : beginDevice(options);
   opening.opened.catch(() => {});
   const opened: AsyncDisposable[] = [];
@@ -78,7 +78,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);
     const source = { gguf, decoder, sharedMemory, ...adapters, architectures, tokenizer };
-    // What a draft changes is known when it is open.
+    // The effect of a draft model is known once it is open.
     const described = options.draft ? undefined : await opening.described;
     const compiling = described && LanguageModel.compile({ ...source, device: described }, model);
     compiling?.catch(() => {});
@@ -96,19 +96,22 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   }
 }
 
-/** Their code is read where there are any. */
+/** Their code is loaded only if there are any. */
 async function adaptersOf(gguf: GgufFile, options: LoadModelOptions): Promise<OpenedAdapters> {
   if (!options.adapters) return {};
   const { openAdapters } = await import('./open-adapters.ts');
   return openAdapters(gguf, options, options.signal);
 }
 
-/** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */
+/**
+ * Undefined if the file has no usable tokenizer: its model runs on token ids, and reports the problem when it is given
+ * text.
+ */
 export async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | undefined> {
   const { createTokenizer } = await import('../text/index.ts');
   try {
     const tokenizer = createTokenizer(metadata);
-    // Tables are built for the first text.
+    // Builds the tables ahead of the first text.
     tokenizer.encode('a');
     return tokenizer;
   } catch {
@@ -116,7 +119,7 @@ export async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | u
   }
 }
 
-/** Its code, the CPU device's, is read where it is wanted. */
+/** The code of the CPU device is loaded only if needed. */
 async function decoderOn(threads: number | undefined): Promise<BlockDecoder> {
   const { openDecoder } = await import('./open-cpu.ts');
   return openDecoder({ threads });

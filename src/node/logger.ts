@@ -3,15 +3,15 @@ import type { LogFields, Logger } from '../base/log.ts';
 
 /** What a logger writes, and where. */
 export interface LoggerOptions {
-  /** The most verbose level that is written. */
+  /** The most verbose level that is logged. */
   readonly level: 'warn' | 'info' | 'debug' | 'trace';
-  /** One JSON object a line instead of text for people. */
+  /** One JSON object per line instead of readable text. */
   readonly json?: boolean;
-  /** Takes whole lines. Default: stderr. */
+  /** Receives whole lines. Default: stderr. */
   readonly write?: (line: string) => void;
 }
 
-/** A logger over pino. It writes synchronously, so that nothing is lost when the process ends. */
+/** A logger based on pino. It writes synchronously, so that nothing is lost when the process ends. */
 export function createLogger(options: LoggerOptions): Logger {
   const write = options.write ?? keepsWriting(process.stderr);
   const begin = performance.now();
@@ -34,7 +34,7 @@ export function createLogger(options: LoggerOptions): Logger {
   };
 }
 
-/** Writes lines as long as that is possible: a full disk or a closed pipe under the log ends nobody's work. */
+/** Writes lines as long as possible: a full disk or a closed pipe must not end any work. */
 function keepsWriting(stream: NodeJS.WriteStream): (line: string) => void {
   let lost = 0;
   stream.on('error', () => {
@@ -51,7 +51,7 @@ function keepsWriting(stream: NodeJS.WriteStream): (line: string) => void {
   };
 }
 
-/** pino's line as text: seconds since the beginning, level, message, fields. */
+/** pino's line as text: seconds since the start, level, message, fields. */
 function readable(line: string, milliseconds: number): string {
   const { level, msg, time: _time, ...fields } = JSON.parse(line) as LogFields;
   const seconds = (milliseconds / 1000).toFixed(3).padStart(8);

@@ -2,17 +2,17 @@ import { alignUp } from '../base/bytes.ts';
 import type { MappedRange } from '../io/index.ts';
 import { MAP_ALIGNMENT, type Mapping, type MemoryMapper } from './memory-mapper.ts';
 
-/** Ranges lie in so much memory one after another: the garbage collector takes every view for as much that was allocated. */
+/** Ranges are placed in regions of this size: the garbage collector counts every view as a separate allocation. */
 const ROOM_BYTES = 2 ** 30;
 
-/** Memory for ranges. It ends with the last of them. */
+/** A region for ranges. It is released with the last of them. */
 interface Room {
   readonly mapping: Mapping;
   filled: number;
   users: number;
 }
 
-/** Maps ranges of a file each to pages of its own, where windows would share those in which two ranges meet. */
+/** Maps ranges of a file to separate pages, whereas windows would share the pages in which two ranges meet. */
 export class MappedRanges {
   readonly #mapper: MemoryMapper;
   readonly #fd: number;
@@ -23,7 +23,7 @@ export class MappedRanges {
     this.#fd = fd;
   }
 
-  /** Undefined where the system does not map the range, or not bring all of it into memory. */
+  /** Undefined if the system cannot map the range, or not load all of it into memory. */
   async map(offset: number, length: number): Promise<MappedRange | undefined> {
     const lead = offset % MAP_ALIGNMENT;
     const bytes = lead + length;
@@ -52,7 +52,7 @@ export class MappedRanges {
   #roomFor(bytes: number): Room {
     const room = this.#room;
     if (room && room.filled + bytes <= room.mapping.bytes.byteLength) return room;
-    // Address space alone: what lies there is replaced before it is touched.
+    // Only address space: the pages are replaced before they are touched.
     const mapping = this.#mapper.map(this.#fd, 0, Math.max(bytes, ROOM_BYTES));
     this.#room = { mapping, filled: 0, users: 0 };
     return this.#room;

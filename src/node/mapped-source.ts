@@ -4,25 +4,25 @@ import { FileSource, type OpenedFile, openRegularFile } from './file-source.ts';
 import { MappedRanges } from './mapped-ranges.ts';
 import { loadMemoryMapper, MAP_ALIGNMENT, type Mapping, type MemoryMapper } from './memory-mapper.ts';
 
-/** A view of more than 4 GiB aborts Node 20; windows start every half of this. */
+/** A view of more than 4 GiB aborts Node 20; windows start at every half of this. */
 const DEFAULT_WINDOW_BYTES = 2 ** 31;
 
-/** Shorter reads go through the system's cache whether they are in it or not. */
+/** Shorter reads always go through the page cache. */
 const MIN_DIRECT_BYTES = 512 << 10;
 
-/** Pages of a range that are looked at; none of a cold range is in memory. */
+/** Number of sampled pages; a range is cold if none of them is in memory. */
 const RESIDENCY_SAMPLES = 4;
 
-/** How a file is mapped. */
+/** Options of a mapped file. */
 export interface MappedSourceOptions {
   /** Bytes of one window, a multiple of 128 KiB; views of up to half of it are possible everywhere. */
   readonly windowBytes?: number;
 }
 
 /**
- * A file whose bytes can be viewed without a copy, mapped in overlapping windows when they are first touched. Reads go
- * through the file, so that page faults never stop the thread that waits for them. The file must not shrink while it is
- * open: touching a page that is gone kills the process.
+ * A file whose bytes can be viewed without a copy, mapped in overlapping windows when they are first accessed. Reads go
+ * through the file, so that page faults never block the thread that waits for them. The file must not shrink while it
+ * is open: touching a missing page kills the process.
  */
 export class MappedSource extends FileSource {
   readonly #mapper: MemoryMapper;
@@ -37,7 +37,7 @@ export class MappedSource extends FileSource {
     this.#ranges = new MappedRanges(mapper, file.handle.fd);
   }
 
-  /** Rejects with `SOURCE_UNAVAILABLE` when the file cannot be read or nothing can be mapped on this machine. */
+  /** Rejects with `SOURCE_UNAVAILABLE` if the file cannot be read or mapped on this machine. */
   static override async open(path: string, options: MappedSourceOptions = {}): Promise<MappedSource> {
     const windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
     if (windowBytes % (2 * MAP_ALIGNMENT) !== 0 || windowBytes <= 0 || windowBytes > DEFAULT_WINDOW_BYTES) {
@@ -51,7 +51,7 @@ export class MappedSource extends FileSource {
     return new MappedSource(await openRegularFile(path), mapper, windowBytes);
   }
 
-  /** Undefined for a range that is longer than half a window and crosses one's end, or when the system maps no more. */
+  /** Undefined for a range longer than half a window that crosses a window's end, or if the system maps no more. */
   view(offset: number, length: number): Uint8Array | undefined {
     this.checkRange(offset, length);
     if (length === 0) return new Uint8Array(0);
@@ -66,7 +66,7 @@ export class MappedSource extends FileSource {
     return this.#ranges.map(offset, length);
   }
 
-  /** Looks at a few pages of a longer range. */
+  /** Samples a few pages of a longer range. */
   protected override isCold(offset: number, length: number): boolean {
     if (length < MIN_DIRECT_BYTES) return false;
     for (let sample = 0; sample < RESIDENCY_SAMPLES; sample++) {

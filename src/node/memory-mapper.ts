@@ -13,27 +13,30 @@ export interface FileRange {
   readonly length: number;
 }
 
-/** Memory of one mapped range. Touching it after `unmap` crashes the process. */
+/** Memory of a mapped range. Touching it after `unmap` crashes the process. */
 export interface Mapping {
   readonly bytes: Uint8Array;
-  /** True when the page at this offset is in memory, as far as the system tells. */
+  /** True if the page at this offset is in memory, according to the system. */
   isResident(offset: number): boolean;
-  /** Maps another range, from a multiple of `MAP_ALIGNMENT` on, over what lies at one. Throws when the system refuses. */
+  /**
+   * Maps another range, starting at a multiple of `MAP_ALIGNMENT`, over a part of this one. Throws when the system
+   * refuses.
+   */
   replace(at: number, range: FileRange): void;
-  /** Brings a part into memory, on another thread. False where the system cannot, or where the file has become shorter. */
+  /** Loads a part into memory, on another thread. False if the system cannot, or if the file has become shorter. */
   populate(at: number, length: number): Promise<boolean>;
   unmap(): void;
 }
 
-/** A multiple of every page size there is (64 KiB on some ARM machines). */
+/** A multiple of all page sizes (64 KiB on some ARM machines). */
 export const MAP_ALIGNMENT = 64 << 10;
 
-/** The smallest page there is. Where pages are larger, the system may refuse to tell, and they count as resident. */
+/** The smallest page size. With larger pages, the system may refuse to answer, and they count as resident. */
 const PAGE_BYTES = 4096;
 
 /**
- * `PROT_READ` and `MAP_SHARED`: the same numbers on Linux and macOS. Nobody writes to the memory, so that a private mapping
- * would be the same, but for drivers that pin its pages: they would make a copy of each.
+ * `PROT_READ` and `MAP_SHARED`: the same values on Linux and macOS. Since nothing writes to the memory, a private
+ * mapping would be equivalent, except for drivers that pin its pages: they would copy each one.
  */
 const PROT_READ = 1;
 const MAP_SHARED = 1;
@@ -43,7 +46,7 @@ const MAP_FIXED = 16;
 const MADV_POPULATE_READ = 22;
 
 /**
- * A mapper over the C library, through koffi, which is an optional dependency. Rejects with a plain error that says why
+ * A mapper based on the C library, through koffi, an optional dependency. Rejects with a plain error that says why
  * there is none: no koffi for this machine, or a system without `mmap`.
  */
 export async function loadMemoryMapper(): Promise<MemoryMapper> {
@@ -68,7 +71,7 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const page = new Uint8Array(1);
   const mapAt = (hint: number, flags: number, { fd, offset, length }: FileRange): number => {
     const address = mmap(hint, length, PROT_READ, flags, fd, offset);
-    // MAP_FAILED is -1, the one address that does not fit a double.
+    // MAP_FAILED is -1, the only address that does not fit into a double.
     if (typeof address === 'bigint' || address === 0) throw new Error(`mmap failed, errno ${koffi.errno()}`);
     return address;
   };

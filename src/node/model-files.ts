@@ -5,13 +5,13 @@ import type { ServedModel } from '../server/index.ts';
 import { loadModelInWorker, type WorkerModelOptions } from './load-model-in-worker.ts';
 
 const EXTENSION = '.gguf';
-/** The parts of a split model but the first. */
+/** The parts of a split model except the first. */
 const LATER_PART = /-(?!00001)\d{5}-of-\d{5}$/;
 const FIRST_PART = /-00001-of-\d{5}$/;
 
-/** The name under which a file is served: its own without the extension and the part's number. */
+/** The name under which a file is served: its own without the extension and the part number. */
 export function modelName(location: string): string {
-  // In a path, these are letters like others.
+  // In a path, these are ordinary characters.
   const address = /^https?:\/\//i.test(location) ? (location.split(/[?#]/, 1)[0] as string) : location;
   const name = basename(address);
   const stem = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : name;
@@ -19,9 +19,9 @@ export function modelName(location: string): string {
 }
 
 /**
- * Models to be served, from locations of the form `PATH` or `NAME=PATH`, each opened with the same options on a thread of its
- * own, so that the one that serves is free for requests. Rejects with
- * `INVALID_ARGUMENT` where two would have one name.
+ * Models to be served, from locations of the form `PATH` or `NAME=PATH`, each opened with the same options on its own
+ * thread, so that the serving thread stays free for requests. Rejects with `INVALID_ARGUMENT` if two have the same
+ * name.
  */
 export async function servedModels(
   locations: readonly string[],

@@ -6,34 +6,34 @@ import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { mergeAdapters } from '../model/lora/merge-adapters.ts';
 import { openGguf } from './open-gguf.ts';
 
-/** Where a LoRA adapter lies, and how strongly it counts. */
+/** The location of a LoRA adapter, and its scale. */
 export interface AdapterSource {
-  /** A GGUF file: a path or an http(s) address. */
+  /** A GGUF file: a path or an http(s) URL. */
   readonly location: string;
-  /** How strongly it counts for requests that do not say: 1 as it was trained. Default 0: not at all; merged, 1. */
+  /** Scale for requests that do not select adapters (1: as trained). Default: 0, not applied; 1 if merged. */
   readonly scale?: number;
 }
 
 /** A model's adapters. */
 export interface AdapterOptions {
-  /** LoRA adapters in GGUF that requests may choose from, by name. Default: none. */
+  /** LoRA adapters in GGUF that requests can select, by name. Default: none. */
   readonly adapters?: Readonly<Record<string, string | AdapterSource>> | undefined;
   /**
-   * Adds the adapters to the weights while these are loaded, at their scales, instead of computing them beside: steps are as
-   * fast as without adapters, and requests have no choice. Quantized matrices that are changed become F16. Default false.
+   * Merges the adapters into the weights while loading, at their scales, instead of applying them separately: steps are
+   * as fast as without adapters, but requests cannot select. Adapted quantized matrices become F16. Default false.
    */
   readonly mergeAdapters?: boolean | undefined;
 }
 
-/** Adapters as a model is opened with them: beside its weights, or in place of some. */
+/** Adapters as passed to the model: separate, or merged weights. */
 export interface OpenedAdapters {
   readonly adapters?: AdapterSet;
   readonly merged?: TensorIndex;
 }
 
 /**
- * Reads a model's adapters into memory, their files closed again. Rejects with `ADAPTER_INVALID`, `INVALID_ARGUMENT` for a
- * scale that is not finite, or what reading rejects with.
+ * Reads a model's adapters into memory and closes their files. Rejects with `ADAPTER_INVALID`, `INVALID_ARGUMENT` for a
+ * scale that is not finite, or errors of reading.
  */
 export async function openAdapters(
   base: GgufFile,

@@ -16,12 +16,12 @@ const WORKER = new URL('./cpu-worker.js', import.meta.url);
 const DECODE_WORKER = new URL('./decode-worker.js', import.meta.url);
 const KERNELS = new URL('../devices/cpu/', import.meta.url);
 
-/** What may be chosen about the CPU device in Node; the rest is found out. */
+/** Options of the CPU device in Node; everything else is detected. */
 export type NodeCpuOptions = Partial<
   Pick<CpuDeviceOptions, 'threads' | 'relaxed' | 'memoryLimit' | 'bankBytes' | 'spread'>
 >;
 
-/** Opens the CPU with worker threads, one for each physical core that the process may use. */
+/** Opens the CPU with worker threads, one per physical core that the process may use. */
 export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
   return openCpuDevice({
     ...options,
@@ -32,7 +32,7 @@ export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
   });
 }
 
-/** Opens SIMD decoders on worker threads, on three of four cores: the others read and copy. They start at first use. */
+/** Opens SIMD decoders on worker threads, on three of four cores: the others read and copy. They start on first use. */
 export async function openDecoder(
   options: { readonly threads?: number | undefined } = {},
 ): Promise<BlockDecoder> {
@@ -40,14 +40,17 @@ export async function openDecoder(
   return openCpuDecoder({ ...options, host, kernels: await kernelBytes() });
 }
 
-/** The CPU device's kernels as they were built. Rejects with `DEVICE_UNAVAILABLE` where they were not. */
+/** The compiled kernels of the CPU device. Rejects with `DEVICE_UNAVAILABLE` if they are missing. */
 export async function kernelBytes(): Promise<KernelBytes> {
   allowRelaxedSimd();
   const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
   return { relaxed, baseline };
 }
 
-/** Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones have no such flag. */
+/**
+ * Node 20 has relaxed SIMD behind a flag, which must be set before any module is validated; later versions have no such
+ * flag.
+ */
 export function allowRelaxedSimd(): void {
   if (Number.parseInt(process.versions.node) <= 20) setFlagsFromString('--experimental-wasm-relaxed-simd');
 }

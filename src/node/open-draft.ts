@@ -7,13 +7,13 @@ import { openGguf } from './open-gguf.ts';
 
 /** A smaller model of the same vocabulary that proposes draft tokens, which the model verifies. */
 export interface DraftRequest {
-  /** Its file: a path or an http(s) address. */
+  /** Its file: a path or an http(s) URL. */
   readonly path?: string | undefined;
-  /** An open model instead, which stays the caller's. It had better generate as many sequences at once as this one. */
+  /** An open model instead, which the caller owns. It should support as many concurrent sequences as this one. */
   readonly model?: LanguageModel | undefined;
-  /** Tokens that it proposes at once. Default 4. */
+  /** Maximum draft tokens per step. Default 4. */
   readonly tokens?: number | undefined;
-  /** A device of its own for the file, as `openDevice` takes it. Default: it shares the model's. */
+  /** A separate device for the file, as for `openDevice`. Default: it shares the model's. */
   readonly device?: string | undefined;
 }
 
@@ -26,8 +26,8 @@ export const DRAFT_REQUEST: OptionNames<DraftRequest> = {
 };
 
 /**
- * What the draft of a model is opened from, or the open one. Rejects with `INVALID_ARGUMENT` where neither or both are given,
- * and as opening a file and a device.
+ * The source of a model's draft model, or an open one. Rejects with `INVALID_ARGUMENT` if neither or both are given,
+ * and with errors of opening a file and a device.
  */
 export async function openDraft(
   { path, model, device: name }: DraftRequest,

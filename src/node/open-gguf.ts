@@ -3,16 +3,16 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import { GgufFile } from '../gguf/index.ts';
 import { OPEN_SOURCE_OPTIONS, type OpenSourceOptions, openSource } from './open-source.ts';
 
-/** How a model file is opened. */
+/** Options for opening a model file. */
 export interface OpenGgufOptions extends OpenSourceOptions {
-  /** The longest header that is accepted; 256 MiB where not given. */
+  /** Maximum length of the header; default 256 MiB. */
   readonly maxHeaderBytes?: number;
 }
 
 const OPEN_GGUF_OPTIONS: OptionNames<OpenGgufOptions> = { ...OPEN_SOURCE_OPTIONS, maxHeaderBytes: true };
 
 /**
- * Opens the GGUF model at a local path or an http(s) address; the parts of a split model are found beside the given one.
+ * Opens the GGUF model at a local path or an http(s) URL; the parts of a split model are found next to the given one.
  * Reads headers only. The caller disposes the file.
  */
 export async function openGguf(location: string | URL, options: OpenGgufOptions = {}): Promise<GgufFile> {

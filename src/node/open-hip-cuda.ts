@@ -16,19 +16,19 @@ import {
 } from './driver-libraries.ts';
 import { openHipCudaPlatform } from './hip-cuda-platform.ts';
 
-/** Which GPU is opened. */
+/** Which GPU to open. */
 export interface OpenHipCudaOptions {
   readonly driver: DriverName;
   readonly index: number;
   readonly logger?: Logger | undefined;
   readonly places?: NativePlaces;
-  /** Is given the device while it is being readied, when `compile` may be called; that may fail yet. */
+  /** Receives the device while it is being initialized, when `compile` may be called; opening may still fail. */
   readonly onDescribed?: ((device: HipCudaDevice) => void) | undefined;
 }
 
 /**
- * Opens a GPU of this machine, where its driver's compiler is there too. Rejects with `FFI_UNAVAILABLE`,
- * `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND` or `DEVICE_UNAVAILABLE`, nothing left open.
+ * Opens a GPU of this machine if its driver's compiler is also installed. Rejects with `FFI_UNAVAILABLE`,
+ * `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND` or `DEVICE_UNAVAILABLE`, leaving nothing open.
  */
 export async function openHipCuda(options: OpenHipCudaOptions): Promise<HipCudaDevice> {
   const { driver, index, logger = silentLogger, places = {}, onDescribed } = options;
@@ -52,7 +52,7 @@ export async function openHipCuda(options: OpenHipCudaOptions): Promise<HipCudaD
   }
 }
 
-/** A driver without its compiler runs nothing: better said now than after a model was planned. */
+/** A driver without its compiler cannot run anything: better reported now than after a model was planned. */
 function requireCompiler(ffi: Ffi, driver: DriverName, libraries?: readonly string[]): void {
   try {
     openCompiler(ffi, COMPILERS[driver], libraries);

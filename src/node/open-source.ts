@@ -6,9 +6,9 @@ import { type ByteSource, type HttpRangeOptions, HttpRangeSource } from '../io/i
 import { FileSource } from './file-source.ts';
 import { MappedSource } from './mapped-source.ts';
 
-/** How a path or address becomes a source. */
+/** Options for opening a path or URL. */
 export interface OpenSourceOptions {
-  /** Whether files are memory-mapped where that is possible; true where not given. */
+  /** Whether files are memory-mapped if possible; default true. */
   readonly mmap?: boolean;
   /** Requests to remote files. */
   readonly http?: Omit<HttpRangeOptions, 'signal'>;
@@ -24,7 +24,7 @@ export const OPEN_SOURCE_OPTIONS: OptionNames<OpenSourceOptions> = {
   signal: true,
 };
 
-/** Opens a local path or an http(s) address. Rejects with `SOURCE_UNAVAILABLE`, or an `HTTP_…` error. */
+/** Opens a local path or an http(s) URL. Rejects with `SOURCE_UNAVAILABLE`, or an `HTTP_…` error. */
 export async function openSource(
   location: string | URL,
   options: OpenSourceOptions = {},
@@ -50,7 +50,7 @@ export async function openSource(
   }
 }
 
-/** Throws `SOURCE_UNAVAILABLE` for an address that is no file of this machine. */
+/** Throws `SOURCE_UNAVAILABLE` for a URL that is not a file of this machine. */
 function pathOf(url: string): string {
   try {
     return fileURLToPath(url);

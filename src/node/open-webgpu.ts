@@ -3,18 +3,18 @@ import { type GpuProvider, openWebGpuDevice, type WebGpuDeviceOptions } from '..
 import type { WebGpuDevice } from '../devices/webgpu/index.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
-/** What may be chosen about the WebGPU device in Node. */
+/** Options of the WebGPU device in Node. */
 export type NodeWebGpuOptions = Omit<WebGpuDeviceOptions, 'gpu' | 'adapter'> & {
-  /** 0 is the high-performance adapter, 1 the low-power one, 2 the one in software, where Dawn has them. */
+  /** 0 is the high-performance adapter, 1 the low-power one, 2 the software one, if Dawn has them. */
   readonly index?: number;
 };
 
-/** What `webgpu` gives: Dawn's GPU, made with Dawn's own switches. */
+/** The `webgpu` package: creates Dawn's GPU with Dawn's own toggles. */
 interface Dawn {
   create(switches: readonly string[]): GpuProvider;
 }
 
-/** How adapters are asked for, by index. */
+/** Adapter options, by index. */
 const ADAPTERS: readonly GPURequestAdapterOptions[] = [
   { powerPreference: 'high-performance' },
   { powerPreference: 'low-power' },
@@ -22,11 +22,11 @@ const ADAPTERS: readonly GPURequestAdapterOptions[] = [
 ];
 
 /**
- * Dawn's own switches. Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile
- * in software. They stay within their buffers by themselves, as those of the other GPU devices do: an index that is bounded
- * once more costs products of many rows more than half of their speed. Subgroup matrices are not standardized yet and count as
- * unsafe. Halves are left out on older drivers of NVIDIA for faults in what our kernels do not use. Timestamps would be rounded
- * to 100 us, as web pages are given them.
+ * Dawn's toggles. Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to
+ * compile on software adapters. They stay within their buffers, as those of the other GPU devices do: additional bounds
+ * checks cost products of many rows more than half of their speed. Subgroup matrices are not standardized yet and count
+ * as unsafe. f16 is disabled by default on older NVIDIA drivers because of faults in features that our kernels do not
+ * use. Timestamps would be rounded to 100 µs, as for web pages.
  */
 const SWITCHES = [
   'enable-dawn-features=disable_workgroup_init,disable_robustness,allow_unsafe_apis,vulkan_enable_f16_on_nvidia',
@@ -35,7 +35,7 @@ const SWITCHES = [
 
 let dawn: Promise<GpuProvider> | undefined;
 
-/** Opens a GPU by Dawn, or by the runtime's own WebGPU. Rejects with `DEVICE_UNAVAILABLE`. */
+/** Opens a GPU through Dawn, or the runtime's own WebGPU. Rejects with `DEVICE_UNAVAILABLE`. */
 export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = {}): Promise<WebGpuDevice> {
   const adapter = ADAPTERS[index];
   if (!adapter) {
@@ -51,7 +51,7 @@ export function openDawn(): Promise<GpuProvider> {
   return dawn;
 }
 
-/** One for the process: drivers are started once. Deno and Bun bring a GPU of their own where they have one. */
+/** One per process: drivers are started once. Deno and Bun have their own GPU object, if they have one. */
 async function loadDawn(): Promise<GpuProvider> {
   const own = (globalThis.navigator as Navigator | undefined)?.gpu;
   if (own) return own;
@@ -66,7 +66,7 @@ async function loadDawn(): Promise<GpuProvider> {
   }
 }
 
-/** Dawn would write a warning of its own where the system has no Vulkan. */
+/** Dawn would print its own warning on a system without Vulkan. */
 async function requireVulkan(): Promise<void> {
   try {
     (await loadKoffiFfi()).open(['libvulkan.so.1']);

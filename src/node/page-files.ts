@@ -4,8 +4,8 @@ import { serveStatic } from '@hono/node-server/serve-static';
 import type { MiddlewareHandler } from 'hono';
 
 /**
- * The files of a folder with a page, for `ServerOptions.page`: undefined where there is no `index.html`. A page that runs
- * models itself shares memory between its threads, which browsers allow where no other origin's page can look into it.
+ * The files of a folder with a page, for `ServerOptions.page`: undefined if there is no `index.html`. A page that runs
+ * models shares memory between its threads, which browsers allow only on cross-origin isolated pages.
  */
 export function pageFiles(root: string): MiddlewareHandler | undefined {
   if (!existsSync(join(root, 'index.html'))) return undefined;

@@ -1,4 +1,4 @@
-/** `rocmforge/serve`: what serves models over HTTP in Node: a socket, files of keys and models, a page. */
+/** `rocmforge/serve`: what serving models over HTTP in Node needs: a socket, key files, model files, a page. */
 export { ModelServer } from '../server/index.ts';
 export { HttpListener, type ListenOptions } from './http-listener.ts';
 export type { WorkerModelOptions } from './load-model-in-worker.ts';

@@ -1,7 +1,7 @@
 import type { DeviceInfo } from '../device/index.ts';
 import { openWebGpu } from './open-webgpu.ts';
 
-/** The GPU as `rocmforge devices` shows it, or why there is none. How much memory it has, WebGPU does not tell. */
+/** The GPU as shown by `rocmforge devices`, or why there is none. WebGPU does not report the size of its memory. */
 export interface WebGpuReport {
   readonly device: 'webgpu';
   readonly backend: 'webgpu';
@@ -10,7 +10,7 @@ export interface WebGpuReport {
   readonly error?: string;
 }
 
-/** The high-performance adapter, opened for its facts. Never rejects. */
+/** The high-performance adapter, opened for its properties. Never rejects. */
 export async function reportWebGpu(): Promise<WebGpuReport[]> {
   const kind = { device: 'webgpu', backend: 'webgpu' } as const;
   try {

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { WorkerHandle, WorkerHost } from '../device/index.ts';
 
-/** A worker thread running one of this package's worker entries. */
+/** A worker thread that runs one of this package's worker entry points. */
 class NodeWorker implements WorkerHandle {
   readonly #worker: Worker;
   readonly #onFailure: ((error: Error) => void)[] = [];

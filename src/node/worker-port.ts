@@ -2,9 +2,9 @@ import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { invariant } from '../base/errors.ts';
 import type { WorkerPort } from '../device/index.ts';
 
-/** A channel whose messages can be asked for. */
+/** A channel whose messages can be polled. */
 export interface PolledPort extends WorkerPort {
-  /** The next message that has come and was told to no listener; undefined for none. */
+  /** The next message that has arrived and was not delivered to a listener; undefined if there is none. */
   receive(): unknown;
 }
 

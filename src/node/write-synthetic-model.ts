@@ -11,15 +11,15 @@ import { FileSink } from './file-sink.ts';
 /** What model is written, and where. */
 export interface SyntheticModelRequest extends SyntheticPlanOptions, RandomWeightsOptions {
   readonly path: string;
-  /** Goes into `general.name`. */
+  /** The value of `general.name`. */
   readonly name: string;
   readonly shape: SyntheticShape;
 }
 
 /**
- * Writes a GGUF file of random weights and returns its length in bytes. It has another name until it is complete: on failure
- * or abort no file is left, and a file of its name stays what it was, for those who have it open, too. Rejects with
- * `INVALID_ARGUMENT`, `WRITE_FAILED` or `ABORTED`.
+ * Writes a GGUF file of random weights and returns its length in bytes. It has a temporary name until it is complete:
+ * on failure or abort no file is left, and an existing file of its name is unchanged, even for those who have it open.
+ * Rejects with `INVALID_ARGUMENT`, `WRITE_FAILED` or `ABORTED`.
  */
 export async function writeSyntheticModel(request: SyntheticModelRequest): Promise<number> {
   const plan = await syntheticPlan(request.name, request.shape, request);
@@ -39,21 +39,21 @@ export async function writeSyntheticModel(request: SyntheticModelRequest): Promi
   }
 }
 
-/** Where a file of that name is, or is going to be: behind all links, whose last may lead to nothing yet. */
+/** The actual path of a file after all symbolic links, the last of which may be dangling. */
 async function targetOf(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (cause) {
-    // Links in a circle would be followed for ever.
+    // A cycle of links would be followed forever.
     if (cause instanceof Error && 'code' in cause && cause.code === 'ELOOP') return notWritten(path, cause);
     const link = await readlink(path).catch(() => undefined);
     if (link === undefined) return path;
-    // Not normalized: `..` behind a link to a folder is for the system to follow.
+    // Not normalized: the system has to resolve `..` after a link to a folder.
     return targetOf(isAbsolute(link) ? link : `${dirname(path)}${sep}${link}`);
   }
 }
 
-/** True for what is no file, such as a pipe: it takes what is written and is not ours to replace. */
+/** True for special files such as pipes, which are written to directly and must not be replaced. */
 function isDevice(path: string): Promise<boolean> {
   return stat(path).then(
     (stats) => !stats.isFile(),

@@ -2,8 +2,8 @@
 export type ErrorParams = Readonly<Record<string, string | number | bigint | boolean | undefined>>;
 
 /**
- * One kind of failure. `message` says the thing, what was found and what was expected; `fix` says what the user can do.
- * `status` is the HTTP status a server answers with.
+ * One kind of failure. `message` says what was found and what was expected; `fix` says what the user can do. `status`
+ * is the HTTP status with which a server answers.
  */
 export interface ErrorEntry<P extends ErrorParams = ErrorParams> {
   readonly status: number;

@@ -1,6 +1,6 @@
 import { entry } from './entry.ts';
 
-/** What parts of a model's memory are called where their names do not say it. */
+/** Names of the parts of a model's memory that are not self-explanatory. */
 const PARTS_OF_MEMORY: Readonly<Record<string, string>> = {
   loading: 'staging for loading',
   host: 'embedding on the host',

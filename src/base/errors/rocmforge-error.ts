@@ -33,12 +33,12 @@ export function fail<C extends ErrorCode>(code: C, params: ParamsOf<C>, cause?: 
   throw new RocmforgeError(code, params, cause === undefined ? undefined : { cause });
 }
 
-/** True for our own error, and of the given code where one is named. */
+/** True for a rocmforge error, of the given code if there is one. */
 export function isRocmforgeError<C extends ErrorCode>(error: unknown, code?: C): error is RocmforgeError<C> {
   return error instanceof RocmforgeError && (code === undefined || error.code === code);
 }
 
-/** Checks something that only a bug of ours can make false. */
+/** Checks a condition that only a bug in rocmforge can violate. */
 export function invariant(condition: unknown, what: string): asserts condition {
   if (!condition) fail('INTERNAL', { what });
 }

@@ -45,12 +45,12 @@ interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly maxRatio?: number;
 }
 
-/** How many times as long as the saved result a benchmark may take unless asked otherwise. */
+/** Default maximum slowdown compared with a saved result. */
 const MAX_RATIO = 1.1;
-/** Columns of a test's name. */
+/** Width of a test's name. */
 const WIDTH = 22;
 
-/** `rocmforge bench`: how fast a model loads, reads and generates. */
+/** `rocmforge bench`: measures loading, prompt processing and generation. */
 export const benchCommand: CliCommand<BenchFlags> = {
   options: [
     new Option('-p, --prompt-tokens <count>', 'length of the prompt; 0 for none')
@@ -134,7 +134,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
   },
 };
 
-/** Throws `INVALID_ARGUMENT` for flags that would change nothing, before a model is loaded. */
+/** Throws `INVALID_ARGUMENT` for flags without effect, before a model is loaded. */
 function checkFlags(flags: BenchFlags): void {
   checkTests(flags);
   if (flags.maxRatio === undefined || flags.compare !== undefined) return;

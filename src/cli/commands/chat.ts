@@ -59,14 +59,14 @@ export const chatCommand: CliCommand<ChatFlags> = {
   },
 };
 
-/** Turn after turn until someone leaves. */
+/** Reads and answers messages until the user leaves. */
 async function converse(
   session: ChatSession,
   { context, flags }: { context: CommandContext; flags: ReasoningFlags },
 ): Promise<ExitCode> {
   const { output, interruption, signal } = context;
   let answering: AbortController | undefined;
-  // Stops the answer; the second time, or between answers, everything.
+  // Stops the answer; the second time, or between answers, ends everything.
   const interrupted = () => {
     if (answering && !answering.signal.aborted) answering.abort();
     else interruption.end();
@@ -95,7 +95,7 @@ async function converse(
   }
 }
 
-/** Prints an answer as it comes. A failure is printed, and the conversation goes on. */
+/** Prints an answer as it comes. A failure is printed, and the conversation continues. */
 async function answer(
   text: string,
   session: ChatSession,

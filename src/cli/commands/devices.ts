@@ -3,7 +3,7 @@ import { type DeviceReport, reportDevices } from '../../node/devices.ts';
 import type { CliCommand } from '../command.ts';
 import { type JsonFlags, jsonOption } from '../options.ts';
 
-/** `rocmforge devices`: what this machine can run models on. */
+/** `rocmforge devices`: the devices of this machine. */
 export const devicesCommand: CliCommand<JsonFlags> = {
   options: [jsonOption()],
   examples: [

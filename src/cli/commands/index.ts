@@ -1,10 +1,13 @@
 import type { AnyCommand } from '../command.ts';
 
-/** A command as the list of them shows it. Its code is read when it is named: reading all takes a tenth of a second. */
+/**
+ * An entry of the list of commands. A command's code is loaded when it is called: loading all takes a tenth of a
+ * second.
+ */
 export interface NamedCommand {
   readonly name: string;
   readonly summary: string;
-  /** Whether it opens the device that `--device` names, whatever else it is told. */
+  /** Whether it always opens the device given by `--device`. */
   readonly opensDevice?: true;
   read(): Promise<AnyCommand>;
 }

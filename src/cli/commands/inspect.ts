@@ -22,10 +22,10 @@ interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags
   readonly full?: boolean;
 }
 
-/** Options of a model that say nothing about its memory: the file is the argument, and nothing of it is loaded. */
+/** Model options without effect on memory: the file is the argument, and nothing of it is loaded. */
 const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load']);
 
-/** `rocmforge inspect`: what a file holds, from its header alone. */
+/** `rocmforge inspect`: the contents of a file, from its header alone. */
 export const inspectCommand: CliCommand<InspectFlags> = {
   arguments: [new Argument('[model]', 'GGUF file or http(s) address (default: the bundled model)')],
   options: [
@@ -55,7 +55,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const summary = wants('summary') ? summarize(gguf) : undefined;
     const unread = summary && unreadOf(gguf);
     const planned = summary || flags.fit;
-    // Of a file that would be refused, too: that it would be is said beside.
+    // Also for a file that would be refused, which is reported separately.
     const asked = { ...loadOptionsOf(flags), allowUnread: true };
     const memory = planned ? await memoryNeed(gguf, asked) : undefined;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;

@@ -29,10 +29,12 @@ interface PerplexityFlags extends ModelFlags, DeviceFlags, JsonFlags {
 
 const DEFAULT_CONTEXT = 512;
 
-/** Positions whose logits are held at once: enough for wide matrix products, little memory for large vocabularies. */
+/**
+ * Positions whose logits are kept at once: enough for efficient matrix products, little memory for large vocabularies.
+ */
 const LOGIT_ROWS = 64;
 
-/** `rocmforge perplexity`: how well a model predicts a text, or how far it is from a golden. */
+/** `rocmforge perplexity`: how well a model predicts a text, or how much it differs from a golden. */
 export const perplexityCommand: CliCommand<PerplexityFlags> = {
   options: [
     new Option(
@@ -70,7 +72,7 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
   },
 };
 
-/** Throws `INVALID_ARGUMENT` for limits of a comparison that is not made. */
+/** Throws `INVALID_ARGUMENT` for limits of a comparison that is not requested. */
 function checkLimits({ golden, maxDifference, minAgreement }: PerplexityFlags): void {
   if (golden !== undefined) return;
   const limits = { '--max-difference': maxDifference, '--min-agreement': minAgreement };
@@ -81,7 +83,7 @@ function checkLimits({ golden, maxDifference, minAgreement }: PerplexityFlags): 
 
 async function judgeByText(flags: PerplexityFlags, path: string, context: CommandContext): Promise<ExitCode> {
   const { output, signal } = context;
-  // The file's last line end is not part of the text, as in llama.cpp.
+  // The file's final line break is not part of the text, as in llama.cpp.
   const text = (await readText(path)).replace(/\n$/, '');
   const size = flags.context ?? DEFAULT_CONTEXT;
   const { model, tell } = await loadFromFlags({ ...flags, context: size, logitRows: LOGIT_ROWS }, context);
@@ -133,7 +135,7 @@ function missedLimits(
   { maxDifference, minAgreement }: PerplexityFlags,
 ): string[] {
   const missed: string[] = [];
-  // Written so that NaN misses.
+  // Written so that NaN fails.
   if (maxDifference !== undefined && !(report.maxDifference <= maxDifference)) {
     missed.push(`a logit differs by ${report.maxDifference}, more than ${maxDifference}`);
   }

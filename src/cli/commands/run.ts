@@ -34,7 +34,10 @@ interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, Re
   readonly stdinTimeout?: number;
 }
 
-/** A question that the bundled model answers with a clear margin, so that rounding on one machine or another does not matter. */
+/**
+ * A question that the bundled model answers with a clear margin, so that rounding differences between machines do not
+ * matter.
+ */
 const DEFAULT_PROMPT = 'What is the capital of France?';
 
 /** `rocmforge run`: one prompt, one answer. */
@@ -107,23 +110,23 @@ export const runCommand: CliCommand<RunFlags> = {
   },
 };
 
-/** Throws `INVALID_ARGUMENT` for flags that would change nothing, before a model is loaded. */
+/** Throws `INVALID_ARGUMENT` for flags without effect, before a model is loaded. */
 function checkFlags({ logprobs, json, jsonStream }: RunFlags): void {
   if (logprobs === undefined || json || jsonStream) return;
   const expected = 'one of them, where log-probabilities are shown';
   fail('INVALID_ARGUMENT', { name: '--logprobs', found: 'neither --json nor --json-stream', expected });
 }
 
-/** The prompt that the caller gave; undefined for none. */
+/** The user's prompt; undefined if there is none. */
 async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise<string | undefined> {
   if (flags.prompt !== undefined) return flags.prompt;
   const text = await readStandardInput({ waitSeconds: flags.stdinTimeout, signal });
-  // The line end is the shell's, not the prompt's.
+  // The line break belongs to the shell, not the prompt.
   const prompt = text?.replace(/\r?\n$/, '');
   return prompt === undefined || prompt.trim() === '' ? undefined : prompt;
 }
 
-/** What the model is told before the prompt needs a template. */
+/** A system message requires a template. */
 async function isRaw(flags: RunFlags, model: LanguageModel): Promise<boolean> {
   const { raw, system, chatTemplate, chatTemplateFile } = flags;
   if (raw) return true;

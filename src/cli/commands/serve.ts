@@ -79,7 +79,7 @@ function whatOptions(): Option[] {
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
   const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
   startEngineThreadAhead();
-  // The other commands start faster without the server's libraries.
+  // Loaded here, so that other commands start without the server's libraries.
   const {
     ModelServer,
     OtlpTracing,
@@ -132,7 +132,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   return EXIT.ok;
 }
 
-/** Listens until the command is stopped, and lets what has begun end. */
+/** Listens until the command is stopped, then lets running requests finish. */
 async function answerUntilStopped(
   server: ModelServer,
   flags: ServeFlags,
@@ -150,7 +150,7 @@ async function answerUntilStopped(
   await Promise.race([drained, passed(flags.drainSeconds)]);
 }
 
-/** Throws `INVALID_ARGUMENT` where there is no model, or several for what is one's. */
+/** Throws `INVALID_ARGUMENT` if there is no model, or several with options that are for a single one. */
 function checkLocations(
   locations: readonly string[],
   { lora, chatTemplate }: { lora: unknown; chatTemplate: unknown },
@@ -167,7 +167,7 @@ function checkLocations(
   }
 }
 
-/** Resolves after the seconds; never without any. Nothing is kept from ending by it. */
+/** Resolves after the seconds; never without a limit. Does not keep the process alive. */
 function passed(seconds = Number.POSITIVE_INFINITY): Promise<void> {
   return new Promise((resolve) => {
     if (seconds !== Number.POSITIVE_INFINITY) setTimeout(resolve, timerSpan(seconds)).unref();

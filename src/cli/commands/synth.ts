@@ -29,7 +29,7 @@ interface SynthFlags extends JsonFlags {
   readonly trainedContext?: number;
 }
 
-/** `rocmforge synth`: a model file of random weights, to measure and to test with. */
+/** `rocmforge synth`: a model file of random weights, for benchmarks and tests. */
 export const synthCommand: CliCommand<SynthFlags> = {
   arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
   options: [

@@ -74,7 +74,7 @@ function parseIds(text: string): number[] {
   });
 }
 
-/** What a token stands for; its bytes in hexadecimal where they are no text of their own. */
+/** The text of a token; its bytes in hexadecimal if they are not valid text. */
 function piece(tokenizer: Tokenizer, id: number): string {
   const bytes = tokenizer.tokenBytes(id);
   try {

@@ -13,30 +13,31 @@ export interface Conversation {
   readonly tools: readonly ChatTool[] | undefined;
 }
 
-/** What is known of a template, and who is told where a conversation is changed for it. */
+/** What is known of a template, and the logger for changes. */
 export interface AdaptTo {
   /** The Jinja source. */
   readonly source: string;
   readonly form: TemplateForm;
-  /** How a model of this template writes calls. */
+  /** Writes calls in the syntax of this template's model. */
   readonly write: CallWriter;
   readonly logger: Logger;
-  /** Renders messages that are handed over as they are, with everything else that the conversation has. */
+  /** Renders messages unchanged, with everything else that belongs to the conversation. */
   render(messages: readonly unknown[], tools: readonly ChatTool[] | undefined): string | undefined;
 }
 
-/** A conversation as a template reads it. */
+/** A conversation in the form that a template reads. */
 export interface AdaptedConversation {
   readonly messages: Record<string, unknown>[];
   readonly tools: readonly ChatTool[] | undefined;
 }
 
-/** A text that stands for a message to see whether the template shows it. */
+/** A text used as a message to test whether the template shows it. */
 const PROBE = 'rfProbeMessage';
 
 /**
- * A conversation in the form that a template knows. What it would leave out or refuses as a role is said in the text of others:
- * tools in a system message, calls in the assistant's text, results of tools and system messages by the user.
+ * Adapts a conversation to what a template supports. Content that it would drop, and roles that it refuses, are moved
+ * into other messages: tools into a system message, calls into the assistant's text, tool results and system messages
+ * into user messages.
  */
 export function adaptConversation({ messages, tools }: Conversation, to: AdaptTo): AdaptedConversation {
   const named = messages.map((message) => renamed(message, to.source));
@@ -44,12 +45,12 @@ export function adaptConversation({ messages, tools }: Conversation, to: AdaptTo
   const adapting = { ...to, tools: told.tools, callForm: to.form.calls(told.tools !== undefined) };
   const turns = splitCalls(withResults(withCalls(told.messages, adapting), adapting), adapting);
   const late = withLateSystems(withFirstSystem(turns, adapting), adapting);
-  // Where a late one was the last to speak, it is clear only now who is.
+  // If a late system message was last, only now is it clear who speaks last.
   const shown = withFirstSystem(late, adapting);
   return { messages: handedOver(shown, adapting), tools: told.tools };
 }
 
-/** What is being done once it is known which tools the template is given. */
+/** The state of adapting, once it is known which tools the template is given. */
 interface Adapting extends AdaptTo {
   readonly tools: readonly ChatTool[] | undefined;
   readonly callForm: ReturnType<TemplateForm['calls']>;
@@ -60,7 +61,7 @@ function handedOver(messages: readonly PreparedMessage[], { form, callForm }: Ad
   return messages.map((message) => templateMessage(message, how));
 }
 
-/** A template that does not know a role knows the one that came before it, or after it. */
+/** A template that does not know a role may know its older or newer equivalent. */
 function renamed(message: PreparedMessage, source: string): PreparedMessage {
   const { role } = message;
   if (role === 'developer' && !source.includes('developer')) return { ...message, role: 'system' };
@@ -68,7 +69,7 @@ function renamed(message: PreparedMessage, source: string): PreparedMessage {
   return role === 'function' && !knowsFunctions ? { ...message, role: 'tool' } : message;
 }
 
-/** Tools that the template does not show are described in a system message. */
+/** Describes tools in a system message if the template does not show them. */
 function withTools({ messages, tools }: Conversation, { form, write, logger }: AdaptTo): Conversation {
   if (!tools) return { messages, tools };
   const how = form.tools(messages[0]?.role === 'system');
@@ -79,7 +80,7 @@ function withTools({ messages, tools }: Conversation, { form, write, logger }: A
   return { messages: explainTools(messages, tools, write), tools: undefined };
 }
 
-/** Calls that the template leaves out or refuses stand in the text of their message. */
+/** Writes calls into their message's text if the template drops or refuses them. */
 function withCalls(messages: readonly PreparedMessage[], { callForm, write, logger }: Adapting) {
   const { showsSilent, showsBesideText, showsText } = callForm;
   const calling = messages.filter(hasCalls);
@@ -102,7 +103,7 @@ function hasCalls({ tool_calls: calls }: PreparedMessage): boolean {
   return Array.isArray(calls) && calls.length > 0;
 }
 
-/** What tools answered is said by the user where the template leaves it out or refuses it. */
+/** Turns tool results into user messages if the template drops or refuses them. */
 function withResults(messages: readonly PreparedMessage[], { form, tools, logger }: Adapting) {
   const results = messages.filter(({ role }) => role === 'tool' || role === 'function').length;
   if (results === 0 || form.showsToolResults(tools !== undefined)) return messages;
@@ -110,7 +111,10 @@ function withResults(messages: readonly PreparedMessage[], { form, tools, logger
   return foldResults(messages);
 }
 
-/** Several calls in a message become a message each, with its result after it, where the template does not take them together. */
+/**
+ * Splits several calls of a message into one message each, followed by its result, if the template does not take them
+ * together.
+ */
 function splitCalls(messages: readonly PreparedMessage[], { form, logger }: Adapting): PreparedMessage[] {
   const several = messages.filter(({ tool_calls: calls }) => Array.isArray(calls) && calls.length > 1).length;
   if (several === 0 || form.showsAllCalls) return [...messages];
@@ -144,7 +148,7 @@ function splitCalls(messages: readonly PreparedMessage[], { form, logger }: Adap
   return split;
 }
 
-/** The results of tools that follow a message. */
+/** The tool results that follow a message. */
 function resultsBehind(messages: readonly PreparedMessage[], at: number): PreparedMessage[] {
   const behind = messages.slice(at + 1);
   const end = behind.findIndex(({ role }) => role !== 'tool' && role !== 'function');
@@ -160,7 +164,7 @@ function withFirstSystem(messages: readonly PreparedMessage[], { form, tools, lo
   return foldIntoUser(messages, new Set(first.keys()));
 }
 
-/** Further system messages, which some templates refuse, and others leave out without a word, or the first in their place. */
+/** Moves later system messages, which some templates refuse and others silently drop, or use instead of the first. */
 function withLateSystems(messages: readonly PreparedMessage[], adapting: Adapting) {
   const { render, logger, tools } = adapting;
   const systems = messages.flatMap(({ role }, i) => (role === 'system' ? [i] : []));
@@ -175,7 +179,7 @@ function withLateSystems(messages: readonly PreparedMessage[], adapting: Adaptin
   if (lost.length === 0) return messages;
   const folding = new Set(lost.includes(0) || text === undefined ? late : lost);
   const ways = [foldIntoUser(messages, folding), foldIntoUserBefore(messages, folding)];
-  // Where it fails anyhow, what the template says itself is of more use.
+  // If rendering fails anyway, the template's own error is more useful.
   const folded = ways.find((way) => render(handedOver(way, adapting), tools) !== undefined);
   if (!folded) return messages;
   logger.warn('the chat template does not take late system messages: they go into user messages', {

@@ -1,6 +1,6 @@
 /**
- * GPT-2's spelling of bytes as printable characters: visible Latin-1 characters stand for themselves, the other 68 bytes
- * are U+0100 onward in order.
+ * GPT-2's spelling of bytes as printable characters: visible Latin-1 characters represent themselves, the other 68
+ * bytes are U+0100 onward in order.
  */
 function isVisible(byte: number): boolean {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte !== 0xad);
@@ -20,7 +20,7 @@ export function byteCharacters(): readonly string[] {
   return characters;
 }
 
-/** The bytes that a token's spelling stands for; undefined where a character is not of this alphabet. */
+/** The bytes that a token's spelling represents; undefined if a character is not in this alphabet. */
 export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
   bytesByCode ??= indexCharacters();
   const bytes = new Uint8Array(spelling.length);

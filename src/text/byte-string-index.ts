@@ -1,7 +1,7 @@
 import type { StringList } from './string-list.ts';
 
 const EMPTY = -1;
-/** A slot is four integers side by side, so that a look-up touches one cache line: position, hash, start, end. */
+/** A slot is four adjacent integers, so that a lookup touches one cache line: position, hash, start, end. */
 const SLOT = 4;
 
 /** Finds a string of a list by its bytes: a hash table with open addressing over the list's own bytes. */
@@ -36,7 +36,7 @@ export class ByteStringIndex {
     return this.#slots[this.#find(hashOf(bytes, start, end), bytes, start, end)] as number;
   }
 
-  /** Where the string's slot begins, or the free one where it would go. */
+  /** The index of the string's slot, or of the free slot where it would go. */
   #find(hash: number, bytes: Uint8Array, start: number, end: number): number {
     const slots = this.#slots;
     const mask = this.#mask;

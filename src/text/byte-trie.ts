@@ -34,7 +34,7 @@ export class ByteTrie {
     return this.#ids[node] as number;
   }
 
-  /** The longest key that `bytes` holds at `offset`: its id and length, length 0 where there is none. */
+  /** The longest key in `bytes` at `offset`: its id and length, or length 0 if there is none. */
   longest(bytes: Uint8Array, offset: number): { id: number; length: number } {
     let node = 0;
     const best = { id: -1, length: 0 };

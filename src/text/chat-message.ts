@@ -1,9 +1,9 @@
 import { isDeeper } from '../base/json-depth.ts';
 
-/** Arguments that are nested deeper stay text: templates write objects level by level, and would exhaust the stack. */
+/** Arguments nested deeper than this stay text: templates write objects recursively, and would exhaust the stack. */
 const DEEPEST = 256;
 
-/** A tool call of an assistant's message; `arguments` as an object, or as JSON text as OpenAI's API has it. */
+/** A tool call of an assistant's message; `arguments` is an object, or JSON text as in OpenAI's API. */
 export interface ChatToolCall {
   readonly id?: string;
   readonly type?: 'function';
@@ -13,10 +13,10 @@ export interface ChatToolCall {
   };
 }
 
-/** Whose turn it is. A template may know others; what it knows is taken where the program runs. */
+/** The role of a message. Templates may support others, which are accepted at run time. */
 export type ChatRole = 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
 
-/** One turn of a conversation, of whatever role, in the shape that chat templates read. They may read further fields. */
+/** A message with any role, in the form that chat templates read. They may read further fields. */
 export interface TemplateMessage {
   readonly role: string;
   readonly content?: string | readonly Readonly<Record<string, unknown>>[] | null;
@@ -27,7 +27,7 @@ export interface TemplateMessage {
   readonly [field: string]: unknown;
 }
 
-/** One turn of a conversation. */
+/** A message of a conversation. */
 export interface ChatMessage extends TemplateMessage {
   readonly role: ChatRole;
 }
@@ -43,7 +43,7 @@ export interface ChatTool {
   };
 }
 
-/** Whether arguments that are JSON text can be read into an object for a template. */
+/** Whether arguments given as JSON text can be parsed into an object for a template. */
 export function isObjectText(text: string): boolean {
   if (isDeeper(text, DEEPEST)) return false;
   try {

@@ -11,8 +11,8 @@ import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 const KEY = 'tokenizer.chat_template';
 
 /**
- * Templates of which a file may hold the name alone: llama.cpp's converter writes RWKV World's so where it does not find the
- * template itself. The model ends its turns with an empty line.
+ * Templates that a file may refer to by name: llama.cpp's converter writes RWKV World's this way if it does not find
+ * the template itself. The model ends its turns with an empty line.
  */
 const NAMED: Readonly<Record<string, string>> = {
   'rwkv-world':
@@ -21,44 +21,44 @@ const NAMED: Readonly<Record<string, string>> = {
     "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
 };
 
-/** What a text has that is a template of messages. */
+/** Recognizes a Jinja template. */
 const JINJA = /\{[{%]/;
 
-/** What a template may use besides the messages. */
+/** Variables of a template besides the messages. */
 export interface ChatRenderOptions {
-  /** Ends with the beginning of the assistant's turn. Default true. */
+  /** Whether the text ends with the beginning of the assistant's turn. Default true. */
   readonly addGenerationPrompt?: boolean;
   readonly tools?: readonly ChatTool[];
-  /** Further variables that the template knows, such as `enable_thinking`. */
+  /** Further variables that the template reads, such as `enable_thinking`. */
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** What `strftime_now` calls now. Default: the clock. */
+  /** The time for `strftime_now`. Default: the current time. */
   readonly now?: Date;
 }
 
-/** The texts that templates write as `bos_token` and `eos_token`. */
+/** The texts of `bos_token` and `eos_token`. */
 export interface TemplateTokens {
   readonly bosToken?: string;
   readonly eosToken?: string;
 }
 
-/** A template's program and what was found out about it. */
+/** A parsed template and what was found out about it. */
 interface Program {
   readonly source: string;
   readonly template: JinjaTemplate;
   readonly form: TemplateForm;
-  /** Whether it fails without variables that others do not have. */
+  /** Whether it fails without variables that other templates do not need. */
   needsMore?: boolean;
 }
 
 /**
- * Writes a conversation as the text that a model was trained on, by the model's own Jinja template. What a template does not
- * know in the form it is given (contents of parts, arguments as text, a system role) it gets in the form it knows. Encode the
- * result with `encodeChat`.
+ * Renders a conversation as the text that a model was trained on, with the model's own Jinja template. Values that a
+ * template does not support in the given form (contents as parts, arguments as text, a system role) are converted to
+ * the form it supports. Encode the result with `encodeChat`.
  */
 export class ChatTemplate {
   readonly #main: Program;
   readonly #forTools: Program;
-  /** The source that renders conversations with tools. */
+  /** The source used for conversations with tools. */
   readonly toolSource: string;
   readonly #logger: Logger;
 
@@ -79,9 +79,9 @@ export class ChatTemplate {
   }
 
   /**
-   * The template of a GGUF file: `tokenizer.chat_template`, or the variant `tokenizer.chat_template.NAME`. Without a name,
-   * the variant `tool_use` renders conversations with tools. Throws `CHAT_TEMPLATE_MISSING`, and `CHAT_TEMPLATE_INVALID` also
-   * for a text that is the same whatever the messages are.
+   * The template of a GGUF file: `tokenizer.chat_template`, or the variant `tokenizer.chat_template.NAME`. Without a
+   * name, the variant `tool_use` renders conversations with tools. Throws `CHAT_TEMPLATE_MISSING`, and
+   * `CHAT_TEMPLATE_INVALID` also for a template whose output does not depend on the messages.
    */
   static read(
     metadata: TokenizerMetadata,
@@ -103,8 +103,8 @@ export class ChatTemplate {
   }
 
   /**
-   * The template that a user gives: the text of one, the name of a variant in the file, or the name of one that is known
-   * here. Throws as `read`.
+   * A template given by the user: its text, the name of a variant in the file, or the name of a built-in one. Throws as
+   * `read`.
    */
   static given(
     text: string,
@@ -123,8 +123,8 @@ export class ChatTemplate {
   }
 
   /**
-   * The conversation as the model reads it, and which of its characters the template wrote. Throws `CHAT_TEMPLATE_REJECTED`
-   * where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks.
+   * The rendered conversation, and which of its characters the template itself wrote. Throws `CHAT_TEMPLATE_REJECTED`
+   * if the template refuses the conversation, `CHAT_TEMPLATE_FAILED` if it fails.
    */
   renderSpans(messages: readonly TemplateMessage[], options: ChatRenderOptions = {}): Rendered {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
@@ -164,7 +164,7 @@ export class ChatTemplate {
     return program;
   }
 
-  /** What a template cannot do without besides messages and tools, as the models' cards give it. */
+  /** Additional variables that some templates require, with the values of the models' documentation. */
   #needed(program: Program, tools: readonly ChatTool[] | undefined, now: Date): Record<string, unknown> {
     const given = () => ({
       functions: JSON.stringify((tools ?? []).map((tool) => tool.function)),
@@ -186,7 +186,7 @@ export class ChatTemplate {
   }
 }
 
-/** What is rendered; undefined where the template fails or refuses. */
+/** The rendered text; undefined if the template fails or refuses. */
 function attempt(render: () => string): string | undefined {
   try {
     return render();
@@ -196,7 +196,7 @@ function attempt(render: () => string): string | undefined {
   }
 }
 
-/** The names of the templates in a GGUF file; the plain one is `default`. */
+/** The names of the templates in a GGUF file; the main one is `default`. */
 export function chatTemplateNames(metadata: TokenizerMetadata): string[] {
   const names: string[] = [];
   for (const key of metadata.keys()) {
@@ -207,14 +207,15 @@ export function chatTemplateNames(metadata: TokenizerMetadata): string[] {
 }
 
 /**
- * The ids of a rendered conversation: control tokens, and user-defined ones that are markup, are read where the template wrote
- * them, and never in what people wrote; the bos token stands first exactly once whether or not the template wrote it.
+ * The ids of a rendered conversation: control tokens, and user-defined ones that are markup, are recognized only in
+ * text that the template wrote, never in text from outside; exactly one bos token comes first, whether or not the
+ * template wrote it.
  */
 export function encodeChat(tokenizer: Tokenizer, { text, written }: Rendered): number[] {
   return begun(tokenizer, tokenizer.encode(text, { addSpecial: false, parseSpecial: written }));
 }
 
-/** The same ids, encoded in turns with whatever else the thread has to do. Rejects with `ABORTED` when the signal fires. */
+/** The same ids, encoded in slices between the thread's other work. Rejects with `ABORTED` when the signal fires. */
 export async function encodeChatInTurns(
   tokenizer: Tokenizer,
   { text, written }: Rendered,

@@ -11,7 +11,7 @@ const ROLES: Readonly<Record<ChatRole, true>> = {
   function: true,
 };
 
-/** The fields that templates or we read. */
+/** The fields that templates or rocmforge read. */
 const FIELDS: ReadonlySet<string> = new Set([
   'role',
   'content',
@@ -19,13 +19,13 @@ const FIELDS: ReadonlySet<string> = new Set([
   'reasoning_content',
   'tool_calls',
   'tool_call_id',
-  // Of an answer that is put back: what was no call is not said again.
+  // Part of an answer that is sent back: ignored, because it was not a call.
   'incomplete_tool_calls',
 ]);
 
 /**
- * Checks that every turn says what a template can read: a role that models know or that the template's source names, a content
- * of text, and no field that nobody reads. Throws `INVALID_ARGUMENT` or `OPTION_UNKNOWN`.
+ * Checks that a template can render every message: a role that models know or that the template's source mentions, a
+ * content of text, and no unknown fields. Throws `INVALID_ARGUMENT` or `OPTION_UNKNOWN`.
  */
 export function checkConversation(messages: readonly ChatMessage[], templateSource: string): void {
   if (!Array.isArray(messages) || messages.length === 0) {
@@ -65,7 +65,7 @@ function checkRole(name: string, { role }: ChatMessage, templateSource: string):
   });
 }
 
-/** Only what a model has called or thought may stand without a content. */
+/** Only assistant messages with calls or reasoning may have no content. */
 function checkContent(name: string, { role, content, tool_calls, reasoning_content }: ChatMessage): void {
   if (typeof content === 'string') return;
   const expected = 'a text, or a list of parts {type: "text", text}';

@@ -13,7 +13,7 @@ import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 import { Vocabulary } from './vocabulary.ts';
 import { VocabularyTokenizer } from './vocabulary-tokenizer.ts';
 
-/** What a tokenizer kind's factories receive. */
+/** The inputs of a tokenizer kind's factories. */
 interface Source {
   readonly model: string;
   readonly metadata: TokenizerMetadata;
@@ -30,7 +30,7 @@ interface Subwords {
 interface TokenizerKind {
   defaults(metadata: TokenizerMetadata): SpecialDefaults;
   create(source: Source, special: SpecialTokens): Subwords;
-  /** True where a text is always wrapped in bos and separator. */
+  /** True if a text is always wrapped in bos and separator. */
   readonly wrapped?: boolean;
 }
 
@@ -44,7 +44,7 @@ const sentencePiece: TokenizerKind = {
   },
 };
 
-/** A byte-pair kind; `name` fixes the pre-tokenizer that is otherwise read from the metadata. */
+/** A byte-pair kind; `name` overrides the pre-tokenizer of the metadata. */
 function bytePair(name?: string): TokenizerKind {
   const kindOf = (metadata: TokenizerMetadata): PretokenizerKind =>
     pretokenizerKind(name ?? metadata.string('tokenizer.ggml.pre'));
@@ -101,9 +101,9 @@ const KINDS: Readonly<Record<string, TokenizerKind>> = {
 };
 
 /**
- * The tokenizer that a GGUF file's metadata describes. Throws `TOKENIZER_MISSING` for a file without one,
- * `TOKENIZER_UNKNOWN` and `PRETOKENIZER_UNKNOWN` for names it does not know, `TOKENIZER_INVALID` for metadata that is
- * incomplete or contradicts itself.
+ * The tokenizer described by a GGUF file's metadata. Throws `TOKENIZER_MISSING` for a file without one,
+ * `TOKENIZER_UNKNOWN` and `PRETOKENIZER_UNKNOWN` for unknown names, `TOKENIZER_INVALID` for incomplete or inconsistent
+ * metadata.
  */
 export function createTokenizer(metadata: TokenizerMetadata): Tokenizer {
   const model = metadata.string('tokenizer.ggml.model');

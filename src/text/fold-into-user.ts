@@ -2,9 +2,9 @@ import { isParts, type PreparedMessage, textOfContent } from './template-message
 import { joinTexts, type TemplateText } from './template-text.ts';
 
 /**
- * The conversation with messages that the template would leave out, by their indices, said by the user: at the beginning of the
- * user message that follows, at the end of the one before, or where there is neither in a message of their own. After a call
- * they wait until its results were given.
+ * Moves messages that the template would drop, given by their indices, into user messages: to the start of the
+ * following one, the end of the previous one, or into a new one if there is neither. After a call, they come after its
+ * results.
  */
 export function foldIntoUser(
   messages: readonly PreparedMessage[],
@@ -28,7 +28,10 @@ export function foldIntoUser(
   return folded;
 }
 
-/** The same with each message at the end of the last user message before it: templates may allow none behind results of tools. */
+/**
+ * The same, with each message at the end of the last user message before it: templates may allow none after tool
+ * results.
+ */
 export function foldIntoUserBefore(
   messages: readonly PreparedMessage[],
   lost: ReadonlySet<number>,
@@ -43,7 +46,7 @@ export function foldIntoUserBefore(
   return folded;
 }
 
-/** Says texts after what was said so far. */
+/** Appends texts to what was said so far. */
 function addBehind(folded: PreparedMessage[], texts: readonly TemplateText[]): void {
   if (texts.length === 0) return;
   const behind = joinTexts(texts, '\n');
@@ -52,7 +55,7 @@ function addBehind(folded: PreparedMessage[], texts: readonly TemplateText[]): v
   else folded.push({ role: 'user', content: behind });
 }
 
-/** A message with a text before or after its own, on lines of their own. */
+/** A message with a text before or after its own, on separate lines. */
 export function withText(
   message: PreparedMessage,
   { before, behind }: { readonly before?: TemplateText; readonly behind?: TemplateText },

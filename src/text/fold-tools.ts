@@ -5,10 +5,10 @@ import { withText } from './fold-into-user.ts';
 import { type PreparedMessage, textOfContent } from './template-messages.ts';
 import { joinTexts, type TemplateText } from './template-text.ts';
 
-/** A call that shows how calls are written. */
+/** An example call that shows the syntax. */
 const EXAMPLE: WrittenCall = { name: 'NAME', arguments: '{"PARAMETER": "VALUE"}', id: '000000000' };
 
-/** The conversation with tools described in words, in a system message. */
+/** The conversation with tools described in a system message. */
 export function explainTools(
   messages: readonly PreparedMessage[],
   tools: readonly ChatTool[],
@@ -27,13 +27,13 @@ export function explainTools(
   return [{ ...first, content: own === '' ? explained : joinTexts([own, explained], '\n\n') }, ...rest];
 }
 
-/** A message whose calls stand in its text, as the model writes them. */
+/** A message with its calls written into the text, in the model's syntax. */
 export function withCallsInText(message: PreparedMessage, write: CallWriter): PreparedMessage {
   const { tool_calls: calls, ...rest } = message;
   return withText(rest as PreparedMessage, { behind: write((calls ?? []).map(writtenCall)) });
 }
 
-/** Arguments that are no JSON object are the value of one, so that they are not lost. */
+/** Arguments that are not a JSON object become the value of one, so that they are not lost. */
 function writtenCall({ id, function: called }: ChatToolCall): WrittenCall {
   const { name, arguments: given } = called;
   const isText = typeof given === 'string';
@@ -41,7 +41,7 @@ function writtenCall({ id, function: called }: ChatToolCall): WrittenCall {
   return { id, name, arguments: isText && !isObjectText(text) ? JSON.stringify({ arguments: text }) : text };
 }
 
-/** Results of tools as the user says them, those of a turn in one message, with what the user says next. */
+/** Turns tool results into user messages, those of a turn combined in one, together with the user's next message. */
 export function foldResults(messages: readonly PreparedMessage[]): PreparedMessage[] {
   const folded: PreparedMessage[] = [];
   let results: TemplateText[] = [];

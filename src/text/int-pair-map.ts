@@ -1,5 +1,5 @@
 const EMPTY = -1;
-/** A slot is three integers side by side, so that a look-up touches one cache line: first, second, value. */
+/** A slot is three adjacent integers, so that a lookup touches one cache line: first, second, value. */
 const SLOT = 3;
 
 /**
@@ -11,7 +11,7 @@ export class IntPairMap {
   #mask: number;
   #size = 0;
 
-  /** `expected`: how many pairs will likely be stored. */
+  /** `expected`: the estimated number of pairs. */
   constructor(expected = 16) {
     const capacity = 2 ** Math.ceil(Math.log2(Math.max(16, expected * 1.5)));
     this.#slots = new Int32Array(capacity * SLOT).fill(EMPTY);
@@ -22,7 +22,7 @@ export class IntPairMap {
     return this.#size;
   }
 
-  /** The value of the pair, or -1 where it has none. */
+  /** The value of the pair, or -1 if it has none. */
   get(first: number, second: number): number {
     return this.#slots[this.#find(first, second) + 2] as number;
   }
@@ -47,7 +47,7 @@ export class IntPairMap {
     this.#size = 0;
   }
 
-  /** Where the pair's slot begins, or the free one where it would go. */
+  /** The index of the pair's slot, or of the free slot where it would go. */
   #find(first: number, second: number): number {
     const slots = this.#slots;
     const mask = this.#mask;

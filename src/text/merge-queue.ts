@@ -1,8 +1,8 @@
 const POSITIONS = 2 ** 32;
 
 /**
- * A binary heap of possible merges, lowest rank first, leftmost first among equals. An entry is one float64:
- * rank · 2³² + position, exact for ranks below 2²¹.
+ * A binary heap of possible merges, lowest rank first, leftmost first among equals. An entry is one float64: rank · 2³²
+ * + position, exact for ranks below 2²¹.
  */
 export class MergeQueue {
   #heap = new Float64Array(256);
@@ -30,7 +30,7 @@ export class MergeQueue {
     heap[at] = key;
   }
 
-  /** Removes the first entry and gives its key; the queue must not be empty. */
+  /** Removes the first entry and returns its key; the queue must not be empty. */
   pop(): number {
     const heap = this.#heap;
     const first = heap[0] as number;

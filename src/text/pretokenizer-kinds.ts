@@ -26,22 +26,22 @@ import {
   YOUTU_SCRIPTS,
 } from './pretokenizer-patterns.ts';
 
-/** What a name in `tokenizer.ggml.pre` means for a byte-pair tokenizer. */
+/** The meaning of a name in `tokenizer.ggml.pre` for a byte-pair tokenizer. */
 export interface PretokenizerKind {
   readonly rules: readonly SplitRule[];
-  /** A word that is itself a token is taken whole, whatever the merges say. */
+  /** A word that is itself a token is not split, whatever the merges say. */
   readonly ignoreMerges?: boolean;
-  /** Starts a text with the bos token where the metadata does not say. */
+  /** Whether a text starts with the bos token if the metadata do not say. */
   readonly addBos?: boolean;
   readonly addSeparator?: boolean;
-  /** Has no bos token where the metadata names none. */
+  /** Whether there is no bos token if the metadata name none. */
   readonly withoutBos?: boolean;
   /** Tokens are spelled in plain characters, spaces as U+2581 where `escapesSpaces`, not in the alphabet of bytes. */
   readonly plainCharacters?: boolean;
   readonly escapesSpaces?: boolean;
-  /** The file may come without merges. */
+  /** Whether the file may lack merges. */
   readonly mergesOptional?: boolean;
-  /** A run of line breaks that is itself a token is taken whole. */
+  /** A run of line breaks that is itself a token is not split. */
   readonly wholeLineBreaks?: boolean;
 }
 
@@ -168,7 +168,7 @@ export const PRETOKENIZER_KINDS: Readonly<Record<string, PretokenizerKind>> = {
   whitespace: { rules: [r`\S+`], plainCharacters: true },
 };
 
-/** The kind of that name; files from before the key existed mean `default`. Throws `PRETOKENIZER_UNKNOWN`. */
+/** The kind of that name; older files without the key mean `default`. Throws `PRETOKENIZER_UNKNOWN`. */
 export function pretokenizerKind(name: string | undefined): PretokenizerKind {
   const wanted = name === undefined || name === '' ? 'default' : name;
   const kind = Object.hasOwn(PRETOKENIZER_KINDS, wanted) ? PRETOKENIZER_KINDS[wanted] : undefined;

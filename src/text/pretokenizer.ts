@@ -1,14 +1,14 @@
-/** A rule that cuts pieces of text further: a regular expression's source, or runs of digits. */
+/** A rule that splits text: a regular expression's source, or runs of digits. */
 export type SplitRule = string | DigitGroups;
 
-/** Cuts each run that `digits` matches into groups of three, counted from the right. */
+/** Splits each run that `digits` matches into groups of three, counted from the right. */
 export interface DigitGroups {
   readonly digits: string;
 }
 
 /**
- * Splits text into the words that byte-pair merges stay within: the rules one after another, each on every piece that
- * the one before left. A rule's matches become pieces of their own, and so does what lies between them.
+ * Splits text into the words within which byte pairs are merged: the rules apply one after another, each to every piece
+ * that the previous one left. A rule's matches become separate pieces, and so does the text between them.
  */
 export class Pretokenizer {
   readonly #rules: readonly { readonly regex: RegExp; readonly grouped: boolean }[];
@@ -21,7 +21,7 @@ export class Pretokenizer {
     );
   }
 
-  /** The words of a text in order, some at a time, so that a long text need not be cut at once. */
+  /** The words of a text in order, in batches, so that a long text need not be split at once. */
   words(text: string): Iterable<readonly string[]> {
     let pieces: Iterable<readonly string[]> = [[text]];
     for (const { regex, grouped } of this.#rules) pieces = cutFurther(pieces, regex, grouped);
@@ -29,10 +29,10 @@ export class Pretokenizer {
   }
 }
 
-/** Words that are handed on together. */
+/** Words per batch. */
 const TOGETHER = 256;
 
-/** The models' patterns mean Unicode's White_Space by `\s`, which is not JavaScript's. */
+/** In the models' patterns, `\s` is Unicode's White_Space, which differs from JavaScript's. */
 function compile(source: string): RegExp {
   return new RegExp(source.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}'), 'gu');
 }
@@ -47,7 +47,7 @@ function* cutFurther(
     for (const piece of some) {
       let end = 0;
       for (;;) {
-        // Others may have used the expression since.
+        // The expression may have been used elsewhere since.
         regex.lastIndex = end;
         const match = regex.exec(piece);
         if (match === null) break;

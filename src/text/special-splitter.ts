@@ -13,7 +13,7 @@ export interface StripRules {
   readonly right: ReadonlySet<number>;
 }
 
-/** Tokens that are cut out between two pauses. A text is searched for one without a pause: some 10 ms where it has 16 MiB. */
+/** Tokens to search for between two pauses. Searching a text for one cannot be interrupted: some 10 ms for 16 MiB. */
 const AT_ONCE = 1 << 10;
 
 interface SpecialEntry {
@@ -23,26 +23,26 @@ interface SpecialEntry {
   readonly isMarkup: boolean;
 }
 
-/** Entries of one text. */
+/** Entries with the same text. */
 type Spelled = readonly [SpecialEntry, ...SpecialEntry[]];
 
-/** A stretch of the text, or the id of a special token. */
+/** A range of the text, or the id of a special token. */
 type Piece = number | { readonly start: number; readonly end: number };
 
-/** A token to be cut out, and where alone it may stand; undefined for anywhere. */
+/** A token to be split off, and the only places where it may occur; undefined for anywhere. */
 interface Cut {
   readonly entry: SpecialEntry;
   readonly within: Spans | undefined;
 }
 
 /**
- * Cuts special tokens out of text before anything else looks at it. Longer tokens (in UTF-8 bytes) claim their places
- * in the whole text first, as in llama.cpp.
+ * Splits special tokens off text before any other processing. Longer tokens (in UTF-8 bytes) claim their places in the
+ * whole text first, as in llama.cpp.
  */
 export class SpecialSplitter {
-  /** Those of equal texts together, in the order of their ids. */
+  /** Entries with equal texts are grouped, in order of their ids. */
   readonly #entries: readonly Spelled[];
-  /** Finds them by their indices. Some vocabularies have thousands, a text has few of them. */
+  /** Finds them by index. Some vocabularies have thousands, but a text contains few of them. */
   readonly #finder: StringFinder;
   readonly #strip: StripRules;
 
@@ -62,7 +62,9 @@ export class SpecialSplitter {
     this.#finder = new StringFinder(this.#entries.map(([{ text }]) => text));
   }
 
-  /** `parse`: whether control and unknown tokens are cut out, too; or where alone they and markup are. */
+  /**
+   * `parse`: whether control and unknown tokens are split off as well; or the only places where they and markup are.
+   */
   *split(text: string, parse: boolean | Spans): Steps<Fragment[]> {
     let pieces: Piece[] = text === '' ? [] : [{ start: 0, end: text.length }];
     const found = yield* this.#finder.find(text);
@@ -80,7 +82,7 @@ export class SpecialSplitter {
     return pieces.map((piece) => (typeof piece === 'number' ? piece : text.slice(piece.start, piece.end)));
   }
 
-  /** Cuts a token out of a stretch that begins at `offset`. */
+  /** Splits a token off a range that starts at `offset`. */
   *#cut(stretch: string, offset: number, { entry, within }: Cut, out: Piece[]): Steps {
     const { id, text } = entry;
     let start = 0;
@@ -103,7 +105,7 @@ export class SpecialSplitter {
   }
 }
 
-/** Of tokens of one text, those that are cut out, the first wherever it may stand. */
+/** Which tokens of the same text are split off; the first one that applies anywhere wins. */
 function cutsOf(entries: Spelled, parse: boolean | Spans): Cut[] {
   if (typeof parse === 'boolean') {
     const entry = entries.find(({ onlyWhenParsed }) => parse || !onlyWhenParsed);
@@ -116,7 +118,7 @@ function cutsOf(entries: Spelled, parse: boolean | Spans): Cut[] {
   return cuts;
 }
 
-/** Whether one of the stretches holds all from `start` to `end`. */
+/** Whether one of the spans contains everything from `start` to `end`. */
 function covers(spans: Spans, start: number, end: number): boolean {
   let low = 0;
   let high = spans.length / 2;
@@ -128,14 +130,17 @@ function covers(spans: Spans, start: number, end: number): boolean {
   return 2 * low < spans.length && (spans[2 * low] as number) <= start;
 }
 
-/** Where the text from `start` on begins without its whitespace. */
+/** Where the text from `start` on begins without leading whitespace. */
 function trimmedStart(text: string, start: number): number {
   let at = start;
   while (at < text.length && ' \t\n\v\f\r'.includes(text[at] as string)) at++;
   return at;
 }
 
-/** Where the text from `start` to `end` ends without its whitespace; a loop, since a regular expression would be quadratic. */
+/**
+ * Where the text from `start` to `end` ends without trailing whitespace; a loop, since a regular expression would be
+ * quadratic.
+ */
 function trimmedEnd(text: string, start: number, end: number): number {
   let at = end;
   while (at > start && ' \t\n\v\f\r'.includes(text[at - 1] as string)) at--;

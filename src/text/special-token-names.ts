@@ -1,6 +1,6 @@
 /**
- * Names by which vocabularies spell their special tokens, for files whose metadata leaves the ids out: the names that
- * llama.cpp recognises. Within a role the first name that the vocabulary has is taken.
+ * Common spellings of special tokens, for files whose metadata lack the ids: those that llama.cpp recognizes. Within a
+ * role, the first name that the vocabulary has is used.
  */
 export const ROLE_NAMES = {
   eot: [
@@ -52,7 +52,7 @@ export const ROLE_NAMES = {
   fimFile: ['<|file_sep|>'],
 } as const;
 
-/** Names after which a model has nothing more to say in this turn. */
+/** Tokens that end a turn. */
 export const END_OF_GENERATION_NAMES: readonly string[] = [
   '<|eot_id|>',
   '<|im_end|>',
@@ -78,7 +78,7 @@ export const END_OF_GENERATION_NAMES: readonly string[] = [
   '[e~[',
 ];
 
-/** Markers inside a gpt-oss answer that its reader must see, though the file calls them control tokens. */
+/** Markers inside a gpt-oss answer that its parser must see, though the file calls them control tokens. */
 export const ALWAYS_VISIBLE_NAMES: readonly string[] = [
   '<|channel|>',
   '<|message|>',
@@ -86,5 +86,7 @@ export const ALWAYS_VISIBLE_NAMES: readonly string[] = [
   '<|constrain|>',
 ];
 
-/** Among the ends, those that vocabularies also hold as ordinary markup: there they count only where the file says so. */
+/**
+ * Of the end tokens, those that vocabularies also have as ordinary markup: there they count only if the file says so.
+ */
 export const MARKUP_NAMES: ReadonlySet<string> = new Set(['</s>']);

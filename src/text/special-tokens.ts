@@ -9,19 +9,19 @@ import { TOKEN_TYPES } from './token-type.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** The ids with a meaning of their own; undefined where the model has none. */
+/** Ids with a special meaning; undefined if the model has none. */
 export interface SpecialIds {
   readonly bos?: number;
   readonly eos?: number;
   /** End of a turn. */
   readonly eot?: number;
-  /** End of a message that expects a tool's answer. */
+  /** End of a message that expects a tool's result. */
   readonly eom?: number;
   readonly unknown?: number;
   readonly separator?: number;
   readonly padding?: number;
   readonly mask?: number;
-  /** Fill in the middle: before the prefix, the suffix, the part to write; and padding, repository, file. */
+  /** Fill-in-the-middle: before the prefix, the suffix, the part to write; and padding, repository, file. */
   readonly fimPrefix?: number;
   readonly fimSuffix?: number;
   readonly fimMiddle?: number;
@@ -30,7 +30,7 @@ export interface SpecialIds {
   readonly fimFile?: number;
 }
 
-/** The special ids, what a text is wrapped in, and where generation ends. */
+/** The special ids, what surrounds a text, and where generation ends. */
 export interface SpecialTokens extends SpecialIds {
   readonly addBos: boolean;
   readonly addEos: boolean;
@@ -39,7 +39,7 @@ export interface SpecialTokens extends SpecialIds {
   readonly endOfGeneration: ReadonlySet<number>;
 }
 
-/** What a kind of tokenizer means where the metadata says nothing. */
+/** Defaults of a kind of tokenizer for missing metadata. */
 export interface SpecialDefaults {
   readonly ids: SpecialIds;
   readonly addBos?: boolean;
@@ -49,7 +49,7 @@ export interface SpecialDefaults {
 
 type Role = keyof SpecialIds;
 
-/** Later keys win; the last three are the older spelling. */
+/** Later keys win; the last three are older spellings. */
 const ID_KEYS: readonly (readonly [Role, string])[] = [
   ['bos', 'bos_token_id'],
   ['eos', 'eos_token_id'],
@@ -72,7 +72,7 @@ const ID_KEYS: readonly (readonly [Role, string])[] = [
 
 /**
  * Finds the special tokens by metadata, then by name, and corrects the vocabulary's types: a token that ends generation
- * is a control token even where the converter forgot to say so. Throws `TOKENIZER_INVALID`.
+ * is a control token even if the converter did not mark it. Throws `TOKENIZER_INVALID`.
  */
 export function readSpecialTokens(
   metadata: TokenizerMetadata,

@@ -1,13 +1,13 @@
-/** What may be shown now, and the stop string that ended the text. */
+/** Text that can be emitted now, and the stop string that ended the text. */
 export interface StopResult {
   readonly text: string;
   readonly stop?: string;
 }
 
 /**
- * Looks for stop strings in text that arrives in pieces. Text that could be the beginning of a stop string is held back
- * until it is clear; nothing after a stop string is ever given out, and nothing of it unless it is to be included. Among stops that end at the same place the
- * one that begins first wins.
+ * Finds stop strings in text that arrives in pieces. Text that could be the beginning of a stop string is held back
+ * until that is decided; nothing after a stop string is emitted, nor the stop string itself unless it is to be
+ * included. Among stop strings that end at the same position, the one that begins first wins.
  */
 export class StopMatcher {
   readonly #stops: readonly string[];
@@ -15,13 +15,13 @@ export class StopMatcher {
   #held = '';
   #stopped = false;
 
-  /** Empty stop strings are ignored; where `isIncluded`, the one that is found is given out, too. */
+  /** Empty stop strings are ignored; with `isIncluded`, the stop string that is found is emitted, too. */
   constructor(stops: readonly string[], { isIncluded = false }: { readonly isIncluded?: boolean } = {}) {
     this.#stops = stops.filter((stop) => stop !== '');
     this.#isIncluded = isIncluded;
   }
 
-  /** Adds text; after a stop was found, nothing comes out any more. */
+  /** Adds text; after a stop string was found, nothing is emitted any more. */
   push(piece: string): StopResult {
     if (this.#stopped || piece === '') return { text: '' };
     const text = this.#held + piece;
@@ -37,14 +37,14 @@ export class StopMatcher {
     return { text: text.slice(0, text.length - kept) };
   }
 
-  /** The end of the text: what was held back after all. */
+  /** The end of the text: returns what was held back. */
   flush(): string {
     const rest = this.#held;
     this.#held = '';
     return rest;
   }
 
-  /** The stop that is complete first, as if the text had come character by character. */
+  /** The stop string that is complete first, as if the text had come character by character. */
   #findFirst(text: string): { start: number; stop: string } | undefined {
     let first: { start: number; end: number; stop: string } | undefined;
     for (const stop of this.#stops) {
@@ -58,7 +58,7 @@ export class StopMatcher {
     return first;
   }
 
-  /** Length of the longest end of `text` that begins a stop string. */
+  /** Length of the longest suffix of `text` that begins a stop string. */
   #beginningLength(text: string): number {
     let longest = 0;
     for (const stop of this.#stops) {

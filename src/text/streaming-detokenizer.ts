@@ -3,8 +3,9 @@ import type { DecodeOptions, Tokenizer } from './tokenizer.ts';
 const SPACE = 0x20;
 
 /**
- * Turns tokens into text one by one. A character whose bytes are spread over tokens comes out with its last byte; bytes
- * that can no longer become UTF-8 come out as U+FFFD. All pieces together are what `Tokenizer.decode` gives.
+ * Decodes tokens to text one by one. A character whose bytes are spread over several tokens is emitted with its last
+ * byte; bytes that cannot become UTF-8 are emitted as U+FFFD. The concatenated pieces equal the result of
+ * `Tokenizer.decode`.
  */
 export class StreamingDetokenizer {
   readonly #tokenizer: Tokenizer;
@@ -29,7 +30,7 @@ export class StreamingDetokenizer {
     return this.#decoder.decode(bytes, { stream: true });
   }
 
-  /** U+FFFD for a character that was begun and never finished, else nothing. The stream ends here. */
+  /** U+FFFD for a character that was begun but not finished, otherwise nothing. The stream ends here. */
   flush(): string {
     return this.#decoder.decode();
   }

@@ -1,26 +1,26 @@
 import type { Steps } from '../base/turns.ts';
 import { IntPairMap } from './int-pair-map.ts';
 
-/** UTF-16 units that are read between two pauses. */
+/** UTF-16 units processed between two pauses. */
 const AT_ONCE = 1 << 16;
 const ROOT = 0;
 const NONE = -1;
 
 /**
- * Tells which of many strings a text contains, in one pass over the text however many there are (Aho and Corasick 1975): a
- * prefix tree in UTF-16 units, each node of which knows its longest proper suffix that is a node, too.
+ * Finds which of many strings a text contains, in one pass over the text however many there are (Aho and Corasick
+ * 1975): a prefix tree of UTF-16 units, in which each node knows its longest proper suffix that is also a node.
  */
 export class StringFinder {
-  /** From a node and a unit to the next node; the root's by unit alone, since most units of a text begin nothing. */
+  /** From a node and a unit to the next node; the root's by unit alone, since most units of a text start no string. */
   readonly #edges: IntPairMap;
   readonly #first = new Int32Array(1 << 16);
-  /** Of each node: the node of its longest proper suffix. */
+  /** For each node, the node of its longest proper suffix. */
   readonly #suffix: Int32Array;
-  /** Of each node: the string that ends there, and the longest proper suffix with such a string. */
+  /** For each node, the string that ends there, and the longest proper suffix with such a string. */
   readonly #ending: Int32Array;
   readonly #shorter: Int32Array;
 
-  /** The strings are all different. An empty one is found in no text. */
+  /** The strings must be distinct. An empty one is never found. */
   constructor(strings: readonly string[]) {
     const most = 1 + strings.reduce((sum, { length }) => sum + length, 0);
     this.#edges = new IntPairMap(most);
@@ -30,7 +30,7 @@ export class StringFinder {
     this.#link(this.#grow(strings));
   }
 
-  /** Indices of the strings that the text contains, in no order. */
+  /** Indices of the strings that the text contains, unordered. */
   *find(text: string): Steps<Set<number>> {
     const found = new Set<number>();
     let node = ROOT;
@@ -38,7 +38,7 @@ export class StringFinder {
       if (i % AT_ONCE === AT_ONCE - 1) yield;
       node = this.#next(node, text.charCodeAt(i));
       if (node === ROOT) continue;
-      // What is found brought all its suffixes with it.
+      // When a string was found, all its suffixes were, too.
       let end = node;
       while (end !== NONE) {
         const index = this.#ending[end] as number;
@@ -55,7 +55,7 @@ export class StringFinder {
     return this.#edges.get(node, unit);
   }
 
-  /** The node of the longest suffix of what was read. */
+  /** The node of the longest suffix of the text so far. */
   #next(from: number, unit: number): number {
     let node = from;
     for (;;) {
@@ -66,7 +66,7 @@ export class StringFinder {
     }
   }
 
-  /** Makes the tree; returns each node's parent and unit, shallow ones first. */
+  /** Builds the tree; returns each node's parent and unit, shallow ones first. */
   #grow(strings: readonly string[]): [node: number, parent: number, unit: number][] {
     const levels: [number, number, number][][] = [];
     let count = 1;

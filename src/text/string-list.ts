@@ -5,8 +5,8 @@ const HEAD_BYTES = 12;
 const STRING_TYPE = 8;
 
 /**
- * An array of strings left as the bytes that the file holds. A vocabulary with its merges is half a million strings: to
- * decode them all would take most of the time that opening a tokenizer takes, and few are ever asked for as text.
+ * An array of strings, kept as the bytes of the file. A vocabulary with its merges has half a million strings: decoding
+ * them all would take most of the time of opening a tokenizer, and few are ever needed as text.
  */
 export class StringList {
   readonly #starts: Uint32Array;
@@ -29,7 +29,7 @@ export class StringList {
     }
   }
 
-  /** The array of that key, undefined where there is none or its elements are no strings. */
+  /** The array of that key; undefined if there is none or its elements are not strings. */
   static read(metadata: TokenizerMetadata, key: string): StringList | undefined {
     const value = metadata.encoded(key);
     if (value?.type !== 'array') return undefined;

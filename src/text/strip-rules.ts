@@ -8,8 +8,8 @@ const MASKED_ARCHITECTURES = ['nomic-bert-moe', 'jina-bert-v3'];
 const PHI3_NOT_STRIPPING = new Set(['<unk>', '<s>', '<|endoftext|>']);
 
 /**
- * Which special tokens swallow whitespace around them. GGUF does not carry these attributes of the original tokenizers;
- * they are known by the model's name, as llama.cpp knows them.
+ * Which special tokens swallow whitespace around them. GGUF does not store these attributes of the original tokenizers;
+ * they are known by the model's name, as in llama.cpp.
  */
 export function readStripRules(metadata: TokenizerMetadata, vocabulary: Vocabulary): StripRules {
   const pretokenizer = metadata.string('tokenizer.ggml.pre') ?? '';

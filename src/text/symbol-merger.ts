@@ -1,21 +1,24 @@
 import { finish, type Steps } from '../base/turns.ts';
 import { MergeQueue } from './merge-queue.ts';
 
-/** Which neighbouring symbols join, and in what order. Symbols are non-negative integers of the caller's meaning. */
+/**
+ * Which adjacent symbols merge, and in which order. Symbols are non-negative integers whose meaning is up to the
+ * caller.
+ */
 export interface PairMerges {
-  /** The pair's rank, lowest first; -1 where the two do not join. Below 2²¹. */
+  /** The pair's rank, lowest first; -1 if the two do not merge. Below 2²¹. */
   rankOf(left: number, right: number): number;
-  /** The symbol that the pair becomes; asked only of pairs that have a rank. */
+  /** The symbol that the pair becomes; called only for pairs that have a rank. */
   join(left: number, right: number): number;
 }
 
 const GONE = -1;
-/** Symbols that are merged at once; their scratch is kept. */
+/** Symbols that are merged at once; their scratch memory is kept. */
 const AT_ONCE = 1 << 11;
 
 /**
- * Joins neighbours until none has a rank: always the lowest rank, the leftmost among equals. A linked list under a heap,
- * so n symbols take O(n log n) however repetitive they are.
+ * Merges adjacent symbols until no pair has a rank: always the lowest rank, the leftmost among equals. A linked list
+ * with a heap, so n symbols take O(n log n) however repetitive they are.
  */
 export class SymbolMerger {
   readonly #merges: PairMerges;
@@ -26,7 +29,10 @@ export class SymbolMerger {
     this.#kept = new Merging(merges, AT_ONCE);
   }
 
-  /** Merges the first `count` symbols in place and returns how many are left. While it pauses, other symbols may be merged. */
+  /**
+   * Merges the first `count` symbols in place and returns how many are left. While it pauses, other symbols may be
+   * merged.
+   */
   *mergeSteps(symbols: Int32Array, count: number): Steps<number> {
     if (count < 2) return count;
     if (count <= AT_ONCE) return finish(this.#kept.steps(symbols, count));
@@ -34,7 +40,7 @@ export class SymbolMerger {
   }
 }
 
-/** The scratch of merging up to so many symbols. */
+/** The scratch memory of merging up to so many symbols. */
 class Merging {
   readonly #merges: PairMerges;
   readonly #next: Int32Array;
@@ -74,7 +80,7 @@ class Merging {
     if (symbols[left] === GONE || right >= count) return;
     const a = symbols[left] as number;
     const b = symbols[right] as number;
-    // An entry outlives its pair when a neighbour merged first; then the pair that stands here has another rank.
+    // An entry outlives its pair if a neighbour merged first; the pair at this position then has another rank.
     if (this.#merges.rankOf(a, b) !== MergeQueue.rankOf(key)) return;
     symbols[left] = this.#merges.join(a, b);
     symbols[right] = GONE;

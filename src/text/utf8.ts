@@ -11,7 +11,7 @@ export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** A text in stretches of about so many UTF-16 units, no character cut in two. */
+/** A text in pieces of about so many UTF-16 units, without splitting characters. */
 export function* stretchesOf(text: string, units: number): Generator<string, void> {
   for (let start = 0; start < text.length;) {
     let end = Math.min(text.length, start + units);
@@ -25,7 +25,7 @@ function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit < 0xdc00;
 }
 
-/** The bytes with a space for each U+2581, which is how SentencePiece spells spaces. */
+/** The bytes with a space for each U+2581, which is SentencePiece's spelling of spaces. */
 export function unescapeSpaces(bytes: Uint8Array): Uint8Array {
   const out = new Uint8Array(bytes.length);
   let length = 0;

@@ -12,24 +12,24 @@ import type { Vocabulary } from './vocabulary.ts';
 const SPACE = 0x20;
 const NO_BYTES = new Uint8Array(0);
 
-/** The parts a tokenizer is made of. */
+/** The parts of a tokenizer. */
 export interface TokenizerParts {
   readonly model: string;
   readonly vocabulary: Vocabulary;
   readonly special: SpecialTokens;
   readonly subwords: SubwordModel;
-  /** The same, for text that may not become markup. Default: `subwords`. */
+  /** The model for text that must not become markup. Default: `subwords`. */
   readonly guarded?: SubwordModel;
   readonly strip: StripRules;
   readonly marksTextStart: boolean;
-  /** What `addSpecial` puts before and after a text. */
+  /** The tokens that `addSpecial` puts before and after a text. */
   readonly prefix: readonly number[];
   readonly suffix: readonly number[];
-  /** True where the spelling of control tokens, too, is left to the model. */
+  /** True if the model also spells control tokens. */
   readonly spellsAllTokens?: boolean;
 }
 
-/** The tokenizer of every kind: special tokens around one `SubwordModel`. */
+/** The tokenizer of every kind: special tokens around a `SubwordModel`. */
 export class VocabularyTokenizer implements Tokenizer {
   readonly model: string;
   readonly special: SpecialTokens;

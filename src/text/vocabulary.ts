@@ -9,7 +9,7 @@ const TOKENS = 'tokenizer.ggml.tokens';
 const SCORES = 'tokenizer.ggml.scores';
 const TYPES = 'tokenizer.ggml.token_type';
 
-/** Two characters or more, with one among them that is no letter, mark, digit or space; U+2581 stands for a space. */
+/** At least two characters, including one that is not a letter, mark, digit or space; U+2581 counts as a space. */
 const MARKUP = /^(?=[^]*[^\p{L}\p{M}\p{N}\s\u2581])[^]{2}/u;
 
 /** The list of tokens with their scores and types, as bytes; found by their spelling. */
@@ -20,9 +20,9 @@ export class Vocabulary {
 
   private constructor(
     spellings: StringList,
-    /** Higher is merged or preferred first; all zero where the file has none. */
+    /** Tokens with higher scores are merged or preferred first; all zero if the file has none. */
     readonly scores: ArrayLike<number>,
-    /** By the numbers of `TOKEN_TYPES`; corrected while special tokens are found, fixed afterwards. */
+    /** By the numbers of `TOKEN_TYPES`; corrected while special tokens are identified, then constant. */
     readonly types: Uint8Array,
     index = new ByteStringIndex(spellings),
   ) {
@@ -46,8 +46,8 @@ export class Vocabulary {
   }
 
   /**
-   * The same vocabulary for text that may not become markup: user-defined tokens that are markup count as control tokens.
-   * Undefined where there are none.
+   * The same vocabulary for text that must not become markup: user-defined tokens that are markup count as control
+   * tokens. Undefined if there are none.
    */
   withoutMarkup(): Vocabulary | undefined {
     const types = this.types.slice();
@@ -57,8 +57,8 @@ export class Vocabulary {
   }
 
   /**
-   * True for user-defined tokens that no ordinary text becomes in passing: `<think>`, `[INST]`, not words, stretches of
-   * whitespace or single characters, which vocabularies also have among them.
+   * True for user-defined tokens that ordinary text does not contain by chance: `<think>`, `[INST]`; not words, runs of
+   * whitespace or single characters, which vocabularies also define this way.
    */
   isMarkup(id: number): boolean {
     return this.types[id] === TOKEN_TYPES.userDefined && MARKUP.test(this.text(id));
@@ -77,7 +77,7 @@ export class Vocabulary {
     return longest;
   }
 
-  /** The token's spelling in the file; U+FFFD stands for what is not UTF-8. */
+  /** The token's spelling in the file; U+FFFD replaces invalid UTF-8. */
   text(id: number): string {
     return this.#decoder.decode(this.#spellings.bytesAt(id));
   }
@@ -94,12 +94,12 @@ export class Vocabulary {
     return id < 0 ? undefined : id;
   }
 
-  /** The first entry spelled by these bytes, of any type; -1 where there is none. */
+  /** The first entry spelled by these bytes, of any type; -1 if there is none. */
   find(bytes: Uint8Array, start: number, end: number): number {
     return this.#index.find(bytes, start, end);
   }
 
-  /** The entry that plain text of that spelling may become: never a control, unknown or byte token. */
+  /** The entry that plain text with this spelling may become: never a control, unknown or byte token. */
   plainIdOf(text: string): number | undefined {
     const id = this.idOf(text);
     return id !== undefined && this.isPlain(id) ? id : undefined;

@@ -4,14 +4,14 @@ import type { WorkerHandle, WorkerHost } from '../../device/index.ts';
 import type { ConstraintReply, ConstraintRequest, OpenedText } from './constraint-messages.ts';
 import type { VocabularyTable } from './vocabulary-table.ts';
 
-/** A text as this side knows it: enough to open it again. */
+/** A text as this side knows it: enough to open it again in another worker. */
 export interface RemoteText extends OpenedText {
-  /** All tokens that came, and how many of them the worker has. */
+  /** All tokens so far, and how many of them the worker has received. */
   readonly accepted: number[];
   taken: number;
-  /** The worker has it. */
+  /** Whether the worker has it. */
   isOpen: boolean;
-  /** Why another worker could not take it up. */
+  /** Why another worker could not reopen it. */
   failure?: Error | undefined;
 }
 
@@ -24,11 +24,13 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** How long a worker may take for one request before it counts as stuck, in milliseconds; looked up when a request is made. */
+/**
+ * How long a worker may take for one request before it counts as stuck, in milliseconds; read when a request is made.
+ */
 export interface ConstraintLimits {
-  /** To compile a grammar, which has a bound of its own, and a deadline of 30 s. */
+  /** For compiling a grammar, which is bounded by itself and by a deadline of 30 s. */
   readonly openMs: number;
-  /** To write a mask, which takes microseconds and whose work is bounded. */
+  /** For computing a mask, which takes microseconds and is bounded. */
   readonly fillMs: number;
 }
 
@@ -40,7 +42,10 @@ export class ConstraintCalls implements AsyncDisposable {
   readonly #limits: ConstraintLimits;
   readonly #tables = new Map<number, VocabularyTable>();
   readonly #texts = new Set<RemoteText>();
-  /** In the order in which they came, which is that in which the worker serves them, but for masks that it writes while it compiles. */
+  /**
+   * In order of arrival, which is the order in which the worker serves them, except for masks that it computes while
+   * compiling.
+   */
   #waiting: Waiting[] = [];
   #worker: WorkerHandle | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -51,31 +56,37 @@ export class ConstraintCalls implements AsyncDisposable {
     this.#limits = limits;
   }
 
-  /** A text that has not begun. */
+  /** A text that has not started. */
   text(of: Pick<OpenedText, 'vocabulary' | 'written' | 'mask' | 'cancelled'>): RemoteText {
     return { ...of, text: this.#next++, accepted: [], taken: 0, isOpen: false };
   }
 
-  /** Makes a vocabulary known. */
+  /** Registers a vocabulary with the worker. */
   send(vocabulary: number, table: VocabularyTable): void {
     this.#tables.set(vocabulary, table);
     this.#worker?.post({ kind: 'vocabulary', vocabulary, table } satisfies ConstraintRequest);
   }
 
-  /** Forgets it; texts of it go on. */
+  /** Unregisters it; its texts continue. */
   forget(vocabulary: number): void {
     this.#tables.delete(vocabulary);
     this.#worker?.post({ kind: 'forget', vocabulary } satisfies ConstraintRequest);
   }
 
-  /** Begins a text. Rejects with what compiling its grammar throws, and with `GRAMMAR_TOO_COSTLY` where the worker is lost by it. */
+  /**
+   * Opens a text. Rejects with the errors of compiling its grammar, and with `GRAMMAR_TOO_COSTLY` if that makes the
+   * worker unusable.
+   */
   async open(text: RemoteText): Promise<void> {
     this.#texts.add(text);
     await this.#call(text, this.#opening(text), this.#limits.openMs);
     text.isOpen = true;
   }
 
-  /** Writes what may come next into the text's mask; true when nothing may. Rejects as `open`, and with `GRAMMAR_DEAD_END`. */
+  /**
+   * Writes the allowed next tokens into the text's mask; true if there are none because the text is complete. Rejects
+   * as `open`, and with `GRAMMAR_DEAD_END`.
+   */
   async fill(text: RemoteText): Promise<boolean> {
     if (text.failure) throw text.failure;
     const accepted = text.accepted.slice(text.taken);
@@ -86,7 +97,7 @@ export class ConstraintCalls implements AsyncDisposable {
     return isComplete;
   }
 
-  /** Gives a text up. */
+  /** Closes a text. */
   close(text: RemoteText): void {
     if (!this.#texts.delete(text)) return;
     this.#worker?.post({ kind: 'close', text: text.text } satisfies ConstraintRequest);
@@ -152,7 +163,7 @@ export class ConstraintCalls implements AsyncDisposable {
     else found?.resolve(isComplete);
   }
 
-  /** Keeps the time of what the worker is doing, and the process alive for it. */
+  /** Limits the time of the worker's current request, and keeps the process alive for it. */
   #watch(): void {
     clearTimeout(this.#timer);
     const [first] = this.#waiting;
@@ -160,7 +171,7 @@ export class ConstraintCalls implements AsyncDisposable {
     if (first) this.#timer = setTimeout(() => this.#replace('it takes too long'), first.limitMs);
   }
 
-  /** Ends a worker that is stuck or dead. What it was doing fails; all else is taken up by another. */
+  /** Replaces a worker that is stuck or dead. Its current request fails; everything else moves to another worker. */
   #replace(reason: string): void {
     const [culprit, ...others] = this.#waiting.splice(0);
     clearTimeout(this.#timer);

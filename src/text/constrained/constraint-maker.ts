@@ -5,29 +5,29 @@ import { FormCompiler } from './form-compiler.ts';
 import type { TokenConstraint } from './token-constraint.ts';
 import { vocabularyTable } from './vocabulary-table.ts';
 
-/** A model's tokens: one object a model, by which what was made for it is found again. */
+/** A model's tokens: one object per model, by which cached data is found. */
 export interface ConstrainedVocabulary {
   readonly tokenizer: Tokenizer;
-  /** Logits of a position; ids beyond the tokenizer's are never allowed. */
+  /** Size of the logits; ids beyond the tokenizer's are never allowed. */
   readonly size: number;
 }
 
-/** Makes what holds texts to a form. */
+/** Creates constraints. */
 export interface ConstraintMaker {
   /**
-   * A text of a form, as `writeForm` writes it, at its beginning; the caller disposes it. Rejects with `GRAMMAR_INVALID`,
-   * `SCHEMA_UNSUPPORTED`, `GRAMMAR_TOO_COSTLY`, or `ABORTED` when the signal fires.
+   * A constraint for a form as written by `writeForm`, at the start of the text; the caller disposes it. Rejects with
+   * `GRAMMAR_INVALID`, `SCHEMA_UNSUPPORTED`, `GRAMMAR_TOO_COSTLY`, or `ABORTED` when the signal fires.
    */
   constrain(
     vocabulary: ConstrainedVocabulary,
     written: string,
     signal?: AbortSignal,
   ): Promise<TokenConstraint>;
-  /** Forgets what was made for a model that has ended. */
+  /** Releases what was cached for a disposed model. */
   forget(vocabulary: ConstrainedVocabulary): void;
 }
 
-/** Makes constraints on the calling thread, for those who have one to themselves. */
+/** Creates constraints on the calling thread, for a caller that has a thread of its own. */
 export class LocalConstraints implements ConstraintMaker {
   readonly #compilers = new WeakMap<ConstrainedVocabulary, FormCompiler>();
 
@@ -52,7 +52,7 @@ export class LocalConstraints implements ConstraintMaker {
   }
 }
 
-/** A text of a grammar on this thread. */
+/** A constraint on this thread. */
 class LocalConstraint implements TokenConstraint {
   readonly #matcher: GrammarMatcher;
 
@@ -77,7 +77,10 @@ class LocalConstraint implements TokenConstraint {
   }
 }
 
-/** Writes what may come next. Throws `GRAMMAR_DEAD_END` where nothing may and the text is not complete, `GRAMMAR_TOO_COSTLY`. */
+/**
+ * Computes the mask. Throws `GRAMMAR_DEAD_END` if no token is allowed though the text is incomplete,
+ * `GRAMMAR_TOO_COSTLY`.
+ */
 export function fillMask(matcher: GrammarMatcher, mask: Int32Array): void {
   if (!matcher.fill(mask) && !matcher.isComplete) matcher.failDeadEnd();
 }

@@ -6,11 +6,11 @@ import type { ConstraintReply, ConstraintRequest, OpenedText } from './constrain
 import { FormCompiler } from './form-compiler.ts';
 import type { VocabularyTable } from './vocabulary-table.ts';
 
-/** The channel to whoever wants constraints. */
+/** The channel to the users of constraints. */
 export interface ConstraintPort {
   post(message: unknown): void;
   onMessage(listener: (message: unknown) => void): void;
-  /** The next message that no listener was told of; undefined for none. */
+  /** The next message that was not delivered to a listener; undefined if there is none. */
   receive?(): unknown;
 }
 
@@ -21,13 +21,13 @@ interface Known {
 }
 
 /**
- * Serves texts of grammars, one request after the other; but while a grammar is compiled, which may take long, the masks of texts that
- * are open are written between its steps.
+ * Serves constraints, one request after another; but while a grammar is being compiled, which may take long, masks for
+ * open texts are computed in between.
  */
 export function runConstraintWorker(port: ConstraintPort): void {
   const vocabularies = new Map<number, Known>();
   const texts = new Map<number, { matcher: GrammarMatcher; mask: Int32Array }>();
-  /** What has come and waits for what is being done. */
+  /** Messages that arrived during the current request. */
   const waiting: ConstraintRequest[] = [];
 
   const onLook = (): void => {

@@ -7,24 +7,26 @@ import {
 import { formGrammar, type TextForm } from './text-form.ts';
 import { tableVocabulary, type VocabularyTable } from './vocabulary-table.ts';
 
-/** Compiled grammars that are kept for the next text. */
+/** Maximum cached grammars. */
 const MAX_COMPILED = 64;
-/** Integers that their tables and masks may have together: a quarter of a gigabyte. */
+/** Maximum total size of their tables and masks, in integers: a quarter of a gigabyte. */
 const MAX_INTS = 64 * 2 ** 20;
-/** Milliseconds after which compiling is given up, on a machine a hundred times as slow as ours: what bounds it are the units. */
+/** Deadline of compiling, for a machine a hundred times slower than usual: normally the units are the limit. */
 const COMPILE_MS = 30_000;
-/** What reading a form, and then compiling it, may cost: some tenths of a second; 5 000 objects in `$defs` take a quarter of it. */
+/**
+ * The budget for parsing and compiling a form: some tenths of a second; 5 000 objects in `$defs` take a quarter of it.
+ */
 const COMPILE_UNITS = 1_500_000;
 
-/** What may end the compiling of a form, and what is done beside it. */
+/** What may abort compiling, and what is done in between. */
 export interface CompilingOptions {
   readonly signal?: Pick<AbortSignal, 'aborted' | 'reason'> | undefined;
   readonly onLook?: () => void;
 }
 
 /**
- * Grammars for one vocabulary, compiled once for all who write the same form; those used last are kept, as many as there is room
- * for.
+ * Grammars for one vocabulary, compiled once for equal forms; the most recently used are cached as far as there is
+ * room.
  */
 export class FormCompiler {
   readonly #vocabulary: PreparedVocabulary;
@@ -37,7 +39,7 @@ export class FormCompiler {
   }
 
   /**
-   * A text of a form, at its beginning; `written` is how the form is written. While it compiles it calls `onLook`, which may use
+   * A matcher at the start of a text; `written` is the form as text. While compiling, it calls `onLook`, which may use
    * other matchers. Throws as `formGrammar`.
    */
   matcher(written: string, options: CompilingOptions = {}): GrammarMatcher {
@@ -49,12 +51,15 @@ export class FormCompiler {
     return grammar.matcher();
   }
 
-  /** How many grammars are kept. */
+  /** Number of cached grammars. */
   get size(): number {
     return this.#compiled.size;
   }
 
-  /** Forgets what was used longest ago, but never the last: tables grow while texts are matched, so that all are weighed again. */
+  /**
+   * Evicts the least recently used, but never the latest: tables grow while texts are matched, so all are measured
+   * again.
+   */
   #makeRoom(): void {
     let [count, ints] = [this.#compiled.size, 0];
     for (const [written, grammar] of this.#compiled) ints += grammar.ints + written.length;

@@ -13,43 +13,43 @@ import {
 import type { ChatTool } from '../chat-message.ts';
 import { answerGrammar, dialectOf } from '../dialects/index.ts';
 
-/** What a text is held to: JSON data, which crosses to a worker and can be compared as it is written. */
+/** The form that constrains a text: JSON data, which can be sent to a worker and compared as text. */
 export type TextForm =
   /** Any JSON object. */
   | { readonly kind: 'json' }
   /** JSON that satisfies a JSON schema, draft 2020-12. */
   | { readonly kind: 'schema'; readonly schema: unknown }
-  /** Text that is, as a whole, what an ECMA-262 pattern matches. */
+  /** Text that an ECMA-262 pattern matches as a whole. */
   | { readonly kind: 'regex'; readonly pattern: string }
-  /** Text of a grammar in llama.cpp's GBNF. */
+  /** Text that matches a grammar in llama.cpp's GBNF. */
   | { readonly kind: 'gbnf'; readonly grammar: string }
   /** One of these texts. */
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | AnswerTextForm;
 
-/** An answer to a conversation: reasoning as the model writes it, then a text, or calls. */
+/** An answer to a conversation: reasoning in the model's syntax, then a text, or calls. */
 export interface AnswerTextForm {
   readonly kind: 'answer';
-  /** The chat template's source, which tells how calls and reasoning are written. */
+  /** The chat template's source, from which the syntax of calls and reasoning is detected. */
   readonly template: string;
   /** The prompt's end: it may have opened the reasoning. */
   readonly prompt: string;
   readonly tools: readonly ChatTool[];
-  /** It has a call; otherwise it may have some. */
+  /** Whether it must have a call. */
   readonly isRequired: boolean;
-  /** It may begin with reasoning. Where the prompt has begun it, that is finished whatever this says. */
+  /** Whether it may begin with reasoning. If the prompt has opened reasoning, that is completed in any case. */
   readonly mayThink: boolean;
-  /** One call may follow another. */
+  /** Whether several calls are allowed. */
   readonly isParallel: boolean;
-  /** What its text is where it is no call. Default: any text. */
+  /** The form of its text if it is not a call. Default: any text. */
   readonly text?: Exclude<TextForm, AnswerTextForm> | undefined;
 }
 
-/** Longest description in UTF-16 units, and how deeply it may be nested: both cost time and stack. */
+/** Maximum length of a form as text, in UTF-16 units, and its maximum nesting: both cost time and stack. */
 const LONGEST = 512 * 1024;
 const DEEPEST = 128;
 
-/** The description as it is written, by which equal ones are known. Throws `GRAMMAR_INVALID` for what is too long or too deep. */
+/** The form as text, by which equal ones are recognized. Throws `GRAMMAR_INVALID` if it is too long or too deep. */
 export function writtenForm(form: TextForm): string {
   let text: string;
   try {
@@ -65,10 +65,13 @@ export function writtenForm(form: TextForm): string {
   return text;
 }
 
-/** Settles when the forms before have been written. */
+/** Settles when earlier forms have been serialized. */
 let writing: Promise<unknown> = Promise.resolve();
 
-/** Writes a form, one a turn of the thread: a request may ask for a hundred texts of one that takes milliseconds. Rejects as `writtenForm`. */
+/**
+ * Serializes a form, one per event-loop turn: a request may have a hundred texts with a form that takes milliseconds.
+ * Rejects as `writtenForm`.
+ */
 export function writeForm(form: TextForm): Promise<string> {
   const before = writing;
   const write = async () => {

@@ -1,12 +1,12 @@
-/** What a sequence may say, token by token. Its creator disposes it. */
+/** Restricts a sequence's tokens, one by one. Its creator disposes it. */
 export interface TokenConstraint extends Disposable {
   /**
-   * Writes the tokens that may come next: bit `id % 32` of word `id / 32`. Where nothing may come any more, `isComplete` is true
-   * after it. Rejects with `GRAMMAR_DEAD_END` where the text can neither go on nor end.
+   * Writes the tokens that may come next: bit `id % 32` of word `id / 32`. If none may, `isComplete` is true
+   * afterwards. Rejects with `GRAMMAR_DEAD_END` if the text can neither continue nor end.
    */
   fill(mask: Int32Array): Promise<void>;
-  /** Takes the token that came, one of those. */
+  /** Takes the sampled token, one of those allowed. */
   accept(id: number): void;
-  /** True when nothing may come any more. Some know it after the next `fill` only. */
+  /** True if no token may follow. Some constraints know this only after the next `fill`. */
   readonly isComplete: boolean;
 }

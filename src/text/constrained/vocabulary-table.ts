@@ -6,7 +6,7 @@ import type { Tokenizer } from '../tokenizer.ts';
 const KINDS = ['text', 'user-defined', 'control', 'unused'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** What a type of token is to a grammar: what stands for nothing never comes. */
+/** How a grammar treats each token type: tokens without text are never allowed. */
 const KIND_OF: Readonly<Record<TokenType, Kind>> = {
   undefined: 'unused',
   normal: 'text',
@@ -17,22 +17,22 @@ const KIND_OF: Readonly<Record<TokenType, Kind>> = {
   byte: 'text',
 };
 
-/** Tokens that are read between two pauses. */
+/** Tokens processed between two pauses. */
 const AT_ONCE = 4096;
 
-/** The tokens of a model in a form that crosses to a worker. */
+/** The tokens of a model in a form that can be sent to a worker. */
 export interface VocabularyTable {
   readonly size: number;
-  /** All tokens' bytes one after another. */
+  /** All tokens' bytes, concatenated. */
   readonly bytes: Uint8Array;
-  /** Of each token, where its bytes begin, and where the last ones end. */
+  /** The offset of each token's bytes, and the end of the last. */
   readonly starts: Uint32Array;
-  /** Of each token, its place among `KINDS`. */
+  /** Each token's index in `KINDS`. */
   readonly kinds: Uint8Array;
   readonly endOfGeneration: readonly number[];
 }
 
-/** Reads a tokenizer's tokens; ids beyond them, up to the `size` logits of a position, never come. */
+/** Reads a tokenizer's tokens; ids beyond them, up to the `size` of the logits, are never allowed. */
 export function* vocabularyTable(tokenizer: Tokenizer, size: number): Steps<VocabularyTable> {
   const kinds = new Uint8Array(size).fill(KINDS.indexOf('unused'));
   const starts = new Uint32Array(size + 1);
@@ -58,7 +58,7 @@ export function* vocabularyTable(tokenizer: Tokenizer, size: number): Steps<Voca
   return { size, bytes, starts, kinds, endOfGeneration: ends };
 }
 
-/** The tokens of a table as grammars ask for them. */
+/** The tokens of a table in the form that grammars need. */
 export function tableVocabulary(table: VocabularyTable): GrammarVocabulary {
   const { size, bytes, starts, kinds } = table;
   return {

@@ -8,9 +8,9 @@ import type { TokenConstraint } from './token-constraint.ts';
 import { vocabularyTable } from './vocabulary-table.ts';
 
 /**
- * Makes constraints on a worker thread of their own, started at first use and shared by all models: whatever a grammar costs, the
- * calling thread only sends it and reads masks from shared memory. A request on which the worker is stuck, or dies, fails alone:
- * the worker is replaced, and the texts of all others are taken up where they stood.
+ * Creates constraints on a worker thread, started on first use and shared by all models: whatever a grammar costs, the
+ * calling thread only sends it and reads masks from shared memory. If the worker gets stuck or dies on a request, only
+ * that request fails: the worker is replaced, and all other texts continue where they were.
  */
 export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
   readonly #calls: ConstraintCalls;
@@ -56,7 +56,7 @@ export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
     );
   }
 
-  /** Ends the worker; what waits for it fails. */
+  /** Ends the worker; pending requests fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#calls[Symbol.asyncDispose]();
   }
@@ -69,7 +69,7 @@ export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
   }
 }
 
-/** A text of a grammar whose matcher is in the worker. */
+/** A constraint whose matcher is in the worker. */
 class WorkerConstraint implements TokenConstraint {
   readonly #calls: ConstraintCalls;
   readonly #text: RemoteText;

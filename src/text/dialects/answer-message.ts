@@ -2,27 +2,27 @@ import type { ChatMessage } from '../chat-message.ts';
 import type { AnswerPart, CallOutcome } from './answer-part.ts';
 import { freshCallId } from './call-id.ts';
 
-/** A call that has no whole arguments: the text was cut off, or the model wrote something else. */
+/** A call without complete arguments: it was cut off, or the model wrote something else. */
 export interface IncompleteCall {
   readonly name: string;
-  /** What was written of the arguments: the beginning of a JSON object. */
+  /** The arguments so far: the beginning of a JSON object. */
   readonly arguments: string;
   readonly outcome: Exclude<CallOutcome, 'whole'>;
 }
 
-/** A whole answer, in the shape of a turn that can be sent back. */
+/** A whole answer, in the form of a message that can be sent back. */
 export interface AnswerMessage extends ChatMessage {
   readonly role: 'assistant';
   /** The answer without its reasoning. */
   readonly content: string;
   readonly reasoning_content?: string;
-  /** Whole calls alone; the arguments are JSON text. */
+  /** Complete calls only; the arguments are JSON text. */
   readonly tool_calls?: readonly {
     readonly id: string;
     readonly type: 'function';
     readonly function: { readonly name: string; readonly arguments: string };
   }[];
-  /** What cannot be called. */
+  /** Calls that cannot be executed. */
   readonly incomplete_tool_calls?: readonly IncompleteCall[];
 }
 
@@ -33,7 +33,7 @@ interface MessageCall {
   outcome: CallOutcome;
 }
 
-/** Gathers the parts of an answer into a message. */
+/** Collects the parts of an answer into a message. */
 export class AnswerCollector {
   #text = '';
   #reasoning = '';
@@ -54,7 +54,7 @@ export class AnswerCollector {
     }
   }
 
-  /** The message; ids that the model did not write are fresh ones of this length. */
+  /** The message; calls without an id of the model get a new one of this length. */
   message(idLength?: number): AnswerMessage {
     const whole = this.#calls.filter(({ outcome }) => outcome === 'whole');
     const incomplete = this.#calls.flatMap(({ name, arguments: written, outcome }) =>

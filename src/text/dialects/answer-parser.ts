@@ -6,17 +6,17 @@ import { Parameters } from './parameters.ts';
 import { readAnswer } from './read-answer.ts';
 import { type Reading, Scanner } from './scanner.ts';
 
-/** What an answer is an answer to. */
+/** The context of an answer. */
 export interface AnswerOf {
-  /** The tools that the answer may call; calls of none are looked for otherwise. */
+  /** The tools that the answer may call; without any, calls are not parsed. */
   readonly tools?: readonly ChatTool[];
   /** The prompt, or its end: it may have opened the reasoning, or begun the answer. */
   readonly prompt?: string;
 }
 
 /**
- * Takes an answer apart while it is generated: reasoning, text, and calls with their arguments as JSON. Each part is given out
- * as early as it is certain; what they are depends on the text alone, not on how it was cut.
+ * Parses an answer while it is generated into reasoning, text, and calls with their arguments as JSON. Each part is
+ * emitted as soon as it is certain; the parts depend on the text alone, not on how it was split.
  */
 export class AnswerParser {
   readonly #scanner = new Scanner();
@@ -32,24 +32,24 @@ export class AnswerParser {
     if (opening !== '') this.push(opening);
   }
 
-  /** Calls that were begun. */
+  /** Number of calls that were begun. */
   get calls(): number {
     return this.#writer.calls;
   }
 
-  /** True within the reasoning, as far as the text is clear. */
+  /** True inside the reasoning, as far as the text is decided. */
   get isReasoning(): boolean {
     return this.#isReasoning;
   }
 
-  /** The parts that this text completes; a control token is text only for the dialect. */
+  /** The parts that this text completes; a control token is visible only to the dialect. */
   push(text: string, isControl = false): AnswerPart[] {
     this.#scanner.push(text, isControl);
     this.#reading.next();
     return this.#writer.take();
   }
 
-  /** The parts that the end of the text completes; `isCut` where a limit has ended it. */
+  /** The parts that the end of the text completes; `isCut` if a limit ended it. */
   end(isCut = false): AnswerPart[] {
     this.#scanner.end(isCut);
     this.#reading.next();
@@ -57,7 +57,7 @@ export class AnswerParser {
     return this.#writer.take();
   }
 
-  /** Nothing before what is given out is read again. */
+  /** Emitted text need not be read again. */
   #write(kind: 'reasoning' | 'text', text: string): void {
     this.#writer.write(kind, text);
     this.#scanner.forget();

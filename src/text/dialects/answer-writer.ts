@@ -1,13 +1,13 @@
 import type { AnswerPart, CallOutcome } from './answer-part.ts';
 
 /**
- * Collects the parts of an answer. Whitespace around reasoning and calls is none of theirs nor of the text; whitespace of
- * which it is not certain yet is held back.
+ * Collects the parts of an answer. Whitespace around reasoning and calls is dropped; whitespace that may belong to
+ * these is held back.
  */
 export class AnswerWriter {
   #parts: AnswerPart[] = [];
   #calls = 0;
-  /** What is being written, and whether something was before it that whitespace only keeps apart. */
+  /** The current kind of part, and whether whitespace only separates it from the previous one. */
   #kind: 'text' | 'reasoning' | 'call' | undefined;
   #gap = '';
   #isTrimmed = false;
@@ -15,12 +15,12 @@ export class AnswerWriter {
   #isOpen = false;
   readonly #holds: boolean;
 
-  /** `holds` is true where a call may follow text, so that whitespace at its end is uncertain. */
+  /** `holds` is true if a call may follow text, so that whitespace at its end is uncertain. */
   constructor(holds: boolean) {
     this.#holds = holds;
   }
 
-  /** Calls that were begun. */
+  /** Number of calls that were begun. */
   get calls(): number {
     return this.#calls;
   }
@@ -48,7 +48,7 @@ export class AnswerWriter {
     this.#parts.push({ kind, text: text.slice(0, clear) });
   }
 
-  /** Reasoning has ended, or begun, though there may be nothing of it. */
+  /** Marks the beginning or end of reasoning, which may be empty. */
   mark(): void {
     this.#kind = 'call';
     this.#gap = '';

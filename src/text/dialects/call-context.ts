@@ -4,44 +4,44 @@ import type { Parameters } from './parameters.ts';
 import type { Reading, Scanner } from './scanner.ts';
 import type { CallWriter } from './written-calls.ts';
 
-/** What the readers of calls read from and tell. */
+/** What the parsers of calls read from and report to. */
 export interface CallContext {
   readonly scanner: Scanner;
   /** The parameters of the tools that may be called. */
   readonly tools: ReadonlyMap<string, Parameters>;
-  /** A call begins; false, and nothing told but a fault, where there is no such tool. */
+  /** Begins a call; false, with nothing reported but a fault, if there is no such tool. */
   begin(name: string, id?: string): boolean;
-  /** A piece of the arguments of the call that was begun last. */
+  /** Emits a piece of the arguments of the current call. */
   give(text: string): void;
-  /** The call that was begun last has ended; no arguments at all are an empty object. */
+  /** Ends the current call; missing arguments are an empty object. */
   end(outcome: CallOutcome, id?: string): void;
 }
 
-/** Which calls a text is to have. */
+/** Which calls a text may have. */
 export interface CallRules {
   /** The parameters of the tools that may be called. */
   readonly tools: ReadonlyMap<string, Parameters>;
-  /** One call may follow another. */
+  /** Whether several calls are allowed. */
   readonly isParallel: boolean;
 }
 
-/** How a family of models writes calls. */
+/** A family's syntax of calls. */
 export interface CallSyntax {
   /** What calls begin with; text that contains one of these may be a call. */
   readonly starts: readonly string[];
-  /** True where a call may also be the whole answer, beginning with none of `starts`. */
+  /** True if a call may also be the whole answer, without any of `starts`. */
   readonly beginsAnswer?: boolean;
   /**
-   * Reads the calls that a start begins; the scanner stands after it, and undefined is the answer's beginning. False when it
-   * was none after all: what is not read by then is text. Where the reading stands when it was one, text goes on.
+   * Parses the calls after a start; the scanner stands after it, and undefined is the answer's beginning. False if
+   * there was no call: unread input is then text. After a call, text continues where the scanner stands.
    */
   read(context: CallContext, start: string | undefined): Reading<boolean>;
-  /** What one call is, or several. Throws `SCHEMA_UNSUPPORTED` and as `schemaGrammar`. */
+  /** The grammar rule of one call, or several. Throws `SCHEMA_UNSUPPORTED` and as `schemaGrammar`. */
   rule(rules: CallRules): Rule;
   readonly write: CallWriter;
 }
 
-/** Reads a call whose opening was read, and all that follow it; false where the first was none. */
+/** Parses a call after its opening, and all that follow it; false if the first was none. */
 export function* readInTurn(
   { scanner }: CallContext,
   open: string,
@@ -57,7 +57,7 @@ export function* readInTurn(
   }
 }
 
-/** How a call ends that is not whole. */
+/** How an incomplete call ends. */
 export function brokenEnd(scanner: Scanner): CallOutcome {
   return scanner.isAtEnd ? 'cut' : 'malformed';
 }

@@ -3,69 +3,72 @@ import type { CallContext, CallRules, CallSyntax } from './call-context.ts';
 import type { Reading } from './scanner.ts';
 import type { CallWriter } from './written-calls.ts';
 
-/** How reasoning is told from the answer. */
+/** How reasoning is marked. */
 export interface ReasoningForm {
   readonly open: string;
   readonly close: string;
-  /** A call ends the reasoning even where nothing closes it. */
+  /** Whether a call ends the reasoning even without a closing marker. */
   readonly isEndedByCalls?: boolean;
-  /** Reasoning may also be opened later than at the answer's beginning. */
+  /** Whether reasoning may also be opened later than at the answer's beginning. */
   readonly isAnywhere?: boolean;
-  /** What makes the answer begin where the reasoning is to end. Default: `close`. */
+  /** What to insert so that the answer begins when the reasoning has to end. Default: `close`. */
   readonly forced?: string;
 }
 
-/** What a reader of whole answers tells, besides calls. */
+/** What a parser of whole answers reports, besides calls. */
 export interface AnswerContext extends CallContext {
   readonly reason: (text: string) => void;
   readonly say: (text: string) => void;
-  /** Reasoning begins or ends here, though there may be nothing of it. */
+  /** Reasoning begins or ends here; it may be empty. */
   readonly mark: (isReasoning: boolean) => void;
   /** What began like a call is none. */
   readonly refuse: (fault: 'malformed' | 'cut') => void;
-  /** What the model wrote to a tool that there is none of. */
+  /** Text that the model addressed to an unknown tool. */
   readonly leaveOut: (name: string, text: string) => void;
 }
 
-/** What an answer is to be. */
+/** The requirements for an answer. */
 export interface AnswerRules extends CallRules {
-  /** It has calls; otherwise it may have some. */
+  /** Whether it must have calls. */
   readonly isRequired: boolean;
-  /** It may begin with reasoning. */
+  /** Whether it may begin with reasoning. */
   readonly mayThink: boolean;
-  /** What of the answer the prompt holds already. */
+  /** The part of the answer that the prompt already contains. */
   readonly opening: string;
 }
 
-/** What the text of an answer is to be: free text without these markers, or what a schema or a grammar says. */
+/** The text of an answer: free text without these markers, or what a schema or a grammar requires. */
 export type TextRule = (markers: readonly string[]) => Rule;
 
-/** How a family of models writes its answers. */
+/** A family's syntax of answers. */
 export interface Dialect {
   readonly name: string;
   readonly reasoning: ReasoningForm;
-  /** The template speaks of reasoning; other models may think nevertheless. */
+  /** Whether the template mentions reasoning; other models may still reason. */
   readonly thinks?: boolean;
-  /** How calls stand in the text, where the dialect has no reader of its own. */
+  /** The syntax of calls within text, unless the dialect has its own parser. */
   readonly calls?: CallSyntax;
-  /** Markers around the answer that are no part of it. */
+  /** Markers around the answer that are not part of it. */
   readonly ignored?: readonly string[];
-  /** Ids that a template accepts are this long, of letters and digits. */
+  /** Length of the ids that a template accepts, in letters and digits. */
   readonly idLength?: number;
-  /** What the end of a prompt says of the answer's beginning: a text that is read before it. Default: an open or closed reasoning. */
+  /**
+   * What the end of a prompt says about the answer's beginning: a text that is parsed before it. Default: an open or
+   * closed reasoning block.
+   */
   readonly opening?: (prompt: string) => string;
-  /** What whole answers are, where the dialect has a reader of its own. */
+  /** The grammar rule of whole answers, if the dialect has its own parser. */
   readonly rule?: (rules: AnswerRules, form: TextRule) => Rule;
-  /** Reads a whole answer, where it is more than reasoning, text and calls in this order. */
+  /** Parses a whole answer, if it is more than reasoning, text and calls in this order. */
   readonly read?: (context: AnswerContext, dialect: Dialect) => Reading<void>;
 }
 
-/** The dialect of a template: the model has learnt to write calls. */
+/** The dialect of a template whose model was trained to write calls. */
 export interface TemplateDialect extends Dialect {
   readonly write: CallWriter;
 }
 
-/** What the end of a prompt says of the answer's beginning: a text that the answer goes on from. */
+/** What the end of a prompt says about the answer's beginning: a text that the answer continues. */
 export function openingOf(dialect: Dialect, prompt: string): string {
   if (dialect.opening) return dialect.opening(prompt);
   const { open, close } = dialect.reasoning;

@@ -1,19 +1,21 @@
 import { fail, isRocmforgeError } from '../../base/errors.ts';
 import type { Dialect } from './dialect.ts';
 
-/** What a caller wants of a model's reasoning. */
+/** Options for a model's reasoning. */
 export interface ReasoningOptions {
-  /** Whether it thinks before it answers. Default: as its template has it. */
+  /** Whether it reasons before it answers. Default: as the template does. */
   readonly enabled?: boolean | undefined;
-  /** How much it thinks, in a word that its template knows, such as `low`, `medium` and `high`; `none` turns it off. */
+  /**
+   * How much it reasons, as a level that the template knows, such as `low`, `medium` and `high`; `none` turns it off.
+   */
   readonly effort?: string | undefined;
-  /** Most tokens of reasoning; after them the answer is made to begin. */
+  /** Maximum tokens of reasoning; after that, the answer is forced to begin. */
   readonly budget?: number | undefined;
 }
 
 type Variables = Readonly<Record<string, unknown>>;
 
-/** What turns reasoning on and off, by the name of the template's variable. */
+/** The values that turn reasoning on and off, by the name of the template's variable. */
 const SWITCHES: Readonly<Record<string, { readonly on?: unknown; readonly off: unknown }>> = {
   enable_thinking: { on: true, off: false },
   thinking: { on: true, off: false },
@@ -21,12 +23,12 @@ const SWITCHES: Readonly<Record<string, { readonly on?: unknown; readonly off: u
   thinking_budget: { off: 0 },
 };
 
-/** The variables that say how much is thought. */
+/** The variables for the amount of reasoning. */
 const EFFORTS = ['reasoning_effort', 'thinking_effort', 'reasoning_strength'];
 
 /**
- * The template's variables for what is wanted of the reasoning. Throws `REASONING_UNSUPPORTED` where the template knows no
- * such switch, and `INVALID_ARGUMENT` for a budget that is no number of tokens.
+ * The template's variables for the options. Throws `REASONING_UNSUPPORTED` if the template has no such variable, and
+ * `INVALID_ARGUMENT` for an invalid budget.
  */
 export function reasoningVariables(
   source: string,
@@ -53,33 +55,33 @@ export function reasoningVariables(
   return { ...switched, ...words, ...limit };
 }
 
-/** Whether a model is to think before it answers; undefined where nothing is said of it. */
+/** Whether a model should reason before it answers; undefined if the options do not say. */
 export function isThinkingAsked({ enabled, effort, budget }: ReasoningOptions): boolean | undefined {
   if (enabled === false || effort === 'none' || budget === 0) return false;
   return enabled === true || effort !== undefined || budget !== undefined ? true : undefined;
 }
 
 /**
- * Whether a model may think where nothing is said of it: not where its template writes the same then as with reasoning turned off,
- * and something else with it turned on. `write` gives what it writes.
+ * Whether a model may reason if the options do not say: not if its template then renders the same as with reasoning
+ * turned off, and something else with it turned on. `write` renders.
  */
 export function thinksUnasked(write: (reasoning: ReasoningOptions) => string): boolean {
   try {
     const off = write({ enabled: false });
     return write({}) !== off || write({ enabled: true }) === off;
   } catch (error) {
-    // Without a switch it does as it has learned.
+    // Without such a variable, the model decides.
     if (isRocmforgeError(error)) return true;
     throw error;
   }
 }
 
-/** Templates whose names are kept: each request asks for those of its model's. */
+/** Templates whose variables are cached: each request needs those of its model's. */
 const MAX_KNOWN = 16;
 
 const known = new Map<string, ReadonlySet<string>>();
 
-/** The names that a template reads, besides those of its own. */
+/** The names that a template reads, except those it assigns. */
 export function templateVariables(source: string): ReadonlySet<string> {
   const found = known.get(source) ?? namesIn(source);
   known.delete(source);
@@ -109,7 +111,7 @@ function switchVariables(source: string, names: ReadonlySet<string>, isOn: boole
     const value = isOn ? on : off;
     if (names.has(name) && value !== undefined) variables[name] = value;
   }
-  // Templates that have it as a variable ask whether it is there; others have it as a name of their own.
+  // Templates that use it as an input test whether it is defined; others have their own variable of that name.
   if (/\breasoning is (not )?(un)?defined/.test(source)) variables['reasoning'] = isOn;
   if (Object.keys(variables).length > 0 || !names.has('reasoning_effort')) return variables;
   const none = ['no_think', 'none'].find((word) => new RegExp(`['"]${word}['"]`).test(source));

@@ -1,23 +1,23 @@
-/** Reads on as text comes: yields where it needs more. */
+/** A parser that yields when it needs more text. */
 export type Reading<T> = Generator<void, T, void>;
 
 const SPACE = /\s/;
-/** Read text is cut off when there is so much of it. */
+/** Text that was read is discarded beyond this size. */
 const MAX_READ = 1024;
 
 /**
- * Text that arrives in pieces, read by generators that yield where they need more of it. What they find depends on the text
- * alone, never on how it was cut. Control tokens are there to be found, and in nothing that is given out as text.
+ * Text that arrives in pieces, parsed by generators that yield when they need more. Their results depend on the text
+ * alone, never on how it was split. Control tokens can be found, but are never part of emitted text.
  */
 export class Scanner {
   #text = '';
-  /** The place of `#text`'s beginning. */
+  /** The position of `#text`'s start. */
   #base = 0;
-  /** Where the reading is in `#text`. */
+  /** The current position in `#text`. */
   #at = 0;
   #ended = false;
   #isCut = false;
-  /** The places of control tokens, in order. */
+  /** The positions of control tokens, in order. */
   #controls: { readonly start: number; readonly end: number }[] = [];
 
   push(text: string, isControl = false): void {
@@ -28,18 +28,18 @@ export class Scanner {
     this.#text += text;
   }
 
-  /** Nothing more comes, because the text is cut off or has ended by itself. */
+  /** Ends the input, because the text was cut off or has ended by itself. */
   end(isCut: boolean): void {
     this.#ended = true;
     this.#isCut = isCut;
   }
 
-  /** True when everything was read and nothing more comes. */
+  /** True if everything was read and nothing more comes. */
   get isAtEnd(): boolean {
     return this.#ended && this.#at === this.#text.length;
   }
 
-  /** True when a limit has cut the text off. */
+  /** True if a limit has cut the text off. */
   get isCut(): boolean {
     return this.#isCut;
   }
@@ -48,17 +48,17 @@ export class Scanner {
     return this.#ended;
   }
 
-  /** A place to go back to, until it is forgotten. */
+  /** A position to which the parser can return, until it is forgotten. */
   get place(): number {
     return this.#base + this.#at;
   }
 
-  /** Goes back, or over what is there. */
+  /** Moves to a position. */
   goTo(place: number): void {
     this.#at = place - this.#base;
   }
 
-  /** What was read may go: nobody goes back to a place before this one. */
+  /** Allows discarding text before the current position, to which nobody will return. */
   forget(): void {
     if (this.#at < MAX_READ && this.#at < this.#text.length) return;
     this.#base += this.#at;
@@ -67,23 +67,23 @@ export class Scanner {
     if (this.#controls.length > 0) this.#controls = this.#controls.filter(({ end }) => end > this.#base);
   }
 
-  /** What is there and not read. */
+  /** The unread text. */
   get rest(): string {
     return this.#text.slice(this.#at);
   }
 
-  /** What is there and not read, up to the next control token. */
+  /** The unread text up to the next control token. */
   get plainRest(): string {
     const next = this.#controls.find(({ end }) => end > this.place);
     return this.#text.slice(this.#at, next && Math.max(this.#at, next.start - this.#base));
   }
 
-  /** The text between places, with control tokens. */
+  /** The text between positions, including control tokens. */
   written(from: number, to: number): string {
     return this.#text.slice(from - this.#base, to - this.#base);
   }
 
-  /** The text between places, without control tokens. */
+  /** The text between positions, without control tokens. */
   plain(from: number, to: number): string {
     let text = '';
     let at = from;
@@ -96,7 +96,10 @@ export class Scanner {
     return text + this.written(at, to);
   }
 
-  /** Reads up to the first of the markers and over it, giving out what precedes as early as it is certain; undefined at the end. */
+  /**
+   * Reads up to and including the first of the markers, emitting what precedes as soon as it is certain; undefined at
+   * the end.
+   */
   *until(markers: readonly string[], give: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const rest = this.rest;
@@ -118,7 +121,7 @@ export class Scanner {
     }
   }
 
-  /** Reads this text where it comes next. */
+  /** Reads this text if it comes next. */
   *take(wanted: string): Reading<boolean> {
     for (;;) {
       if (this.#text.startsWith(wanted, this.#at)) {
@@ -136,7 +139,7 @@ export class Scanner {
     return undefined;
   }
 
-  /** Reads one of these texts with whitespace before it, or nothing. */
+  /** Reads one of these texts with leading whitespace, or nothing. */
   *takeSpaced(wanted: readonly string[]): Reading<string | undefined> {
     const before = this.#at;
     yield* this.spaces();
@@ -154,7 +157,7 @@ export class Scanner {
     }
   }
 
-  /** The next character, not read; undefined at the end. */
+  /** The next character, without reading it; undefined at the end. */
   *peek(): Reading<string | undefined> {
     for (;;) {
       const character = this.#text[this.#at];
@@ -163,7 +166,7 @@ export class Scanner {
     }
   }
 
-  /** Reads one character more. */
+  /** Skips one character. */
   skip(): void {
     this.#at++;
   }
@@ -181,7 +184,7 @@ function firstOf(text: string, markers: readonly string[]): { at: number; marker
   return first;
 }
 
-/** From where on the text may become a marker, or a longer one. */
+/** The position from which the text may become a marker, or a longer one. */
 function heldFrom(text: string, markers: readonly string[]): number {
   let held = text.length;
   for (const marker of markers) {

@@ -19,12 +19,12 @@ function harmless(why: string): OtherField {
   return { verdict: 'harmless', why, neutral: [] };
 }
 
-const OF_ACCOUNTS = harmless('there are no accounts or bills here');
-const IS_CACHED = harmless('prompts that begin alike share their cache always');
-const IS_PACED = harmless('it says only how fast an answer comes');
-const PART_OF_OFF = harmless('it says only how something is done that is refused where it is asked for');
-const TEXT_ONLY = refused('only text comes in and goes out');
-const NO_SAMPLER = 'there is no such sampler';
+const OF_ACCOUNTS = harmless('there are no accounts and no billing');
+const IS_CACHED = harmless('prompts with a common prefix always share its cache');
+const IS_PACED = harmless('it only affects speed');
+const PART_OF_OFF = harmless('it is a parameter of a sampler that is not available');
+const TEXT_ONLY = refused('only text is supported');
+const NO_SAMPLER = 'this sampler is not available';
 const NOT_STORED = 'nothing is stored: send the whole conversation';
 
 /**
@@ -34,14 +34,14 @@ const NOT_STORED = 'nothing is stored: send the whole conversation';
 export const OTHER_FIELDS: OtherFields = {
   // OpenAI's.
   audio: TEXT_ONLY,
-  background: refused('answers come at once; there is nothing to ask for them later', false),
-  best_of: refused('each choice is given out: ask for n, and choose by logprobs', 1),
-  context_management: refused('the conversation is taken as it is sent', []),
+  background: refused('requests are answered immediately, and no results are stored', false),
+  best_of: refused('request n choices, and select by their logprobs', 1),
+  context_management: refused('the conversation is used as it is sent', []),
   conversation: refused(NOT_STORED),
-  max_tool_calls: harmless('no tool is called by the server'),
-  metadata: harmless('it is for the sender alone'),
-  modalities: refused('only text comes in and goes out', ['text']),
-  moderation: refused('nothing is moderated'),
+  max_tool_calls: harmless('the server calls no tools'),
+  metadata: harmless('it is information for the client only'),
+  modalities: refused('only text is supported', ['text']),
+  moderation: refused('there is no moderation'),
   prediction: IS_PACED,
   previous_response_id: refused(NOT_STORED),
   prompt: refused('there are no stored prompts: send input and instructions'),
@@ -50,40 +50,43 @@ export const OTHER_FIELDS: OtherFields = {
   prompt_cache_retention: IS_CACHED,
   safety_identifier: OF_ACCOUNTS,
   service_tier: OF_ACCOUNTS,
-  store: harmless('nothing is stored, whatever is asked for'),
+  store: harmless('nothing is stored in any case'),
   suffix: refused('filling in the middle is not supported', ''),
-  truncation: refused('a conversation is taken whole or refused', 'disabled'),
+  truncation: refused('a conversation is used completely or refused', 'disabled'),
   user: OF_ACCOUNTS,
-  verbosity: refused('no model here knows it: say in the conversation how long an answer is to be', 'medium'),
-  web_search_options: refused('the server searches nothing'),
+  verbosity: refused(
+    'not supported by the models: describe the desired length in the conversation',
+    'medium',
+  ),
+  web_search_options: refused('there is no web search'),
 
   // Anthropic's.
-  betas: harmless('it names what the client may be sent'),
+  betas: harmless('it only lists what the client understands'),
   cache_control: IS_CACHED,
-  container: refused('nothing is carried out by the server'),
+  container: refused('the server executes nothing'),
   inference_geo: OF_ACCOUNTS,
-  mcp_servers: refused('the server calls no others', []),
+  mcp_servers: refused('the server does not call other servers', []),
   speed: IS_PACED,
 
   // vLLM's.
-  add_special_tokens: refused('a conversation has the special tokens that its template writes', false),
-  cache_salt: refused('prompts that begin alike share their cache always'),
-  chat_template: refused('the template is chosen when the server is started: --chat-template'),
-  documents: refused('say what is in them in the conversation', []),
-  echo: refused('an answer is given out without what it follows', false),
-  guided_decoding_backend: harmless('there is one kind of constraint'),
-  guided_whitespace_pattern: refused('say by guided_grammar what stands between values'),
-  include_reasoning: refused('reasoning is given out always, apart from the text', true),
-  kv_transfer_params: refused('no cache is taken from other servers'),
+  add_special_tokens: refused('the template writes the special tokens of a conversation', false),
+  cache_salt: refused('prompts with a common prefix always share its cache'),
+  chat_template: refused('the template is set when the server starts: --chat-template'),
+  documents: refused('include their contents in the conversation', []),
+  echo: refused('an answer is returned without its prompt', false),
+  guided_decoding_backend: harmless('there is only one implementation'),
+  guided_whitespace_pattern: refused('use guided_grammar to control whitespace'),
+  include_reasoning: refused('reasoning is always returned, separate from the text', true),
+  kv_transfer_params: refused('caches cannot be transferred between servers'),
   length_penalty: refused('there is no beam search', 1),
-  logits_processors: refused('no code is taken from requests', []),
+  logits_processors: refused('requests cannot contain code', []),
   media_io_kwargs: TEXT_ONLY,
   mm_processor_kwargs: TEXT_ONLY,
-  prompt_embeds: refused('prompts are texts or ids'),
-  prompt_logprobs: refused('log-probabilities are of what is generated', 0),
-  spaces_between_special_tokens: harmless('tokens are written as they are'),
+  prompt_embeds: refused('prompts must be texts or token ids'),
+  prompt_logprobs: refused('log probabilities are only available for generated tokens', 0),
+  spaces_between_special_tokens: harmless('tokens are decoded without added spaces'),
   use_beam_search: refused('there is no beam search', false),
-  vllm_xargs: refused('there are no such extensions', {}),
+  vllm_xargs: refused('there are no extensions', {}),
 
   // llama.cpp's server's.
   adaptive_decay: PART_OF_OFF,
@@ -95,22 +98,22 @@ export const OTHER_FIELDS: OtherFields = {
   dry_multiplier: refused(NO_SAMPLER, 0),
   dry_penalty_last_n: PART_OF_OFF,
   dry_sequence_breakers: PART_OF_OFF,
-  grammar_lazy: refused('a grammar holds from the first token on', false),
-  grammar_triggers: refused('a grammar holds from the first token on', []),
-  id_slot: harmless('slots that hold the beginning of a prompt are found'),
-  image_data: refused('only text comes in and goes out', []),
-  min_keep: refused('stages keep as few tokens as they are told', 0, 1),
+  grammar_lazy: refused('a grammar applies from the first token', false),
+  grammar_triggers: refused('a grammar applies from the first token', []),
+  id_slot: harmless('the slot with the longest cached prefix is found automatically'),
+  image_data: refused('only text is supported', []),
+  min_keep: refused('stages have no minimum number of tokens', 0, 1),
   mirostat: refused(NO_SAMPLER, 0),
   mirostat_eta: PART_OF_OFF,
   mirostat_tau: PART_OF_OFF,
   n_discard: PART_OF_OFF,
-  n_indent: refused('lines may begin as they do', 0),
-  n_keep: harmless('a full context ends the text'),
-  parse_tool_calls: refused('calls are told from the text always', true),
-  post_sampling_probs: refused('log-probabilities are those before sampling', false),
-  preserved_tokens: harmless('tools are read by their tokens always'),
+  n_indent: refused('indentation cannot be constrained', 0),
+  n_keep: harmless('generation ends when the context is full'),
+  parse_tool_calls: refused('calls are always parsed', true),
+  post_sampling_probs: refused('log probabilities are those before sampling', false),
+  preserved_tokens: harmless('the tokens of tool calls are always recognized'),
   reasoning_format: refused(
-    'reasoning is given out apart from the text',
+    'reasoning is returned separately from the text',
     'auto',
     'deepseek',
     'deepseek-legacy',
@@ -122,16 +125,16 @@ export const OTHER_FIELDS: OtherFields = {
   t_max_prompt_ms: refused('set --time-limit', 0, -1),
 
   // Fields inside others; `*` is any index of a list.
-  'messages.*.annotations': harmless('it says where an earlier answer was from'),
+  'messages.*.annotations': harmless('it only cites the sources of an earlier answer'),
   'messages.*.audio': TEXT_ONLY,
   'messages.*.cache_control': IS_CACHED,
-  'messages.*.content.*.annotations': harmless('it says where an earlier answer was from'),
+  'messages.*.content.*.annotations': harmless('it only cites the sources of an earlier answer'),
   'messages.*.content.*.cache_control': IS_CACHED,
   'messages.*.content.*.prompt_cache_breakpoint': IS_CACHED,
-  'messages.*.refusal': harmless('an earlier answer’s own text is its content'),
-  'response_format.json_schema.description': harmless('it tells the model nothing'),
-  'response_format.json_schema.name': harmless('a form needs no name'),
-  'response_format.json_schema.strict': harmless('a schema is held to always'),
-  'stream_options.include_obfuscation': harmless('nothing is added to events to hide their lengths'),
+  'messages.*.refusal': harmless('the text of an earlier answer is its content'),
+  'response_format.json_schema.description': harmless('it is not shown to the model'),
+  'response_format.json_schema.name': harmless('the schema’s name has no effect'),
+  'response_format.json_schema.strict': harmless('schemas are always enforced'),
+  'stream_options.include_obfuscation': harmless('events are never padded'),
   'tools.*.cache_control': IS_CACHED,
 };

@@ -24,8 +24,8 @@ export interface GatedDeltaShape {
   readonly keyHeads: number;
   readonly keySize: number;
   readonly valueSize: number;
-  /** The key head of head `h`: `h % keyHeads` with 'turns', `floor(h * keyHeads / heads)` with 'groups'. */
-  readonly keyOrder: 'turns' | 'groups';
+  /** The key head of head `h`: `h % keyHeads` with 'tiled' (torch's `repeat`), `floor(h * keyHeads / heads)` with 'interleaved' (`repeat_interleave`). */
+  readonly keyOrder: 'tiled' | 'interleaved';
   /** Queries and keys are divided by `sqrt(|x|² + lengthEpsilon)`. */
   readonly lengthEpsilon: number;
   /** Factor on the result. */

@@ -46,7 +46,7 @@ function delta(g: GraphBuilder, changed: Partial<GatedDeltaShape>, decays = 4) {
     ...{ decay: rows(g, 'decay', decays), beta: rows(g, 'beta', 4) },
   };
   return gatedDelta(g, operands, {
-    ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 4, keyOrder: 'turns', lengthEpsilon: 0, scale: 1 },
+    ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 4, keyOrder: 'tiled', lengthEpsilon: 0, scale: 1 },
     ...changed,
     state: g.state('state', 'f32', 3, 4 * 4 * 8),
   });

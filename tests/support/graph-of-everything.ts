@@ -85,7 +85,7 @@ function stateSpace(g: GraphBuilder, x: Tensor): Tensor {
   });
   const operands = { q: part(0), k: part(16), v, decay: part(32, 4), beta: part(36, 4) };
   const delta = gatedDelta(g, operands, {
-    ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 16, keyOrder: 'turns', lengthEpsilon: 1e-6, scale: 1 },
+    ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 16, keyOrder: 'tiled', lengthEpsilon: 1e-6, scale: 1 },
     state: g.state('delta', 'f32', SHAPE.slots, 4 * 16 * 8),
   });
   const inputs = { x: delta, dt: part(40, 4), b: part(0), c: part(16) };

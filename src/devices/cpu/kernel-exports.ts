@@ -103,15 +103,15 @@ export interface KernelExports {
   softmax(x: number, out: number, n: number): void;
   /** The first index of the largest of `n` values; NaN never wins. */
   argmax(x: number, n: number): number;
-  /** One row's heads turned by its table of (cos, sin) pairs, `turned` values a head; `halves` 1 pairs (i, i + turned / 2). */
+  /** One row's heads rotated by its table of (cos, sin) pairs, `rotaryDim` values a head; `neox` 1 pairs (i, i + rotaryDim / 2). */
   rope(
     x: number,
     table: number,
     out: number,
     heads: number,
     headSize: number,
-    turned: number,
-    halves: number,
+    rotaryDim: number,
+    neox: number,
   ): void;
   /**
    * One token row and key head `kvHead`: positions `begin` to `end - 1`. `q` and `out` are the group's query heads; `keys` and

@@ -84,7 +84,7 @@ function recordGatedDeltaNet(
     { q, k, v, decay, beta: unary(g, 'sigmoid', beta) },
     {
       ...{ heads, keyHeads, keySize: headSize, valueSize: headSize },
-      keyOrder: layout === 'apart' ? 'turns' : 'groups',
+      keyOrder: layout === 'apart' ? 'tiled' : 'interleaved',
       lengthEpsilon: norm.epsilon,
       scale: 1 / Math.sqrt(headSize),
       state: states.perSlot('delta', heads * headSize * headSize),

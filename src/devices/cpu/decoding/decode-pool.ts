@@ -111,8 +111,8 @@ class Seat {
     }
     const from = isShared(source) ? source : this.#sharedSource(source);
     const to = isShared(into) ? into : this.#sharedInto(into.byteLength);
-    const halves = become.name === 'F16';
-    await this.#ask({ kind: 'decode', ggmlType: format.ggmlType, source: from, into: to, halves });
+    const toF16 = become.name === 'F16';
+    await this.#ask({ kind: 'decode', ggmlType: format.ggmlType, source: from, into: to, toF16 });
     if (to !== into) into.set(to);
   }
 
@@ -160,7 +160,7 @@ class Seat {
       source: source.byteOffset,
       blocks: source.byteLength / format.blockBytes,
       into: into.byteOffset,
-      halves: become.name === 'F16',
+      toF16: become.name === 'F16',
     };
   }
 

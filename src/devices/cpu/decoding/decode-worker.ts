@@ -61,13 +61,13 @@ class DecodeWorker {
   }
 
   /** Piece by piece through memory that the kernels see. */
-  decode({ ggmlType, source, into, halves }: Extract<Decoding, { kind: 'decode' }>): void {
+  decode({ ggmlType, source, into, toF16 }: Extract<Decoding, { kind: 'decode' }>): void {
     const format = known(ggmlType);
     const { blockBytes, blockElements } = format;
     const blocks = source.byteLength / blockBytes;
     const bank = this.#own;
     const file = fileScratch(bank);
-    const elementBytes = halves ? 2 : 4;
+    const elementBytes = toF16 ? 2 : 4;
     forPieces(format, blocks, (first, count) => {
       const piece = source.subarray(first * blockBytes, (first + count) * blockBytes);
       bank.bytes(file, piece.byteLength).set(piece);
@@ -75,20 +75,20 @@ class DecodeWorker {
       decoderOf(format, bank)(file, floats, count, bank.scratch);
       const elements = count * blockElements;
       // The file's bytes are used up.
-      if (halves) bank.kernels.narrow(floats, file, elements);
-      const decoded = bank.bytes(halves ? file : floats, elements * elementBytes);
+      if (toF16) bank.kernels.narrow(floats, file, elements);
+      const decoded = bank.bytes(toF16 ? file : floats, elements * elementBytes);
       into.set(decoded, first * blockElements * elementBytes);
     });
   }
 
   /** Where the kernels see both ends. */
   decodeInPlace(request: Extract<Decoding, { kind: 'decode in place' }>): void {
-    const { ggmlType, id, source, blocks, into, halves } = request;
+    const { ggmlType, id, source, blocks, into, toF16 } = request;
     const format = known(ggmlType);
     const bank = this.#shared.get(id);
     invariant(bank, 'memory is shared before it is worked on');
     const decode = decoderOf(format, bank);
-    if (!halves) {
+    if (!toF16) {
       decode(source, into, blocks, bank.scratch);
       return;
     }

@@ -10,7 +10,7 @@ export type DecodeRequest =
       /** Over shared memory, both. */
       readonly source: Uint8Array;
       readonly into: Uint8Array;
-      readonly halves: boolean;
+      readonly toF16: boolean;
     }
   | {
       readonly kind: 'decode in place';
@@ -20,7 +20,7 @@ export type DecodeRequest =
       readonly source: number;
       readonly blocks: number;
       readonly into: number;
-      readonly halves: boolean;
+      readonly toF16: boolean;
     };
 
 /** What a decoding worker answers: one for each decoding. */

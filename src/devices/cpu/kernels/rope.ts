@@ -1,14 +1,14 @@
 /** Rotary positions: pairs of a head's values rotated by the row's table of (cos, sin). */
 
 /**
- * Rotates the first `rotaryDim` values of each of `heads` heads of `headSize` values: neighbours (2i, 2i + 1) where `halves` is 0,
+ * Rotates the first `rotaryDim` values of each of `heads` heads of `headSize` values: neighbours (2i, 2i + 1) where `neox` is 0,
  * else (i, i + rotaryDim / 2). The rest is copied. `out` may be `x`.
  */
-export function rope(x: usize, table: usize, out: usize, heads: u32, headSize: u32, rotaryDim: u32, halves: u32): void {
+export function rope(x: usize, table: usize, out: usize, heads: u32, headSize: u32, rotaryDim: u32, neox: u32): void {
   const bytes = <usize>headSize << 2;
   for (let h: u32 = 0; h < heads; h++) {
-    if (halves) rotateHalves(x, table, out, rotaryDim);
-    else rotateNeighbours(x, table, out, rotaryDim);
+    if (neox) rotateNeoxPairs(x, table, out, rotaryDim);
+    else rotateInterleaved(x, table, out, rotaryDim);
     if (rotaryDim < headSize && x != out) {
       memory.copy(out + (<usize>rotaryDim << 2), x + (<usize>rotaryDim << 2), <usize>(headSize - rotaryDim) << 2);
     }
@@ -18,7 +18,7 @@ export function rope(x: usize, table: usize, out: usize, heads: u32, headSize: u
 }
 
 @inline
-function rotateNeighbours(x: usize, table: usize, out: usize, rotaryDim: u32): void {
+function rotateInterleaved(x: usize, table: usize, out: usize, rotaryDim: u32): void {
   let i: u32 = 0;
   for (; i + 4 <= rotaryDim; i += 4) {
     const v = v128.load(x + (i << 2));
@@ -33,7 +33,7 @@ function rotateNeighbours(x: usize, table: usize, out: usize, rotaryDim: u32): v
 }
 
 @inline
-function rotateHalves(x: usize, table: usize, out: usize, rotaryDim: u32): void {
+function rotateNeoxPairs(x: usize, table: usize, out: usize, rotaryDim: u32): void {
   const half = rotaryDim >> 1;
   let i: u32 = 0;
   for (; i + 4 <= half; i += 4) {

@@ -19,16 +19,16 @@ export function causalConv(
   const before = count - 1;
   for (let column = first; column < end; column++) {
     const at = <usize>column << 2;
-    const factors = taps + at * count;
+    const columnTaps = taps + at * count;
     let sum: f32 = bias ? load<f32>(bias + at) : 0;
-    let seen = last + at;
+    let previous = last + at;
     for (let t: u32 = 0; t < before; t++) {
-      sum += load<f32>(factors + (t << 2)) * load<f32>(seen);
-      if (t + 1 < before) store<f32>(seen, load<f32>(seen + row));
-      else store<f32>(seen, load<f32>(x + at));
-      seen += row;
+      sum += load<f32>(columnTaps + (t << 2)) * load<f32>(previous);
+      if (t + 1 < before) store<f32>(previous, load<f32>(previous + row));
+      else store<f32>(previous, load<f32>(x + at));
+      previous += row;
     }
-    store<f32>(out + at, sum + load<f32>(factors + (before << 2)) * load<f32>(x + at));
+    store<f32>(out + at, sum + load<f32>(columnTaps + (before << 2)) * load<f32>(x + at));
   }
 }
 
@@ -75,9 +75,9 @@ export function gatedDelta(
   for (let i: u32 = 0; i < values; i++) {
     let found = f32x4.splat(0);
     for (let j: usize = 0; j < bytes; j += 16) {
-      const kept = f32x4.mul(v128.load(state + j), v128.load(factors + j));
-      v128.store(state + j, kept);
-      found = f32x4.add(found, f32x4.mul(kept, v128.load(key + j)));
+      const decayed = f32x4.mul(v128.load(state + j), v128.load(factors + j));
+      v128.store(state + j, decayed);
+      found = f32x4.add(found, f32x4.mul(decayed, v128.load(key + j)));
     }
     const delta = f32x4.splat(beta * (load<f32>(v + (i << 2)) - sumLanes(found)));
     let sum = f32x4.splat(0);
@@ -115,8 +115,8 @@ export function selectiveScan(
     v128.store(scratch + j, exp4(f32x4.mul(all, f32x4.splat(step))));
   }
   for (let i: u32 = 0; i < lines; i++) {
-    const given = load<f32>(x + (i << 2));
-    const added = f32x4.splat(step * given);
+    const input = load<f32>(x + (i << 2));
+    const added = f32x4.splat(step * input);
     let sum = f32x4.splat(0);
     for (let j: usize = 0; j < bytes; j += 16) {
       const next = f32x4.add(
@@ -126,7 +126,7 @@ export function selectiveScan(
       v128.store(state + j, next);
       sum = f32x4.add(sum, f32x4.mul(next, v128.load(c + j)));
     }
-    store<f32>(out + (i << 2), sumLanes(sum) + skip * given);
+    store<f32>(out + (i << 2), sumLanes(sum) + skip * input);
     state += bytes;
   }
 }

@@ -3,7 +3,7 @@
 //
 //   KEY_SIZE, VALUE_SIZE   of a head
 //   DECAYS                 of a head: 1, or one a key channel
-//   KEY_HEADS_REPEAT       head i has key head i % keys; otherwise neighbouring heads share one
+//   KEY_HEADS_TILED       head i has key head i % keys; otherwise neighbouring heads share one
 //   CHUNK                  rows whose operands are loaded together
 #include "functions.h"
 #include "slot-rows.h"
@@ -66,7 +66,7 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* posi
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
   i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
   bool in_range = value < VALUE_SIZE, loaded = false;
-  Sources of = {q, k, v, decay, beta, heads, head, keys, KEY_HEADS_REPEAT ? head % keys : head / (heads / keys), first,
+  Sources of = {q, k, v, decay, beta, heads, head, keys, KEY_HEADS_TILED ? head % keys : head / (heads / keys), first,
                 length_epsilon, scale};
   f32* stored = state + ((i64(slot) * heads + head) * VALUE_SIZE + (in_range ? value : 0)) * KEY_SIZE;
   f32 line[COLUMNS];

@@ -18,7 +18,7 @@ KERNEL(pack_floats, 256, const u8* source, f32* target, i64 steps) {
   UNROLL for (i32 i = 0; i < FileFormat::STEP; i++) to[i] = values[i];
 }
 
-KERNEL(pack_as_halves, 256, const u8* source, u16* target, i64 steps) {
+KERNEL(pack_f16, 256, const u8* source, u16* target, i64 steps) {
   i64 step = i64(block_x()) * 256 + thread();
   if (step >= steps) return;
   f32 values[FileFormat::STEP];

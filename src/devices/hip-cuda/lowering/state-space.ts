@@ -66,7 +66,7 @@ export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
       KEY_SIZE: keySize,
       VALUE_SIZE: valueSize,
       DECAYS: decay.width / heads,
-      KEY_HEADS_REPEAT: op.keyOrder === 'turns' ? 1 : 0,
+      KEY_HEADS_TILED: op.keyOrder === 'tiled' ? 1 : 0,
       SPLIT: split,
       CHUNK: chunk,
     },

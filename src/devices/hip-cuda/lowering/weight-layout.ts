@@ -66,7 +66,7 @@ function decodeLaunch(
   { elements, to }: { elements: number; to: Address },
 ): (source: Address) => Launch {
   const steps = elements / (format.blockElements === 1 ? 1 : 8);
-  const kernel = become.name === 'F16' ? 'pack_as_halves' : 'pack_floats';
+  const kernel = become.name === 'F16' ? 'pack_f16' : 'pack_floats';
   const module = decodeModule(format);
   return (source) => packLaunch(module, kernel, [steps, 256], [pointer(source), pointer(to), i64(steps)]);
 }

@@ -16,7 +16,7 @@ export function runGatedDelta(op: GatedDeltaOp, frame: Frame): void {
     ];
     const result = new Float64Array(out.width);
     for (let head = 0; head < heads; head++) {
-      const keyHead = keyOrder === 'turns' ? head % keyHeads : Math.floor((head * keyHeads) / heads);
+      const keyHead = keyOrder === 'tiled' ? head % keyHeads : Math.floor((head * keyHeads) / heads);
       const [key, query] = [k, q].map((of) =>
         withLengthOne(of.subarray(keyHead * keySize, (keyHead + 1) * keySize), op.lengthEpsilon),
       ) as [Float64Array, Float64Array];

@@ -18,25 +18,25 @@ fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
   let column = thread.x;
   let slot = thread.y;
   if (column >= WIDTH) { return; }
-  var seen: array<f32, ${before}>;
+  var window: array<f32, ${before}>;
   var loaded = false;
   for (var row = 0u; row < u32(counts[0]); row++) {
     if (slot_of(row) != slot) { continue; }
     if (begins(row)) {
-      seen = array<f32, ${before}>();
+      window = array<f32, ${before}>();
     } else if (!loaded) {
-      ${each((t) => ` seen[${t}] = last[(slot * ${before}u + ${t}) * WIDTH + column]; `)}
+      ${each((t) => ` window[${t}] = last[(slot * ${before}u + ${t}) * WIDTH + column]; `)}
     }
     loaded = true;
     let own = x[row * WIDTH + column];
     var sum = ${of.bias ? 'bias[column]' : '0.0'};
-    ${each((t) => ` sum = fma(factors[column * ${of.taps}u + ${t}], seen[${t}], sum); `)}
-    y[row * WIDTH + column] = activation(fma(factors[column * ${of.taps}u + ${before}u], own, sum));
-    ${loop('t', before - 1, (t) => ` seen[${t}] = seen[${t} + 1u]; `)}
-    seen[${before - 1}u] = own;
+    ${each((t) => ` sum = fma(taps[column * ${of.taps}u + ${t}], window[${t}], sum); `)}
+    y[row * WIDTH + column] = activation(fma(taps[column * ${of.taps}u + ${before}u], own, sum));
+    ${loop('t', before - 1, (t) => ` window[${t}] = window[${t} + 1u]; `)}
+    window[${before - 1}u] = own;
   }
   if (!loaded) { return; }
-  ${each((t) => ` last[(slot * ${before}u + ${t}) * WIDTH + column] = seen[${t}]; `)}
+  ${each((t) => ` last[(slot * ${before}u + ${t}) * WIDTH + column] = window[${t}]; `)}
 }
 `;
 }
@@ -58,7 +58,7 @@ var<workgroup> all_q: array<f32, KEY_SIZE>;
 var<workgroup> all_k: array<f32, KEY_SIZE>;
 var<workgroup> all_decay: array<f32, DECAYS>;
 
-// The thread's share of the squares of query and key.
+// The thread's part of the squares of query and key.
 fn load_row(keys: u32, head: u32, thread: u32) -> vec2<f32> {
   var squares = vec2<f32>();
   for (var j = thread; j < KEY_SIZE; j += THREADS) {
@@ -105,7 +105,7 @@ function deltaStep(
  * first row to its last. Wants `part_sum` over the threads of a row, `all_sum` over all, and `exponential`.
  */
 export function gatedDeltaText(
-  of: LineShape & { readonly decays: 'head' | 'channel'; readonly keyOrder: 'turns' | 'groups' },
+  of: LineShape & { readonly decays: 'head' | 'channel'; readonly keyOrder: 'tiled' | 'interleaved' },
   loop: Loop,
 ): string {
   const column = columnOf(of);
@@ -120,11 +120,11 @@ ${SLOTS}${DELTA_ROW}
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let slot = group.y;
   let head = group.x / SLICES;
-  let key_head = ${of.keyOrder === 'turns' ? 'head % KEY_HEADS' : 'head / (HEADS / KEY_HEADS)'};
+  let key_head = ${of.keyOrder === 'tiled' ? 'head % KEY_HEADS' : 'head / (HEADS / KEY_HEADS)'};
   let part = thread % SPLIT;
   let value = group.x % SLICES * LINES + thread / SPLIT;
-  let there = value < VALUE_SIZE;
-  let kept = ((slot * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u)) * KEY_SIZE;
+  let in_range = value < VALUE_SIZE;
+  let stored = ((slot * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u)) * KEY_SIZE;
   var line: array<f32, ${of.columns}>;
   var loaded = false;
   for (var row = 0u; row < u32(counts[0]); row++) {
@@ -132,7 +132,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (begins(row)) {
       line = array<f32, ${of.columns}>();
     } else if (!loaded) {
-      ${each((c) => ` line[${c}] = state[kept + ${column(c)}]; `)}
+      ${each((c) => ` line[${c}] = state[stored + ${column(c)}]; `)}
     }
     loaded = true;
     let keys = (row * KEY_HEADS + key_head) * KEY_SIZE;
@@ -142,11 +142,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     ${step}
     sum = part_sum(sum, thread) * query_factor;
-    if (part == 0u && there) { y[at] = sum; }
+    if (part == 0u && in_range) { y[at] = sum; }
     workgroupBarrier();
   }
-  if (!loaded || !there) { return; }
-  ${each((c) => ` state[kept + ${column(c)}] = line[${c}]; `)}
+  if (!loaded || !in_range) { return; }
+  ${each((c) => ` state[stored + ${column(c)}] = line[${c}]; `)}
 }
 `;
 }
@@ -169,11 +169,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let slot = group.y;
   let part = thread % SPLIT;
   let index = group.x * LINES + thread / SPLIT;
-  let there = index < WIDTH;
+  let in_range = index < WIDTH;
   let line = min(index, WIDTH - 1u);
   let head = line / HEAD_SIZE;
   let inputs = head / (HEADS / GROUPS) * STATE_SIZE;
-  let kept = (slot * WIDTH + line) * STATE_SIZE;
+  let stored = (slot * WIDTH + line) * STATE_SIZE;
   var values: array<f32, ${of.columns}>;
   var loaded = false;
   for (var row = 0u; row < u32(counts[0]); row++) {
@@ -181,26 +181,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (begins(row)) {
       values = array<f32, ${of.columns}>();
     } else if (!loaded) {
-      ${each((n) => ` values[${n}] = state[kept + ${column(n)}]; `)}
+      ${each((n) => ` values[${n}] = state[stored + ${column(n)}]; `)}
     }
     loaded = true;
     let step = dt[row * HEADS + head];
-    let given = x[row * WIDTH + line];
+    let input = x[row * WIDTH + line];
     let from_row = row * GROUPS * STATE_SIZE + inputs;
     ${of.rates === 'head' ? `let decay = exponential(step * ${rate('')});` : ''}
     var sum = 0.0;
     ${each(
       (n) => /* wgsl */ `
       let at = from_row + ${column(n)};
-      values[${n}] = fma(values[${n}], ${decay(n)}, step * given * b[at]);
+      values[${n}] = fma(values[${n}], ${decay(n)}, step * input * b[at]);
       sum = fma(values[${n}], c[at], sum);
     `,
     )}
     sum = part_sum(sum, thread);
-    if (part == 0u && there) { y[row * WIDTH + line] = fma(skips[head], given, sum); }
+    if (part == 0u && in_range) { y[row * WIDTH + line] = fma(skips[head], input, sum); }
   }
-  if (!loaded || !there) { return; }
-  ${each((n) => ` state[kept + ${column(n)}] = values[${n}]; `)}
+  if (!loaded || !in_range) { return; }
+  ${each((n) => ` state[stored + ${column(n)}] = values[${n}]; `)}
 }
 `;
 }

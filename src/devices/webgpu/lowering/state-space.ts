@@ -38,7 +38,7 @@ export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
     args: {
       ...batchArgs(batch, to),
       x: read(x),
-      factors: to.vector(weight, FLOAT_LAYOUT),
+      taps: to.vector(weight, FLOAT_LAYOUT),
       ...(bias && { bias: to.vector(bias, FLOAT_LAYOUT) }),
       last: write(last),
       y: write(out),

@@ -54,9 +54,9 @@ function deltaCase(
   name: string,
   of: Heads,
   {
-    keyOrder = 'turns',
+    keyOrder = 'tiled',
     decays = 'head',
-  }: { keyOrder?: 'turns' | 'groups'; decays?: 'head' | 'channel' } = {},
+  }: { keyOrder?: 'tiled' | 'interleaved'; decays?: 'head' | 'channel' } = {},
 ): OpCase {
   const batch = batchOf(name);
   const { heads, keyHeads, keySize, valueSize } = of;
@@ -127,11 +127,11 @@ export const STATE_SPACE_CASES: readonly OpCase[] = [
     scanCase(name, MAMBA2),
   ]),
   convCase('mixed', { width: 33, taps: 2, bias: true, fn: 'silu' }),
-  deltaCase('mixed', { heads: 4, keyHeads: 2, keySize: 16, valueSize: 24 }, { keyOrder: 'groups' }),
+  deltaCase('mixed', { heads: 4, keyHeads: 2, keySize: 16, valueSize: 24 }, { keyOrder: 'interleaved' }),
   deltaCase(
     'prompts beside tokens',
     { heads: 4, keyHeads: 2, keySize: 64, valueSize: 32 },
-    { keyOrder: 'groups' },
+    { keyOrder: 'interleaved' },
   ),
   deltaCase('mixed', { heads: 2, keyHeads: 2, keySize: 64, valueSize: 64 }, { decays: 'channel' }),
   deltaCase('a prompt', { heads: 2, keyHeads: 2, keySize: 128, valueSize: 128 }, { decays: 'channel' }),

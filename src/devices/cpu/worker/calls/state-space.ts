@@ -69,7 +69,7 @@ export function gatedDeltaCall(of: Placed<GatedDeltaOp>, bank: BankInstance, cap
     for (let head = firstColumn / valueSize; head < endColumn / valueSize; head++) {
       const first = slot * state.width + head * size;
       if (begins) matrices.fill(0, first, first + size);
-      const keyHead = keyOrder === 'turns' ? head % keyHeads : Math.floor((head * keyHeads) / heads);
+      const keyHead = keyOrder === 'tiled' ? head % keyHeads : Math.floor((head * keyHeads) / heads);
       const key = 4 * (row * keyHeads + keyHead) * keySize;
       const value = 4 * (row * heads + head) * valueSize;
       kernels.gatedDelta(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
@@ -6,7 +7,7 @@ import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 
 const block = z.looseObject({ type: z.string() });
-const content = z.union([z.string(), z.array(block)]);
+const content = z.union([z.string(), listOf(block)]);
 
 const message = z.object({ role: z.enum(['user', 'assistant']), content });
 
@@ -21,8 +22,8 @@ const tool = z.looseObject({
 export const conversationFields = {
   model: modelField,
   system: content.nullish(),
-  messages: z.array(message).min(1),
-  tools: z.array(tool).max(128).nullish(),
+  messages: listOf(message, { min: 1 }),
+  tools: listOf(tool, { max: 128 }).nullish(),
   tool_choice: z
     .object({
       type: z.enum(['auto', 'any', 'tool', 'none']),
@@ -48,7 +49,7 @@ export const messagesBody = z.object({
   ...conversationFields,
   max_tokens: tokensField,
   ...samplingFields,
-  stop_sequences: z.array(z.string().max(1024)).max(16).nullish(),
+  stop_sequences: listOf(z.string().max(1024), { max: 16 }).nullish(),
   lora: adapterField,
   stream: z.boolean().nullish(),
   output_config: outputConfig.nullish(),

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { invalid } from '../endpoint.ts';
 
 /** `lora` of llama.cpp's server. */
-export const adapterField = z
-  .array(z.object({ id: z.union([z.int(), z.string()]), scale: z.number() }))
+export const adapterField = listOf(z.object({ id: z.union([z.int(), z.string()]), scale: z.number() }))
   .nullish()
   .describe(
     'LoRA adapters that the text goes through, by number or name, each with its scale; others count nothing. Default: as the server was started.',

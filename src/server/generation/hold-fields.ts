@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import { invalid } from '../endpoint.ts';
 import type { TextHold } from './answer-form.ts';
 
 /** A JSON schema: an object, true or false. */
 const schema = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
-const choices = z.array(z.string()).min(1);
+const choices = listOf(z.string(), { min: 1 });
 const GBNF = "A grammar in llama.cpp's GBNF, of which the text is.";
 
 /** Fields that constrain the text, by the names of vLLM and of llama.cpp's server. */

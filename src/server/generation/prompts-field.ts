@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { idsOf, listOf } from '../fields/list-of.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { requireTextFits } from './prompt-bounds.ts';
 import { MAX_CHOICES, promptEnd, type SamplingBody } from './sampling-fields.ts';
@@ -7,11 +8,8 @@ import { MAX_CHOICES, promptEnd, type SamplingBody } from './sampling-fields.ts'
 export const promptsField = z
   .union([
     z.string(),
-    z.array(z.int()).min(1),
-    z
-      .array(z.union([z.string(), z.array(z.int()).min(1)]))
-      .min(1)
-      .max(MAX_CHOICES),
+    idsOf({ min: 1 }),
+    listOf(z.union([z.string(), idsOf({ min: 1 })]), { min: 1, max: MAX_CHOICES }),
   ])
   .describe('A text, or token ids; or a list of such, each of which is continued.');
 

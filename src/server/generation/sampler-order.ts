@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import { invalid } from '../endpoint.ts';
 
@@ -17,9 +18,11 @@ const STAGES: readonly (readonly [names: readonly string[], off: Partial<Generat
 /** Stages that are known and are not there, so that they may be named while they are off. */
 const ABSENT: ReadonlySet<string> = new Set(['dry', 'infill']);
 
+/** Names of stages that are read. */
+const MAX_STAGES = 64;
+
 /** `samplers` of llama.cpp's server. */
-export const samplersField = z
-  .array(z.string())
+export const samplersField = listOf(z.string(), { max: MAX_STAGES })
   .nullish()
   .describe('The stages that choose a token; others are off. They run in one order, which is llama.cpp’s.');
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
@@ -23,7 +24,7 @@ const BEFORE_WORD = '\n';
 /** Maximum banned words: every token is checked against them. */
 const MAX_WORDS = 64;
 
-const tokenIds = z.array(z.int().min(0)).max(MAX_BIASES);
+const tokenIds = (min = 0) => listOf(z.int().min(0), { min, max: MAX_BIASES });
 
 /** Biases by token id; too many are refused before any is validated. */
 const biases = z.preprocess(
@@ -58,7 +59,7 @@ export const samplingFields = {
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
   logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
   stop: z
-    .union([z.string().max(LONGEST_STOP), z.array(z.string().max(LONGEST_STOP)).max(MAX_STOPS)])
+    .union([z.string().max(LONGEST_STOP), listOf(z.string().max(LONGEST_STOP), { max: MAX_STOPS })])
     .nullish()
     .describe('Strings that end the text; they are not part of it.'),
   priority: z
@@ -69,15 +70,13 @@ export const samplingFields = {
   repetition_penalty: numberFields.repeat_penalty.describe("vLLM's name of repeat_penalty."),
   repeat_last_n: numberFields.penalty_window.describe("llama.cpp's name of penalty_window."),
   min_tokens: z.int().min(0).nullish().describe('Tokens before which the text does not end.'),
-  stop_token_ids: tokenIds.nullish().describe('Token ids that end the text; they are not part of it.'),
+  stop_token_ids: tokenIds().nullish().describe('Token ids that end the text; they are not part of it.'),
   include_stop_str_in_output: z
     .boolean()
     .nullish()
     .describe('The stop string that ends the text is part of it.'),
-  allowed_token_ids: tokenIds.min(1).nullish().describe('The only token ids that the text may be of.'),
-  bad_words: z
-    .array(z.string().min(1).max(LONGEST_STOP))
-    .max(MAX_WORDS)
+  allowed_token_ids: tokenIds(1).nullish().describe('The only token ids that the text may be of.'),
+  bad_words: listOf(z.string().min(1).max(LONGEST_STOP), { max: MAX_WORDS })
     .nullish()
     .describe('Words that the text must not have, at the beginning of a word or within one.'),
   samplers: samplersField,

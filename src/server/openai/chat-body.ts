@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import { invalid } from '../endpoint.ts';
 import {
   choicesField,
@@ -19,7 +20,7 @@ import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
 /** A chat request, according to OpenAI's API reference. */
 export const chatBody = z.object({
   model: modelField,
-  messages: z.array(messageSchema).min(1),
+  messages: listOf(messageSchema, { min: 1 }),
   ...samplingFields,
   ...streamFields,
   lora: adapterField,
@@ -31,7 +32,7 @@ export const chatBody = z.object({
   top_logprobs: logprobsField,
   response_format: responseFormat.nullish(),
   ...holdFields,
-  tools: z.array(toolSchema).max(128).nullish(),
+  tools: listOf(toolSchema, { max: 128 }).nullish(),
   tool_choice: z
     .union([
       z.enum(['none', 'auto', 'required']),
@@ -39,9 +40,7 @@ export const chatBody = z.object({
     ])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  functions: z
-    .array(toolSchema.shape.function)
-    .max(128)
+  functions: listOf(toolSchema.shape.function, { max: 128 })
     .nullish()
     .describe('Functions to call, by the older names: the answer has a function_call.'),
   function_call: z

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, toolName } from '../generation/answer-form.ts';
@@ -14,10 +15,10 @@ const functionCall = z.object({
 /** A message of OpenAI's chat. */
 export const messageSchema = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
-  content: z.union([z.string(), z.array(textPart)]).nullish(),
+  content: z.union([z.string(), listOf(textPart)]).nullish(),
   name: z.string().nullish(),
   reasoning_content: z.string().nullish(),
-  tool_calls: z.array(functionCall).nullish(),
+  tool_calls: listOf(functionCall).nullish(),
   tool_call_id: z.string().nullish(),
   function_call: functionCall.shape.function.nullish(),
 });

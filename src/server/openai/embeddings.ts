@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { idsOf, listOf } from '../fields/list-of.ts';
 import type { Embedding } from '../../engine/embedding.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -13,9 +14,9 @@ const body = z.object({
   input: z
     .union([
       z.string().min(1),
-      z.array(z.int()).min(1),
-      z.array(z.string().min(1)).min(1).max(MAX_INPUTS),
-      z.array(z.array(z.int()).min(1)).min(1).max(MAX_INPUTS),
+      idsOf({ min: 1 }),
+      listOf(z.string().min(1), { min: 1, max: MAX_INPUTS }),
+      listOf(idsOf({ min: 1 }), { min: 1, max: MAX_INPUTS }),
     ])
     .describe('A text or several; or token ids, of one text or several.'),
   encoding_format: z.enum(['float', 'base64']).nullish().describe('base64 holds f32, little-endian.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { adapterField } from '../generation/adapter-field.ts';
@@ -8,7 +9,7 @@ import { chatTools, textOf } from './chat-messages.ts';
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish() });
 
-const text = z.union([z.string(), z.array(part)]);
+const text = z.union([z.string(), listOf(part)]);
 
 const item = z.looseObject({
   type: z.string().nullish(),
@@ -32,7 +33,7 @@ const tool = z.looseObject({
 /** The body of a responses request, according to OpenAI's API reference. */
 export const responsesBody = z.object({
   model: modelField,
-  input: z.union([z.string(), z.array(item).min(1)]),
+  input: z.union([z.string(), listOf(item, { min: 1 })]),
   instructions: z.string().nullish(),
   max_output_tokens: tokensField,
   ...samplingFields,
@@ -40,7 +41,7 @@ export const responsesBody = z.object({
   lora: adapterField,
   stream: z.boolean().nullish(),
   text: z.object({ format: textFormat.nullish() }).nullish(),
-  tools: z.array(tool).max(128).nullish(),
+  tools: listOf(tool, { max: 128 }).nullish(),
   tool_choice: z
     .union([
       z.enum(['none', 'auto', 'required']),
@@ -49,7 +50,14 @@ export const responsesBody = z.object({
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning: z.object({ effort: z.string().nullish() }).nullish(),
-  metadata: z.record(z.string(), z.string()).nullish().describe('It comes back with the response.'),
+  metadata: z
+    .record(z.string(), z.unknown())
+    .refine(
+      (given) => Object.values(given).every((value) => typeof value === 'string'),
+      'its values are strings',
+    )
+    .nullish()
+    .describe('It comes back with the response.'),
 });
 
 /** A responses request. */

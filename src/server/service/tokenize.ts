@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { idsOf } from '../fields/list-of.ts';
 import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
@@ -46,7 +47,7 @@ function pieceOf(bytes: Uint8Array): string | number[] {
 /** Maximum number of ids: their text is returned at once. */
 const MAX_IDS = 2 ** 16;
 
-const ids = z.object({ model: modelField, tokens: z.array(z.int()).max(MAX_IDS) });
+const ids = z.object({ model: modelField, tokens: idsOf({ max: MAX_IDS }) });
 
 /** `POST /detokenize`, as in llama.cpp's server. */
 export const detokenizeEndpoint = postEndpoint({

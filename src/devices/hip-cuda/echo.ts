@@ -6,8 +6,8 @@ import type { HipCudaContext } from './streams/hip-cuda-context.ts';
 const BYTES = 64 << 10;
 
 /**
- * Sends 64 KiB to the device and back, and compares: a driver that moves no bytes is found when it is opened, not when a model
- * answers nonsense. Throws `DRIVER_ECHO`. Waits.
+ * Copies 64 KiB to the device and back, and compares: a driver that corrupts data is detected on opening, not when a
+ * model answers nonsense. Throws `DRIVER_ECHO`. Waits.
  */
 export function checkEcho({ driver, ffi, logger }: Pick<HipCudaContext, 'driver' | 'ffi' | 'logger'>): void {
   using buffer = new HipCudaBuffer(driver, BYTES, 'echo', () => {});

@@ -41,25 +41,25 @@ import { EventPool } from './streams/event-pool.ts';
 import { HipStream } from './streams/hip-stream.ts';
 import { Timeline } from './streams/timeline.ts';
 
-/** Which GPU is opened, and with what. */
+/** Which GPU to open, and its dependencies. */
 export interface HipCudaDeviceOptions {
   readonly library: DriverLibrary;
   readonly ordinal: number;
   readonly platform: HipCudaPlatform;
   readonly kernels: KernelSet;
   readonly logger?: Logger;
-  /** Where the driver's BLAS library is looked for, if not in the usual places. */
+  /** Where to search for the driver's BLAS library, instead of the usual places. */
   readonly blasLibraries?: readonly string[] | undefined;
   /** Disposed after the device. */
   readonly owned?: AsyncDisposable;
 }
 
-/** Rows for which a step is worth recording by itself. */
+/** Row capacities for which a step is recorded separately. */
 const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 
 /**
- * A GPU under HIP or CUDA, made by `describeHipCudaDevice`. Until `open` was called, `compile` may be called, which waits for it,
- * and nothing else.
+ * A GPU under HIP or CUDA, created by `describeHipCudaDevice`. Until `open` has been called, only `compile` may be
+ * called, which waits for it.
  */
 export class HipCudaDevice implements Device {
   readonly info: DeviceInfo;
@@ -72,11 +72,11 @@ export class HipCudaDevice implements Device {
   readonly #timeline: Timeline;
   readonly #store: KernelStore;
   readonly #launcher: Launcher;
-  /** Large: read while the first graphs are recorded. */
+  /** Large: loaded while the first graphs are recorded. */
   readonly #blas: Promise<BlasLibrary | undefined>;
   readonly #created = new WeakSet<Disposable>();
   readonly #pinned = new PinnedViews();
-  /** Those of the programs that it compiled. */
+  /** The weights of the programs that it compiled. */
   readonly #weights = new WeakSet<PackedWeight>();
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
@@ -108,13 +108,13 @@ export class HipCudaDevice implements Device {
     const { opened } = this.#opening;
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger, opened });
     this.#launcher = new Launcher({ driver, kernels: this.#store, ffi });
-    // Last: whatever throws before leaves nothing under way.
+    // Last, so that an error before it leaves nothing in progress.
     this.#blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
   }
 
   /**
-   * Readies the device, sends it bytes and compares what comes back. Throws `DEVICE_UNAVAILABLE`, with which everything that
-   * waits rejects; the device is of no use then and wants to be disposed.
+   * Initializes the device, sends it data and compares what comes back. Throws `DEVICE_UNAVAILABLE`, with which
+   * everything that waits rejects; the device is then unusable and should be disposed.
    */
   open(): void {
     const { driver, ffi, logger } = this.#context;
@@ -158,8 +158,8 @@ export class HipCudaDevice implements Device {
   }
 
   /**
-   * Pins memory that is the caller's, such as a WebAssembly memory that decoders write, so that it is copied from without a
-   * detour. The memory must outlive the pinned buffer. Throws `DRIVER_CALL` where it cannot be pinned.
+   * Pins memory of the caller, such as a WebAssembly memory that decoders write, so that it is copied directly. The
+   * memory must outlive the pinned buffer. Throws `DRIVER_CALL` if it cannot be pinned.
    */
   pin(bytes: Uint8Array, label: string): HipCudaPinned {
     return this.#pinForeign(bytes, label, 'write');
@@ -178,7 +178,10 @@ export class HipCudaDevice implements Device {
     return this.#live.add(stream);
   }
 
-  /** Few rows have kernels for exactly so many; from the matrix cores' tile on, a step costs what its capacity costs. */
+  /**
+   * For few rows there are kernels for the exact number; from the matrix cores' tile on, a step costs as much as its
+   * capacity.
+   */
   rowCapacities(rows: number): readonly number[] {
     return [...ROW_CAPACITIES.filter((capacity) => capacity < rows), rows];
   }
@@ -318,7 +321,7 @@ function targetOf(driver: Driver, fullTarget: string): Omit<HipCudaTarget, 'blas
   };
 }
 
-/** The driver's BLAS library, where it is there: all products have kernels of our own as well. */
+/** The driver's BLAS library, if it is installed: our own kernels can compute all products as well. */
 async function openBlas(
   driver: Driver,
   of: { ffi: Ffi; logger: Logger; libraries: readonly string[] | undefined },
@@ -338,7 +341,7 @@ async function openBlas(
 }
 
 /**
- * A GPU by what its started driver tells of it: `compile` may be called, and `open` when the device was readied. Throws
+ * A GPU as described by its started driver: `compile` may be called, and `open` once the device is initialized. Throws
  * `DEVICE_UNAVAILABLE` with the reason.
  */
 export function describeHipCudaDevice(options: HipCudaDeviceOptions): HipCudaDevice {

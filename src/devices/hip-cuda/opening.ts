@@ -1,8 +1,8 @@
-/** What waits for a device to be opened. */
+/** Lets callers wait for a device to be opened. */
 export class Opening {
-  /** Resolves when the device may be used; rejects with the reason why it never will. */
+  /** Resolves when the device can be used; rejects with the reason if it never can. */
   readonly opened: Promise<void>;
-  /** Whether the driver has readied the device, and wants it back. */
+  /** Whether the driver has initialized the device, which then has to be released. */
   isRetained = false;
   #succeed: () => void = () => {};
   #fail: (reason: Error) => void = () => {};
@@ -12,7 +12,7 @@ export class Opening {
       this.#succeed = resolve;
       this.#fail = reject;
     });
-    // Not everybody who opens a device compiles meanwhile.
+    // Not every caller that opens a device also compiles.
     this.opened.catch(() => {});
   }
 
@@ -20,7 +20,7 @@ export class Opening {
     this.#succeed();
   }
 
-  /** Without effect once it has ended one way or the other. */
+  /** Has no effect once the outcome is decided. */
   fail(reason: Error): void {
     this.#fail(reason);
   }

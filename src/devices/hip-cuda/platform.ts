@@ -1,46 +1,46 @@
 import type { Ffi } from '../../device/index.ts';
 
-/** When the platform calls back. */
+/** The platform's callbacks. */
 export interface Scheduler {
-  /** As soon as other work of the thread has had its turn (Node's `setImmediate`). */
+  /** After other pending work of the thread (Node's `setImmediate`). */
   soon(callback: () => void): void;
   /** After about this long. */
   later(callback: () => void, milliseconds: number): void;
 }
 
-/** A kernel text to compile, whole: no header is missing from it. */
+/** A kernel source to compile, complete: no header is missing from it. */
 export interface CompileJob {
   readonly api: 'hip' | 'cuda';
-  /** Names the text in messages. */
+  /** The name of the source in messages. */
   readonly name: string;
   readonly source: string;
   readonly options: readonly string[];
 }
 
-/** A finished compilation, or the compiler's words on why there is none. */
+/** A finished compilation, or the compiler's error log. */
 export type CompileResult =
   { readonly code: Uint8Array<ArrayBuffer> } | { readonly log: string; readonly code?: undefined };
 
-/** The driver's run-time compiler, kept where it cannot take this process down with it. */
+/** The driver's run-time compiler, in a process of its own, so that its crashes do no harm. */
 export interface KernelCompiler {
-  /** Rejects with `LIBRARY_NOT_FOUND` where there is no compiler, and with `DISPOSED` where it was closed meanwhile. */
+  /** Rejects with `LIBRARY_NOT_FOUND` if there is no compiler, and with `DISPOSED` if it is closed meanwhile. */
   compile(job: CompileJob): Promise<CompileResult>;
 }
 
-/** Compiled kernels kept from one run to the next. */
+/** Compiled kernels, kept between runs. */
 export interface KernelCache {
   get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
-  /** Never rejects: a cache that cannot be written costs time, nothing else. */
+  /** Never rejects: a cache that cannot be written only costs time. */
   put(key: string, code: Uint8Array): Promise<void>;
 }
 
-/** The kernels' texts by their file names (`prelude.h`, `formats/q4_0.h`). */
+/** The kernel sources by file name (`prelude.h`, `formats/q4_0.h`). */
 export interface KernelTexts {
-  /** Throws `KERNEL_MISSING` for a name that there is not. */
+  /** Throws `KERNEL_MISSING` for an unknown name. */
   read(name: string): string;
 }
 
-/** What a platform gives the HIP and CUDA device. */
+/** What a platform provides to the HIP and CUDA device. */
 export interface HipCudaPlatform {
   readonly ffi: Ffi;
   readonly scheduler: Scheduler;

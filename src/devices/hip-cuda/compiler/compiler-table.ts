@@ -1,17 +1,17 @@
-/** What distinguishes hipRTC from NVRTC, which have the same calls otherwise. */
+/** The differences between hipRTC and NVRTC, whose calls are otherwise the same. */
 export interface CompilerTable {
   readonly api: 'hip' | 'cuda';
-  /** Libraries that may hold the compiler, the best first. */
+  /** Libraries that may contain the compiler, best first. */
   readonly libraries: readonly string[];
-  /** What such a library needs to be loaded before it, where it is there. */
+  /** Libraries that such a library needs to be loaded first, if they exist. */
   readonly companions: readonly string[];
-  /** How all its symbols start. */
+  /** The prefix of all its symbols. */
   readonly prefix: 'hiprtc' | 'nvrtc';
-  /** The symbols' word for what the driver loads. */
+  /** The symbols' name for compiled code. */
   readonly code: 'Code' | 'CUBIN';
 }
 
-/** hipRTC: a library of its own since ROCm 5.5, and the only place since ROCm 7; before, a part of libamdhip64. */
+/** hipRTC: a separate library since ROCm 5.5, and required since ROCm 7; before, a part of libamdhip64. */
 export const hipCompiler: CompilerTable = {
   api: 'hip',
   libraries: [
@@ -49,7 +49,7 @@ function inCudaFolders(names: readonly string[]): string[] {
   return names.flatMap((name) => CUDA_FOLDERS.map((folder) => folder + name));
 }
 
-/** NVRTC of CUDA 12 and 13. It looks for its built-in headers' library by itself only in the loader's folders. */
+/** NVRTC of CUDA 12 and 13. It searches for the library of its built-in headers only in the loader's folders. */
 export const cudaCompiler: CompilerTable = {
   api: 'cuda',
   libraries: inCudaFolders(['libnvrtc.so.13', 'libnvrtc.so.12', 'libnvrtc.so']),

@@ -6,8 +6,8 @@ import type { CompilerTable } from './compiler-table.ts';
 const RESULT_BYTES = 16;
 
 /**
- * A driver's run-time compiler. It runs on the calling thread for as long as it takes, and an old hipRTC ends the process
- * when it does not know the target: so this belongs into a process of its own.
+ * A driver's run-time compiler. It blocks the calling thread, and an old hipRTC ends the process if it does not know
+ * the target: so it should run in a separate one.
  */
 export class RunTimeCompiler {
   /** `hiprtc 7.0 (libhiprtc.so.7)`. */
@@ -28,7 +28,7 @@ export class RunTimeCompiler {
     this.version = `${table.prefix} ${release} (${library.name})`;
   }
 
-  /** Compiles one text. What the compiler says against it comes back as `log`. */
+  /** Compiles one source. The compiler's errors are returned as `log`. */
   compile({ name, source, options }: CompileJob): CompileResult {
     const created = this.#calls.create(this.#result.address, source, name, 0, 0, 0);
     if (created !== 0) return { log: `the compiler refused the text: ${this.#describe(created)}` };
@@ -57,7 +57,7 @@ export class RunTimeCompiler {
     using memory = this.#ffi.allocate(Math.max(1, this.#pointer()));
     contents(program, memory.address);
     const bytes = memory.bytes.slice();
-    // `destroy` wants the program where `create` left it.
+    // `destroy` takes a pointer to the program.
     writePointer(this.#result.view, 0, program);
     return bytes;
   }
@@ -72,7 +72,7 @@ export class RunTimeCompiler {
   }
 }
 
-/** The first library that holds the compiler. Throws `LIBRARY_NOT_FOUND`. */
+/** The first library that contains the compiler. Throws `LIBRARY_NOT_FOUND`. */
 export function openCompiler(
   ffi: Ffi,
   table: CompilerTable,

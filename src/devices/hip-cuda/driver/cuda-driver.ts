@@ -25,17 +25,17 @@ const READ_ONLY_HOST_REGISTER_SUPPORTED = 113;
 
 const STREAM_NON_BLOCKING = 1;
 const EVENT_DEFAULT = 0;
-/** Every context may use the memory. */
+/** Makes the memory usable by every context. */
 const HOST_ALLOC_PORTABLE = 1;
 const HOST_REGISTER_PORTABLE = 1;
-/** The device only reads the pages: those of a file that is mapped for reading are refused without it. */
+/** The device only reads the pages: those of a file that is mapped read-only cannot be pinned without it. */
 const HOST_REGISTER_READ_ONLY = 8;
-/** Other threads may allocate while this one captures. */
+/** Allows other threads to allocate while this one captures. */
 const CAPTURE_THREAD_LOCAL = 1;
 /** `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. */
 const MAX_DYNAMIC_SHARED = 8;
 
-/** CUDA's driver API: libcuda of the NVIDIA driver, which loads on CUDA 12 and 13 alike. */
+/** CUDA's driver API: libcuda of the NVIDIA driver, for CUDA 12 and 13. */
 export const cudaDriver: DriverTable = {
   api: 'cuda',
   libraries: ['libcuda.so.1', 'libcuda.so'],
@@ -50,8 +50,8 @@ export const cudaDriver: DriverTable = {
 };
 
 /**
- * The primary context stays while anybody has retained it. All calls are looked up before: that waits for the system's loader
- * while it reads another library.
+ * The primary context exists as long as anything has retained it. All calls are looked up in advance, because that
+ * waits for the dynamic loader while it loads another library.
  */
 async function start(ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
   const init = library.bindAsync('cuInit', 'i32', ['u32']);
@@ -100,13 +100,13 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
   } satisfies Partial<DriverCalls>;
 }
 
-/** The primary contexts of devices, as the CUDA runtime would use them: shared with the other libraries that use CUDA. */
+/** The primary contexts of devices, as the CUDA runtime uses them: shared with the other libraries that use CUDA. */
 function bindContexts(library: NativeLibrary, results: ResultSpace) {
   const call = statusCalls(library);
   const retain = call('cuDevicePrimaryCtxRetain', 'address', 'i32');
   const release = call('cuDevicePrimaryCtxRelease_v2', 'i32');
   const setCurrent = call('cuCtxSetCurrent', 'address');
-  /** A device may be open several times in one process, for a model each. */
+  /** A device may be open several times in one process, for one model each. */
   const contexts = new Map<number, { readonly address: Address; readonly users: number }>();
   return {
     retain: (ordinal) => {
@@ -158,7 +158,7 @@ function bindWork(library: NativeLibrary, results: ResultSpace) {
   const createEvent = call('cuEventCreate', 'address', 'u32');
   const beginCapture = call('cuStreamBeginCapture_v2', 'address', 'i32');
   const instantiate = call('cuGraphInstantiateWithFlags', 'address', 'address', 'u64');
-  // A later driver has only the second version; both take the same arguments.
+  // Later drivers have only the second version; both take the same arguments.
   const elapsedName = library.has('cuEventElapsedTime_v2') ? 'cuEventElapsedTime_v2' : 'cuEventElapsedTime';
   const elapsed = call(elapsedName, 'address', 'address', 'address');
   const loadModule = call('cuModuleLoadData', 'address', 'address');
@@ -203,8 +203,8 @@ const ATTRIBUTE_BYTES = 72;
 const CONFIG_BYTES = 56;
 
 /**
- * Writes a `CUlaunchConfig` with one `CUlaunchAttribute` to the end of the results, and gives its address: grid, block and
- * shared bytes as words, then stream, attributes and their number.
+ * Writes a `CUlaunchConfig` with one `CUlaunchAttribute` to the end of the results, and returns its address: grid,
+ * block and shared bytes as words, then stream, attributes and their number.
  */
 function writeLaunchConfig(results: ResultSpace, shape: LaunchShape, stream: Address): Address {
   const { view, byteLength } = results;

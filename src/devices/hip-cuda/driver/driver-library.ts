@@ -5,22 +5,22 @@ import { hintFor, INVALID_DEVICE, NO_DEVICE, SUCCESS } from './driver-status.ts'
 import type { DriverTable } from './driver-table.ts';
 import { ResultSpace } from './result-space.ts';
 
-/** A driver's library, opened and started. Its devices share it, and with it the thread's current device. */
+/** A driver's library, loaded and started. Its devices share it, and with it the thread's current device. */
 export class DriverLibrary {
   readonly api: DriverTable['api'];
-  /** The file that was found. */
+  /** The file that was loaded. */
   readonly file: string;
   readonly version: string;
   readonly deviceCount: number;
   readonly calls: DriverCalls;
   readonly results: ResultSpace;
   #current: number | undefined;
-  /** Devices that are readied, by number. */
+  /** Initialized devices, by ordinal. */
   readonly #ready = new Map<number, { users: number; hasRun: boolean }>();
 
   /**
-   * Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, and `DEVICE_UNAVAILABLE` with the driver's words where it starts for no
-   * device.
+   * Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, and `DEVICE_UNAVAILABLE` with the driver's message if it fails to
+   * start.
    */
   constructor(ffi: Ffi, table: DriverTable, libraries: readonly string[] = table.libraries) {
     const library = ffi.open(libraries);
@@ -35,7 +35,7 @@ export class DriverLibrary {
     this.version = table.formatVersion(this.results.int());
   }
 
-  /** The device that this thread's calls mean. */
+  /** The current device of this thread. */
   get current(): number | undefined {
     return this.#current;
   }
@@ -46,7 +46,7 @@ export class DriverLibrary {
     return status;
   }
 
-  /** Readies a device for the process, once however often it is opened. */
+  /** Initializes a device for the process, once however often it is opened. */
   retain(ordinal: number): Status {
     const status = this.calls.retain(ordinal);
     const known = this.#ready.get(ordinal) ?? { users: 0, hasRun: false };
@@ -62,7 +62,10 @@ export class DriverLibrary {
     return this.calls.release(ordinal);
   }
 
-  /** Whether something has run on a device since it was readied: what the driver takes for that, it has. */
+  /**
+   * Whether something has run on a device since it was initialized: the driver has then already allocated its own
+   * memory.
+   */
   hasRun(ordinal: number): boolean {
     return this.#ready.get(ordinal)?.hasRun ?? false;
   }
@@ -75,7 +78,7 @@ export class DriverLibrary {
 
   #start(what: string, status: Status): void {
     if (status === SUCCESS) return;
-    // Without a GPU, HIP says that there is no device of that index.
+    // Without a GPU, HIP reports an invalid device index.
     const hint = hintFor(status === INVALID_DEVICE ? NO_DEVICE : status);
     const why = `${what} gave status ${status}, ${this.calls.describe(status)}; ${hint}`;
     fail('DEVICE_UNAVAILABLE', { device: this.api, why });

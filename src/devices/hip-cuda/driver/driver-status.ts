@@ -1,6 +1,6 @@
 import type { Status } from './driver-calls.ts';
 
-/** The call did what it was asked for. */
+/** The call succeeded. */
 export const SUCCESS = 0;
 /** `CUDA_ERROR_INVALID_VALUE`, `hipErrorInvalidValue`. */
 export const INVALID_VALUE = 1;
@@ -10,20 +10,20 @@ export const OUT_OF_MEMORY = 2;
 export const NO_DEVICE = 100;
 /** `CUDA_ERROR_INVALID_DEVICE`, `hipErrorInvalidDevice`. */
 export const INVALID_DEVICE = 101;
-/** `CUDA_ERROR_NOT_FOUND`, `hipErrorNotFound`: a name that a module does not have. */
+/** `CUDA_ERROR_NOT_FOUND`, `hipErrorNotFound`: a module does not have this name. */
 export const NOT_FOUND = 500;
 /** `CUDA_ERROR_NOT_READY`, `hipErrorNotReady`: not an error. */
 export const NOT_READY = 600;
 
-/** Statuses after which a context answers nothing else any more; of the same meaning in HIP and CUDA. */
+/** Statuses after which a context cannot be used any more, with the same meaning in HIP and CUDA. */
 const LOST: ReadonlySet<Status> = new Set([214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719]);
 
-/** True where the device has to be opened again. */
+/** True if the device has to be reopened. */
 export function isLost(status: Status): boolean {
   return LOST.has(status);
 }
 
-/** What to do about a status, where the driver's text alone does not say it. Numbers of both drivers. */
+/** What to do about a status, if the driver's message is not enough. Numbers of both drivers. */
 const HINTS: ReadonlyMap<Status, string> = new Map([
   [1, 'an argument was refused: a bug of ours, please report it'],
   [2, 'free memory on the device or use a smaller model'],

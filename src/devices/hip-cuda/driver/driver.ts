@@ -5,18 +5,18 @@ import type { DeviceAttributes, LaunchShape, PageAccess, Status } from './driver
 import type { DriverLibrary } from './driver-library.ts';
 import { hintFor, isLost, NOT_READY, OUT_OF_MEMORY, SUCCESS } from './driver-status.ts';
 
-/** What a `Driver` tells its owner. */
+/** What a `Driver` reports to its owner. */
 export interface DriverOptions {
   readonly ordinal: number;
   readonly logger: Logger;
-  /** Called with the error of a status after which the device answers no more. */
+  /** Called with the error of a status after which the device cannot be used any more. */
   onLost(error: Error): void;
 }
 
 /**
- * One device's driver calls. Every status but success becomes a typed error: `OUT_OF_MEMORY`, `DEVICE_LOST`, `DRIVER_CALL`.
- * With `--log trace`, every copy, launch, event and wait is named. Calls enqueue and return, except where they say that they
- * wait.
+ * One device's driver calls. Every status except success becomes a typed error: `OUT_OF_MEMORY`, `DEVICE_LOST`,
+ * `DRIVER_CALL`. With `--log trace`, every copy, launch, event and wait is logged. Calls enqueue work and return,
+ * unless documented to wait.
  */
 export class Driver {
   readonly device: string;
@@ -31,7 +31,7 @@ export class Driver {
     this.#tracing = options.logger.enabled('trace');
   }
 
-  /** Readies the device for the process; `release` undoes it. */
+  /** Initializes the device for the process; `release` undoes it. */
   retain(): void {
     this.#check('retain device', this.library.retain(this.#options.ordinal));
   }
@@ -45,7 +45,7 @@ export class Driver {
     return this.library.hasRun(this.#options.ordinal);
   }
 
-  /** Makes this device the one that calls of other libraries mean. */
+  /** Makes this device the current one for calls of other libraries. */
   use(): void {
     void this.#calls;
   }
@@ -95,12 +95,12 @@ export class Driver {
     this.#checkRelease('free pinned', this.#calls.freePinned(address));
   }
 
-  /** Whether pages that may only be read can be pinned. */
+  /** Whether read-only pages can be pinned. */
   get pinsReadOnly(): boolean {
     return this.library.calls.pinsReadOnly(this.#options.ordinal);
   }
 
-  /** Pins memory that is somebody else's, until `unpin`. */
+  /** Pins memory that belongs to something else, until `unpin`. */
   pin(address: Address, bytes: number, access: PageAccess): void {
     this.#trace('pin', { address, bytes, access });
     this.#check('pin', this.#calls.pin(address, bytes, access));
@@ -111,7 +111,7 @@ export class Driver {
     this.#checkRelease('unpin', this.#calls.unpin(address));
   }
 
-  /** Copies from host memory, which must stay as it is until the copy is done. */
+  /** Copies from host memory, which must not change until the copy is done. */
   upload(to: Address, from: Address, bytes: number, stream: Address): void {
     this.#trace('upload', { to, bytes, stream });
     this.#check('upload', this.#calls.upload(to, from, bytes, stream));
@@ -183,7 +183,7 @@ export class Driver {
     this.#check('synchronize event', this.#calls.synchronizeEvent(event));
   }
 
-  /** Milliseconds between two reached events; negative where `to` came first. */
+  /** Milliseconds between two reached events; negative if `to` came first. */
   elapsed(from: Address, to: Address): number {
     this.#check('elapsed time', this.#calls.elapsed(from, to));
     return this.library.results.float();
@@ -206,7 +206,7 @@ export class Driver {
     this.#check('allow shared memory', this.#calls.allowSharedBytes(kernel, bytes));
   }
 
-  /** `parameters` points to pointers to the arguments; their values are taken by the call. */
+  /** `parameters` points to pointers to the arguments, whose values the call copies. */
   launch(
     kernel: { handle: Address; name: string },
     shape: LaunchShape,
@@ -246,7 +246,7 @@ export class Driver {
     this.#checkRelease('destroy graph', this.#calls.destroyExecutable(executable));
   }
 
-  /** The calls, with this device the one that they mean. */
+  /** The calls, with this device as the current one. */
   get #calls() {
     const { ordinal } = this.#options;
     if (this.library.current !== ordinal) this.#check('use device', this.library.use(ordinal));
@@ -288,7 +288,7 @@ export class Driver {
     }
   }
 
-  /** What is given back to a lost device is gone already. */
+  /** The resources of a lost device are gone already. */
   #checkRelease(call: string, status: Status): void {
     if (!isLost(status)) this.#check(call, status);
   }

@@ -22,12 +22,12 @@ const STREAM_NON_BLOCKING = 1;
 const EVENT_DEFAULT = 0;
 const HOST_MALLOC_DEFAULT = 0;
 const HOST_REGISTER_DEFAULT = 0;
-/** Other threads may allocate while this one captures. */
+/** Allows other threads to allocate while this one captures. */
 const CAPTURE_THREAD_LOCAL = 1;
 
 /**
- * Where `gcnArchName` lies. `hipGetDeviceProperties` keeps the structure of ROCm 5 for ever; ROCm 6 brought a new one under
- * a new symbol.
+ * The offset of `gcnArchName`. `hipGetDeviceProperties` keeps the structure of ROCm 5; ROCm 6 introduced a new one
+ * under a new symbol.
  */
 const PROPERTIES = [
   { symbol: 'hipGetDevicePropertiesR0600', targetOffset: 1160 },
@@ -49,7 +49,7 @@ export const hipDriver: DriverTable = {
   start,
 };
 
-/** HIP readies a GPU by itself, when it is first used. */
+/** HIP initializes a GPU itself, on first use. */
 async function start(_ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
   await library.bindAsync('hipInit', 'i32', ['u32'])(0);
   return async () => ({ [Symbol.dispose]: () => {} });
@@ -75,7 +75,8 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
     deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
     busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
     attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
-    // Its flag for this is CUDA's alone (8 means another thing here), and nobody has measured what becomes of a file's pages.
+    // The flag for this exists in CUDA only (8 means something else here), and its effect on a file's pages has not
+    // been measured.
     pinsReadOnly: () => false,
     target: (ordinal) => {
       const status = properties(results.address, ordinal);
@@ -137,7 +138,7 @@ function bindWork(library: NativeLibrary, results: ResultSpace) {
     loadModule: (image) => loadModule(results.address, image),
     unloadModule: call('hipModuleUnload', 'address'),
     function: (module, name) => getFunction(results.address, module, name),
-    // AMD's kernels may have all of it without asking.
+    // AMD's kernels may use all of it without a request.
     allowSharedBytes: () => 0,
     launch: ({ grid, block, sharedBytes }, kernel, stream, parameters) =>
       launch(kernel, ...grid, ...block, sharedBytes, stream, parameters, 0),

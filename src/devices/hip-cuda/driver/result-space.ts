@@ -3,7 +3,7 @@ import type { Address, Ffi, NativeMemory } from '../../../device/index.ts';
 /** Large enough for the largest structure that a driver fills: `hipDeviceProp_t`, 1 472 bytes. */
 const BYTES = 2048;
 
-/** Where driver calls leave their results, and how these are read. One for all calls of a thread: read before the next. */
+/** Memory for the results of driver calls. One for all calls of a thread: read before the next call. */
 export class ResultSpace {
   readonly #memory: NativeMemory;
   readonly #text: (address: Address) => string;
@@ -17,7 +17,7 @@ export class ResultSpace {
     return this.#memory.address;
   }
 
-  /** The space itself, for structures that a call takes. */
+  /** The memory itself, for structures that a call takes. */
   get view(): DataView {
     return this.#memory.view;
   }
@@ -46,7 +46,7 @@ export class ResultSpace {
     return this.#text(this.address + offset);
   }
 
-  /** The text at an address that a call gave. */
+  /** The text at an address that a call returned. */
   textAt(address: Address): string {
     return address === 0 ? '' : this.#text(address);
   }

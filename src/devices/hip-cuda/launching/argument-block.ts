@@ -5,7 +5,7 @@ import type { KernelArgument } from './launch.ts';
 const MAX_ARGUMENTS = 64;
 const SLOT_BYTES = 8;
 
-/** Arguments as a driver's launch call wants them: an array of pointers to values. Used again for every launch. */
+/** Arguments in the form of a driver's launch call: an array of pointers to values. Reused for every launch. */
 export class ArgumentBlock implements Disposable {
   readonly #memory: NativeMemory;
 
@@ -16,7 +16,7 @@ export class ArgumentBlock implements Disposable {
     }
   }
 
-  /** Writes the arguments and gives the address of the pointers. Valid until the next call. */
+  /** Writes the arguments and returns the address of the pointers. Valid until the next call. */
   write(args: readonly KernelArgument[]): Address {
     invariant(args.length <= MAX_ARGUMENTS, `a kernel takes at most ${MAX_ARGUMENTS} arguments`);
     const { view } = this.#memory;

@@ -1,8 +1,8 @@
 import type { HipCudaTarget } from './kernel-set.ts';
 
 /**
- * What the run-time compiler is told. Contraction is off, so that decoders are exact; where kernels want a fused
- * multiply-add, they say so.
+ * The options of the run-time compiler. Contraction is off, so that decoders are exact; kernels that want a fused
+ * multiply-add request it explicitly.
  */
 export function compileOptions(
   { vendor, waveSize }: Pick<HipCudaTarget, 'vendor' | 'waveSize'>,

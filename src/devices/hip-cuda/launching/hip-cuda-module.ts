@@ -8,7 +8,7 @@ export class HipCudaModule implements Disposable {
   readonly #driver: Driver;
   readonly #label: string;
   readonly #handle: Address;
-  /** Kept as long as the module: HIP reads parts of the image when a kernel is first asked for. */
+  /** Kept as long as the module: HIP reads parts of the image when a kernel is first requested. */
   readonly #image: NativeMemory;
   readonly #kernels = new Map<string, { handle: Address; sharedBytes: number }>();
 

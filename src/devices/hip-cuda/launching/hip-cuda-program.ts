@@ -13,12 +13,12 @@ import { addressOf } from '../memory/hip-cuda-buffer.ts';
 import type { LoweredGraph } from './kernel-set.ts';
 import type { Launch } from './launch.ts';
 
-/** A program with its launches written out. */
+/** A program with its launches at their addresses. */
 export interface HipCudaExecutable extends Executable {
   readonly launches: readonly Launch[];
 }
 
-/** A graph lowered to kernels that are compiled and loaded. */
+/** A graph lowered to compiled and loaded kernels. */
 export class HipCudaProgram implements Program {
   readonly #lowered: LoweredGraph;
   readonly #owns: (object: Disposable) => void;

@@ -2,7 +2,7 @@ import { Lifetime } from '../../../base/disposal.ts';
 import type { Address, Step } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 
-/** A captured graph of the driver. */
+/** A captured graph. */
 export class HipCudaStep implements Step {
   readonly #driver: Driver;
   readonly #executable: Address;

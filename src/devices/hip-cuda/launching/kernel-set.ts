@@ -7,32 +7,34 @@ import type { KernelModule, Launch } from './launch.ts';
 /** The GPU that kernels are chosen for. */
 export interface HipCudaTarget extends DeviceAttributes {
   readonly api: 'hip' | 'cuda';
-  /** Whose instruction set it is: HIP runs on NVIDIA's cards too, over CUDA. */
+  /** The vendor of the instruction set: HIP also runs on NVIDIA's cards, over CUDA. */
   readonly vendor: 'amd' | 'nvidia';
-  /** The instruction set by the compiler's name, features left out: `gfx1100`, `sm_90`. */
+  /** The compiler's name for the instruction set, without features: `gfx1100`, `sm_90`. */
   readonly name: string;
-  /** Whether a kernel may start before the one in front of it has ended (CUDA's programmatic dependent launch). */
+  /** Whether a kernel may start before the previous one has ended (CUDA's programmatic dependent launch). */
   readonly programmatic: boolean;
-  /** Whether the driver's BLAS library is there for large products. */
+  /** Whether the driver's BLAS library is available for large products. */
   readonly blas: boolean;
 }
 
-/** Where a bound graph's memory lies on the device. */
+/** The device addresses of a bound graph's memory. */
 export interface GraphAddresses {
-  /** Of an input, a state or an output; undefined for a temporary, which lies where the lowering put it in the scratch. */
+  /** The address of an input, a state or an output; undefined for a temporary, which is in the scratch. */
   of(value: Tensor | State): Address | undefined;
   weight(weight: PackedWeight): Address;
-  /** 0 where the graph wants none. */
+  /** 0 if the graph needs none. */
   readonly scratch: Address;
 }
 
-/** A packed weight that knows how its rows come into its layout. */
+/** A packed weight with the means to pack its rows. */
 export interface HipCudaWeight extends PackedWeight {
-  /** What decodes rows of another format than the part's on their way into the layout; absent or undefined where nothing does. */
+  /**
+   * The kernel that decodes rows of another format than the part's while packing; absent or undefined if there is none.
+   */
   decodes?(part: number, format: TensorFormat): KernelModule | undefined;
   /**
-   * Where rows belong that are copied as they are, with the weight at `target`; or what lays them out once they stand on the
-   * device, from a multiple of 256 bytes on.
+   * The address to which rows are copied if they need no packing, for a weight at `target`; otherwise the launch that
+   * packs them from their address on the device, a multiple of 256 bytes.
    */
   pack(rows: WeightRows, target: Address): Address | ((source: Address) => Launch);
 }
@@ -41,14 +43,14 @@ export interface HipCudaWeight extends PackedWeight {
 export interface LoweredGraph {
   readonly weights: readonly HipCudaWeight[];
   readonly scratchBytes: number;
-  /** Every text that `launches` and packing its weights name. All are compiled before the graph is bound. */
+  /** Every source that `launches` and the packing of its weights use. All are compiled before the graph is bound. */
   readonly modules: readonly KernelModule[];
-  /** What computes the graph, in order: each sees what the ones before it wrote. */
+  /** The launches that compute the graph, in order: each sees the results of earlier ones. */
   launches(at: GraphAddresses): readonly Launch[];
 }
 
-/** The knowledge of how operators become kernels. Pure: it allocates, compiles and launches nothing. */
+/** Maps operators to kernels. Pure: it allocates, compiles and launches nothing. */
 export interface KernelSet {
-  /** Throws `OP_UNSUPPORTED` for a graph with an operator or format that it has no kernel for. */
+  /** Throws `OP_UNSUPPORTED` for a graph with an operator or format for which there is no kernel. */
   lower(graph: OpGraph, target: HipCudaTarget): LoweredGraph;
 }

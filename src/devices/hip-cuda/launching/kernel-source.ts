@@ -2,7 +2,7 @@ import { generatedText } from '../texts/generated-text.ts';
 import type { KernelTexts } from '../platform.ts';
 import type { KernelModule } from './launch.ts';
 
-/** Lines of a text, or one that includes: a file of our own, or a definition that may hold one. */
+/** Lines of a source, or an include: of one of our files, or of a definition that may name one. */
 interface Piece {
   readonly text: string;
   readonly name?: string | undefined;
@@ -11,12 +11,13 @@ interface Piece {
   readonly next: number;
 }
 
-/** Pieces of texts that were read: a model's kernels are made of the same few files. */
+/** The parsed pieces of sources: a model's kernels consist of the same few files. */
 const read = new WeakMap<KernelTexts, Map<string, readonly Piece[]>>();
 
 /**
- * A module's whole text: its definitions, then the file with every `#include` of our own replaced by the included text, once
- * each. So the compilers need no header search, and a cache's key covers all that is compiled. Throws `KERNEL_MISSING`.
+ * A module's complete source: its definitions, then the file with every `#include` of our own files replaced by their
+ * contents, once each. So the compilers need no header search, and a cache's key covers everything that is compiled.
+ * Throws `KERNEL_MISSING`.
  */
 export function kernelSource({ file, defines }: KernelModule, texts: KernelTexts): string {
   const definitions = Object.entries(defines)
@@ -69,7 +70,7 @@ function parse(file: string): Piece[] {
   return pieces;
 }
 
-/** The file that a line includes, by its name or by a definition that holds it. */
+/** The file that a line includes, by its name or through a definition. */
 function includedFile({ name, macro }: Piece, defines: KernelModule['defines']): string | undefined {
   if (name !== undefined || macro === undefined) return name;
   const value = defines[macro];

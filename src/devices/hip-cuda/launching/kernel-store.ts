@@ -9,25 +9,25 @@ import { kernelSource } from './kernel-source.ts';
 import { type KernelLaunch, type KernelModule, moduleKey } from './launch.ts';
 import { HipCudaModule } from './hip-cuda-module.ts';
 
-/** What a store compiles with and loads onto. */
+/** The dependencies of a store. */
 export interface KernelStoreSetup {
   readonly driver: Driver;
   readonly ffi: Ffi;
   readonly platform: HipCudaPlatform;
   readonly target: Omit<HipCudaTarget, 'blas'>;
-  /** The target with its features, as the driver gives it: `gfx942:sramecc+:xnack-`. */
+  /** The target with its features, as reported by the driver: `gfx942:sramecc+:xnack-`. */
   readonly fullTarget: string;
   readonly logger: Logger;
   /** Resolves when code can be loaded onto the device. */
   readonly opened: Promise<void>;
 }
 
-/** The compiled kernels of one device: each text once, from the cache where it is there. */
+/** The compiled kernels of one device: each source is compiled once, or taken from the cache. */
 export class KernelStore implements Disposable {
   readonly #setup: KernelStoreSetup;
   readonly #loading = new Map<string, Promise<HipCudaModule>>();
   readonly #modules = new Map<string, HipCudaModule>();
-  /** The same by their descriptions: naming one takes longer than launching it. */
+  /** The same by description object: computing a key takes longer than launching. */
   readonly #known = new WeakMap<KernelModule, HipCudaModule>();
   #disposed = false;
 
@@ -60,7 +60,7 @@ export class KernelStore implements Disposable {
     if (known) return known;
     const loading = this.#ready(module, key);
     this.#loading.set(key, loading);
-    // A failure is the caller's to see; the next caller tries again.
+    // The caller sees the failure; the next caller tries again.
     loading.catch(() => this.#loading.delete(key));
     return loading;
   }
@@ -88,7 +88,7 @@ export class KernelStore implements Disposable {
     return compiled;
   }
 
-  /** The module as the cache has it; undefined where it has none, or one that the driver does not take. */
+  /** The cached module; undefined if there is none, or if the driver does not accept it. */
   async #cached(key: string, hash: string): Promise<HipCudaModule | undefined> {
     const { platform, logger } = this.#setup;
     const code = await platform.cache.get(hash);

@@ -1,21 +1,21 @@
 import type { Address } from '../../../device/index.ts';
 import type { LaunchShape } from '../driver/driver-calls.ts';
 
-/** A kernel text with its definitions: what is compiled as one. */
+/** A kernel source with its definitions: the unit of compilation. */
 export interface KernelModule {
-  /** The text's file name. */
+  /** The source's file name. */
   readonly file: string;
-  /** Macros, by which one text serves several formats and sizes. A text in quotes stands for an include. */
+  /** Macros, which adapt one source to several formats and sizes. A value in quotes is an include. */
   readonly defines: Readonly<Record<string, string | number>>;
 }
 
-/** A value handed to a kernel. */
+/** An argument of a kernel. */
 export interface KernelArgument {
   readonly type: 'address' | 'i32' | 'i64' | 'u32' | 'f32';
   readonly value: number;
 }
 
-/** A kernel's launch, complete: the executor only hands it to the driver. */
+/** A complete kernel launch, ready to be passed to the driver. */
 export interface KernelLaunch extends LaunchShape {
   readonly kind: 'kernel';
   readonly module: KernelModule;
@@ -39,12 +39,12 @@ export interface CopyLaunch {
   readonly bytes: number;
 }
 
-/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from halves of `columns`, all row by row. */
+/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from f16 of `columns`, all row-major. */
 export interface BlasShape {
   readonly rows: number;
   readonly outputs: number;
   readonly columns: number;
-  /** Memory that the library may use. */
+  /** Workspace size of the library. */
   readonly workspaceBytes: number;
 }
 
@@ -66,14 +66,14 @@ export type Launch = KernelLaunch | FillLaunch | CopyLaunch | ProductLaunch;
 export const pointer = (value: Address): KernelArgument => ({ type: 'address', value });
 /** A signed 32-bit argument. */
 export const i32 = (value: number): KernelArgument => ({ type: 'i32', value });
-/** A signed 64-bit argument, not negative. */
+/** A non-negative 64-bit argument. */
 export const i64 = (value: number): KernelArgument => ({ type: 'i64', value });
 /** An unsigned 32-bit argument. */
 export const u32 = (value: number): KernelArgument => ({ type: 'u32', value });
 /** A 32-bit float argument. */
 export const f32 = (value: number): KernelArgument => ({ type: 'f32', value });
 
-/** One name for a text with its definitions. */
+/** A unique name for a source with its definitions. */
 export function moduleKey({ file, defines }: KernelModule): string {
   const sorted = Object.entries(defines).sort(([a], [b]) => (a < b ? -1 : 1));
   return [file, ...sorted.map(([name, value]) => `${name}=${value}`)].join(' ');

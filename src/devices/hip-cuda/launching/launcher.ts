@@ -6,7 +6,7 @@ import { ArgumentBlock } from './argument-block.ts';
 import type { KernelStore } from './kernel-store.ts';
 import type { Launch } from './launch.ts';
 
-/** Hands launches to the driver, on a stream or into a graph. */
+/** Passes launches to the driver, on a stream or into a graph. */
 export class Launcher implements Disposable {
   readonly #driver: Driver;
   readonly #kernels: KernelStore;
@@ -19,12 +19,12 @@ export class Launcher implements Disposable {
     this.#arguments = new ArgumentBlock(of.ffi);
   }
 
-  /** From now on large products run on this library, which is read while the first of them are recorded. */
+  /** Sets the library for large products, which is loaded while the first of them are recorded. */
   useBlas(library: BlasLibrary | undefined): void {
     this.#blas = library;
   }
 
-  /** Queues launches in their order. Their kernels are loaded. */
+  /** Queues launches in order. Their kernels must be loaded. */
   queue(launches: readonly Launch[], stream: Address): void {
     for (const launch of launches) this.#queue(launch, stream);
   }
@@ -33,7 +33,7 @@ export class Launcher implements Disposable {
   capture(launches: readonly Launch[]): Address {
     const stream = this.#driver.createStream('capture');
     try {
-      // Looked up before: loading is not allowed while a capture runs.
+      // Looked up in advance: loading is not allowed during a capture.
       for (const launch of launches) {
         if (launch.kind === 'kernel') this.#kernels.kernel(launch);
         if (launch.kind === 'product') this.#blas?.prepare(launch.shape, stream);
@@ -68,7 +68,7 @@ export class Launcher implements Disposable {
     try {
       this.#driver.destroyGraph(this.#driver.endCapture(stream));
     } catch {
-      // An invalidated capture has no graph; the error that invalidated it is the one to tell.
+      // An invalidated capture has no graph; the error that invalidated it is the one to report.
     }
   }
 

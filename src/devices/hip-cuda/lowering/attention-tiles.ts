@@ -7,30 +7,30 @@ import type { Lowering } from './lowering.ts';
 import { matrixCores, matrixLanes } from './matrix-cores.ts';
 
 const WAVES = 4;
-/** Rows of a wave. */
+/** Rows per wave. */
 const WAVE_ROWS = 16;
-/** Positions of a tile, the more the better. */
+/** Positions per tile, best first. */
 const KEYS = [64, 32] as const;
 
-/** Octets from one line of a shared tile to the next: `line_octets` of `attention-tiles.hip`. */
+/** Stride of the lines of a shared tile, in octets: `line_octets` of `attention-tiles.hip`. */
 function lineOctets(size: number): number {
   return Math.floor((size / 8 + 3) / 8) * 8 + 4;
 }
 
-/** The tiles and scores in `Shared` of `attention-tiles.hip`. */
+/** Bytes of the tiles and scores in `Shared` of `attention-tiles.hip`. */
 function tileBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
   const rows = WAVES * WAVE_ROWS;
   const tiles = keys * lineOctets(keySize) + (valueSize + rows) * lineOctets(keys);
   return 16 * tiles + 4 * rows * (keys + 4);
 }
 
-/** The size of `Shared`: rows and cells follow the tiles. */
+/** Size of `Shared`: rows and cells follow the tiles. */
 function sharedBytes(op: AttentionOp, keys: number): number {
   const rows = WAVES * WAVE_ROWS;
   return tileBytes(op, keys) + 4 * rows + 16 * keys + 8 * rows;
 }
 
-/** How many positions a tile has on the target; undefined where none fit, or the results not where the tiles were. */
+/** Positions per tile on the target; undefined if none fit, or if the results do not fit into the tiles' memory. */
 function keysFor(op: AttentionOp, target: HipCudaTarget): number | undefined {
   const resultBytes = 2 * WAVES * WAVE_ROWS * op.valueSize;
   return KEYS.find(
@@ -38,14 +38,14 @@ function keysFor(op: AttentionOp, target: HipCudaTarget): number | undefined {
   );
 }
 
-/** True where a wave's queries and sums stay in its registers, on matrix cores. */
+/** True if a wave's queries and sums fit into its registers, on matrix cores. */
 function staysInRegisters({ keySize, valueSize }: AttentionOp, target: HipCudaTarget): boolean {
   const cores = matrixCores(target);
   if (!cores) return false;
   return (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords <= cores.heldWords;
 }
 
-/** True where a tile for the operator has room on the target. */
+/** True if a tile for the operator fits on the target. */
 export function fitsTile(op: AttentionOp, target: HipCudaTarget): boolean {
   const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
   return whole && staysInRegisters(op, target) && keysFor(op, target) !== undefined;

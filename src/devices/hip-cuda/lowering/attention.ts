@@ -18,14 +18,14 @@ import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** How a cache's elements are stored; the numbers are `paged-cache.h`'s CACHE. */
+/** The kernels' codes for cache types: CACHE of `paged-cache.h`. */
 const CACHE_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
 
 export function cacheDefines(cache: PagedCache): { CACHE: number } {
   return { CACHE: CACHE_CODES[cache.keys.type] };
 }
 
-/** Where rows' cells in a cache are: slots, positions, block table and how many cells there are, as kernels take them. */
+/** Kernel arguments that locate rows' cells in a cache: slots, positions, block table and number of cells. */
 export function cellArgs(
   cache: PagedCache,
   { slots, positions, blocks }: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>,
@@ -33,7 +33,7 @@ export function cellArgs(
   return [slots, positions, blocks, int(blocks.width), int(cache.blockSize), int(cache.keys.rows)];
 }
 
-/** What every kernel for attention takes first: rows, queries, and the cache that they look at. */
+/** The first arguments of every attention kernel: rows, queries, and the cache that they attend to. */
 export function attentionArgs(
   { q, causalLimit, cache, batch, out }: AttentionOp,
   to: Lowering,
@@ -42,7 +42,7 @@ export function attentionArgs(
   return [to.count(out), q, ...cells, cache.keys, cache.values];
 }
 
-/** What is done to the scores, as the kernels' `SCORE_PARAMETERS`. */
+/** The parameters of the scores, in the order of `SCORE_PARAMETERS`. */
 export function scoreArgs(op: AttentionOp, to: Lowering): readonly Operand[] {
   return SCORE_NAMES.map((name) => {
     const value = op[name];
@@ -72,13 +72,13 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
   });
 }
 
-/** How the partitions of a row's context come together; the numbers are `attention.hip`'s MERGE. */
+/** How the partitions of a row's context are merged: MERGE of `attention.hip`. */
 const MERGE = { none: 0, apart: 1, lastBlock: 2 } as const;
 
-/** The numbers that kernels know the forms of their results by. */
+/** The kernels' codes for the forms of results. */
 const OUT_TYPE_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
 
-/** Threads of a block: more where there are few blocks, so that a short context is read at once. */
+/** Threads per block: more if there are few blocks, so that a short context is read at once. */
 const THREADS = 128;
 const THREADS_OF_FEW = 256;
 
@@ -88,10 +88,10 @@ function threadsFor(op: AttentionOp, to: Lowering): number {
 
 /** Elements in 16 bytes of a cache. */
 const MAX_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
-/** The results of a block's threads at most, which come together in shared memory. */
+/** Maximum bytes for the partial results of a block's threads in shared memory. */
 const MAX_SUM_BYTES = 32 << 10;
 
-/** Elements that one load takes: 16 bytes at most, whole in every head. */
+/** Elements per load: at most 16 bytes, and a divisor of every head size. */
 function vectorOf(op: AttentionOp, to: Lowering): number {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
   const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_AT_ONCE);
@@ -102,7 +102,7 @@ function vectorOf(op: AttentionOp, to: Lowering): number {
   return 1;
 }
 
-/** What the kernels of an attention are compiled with. */
+/** The definitions with which attention kernels are compiled. */
 function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: number) {
   return {
     THREADS: threadsFor(op, to),
@@ -117,7 +117,7 @@ function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: nu
   };
 }
 
-/** Attention row by row, and where no block of it merges the partitions, a launch that does. */
+/** Attention row by row and, if no workgroup merges the partitions, a launch that does. */
 export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const { op, partitions, arrivals, y } = of;
   const { heads, kvHeads, valueSize, out } = op;

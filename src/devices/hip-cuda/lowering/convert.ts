@@ -3,14 +3,14 @@ import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Activations in the form that products read. */
+/** Converts activations to the form that products read. */
 export function emitConvert(of: ConvertIntent, to: Lowering): void {
   if (of.form === 'f16') toF16(of, to);
   else if (of.norm) normQuantize(of, of.norm, to);
   else quantize(of, to);
 }
 
-/** The form in which kernels for the matrix cores read a tensor. */
+/** Converts a tensor to the form that kernels for the matrix cores read. */
 function toF16({ x, norm, y }: ConvertIntent, to: Lowering): void {
   to.launch({
     file: 'convert-f16.hip',
@@ -63,7 +63,7 @@ function normQuantize(
   });
 }
 
-/** The tensor as two f16 matrices, and the rows' scales: see `split-f16.hip`. */
+/** Splits a tensor into two f16 matrices with row scales: see `split-f16.hip`. */
 export function emitSplitF16({ x, y }: SplitF16Intent, to: Lowering): void {
   to.launch({
     file: 'split-f16.hip',

@@ -13,19 +13,21 @@ import { FILE_LAYOUT, FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 const WARPS = 8;
-/** Outputs that a team of warps takes at a time. */
+/** Outputs that a team of warps computes at once. */
 const LINES = 1;
 
-/** The numbers that `float-matvec.hip` knows formats by. */
+/** The codes of formats in `float-matvec.hip`. */
 const WEIGHT_CODES: Readonly<Record<string, number>> = { F32: 0, F16: 1, BF16: 2 };
 
-/** A product and what becomes of its elements as C++: `text` is made of `value`, the element `n` of a row that stands at `at`. */
+/**
+ * A product with its elementwise steps as C++: `text` is an expression in `value`, for element `n` of a row at `at`.
+ */
 interface ChainedProduct extends ElementProduct {
   readonly operands: readonly { readonly name: string; readonly of: Tensor | Weight }[];
   readonly text: string;
 }
 
-/** One launch for products of one format over the same rows. */
+/** One launch for products of one format on the same rows. */
 export function emitElementProducts({ products: of }: ElementProductsIntent, to: Lowering): void {
   const products = of.map(withChain);
   const [first] = products as [ChainedProduct];
@@ -58,7 +60,7 @@ function blocksOf({ weight }: MatmulOp, team: number): number {
   return Math.ceil(weight.rows / ((WARPS / team) * LINES));
 }
 
-/** Warps that share an output: all of a block where there would be too few blocks for the multiprocessors. */
+/** Warps that share an output: a whole block if there would otherwise be too few blocks for the multiprocessors. */
 function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
   const blocks = products.reduce((sum, { op }) => sum + blocksOf(op, 1), 0);
   return blocks < to.target.multiprocessors ? WARPS : 1;
@@ -68,7 +70,7 @@ function withChain(product: ElementProduct, p: number): ChainedProduct {
   return { ...product, ...chainOf(product.steps, `e${p}_`) };
 }
 
-/** Steps as text and the operands that it names, by names that begin with `prefix`. */
+/** Steps as C++ with their operands, named with a `prefix`. */
 function chainOf(steps: readonly ElementStep[], prefix: string): Pick<ChainedProduct, 'operands' | 'text'> {
   const operands: { name: string; of: Tensor | Weight }[] = [];
   const named = (of: Tensor | Weight): string => {
@@ -84,7 +86,7 @@ function operandArgs(operands: ChainedProduct['operands'], to: Lowering): Operan
   return operands.map(({ of }) => (of.kind === 'weight' ? to.weight([of], FLOAT_LAYOUT) : of));
 }
 
-/** One launch for what follows a tensor element by element. */
+/** One launch for the elementwise operators after a tensor. */
 export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowering): void {
   const { operands, text } = chainOf(steps, 'e');
   to.launch({
@@ -112,7 +114,7 @@ function stepText({ op }: ElementStep, value: string, [first, second]: readonly 
   }
 }
 
-/** A number as its bits, so that nothing is lost in its digits. */
+/** A number as its bits, so that no digits are lost. */
 function literal(value: number): string {
   const [bits = 0] = new Uint32Array(Float32Array.of(value).buffer);
   return `bit_cast<f32>(0x${bits.toString(16)}u)`;

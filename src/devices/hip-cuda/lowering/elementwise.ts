@@ -12,7 +12,7 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 
-/** The number that kernels know an activation by. */
+/** The code of an activation in kernels. */
 export function activationCode(fn: GatedFunction): number {
   return GATED_FUNCTIONS.indexOf(fn);
 }

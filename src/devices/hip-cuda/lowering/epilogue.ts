@@ -5,7 +5,7 @@ import { NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Outputs of a product: one part's where gate and up are two. */
+/** Number of outputs of a product: those of one part if gate and up are two. */
 export function outputsOf(weights: readonly Weight[], { kind }: Epilogue): number {
   return weights.reduce((sum, { rows }) => sum + rows, 0) / (kind === 'gated' ? 2 : 1);
 }

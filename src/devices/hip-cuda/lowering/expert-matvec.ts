@@ -15,32 +15,38 @@ import { packedFile } from './packed-formats.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-/** Outputs of a block: a group's, so that it can be quantized; fewer where blocks would be too few for the multiprocessors. */
+/**
+ * Outputs per block: a group, so that it can be quantized; fewer if there would be too few blocks for the
+ * multiprocessors.
+ */
 const OUTPUTS_PER_BLOCK = 32;
 const FEWER_OUTPUTS = [16, 8] as const;
-/** Up to so many groups a row, a warp takes two lines at a time: one would not keep memory busy. */
+/** Up to this many groups per row, a warp processes two lines at a time: one would not saturate memory. */
 const FEW_GROUPS = 64;
-/** Rows that an expert's block takes at a time. */
+/** Rows that an expert's block processes at a time. */
 const ROWS_AN_EXPERT = 4;
 
-/** What a kernel makes of its sums; the numbers are `expert-matvec.hip`'s. */
+/** Codes of `expert-matvec.hip` for the use of the sums. */
 const OUTPUT_CODES = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3 } as const;
 
-/** How blocks divide choices among them. */
+/** How choices are distributed over blocks. */
 const CHOICE_CODES = { each: 0, byExpert: 1, added: 2 } as const;
 
-/** A product with routed experts' weights; `weights` are two where gate and up are one product. */
+/** A product with routed experts' weights; two `weights` if gate and up are one product. */
 interface ExpertMatvec {
   readonly op: MatmulExpertsOp;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
   /** A bias for each of them, or none. */
   readonly biases: readonly Weight[];
-  /** Where choices are added up, each reads a part of the row of its own. */
+  /** If choices are summed, each reads its own part of the row. */
   readonly choices: keyof typeof CHOICE_CODES;
   readonly output: keyof typeof OUTPUT_CODES;
   readonly y: Operand;
-  /** Factors of the choices' results; where choices are added up, of their biases: the results have been multiplied before. */
+  /**
+   * Factors of the choices' results or, if choices are summed, of their biases: the results have already been
+   * multiplied.
+   */
   readonly routingWeights: Tensor | undefined;
   readonly addend: Tensor | undefined;
   readonly activation: GatedFunction | undefined;

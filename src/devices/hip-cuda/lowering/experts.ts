@@ -19,7 +19,7 @@ import type { Lowering } from './lowering.ts';
 import { isPacked } from './packed-formats.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, fileFormat } from './weight-layout.ts';
 
-/** Experts that fit a block's shared memory. */
+/** Maximum experts for a block's shared memory. */
 const MAX_EXPERTS = 4096;
 const THREADS = 256;
 
@@ -108,7 +108,7 @@ export function emitAddedExperts(
   });
 }
 
-/** A product whose weights are decoded to f32 as they are read. */
+/** A product whose weights are decoded to f32 while they are read. */
 function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
   const { x, expertIds, weight, outputs, bias, out } = op;
   const chosen = expertIds.width;
@@ -157,7 +157,7 @@ export function lowerCombineExperts(op: CombineExpertsOp, to: Lowering): void {
   launchCombine(op, to, { addend: NULL, y: op.out });
 }
 
-/** Adds the choices' results up, and another tensor. */
+/** Sums the choices' results, and adds another tensor. */
 export function emitCombineResidual({ op, addend, y }: CombineResidualIntent, to: Lowering): void {
   launchCombine(op, to, { addend, y });
 }

@@ -4,15 +4,15 @@ import { fitsTile } from './attention-tiles.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
-/** What runs on the driver's BLAS library, which is not everywhere. */
+/** Intents that need the driver's BLAS library, which may be missing. */
 const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 
-/** Groups of threads a multiprocessor that keep it busy, the context of few rows being cut. */
+/** Workgroups per multiprocessor that keep it busy when the context of few rows is partitioned. */
 const GROUPS_PER_PROCESSOR = 2;
-/** Positions that a partition of the context has at least. */
+/** Minimum positions of a context partition. */
 const SHORTEST_PARTITION = 32;
 
-/** What a GPU under HIP or CUDA can do: there are kernels for every intent. */
+/** The capabilities of a GPU under HIP or CUDA: there are kernels for every intent. */
 export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIBRARY)[number]> {
   return {
     device: target.api,

@@ -11,13 +11,13 @@ import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Blocks of `heads-append.hip` beyond which its threads take several values each. */
+/** Blocks of `heads-append.hip` beyond which its threads process several values each. */
 const MANY_APPENDING_BLOCKS = 8192;
 const APPENDED_BY_THREAD = 8;
 const APPEND_THREADS = 256;
 const NORM_THREADS = 128;
 
-/** Behind what every matrix-vector product takes: how a product of heads rotates and appends what it computes. */
+/** Additional arguments of a matrix-vector product of heads, which rotates and appends its results. */
 export function appendArgs({ heads, widths, zeroed }: HeadGroup): readonly Operand[] {
   const { cache, batch } = heads.append;
   return [
@@ -58,7 +58,7 @@ export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lo
   });
 }
 
-/** Norms, rotates and appends the rows of products of heads. */
+/** Normalizes, rotates and appends the rows of products of heads. */
 export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): void {
   const { norms, rotation, joined, zeroed } = of;
   const { append, attention } = of.heads;
@@ -96,7 +96,7 @@ export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): vo
   });
 }
 
-/** How heads are rotated: nothing of them by a table that is 0 wide. */
+/** The rotation of heads: none if the table has width 0. */
 function rotationArgs({ rotation, attention }: HeadOps): readonly Operand[] {
   if (!rotation) return [NULL, int(0), int(1), int(attention.keySize)];
   const { table, pairs, headSize } = rotation;

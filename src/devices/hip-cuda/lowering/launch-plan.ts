@@ -6,10 +6,10 @@ import type { Arg } from './launch-template.ts';
 import type { WeightLayout } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
-/** An argument as operators give it. */
+/** An argument as given by operators. */
 export type Operand = Tensor | State | HipCudaWeight | Temporary | Arg;
 
-/** A launch before its scratch has a place. */
+/** A launch before its scratch is placed. */
 export interface LaunchPlan {
   readonly file: string;
   readonly kernel: string;
@@ -20,24 +20,24 @@ export interface LaunchPlan {
   readonly args: readonly Operand[];
 }
 
-/** A product on the driver's BLAS library before its scratch has a place. */
+/** A product with the driver's BLAS library before its scratch is placed. */
 export interface ProductPlan {
   readonly shape: BlasShape;
   readonly factor: number;
-  /** Halves, halves of weights, f32 sums, workspace. */
+  /** f16 activations, f16 weights, f32 sums, workspace. */
   readonly args: readonly [Operand, Operand, Operand, Operand];
 }
 
-/** What plans launches for a graph asks and tells. */
+/** The interface for planning the launches of a graph. */
 export interface LaunchScope {
   readonly target: HipCudaTarget;
-  /** Rows that a tensor has room for. */
+  /** Row capacity of a tensor. */
   capacity(tensor: Tensor): number;
-  /** The address of how many rows of the tensor are in use. */
+  /** The address of the number of a tensor's rows in use. */
   count(tensor: Tensor): Arg;
   /** Scratch of that many bytes. */
   temporary(byteLength: number): Temporary;
-  /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
+  /** Weights laid out together; the same weights in the same layout give the same value. */
   weight(parts: readonly Weight[], layout: WeightLayout): HipCudaWeight;
   launch(plan: LaunchPlan): void;
   multiply(plan: ProductPlan): void;

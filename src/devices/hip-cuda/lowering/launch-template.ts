@@ -2,7 +2,7 @@ import type { State, Tensor } from '../../../ops/index.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { BlasShape, KernelModule } from '../launching/launch.ts';
 
-/** Memory that a launch names before addresses are known: bound values and weights, the program's scratch. */
+/** Memory that a launch refers to before addresses are known: bound values and weights, the program's scratch. */
 export type Place = Tensor | State | HipCudaWeight | 'scratch';
 
 /** A kernel argument. */
@@ -13,14 +13,17 @@ export type Arg =
   | { readonly kind: 'i64'; readonly value: number }
   | { readonly kind: 'f32'; readonly value: number };
 
-/** A product on the driver's BLAS library before its addresses are known: halves, halves of weights, f32 sums, workspace. */
+/**
+ * A product with the driver's BLAS library before its addresses are known: f16 activations, f16 weights, f32 sums,
+ * workspace.
+ */
 export interface ProductTemplate {
   readonly shape: BlasShape;
   readonly factor: number;
   readonly args: readonly Arg[];
 }
 
-/** One kernel execution: `grid` blocks of `block` threads, `sharedBytes` of dynamic shared memory a block. */
+/** A kernel launch: `grid` blocks of `block` threads, `sharedBytes` of dynamic shared memory per block. */
 export interface LaunchTemplate {
   readonly module: KernelModule;
   readonly kernel: string;
@@ -36,7 +39,7 @@ export function int(value: number): Arg {
   return { kind: 'i32', value };
 }
 
-/** An integer argument beyond 32 bits. */
+/** A 64-bit integer argument. */
 export function long(value: number): Arg {
   return { kind: 'i64', value };
 }

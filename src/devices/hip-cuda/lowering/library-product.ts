@@ -7,11 +7,14 @@ import { packedFile, weightScale } from './packed-formats.ts';
 import { productDefines } from './product.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
-/** What the library's kernels for Hopper want at most. */
+/** Maximum workspace of the library's kernels for Hopper. */
 const WORKSPACE_BYTES = 32 << 20;
 const THREADS = 256;
 
-/** Decodes the weights to f16, multiplies on the library, and finishes its sums, which come for rows without use as well. */
+/**
+ * Decodes the weights to f16, multiplies with the library, and applies the epilogue to its sums, which include unused
+ * rows.
+ */
 export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void {
   const { rows, x, weights, epilogue } = of;
   const [first] = weights as [Weight];
@@ -28,7 +31,7 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
     args: [to.weight(weights, GROUP_LAYOUT), long(groups), decoded],
   });
   const addend = addendOf(epilogue, to);
-  // Scratch may hold rows without use; what is bound from outside may not.
+  // Scratch may contain unused rows, but externally bound memory may not.
   const plain = epilogue.kind === 'store' && addend === NULL && epilogue.y.kind === 'temporary';
   const sums = plain ? epilogue.y : to.temporary(4 * capacity * width);
   to.multiply({
@@ -48,7 +51,7 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
   });
 }
 
-/** The activations as two f16 matrices, each multiplied on the library by the weights as the file holds them. */
+/** Multiplies the activations, as two f16 matrices, with the library by the weights as stored in the file. */
 export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lowering): void {
   const { x, weight, bias, out } = op;
   const capacity = to.capacity(x);

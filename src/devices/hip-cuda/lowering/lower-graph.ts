@@ -87,7 +87,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   sample: lowerSample,
 };
 
-/** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
+/** Lowers a recorded graph to kernel launches. Throws `OP_UNSUPPORTED` for what no kernel supports. */
 export function lowerGraph(graph: OpGraph, target: HipCudaTarget): LoweredProgram {
   const to = new Lowering(graph, target);
   for (const intent of planGraph(graph, hipCudaFacts(target))) applyByKind(EMITTERS, intent, to);

@@ -12,7 +12,7 @@ import {
 } from '../launching/launch.ts';
 import type { Arg, LaunchTemplate, Place, ProductTemplate } from './launch-template.ts';
 
-/** A graph as launches whose addresses are still names. */
+/** A graph as launches whose addresses are still symbolic. */
 export class LoweredProgram implements LoweredGraph {
   readonly weights: readonly HipCudaWeight[];
   readonly scratchBytes: number;

@@ -14,7 +14,7 @@ type PlannedLaunch =
   | { readonly plan: LaunchPlan; readonly module: KernelModule }
   | { readonly plan: ProductPlan; readonly module?: undefined };
 
-/** Collects the launches of a graph, the weights they want and the scratch they share. */
+/** Collects the launches of a graph, the weights they need and the scratch they share. */
 export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScope {
   readonly #launches: PlannedLaunch[] = [];
   readonly #modules = new Map<string, KernelModule>();

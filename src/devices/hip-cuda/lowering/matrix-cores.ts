@@ -1,14 +1,16 @@
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 
-/** What `matrix.h` makes of a wave's fragments on a target. */
+/** The layout of a wave's fragments in `matrix.h` on a target. */
 export interface MatrixCores {
-  /** Lanes that work on a fragment. */
+  /** Lanes that share a fragment. */
   readonly lanes: number;
-  /** Registers of a lane that hold its share of 16 lines of 32 halves. */
+  /** Registers per lane for its part of 16 lines of 32 f16. */
   readonly fragmentWords: number;
-  /** Registers of a lane that hold its share of 16 x 16 sums. */
+  /** Registers per lane for its part of 16 x 16 sums. */
   readonly sumWords: number;
-  /** Registers that fragments and sums may hold throughout a loop, so that the rest of the kernel has enough. */
+  /**
+   * Maximum registers for fragments and sums that live throughout a loop, so that the rest of the kernel has enough.
+   */
   readonly heldWords: number;
 }
 
@@ -21,7 +23,7 @@ const AMD: readonly (readonly [pattern: RegExp, cores: MatrixCores])[] = [
 
 const NVIDIA: MatrixCores = { lanes: 32, fragmentWords: 8, sumWords: 8, heldWords: 192 };
 
-/** The target's matrix cores; undefined where lanes ask one another for the lines they multiply. */
+/** The target's matrix cores; undefined if lanes exchange the lines that they multiply. */
 export function matrixCores({ vendor, name }: HipCudaTarget): MatrixCores | undefined {
   if (vendor === 'nvidia') return NVIDIA;
   return AMD.find(([pattern]) => pattern.test(name))?.[1];

@@ -12,23 +12,23 @@ import { bucketOf, canStage } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const OUTPUTS_PER_BLOCK = 32;
-/** Where whole blocks are too few for the multiprocessors. */
+/** Used if full blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
 const THREADS = 256;
 
-/** What a matrix-vector kernel makes of its sums; the numbers are `matvec.hip`'s. */
+/** The code in `matvec.hip` for the use of the sums. */
 function outputCode(epilogue: Epilogue): number {
   if (epilogue.kind === 'gated') return epilogue.form === 'q8' ? 3 : 2;
   return { store: 0, residual: 1, heads: 4 }[epilogue.kind];
 }
 
-/** Where a matrix-vector kernel finds its activations; the numbers are the kernels'. */
+/** The kernels' code for the source of their activations. */
 export function inputCode(input: ProductInput): number {
   if (input.form !== 'f32') return 0;
   return input.norm ? 2 : 1;
 }
 
-/** The factors and the epsilon of the norm that a kernel computes first. */
+/** The weight and the epsilon of the norm that a kernel applies first. */
 export function normArgs(input: ProductInput, to: Lowering): [Operand, Operand] {
   if (input.form !== 'f32' || !input.norm) return [NULL, float(0)];
   const { weight, epsilon } = input.norm;

@@ -7,7 +7,7 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 
-/** A norm and the addition of another tensor to its result. */
+/** A norm with another tensor added to its result. */
 export function emitNormResidual({ op, addend, y }: NormResidualIntent, to: Lowering): void {
   launchRmsNorm(op, { addend, y }, to);
 }

@@ -4,12 +4,12 @@ import { packedGroups, quantPlanes, SCALE_BYTES } from '../../../device/index.ts
 import type { TensorFormat } from '../../../formats/index.ts';
 import { formatFile } from '../texts/format-text.ts';
 
-/** True for the formats that are multiplied as integers. */
+/** True for formats that are multiplied as integers. */
 export function isPacked(format: TensorFormat): boolean {
   return packedGroups(format) !== undefined;
 }
 
-/** Bytes of a packed matrix of that many groups: each plane of quants and scales is rounded up to 16 bytes. */
+/** Bytes of a packed matrix with that many groups: each plane of quants and scales is rounded up to 16 bytes. */
 export function packedBytes(format: TensorFormat, groups: number): number {
   const packed = packedGroups(format);
   invariant(packed, `${format.name} is a packed format`);
@@ -18,7 +18,7 @@ export function packedBytes(format: TensorFormat, groups: number): number {
   return planes.reduce((sum, bytes) => sum + alignUp(bytes * groups, 16), 0);
 }
 
-/** How much larger weights of a packed format are made as f16. */
+/** The factor on weights of a packed format that are decoded to f16. */
 export function weightScale(format: TensorFormat): number {
   const packed = packedGroups(format);
   invariant(packed, `${format.name} is a packed format`);

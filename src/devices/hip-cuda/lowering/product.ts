@@ -11,23 +11,28 @@ import { packedFile } from './packed-formats.ts';
 import { bucketOf } from './staging.ts';
 import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
 
-/** Waves of a block: many share a tile's k where there are few blocks; else several blocks keep a multiprocessor busy. */
+/**
+ * Waves per block: many share a tile's k if there are few blocks; otherwise several blocks keep a multiprocessor busy.
+ */
 const MANY_WAVES = 8;
 const FEW_WAVES = 4;
-/** What a block computes: outputs, rows. */
+/** The outputs and rows that a block computes. */
 interface Tile {
   readonly outputs: number;
   readonly rows: number;
 }
 
-/** Tiles for few rows to many. */
+/** Tiles from few rows to many. */
 const TILES: readonly Tile[] = [
   { outputs: 32, rows: 16 },
   { outputs: 32, rows: 32 },
   { outputs: 32, rows: 64 },
 ];
 
-/** The waves' sums, and before them, where copies run beside the computation, four fragments of activations a wave. */
+/**
+ * Shared memory for the waves' sums and, before these, four fragments of activations per wave if copies overlap with
+ * the computation.
+ */
 function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCudaTarget): number {
   const ring = vendor === 'nvidia' ? 4 * rows * 64 : 0;
   return waves * Math.max(ring, 4 * rows * (outputs + 4));
@@ -40,7 +45,7 @@ function tileFor(to: Lowering, capacity: number): Tile {
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
 
-/** What a product's kernel makes of its sums; the numbers are `product.hip`'s and `finish-product.hip`'s. */
+/** The definitions of `product.hip` and `finish-product.hip` for the use of the sums. */
 export function productDefines(epilogue: Epilogue): { readonly OUTPUT: number; readonly ACTIVATION: number } {
   if (epilogue.kind !== 'gated') return { OUTPUT: epilogue.kind === 'residual' ? 1 : 0, ACTIVATION: 0 };
   return { OUTPUT: epilogue.form === 'f16' ? 2 : 3, ACTIVATION: activationCode(epilogue.fn) };

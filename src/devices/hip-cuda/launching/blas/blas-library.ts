@@ -4,13 +4,13 @@ import type { Driver } from '../../driver/driver.ts';
 import type { BlasShape, ProductLaunch } from '../launch.ts';
 import type { BlasTable } from './blas-table.ts';
 
-/** `CUDA_R_32F` and `CUDA_R_16F`, which HIP numbers alike. */
+/** `CUDA_R_32F` and `CUDA_R_16F`, which have the same values in HIP. */
 const FLOATS = 0;
 const HALVES = 2;
 /** `…MATMUL_PREF_MAX_WORKSPACE_BYTES`. */
 const MAX_WORKSPACE = 1;
 
-/** Where the calls' small arguments and results lie in the native memory. */
+/** Offsets of the calls' small arguments and results in the native memory. */
 const PLACE = { factor: 0, zero: 4, result: 8, word: 16, count: 24, heuristic: 64 } as const;
 const MEMORY_BYTES = 256;
 
@@ -23,9 +23,9 @@ interface ProductPlan {
   readonly algorithm: Uint8Array;
 }
 
-/** The driver's library of matrix products: cuBLASLt or hipBLASLt. Its handle is created at the first product. */
+/** The driver's library of matrix products: cuBLASLt or hipBLASLt. Its handle is created for the first product. */
 export class BlasLibrary implements Disposable {
-  /** The file that was found. */
+  /** The file that was loaded. */
   readonly file: string;
   readonly #driver: Driver;
   readonly #table: BlasTable;
@@ -44,7 +44,10 @@ export class BlasLibrary implements Disposable {
     this.#memory = ffi.allocate(MEMORY_BYTES);
   }
 
-  /** Chooses a shape's algorithm and runs it once on memory of its own: code is loaded then, which a capture forbids. Waits. */
+  /**
+   * Selects a shape's algorithm and runs it once on its own memory, because this loads code, which is not allowed
+   * during a capture. Waits.
+   */
   prepare(shape: BlasShape, stream: Address): void {
     if (this.#plans.has(keyOf(shape))) return;
     this.#driver.use();
@@ -63,7 +66,7 @@ export class BlasLibrary implements Disposable {
     }
   }
 
-  /** Queues a product whose shape is prepared. Matrices are column by column for the library: so it computes yᵀ = w xᵀ. */
+  /** Queues a product whose shape is prepared. The library's matrices are column-major, so it computes yᵀ = w xᵀ. */
   multiply({ shape, factor, x, w, y, workspace }: ProductLaunch, stream: Address): void {
     this.#driver.use();
     const plan = this.#plans.get(keyOf(shape)) ?? this.#plan(shape);

@@ -1,8 +1,8 @@
-/** What distinguishes cuBLASLt from hipBLASLt, which have the same calls otherwise. */
+/** The differences between cuBLASLt and hipBLASLt, whose calls are otherwise the same. */
 export interface BlasTable {
-  /** Libraries, the best first. */
+  /** Libraries, best first. */
   readonly libraries: readonly string[];
-  /** How all its symbols start. */
+  /** The prefix of all its symbols. */
   readonly prefix: 'cublasLt' | 'hipblasLt';
   /** `…COMPUTE_32F`. */
   readonly computeFloats: number;
@@ -10,7 +10,7 @@ export interface BlasTable {
   readonly transposed: number;
   /** `…MATMUL_DESC_TRANSA`. */
   readonly transposeFirst: number;
-  /** Bytes of `…MatmulAlgo_t`, with which a result of the heuristic starts. */
+  /** Bytes of `…MatmulAlgo_t`, which is at the start of a heuristic's result. */
   readonly algorithmBytes: number;
 }
 

@@ -27,6 +27,7 @@ export interface Endpoint {
 export function getEndpoint(of: {
   path: string;
   summary: string;
+  dialect?: ErrorDialect;
   isOpen?: boolean;
   handle: (call: RequestContext) => Response | Promise<Response>;
 }): Endpoint {

@@ -3,6 +3,15 @@ export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
 export { applyTemplateEndpoint } from './llama-cpp/apply-template.ts';
 export { completionEndpoint } from './llama-cpp/completion.ts';
 export { propsEndpoint } from './llama-cpp/props.ts';
+export { ollamaChatEndpoint } from './ollama/chat.ts';
+export { ollamaEmbedEndpoint } from './ollama/embed.ts';
+export { ollamaGenerateEndpoint } from './ollama/generate.ts';
+export {
+  ollamaPsEndpoint,
+  ollamaShowEndpoint,
+  ollamaTagsEndpoint,
+  ollamaVersionEndpoint,
+} from './ollama/models.ts';
 export { chatEndpoint } from './openai/chat.ts';
 export { completionsEndpoint } from './openai/completions.ts';
 export { embeddingsEndpoint } from './openai/embeddings.ts';

@@ -1,7 +1,7 @@
 import { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 
 /** The API whose format an endpoint's errors have. */
-export type ErrorDialect = 'openai' | 'anthropic';
+export type ErrorDialect = 'openai' | 'anthropic' | 'ollama';
 
 /** OpenAI's error type for a status. */
 function openAiType(status: number): string {
@@ -52,6 +52,7 @@ export function errorBody(error: RocmforgeError, dialect: ErrorDialect): object 
   if (dialect === 'anthropic') {
     return { type: 'error', error: { type: anthropicType(status), message, reason: code } };
   }
+  if (dialect === 'ollama') return { error: message, reason: code };
   const param = isRocmforgeError(error, 'REQUEST_INVALID') ? error.params.field : null;
   const known = OPENAI_CODES[code] ?? code;
   return { error: { message, type: openAiType(status), param, code: known, reason: code } };

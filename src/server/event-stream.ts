@@ -10,23 +10,24 @@ const PING_MS = 10_000;
 /**
  * A response that sends events as they occur (server-sent events, WHATWG HTML section 9.2), and comments while there
  * are none. The next event is requested once the client has taken the previous ones; when the client disconnects,
- * `leave` is called and the events end.
+ * `leave` is called and the events end. With `isLines` each event is a line of JSON (NDJSON).
  */
 export function eventStream(
   events: AsyncGenerator<StreamEvent, void>,
   leave: () => void,
-  pingMs = PING_MS,
+  { pingMs = PING_MS, isLines = false }: { readonly pingMs?: number; readonly isLines?: boolean } = {},
 ): Response {
   const encoder = new TextEncoder();
   let next: Promise<IteratorResult<StreamEvent, void>> | undefined;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       next ??= events.next();
-      const come = await within(next, pingMs);
+      // Lines of JSON have no comments.
+      const come = isLines ? await next : await within(next, pingMs);
       if (!come) return controller.enqueue(encoder.encode(': ping\n\n'));
       next = undefined;
       if (come.done) controller.close();
-      else controller.enqueue(encoder.encode(eventText(come.value)));
+      else controller.enqueue(encoder.encode(isLines ? `${come.value.data}\n` : eventText(come.value)));
     },
     async cancel() {
       leave();
@@ -34,7 +35,7 @@ export function eventStream(
     },
   });
   const headers = {
-    'content-type': 'text/event-stream; charset=utf-8',
+    'content-type': isLines ? 'application/x-ndjson' : 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     // Otherwise proxies would buffer the stream.
     'x-accel-buffering': 'no',

@@ -252,5 +252,6 @@ function patternOf(path: string): RegExp {
 
 /** Errors of paths under Anthropic's have its format, whether or not there is an endpoint. */
 function dialectOf(path: string): ErrorDialect {
+  if (path.startsWith('/api/')) return 'ollama';
   return path.startsWith('/v1/messages') ? 'anthropic' : 'openai';
 }

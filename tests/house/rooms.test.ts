@@ -28,7 +28,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   'ops/sampling': ['stages'],
   plan: ['taps', 'inputs', 'parts', 'memory', 'weights', 'steps'],
   runtime: ['jobs', 'opening'],
-  server: ['fields', 'generation', 'openai', 'anthropic', 'llama-cpp', 'service'],
+  server: ['fields', 'generation', 'openai', 'anthropic', 'llama-cpp', 'ollama', 'service'],
   text: ['dialects', 'constrained', 'models'],
   'text/dialects': ['forced', 'calls'],
 };

@@ -57,6 +57,15 @@ test('embeddings are those of llama.cpp, of length 1, in both encodings', async 
 test('texts are tokenized; what cannot be is refused', async (t) => {
   const openai = await client(t);
   const one = await openai.embeddings.create({ model: 'bert', input: 'a b' });
+  const ollama = await fetch(new URL('/api/embed', openai.baseURL), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'bert:latest', input: ['a b', 'a b'] }),
+  });
+  const answered = await ollama.text();
+  assert.equal(ollama.status, 200, answered);
+  const { embeddings } = JSON.parse(answered) as { embeddings: number[][] };
+  assert.deepEqual([embeddings.length, embeddings[0]], [2, one.data[0]?.embedding]);
   assert.equal(one.data.length, 1);
   const vectorOf = async (pooling: object) => {
     const made = await openai.embeddings.create({ model: 'bert', input: [3, 5, 7], ...pooling });

@@ -12,7 +12,7 @@ test('comments come while no event does, and nothing of the events is lost', asy
     await waiting;
     yield { name: 'named', data: 'second' };
   }
-  const reader = eventStream(events(), () => {}, 5)
+  const reader = eventStream(events(), () => {}, { pingMs: 5 })
     .body?.pipeThrough(new TextDecoderStream())
     .getReader();
   let read = '';

@@ -24,6 +24,10 @@ export function plainRequest(path: string): Fields {
   const messages = [{ role: 'user', content: 'hi' }];
   if (path.endsWith('/count_tokens')) return { messages };
   const how = { seed: 1, ignore_eos: true };
+  if (path.startsWith('/api/')) {
+    const asked = path.endsWith('/chat') ? { messages } : { prompt: 'hi' };
+    return { model: 'tiny', ...asked, stream: false, options: { num_predict: 6, ...how } };
+  }
   if (path === '/completion') return { prompt: 'hi', n_predict: 6, ...how };
   if (path.endsWith('/responses')) return { input: 'hi', max_output_tokens: 6, ...how };
   return { ...(path.endsWith('/v1/completions') ? { prompt: 'hi' } : { messages }), max_tokens: 6, ...how };
@@ -35,14 +39,16 @@ export async function fieldAnswer(server: ModelServer, path: string, fields: Fie
   const body = await response.text();
   const type = response.headers.get('content-type') ?? '';
   const ignored = response.headers.get('x-rocmforge-ignored-fields');
-  const said = type.includes('json') ? (JSON.parse(body) as Said) : {};
+  const said = type.startsWith('application/json') ? (JSON.parse(body) as Said) : {};
   const { usage = {}, choices = [] } = said;
   const prompt =
     usage.prompt_tokens ??
     said.tokens_evaluated ??
+    said.prompt_eval_count ??
     said.input_tokens ??
     (usage.input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
-  const generated = usage.completion_tokens ?? said.tokens_predicted ?? usage.output_tokens ?? 0;
+  const generated =
+    usage.completion_tokens ?? said.tokens_predicted ?? said.eval_count ?? usage.output_tokens ?? 0;
   const facts = { text: textOf(said), choices: choices.length, prompt, generated };
   return { status: response.status, type, body, ignored, ...facts };
 }
@@ -51,14 +57,19 @@ interface Said {
   readonly choices?: readonly { readonly text?: string; readonly message?: { readonly content: string } }[];
   readonly output?: readonly { readonly content?: readonly { readonly text: string }[] }[];
   readonly content?: string | readonly { readonly text: string }[];
+  readonly message?: { readonly content: string };
+  readonly response?: string;
+  readonly prompt_eval_count?: number;
+  readonly eval_count?: number;
   readonly tokens_evaluated?: number;
   readonly tokens_predicted?: number;
   readonly usage?: Readonly<Record<string, number | undefined>>;
   readonly input_tokens?: number;
 }
 
-function textOf({ choices, output, content }: Said): string {
+function textOf({ choices, output, content, message, response }: Said): string {
   if (typeof content === 'string') return content;
+  if (message || response !== undefined) return message?.content ?? response ?? '';
   const [choice] = choices ?? [];
   return (
     choice?.text ?? choice?.message?.content ?? output?.[0]?.content?.[0]?.text ?? content?.[0]?.text ?? ''

@@ -18,7 +18,8 @@ export function respondWithEvents(
     const end = () => call.end();
     void begun.events.return().then(end, end);
   };
-  return eventStream(withErrors(call, events), leave);
+  const isLines = call.endpoint.dialect === 'ollama';
+  return eventStream(withErrors(call, events), leave, { isLines });
 }
 
 async function* withErrors(

@@ -1,0 +1,93 @@
+import type { TextEnd } from '../../engine/text-stream.ts';
+import { json } from '../endpoint.ts';
+import type { StreamEvent } from '../event-stream.ts';
+import type { ChoiceEvent } from '../generation/choice-event.ts';
+import { respondWithEvents } from '../generation/respond.ts';
+import type { Begun } from '../generation/run-task.ts';
+import type { RequestContext } from '../request-context.ts';
+
+/** A call as Ollama writes it. */
+interface OllamaCall {
+  readonly function: { readonly name: string; readonly arguments: unknown };
+}
+
+/** What has been said, or a piece of it. */
+export interface OllamaPiece {
+  text: string;
+  thinking: string;
+  calls: OllamaCall[];
+}
+
+/** Seconds in Ollama's unit. */
+const NANOSECONDS = 1e9;
+
+/** Makes Ollama's answers out of a generation's events; `shape` gives a piece the endpoint's own fields. */
+export class AnswerLines {
+  readonly #begun: Begun;
+  readonly #shape: (piece: OllamaPiece) => object;
+  readonly #start = performance.now();
+  #open: { name: string; arguments: string } | undefined;
+
+  constructor(begun: Begun, shape: (piece: OllamaPiece) => object) {
+    this.#begun = begun;
+    this.#shape = shape;
+  }
+
+  /** The response: line by line, or in one piece. */
+  async respond(call: RequestContext, isStreamed: boolean): Promise<Response> {
+    if (isStreamed) return respondWithEvents(call, this.#begun, this.#lines());
+    const whole = nothing();
+    let end: TextEnd | undefined;
+    for await (const event of this.#begun.events) {
+      const piece = this.#piece(event);
+      whole.text += piece?.text ?? '';
+      whole.thinking += piece?.thinking ?? '';
+      whole.calls.push(...(piece?.calls ?? []));
+      if (event.kind === 'end') ({ end } = event);
+    }
+    return json({ ...this.#head(), ...this.#shape(whole), ...(end && this.#ending(end)) });
+  }
+
+  async *#lines(): AsyncGenerator<StreamEvent, void> {
+    for await (const event of this.#begun.events) {
+      const piece = this.#piece(event);
+      const line = { ...this.#head(), ...this.#shape(piece ?? nothing()) };
+      if (event.kind === 'end') yield { data: JSON.stringify({ ...line, ...this.#ending(event.end) }) };
+      else if (piece) yield { data: JSON.stringify({ ...line, done: false }) };
+    }
+  }
+
+  /** What an event says; calls are told when they are whole. */
+  #piece(event: Exclude<ChoiceEvent, { kind: 'begin' }>): OllamaPiece | undefined {
+    if (event.kind === 'text') return event.text === '' ? undefined : { ...nothing(), text: event.text };
+    if (event.kind === 'reasoning') return { ...nothing(), thinking: event.text };
+    if (event.kind === 'call') this.#open = { name: event.name, arguments: '' };
+    else if (event.kind === 'arguments' && this.#open) this.#open.arguments += event.text;
+    else if (event.kind === 'call-end' && event.outcome === 'whole' && this.#open) {
+      const { name, arguments: written } = this.#open;
+      return { ...nothing(), calls: [{ function: { name, arguments: JSON.parse(written) as unknown } }] };
+    }
+    return undefined;
+  }
+
+  #head(): object {
+    return { model: this.#begun.id, created_at: new Date().toISOString() };
+  }
+
+  #ending({ reason, promptSeconds, generateSeconds, generatedTokens }: TextEnd): object {
+    return {
+      done: true,
+      done_reason: reason,
+      total_duration: Math.round((performance.now() - this.#start) * 1e6),
+      load_duration: 0,
+      prompt_eval_count: this.#begun.promptTokens,
+      prompt_eval_duration: Math.round(promptSeconds * NANOSECONDS),
+      eval_count: generatedTokens,
+      eval_duration: Math.round(generateSeconds * NANOSECONDS),
+    };
+  }
+}
+
+function nothing(): OllamaPiece {
+  return { text: '', thinking: '', calls: [] };
+}

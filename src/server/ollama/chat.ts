@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import type { TextModel } from '../../engine/text-model.ts';
+import type { ChatMessage } from '../../text/index.ts';
+import { json, postEndpoint } from '../endpoint.ts';
+import { answerForm, chatPrompt, type ToolUse } from '../generation/answer-form.ts';
+import { begin, type GenerationTask } from '../generation/run-task.ts';
+import { chatTools, toolSchema } from '../openai/chat-messages.ts';
+import type { RequestContext } from '../request-context.ts';
+import { AnswerLines, type OllamaPiece } from './answer-lines.ts';
+import {
+  modelName,
+  OLLAMA_FIELDS,
+  ollamaFields,
+  ollamaHold,
+  ollamaOptions,
+  ollamaReasoning,
+} from './ollama-fields.ts';
+
+const message = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string().nullish(),
+  thinking: z.string().nullish(),
+  tool_name: z.string().nullish(),
+  tool_calls: z
+    .array(
+      z.object({ function: z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }) }),
+    )
+    .nullish(),
+});
+
+const body = z.object({
+  ...ollamaFields,
+  messages: z.array(message).nullish().describe('The conversation; without one the model is only loaded.'),
+  tools: z.array(toolSchema).max(128).nullish(),
+});
+
+type ChatBody = z.output<typeof body>;
+
+/** `POST /api/chat`, according to Ollama's API reference. */
+export const ollamaChatEndpoint = postEndpoint({
+  path: '/api/chat',
+  summary: 'Answers a conversation, in the format of Ollama.',
+  dialect: 'ollama',
+  body,
+  others: OLLAMA_FIELDS,
+  handle: async (request, call) => {
+    const name = modelName(request.model);
+    if (!request.messages?.length) {
+      using lease = await call.server.pool.acquire(name, call.signal);
+      const said = { message: { role: 'assistant', content: '' }, done: true, done_reason: 'load' };
+      return json({ model: lease.id, created_at: new Date().toISOString(), ...said });
+    }
+    const begun = await begin(call, name, (model) => taskOf(request, model, call));
+    return new AnswerLines(begun, messageOf).respond(call, request.stream !== false);
+  },
+});
+
+async function taskOf(request: ChatBody, model: TextModel, call: RequestContext): Promise<GenerationTask> {
+  const tools = chatTools(request.tools ?? []);
+  const use: ToolUse = { tools, choice: 'auto', isParallel: true };
+  const reasoning = ollamaReasoning(request);
+  const thinking = { reasoning, variables: {} };
+  const { signal } = call;
+  const prompt = await chatPrompt(model, (request.messages ?? []).map(turnOf), { use, thinking, signal });
+  const options = ollamaOptions(model, request, { continues: false });
+  return { prompts: [prompt], options, choices: 1, form: answerForm(ollamaHold(request), use), reasoning };
+}
+
+function turnOf({ role, content, thinking, tool_name, tool_calls }: z.output<typeof message>): ChatMessage {
+  const calls = (tool_calls ?? []).map((call) => ({ type: 'function' as const, function: call.function }));
+  return {
+    role,
+    content: content ?? '',
+    ...(thinking ? { reasoning_content: thinking } : {}),
+    ...(tool_name ? { name: tool_name } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+}
+
+function messageOf({ text, thinking, calls }: OllamaPiece): object {
+  return {
+    message: {
+      role: 'assistant',
+      content: text,
+      ...(thinking !== '' && { thinking }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
+import { modelName } from './ollama-fields.ts';
+
+/** Texts of one request. */
+const MAX_INPUTS = 2048;
+
+const body = z.object({
+  model: z.string().describe('A name of /api/tags.'),
+  input: z.union([z.string().min(1), z.array(z.string().min(1)).min(1).max(MAX_INPUTS)]),
+  truncate: z.boolean().nullish().describe('Texts that are too long are refused, or cut where this is true.'),
+  dimensions: z.int().positive().nullish(),
+});
+
+/** `POST /api/embed`, according to Ollama's API reference. */
+export const ollamaEmbedEndpoint = postEndpoint({
+  path: '/api/embed',
+  summary: 'Computes embeddings, in the format of Ollama.',
+  dialect: 'ollama',
+  body,
+  handle: async ({ model: name, input, truncate, dimensions }, call) => {
+    const { pool, gate } = call.server;
+    const start = performance.now();
+    using _place = gate.enter(call.tenant);
+    using lease = await pool.acquire(modelName(name), call.signal);
+    const { model } = lease;
+    const { width } = model.config;
+    if (dimensions && dimensions !== width) invalid('dimensions', `the model's embeddings have ${width}`);
+    const { signal } = call;
+    const embeddings: number[][] = [];
+    let tokens = 0;
+    for (const text of typeof input === 'string' ? [input] : input) {
+      const ids = await model.tokenizer.encodeInTurns(text, { signal });
+      const made = await model.embed(truncate ? ids.slice(0, model.context) : ids, { signal });
+      tokens += made.tokens;
+      embeddings.push(Array.from(made.vector));
+    }
+    call.note({ model: lease.id, promptTokens: tokens });
+    const total_duration = Math.round((performance.now() - start) * 1e6);
+    const took = { total_duration, load_duration: 0, prompt_eval_count: tokens };
+    return json({ model: lease.id, embeddings, ...took });
+  },
+});

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import type { TextModel } from '../../engine/text-model.ts';
+import type { ChatMessage } from '../../text/index.ts';
+import { json, postEndpoint } from '../endpoint.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { encodedPrompts } from '../generation/prompts-field.ts';
+import { begin, type GenerationTask } from '../generation/run-task.ts';
+import type { RequestContext } from '../request-context.ts';
+import { AnswerLines, type OllamaPiece } from './answer-lines.ts';
+import {
+  modelName,
+  OLLAMA_FIELDS,
+  ollamaFields,
+  ollamaHold,
+  ollamaOptions,
+  ollamaReasoning,
+} from './ollama-fields.ts';
+
+const body = z.object({
+  ...ollamaFields,
+  prompt: z.string().nullish().describe('A question; without one the model is only loaded.'),
+  system: z.string().nullish(),
+  raw: z.boolean().nullish().describe('Continues the prompt as it is, without the chat template.'),
+});
+
+type GenerateBody = z.output<typeof body>;
+
+/** `POST /api/generate`, according to Ollama's API reference. */
+export const ollamaGenerateEndpoint = postEndpoint({
+  path: '/api/generate',
+  summary: 'Answers a question or continues a text, in the format of Ollama.',
+  dialect: 'ollama',
+  body,
+  others: OLLAMA_FIELDS,
+  handle: async (request, call) => {
+    const name = modelName(request.model);
+    if (!request.prompt) {
+      using lease = await call.server.pool.acquire(name, call.signal);
+      const said = { response: '', done: true, done_reason: 'load' };
+      return json({ model: lease.id, created_at: new Date().toISOString(), ...said });
+    }
+    const begun = await begin(call, name, (model) => taskOf(request, model, call));
+    return new AnswerLines(begun, responseOf).respond(call, request.stream !== false);
+  },
+});
+
+async function taskOf(
+  request: GenerateBody,
+  model: TextModel,
+  call: RequestContext,
+): Promise<GenerationTask> {
+  const { signal } = call;
+  const prompt = request.prompt ?? '';
+  if (request.raw) {
+    const prompts = await encodedPrompts(model, { prompt }, { addSpecial: true, signal });
+    const options = ollamaOptions(model, request, { continues: true });
+    return { prompts, options: { ...options, ...ollamaHold(request) }, choices: 1 };
+  }
+  const system: ChatMessage[] = request.system ? [{ role: 'system', content: request.system }] : [];
+  const messages: ChatMessage[] = [...system, { role: 'user', content: prompt }];
+  const reasoning = ollamaReasoning(request);
+  const ids = await chatPrompt(model, messages, { thinking: { reasoning, variables: {} }, signal });
+  const options = ollamaOptions(model, request, { continues: false });
+  const form = answerForm(ollamaHold(request), undefined);
+  return { prompts: [ids], options, choices: 1, form, reasoning };
+}
+
+function responseOf({ text, thinking }: OllamaPiece): object {
+  return { response: text, ...(thinking !== '' && { thinking }) };
+}

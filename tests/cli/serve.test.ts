@@ -176,6 +176,6 @@ test('an address for all without a key is warned of; what has begun ends with th
   server.kill('SIGTERM');
   const { code, stderr } = await result;
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /anybody who can reach this address may use it/);
+  assert.match(stderr, /anyone who can reach this address can use the server/);
   await reader?.cancel().catch(() => {});
 });

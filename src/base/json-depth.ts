@@ -3,10 +3,10 @@ const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
 );
 
 /**
- * True where valid JSON text is nested more than `most` levels deep. Whatever walks through values calls itself level by level,
+ * True where valid JSON text is nested more than `maxDepth` levels deep. Whatever walks through values calls itself level by level,
  * so that deeper ones exhaust the stack.
  */
-export function isDeeper(json: string, most: number): boolean {
+export function isDeeper(json: string, maxDepth: number): boolean {
   let depth = 0;
   let inString = false;
   for (let at = 0; at < json.length; at++) {
@@ -16,7 +16,7 @@ export function isDeeper(json: string, most: number): boolean {
     else if (inString) continue;
     else if (code === OPEN_BRACKET || code === OPEN_BRACE) depth++;
     else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--;
-    if (depth > most) return true;
+    if (depth > maxDepth) return true;
   }
   return false;
 }

@@ -33,4 +33,4 @@ export { type BrowserLoadOptions, loadModel, type ModelLocation } from './load-m
 export type { BrowserCpuOptions } from './open-cpu.ts';
 export type { BackendName, BrowserDeviceRequest } from './open-device.ts';
 export type { DownloadProgress } from './store/download-progress.ts';
-export { ModelStore, type StorageRoom, type StoredModel } from './store/model-store.ts';
+export { ModelStore, type StorageQuota, type StoredModel } from './store/model-store.ts';

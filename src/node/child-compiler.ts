@@ -42,14 +42,14 @@ const closed = (): RocmforgeError => new RocmforgeError('DISPOSED', { what: 'the
  */
 export class ChildCompiler implements KernelCompiler, AsyncDisposable {
   readonly #options: ChildCompilerOptions;
-  readonly #most: number;
+  readonly #maxProcesses: number;
   readonly #queue: Waiting[] = [];
   readonly #workers = new Set<CompilerProcess>();
   #disposed = false;
 
   constructor(options: ChildCompilerOptions = {}) {
     this.#options = options;
-    this.#most = options.processes ?? Math.min(16, availableParallelism());
+    this.#maxProcesses = options.processes ?? Math.min(16, availableParallelism());
   }
 
   /**
@@ -78,7 +78,7 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
 
   #dispatch(): void {
     for (const worker of this.#workers) if (worker.idle) this.#next(worker);
-    while (this.#queue.length > 0 && this.#workers.size < this.#most) {
+    while (this.#queue.length > 0 && this.#workers.size < this.#maxProcesses) {
       const worker = new CompilerProcess({
         idleMilliseconds: this.#options.idleMilliseconds ?? IDLE_MILLISECONDS,
         ended: (ended) => this.#workers.delete(ended),

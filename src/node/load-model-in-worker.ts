@@ -4,7 +4,12 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import { CallClient } from '../calls/index.ts';
 import type { WorkerHandle } from '../device/index.ts';
 import { ModelText } from '../engine/model-text.ts';
-import type { EngineNews, EngineState, EngineThreadCalls, LogDetail } from '../engine/remote/engine-calls.ts';
+import type {
+  EngineReport,
+  EngineState,
+  EngineThreadCalls,
+  LogDetail,
+} from '../engine/remote/engine-calls.ts';
 import { PromptThread } from '../engine/remote/prompt-thread.ts';
 import { RemoteModel } from '../engine/remote/remote-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
@@ -73,13 +78,13 @@ export async function openInWorker(
   const { signal, logger = silentLogger, onProgress, profile, ...sent } = options;
   const client = new CallClient<EngineThreadCalls<WorkerLoad>>(oneATurn(worker));
   let state: EngineState | undefined;
-  const take = (news: EngineNews) => {
-    if (news.kind === 'state') state = news.state;
-    else if (news.kind === 'log') logger[news.level](news.message, news.fields);
-    else if (news.kind === 'progress') onProgress?.(news.progress);
-    else profile?.take(news.note);
+  const take = (report: EngineReport) => {
+    if (report.kind === 'state') state = report.state;
+    else if (report.kind === 'log') logger[report.level](report.message, report.fields);
+    else if (report.kind === 'progress') onProgress?.(report.progress);
+    else profile?.take(report.note);
   };
-  client.begin('news', undefined, { value: take, done: () => {}, failed: () => {} }, { holds: false });
+  client.begin('reports', undefined, { value: take, done: () => {}, failed: () => {} }, { holds: false });
   const opening = textOf(location, options);
   opening.catch(() => {});
   try {

@@ -1,17 +1,17 @@
 import type { Proposer } from './proposer.ts';
 
 /** Number of ids by which a repetition is recognized: the more, the more certain. */
-const LONGEST = 4;
-const SHORTEST = 2;
+const MAX_NGRAM = 4;
+const MIN_NGRAM = 2;
 
 /**
- * Proposes what followed the last ids where they occurred before, at most `most` ids (prompt lookup): texts quote
+ * Proposes what followed the last ids where they occurred before, at most `maxIds` ids (prompt lookup): texts quote
  * themselves and their prompts. Empty if the last ids are new.
  */
-export function lookUp(ids: readonly number[], most: number): number[] {
-  for (let length = Math.min(LONGEST, ids.length - 1); length >= SHORTEST; length--) {
+export function lookUp(ids: readonly number[], maxIds: number): number[] {
+  for (let length = Math.min(MAX_NGRAM, ids.length - 1); length >= MIN_NGRAM; length--) {
     const at = lastRepetition(ids, length);
-    if (at >= 0) return ids.slice(at + length, at + length + most);
+    if (at >= 0) return ids.slice(at + length, at + length + maxIds);
   }
   return [];
 }
@@ -29,5 +29,5 @@ function lastRepetition(ids: readonly number[], length: number): number {
 
 /** Proposes what `lookUp` finds. */
 export const PROMPT_LOOKUP: Proposer = {
-  follow: ({ ids }) => ({ propose: (most) => lookUp(ids, most), leave: () => {} }),
+  follow: ({ ids }) => ({ propose: (maxIds) => lookUp(ids, maxIds), leave: () => {} }),
 };

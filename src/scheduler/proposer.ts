@@ -10,10 +10,10 @@ export interface ProposedSequence {
 /** Proposes draft tokens for one sequence, for as long as that runs. */
 export interface Follower {
   /**
-   * At most `most` ids that may follow the sequence's, which pauses until they are known; none if there is no basis for
+   * At most `maxIds` ids that may follow the sequence's, which pauses until they are known; none if there is no basis for
    * any. Never rejects.
    */
-  propose(most: number): readonly number[] | Promise<readonly number[]>;
+  propose(maxIds: number): readonly number[] | Promise<readonly number[]>;
   /** The sequence has ended: any work in progress for it is abandoned. */
   leave(): void;
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { serveEngine, type EngineSurroundings } from '../../src/engine/remote/serve-engine.ts';
+import { serveEngine, type EngineEnvironment } from '../../src/engine/remote/serve-engine.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { sharedConstraints } from '../../src/node/constraints.ts';
@@ -47,14 +47,14 @@ function die(): void {
   }, 0);
 }
 
-function loaded({ location, options }: WorkerLoad, of: EngineSurroundings): Promise<LanguageModel> {
+function loaded({ location, options }: WorkerLoad, of: EngineEnvironment): Promise<LanguageModel> {
   return loadModel(location, { ...options, ...of });
 }
 
 /** A model as `loadModel` opens it, but for its device. Its disposal rejects where anything is left of a device. */
 async function losable(
   { location, options }: WorkerLoad,
-  { logger, ...of }: EngineSurroundings,
+  { logger, ...of }: EngineEnvironment,
 ): Promise<LanguageModel> {
   const devices: MortalDevice[] = [];
   const reopen = async () => {

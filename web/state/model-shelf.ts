@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { ModelStore, type StorageRoom, type StoredModel } from '../../src/browser/index.ts';
+import { ModelStore, type StorageQuota, type StoredModel } from '../../src/browser/index.ts';
 
 /** A model that is served beside the page. */
 export interface ServedModel {
@@ -19,7 +19,7 @@ export function addressOf({ file }: ServedModel): string {
 export class ModelShelf {
   readonly served = signal<readonly ServedModel[]>([]);
   readonly stored = signal<readonly StoredModel[]>([]);
-  readonly room = signal<StorageRoom | undefined>(undefined);
+  readonly quota = signal<StorageQuota | undefined>(undefined);
   /** Why the browser keeps none, or why one could not be removed. */
   readonly problem = signal<unknown>(undefined);
 
@@ -51,7 +51,7 @@ export class ModelShelf {
     try {
       const store = await ModelStore.open();
       this.stored.value = await store.list();
-      this.room.value = await store.room();
+      this.quota.value = await store.quota();
     } catch (error) {
       this.problem.value = error;
     }

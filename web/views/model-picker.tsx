@@ -37,7 +37,7 @@ export function ModelPicker({ state }: { state: AppState }) {
       )}
       <AddressForm state={state} />
       <FileChooser state={state} />
-      <Room state={state} />
+      <StorageUse state={state} />
     </div>
   );
 }
@@ -161,14 +161,14 @@ function FileChooser({ state }: { state: AppState }) {
   );
 }
 
-function Room({ state }: { state: AppState }) {
-  const room = state.shelf.room.value;
-  if (!room || room.usedBytes < 1e5) return null;
-  const quota = room.quotaBytes === undefined ? '' : ` of ${formatBytes(room.quotaBytes)}`;
+function StorageUse({ state }: { state: AppState }) {
+  const quota = state.shelf.quota.value;
+  if (!quota || quota.usedBytes < 1e5) return null;
+  const all = quota.quotaBytes === undefined ? '' : ` of ${formatBytes(quota.quotaBytes)}`;
   return (
     <p class="note">
-      {formatBytes(room.usedBytes)}
-      {quota} of this browser’s storage used
+      {formatBytes(quota.usedBytes)}
+      {all} of this browser’s storage used
     </p>
   );
 }

@@ -20,7 +20,7 @@ export interface StoredModel {
 }
 
 /** How much this page's origin may keep. */
-export interface StorageRoom {
+export interface StorageQuota {
   readonly usedBytes: number;
   /** What the browser gives at most, as far as it tells. */
   readonly quotaBytes: number | undefined;
@@ -53,7 +53,7 @@ export class ModelStore {
     await this.#folder.remove(id);
   }
 
-  async room(): Promise<StorageRoom> {
+  async quota(): Promise<StorageQuota> {
     const { usage = 0, quota } = await navigator.storage.estimate();
     return { usedBytes: usage, quotaBytes: quota, persistent: await navigator.storage.persisted() };
   }

@@ -18,8 +18,8 @@ export function q8Bytes(rows: number, columns: number): number {
 }
 
 /** The number of rows for which a matrix-vector kernel is compiled, given a batch's capacity and a maximum. */
-export function rowBucket(capacity: number, most: number): number {
-  return 2 ** Math.ceil(Math.log2(Math.min(capacity, most)));
+export function rowBucket(capacity: number, max: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.min(capacity, max)));
 }
 
 /**

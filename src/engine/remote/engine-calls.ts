@@ -41,7 +41,7 @@ export interface EngineState {
 }
 
 /** What an engine reports on its own. */
-export type EngineNews =
+export type EngineReport =
   | { readonly kind: 'progress'; readonly progress: LoadProgress }
   | { readonly kind: 'log'; readonly level: LogDetail | 'warn'; readonly message: string; fields: LogFields }
   | { readonly kind: 'profile'; readonly note: ProfileNote }
@@ -74,7 +74,7 @@ export interface EngineCalls {
 
 /** All calls into an engine's thread. */
 export interface EngineThreadCalls<O> extends EngineCalls {
-  /** Streams news until the engine is disposed; called before `open`. */
-  readonly news: { asks: undefined; value: EngineNews; answer: void };
+  /** Streams reports until the engine is disposed; called before `open`. */
+  readonly reports: { asks: undefined; value: EngineReport; answer: void };
   readonly open: { asks: OpenRequest<O>; value: never; answer: EngineDescription };
 }

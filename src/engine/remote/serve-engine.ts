@@ -9,15 +9,15 @@ import type { LanguageModel } from '../language-model.ts';
 import { sendTokens } from './call-sink.ts';
 import type {
   EngineDescription,
-  EngineNews,
+  EngineReport,
   EngineThreadCalls,
   LogDetail,
   OpenRequest,
 } from './engine-calls.ts';
-import { StateNews } from './state-news.ts';
+import { StateReporter } from './state-reporter.ts';
 
 /** What an engine's thread provides to the loader besides the request. */
-export interface EngineSurroundings {
+export interface EngineEnvironment {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly profile: StepProfile | undefined;
@@ -25,24 +25,24 @@ export interface EngineSurroundings {
 }
 
 /** Loads the model of a request, by means of the platform. */
-export type OpenModel<O> = (request: O, of: EngineSurroundings) => Promise<LanguageModel>;
+export type OpenModel<O> = (request: O, of: EngineEnvironment) => Promise<LanguageModel>;
 
 /** Serves calls into this thread with one engine, which `open` opens: the other end of `RemoteModel`. */
 export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
-  const news = new News();
+  const reports = new ReportStream();
   let model: LanguageModel | undefined;
   const opened = (): LanguageModel => {
     invariant(model, 'a model is opened before it is used');
     return model;
   };
-  const states = new StateNews(
+  const states = new StateReporter(
     () => ({ activity: opened().activity, counters: opened().counters }),
-    (state) => news.tell({ kind: 'state', state }),
+    (state) => reports.tell({ kind: 'state', state }),
   );
   serveCalls<EngineThreadCalls<O>>(port, {
-    news: (_, context) => news.bring(context),
+    reports: (_, context) => reports.bring(context),
     open: async (asks, { signal }) => {
-      model = await open(asks.request, { signal, ...surroundings(asks, news) });
+      model = await open(asks.request, { signal, ...environmentOf(asks, reports) });
       return describe(model);
     },
     begin: (asks, context) => states.during(sendTokens(opened(), asks, context)),
@@ -54,46 +54,49 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
     reset: async () => opened().reset(),
     dispose: async () => {
       await model?.dispose();
-      news.end();
+      reports.end();
     },
   });
 }
 
-/** Sends news to the listener, if there is one. */
-class News {
-  #context: CallContext<EngineNews> | undefined;
+/** Sends reports to the listener, if there is one. */
+class ReportStream {
+  #context: CallContext<EngineReport> | undefined;
   end: () => void = () => {};
 
-  bring(context: CallContext<EngineNews>): Promise<void> {
+  bring(context: CallContext<EngineReport>): Promise<void> {
     this.#context = context;
     return new Promise((resolve) => {
       this.end = resolve;
     });
   }
 
-  tell(news: EngineNews): void {
-    this.#context?.tell(news);
+  tell(report: EngineReport): void {
+    this.#context?.tell(report);
   }
 }
 
-function surroundings<O>({ logs, profile }: OpenRequest<O>, news: News): Omit<EngineSurroundings, 'signal'> {
+function environmentOf<O>(
+  { logs, profile }: OpenRequest<O>,
+  reports: ReportStream,
+): Omit<EngineEnvironment, 'signal'> {
   const note = profile && { withTrace: profile.withTrace, onNote: tellNote };
-  function tellNote(of: Extract<EngineNews, { kind: 'profile' }>['note']): void {
-    news.tell({ kind: 'profile', note: of });
+  function tellNote(of: Extract<EngineReport, { kind: 'profile' }>['note']): void {
+    reports.tell({ kind: 'profile', note: of });
   }
   return {
-    logger: loggerOf(logs, news),
+    logger: loggerOf(logs, reports),
     profile: note && new StepProfile(note),
-    onProgress: (progress) => news.tell({ kind: 'progress', progress }),
+    onProgress: (progress) => reports.tell({ kind: 'progress', progress }),
   };
 }
 
-function loggerOf(most: LogDetail, news: News): Logger {
+function loggerOf(detail: LogDetail, reports: ReportStream): Logger {
   const levels: readonly LogDetail[] = ['info', 'debug', 'trace'];
-  const enabled = (level: LogDetail) => levels.indexOf(level) <= levels.indexOf(most);
+  const enabled = (level: LogDetail) => levels.indexOf(level) <= levels.indexOf(detail);
   const say = (level: LogDetail | 'warn') => (message: string, fields?: LogFields) => {
     if (level !== 'warn' && !enabled(level)) return;
-    news.tell({ kind: 'log', level, message, fields: sendable(fields) });
+    reports.tell({ kind: 'log', level, message, fields: sendable(fields) });
   };
   return { enabled, warn: say('warn'), info: say('info'), debug: say('debug'), trace: say('trace') };
 }

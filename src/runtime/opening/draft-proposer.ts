@@ -55,8 +55,8 @@ class DraftFollower implements Follower {
     this.#sampling = { ...readSamplingRow(sequence.sampling), logProbabilities: -1 };
   }
 
-  propose(most: number): readonly number[] | Promise<readonly number[]> {
-    const room = Math.min(most, this.#draft.context + 1 - this.#sequence.ids.length);
+  propose(maxIds: number): readonly number[] | Promise<readonly number[]> {
+    const room = Math.min(maxIds, this.#draft.context + 1 - this.#sequence.ids.length);
     return this.#hasFailed || room <= 0 ? NOTHING : this.#continue(room);
   }
 

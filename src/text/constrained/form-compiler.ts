@@ -30,11 +30,11 @@ export interface CompilingOptions {
  */
 export class FormCompiler {
   readonly #vocabulary: PreparedVocabulary;
-  readonly #most: { readonly grammars: number; readonly ints: number };
+  readonly #limits: { readonly grammars: number; readonly ints: number };
   readonly #compiled = new Map<string, TokenGrammar>();
 
-  constructor(table: VocabularyTable, most = { grammars: MAX_COMPILED, ints: MAX_INTS }) {
-    this.#most = most;
+  constructor(table: VocabularyTable, limits = { grammars: MAX_COMPILED, ints: MAX_INTS }) {
+    this.#limits = limits;
     this.#vocabulary = new PreparedVocabulary(tableVocabulary(table));
   }
 
@@ -64,7 +64,7 @@ export class FormCompiler {
     let [count, ints] = [this.#compiled.size, 0];
     for (const [written, grammar] of this.#compiled) ints += grammar.ints + written.length;
     for (const [written, grammar] of this.#compiled) {
-      if (count === 1 || (count <= this.#most.grammars && ints <= this.#most.ints)) return;
+      if (count === 1 || (count <= this.#limits.grammars && ints <= this.#limits.ints)) return;
       this.#compiled.delete(written);
       ints -= grammar.ints + written.length;
       count--;

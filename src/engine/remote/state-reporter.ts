@@ -7,7 +7,7 @@ const PERIOD_MS = 50;
  * Reports an engine's activity to another thread, which cannot query it synchronously: when a call starts or ends, and
  * periodically in between.
  */
-export class StateNews {
+export class StateReporter {
   readonly #read: () => EngineState;
   readonly #tell: (state: EngineState) => void;
   #running = 0;

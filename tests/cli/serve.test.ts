@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { HUNG_MS } from '../support/hung.ts';
 import { MAIN, runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+import { collector, spansOf } from '../support/otlp-collector.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 /** A server process of a tiny model, and where it listens. */
@@ -45,7 +46,8 @@ function ask(url: string, body: object, headers: Record<string, string> = {}): P
 }
 
 test('SIGTERM lets what has begun end, and the process with it', async (t) => {
-  const { process: server, url, result } = await startServer(t, '--log-json');
+  const { url: endpoint, requests } = await collector(t);
+  const { process: server, url, result } = await startServer(t, '--log-json', '--otlp-endpoint', endpoint);
   const answer = await ask(url, { stream: true, max_tokens: 200 });
   const reader = answer.body?.getReader();
   await reader?.read();
@@ -66,6 +68,8 @@ test('SIGTERM lets what has begun end, and the process with it', async (t) => {
   assert.equal(request?.generatedTokens, 200);
   assert.equal(request?.model, 'tiny');
   assert.ok(!stderr.includes('"hi"'), 'no prompt is logged');
+  const spans = spansOf(requests).map(({ name }) => name);
+  assert.deepEqual(spans.at(-1), 'POST /v1/chat/completions', 'the last spans are sent, too');
 });
 
 test('a key is asked for where one is set, and metrics count', async (t) => {

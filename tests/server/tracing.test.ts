@@ -1,62 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { silentLogger } from '../../src/base/log.ts';
 import { OtlpTracing } from '../../src/node/otlp-tracing.ts';
+import { attributeOf, collector, spansOf } from '../support/otlp-collector.ts';
 import { post, tinyServer } from '../support/test-server.ts';
 
 const ASK = { messages: [{ role: 'user', content: 'hi' }], temperature: 0, max_tokens: 4, ignore_eos: true };
-
-/** A span as OTLP's JSON has it (opentelemetry-proto, `trace.proto`). */
-interface SentSpan {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: object }[];
-  readonly status: { readonly code?: number };
-}
-
-/** A collector at a socket of its own, which answers all that is sent there with a status. */
-async function collector(
-  t: TestContext,
-  status = 200,
-): Promise<{ url: string; requests: { path: string; body: string }[] }> {
-  const requests: { path: string; body: string }[] = [];
-  const server = createServer((request, response) => {
-    void textOf(request).then((body) => {
-      requests.push({ path: request.url ?? '', body });
-      response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces).toString('utf8');
-}
-
-function spansOf(requests: readonly { body: string }[]): SentSpan[] {
-  type Sent = { resourceSpans: { scopeSpans: { spans: SentSpan[] }[] }[] };
-  return requests.flatMap(({ body }) =>
-    (JSON.parse(body) as Sent).resourceSpans.flatMap(({ scopeSpans }) =>
-      scopeSpans.flatMap(({ spans }) => spans),
-    ),
-  );
-}
-
-function attributeOf({ attributes }: SentSpan, name: string): unknown {
-  return Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0];
-}
 
 test('a request sends its spans to a collector, below the span of its client', async (t) => {
   const { url, requests } = await collector(t);

@@ -53,6 +53,7 @@ export function bodyAttacks(context: number): BodyAttack[] {
       { logit_bias: Object.fromEntries(times(50_000, (i) => [i, 1])) },
       invalid,
     ),
+    chat('30 000 wrong adapters', { lora: times(30_000, () => ({})) }, invalid),
     chat('200 000 stop strings', { stop: times(200_000, (i) => `stop ${i}`) }, invalid),
     chat('a stop string of 1 MB', { stop: 'x'.repeat(1_000_000) }, invalid),
     chat(

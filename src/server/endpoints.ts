@@ -2,6 +2,7 @@
 export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
 export { applyTemplateEndpoint } from './llama-cpp/apply-template.ts';
 export { completionEndpoint } from './llama-cpp/completion.ts';
+export { infillEndpoint } from './llama-cpp/infill.ts';
 export { propsEndpoint } from './llama-cpp/props.ts';
 export { ollamaChatEndpoint } from './ollama/chat.ts';
 export { ollamaEmbedEndpoint } from './ollama/embed.ts';

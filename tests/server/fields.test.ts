@@ -2,18 +2,41 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ModelServer } from '../../src/server/index.ts';
+import { LanguageModel } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { ModelServer, type ServedModel } from '../../src/server/index.ts';
 import { TEXT_ENDPOINTS } from '../support/fields-page.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { type Fields, type FieldAnswer, fieldAnswer, plainRequest } from '../support/field-answers.ts';
-import { post, tinySource } from '../support/test-server.ts';
+import { post } from '../support/test-server.ts';
+import { tinyModel } from '../support/tiny-model.ts';
 
 let server: ModelServer;
 before(async () => {
-  server = new ModelServer({ models: [tinySource('tiny', { sequences: 4 })], parallel: 4 });
+  server = new ModelServer({ models: [infillSource()], parallel: 4 });
   await server.loaded;
 });
 after(() => server?.[Symbol.asyncDispose]());
+
+/** The tiny model with tokens for filling in: three of its bytes. */
+function infillSource(): ServedModel {
+  const token = (value: number) => ({ type: 'u32', value }) as const;
+  const names = ['fim_pre', 'fim_suf', 'fim_mid'];
+  const changed = names.map((name, at) => [`tokenizer.ggml.${name}_token_id`, token(10 + at)] as const);
+  return {
+    id: 'tiny',
+    created: 1_700_000_000,
+    open: async () => {
+      const gguf = await tinyModel(
+        'F32',
+        changed.map(([name, value]) => [name, value]),
+      );
+      const device = await openCpu({ threads: 1, memoryLimit: 2 ** 30 });
+      return LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, { sequences: 4 });
+    },
+  };
+}
 
 type Ask = (fields: Fields) => Promise<FieldAnswer>;
 
@@ -85,6 +108,12 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   },
   include_stop_str_in_output: says('AA', { ...SAYS_A, stop: 'AA', include_stop_str_in_output: true }),
   input: async (ask) => assert.notEqual((await ask({ input: 'hi hi hi' })).prompt, (await ask({})).prompt),
+  input_prefix: async (ask) => {
+    assert.ok((await ask({ input_prefix: 'hi hi hi' })).prompt > (await ask({})).prompt);
+  },
+  input_suffix: async (ask) => {
+    assert.ok((await ask({ input_suffix: 'hi hi hi' })).prompt > (await ask({})).prompt);
+  },
   instructions: async (ask) => {
     assert.ok((await ask({ instructions: 'hi' })).prompt > (await ask({})).prompt);
   },
@@ -173,6 +202,10 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.match(body, /total_tokens/);
   },
   structured_outputs: says('abc', { structured_outputs: { regex: 'ab[c]' } }),
+  suffix: async (ask) => {
+    // The tokens of the suffix, and the three that stand around prefix and suffix.
+    assert.equal((await ask({ suffix: 'AB' })).prompt - (await ask({})).prompt, 6);
+  },
   system: async (ask) => assert.ok((await ask({ system: 'hi' })).prompt > (await ask({})).prompt),
   temperature: async (ask) => {
     assert.notEqual((await ask(DRAWS)).text, (await ask({ ...DRAWS, temperature: 0 })).text);

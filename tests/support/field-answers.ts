@@ -28,6 +28,7 @@ export function plainRequest(path: string): Fields {
     const asked = path.endsWith('/chat') ? { messages } : { prompt: 'hi' };
     return { model: 'tiny', ...asked, stream: false, options: { num_predict: 6, ...how } };
   }
+  if (path === '/infill') return { input_prefix: 'hi', input_suffix: 'hi', n_predict: 6, ...how };
   if (path === '/completion') return { prompt: 'hi', n_predict: 6, ...how };
   if (path.endsWith('/responses')) return { input: 'hi', max_output_tokens: 6, ...how };
   return { ...(path.endsWith('/v1/completions') ? { prompt: 'hi' } : { messages }), max_tokens: 6, ...how };

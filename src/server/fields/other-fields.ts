@@ -51,7 +51,7 @@ export const OTHER_FIELDS: OtherFields = {
   safety_identifier: OF_ACCOUNTS,
   service_tier: OF_ACCOUNTS,
   store: harmless('nothing is stored in any case'),
-  suffix: refused('filling in the middle is not supported', ''),
+  suffix: refused('send it to /v1/completions', ''),
   truncation: refused('a conversation is used completely or refused', 'disabled'),
   user: OF_ACCOUNTS,
   verbosity: refused(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { idsOf, listOf } from '../fields/list-of.ts';
 import type { TextModel } from '../../engine/text-model.ts';
+import { invalid } from '../endpoint.ts';
 import { requireTextFits } from './prompt-bounds.ts';
 import { MAX_CHOICES, promptEnd, type SamplingBody } from './sampling-fields.ts';
 
@@ -14,18 +15,28 @@ export const promptsField = z
   .describe('A text, or token ids; or a list of such, each of which is continued.');
 
 /**
- * The ids of a request's prompts. The names of control tokens are read as those, as other servers do. Rejects with
+ * The ids of a request's prompts, of texts to be filled in where there is a suffix. The names of control tokens are read as those, as other servers do. Rejects with
  * `CONTEXT_OVERFLOW` for a text that is too long, and `ABORTED`.
  */
 export async function encodedPrompts(
   model: TextModel,
-  request: SamplingBody & { readonly prompt: z.output<typeof promptsField> },
+  request: SamplingBody & {
+    readonly prompt: z.output<typeof promptsField>;
+    readonly suffix?: string | null | undefined;
+  },
   { addSpecial, signal }: { readonly addSpecial: boolean; readonly signal: AbortSignal },
 ): Promise<(readonly number[])[]> {
   const { prompt: given } = request;
   const texts = typeof given === 'string' || isIds(given) ? [given] : given;
   const prompts: (readonly number[])[] = [];
   for (const text of texts) {
+    if (request.suffix) {
+      if (request.truncate_prompt_tokens)
+        invalid('truncate_prompt_tokens', 'prompt and suffix are taken whole');
+      const between = { prefix: text, suffix: request.suffix };
+      prompts.push(await infillPrompt(model, between, { field: 'suffix', signal }));
+      continue;
+    }
     if (typeof text === 'string') requireTextFits(model, text);
     const how = { addSpecial, parseSpecial: true, signal };
     const ids = typeof text === 'string' ? await model.tokenizer.encodeInTurns(text, how) : text;
@@ -36,4 +47,26 @@ export async function encodedPrompts(
 
 function isIds(list: number[] | (string | number[])[]): list is number[] {
   return typeof list[0] === 'number';
+}
+
+/**
+ * The prompt of a text to be filled in between a prefix and a suffix, by the model's own tokens for that (Bavarian et al. 2022, the
+ * order prefix, suffix, middle). Rejects with `REQUEST_INVALID`, which names `field`, for models that have none.
+ */
+export async function infillPrompt(
+  model: TextModel,
+  { prefix, suffix }: { readonly prefix: string | readonly number[]; readonly suffix: string },
+  { field, signal }: { readonly field: string; readonly signal: AbortSignal },
+): Promise<number[]> {
+  const { bos, addBos, fimPrefix, fimSuffix, fimMiddle } = model.tokenizer.special;
+  if (fimPrefix === undefined || fimSuffix === undefined || fimMiddle === undefined) {
+    invalid(field, 'the model has no tokens for filling in the middle');
+  }
+  const encoded = async (text: string | readonly number[]) => {
+    if (typeof text !== 'string') return text;
+    requireTextFits(model, text);
+    return model.tokenizer.encodeInTurns(text, { addSpecial: false, signal });
+  };
+  const begin = addBos && bos !== undefined ? [bos] : [];
+  return [...begin, fimPrefix, ...(await encoded(prefix)), fimSuffix, ...(await encoded(suffix)), fimMiddle];
 }

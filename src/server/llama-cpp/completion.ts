@@ -19,9 +19,9 @@ import {
 } from '../generation/sampling-fields.ts';
 import type { RequestContext } from '../request-context.ts';
 
-const body = z.object({
+/** The fields of completions beside their prompt. */
+export const completionFields = {
   model: modelField,
-  prompt: promptsField,
   ...samplingFields,
   ...holdFields,
   lora: adapterField,
@@ -31,21 +31,31 @@ const body = z.object({
   ),
   return_tokens: z.boolean().nullish().describe('Reports the token ids of the text.'),
   stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
-});
+};
 
-type CompletionBody = z.output<typeof body>;
+type CompletionBody = z.output<z.ZodObject<typeof completionFields>>;
 
 /** `POST /completion`, as in llama.cpp's server. */
 export const completionEndpoint = postEndpoint({
   path: '/completion',
   summary: 'Continues a text, in the format of llama.cpp’s server.',
-  body,
+  body: z.object({ prompt: promptsField, ...completionFields }),
   others: OTHER_FIELDS,
-  handle: complete,
+  handle: (request, call) => {
+    const { signal } = call;
+    return complete(request, call, (model) => encodedPrompts(model, request, { addSpecial: true, signal }));
+  },
 });
 
-async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
+/** Continues the prompts that `encode` makes for the model. */
+export async function complete(
+  request: CompletionBody,
+  call: RequestContext,
+  encode: (model: TextModel) => Promise<readonly (readonly number[])[]>,
+): Promise<Response> {
+  const begun = await begin(call, request.model ?? undefined, async (model) =>
+    taskOf(request, model, await encode(model)),
+  );
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun));
   const results = begun.task.prompts.map((_, index) => new Result(request, begun, index));
   for await (const event of begun.events) {
@@ -57,12 +67,11 @@ async function complete(request: CompletionBody, call: RequestContext): Promise<
   return json(answers.length === 1 ? answers[0] : answers);
 }
 
-async function taskOf(
+function taskOf(
   request: CompletionBody,
   model: TextModel,
-  signal: AbortSignal,
-): Promise<GenerationTask> {
-  const prompts = await encodedPrompts(model, request, { addSpecial: true, signal });
+  prompts: readonly (readonly number[])[],
+): GenerationTask {
   const { n_predict: most = -1, n_probs: probabilities } = request;
   const options = generateOptions(model, request, {
     maxTokens: most === null || most < 0 ? Number.POSITIVE_INFINITY : most,

@@ -1,6 +1,7 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
+import type { RequestContext } from '../request-context.ts';
 import type { Begun } from '../generation/run-task.ts';
 import { finishReason } from './chat-answer.ts';
 import { type ChatBody, isLegacy } from './chat-body.ts';
@@ -12,6 +13,13 @@ export interface ResponseHead {
   readonly id: string;
   readonly created: number;
   readonly model: string;
+  /** What changes when answers of the same seed may. */
+  readonly system_fingerprint: string;
+}
+
+/** The fingerprint of this server. */
+export function fingerprintOf({ server }: RequestContext): Pick<ResponseHead, 'system_fingerprint'> {
+  return { system_fingerprint: `rocmforge-${server.version}` };
 }
 
 /** The last event of OpenAI's streams. */

@@ -9,7 +9,7 @@ import { respondWithEvents } from '../generation/respond.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, mostTokens, promptEnd } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
-import { chatChunks } from './chat-chunks.ts';
+import { chatChunks, fingerprintOf } from './chat-chunks.ts';
 import { type ChatBody, chatBody, conversationEnd, isLegacy, toolUseOf } from './chat-body.ts';
 import { textHoldOf } from './response-format.ts';
 import { chatMessages } from './chat-messages.ts';
@@ -26,7 +26,7 @@ export const chatEndpoint = postEndpoint({
 
 async function answerChat(request: ChatBody, call: RequestContext): Promise<Response> {
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
-  const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id };
+  const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id, ...fingerprintOf(call) };
   if (request.stream) return respondWithEvents(call, begun, chatChunks(request, begun, head));
   const answer = new ChatAnswer(begun.model.tokenizer, {
     withLogprobs: request.logprobs === true,

@@ -25,7 +25,7 @@ import {
 import { holdFields } from '../generation/hold-fields.ts';
 import { responseFormat, textHoldOf } from './response-format.ts';
 import { FINISH_REASONS } from './chat-answer.ts';
-import { DONE, type ResponseHead } from './chat-chunks.ts';
+import { DONE, fingerprintOf, type ResponseHead } from './chat-chunks.ts';
 import { completionLogprobs, contentLogprob, type PlacedLogprob, promptLogprob } from './logprobs.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 import { usageOf } from './usage.ts';
@@ -50,6 +50,10 @@ const body = z.object({
     .boolean()
     .nullish()
     .describe('Adds what the model wants around a text. Default true.'),
+  suffix: z
+    .string()
+    .nullish()
+    .describe('What follows the text, which is filled in by the model’s tokens for that.'),
   echo: z.boolean().nullish().describe('Begins the answer with the prompt.'),
   response_format: responseFormat.nullish(),
   ...holdFields,
@@ -67,8 +71,15 @@ export const completionsEndpoint = postEndpoint({
 });
 
 async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
+  if (request.suffix && request.echo) invalid('echo', 'a text that is filled in is not echoed');
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
-  const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };
+  const head = {
+    id: freshId('cmpl-'),
+    created: nowSeconds(),
+    model: begun.id,
+    ...fingerprintOf(call),
+    object: 'text_completion',
+  };
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
   const choices: CompletionChoice[] = [];
   for await (const event of begun.events) {

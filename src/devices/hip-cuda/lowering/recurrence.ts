@@ -17,7 +17,7 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
   });
 }
 
-/** All lerps of rows towards the ones before them (token shift). */
+/** All interpolations of rows with the previous ones (token shift). */
 export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Lowering): void {
   const { x, last, batch } = shift;
   const vector = (weight: Weight | undefined): Operand => (weight ? to.weight([weight], FLOAT_LAYOUT) : NULL);

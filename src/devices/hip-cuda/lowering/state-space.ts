@@ -5,18 +5,20 @@ import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** `causal-conv.hip`: columns of a block and its threads; each warp keeps one of the rows before. */
+/** Columns and threads per block of `causal-conv.hip`; each warp keeps one of the preceding rows. */
 const COLUMNS = 32;
 const CONV_THREADS = 256;
 const MAX_TAPS = CONV_THREADS / COLUMNS + 1;
 
-/** `gated-delta.hip` and `selective-scan.hip`: threads of a block, and values of a line of the state that a thread may keep. */
+/**
+ * `gated-delta.hip` and `selective-scan.hip`: threads per block, and maximum values of a line of the state per thread.
+ */
 const THREADS = 128;
 const MAX_COLUMNS = 64;
-/** Values that a chunk's rows have in shared memory, for each vector as long as a line. */
+/** Number of values in shared memory for a chunk's rows, for each vector as long as a line. */
 const STAGED_VALUES = 2048;
 const MAX_ROWS = 16;
-/** Threads that share a line, where its values divide into fours for each. */
+/** Threads that share a line, if its values divide into fours for each. */
 const SPLITS = [8, 4, 2];
 
 export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: CausalConvOp, to: Lowering): void {
@@ -45,7 +47,7 @@ export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: Causa
   });
 }
 
-/** How the lines of a state are shared out. */
+/** How the lines of a state are distributed. */
 function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: Lowering) {
   const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
   if (length / split > MAX_COLUMNS) {

@@ -15,11 +15,11 @@ import {
 import { formatFile } from '../texts/format-text.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
 
-/** A way to lay weights out on the device. */
+/** A layout of weights on the device. */
 export interface WeightLayout {
-  /** Names it in `PackedWeight.layout`. */
+  /** Its name in `PackedWeight.layout`. */
   readonly name: string;
-  /** What packing wants compiled, where it wants a kernel. */
+  /** The kernel that packing needs, if any. */
   module(parts: readonly Weight[]): KernelModule | undefined;
   of(parts: readonly Weight[]): HipCudaWeight;
 }
@@ -49,17 +49,17 @@ export function fileFormat({ format }: { readonly format: TensorFormat }): strin
   return `"${formatFile('formats', format)}"`;
 }
 
-/** What decodes rows of a format on the device. */
+/** The kernel that decodes rows of a format on the device. */
 export function decodeModule(format: TensorFormat): KernelModule {
   return { file: 'pack-floats.hip', defines: { FILE_FORMAT: fileFormat({ format }) } };
 }
 
-/** True where rows of `format` may be decoded to `become` on the device. */
+/** True if rows of `format` can be decoded to `become` on the device. */
 export function canDecode(format: TensorFormat, become: TensorFormat): boolean {
   return format !== become && (become.name === 'F32' || become.name === 'F16');
 }
 
-/** What decodes `elements` of a format, to stand from `to` on. */
+/** The launch that decodes `elements` of a format to address `to`. */
 function decodeLaunch(
   format: TensorFormat,
   become: TensorFormat,
@@ -77,7 +77,7 @@ function single(parts: readonly Weight[]): Weight {
   return weight;
 }
 
-/** One weight, its rows as the file holds them, or decoded to its format. */
+/** A single weight, with its rows as in the file, or decoded to its format. */
 export const FILE_LAYOUT: WeightLayout = {
   name: 'file',
   module: () => undefined,
@@ -128,7 +128,7 @@ export const FLOAT_LAYOUT: WeightLayout = {
   },
 };
 
-/** Weights of one quantized format and width, one below the other, as planes of quants and scales. */
+/** Stacked weights of one quantized format and width, as planes of quants and scales. */
 export const GROUP_LAYOUT: WeightLayout = {
   name: 'groups',
   module: groupModule,

@@ -7,17 +7,17 @@ import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
-/** A block has a thread, or four, for each row of a head's matrix. */
+/** A block has one or four threads for each row of a head's matrix. */
 const MAX_HEAD_SIZE = 256;
-/** Threads that share a row of the matrix, where its columns divide into fours for each. */
+/** Threads that share a row of the matrix, if its columns divide into fours for each. */
 const SPLIT = 4;
 
-/** `wkv7-chunks.hip`: the heads it is for (every RWKV-7 has such), the threads of a block, the matrix's rows of one. */
+/** The head size of `wkv7-chunks.hip` (every RWKV-7 has it), its threads per block, and its matrix rows per block. */
 export const CHUNKED_HEAD = 64;
 const CHUNK_THREADS = 256;
 const SLICE = 16;
 
-/** Of the fused recurrence: heads whose threads fill warps. */
+/** Head sizes of the fused recurrence: those whose threads fill warps. */
 export const FUSED_HEAD = { unit: 4 * SPLIT, max: MAX_HEAD_SIZE } as const;
 
 /** The recurrence by itself. */
@@ -26,7 +26,7 @@ export function emitWkv7({ op, chunked }: Wkv7Intent, to: Lowering): void {
   else launchRows(op, to, undefined);
 }
 
-/** The recurrence, and what stands around it. */
+/** The recurrence, fused with what surrounds it. */
 export function emitFusedWkv7({ op, chunked, of }: FusedWkv7Intent, to: Lowering): void {
   if (!chunked) return launchRows(op, to, of);
   const { key, kK, kA, lengthEpsilon } = of;
@@ -36,7 +36,7 @@ export function emitFusedWkv7({ op, chunked, of }: FusedWkv7Intent, to: Lowering
   launchFinish(op, to, { ...of, recurrence: out });
 }
 
-/** `more` is what the recurrence alone and the fused one do not have in common. */
+/** `more` are the additional arguments of the fused recurrence. */
 function launchChunks(
   { r, w, v, a, state, headSize, batch, out: { width }, out: tensor }: Wkv7Op,
   to: Lowering,

@@ -20,17 +20,17 @@ export class HipCudaBuffer implements DeviceBuffer {
     this.#driver = driver;
     this.#lifetime = new Lifetime(`buffer ${label}`);
     this.#ended = ended;
-    // A driver gives no address for nothing.
+    // A driver returns no address for an empty allocation.
     this.#address = driver.allocate(Math.max(1, byteLength), label);
   }
 
-  /** Where it lies on the device. Throws `DISPOSED` after disposal. */
+  /** Its device address. Throws `DISPOSED` after disposal. */
   get address(): Address {
     this.#lifetime.check();
     return this.#address;
   }
 
-  /** The driver waits for the work that is queued, then takes the memory back. */
+  /** The driver waits for queued work, then frees the memory. */
   [Symbol.dispose](): void {
     if (!this.#lifetime.end()) return;
     this.#ended(this);
@@ -38,7 +38,7 @@ export class HipCudaBuffer implements DeviceBuffer {
   }
 }
 
-/** Where a range of a HIP or CUDA buffer starts. Throws `DISPOSED` after the buffer's disposal. */
+/** The address of a range of a HIP or CUDA buffer. Throws `DISPOSED` after the buffer's disposal. */
 export function addressOf({ buffer, offset }: BufferRange): Address {
   invariant(buffer instanceof HipCudaBuffer, 'a HIP or CUDA device works on its own buffers');
   return buffer.address + offset;

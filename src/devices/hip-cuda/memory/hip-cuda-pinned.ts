@@ -8,9 +8,9 @@ import type { PageAccess } from '../driver/driver-calls.ts';
 /** A view over native memory cannot be larger. */
 const MAX_BYTES = 2 ** 32 - 1;
 
-/** Host memory under an address that the driver knows. */
+/** Host memory that is registered with the driver. */
 export class HipCudaPinned implements PinnedBuffer {
-  /** False where pinning failed and copies take the driver's own staging. */
+  /** False if pinning failed and copies use the driver's own staging. */
   readonly pinned: boolean;
   readonly #bytes: Uint8Array;
   readonly #address: Address;
@@ -29,36 +29,36 @@ export class HipCudaPinned implements PinnedBuffer {
     this.#lifetime = new Lifetime(`pinned buffer ${label}`);
   }
 
-  /** Throws `DISPOSED` after disposal; a view taken before must not be touched then. */
+  /** Throws `DISPOSED` after disposal; views taken before must not be used then. */
   get bytes(): Uint8Array {
     this.#lifetime.check();
     return this.#bytes;
   }
 
-  /** What the view is over, also after disposal. */
+  /** The buffer under the view, also after disposal. */
   get buffer(): ArrayBufferLike {
     return this.#bytes.buffer;
   }
 
-  /** Where `bytes`, a part of this memory, lies. */
+  /** The address of `bytes`, a part of this memory. */
   addressOf(bytes: Uint8Array): Address {
     this.#lifetime.check();
     return this.#address + bytes.byteOffset - this.#bytes.byteOffset;
   }
 
-  /** True for a view that lies within this memory. */
+  /** True for a view within this memory. */
   holds(bytes: Uint8Array): boolean {
     const start = bytes.byteOffset - this.#bytes.byteOffset;
     return start >= 0 && start + bytes.byteLength <= this.byteLength;
   }
 
-  /** The driver waits for the work that is queued, then takes the memory back. */
+  /** The driver waits for queued work, then frees the memory. */
   [Symbol.dispose](): void {
     if (this.#lifetime.end()) this.#release();
   }
 }
 
-/** How pinned memory is made. */
+/** Options of pinned memory. */
 export interface PinnedSetup {
   readonly driver: Driver;
   readonly ffi: Ffi;
@@ -68,8 +68,8 @@ export interface PinnedSetup {
 }
 
 /**
- * Allocates pinned memory, or, where the system pins no more, pageable memory, and says so: copies from there are slower and
- * may wait. Throws `OUT_OF_MEMORY` when there is neither, `INVALID_ARGUMENT` for 4 GiB or more.
+ * Allocates pinned memory or, if the system pins no more, pageable memory, with a warning, because copies from there
+ * are slower and may wait. Throws `OUT_OF_MEMORY` if there is neither, `INVALID_ARGUMENT` for 4 GiB or more.
  */
 export function allocatePinned(
   { driver, ffi, logger, ended = () => {} }: PinnedSetup,
@@ -107,8 +107,7 @@ export function allocatePinned(
 }
 
 /**
- * Pins memory that is the caller's and stays it, such as a WebAssembly memory or a mapped file. Throws `DRIVER_CALL` when it
- * cannot be.
+ * Pins memory that the caller owns, such as a WebAssembly memory or a mapped file. Throws `DRIVER_CALL` if that fails.
  */
 export function pinForeign(
   { driver, ffi, ended = () => {} }: PinnedSetup,

@@ -6,15 +6,15 @@ import { INVALID_VALUE } from '../driver/driver-status.ts';
 import { addressOf } from './hip-cuda-buffer.ts';
 import type { StreamMemory } from './stream-memory.ts';
 
-/** A stream, and its memory that reads may go through. */
+/** A stream, and its memory for staging reads. */
 export interface ReadingStream {
   readonly handle: Address;
   readonly detour: StreamMemory;
 }
 
 /**
- * Copies to the host from any offset. Some HIP drivers refuse a copy that begins within an allocation: such reads then go
- * through a copy on the device, and the log says so once.
+ * Copies to the host from any offset. Some HIP drivers refuse a copy that starts inside an allocation: such reads are
+ * then staged through a copy on the device, with one message in the log.
  */
 export class HostReads {
   readonly #driver: Driver;

@@ -3,16 +3,16 @@ import { type MemoryRules, memoryRules } from '../../../device/index.ts';
 
 const MIB = 2 ** 20;
 
-/** The driver's unit: what it maps at once. Smaller allocations share one. */
+/** The driver's allocation unit. Smaller allocations share one. */
 const PAGE_BYTES = 2 * MIB;
-/** Larger allocations have units of their own. */
+/** Larger allocations have their own units. */
 const MAX_SHARED = MIB;
-/** What small allocations are rounded to. */
+/** Small allocations are rounded up to multiples of this. */
 const SMALL_BYTES = 512;
-/** Captured graphs, and code that is loaded late: once for all models that a process runs. */
+/** Captured graphs, and code that is loaded late: once per process, for all models. */
 const OWN_BYTES = 8 * MIB;
 
-/** How CUDA gives out memory, as measured on an H200; HIP is planned for alike. */
+/** How CUDA allocates memory, as measured on an H200; HIP is planned alike. */
 export const HIP_CUDA_MEMORY: MemoryRules = memoryRules({
   footprint: (byteLengths) => {
     let large = 0;
@@ -28,5 +28,5 @@ export const HIP_CUDA_MEMORY: MemoryRules = memoryRules({
   pinnedInside: () => false,
 });
 
-/** The same for a device that has run a model before. */
+/** The same for a device that has already run a model. */
 export const HIP_CUDA_MEMORY_WARM: MemoryRules = { ...HIP_CUDA_MEMORY, own: () => 0 };

@@ -1,6 +1,6 @@
 import type { HipCudaPinned } from './hip-cuda-pinned.ts';
 
-/** Pinned memory by the views of it; one buffer may hold several pinned parts, as a loader's ring does. */
+/** Finds pinned memory by views of it; one buffer may have several pinned parts, as in a loader's ring. */
 export class PinnedViews {
   readonly #byBuffer = new WeakMap<ArrayBufferLike, HipCudaPinned[]>();
 
@@ -12,7 +12,7 @@ export class PinnedViews {
     return pinned;
   }
 
-  /** The pinned memory that the view lies within. */
+  /** The pinned memory that contains the view. */
   find(bytes: Uint8Array): HipCudaPinned | undefined {
     return this.#byBuffer.get(bytes.buffer)?.find((pinned) => pinned.holds(bytes));
   }

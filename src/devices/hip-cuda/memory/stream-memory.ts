@@ -2,7 +2,7 @@ import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import { HipCudaBuffer } from './hip-cuda-buffer.ts';
 
-/** Device memory for one purpose of one stream, used again and again, because a stream works in order. It only grows. */
+/** Device memory for one purpose of one stream, which can be reused because a stream works in order. It only grows. */
 export class StreamMemory implements Disposable {
   readonly #driver: Driver;
   readonly #label: string;
@@ -16,7 +16,7 @@ export class StreamMemory implements Disposable {
   /** At least so many bytes. Throws `OUT_OF_MEMORY`. */
   take(bytes: number): Address {
     if (!this.#buffer || this.#buffer.byteLength < bytes) {
-      // The driver frees the smaller one when the work that reads it is done.
+      // The driver frees the smaller one once the work that reads it is done.
       this.#buffer?.[Symbol.dispose]();
       this.#buffer = undefined;
       this.#buffer = new HipCudaBuffer(this.#driver, bytes, this.#label, () => {});

@@ -1,24 +1,24 @@
 import type { Scheduler } from '../platform.ts';
 
-/** Something that can be asked whether it is done. */
+/** Something whose completion can be polled. */
 export interface Pollable {
-  /** True when there is nothing left to wait for. */
+  /** True if there is nothing left to wait for. */
   poll(): boolean;
 }
 
-/** After this long, the thread is left alone between questions. */
+/** After this long, the thread rests between polls. */
 const PATIENCE_MILLISECONDS = 50;
 const PAUSE_MILLISECONDS = 1;
 
 /**
- * Asks for the end of what is waited for, in turns of the event loop: a driver's own blocking wait takes 400 µs to wake and
- * stops the thread, a question costs a microsecond.
+ * Polls for completion in event-loop turns: a driver's own blocking wait takes 400 µs to wake up and blocks the thread,
+ * while a poll costs a microsecond.
  */
 export class CompletionPoller {
   readonly #scheduler: Scheduler;
   readonly #now: () => number;
   readonly #watched: Pollable[] = [];
-  /** One for all turns: there are many, and nothing is to become garbage in them. */
+  /** One function for all turns: there are many, and none should create garbage. */
   readonly #nextTurn = () => this.#turn();
   #running = false;
   #lastEnd = 0;
@@ -43,7 +43,7 @@ export class CompletionPoller {
     else this.#scheduler.later(this.#nextTurn, PAUSE_MILLISECONDS);
   }
 
-  /** Asks all once, in their order; true when some are done. What listeners add meanwhile comes after them. */
+  /** Polls all once, in order; true if some are done. What listeners add meanwhile comes after them. */
   #dropDone(): boolean {
     const watched = this.#watched;
     const asked = watched.length;

@@ -1,12 +1,12 @@
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 
-/** The driver's events, used again and again. An event that nobody names any more comes back by itself. */
+/** The driver's events, which are reused. An event without references returns by itself. */
 export class EventPool {
   readonly #driver: Driver;
   readonly #idle: Address[] = [];
   readonly #lostOwners = new FinalizationRegistry<Address>((handle) => this.give(handle));
-  /** Every event that the driver holds, lent ones too. */
+  /** Every driver event, including those in use. */
   readonly #all = new Set<Address>();
 
   constructor(driver: Driver) {
@@ -30,17 +30,17 @@ export class EventPool {
     return this.#all.has(handle);
   }
 
-  /** Takes the handle back when `owner` is collected as garbage. */
+  /** Returns the handle to the pool when `owner` is garbage-collected. */
   watch(owner: object, handle: Address): void {
     this.#lostOwners.register(owner, handle, owner);
   }
 
-  /** The owner gives its handle back itself. */
+  /** The owner returns its handle itself. */
   unwatch(owner: object): void {
     this.#lostOwners.unregister(owner);
   }
 
-  /** Ends the lent ones too. */
+  /** Destroys all events, including those in use. */
   dispose(): void {
     for (const handle of this.#all) this.#driver.destroyEvent(handle);
     this.#all.clear();

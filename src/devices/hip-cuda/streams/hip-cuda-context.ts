@@ -17,8 +17,8 @@ export interface HipCudaContext {
   readonly poller: CompletionPoller;
   readonly staging: StagingPool;
   readonly reads: HostReads;
-  /** The pinned buffer whose memory this is, if it is one. */
+  /** The pinned buffer that this memory belongs to, if any. */
   pinnedOf(bytes: Uint8Array): HipCudaPinned | undefined;
-  /** Throws `DISPOSED` for a disposed object and `BINDING` for another device's. */
+  /** Throws `DISPOSED` for a disposed object and `BINDING` for one of another device. */
   owns(object: Disposable): void;
 }

@@ -14,8 +14,8 @@ export interface EventSetup {
 }
 
 /**
- * A point in a stream, HIP's or CUDA's. It holds a driver's event from its recording until it is seen to be reached; disposing it before is
- * possible and never necessary.
+ * A point in a HIP or CUDA stream. It holds a driver event from its recording until its completion is observed;
+ * disposing it earlier is possible but never necessary.
  */
 export class HipEvent implements DeviceEvent, Disposable {
   readonly #setup: EventSetup;
@@ -29,7 +29,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     this.#setup = setup;
   }
 
-  /** Records after everything queued on the stream. */
+  /** Records a point after everything queued on the stream. */
   static record(setup: EventSetup, stream: Address): HipEvent {
     const event = new HipEvent(setup);
     const handle = setup.events.take();
@@ -44,7 +44,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     return event;
   }
 
-  /** An event after work that failed. */
+  /** An event after failed work. */
   static failed(setup: EventSetup, error: unknown): HipEvent {
     const event = new HipEvent(setup);
     event.#error = error;
@@ -52,13 +52,13 @@ export class HipEvent implements DeviceEvent, Disposable {
     return event;
   }
 
-  /** The driver's event; undefined once the point was seen to be reached, or the device is disposed. */
+  /** The driver's event; undefined once completion was observed, or the device is disposed. */
   get handle(): Address | undefined {
     this.#outliveDevice();
     return this.#handle;
   }
 
-  /** What failed before it, as far as is known. */
+  /** The error of work before it, as far as known. */
   get error(): unknown {
     return this.#error;
   }
@@ -75,7 +75,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     });
   }
 
-  /** Waits without giving other work a turn. For opening a device, not for the token loop. */
+  /** Waits without letting other work run. For opening a device, not for the token loop. */
   synchronize(): void {
     const { handle } = this;
     if (handle !== undefined) this.#setup.driver.synchronizeEvent(handle);
@@ -95,7 +95,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     return this.#time - from;
   }
 
-  /** Calls back once when the point is reached or has failed, at once when it is already. */
+  /** Calls back once the point is reached or has failed, immediately if it already is. */
   whenSettled(listener: () => void): void {
     if (this.#settled) {
       listener();
@@ -105,7 +105,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     if (this.#waiting.length === 1) this.#setup.poller.watch(this);
   }
 
-  /** Asks the driver; true when there is nothing left to wait for. */
+  /** Polls the driver; true if there is nothing left to wait for. */
   poll(): boolean {
     this.#outliveDevice();
     if (this.#settled || this.#handle === undefined) return true;
@@ -122,7 +122,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     return true;
   }
 
-  /** Does nothing while somebody waits. */
+  /** Does nothing while something waits for it. */
   [Symbol.dispose](): void {
     if (this.#handle === undefined || this.#waiting.length > 0) return;
     this.#setup.events.unwatch(this);

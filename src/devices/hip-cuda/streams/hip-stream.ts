@@ -24,25 +24,25 @@ import { StreamMemory } from '../memory/stream-memory.ts';
 import type { HipCudaContext } from './hip-cuda-context.ts';
 import { type EventSetup, HipEvent } from './hip-event.ts';
 
-/** What a stream asks of its device beside the driver. */
+/** What a stream needs of its device besides the driver. */
 export interface StreamSetup {
   readonly context: HipCudaContext;
   readonly events: EventSetup;
-  /** The same weight, as the device's programs have it. Throws `BINDING` for another device's. */
+  /** The same weight as one of the device's programs. Throws `BINDING` for one of another device. */
   ownWeight(weight: PackedWeight): HipCudaWeight;
-  /** Queues launches in their order. */
+  /** Queues launches in order. */
   launch(launches: readonly Launch[], stream: Address): void;
   ended(stream: HipStream): void;
 }
 
-/** A non-blocking stream of the driver: HIP's, and under CUDA a `CUstream`, whose calls are the same. */
+/** A non-blocking stream of the driver: a HIP stream, or under CUDA a `CUstream`, whose calls are the same. */
 export class HipStream implements Stream {
   readonly #label: string;
   readonly #setup: StreamSetup;
   readonly #handle: Address;
   readonly #lifetime: Lifetime;
   #error: unknown;
-  /** Where rows wait on the device for their packing. */
+  /** Device memory in which rows wait to be packed. */
   readonly #rows: StreamMemory;
   readonly #detour: StreamMemory;
 
@@ -173,7 +173,7 @@ export class HipStream implements Stream {
     this.#setup.ended(this);
   }
 
-  /** Resolves when the driver is done with what reached it, even where later work failed before it did. */
+  /** Resolves when the driver is done with what was queued, even if later work failed before. */
   async #drained(): Promise<void> {
     try {
       const last = HipEvent.record(this.#setup.events, this.#handle);
@@ -192,7 +192,7 @@ export class HipStream implements Stream {
     checkRange(range, byteLength, { graph: this.#label, value });
   }
 
-  /** Queues work, unless something before it failed; what it fails with fails everything after it. */
+  /** Queues work, unless earlier work failed; an error fails everything after it. */
   #enqueue<T>(work: () => T): T | undefined {
     if (this.#error !== undefined) return undefined;
     try {

@@ -4,9 +4,9 @@ import type { EventPool } from './event-pool.ts';
 import { allocatePinned, type HipCudaPinned, type PinnedSetup } from '../memory/hip-cuda-pinned.ts';
 
 const MIN_BYTES = 64 << 10;
-/** How much may be in flight at once before an upload waits. */
+/** Maximum bytes in flight before an upload waits. */
 const MAX_IN_FLIGHT_BYTES = 64 << 20;
-/** How much is kept for the next copy. */
+/** Maximum idle bytes kept for later copies. */
 const MAX_IDLE_BYTES = 16 << 20;
 
 interface Leaving {
@@ -15,15 +15,15 @@ interface Leaving {
 }
 
 /**
- * Pinned memory for copies from and to memory that is not: the driver's own staging would wait for the stream. Slots have
- * sizes of powers of two and are used again when the event after their copy is reached.
+ * Pinned memory for copies to and from unpinned memory: the driver's own staging would wait for the stream. Slot sizes
+ * are powers of two; a slot is reused once the event after its copy is reached.
  */
 export class StagingPool {
   readonly #setup: PinnedSetup;
   readonly #events: EventPool;
   readonly #idle: HipCudaPinned[] = [];
   readonly #leaving: Leaving[] = [];
-  /** Nobody can tell when their copies are done; they stay until the end. */
+  /** It is unknown when their copies are done; they are kept until the end. */
   readonly #stranded = new Set<HipCudaPinned>();
   #leavingBytes = 0;
 
@@ -32,7 +32,7 @@ export class StagingPool {
     this.#events = events;
   }
 
-  /** A slot of at least this size, the caller's until it is given back. */
+  /** A slot of at least this size, owned by the caller until it is released. */
   take(byteLength: number): HipCudaPinned {
     this.#reclaim();
     while (this.#leavingBytes + byteLength > MAX_IN_FLIGHT_BYTES && this.#leaving.length > 0) {
@@ -45,14 +45,14 @@ export class StagingPool {
     return found ?? allocatePinned(this.#setup, Math.min(size, 2 ** 32 - 1), 'staging');
   }
 
-  /** Gives a slot back. */
+  /** Releases a slot. */
   give(slot: HipCudaPinned): void {
     const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (idle + slot.byteLength > MAX_IDLE_BYTES) slot[Symbol.dispose]();
     else this.#idle.push(slot);
   }
 
-  /** Gives a slot back once everything queued on the stream so far is done. */
+  /** Releases a slot once everything queued on the stream so far is done. */
   giveAfter(slot: HipCudaPinned, stream: Address): void {
     this.#stranded.add(slot);
     const event = this.#events.take();
@@ -62,7 +62,7 @@ export class StagingPool {
     this.#leavingBytes += slot.byteLength;
   }
 
-  /** Frees everything; all streams are done by then. */
+  /** Frees everything; all streams must be done. */
   dispose(): void {
     for (const { slot, event } of this.#leaving.splice(0)) {
       this.#events.give(event);

@@ -3,9 +3,9 @@ import type { Driver } from '../driver/driver.ts';
 import type { EventPool } from './event-pool.ts';
 
 /**
- * The device's clock. Drivers tell only the time between two events, as a float: so the latest event seen is kept, and
- * each new one is placed against it. An event's handle is free again as soon as its time is known, and rounding does not grow
- * with the device's age.
+ * The device's clock. Drivers only report the time between two events, as a float: so the latest event is kept, and
+ * each new one is measured against it. An event's handle is free again as soon as its time is known, and rounding
+ * errors do not grow with the device's age.
  */
 export class Timeline {
   readonly #driver: Driver;
@@ -17,7 +17,7 @@ export class Timeline {
     this.#events = events;
   }
 
-  /** Milliseconds of a reached event since the first one. Takes the handle over. */
+  /** Milliseconds from the first event to a reached one. Takes over the handle. */
   place(handle: Address): number {
     const before = this.#latest;
     const time = before ? before.time + this.#driver.elapsed(before.handle, handle) : 0;

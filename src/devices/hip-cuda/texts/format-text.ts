@@ -11,7 +11,7 @@ import {
 } from '../../../device/index.ts';
 import { type BlockLayout, formatNamed, type GridLevels, type TensorFormat } from '../../../formats/index.ts';
 
-/** C++ over `block`, the block's bytes, and `e`, the element's number within it. */
+/** C++ in terms of `block`, the block's bytes, and `e`, the element's index in it. */
 const CPP: KernelLanguage = {
   literal: String,
   load: (bits, at) => (bits === 8 ? `u32(block[${at}])` : `bytes_u${bits}(block + ${at})`),
@@ -20,14 +20,14 @@ const CPP: KernelLanguage = {
   element: 'e',
 };
 
-/** A generated header's folder and what it holds. */
+/** Folders of generated headers and their generators. */
 const HEADERS: Readonly<Record<string, (format: TensorFormat, layout: BlockLayout) => string>> = {
   formats: fileFormatText,
   packed: (format, layout) => packedFormatText(format, layout, packedGroups(format) as PackedGroups),
   grids: (_, { levels }) => (levels.kind === 'grid' ? gridText(levels) : ''),
 };
 
-/** The text of a kernel header that is made from a format's layout, `packed/q4-k.h`; undefined for other names. */
+/** The text of a kernel header generated from a format's layout, such as `packed/q4-k.h`; undefined for other names. */
 export function formatText(name: string): string | undefined {
   const [, folder, file] = /^(\w+)\/([\w-]+)\.h$/.exec(name) ?? [];
   const header = folder !== undefined && HEADERS[folder];
@@ -35,12 +35,15 @@ export function formatText(name: string): string | undefined {
   return header && format?.layout ? header(format, format.layout) : undefined;
 }
 
-/** The header in `folder` that is made of a format. */
+/** The header in `folder` that is generated for a format. */
 export function formatFile(folder: 'formats' | 'packed' | 'grids', { name }: TensorFormat): string {
   return `${folder}/${name.toLowerCase().replaceAll('_', '-')}.h`;
 }
 
-/** A codebook's entries as words of four signed bytes, the first in the lowest; those that are moved are eight times `level + 1`. */
+/**
+ * A codebook's entries as words of four signed bytes, the first in the lowest; those that are shifted are stored as
+ * eight times `level + 1`.
+ */
 function gridText({ book, change }: GridLevels): string {
   const levels = book();
   const words = Array.from({ length: levels.length / 4 }, (_, i) => {
@@ -93,7 +96,7 @@ function floatText(value: number): string {
   return Number.isInteger(value) ? `${value}.0f` : `${value}f`;
 }
 
-/** What a level takes to be declared, and the statement that returns that of element `e`. */
+/** The declarations that a level needs, and the statement that returns the level of element `e`. */
 function levelTexts(format: TensorFormat, { levels }: BlockLayout): { head: string; level: string } {
   if (levels.kind === 'grid') {
     const { width, entry, change } = levels;
@@ -162,7 +165,7 @@ function quantsClass(quants: PackedQuants): string {
   return `GridQuants<${quants.width}, ${quants.highBits}, ${quants.change === 'signs'}>`;
 }
 
-/** Four stored quants as what is multiplied. */
+/** Converts four stored quants to what is multiplied. */
 function levelsText({ levels }: BlockLayout): string {
   if (levels.kind === 'grid' || levels.level.kind === 'signed') return 'quad';
   if (levels.level.kind === 'linear') return levels.level.step === 1 ? 'quad' : `quad * ${levels.level.step}`;
@@ -174,7 +177,7 @@ function levelsText({ levels }: BlockLayout): string {
   return `table_levels(quad, ${words.join(', ')})`;
 }
 
-/** What packing reads of a block: the elements' codes, or the runs' entries and what changes their levels. */
+/** What packing reads from a block: the elements' codes, or the runs' entries and what modifies their levels. */
 function quantTexts({ levels }: BlockLayout): string {
   if (levels.kind === 'codes') {
     return `  DEVICE u32 quant(const u8* block, u32 e) { return ${codeText(levels.code, CPP)}; }

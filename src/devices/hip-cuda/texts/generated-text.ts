@@ -1,13 +1,13 @@
 import { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES, SCORE_NAMES, SCORE_PARAMETERS } from '../../../ops/index.ts';
 import { formatText } from './format-text.ts';
 
-/** The words of a parameter row, and what stands in a token's place where none can be chosen. */
+/** The words of a parameter row, and the values written instead of a token. */
 function samplingNames(): string {
   const names = Object.entries({ ...SAMPLING_WORD_NAMES, ...NO_TOKEN_NAMES });
   return `#pragma once\n${names.map(([name, value]) => `#define ${name} ${value}`).join('\n')}\n`;
 }
 
-/** What is done to the scores of attention: parameters of kernels, and a struct of them. */
+/** The score parameters of attention: kernel parameters, and a struct of them. */
 function scoreParameters(): string {
   const fields = SCORE_NAMES.map((name) => ({
     type: SCORE_PARAMETERS[name].replace('weight', 'const f32*'),
@@ -28,7 +28,7 @@ const TEXTS: Readonly<Record<string, () => string>> = {
   'score-parameters.h': scoreParameters,
 };
 
-/** The text of a kernel header that is made of what the rest of the project knows; undefined for one that a file holds. */
+/** The text of a kernel header that is generated from the rest of the project; undefined for one that is a file. */
 export function generatedText(name: string): string | undefined {
   return TEXTS[name]?.() ?? formatText(name);
 }

@@ -1,9 +1,9 @@
 import { RocmforgeError } from '../../base/errors.ts';
 
-/** A buffer of which it turns out later whether there was room for it. */
+/** A buffer whose allocation may turn out later to have failed. */
 export interface Allocation {
   readonly buffer: GPUBuffer;
-  /** Resolves when it is known that there was room, rejects when there was none; undefined once that is known. */
+  /** Resolves when the allocation is known to have succeeded, rejects if it failed; undefined once that is known. */
   readonly pending: Promise<void> | undefined;
   /** `OUT_OF_MEMORY`, once it is known. */
   readonly error: Error | undefined;
@@ -12,8 +12,8 @@ export interface Allocation {
 function nothing(): void {}
 
 /**
- * What goes wrong on a GPU is told later than the call that caused it. This keeps the first failure, watches allocations by
- * error scopes, and knows when the device is lost.
+ * Errors on a GPU are reported later than the call that caused them. This records the first failure, observes
+ * allocations through error scopes, and detects the loss of the device.
  */
 export class GpuFaults implements Disposable {
   readonly lost: Promise<Error>;
@@ -23,7 +23,7 @@ export class GpuFaults implements Disposable {
   #hasFailedAllocations = false;
   readonly #pending = new Set<Promise<void>>();
 
-  /** `name` stands in messages. */
+  /** `name` is used in messages. */
   constructor(device: GPUDevice, name: string) {
     this.#device = device;
     this.#name = name;
@@ -36,19 +36,19 @@ export class GpuFaults implements Disposable {
     });
   }
 
-  /** What failed first, as far as is known. */
+  /** The first failure, as far as known. */
   get error(): Error | undefined {
     return this.#error;
   }
 
-  /** Rejects with what is behind an error that the implementation gave: the loss of the device, as a rule. */
+  /** Rejects with the cause of an error of the implementation: usually the loss of the device. */
   async explain(error: unknown): Promise<never> {
-    // The news of a loss comes a turn later than the calls that it ends.
+    // The report of a loss comes a turn later than the calls that it ends.
     await new Promise((resolve) => setTimeout(resolve, 0));
     throw this.#error ?? error;
   }
 
-  /** Creates a buffer within an error scope. Using it while there is no room for it does no harm to anything else. */
+  /** Creates a buffer inside an error scope. Using it after a failed allocation does not affect anything else. */
   allocate(descriptor: GPUBufferDescriptor & { readonly label: string }): Allocation {
     const device = this.#device;
     device.pushErrorScope('out-of-memory');
@@ -56,7 +56,7 @@ export class GpuFaults implements Disposable {
     const allocation: { buffer: GPUBuffer; pending: Promise<void> | undefined; error: Error | undefined } = {
       buffer,
       error: undefined,
-      // When the device is lost, `lost` says so.
+      // If the device is lost, `lost` reports that.
       pending: device.popErrorScope().then(
         (error) => {
           allocation.pending = undefined;
@@ -81,12 +81,12 @@ export class GpuFaults implements Disposable {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  /** A device with a listener is never collected as garbage. */
+  /** A device with a listener is never garbage-collected. */
   [Symbol.dispose](): void {
     this.#device.onuncapturederror = null;
   }
 
-  /** Keeps an error that no scope took: a bug of ours, unless it follows from memory that was not there. */
+  /** Records an error outside of any scope: a bug of ours, unless it is the consequence of a failed allocation. */
   async #refused(error: GPUError): Promise<void> {
     if (error.constructor.name === 'GPUOutOfMemoryError') {
       this.#error ??= this.#outOfMemory('a buffer of the device’s own', 0, error);

@@ -2,46 +2,46 @@ import { SUBGROUP_MATRICES } from './kernels/library/matrices.ts';
 import type { Wgsl } from './kernels/library/wgsl.ts';
 import { WEIGHT_HALVES } from './kernels/weight-halves.ts';
 
-/** What a platform hands in: `navigator.gpu` in browsers and Deno, Dawn's `GPU` in Node. */
+/** The platform's WebGPU: `navigator.gpu` in browsers and Deno, Dawn's `GPU` in Node. */
 export type GpuProvider = Pick<GPU, 'requestAdapter'> & {
   readonly wgslLanguageFeatures?: ReadonlySet<string>;
 };
 
-/** Features that make kernels faster and that each have another way where they are missing. */
+/** Optional features that make kernels faster; each has a fallback. */
 export const GPU_FEATURES = ['subgroups', 'packed-dot', 'subgroup-matrix', 'timestamps'] as const;
 
 /** One of `GPU_FEATURES`. */
 export type GpuFeature = (typeof GPU_FEATURES)[number];
 
-/** What kernels are made for: features and limits of an opened device. */
+/** The features and limits of an open device that kernels are compiled for. */
 export interface GpuTarget {
-  /** Lanes that exchange values without a barrier; 1 where subgroups are not used. */
+  /** Lanes that exchange values without a barrier; 1 if subgroups are not used. */
   readonly lanes: number;
-  /** True where WGSL has `dot4I8Packed`. */
+  /** Whether WGSL has `dot4I8Packed`. */
   readonly packedDot: boolean;
-  /** Matrices of halves that subgroups multiply. */
+  /** f16 matrices that subgroups multiply. */
   readonly matrices?: GpuMatrices | undefined;
-  /** True where the GPU can say when a dispatch began and ended. */
+  /** Whether the GPU has timestamps at the start and end of dispatches. */
   readonly timestamps: boolean;
-  /** True where short loops are written out in the texts; compilers for processors take long over that. */
+  /** Whether short loops are unrolled in the text; compilers for CPUs take long over that. */
   readonly unroll: boolean;
-  /** Threads of a workgroup, a power of two. */
+  /** Threads per workgroup, a power of two. */
   readonly threads: number;
   /** Workgroup memory in bytes. */
   readonly workgroupBytes: number;
-  /** The most bytes that one binding spans. */
+  /** Maximum bytes of a binding. */
   readonly bindingBytes: number;
   readonly storageBindings: number;
   readonly uniformBytes: number;
   readonly gridSize: number;
 }
 
-/** Matrices of halves that a subgroup multiplies at once, their sums in f32. */
+/** f16 matrices that a subgroup multiplies, with f32 sums. */
 export interface GpuMatrices {
   readonly rows: number;
   readonly outputs: number;
   readonly depth: number;
-  /** Threads of a subgroup. */
+  /** Threads per subgroup. */
   readonly lanes: number;
   /** What `SUBGROUP_MATRICES` says. */
   readonly text: Wgsl;
@@ -49,14 +49,14 @@ export interface GpuMatrices {
   readonly decodeText: Wgsl;
 }
 
-/** How a device is to be requested, and what its kernels may then use. */
+/** The descriptor for requesting a device, and the target that results. */
 export interface ChosenTarget {
   readonly target: GpuTarget;
   readonly requiredFeatures: GPUFeatureName[];
   readonly requiredLimits: Record<string, number>;
 }
 
-/** Limits that are asked for as far as the adapter goes. */
+/** Limits that are requested up to what the adapter supports. */
 const WANTED_LIMITS = [
   'maxBufferSize',
   'maxStorageBufferBindingSize',
@@ -71,18 +71,18 @@ const SUBGROUPS: readonly GPUFeatureName[] = ['subgroups'];
 
 const TIMESTAMPS: readonly GPUFeatureName[] = ['timestamp-query'];
 
-/** What matrices need; the one of Dawn is not among the standard's names. */
+/** Features that matrices need; Dawn's is not a standard name. */
 const MATRICES = ['shader-f16', 'chromium-experimental-subgroup-matrix'] as readonly GPUFeatureName[];
 
-/** More threads than this gain nothing in any kernel. */
+/** No kernel gains from more threads than this. */
 const MAX_THREADS = 256;
 
-/** Threads of a subgroup among which the smallest slice of a product's tile can be divided. */
+/** Maximum threads of a subgroup for which the smallest slice of a product's tile can be divided. */
 const MAX_MATRIX_LANES = 32;
 
 /**
- * Chooses among what the adapter offers, `without` left out: the one place where features are chosen. `bindingBytes` narrows
- * what a binding spans.
+ * Chooses among the adapter's features, except those in `without`: the only place where features are chosen.
+ * `bindingBytes` reduces the maximum size of a binding.
  */
 export function chooseTarget(
   adapter: GPUAdapter,
@@ -118,7 +118,7 @@ export function chooseTarget(
   };
 }
 
-/** A shape of matrices that Dawn tells. */
+/** A matrix shape as reported by Dawn. */
 interface MatrixConfig {
   readonly componentType: string;
   readonly resultComponentType: string;
@@ -127,7 +127,7 @@ interface MatrixConfig {
   readonly K: number;
 }
 
-/** The largest matrices of halves with sums in f32 that kernels can divide their tiles into. */
+/** The largest f16 matrices with f32 sums into which kernels can divide their tiles. */
 function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined {
   const {
     subgroupMinSize,

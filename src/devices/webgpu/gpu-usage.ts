@@ -1,4 +1,4 @@
-/** The bits of `GPUBufferUsage` and `GPUMapMode`, whose globals exist in browsers only. */
+/** The bits of `GPUBufferUsage` and `GPUMapMode`, which are globals in browsers only. */
 export const BUFFER_USAGE = {
   mapRead: 0x0001,
   mapWrite: 0x0002,

@@ -1,4 +1,4 @@
-/** `rocmforge/webgpu`: any GPU under WebGPU as a device, from an implementation that is handed in. */
+/** `rocmforge/webgpu`: any GPU as a device, through a WebGPU implementation that is passed in. */
 export { GPU_FEATURES, type GpuFeature, type GpuProvider } from './gpu-target.ts';
 export type { DispatchTime } from './launching/dispatch-times.ts';
 export type { WebGpuBuffer } from './memory/webgpu-buffer.ts';

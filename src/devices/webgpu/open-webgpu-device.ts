@@ -4,19 +4,19 @@ import { chooseTarget, type GpuFeature, type GpuProvider, type GpuTarget } from 
 import type { SharedGpu } from './memory/memory-rules.ts';
 import { WebGpuDevice } from './webgpu-device.ts';
 
-/** Which GPU is opened, and what of it is used. */
+/** Which GPU to open, and what to use of it. */
 export interface WebGpuDeviceOptions {
-  /** Where adapters come from, such as `navigator.gpu`. */
+  /** The source of adapters, such as `navigator.gpu`. */
   readonly gpu: GpuProvider;
   /** Which adapter. Default: the high-performance one. */
   readonly adapter?: GPURequestAdapterOptions;
-  /** Features that are left unused where the GPU has them. */
+  /** Features not to be used even if the GPU has them. */
   readonly without?: readonly GpuFeature[];
-  /** Bytes that buffers may take together. WebGPU does not tell how many there are: the default is no bound. */
+  /** Maximum total bytes of buffers. WebGPU does not report the size of memory: the default is no limit. */
   readonly memoryBytes?: number;
-  /** False refuses GPUs that are software, slower than kernels made for the CPU. Default true. */
+  /** False refuses software adapters, which are slower than the CPU device's kernels. Default true. */
   readonly software?: boolean;
-  /** The most bytes that a kernel sees of a buffer at once, less than the GPU's own limit. */
+  /** Maximum bytes of a binding, below the GPU's own limit. */
   readonly bindingBytes?: number;
 }
 

@@ -34,22 +34,23 @@ import { Uploader } from './streams/uploader.ts';
 import { WebGpuStream } from './streams/webgpu-stream.ts';
 
 /**
- * One row has kernels that quantize for themselves, up to eight take the matrix-vector kernels, and a product's tile has
- * 64 or more: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
+ * A single row has kernels that quantize it themselves, up to eight rows use the matrix-vector kernels, and a product's
+ * tile has 64 or more: capacities in between gain little and take long to compile. On software adapters, where
+ * compiling takes longest, one row is enough.
  */
 const ROW_CAPACITIES = [1, 8, 64];
 
-/** What a device is made of. */
+/** The parts of a device. */
 export interface WebGpuDeviceSetup {
   readonly device: GPUDevice;
   readonly target: GpuTarget;
   readonly info: DeviceInfo;
-  /** Bytes that buffers may take together; WebGPU does not tell how many there are. */
+  /** Maximum total bytes of buffers; WebGPU does not report the size of memory. */
   readonly memoryBytes: number;
   readonly shared: SharedGpu;
 }
 
-/** A GPU under WebGPU. Opened by `openWebGpuDevice`. */
+/** A GPU through WebGPU. Opened by `openWebGpuDevice`. */
 export class WebGpuDevice implements Device {
   readonly info: DeviceInfo;
   /** @internal */
@@ -84,7 +85,7 @@ export class WebGpuDevice implements Device {
     return this.#faults.lost;
   }
 
-  /** What failed first and ended the device's usefulness: its loss, or a command that the implementation refused. */
+  /** The first failure that made the device unusable: its loss, or a command that the implementation refused. */
   get fault(): Error | undefined {
     return this.#faults.error;
   }
@@ -186,15 +187,15 @@ export class WebGpuDevice implements Device {
   }
 
   /**
-   * Runs a step, which this device recorded, with every dispatch timed by itself; undefined where the GPU gives no timestamps.
-   * What a dispatch waits for at its start is part of its time.
+   * Runs a step recorded by this device with each dispatch timed separately; undefined if the GPU has no timestamps.
+   * The time of a dispatch includes its initial waiting.
    */
   async timeDispatches(step: Step): Promise<DispatchTime[] | undefined> {
     this.#owns(step);
     return this.target.timestamps ? (step as WebGpuStep).time() : undefined;
   }
 
-  /** Ends the GPU under everything that uses it, as a driver's reset would. */
+  /** Destroys the GPU device while it is in use, as a driver reset would. */
   lose(): void {
     this.#device.destroy();
   }

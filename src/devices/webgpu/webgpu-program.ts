@@ -14,12 +14,12 @@ import type { WebGpuWeight } from './lowering/webgpu-weight.ts';
 import { gpuBufferOf } from './memory/webgpu-buffer.ts';
 import type { Launch } from './launching/launch.ts';
 
-/** A program with its launches tied to memory. */
+/** A program with its launches bound to memory. */
 export interface WebGpuExecutable extends Executable {
   readonly launches: readonly Launch[];
 }
 
-/** A graph lowered to kernels that are compiled. */
+/** A graph lowered to compiled kernels. */
 export class WebGpuProgram implements Program {
   readonly #lowered: LoweredProgram;
   readonly #owns: (object: Disposable) => void;

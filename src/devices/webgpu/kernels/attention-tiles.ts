@@ -1,13 +1,13 @@
 import type { Loop } from './library/loop.ts';
 
-/** How much of a tile a thread loads and computes weights of, and how many matrices it has. */
+/** The part of a tile that a thread loads and weighs, and its number of matrices. */
 export interface AttentionTileCounts {
   /** Matrices along a key, across a tile's keys, along a value, and down a tile's keys. */
   readonly keyParts: number;
   readonly keyTiles: number;
   readonly valueParts: number;
   readonly weightParts: number;
-  /** Threads that weigh the scores of a row, and octets and quads of them that each has in a tile. */
+  /** Threads that weigh the scores of a row, and octets and quads that each of them has in a tile. */
   readonly rowThreads: number;
   readonly ownOctets: number;
   readonly ownQuads: number;

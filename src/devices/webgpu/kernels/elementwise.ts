@@ -1,4 +1,4 @@
-/** A thread an element; `VALUE` of the row's element `at` is given by a text of its own. */
+/** One thread per element; the function `VALUE` gives the row's element `at`. */
 export const ELEMENTWISE = /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

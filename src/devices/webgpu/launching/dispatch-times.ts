@@ -1,7 +1,7 @@
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 import type { Dispatch } from './launch.ts';
 
-/** How long a dispatch took. */
+/** The duration of a dispatch. */
 export interface DispatchTime {
   /** The kernel's name. */
   readonly name: string;
@@ -9,12 +9,12 @@ export interface DispatchTime {
   readonly nanoseconds: number;
 }
 
-/** A GPU's two stamps of a dispatch, 64 bits each. */
+/** The GPU's two timestamps of a dispatch, 64 bits each. */
 const STAMP_BYTES = 16;
 
 /**
- * Runs dispatches one after another, each in a pass of its own between two of the GPU's timestamps. `before` encodes what
- * comes first. The device has the feature `timestamp-query`.
+ * Runs dispatches one after another, each in a separate pass between two GPU timestamps. `before` encodes what comes
+ * first. Requires the feature `timestamp-query`.
  */
 export async function timeDispatches(
   device: GPUDevice,

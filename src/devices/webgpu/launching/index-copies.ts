@@ -9,8 +9,8 @@ export interface IndexCopy {
 }
 
 /**
- * Copies of the index tensors that a step cannot bind where they lie: WebGPU binds no buffer as an index tensor of which the
- * same dispatch writes another part. Made when a step is recorded, filled each time it runs.
+ * Copies of index tensors that a step cannot bind in place: WebGPU does not allow binding a buffer for reading if the
+ * same dispatch writes another part of it. Created when a step is recorded, filled each time it runs.
  */
 export class IndexCopies {
   readonly copies: readonly IndexCopy[];
@@ -26,7 +26,7 @@ export class IndexCopies {
     }
   }
 
-  /** The launch with the copies in place of what it cannot bind. */
+  /** The launch with copies in place of what it cannot bind. */
   applyTo(launch: Launch): Launch {
     const clashing = new Set(clashingIndices(launch));
     if (clashing.size === 0) return launch;

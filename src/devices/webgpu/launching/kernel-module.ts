@@ -1,20 +1,20 @@
 import { floatText } from '../kernels/library/float-text.ts';
 import { joinWgsl, type Wgsl } from '../kernels/library/wgsl.ts';
 
-/** How a kernel uses a buffer: `uniform` and `read` leave it as it is. */
+/** How a kernel uses a buffer: `uniform` and `read` do not modify it. */
 export type Access = 'uniform' | 'read' | 'write';
 
-/** A buffer of a kernel: its name in the text, its WGSL type, and what is done to it. */
+/** A buffer of a kernel: its name in the text, its WGSL type, and how it is used. */
 export interface Parameter {
   readonly name: string;
   readonly type: string;
   readonly access: Access;
 }
 
-/** A compile-time constant: an integer without sign unless said otherwise. */
+/** A compile-time constant: an unsigned integer by default. */
 export type Constant = number | boolean | { readonly f32: number };
 
-/** A kernel text with its definitions: what is compiled as one. Its entry point is `main`. */
+/** A kernel's WGSL with its definitions: the unit of compilation. Its entry point is `main`. */
 export interface KernelModule {
   readonly name: string;
   /** In the order of their bindings. */
@@ -25,8 +25,8 @@ export interface KernelModule {
 }
 
 /**
- * The WGSL of a module. `accesses` are the parameters' as they are bound: a parameter that is only read is bound for writing
- * where another part of its buffer is written, because WebGPU tells uses of a buffer apart, not of its parts.
+ * The WGSL of a module. `accesses` are those with which the parameters are bound: a parameter that is only read is
+ * bound for writing if another part of its buffer is written, because WebGPU tracks the use of whole buffers.
  */
 export function moduleText(module: KernelModule, accesses: readonly Access[]): string {
   const { parameters, constants, texts } = module;

@@ -2,21 +2,21 @@ import { alignUp } from '../../../base/bytes.ts';
 import type { Access, KernelModule, Parameter } from './kernel-module.ts';
 import type { GpuKernel, PipelineStore } from './pipeline-store.ts';
 
-/** A part of a GPU's buffer. */
+/** A range of a GPU buffer. */
 export interface GpuRange {
   readonly buffer: GPUBuffer;
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** A kernel with the memory it works on, before its pipeline is known. */
+/** A kernel with its memory, before its pipeline is known. */
 export interface Launch {
   readonly module: KernelModule;
   readonly ranges: readonly GpuRange[];
   readonly grid: readonly [number, number, number];
 }
 
-/** One dispatch, complete: running it only encodes it. */
+/** A complete dispatch: running it only encodes it. */
 export interface Dispatch {
   /** The kernel's. */
   readonly name: string;
@@ -25,21 +25,24 @@ export interface Dispatch {
   readonly grid: readonly [number, number, number];
 }
 
-/** Bindings come in whole vectors; buffers are padded to them. */
+/** Bindings are whole vectors; buffers are padded to them. */
 const BINDING_BYTES = 16;
 
-/** How the parameters are bound: one that is only read is bound for writing where its buffer is written by another. */
+/** How the parameters are bound: one that is only read is bound for writing if another one writes its buffer. */
 export function accessesOf({ parameters }: KernelModule, buffers: readonly unknown[]): Access[] {
   const written = writtenBuffers(parameters, buffers);
   return parameters.map(({ access }, i) => (access === 'read' && written.has(buffers[i]) ? 'write' : access));
 }
 
-/** The buffers that a launch writes some part of. */
+/** The buffers that a launch writes to. */
 function writtenBuffers<B>(parameters: readonly Parameter[], buffers: readonly B[]): Set<B> {
   return new Set(buffers.filter((_, i) => parameters[i]?.access === 'write'));
 }
 
-/** The index tensors of a launch that lie in a buffer of which it writes another part, and so must be bound elsewhere. */
+/**
+ * The index tensors of a launch in a buffer of which it writes another part, and which must therefore be bound
+ * elsewhere.
+ */
 export function clashingIndices({ module: { parameters }, ranges }: Launch): GpuRange[] {
   const written = writtenBuffers(
     parameters,
@@ -48,7 +51,7 @@ export function clashingIndices({ module: { parameters }, ranges }: Launch): Gpu
   return ranges.filter(({ buffer }, i) => parameters[i]?.access === 'uniform' && written.has(buffer));
 }
 
-/** Compiles what a launch needs and makes its bind group. Rejects with `SHADER_COMPILE`. */
+/** Compiles what a launch needs and creates its bind group. Rejects with `SHADER_COMPILE`. */
 export async function prepareLaunch(
   { module, ranges, grid }: Launch,
   store: PipelineStore,

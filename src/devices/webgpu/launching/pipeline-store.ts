@@ -20,7 +20,7 @@ export class PipelineStore {
   readonly #name: string;
   readonly #kernels = new Map<string, Promise<GpuKernel>>();
   readonly #loaded = new Map<string, GpuKernel>();
-  /** The loaded ones by their descriptions, for those bound as they are declared: texts take long to put together. */
+  /** Loaded modules by description object, for those bound as declared: assembling their texts takes long. */
   readonly #asDeclared = new WeakMap<KernelModule, GpuKernel>();
   readonly #layouts = new Map<string, GPUBindGroupLayout>();
 
@@ -30,7 +30,7 @@ export class PipelineStore {
     this.#name = name;
   }
 
-  /** The module with its parameters bound so. Rejects with `SHADER_COMPILE`. */
+  /** The module with its parameters bound this way. Rejects with `SHADER_COMPILE`. */
   load(module: KernelModule, accesses: readonly Access[]): Promise<GpuKernel> {
     const code = moduleText(module, accesses);
     const known = this.#kernels.get(code);

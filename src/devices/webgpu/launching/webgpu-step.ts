@@ -4,7 +4,7 @@ import { type DispatchTime, timeDispatches } from './dispatch-times.ts';
 import type { IndexCopies } from './index-copies.ts';
 import type { Dispatch } from './launch.ts';
 
-/** A list of dispatches that runs as one command buffer with one pass. While one runs, the next is encoded. */
+/** A list of dispatches that runs as one command buffer with one pass. While one run executes, the next is encoded. */
 export class WebGpuStep implements Step {
   readonly #device: GPUDevice;
   readonly #dispatches: readonly Dispatch[];
@@ -30,7 +30,7 @@ export class WebGpuStep implements Step {
     this.#lifetime.check();
   }
 
-  /** Queues the step. What follows in the same turn is queued before the next round is encoded. */
+  /** Queues the step. Work that follows in the same turn is queued before the next run is encoded. */
   submit(): void {
     this.#lifetime.check();
     const commands = this.#encoded ?? this.#encode();
@@ -39,7 +39,7 @@ export class WebGpuStep implements Step {
     queueMicrotask(this.#encodeAhead);
   }
 
-  /** Runs the step with every dispatch timed by itself. The device has timestamps. */
+  /** Runs the step with each dispatch timed separately. Requires timestamps. */
   time(): Promise<DispatchTime[]> {
     this.#lifetime.check();
     return timeDispatches(this.#device, this.#dispatches, (encoder) => this.#indices.encode(encoder));

@@ -15,17 +15,17 @@ import { cacheType, cellArguments, scoreParts } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
-/** Subgroups of a workgroup. */
+/** Subgroups per workgroup. */
 const TEAMS = 4;
-/** Positions of a tile: with more, fewer workgroups have room on a multiprocessor at once. */
+/** Positions per tile: with more, fewer workgroups fit on a multiprocessor at once. */
 const KEYS = 32;
 
-/** Vectors from one line of a tile to the next: `KEY_LINE` and the others of `attentionTilesTexts`. */
+/** Stride of a tile's lines in vectors: `KEY_LINE` and the others of `attentionTilesTexts`. */
 function lineVectors(size: number, bytes: number): number {
   return (size * bytes) / 16 + 1;
 }
 
-/** The vectors of `tile` in `attentionTilesTexts`. */
+/** Number of vectors of `tile` in `attentionTilesTexts`. */
 function tileVectors({ keySize, valueSize }: AttentionOp, { rows, outputs }: GpuMatrices): number {
   const lines = TEAMS * rows;
   const queries = lines * lineVectors(keySize, 2);
@@ -34,10 +34,10 @@ function tileVectors({ keySize, valueSize }: AttentionOp, { rows, outputs }: Gpu
   return Math.max(queries, cached + scores, (lines * outputs) / 4);
 }
 
-/** Workgroup memory beside `tile`. */
+/** Workgroup memory besides `tile`. */
 const otherBytes = ({ lanes }: GpuMatrices) => 4 * KEYS + 4 * TEAMS * lanes + 28;
 
-/** The matrices of a tile, and what of it a thread works on. */
+/** The matrices of a tile, and the part of it that a thread processes. */
 function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices): AttentionTileCounts {
   const { rows, outputs, depth, lanes } = units;
   const rowThreads = lanes / rows;
@@ -54,7 +54,7 @@ function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices): At
   };
 }
 
-/** True where a tile for the operator can be divided evenly and has room on the target. */
+/** True if a tile for the operator divides evenly and fits on the target. */
 export function fitsTile(op: AttentionOp, { matrices, workgroupBytes }: GpuTarget): boolean {
   if (!matrices) return false;
   const whole = Object.values(tileCounts(op, matrices)).every(Number.isInteger);

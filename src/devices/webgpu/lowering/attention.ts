@@ -39,7 +39,7 @@ import { quantizedScalesAt } from './staging.ts';
 
 const THREADS = 128;
 
-/** Elements that make a word of a cache. Throws `OP_UNSUPPORTED` for halves in odd numbers. */
+/** Elements per word of a cache. Throws `OP_UNSUPPORTED` for an odd number of f16. */
 export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 | 4 {
   if (keys.type === 'f32') return 1;
   if (keys.type === 'q8_0') return 4;
@@ -56,14 +56,14 @@ export function cacheType({ keys }: PagedCache): CellType {
   return keys.type === 'i32' ? 'f32' : keys.type;
 }
 
-/** Where scales begin in caches of blocks, in words. */
+/** Offsets of the scales in caches of blocks, in words. */
 export function scaleConstants({ keys, values }: PagedCache) {
   if (keys.type !== 'q8_0') return {};
   const wordsOf = ({ rows, width }: State) => stateBlockPlanes(rows, width).scales / 4;
   return { KEYS_SCALES_AT: wordsOf(keys), VALUES_SCALES_AT: wordsOf(values) };
 }
 
-/** What `cell_of` wants. */
+/** The arguments of `cell_of`. */
 export function cellArguments(
   cache: PagedCache,
   batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>,
@@ -83,7 +83,7 @@ export function cellArguments(
   };
 }
 
-/** How the elements of rows are appended: a thread a word, or, in blocks, an element. */
+/** How the elements of rows are appended: one word per thread or, in blocks, one element. */
 function appendTexts({ k, v, cache }: KvAppendOp) {
   const type = cacheType(cache);
   const rows = { keys: 'k', values: k === v ? 'k' : 'v' };
@@ -128,7 +128,7 @@ export function written(cache: PagedCache, of: 'keys' | 'values'): Argument {
   return write(cache[of], cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
-/** What is done to the scores, as `scoreText` is told it: `SOFT_CAP` and so on, and a binding for each weight that there is. */
+/** The parameters of the scores for `scoreText`: `SOFT_CAP` and so on, and a binding for each weight. */
 export function scoreParts(op: AttentionOp, to: Lowering) {
   const constants: Record<string, Constant> = {};
   const args: Record<string, Argument> = {};
@@ -173,7 +173,7 @@ function emission({ op, form, y }: AttentionIntent, to: Lowering) {
   };
 }
 
-/** Attention row by row, and the merging of the context's partitions. */
+/** Attention row by row, and the reduction of the context's partitions. */
 export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const { op, partitions } = of;
   const { cache, batch, heads, out } = op;

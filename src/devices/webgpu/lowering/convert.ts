@@ -9,7 +9,7 @@ import { quantizedScalesAt } from './staging.ts';
 
 const THREADS = 256;
 
-/** Activations in the form that products read. */
+/** Converts activations to the form that products read. */
 export function emitConvert({ x, norm, form, y }: ConvertIntent, to: Lowering): void {
   const capacity = to.capacity(x);
   const raw = rawInput({ x, norm }, to);

@@ -18,13 +18,13 @@ import { bucketOf } from './staging.ts';
 import { denseType, FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-/** Threads that compute an output, and outputs of a workgroup. */
+/** Threads that compute an output, and outputs per workgroup. */
 const TEAM = 32;
 const OUTPUTS = THREADS / TEAM;
-/** A value of a vector, the vector's element or its only one. */
+/** The buffer that combines all vectors of a launch. */
 const VECTORS = 'vectors';
 
-/** Products that do not build on each other, in as few launches as bind their buffers. */
+/** Independent products, in as few launches as their buffers allow. */
 export function emitElementProducts({ products }: ElementProductsIntent, to: Lowering): void {
   const outputs = new Set(to.graph.outputs.map(({ tensor }) => tensor));
   const inner = products.map(({ out }) => out).filter((out) => !outputs.has(out));
@@ -48,7 +48,7 @@ class GroupLaunch {
     this.#to = to;
   }
 
-  /** Takes a product in, if all its buffers can be bound with the others'. */
+  /** Adds a product, if all its buffers can be bound with the others'. */
   take(product: ElementProduct): boolean {
     const more = [...this.#products, product];
     const fits = new GroupBuffers(more, this.#to).count <= this.#to.target.storageBindings;
@@ -91,7 +91,7 @@ class GroupLaunch {
   }
 }
 
-/** The buffers of a launch: weights, the memories that are read and written, and all vectors as one. */
+/** The buffers of a launch: weights, the memory that is read and written, and all vectors as one. */
 class GroupBuffers {
   readonly #to: Lowering;
   readonly #products: readonly ElementProduct[];
@@ -129,7 +129,7 @@ class GroupBuffers {
     };
   }
 
-  /** The parameter that a tensor lies in, and the element at which it begins. */
+  /** The parameter that contains a tensor, and the tensor's offset in elements. */
   place(tensor: Tensor, use: 'read' | 'write'): { readonly name: string; readonly at: number } {
     const { memory, offset } = this.#to.rowsOf(tensor);
     const known = this.#memories[use];
@@ -138,7 +138,7 @@ class GroupBuffers {
     return { name, at: offset / 4 };
   }
 
-  /** An operand's element that belongs to output `n` of a row, the element `at` of its product. */
+  /** An operand's element for output `n` of a row, the element `at` of its product. */
   operandText(operand: Tensor | Weight): string {
     if (operand.kind === 'weight') {
       const before = this.#vectors.slice(0, this.#vectors.indexOf(operand));
@@ -187,12 +187,12 @@ function stepText(
   }
 }
 
-/** What an activation's function is called in texts. */
+/** The name of an activation function in texts. */
 function nameOf(fn: Activation): string {
   return `${fn}_of`;
 }
 
-/** One launch for what follows a tensor element by element. */
+/** One launch for the elementwise operators after a tensor. */
 export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowering): void {
   const operands = steps.flatMap((step) => step.operands);
   const textOf = (operand: Tensor | Weight) => {

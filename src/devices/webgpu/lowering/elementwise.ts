@@ -8,7 +8,7 @@ import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Launches a text that gives an element's value, over all elements of a result. */
+/** Launches a text that computes an element's value, over all elements of a result. */
 export function launchElementwise(
   to: Lowering,
   name: string,

@@ -24,12 +24,12 @@ import { quantizedScalesAt } from './staging.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Outputs of a product: one part's where gate and up are two. */
+/** Number of outputs of a product: those of one part if gate and up are two. */
 export function outputsOf(weights: readonly Weight[], { kind }: Epilogue): number {
   return weights.reduce((sum, { rows }) => sum + rows, 0) / (kind === 'gated' ? 2 : 1);
 }
 
-/** What is added to a product's sums, as an argument and by which text. */
+/** What is added to a product's sums, as an argument and a text. */
 export interface Added {
   readonly kind: keyof typeof ADDENDS;
   readonly args: { readonly addend?: Argument };
@@ -66,7 +66,7 @@ export function finishOf(
   });
 }
 
-/** The biases of gate and up, or of experts: their arguments and their texts. */
+/** The biases of gate and up, or of experts: their arguments and texts. */
 export type BiasPart = Pick<KernelPart, 'args' | 'texts'>;
 
 /** No biases. */
@@ -86,7 +86,7 @@ export function expertBiases(
   };
 }
 
-/** What becomes of gate and up; `routingWeights` are factors of the rows, where there are any. */
+/** The product of gate and up; `routingWeights` are factors of the rows, if given. */
 export function finishGated(
   of: Pick<GatedEpilogue, 'fn' | 'y' | 'form'> & {
     readonly rows: number;

@@ -24,23 +24,23 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 const THREADS = 256;
 /** Threads that multiply a line. */
 const TEAM = 32;
-/** Outputs of a workgroup where the choices of few rows are added up. */
+/** Outputs per workgroup if the choices of few rows are summed. */
 const OUTPUTS_OF_ADDED = 8;
 
-/** A product with routed experts' weights; two of them where gate and up are one product. */
+/** A product with routed experts' weights; two of them if gate and up are one product. */
 interface ExpertMatvec {
   readonly name: string;
   readonly of: MatmulExpertsOp;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
-  /** Whether a row's choices, which each read a part of the row of their own, are added up. */
+  /** Whether a row's choices, each of which reads its own part of the row, are summed. */
   readonly added: boolean;
   readonly finish: KernelPart;
-  /** Outputs of a workgroup. */
+  /** Outputs per workgroup. */
   readonly outputs: number;
 }
 
-/** A product with routed experts' weights: of each choice by itself, or of the choices of each expert. */
+/** A product with routed experts' weights: for each choice separately, or for the choices of each expert. */
 export function emitExpertProduct(intent: ExpertProductIntent, to: Lowering): void {
   if (intent.grouped) launchGroupedProduct(intent, to);
   else launchChoices(intent, to);
@@ -55,7 +55,7 @@ function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
   });
 }
 
-/** Gate and up as one product, with the activation, times the routing weights where given. */
+/** Gate and up as one product, with the activation, multiplied by the routing weights if given. */
 export function emitGatedExperts(intent: GatedExpertsIntent, to: Lowering): void {
   if (intent.grouped) launchGroupedGated(intent, to);
   else launchGatedChoices(intent, to);
@@ -168,7 +168,7 @@ function expertConstants(of: MatmulExpertsOp, chunk: WeightChunk, to: Lowering):
   };
 }
 
-/** Activations of a line, quantized for integer products: parts of a row read as rows of their own. */
+/** Activations of a line, quantized for integer products: parts of a row are treated as rows. */
 function inputOf({ of, x, added }: ExpertMatvec, { packed }: Matrix, to: Lowering): KernelPart {
   const { columns } = of.weight;
   if (!packed) {

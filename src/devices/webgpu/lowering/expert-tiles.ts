@@ -8,7 +8,7 @@ import type { Lowering } from './lowering.ts';
 import { launchProduct } from './product.ts';
 
 const THREADS = 256;
-/** Rows of a tile, for experts that few rows choose and many. */
+/** Rows per tile, for experts selected by few rows and by many. */
 const FEW_TILE_ROWS = 32;
 const MANY_TILE_ROWS = 64;
 
@@ -27,7 +27,7 @@ export function launchGroupedGated({ gate, up, op, x, y, form }: GatedExpertsInt
   launchProduct({ rows: gate.x, x, weights: [gate.weight, up.weight], epilogue, experts }, to);
 }
 
-/** The choices by expert, grouped by the first product that needs them. */
+/** The choices grouped by expert, computed by the first product that needs them. */
 function groupedChoices({ x, expertIds, weight, outputs }: MatmulExpertsOp, to: Lowering): GroupedChoices {
   const known = to.groupedChoices.get(expertIds);
   if (known) return known;

@@ -76,7 +76,7 @@ export function lowerCombineExperts(op: CombineExpertsOp, to: Lowering): void {
   launchCombine(op, { addend: undefined, y: op.out }, to);
 }
 
-/** The choices' results added up, and another tensor to them. */
+/** Sums the choices' results, and adds another tensor. */
 export function emitCombineResidual({ op, addend, y }: CombineResidualIntent, to: Lowering): void {
   launchCombine(op, { addend, y }, to);
 }

@@ -14,17 +14,17 @@ const LACKS = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 /** An intent without a kernel in WGSL. */
 export type LackedIntent = (typeof LACKS)[number];
 
-/** Workgroups that give large GPUs work; WebGPU does not tell how many multiprocessors there are. */
+/** Workgroups that keep large GPUs busy; WebGPU does not report the number of multiprocessors. */
 const WANTED_GROUPS = 256;
-/** Positions that a partition of the context has at least. */
+/** Minimum positions of a context partition. */
 const SHORTEST_PARTITION = 64;
-/** Elements of a quantized group: f16 rows are whole ones. */
+/** Elements of a quantized group: f16 rows are whole groups. */
 const GROUP = 32;
 
-/** Heads of RWKV-7 whose threads are a power of two. */
+/** RWKV-7 head sizes whose threads are a power of two. */
 const FUSED_HEAD = { unit: 32, max: 64 } as const;
 
-/** What a GPU under WebGPU can do. */
+/** The capabilities of a GPU under WebGPU. */
 export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attentionTiles'> {
   const { matrices, packedDot, storageBindings } = target;
   const productForm = matrices ? 'f16' : packedDot ? 'q8' : 'f32';
@@ -53,13 +53,13 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
   };
 }
 
-/** The size of heads whose prompts go through the recurrence in chunks, where workgroup memory holds one. */
+/** The head size for which prompts are processed in chunks, if workgroup memory is large enough. */
 function chunkedHead({ lanes, workgroupBytes, threads }: GpuTarget): number | undefined {
   const fits = workgroupBytes >= wkv7ChunkBytes(lanes) && threads >= WKV7_CHUNK.threads;
   return fits ? WKV7_CHUNK.head : undefined;
 }
 
-/** True for weights that can be laid out one below the other in what a binding spans. */
+/** True for weights that can be stacked within one binding. */
 function fitsOneChunk(weights: readonly Weight[], target: GpuTarget): boolean {
   const [first] = weights;
   if (!first || weights.some(({ format, columns }) => format !== first.format || columns !== first.columns)) {

@@ -9,7 +9,7 @@ import {
 import type { BlockLayout } from '../../../formats/index.ts';
 import { floatText } from '../kernels/library/float-text.ts';
 
-/** WGSL over `block`, the byte at which the block starts, and `e`, the element's number within it. */
+/** WGSL in terms of `block`, the offset of the block in bytes, and `e`, the element's index in it. */
 const WGSL: KernelLanguage = {
   literal: (value) => `${value}u`,
   load: (bits, at) => `${{ 8: 'byte', 16: 'half', 32: 'word' }[bits]}_at(block + ${at})`,
@@ -18,7 +18,7 @@ const WGSL: KernelLanguage = {
   element: 'e',
 };
 
-/** `levels(quad)`: four stored quants as what is multiplied, before `OFFSET` is taken off. */
+/** `levels(quad)`: converts four stored quants to what is multiplied, before `OFFSET` is subtracted. */
 export function levelsText({ levels }: BlockLayout): string {
   if (levels.kind === 'grid' || levels.level.kind === 'signed') return LEVELS_AS_STORED;
   if (levels.level.kind === 'linear') {
@@ -45,7 +45,7 @@ fn levels(quad: u32) -> u32 {
 
 const LEVELS_AS_STORED = 'fn levels(quad: u32) -> u32 { return quad; }';
 
-/** What packing reads of a block. Numbers that are halves are kept as f32 where they scale eight groups. */
+/** What packing reads from a block. f16 numbers are stored as f32 if they scale eight groups. */
 export function blockTexts(layout: BlockLayout, { scales, unit }: PackedGroups): string {
   const { own, shared } = scaleTexts(scales, layout, WGSL);
   const widened = layout.min

@@ -25,14 +25,14 @@ import { chunksOf, type WeightLayout } from './weight-layout.ts';
 
 const THREADS = 64;
 
-/** The format of a weight that is laid out in groups. */
+/** The format of a weight that is stored in groups. */
 export function groupFormat(weight: Weight | undefined): PackedFormat {
   const format = weight && packedFormat(weight.format);
   invariant(format, 'the weight is of a packed format');
   return format;
 }
 
-/** True for weights that can be one below the other: a unit of groups must not reach from one into the next. */
+/** True for weights that can be stacked: a unit of groups must not extend from one into the next. */
 export function canJoin(parts: readonly Weight[]): boolean {
   const [first] = parts;
   const format = first && packedFormat(first.format);
@@ -44,7 +44,7 @@ export function canJoin(parts: readonly Weight[]): boolean {
   );
 }
 
-/** Where the planes of the weights' chunks start; all chunks are laid out alike. */
+/** The offsets of the planes of the weights' chunks; all chunks have the same layout. */
 export function groupPlaces(parts: readonly Weight[], chunk: WeightChunk): PlanePlaces {
   const [first] = parts;
   invariant(first, 'a packed weight has a part');
@@ -77,7 +77,7 @@ function packModule(format: PackedFormat): KernelModule {
   };
 }
 
-/** Weights of one quantized format and width, one below the other, as planes of quants and scales. */
+/** Stacked weights of one quantized format and width, as planes of quants and scales. */
 export const GROUP_LAYOUT: WeightLayout = {
   name: 'groups',
   of: (parts, { bindingBytes }: GpuTarget) => {
@@ -127,14 +127,14 @@ export const GROUP_LAYOUT: WeightLayout = {
   },
 };
 
-/** The least number of rows of so many groups that are whole units. */
+/** The smallest number of rows with so many groups each that fills whole units. */
 function wholeUnits(groups: number, unit: number): number {
   let rows = 1;
   while ((rows * groups) % unit !== 0) rows *= 2;
   return rows;
 }
 
-/** The codebook of a chunk, where its format has one: it comes with the chunk's first rows. */
+/** The codebook of a chunk, if its format has one: it is written with the chunk's first rows. */
 function tableOf(format: PackedFormat, target: number): HostRows[] {
   const { buffer, byteLength } = tableWords(format);
   if (byteLength === 0) return [];

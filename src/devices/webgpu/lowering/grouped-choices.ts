@@ -5,6 +5,6 @@ export interface GroupedChoices {
   readonly order: Temporary;
   readonly tiles: Temporary;
   readonly tileRows: number;
-  /** Tiles that there are at most. */
+  /** Maximum number of tiles. */
   readonly tileCount: number;
 }

@@ -12,7 +12,7 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 const THREADS = 128;
 const TEAM = 32;
 
-/** Heads of queries and keys normalized and rotated, keys and values appended to the cache: one launch. */
+/** Normalizes and rotates query and key heads, and appends keys and values to the cache: one launch. */
 export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): void {
   const { joined, norms, rotation } = of;
   const { append, attention } = of.heads;

@@ -15,7 +15,7 @@ import { lineGrid } from './line-grid.ts';
 import type { Lowering } from './lowering.ts';
 import type { KernelPart } from './product-input.ts';
 
-/** What rotating and appending want, for products of some of queries, keys and values. */
+/** Constants for rotating and appending, for products of some of queries, keys and values. */
 export function headConstants({ heads, widths }: HeadGroup) {
   const { rotation, attention, append } = heads;
   return {
@@ -28,7 +28,7 @@ export function headConstants({ heads, widths }: HeadGroup) {
   };
 }
 
-/** What stores keys and values, as far as there are any. */
+/** The texts that store keys and values, if there are any. */
 function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boolean }): readonly string[] {
   if (type !== 'q8_0') {
     const stores = [
@@ -42,7 +42,7 @@ function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boole
   return [hasK ? key : noKey, hasV ? value : noValue, 'const UNIT = 1u;', ...blockTexts(...caches)];
 }
 
-/** What rotating and appending take: only what the group's products write. */
+/** Arguments for rotating and appending: only what the group's products write. */
 export function headArguments({ heads, widths }: HeadGroup, to: Lowering): KernelPart {
   const { rotation, attention, append } = heads;
   const { cache, batch } = append;

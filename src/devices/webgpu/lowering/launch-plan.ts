@@ -13,17 +13,17 @@ export interface ChunkOperand {
   readonly chunk: WeightChunk;
 }
 
-/** Memory as operators name it. */
+/** Memory as referred to by operators. */
 export type Operand = Tensor | State | Temporary | ChunkOperand;
 
-/** An argument: the memory, its WGSL type, and what the kernel does to it. */
+/** An argument: the memory, its WGSL type, and how the kernel uses it. */
 export interface Argument {
   readonly operand: Operand;
   readonly type: string;
   readonly access: Access;
 }
 
-/** A launch before its scratch has a place. `args` are by the names that the texts give them. */
+/** A launch before its scratch is placed. `args` are by their names in the texts. */
 export interface LaunchPlan {
   readonly name: string;
   readonly texts: readonly Wgsl[];
@@ -32,7 +32,7 @@ export interface LaunchPlan {
   readonly grid: readonly [number, number?, number?];
 }
 
-/** Memory that a kernel leaves as it is. */
+/** Memory that a kernel does not modify. */
 export function read(operand: Operand, type = 'array<f32>'): Argument {
   return { operand, type, access: 'read' };
 }
@@ -42,14 +42,14 @@ export function write(operand: Operand, type = 'array<f32>'): Argument {
   return { operand, type, access: 'write' };
 }
 
-/** What plans launches for a graph asks and tells. */
+/** The interface for planning the launches of a graph. */
 export interface LaunchScope {
   readonly target: GpuTarget;
-  /** Rows that a tensor has room for. */
+  /** Row capacity of a tensor. */
   capacity(tensor: Tensor): number;
-  /** How many rows are in use: `counts[COUNT]` in the texts. */
+  /** The numbers of rows in use: `counts[COUNT]` in the texts. */
   readonly counts: Argument;
-  /** Which of the counts says how many rows of the tensor are in use, for the constant `COUNT`. */
+  /** Which of the counts is the number of a tensor's rows in use, for the constant `COUNT`. */
   countOf(tensor: Tensor): number;
   /** Scratch of that many bytes. */
   temporary(byteLength: number): Temporary;

@@ -2,17 +2,17 @@ import type { State, Tensor } from '../../../ops/index.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
 import type { WebGpuWeight } from './webgpu-weight.ts';
 
-/** Memory that a launch names before buffers are known: bound values and weights, and the program's scratch. */
+/** Memory that a launch refers to before buffers are known: bound values and weights, and the program's scratch. */
 export type Place = Tensor | State | WebGpuWeight | 'scratch';
 
-/** A part of a place. */
+/** A range of a place. */
 export interface PlacedArgument {
   readonly of: Place;
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** One kernel execution: `grid` workgroups. */
+/** A kernel launch with `grid` workgroups. */
 export interface LaunchTemplate {
   readonly module: KernelModule;
   readonly args: readonly PlacedArgument[];

@@ -1,6 +1,6 @@
 import type { Lowering } from './lowering.ts';
 
-/** A grid of that many workgroups, folded where a dimension holds fewer; kernels unfold it by `group_of`. */
+/** A grid with that many workgroups, folded if one dimension cannot hold them; kernels unfold it with `group_of`. */
 export function lineGrid(to: Lowering, groups: number): [number, number] {
   const { gridSize } = to.target;
   return groups <= gridSize ? [groups, 1] : [gridSize, Math.ceil(groups / gridSize)];

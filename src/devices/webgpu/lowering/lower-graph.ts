@@ -78,7 +78,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   sample: lowerSample,
 };
 
-/** Turns a recorded graph into dispatches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
+/** Lowers a recorded graph to dispatches. Throws `OP_UNSUPPORTED` for what no kernel supports. */
 export function lowerGraph(graph: OpGraph, target: GpuTarget): LoweredProgram {
   const to = new Lowering(graph, target);
   for (const intent of planGraph(graph, webgpuFacts(target))) applyByKind(EMITTERS, intent, to);

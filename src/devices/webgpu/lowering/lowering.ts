@@ -16,16 +16,16 @@ import type { LoweredProgram } from './lowered-program.ts';
 import type { WebGpuWeight } from './webgpu-weight.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
-/** The memory that a tensor's rows lie in, and at which byte of it. */
+/** The memory that contains a tensor's rows, and their offset in bytes. */
 export interface RowsPlace {
   readonly memory: Tensor | Temporary;
   readonly offset: number;
 }
 
-/** Collects the launches of a graph, the weights they want and the scratch they share. */
+/** Collects the launches of a graph, the weights they need and the scratch they share. */
 export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope {
   readonly #launches: { readonly plan: LaunchPlan; readonly module: KernelModule }[] = [];
-  /** Choices that were brought together by expert, by the tensor of experts' ids. */
+  /** Choices grouped by expert, by the tensor of expert ids. */
   readonly groupedChoices = new Map<Tensor, GroupedChoices>();
   readonly #joined = new Map<Operand, RowsPlace>();
 
@@ -45,8 +45,8 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
   }
 
   /**
-   * An index tensor with a value a row, four to a vector: `x[i / 4][i % 4]` in the texts. They are told of as many as lie before
-   * the next range may begin, so that kernels for some rows and for a few more are one text.
+   * An index tensor with one value per row, four per vector: `x[i / 4][i % 4]` in the texts. Its declared size extends
+   * to the next possible range, so that kernels for similar numbers of rows have the same text.
    */
   index(tensor: Tensor): Argument {
     const vectors = alignUp(tensorBytes(tensor, this.graph.shape), BUFFER_ALIGNMENT) / 16;
@@ -55,7 +55,7 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
     return { operand: tensor, type: `array<vec4<i32>, ${vectors}>`, access: 'uniform' };
   }
 
-  /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
+  /** Weights laid out together; the same weights in the same layout give the same value. */
   weight(parts: readonly Weight[], layout: WeightLayout): WebGpuWeight {
     return this.weightOnce(parts, layout.name, () => layout.of(parts, this.target));
   }

@@ -6,7 +6,7 @@ import { SAMPLE_SELECT } from '../kernels/sample-select.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
-/** A digit's sums have a thread each. */
+/** One thread for each digit's sums. */
 const THREADS = 256;
 
 export function lowerSample(op: SampleOp, to: Lowering): void {

@@ -6,10 +6,13 @@ import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-/** Columns that a workgroup takes. */
+/** Columns per workgroup. */
 const COLUMNS = 32;
 
-/** Lerps of rows towards the ones before them (token shift), the norm before them computed by every workgroup; their results lie side by side. */
+/**
+ * Interpolations of rows with the previous ones (token shift), with the preceding norm computed by every workgroup;
+ * their results are placed side by side.
+ */
 export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Lowering): void {
   const { x, last, batch } = shift;
   const capacity = to.capacity(x);

@@ -8,15 +8,15 @@ import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Threads of a workgroup, and values of a line of the state that a thread may keep. */
+/** Threads per workgroup, and maximum values of a line of the state per thread. */
 const THREADS = 128;
 const MAX_COLUMNS = 64;
-/** Threads that share a line, where its values divide into fours for each. */
+/** Threads that share a line, if its values divide into fours for each. */
 const SPLITS = [8, 4, 2];
-/** Rows that a thread may keep for the taps of a convolution. */
+/** Maximum rows that a thread keeps for the taps of a convolution. */
 const MAX_TAPS = 16;
 
-/** Where a kernel finds the rows of its slot. */
+/** The arguments by which a kernel finds the rows of its slot. */
 function batchArgs(batch: CausalConvOp['batch'], to: Lowering): Readonly<Record<string, Argument>> {
   return { counts: to.counts, slots: to.index(batch.slots), positions: to.index(batch.positions) };
 }
@@ -47,7 +47,7 @@ export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
   });
 }
 
-/** How the lines of a state are shared out. */
+/** How the lines of a state are distributed. */
 function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number): LineShape {
   const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
   const columns = length / split;

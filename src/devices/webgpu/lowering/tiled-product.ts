@@ -6,19 +6,19 @@ import type { GroupedChoices } from './grouped-choices.ts';
 import { type Argument, read } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
-/** A product of rows that choose experts, in tiles of choices of one expert. */
+/** A product of rows routed to experts, in tiles of one expert's choices. */
 export interface ExpertTiles {
   readonly of: MatmulExpertsOp;
   readonly choices: GroupedChoices;
   readonly biases: BiasPart;
 }
 
-/** A product of many rows, of the batch or of choices of experts. */
+/** A product of many rows, of the batch or of experts' choices. */
 export interface TiledProduct extends Omit<ProductIntent, 'kind'> {
   readonly experts?: ExpertTiles;
 }
 
-/** How many rows tiles are chosen for, how many tiles of so many rows there are, and outputs of a row. */
+/** The number of rows for which tiles are chosen, the number of tiles of so many rows, and the outputs per row. */
 export function tiledShape({ rows, weights, epilogue, experts }: TiledProduct, to: Lowering) {
   if (!experts) {
     const capacity = to.capacity(rows);
@@ -29,7 +29,7 @@ export function tiledShape({ rows, weights, epilogue, experts }: TiledProduct, t
   return { rows: choices.tileRows, tilesOf: () => choices.tileCount, outputs: of.outputs };
 }
 
-/** What kernels for grouped choices read beside other products' arguments, and are compiled with. */
+/** The additional arguments and definitions of kernels for grouped choices. */
 export function groupedPart({ of, choices, biases }: ExpertTiles): {
   readonly args: Readonly<Record<string, Argument>>;
   readonly constants: Readonly<Record<string, Constant>>;

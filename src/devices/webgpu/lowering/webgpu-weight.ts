@@ -1,43 +1,43 @@
 import type { PackedWeight, WeightRows } from '../../../device/index.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
 
-/** Bytes that go to the weight as they are: `target` is where, `fill` writes them. */
+/** Bytes that are copied to the weight: `target` is their offset, `fill` writes them. */
 export interface HostRows {
   readonly kind: 'host';
   readonly target: number;
   readonly byteLength: number;
-  /** Writes the layout's bytes from the file's. `into` may be longer and hold anything. */
+  /** Writes the layout's bytes, given the file's. `into` may be longer and have any contents. */
   fill(rows: Uint8Array, into: Uint8Array): void;
-  /** True where the layout's bytes are the file's. */
+  /** Whether the layout's bytes equal the file's. */
   readonly unchanged: boolean;
 }
 
-/** Rows that a kernel brings into the layout out of the file's bytes. */
+/** Rows that a kernel packs from the file's bytes. */
 export interface KernelRows {
   readonly kind: 'kernel';
   readonly module: KernelModule;
-  /** The chunk of the weight that the rows lie in. */
+  /** The chunk of the weight that contains the rows. */
   readonly target: number;
   readonly byteLength: number;
-  /** Of the file's bytes, where the rows start and how many there are. */
+  /** The offset and the length of the rows in the file's bytes. */
   readonly from: number;
   readonly fromBytes: number;
-  /** Words of the kernel's `job`, the first of them set to `from` plus where the file's bytes stand. */
+  /** Words of the kernel's `job`, the first of which is set to `from` plus the offset of the file's bytes. */
   readonly job: readonly number[];
   readonly workgroups: number;
 }
 
-/** How some rows come into the layout. */
+/** How rows are brought into the layout. */
 export type PackMethod = HostRows | KernelRows;
 
-/** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
+/** A packed weight with the method by which rows of a part are brought from the file's bytes into its layout. */
 export interface WebGpuWeight extends PackedWeight {
-  /** The parts of it that kernels bind one at a time: a binding spans only so much. */
+  /** The pieces that kernels bind one at a time, because bindings are limited in size. */
   readonly chunks: readonly WeightChunk[];
   pack(rows: WeightRows): readonly PackMethod[];
 }
 
-/** Some rows of a weight, laid out by themselves. */
+/** Some rows of a weight, laid out separately. */
 export interface WeightChunk {
   readonly firstRow: number;
   readonly rowCount: number;

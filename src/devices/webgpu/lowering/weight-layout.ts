@@ -6,19 +6,19 @@ import type { GpuTarget } from '../gpu-target.ts';
 import type { DenseType } from '../kernels/weights.ts';
 import type { HostRows, WebGpuWeight, WeightChunk } from './webgpu-weight.ts';
 
-/** A way to lay weights out on the device. */
+/** A layout of weights on the device. */
 export interface WeightLayout {
-  /** Names it in `PackedWeight.layout`. */
+  /** Its name in `PackedWeight.layout`. */
   readonly name: string;
   of(parts: readonly Weight[], target: GpuTarget): WebGpuWeight;
 }
 
-/** Chunks hold multiples of so many rows. */
+/** Rows of a chunk are a multiple of this. */
 const CHUNK_ROWS = 32;
 
 /**
- * The rows of a matrix in chunks that a binding spans; `bytesOf` gives the bytes of a number of rows, those of whole chunks a
- * multiple of what bindings start at.
+ * Splits the rows of a matrix into chunks that fit into a binding; `bytesOf` gives the bytes of a number of rows, which
+ * for whole chunks must be a multiple of the bindings' alignment.
  */
 export function chunksOf(
   rows: number,
@@ -72,17 +72,17 @@ export const FLOAT_LAYOUT: WeightLayout = {
 
 const DENSE_TYPES: Readonly<Record<string, DenseType>> = { F16: 'f16', BF16: 'bf16' };
 
-/** How a weight's elements are stored when they are not multiplied as integers. */
+/** The type of a weight's elements if they are not multiplied as integers. */
 export function denseType({ format }: Weight): DenseType {
   return DENSE_TYPES[format.name] ?? 'f32';
 }
 
-/** Elements of a row of a dense matrix, zeros after the last column. */
+/** Elements per row of a dense matrix, with zeros after the last column. */
 export function denseStride({ columns }: Weight): number {
   return alignUp(columns, 4);
 }
 
-/** Weights of one width as plain numbers, one below the other: f16 and bf16 as the file holds them, others decoded to f32. */
+/** Stacked weights of one width as plain numbers: f16 and bf16 as in the file, others decoded to f32. */
 export const DENSE_LAYOUT: WeightLayout = {
   name: 'dense',
   of: (parts, { bindingBytes }) => {
@@ -120,7 +120,7 @@ export const DENSE_LAYOUT: WeightLayout = {
   },
 };
 
-/** Writes rows further apart than they are, zeros between them. */
+/** Writes rows with a larger stride, with zeros between them. */
 function spread(from: Uint8Array, fromBytes: number, into: Uint8Array, intoBytes: number): void {
   const rows = from.byteLength / fromBytes;
   for (let row = 0; row < rows; row++) {

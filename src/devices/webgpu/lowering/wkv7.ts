@@ -11,7 +11,7 @@ import { lineGrid } from './line-grid.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** Threads that every device has in a workgroup: a head's rows take one each, or more. */
+/** Threads per workgroup on every device: a head's rows take one each, or more. */
 const MAX_THREADS = 256;
 const FINISH_THREADS = 256;
 const TEAM = 32;
@@ -24,11 +24,11 @@ export function emitWkv7({ op, chunked }: Wkv7Intent, to: Lowering): void {
   else launchRows(op, { fused: 'none', rows, y: op.out }, to);
 }
 
-/** The fused recurrence: one launch where a kernel can bind all that is in it, else what finishes it is another. */
+/** The fused recurrence: one launch if a kernel can bind everything; otherwise a second launch finishes it. */
 export function emitFusedWkv7({ op, of, chunked }: FusedWkv7Intent, to: Lowering): void {
   const { r, w, v, a } = op;
   const all = rowBuffers({ r, w, k: of.key, v, a, gate: of.gate }, to);
-  // The state, the vectors and the result beside the rows.
+  // The state, the vectors and the result, besides the rows.
   if (!chunked && Object.keys(all.args).length + 3 <= to.target.storageBindings) {
     launchRows(op, { fused: 'all', rows: all, y: of.out, of }, to);
     return;
@@ -40,7 +40,7 @@ export function emitFusedWkv7({ op, of, chunked }: FusedWkv7Intent, to: Lowering
   launchFinish(op, { ...of, recurrence: y }, to);
 }
 
-/** Tensors of rows as a kernel reads them: those that lie in one memory are bound once. */
+/** Tensors of rows as read by a kernel: those in the same memory are bound once. */
 interface RowBuffers {
   readonly args: Readonly<Record<string, Argument>>;
   readonly texts: readonly string[];
@@ -89,7 +89,7 @@ function launchRows(
   });
 }
 
-/** Rows of a sequence that stand together, chunk by chunk. */
+/** Rows of consecutive positions of a sequence, chunk by chunk. */
 function launchChunks(
   op: Wkv7Op,
   of: { rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
@@ -128,7 +128,7 @@ function argsOf(
   };
 }
 
-/** Threads of a row of a head's matrix, each with whole fours of its columns. */
+/** Threads per row of a head's matrix, each with whole fours of its columns. */
 function splitOf(headSize: number): number {
   return [4, 2].find((split) => headSize % (4 * split) === 0 && headSize * split <= MAX_THREADS) ?? 1;
 }
@@ -137,7 +137,7 @@ function epsilons({ lengthEpsilon, normEpsilon }: FusedWkvOperands) {
   return { LENGTH_EPSILON: { f32: lengthEpsilon }, NORM_EPSILON: { f32: normEpsilon } };
 }
 
-/** The fused recurrence's vectors, one after another. */
+/** The fused recurrence's vectors, concatenated. */
 function vectorsOf(of: FusedWkvOperands, to: Lowering): Argument {
   const { kK, kA, rK, normWeight, normBias } = of;
   return to.vectors([kK, kA, rK, normWeight, normBias], FLOAT_LAYOUT);

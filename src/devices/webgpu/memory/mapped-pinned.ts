@@ -3,23 +3,23 @@ import { fail } from '../../../base/errors.ts';
 import type { PinnedBuffer } from '../../../device/index.ts';
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 
-/** In front of what a staging buffer holds: words for the kernels that read it, a binding's alignment apart. */
+/** Stride of the kernels' words at the start of a staging buffer: a binding's alignment. */
 const JOB_STRIDE = 256;
 
-/** Kernels that one hand-over may have words for. */
+/** Maximum kernels with words per hand-over. */
 export const MAX_JOBS = 4;
 
-/** Where the bytes begin in the staging buffer. */
+/** Offset of the data in the staging buffer. */
 export const HEADER_BYTES = MAX_JOBS * JOB_STRIDE;
 
-/** Where the words of a kernel begin in the staging buffer. */
+/** Offset of a kernel's words in the staging buffer. */
 export function jobOffset(index: number): number {
   return index * JOB_STRIDE;
 }
 
 /**
- * A staging buffer that the host writes while it is mapped and the device copies from while it is not. `bytes` is another
- * view after each hand-over, to be asked for again.
+ * A staging buffer that the host writes while it is mapped and the device copies from while it is not. `bytes` is a new
+ * view after each hand-over.
  */
 export class MappedPinned implements PinnedBuffer {
   readonly #gpu: GPUBuffer;
@@ -43,7 +43,7 @@ export class MappedPinned implements PinnedBuffer {
     this.#map();
   }
 
-  /** True for a view of this memory as it is mapped now. */
+  /** True for a view of this memory in its current mapping. */
   holds({ buffer }: Uint8Array): boolean {
     return buffer === this.#mapped;
   }
@@ -57,9 +57,9 @@ export class MappedPinned implements PinnedBuffer {
   }
 
   /**
-   * Hands the contents, after the words of the kernels that read them, to `copy`, which submits copies out of the buffer
-   * given to it. Resolves when the device is done with what `copy` submitted and the memory is the host's again; rejects when
-   * the device is lost.
+   * Hands the contents, preceded by the words of the kernels that read them, to `copy`, which submits copies from the
+   * buffer passed to it. Resolves when the device is done with these and the memory is mapped again; rejects if the
+   * device is lost.
    */
   handOver(jobs: readonly Uint32Array[], copy: (source: GPUBuffer) => void): Promise<void> {
     void this.bytes;
@@ -87,8 +87,8 @@ export class MappedPinned implements PinnedBuffer {
 }
 
 /**
- * A buffer that cannot be mapped for want of memory is a RangeError at once. One beyond the GPU's limit would be mapped all the
- * same, and refused when it is used.
+ * A buffer that cannot be mapped for lack of memory throws a RangeError immediately. One beyond the GPU's limit would
+ * be mapped anyway, and refused when it is used.
  */
 function createMapped(device: GPUDevice, of: GPUBufferDescriptor): GPUBuffer {
   const { maxBufferSize } = device.limits;

@@ -4,49 +4,55 @@ import { HEADER_BYTES } from './mapped-pinned.ts';
 
 const MIB = 2 ** 20;
 
-/** Dawn puts buffers below this size, each rounded up to a power of two, into heaps of twice as much. */
+/** Dawn places buffers below this size, each rounded up to a power of two, in heaps of twice that size. */
 const MAX_SHARED = 4 * MIB;
 const HEAP_BYTES = 2 * MAX_SHARED;
-/** What a buffer with memory of its own is rounded to. */
+/** The size of a buffer with its own memory is rounded up to this. */
 const UNIT_BYTES = 64 * 1024;
 /**
- * What is taken besides: the 4 MiB that Dawn writes small inputs through, results on their way back, what mapped slots are
- * rounded by, and Vulkan's commands as seen on an H200.
+ * Other memory: the 4 MiB through which Dawn writes small inputs, readbacks, the rounding of mapped slots, and Vulkan's
+ * command buffers as observed on an H200.
  */
 const OWN_BYTES = 5.25 * MIB;
-/** What Vulkan was seen to take on an H200 when the first weights of a process come, for all its devices. */
+/**
+ * What Vulkan was observed to allocate on an H200 when the first weights of a process are loaded, for all its devices.
+ */
 const ONCE_BYTES = 4 * MIB;
 
-/** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
+/**
+ * Buffers from which packing kernels read, used alternately: a copy into one need not wait for the kernel that reads
+ * the other.
+ */
 export const PACK_SOURCES = 2;
 
 /**
- * Bytes of a buffer that packing kernels read what was handed over in mapped memory of this size from. Told by the memory, not
- * by what is in it: a buffer that grew with what comes would take its place again each time, in an order that nobody can plan.
+ * Bytes of a buffer for packing kernels, given the size of the mapped memory that is handed over. It depends on that
+ * size, not on the contents: a buffer that grew with the contents would be reallocated repeatedly, in an unpredictable
+ * order.
  */
 export function packSourceBytes(mappedBytes: number): number {
   return alignUp(HEADER_BYTES + mappedBytes, UNIT_BYTES);
 }
 
-/** What the devices of one implementation in one process have in common. */
+/** What the devices of one implementation in one process share. */
 export interface SharedGpu {
-  /** Weights have come to one of them. */
+  /** Whether weights have been loaded onto one of them. */
   hasLoaded: boolean;
 }
 
-/** How Dawn gives out memory over Vulkan, as measured on an H200; other implementations are planned for alike. */
+/** How Dawn allocates memory over Vulkan, as measured on an H200; other implementations are planned alike. */
 export function webGpuMemory(largestBuffer: number, { hasLoaded }: SharedGpu): MemoryRules {
   return memoryRules({
     own: (byteLengths) => OWN_BYTES + (hasLoaded ? 0 : ONCE_BYTES) + rounding(byteLengths),
     waiting: (_streams, chunkBytes) =>
       Array.from({ length: PACK_SOURCES }, () => packSourceBytes(chunkBytes)),
     largestBuffer,
-    // Inputs are the process's own memory until they are written.
+    // Inputs are in the process's own memory until they are written.
     pinnedInside: (use) => use === 'weights',
   });
 }
 
-/** What Dawn's heaps leave unused. */
+/** The unused parts of Dawn's heaps. */
 function rounding(byteLengths: readonly number[]): number {
   let taken = 0;
   let shared = 0;

@@ -2,10 +2,10 @@ import type { Allocation, GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 
 const MIN_BYTES = 256;
-/** What is kept of large readbacks; small ones are kept all. */
+/** Maximum bytes of large idle buffers; small ones are all kept. */
 const MAX_KEPT_BYTES = 1 << 20;
 
-/** Buffers that results are copied to and mapped in, used again and again. */
+/** Buffers into which results are copied and mapped, reused. */
 export class ReadbackPool {
   readonly #faults: GpuFaults;
   readonly #idle = new Map<number, Allocation[]>();
@@ -14,7 +14,7 @@ export class ReadbackPool {
     this.#faults = faults;
   }
 
-  /** A buffer of at least this size, the caller's until `read`. */
+  /** A buffer of at least this size, owned by the caller until `read`. */
   take(byteLength: number): Allocation {
     const size = Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const known = this.#idle.get(size)?.pop();
@@ -23,7 +23,10 @@ export class ReadbackPool {
     return this.#faults.allocate({ size, usage, label: 'readback' });
   }
 
-  /** Waits for the copy into the buffer, brings its start to the host and takes the buffer back. Rejects with `OUT_OF_MEMORY`. */
+  /**
+   * Waits for the copy into the buffer, reads its start and returns the buffer to the pool. Rejects with
+   * `OUT_OF_MEMORY`.
+   */
   async read(readback: Allocation, into: Uint8Array): Promise<void> {
     const { buffer } = readback;
     const byteLength = Math.ceil(into.byteLength / 4) * 4;

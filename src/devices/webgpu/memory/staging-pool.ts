@@ -1,10 +1,10 @@
 import { MappedPinned } from './mapped-pinned.ts';
 
 const MIN_BYTES = 64 << 10;
-/** How much is kept for the next copies. */
+/** Maximum bytes of idle slots. */
 const MAX_IDLE_BYTES = 32 << 20;
 
-/** Mapped memory for bytes that do not lie in mapped memory yet, used again and again. */
+/** Mapped memory for data that is not in mapped memory yet, reused. */
 export class StagingPool {
   readonly #device: GPUDevice;
   readonly #idle: MappedPinned[] = [];
@@ -13,7 +13,7 @@ export class StagingPool {
     this.#device = device;
   }
 
-  /** A slot of at least this size, the caller's until `giveAfter`. */
+  /** A slot of at least this size, owned by the caller until `giveAfter`. */
   take(byteLength: number): MappedPinned {
     const size = Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const at = this.#idle.findIndex((slot) => slot.byteLength === size);
@@ -22,7 +22,7 @@ export class StagingPool {
     return known ?? new MappedPinned(size, 'staging', of);
   }
 
-  /** Takes a slot back when the host may write it again. */
+  /** Returns a slot to the pool once the host may write it again. */
   async giveAfter(slot: MappedPinned, handedBack: Promise<void>): Promise<void> {
     await handedBack;
     const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);

@@ -7,7 +7,7 @@ import { BUFFER_USAGE } from '../gpu-usage.ts';
 
 const USAGE = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget;
 
-/** One allocation on the device, rounded up to where a range may begin: index tensors are bound so far. */
+/** One allocation on the device, rounded up to the ranges' alignment, because index tensors are bound up to there. */
 export class WebGpuBuffer implements DeviceBuffer {
   readonly #allocation: Allocation;
   readonly #lifetime: Lifetime;
@@ -24,19 +24,19 @@ export class WebGpuBuffer implements DeviceBuffer {
     this.#allocation = of.faults.allocate({ size, usage: USAGE, label });
   }
 
-  /** Rejects with `OUT_OF_MEMORY` when it turns out that there was no room; undefined once that is known. */
+  /** Rejects with `OUT_OF_MEMORY` if the allocation failed; undefined once the outcome is known. */
   get pending(): Promise<void> | undefined {
     return this.#allocation.pending;
   }
 
-  /** Throws `DISPOSED` after disposal, `OUT_OF_MEMORY` when it turned out that there was no room. */
+  /** Throws `DISPOSED` after disposal, `OUT_OF_MEMORY` if the allocation failed. */
   get gpu(): GPUBuffer {
     this.#lifetime.check();
     if (this.#allocation.error) throw this.#allocation.error;
     return this.#allocation.buffer;
   }
 
-  /** Work that is queued keeps the memory until it is done. */
+  /** Queued work keeps the memory until it is done. */
   [Symbol.dispose](): void {
     if (!this.#lifetime.end()) return;
     this.#ended(this);
@@ -44,7 +44,7 @@ export class WebGpuBuffer implements DeviceBuffer {
   }
 }
 
-/** The buffer that a range lies in. */
+/** The buffer that contains a range. */
 export function gpuBufferOf({ buffer }: BufferRange): GPUBuffer {
   invariant(buffer instanceof WebGpuBuffer, 'a WebGPU device works on its own buffers');
   return buffer.gpu;

@@ -3,7 +3,7 @@ import { bindGroup, type GpuRange } from '../launching/launch.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
 import type { PipelineStore } from '../launching/pipeline-store.ts';
 
-/** Sets the bytes of a word that a mask names, and leaves the others. */
+/** Sets the bytes of a word selected by a mask, without changing the others. */
 const COPY_TAIL: KernelModule = {
   name: 'copy_tail',
   constants: {},
@@ -22,10 +22,10 @@ fn main() { goal[job.z] = (goal[job.z] & ~job.x) | (source[job.y] & job.x); }
 
 const ACCESSES = ['uniform', 'read', 'write'] as const;
 
-/** Where a binding may start. */
+/** Alignment of bindings. */
 const ALIGNMENT = 256;
 
-/** Copies the last bytes of a range, less than a word of them: WebGPU's own copies take whole words. */
+/** Copies the last bytes of a range, less than a word: WebGPU's own copies take whole words. */
 export class CopyTail {
   readonly #device: GPUDevice;
   readonly #store: PipelineStore;
@@ -35,7 +35,7 @@ export class CopyTail {
     this.#store = store;
   }
 
-  /** Compiles the kernel; to be awaited once before the others are called. */
+  /** Compiles the kernel; must be awaited once before the other methods are called. */
   async prepare(): Promise<void> {
     await this.#store.load(COPY_TAIL, ACCESSES);
   }

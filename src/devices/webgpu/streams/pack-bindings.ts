@@ -1,22 +1,25 @@
 import type { GpuRange } from '../launching/launch.ts';
 import { jobOffset } from '../memory/mapped-pinned.ts';
 
-/** Of seven words, in whole vectors as bindings are. */
+/** Seven words, padded to whole vectors like all bindings. */
 const JOB_BYTES = 32;
 
-/** What a packing kernel is bound to: its words and the file's bytes in `source`, a chunk of a weight. */
+/** The bindings of a packing kernel: its words and the file's bytes in `source`, and a chunk of a weight. */
 export interface PackBinding {
   readonly source: GPUBuffer;
-  /** Which words are the kernel's. */
+  /** Which words belong to the kernel. */
   readonly index: number;
   readonly range: GpuRange;
 }
 
-/** The bind groups of packing kernels, which have one layout. A weight comes in several pieces, and all are bound alike. */
+/**
+ * The bind groups of packing kernels, which share one layout. A weight arrives in several pieces, which are all bound
+ * alike.
+ */
 export class PackBindings {
   readonly #bySource = new WeakMap<GPUBuffer, WeakMap<GPUBuffer, Map<string, GPUBindGroup>>>();
 
-  /** A known bind group, or one that `make` makes of the ranges: words, bytes, weight. */
+  /** A cached bind group, or one that `make` creates for the ranges: words, bytes, weight. */
   of(
     { source, index, range }: PackBinding,
     make: (ranges: readonly GpuRange[]) => GPUBindGroup,

@@ -15,23 +15,23 @@ import type { StagingPool } from '../memory/staging-pool.ts';
 import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
 import { PackBindings } from './pack-bindings.ts';
 
-/** Rows in mapped memory, and where they go. */
+/** Rows in mapped memory, and their target. */
 interface Packing {
   readonly ways: readonly PackMethod[];
-  /** Where the rows begin among the memory's bytes. */
+  /** Offset of the rows in the memory. */
   readonly offset: number;
   readonly target: BufferRange;
 }
 
-/** Mapped memory that was handed over, and how much the host may have written there. */
+/** Mapped memory that was handed over, and how much of it the host may have written. */
 interface HandedOver {
   readonly buffer: GPUBuffer;
   readonly byteLength: number;
 }
 
 /**
- * Brings rows of weights onto the device: bytes pass through mapped memory, then either straight into the weight or through a
- * buffer that a packing kernel reads. All work goes to the one queue in the order of the calls.
+ * Uploads rows of weights: data passes through mapped memory, then either directly into the weight or through a buffer
+ * that a packing kernel reads. All work goes to the single queue in the order of the calls.
  */
 export class Uploader {
   readonly #device: GPUDevice;
@@ -61,7 +61,9 @@ export class Uploader {
     return pinned;
   }
 
-  /** Queues the rows' way into `target`. Resolves when the device is done with it and the host may write the memory again. */
+  /**
+   * Queues packing the rows into `target`. Resolves when the device is done and the host may write the memory again.
+   */
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): Promise<void> {
     const { pinned, offset } = from;
     const ways = (weight as WebGpuWeight).pack(rows);
@@ -73,8 +75,8 @@ export class Uploader {
   }
 
   /**
-   * Queues the copy of whole words that lie in mapped memory. Resolves as `pack`; undefined, and nothing is queued, for other
-   * memory.
+   * Queues the copy of whole words from mapped memory. Resolves as `pack`; returns undefined, without queueing
+   * anything, for other memory.
    */
   copy(source: Uint8Array, goal: GPUBuffer, goalOffset: number): Promise<void> | undefined {
     const pinned = this.#pinnedOf(source);
@@ -87,7 +89,7 @@ export class Uploader {
     });
   }
 
-  /** What has to be compiled before rows of the weight can be packed. */
+  /** Compiles what packing rows of the weight requires. */
   async prepare(weight: WebGpuWeight): Promise<void> {
     for (const [part] of weight.parts.entries()) {
       const [way] = weight.pack({ part, firstRow: 0, rowCount: weight.rowAlignment });
@@ -104,7 +106,7 @@ export class Uploader {
     return undefined;
   }
 
-  /** The file's bytes, or the layout's made of them, through a slot of our own. */
+  /** Uploads the file's bytes, or the layout's bytes made from them, through a slot of the pool. */
   #stage(way: PackMethod, bytes: Uint8Array, target: BufferRange): Promise<void> {
     const slot = this.#staging.take(way.kind === 'host' ? way.byteLength : bytes.byteLength);
     if (way.kind === 'host' && !way.unchanged) way.fill(bytes, slot.bytes);
@@ -127,7 +129,7 @@ export class Uploader {
     });
   }
 
-  /** One copy for all kernels, their words included. */
+  /** One copy for all kernels, including their words. */
   #packByKernels(encoder: GPUCommandEncoder, { ways, offset, target }: Packing, mapped: HandedOver): void {
     const end = Math.max(0, ...ways.map((way) => (way.kind === 'kernel' ? way.from + way.fromBytes : 0)));
     if (end === 0) return;
@@ -178,7 +180,7 @@ function accesses({ module }: KernelRows) {
   return module.parameters.map(({ access }) => access);
 }
 
-/** True for rows that go to the device as the file's bytes. */
+/** True for rows that are uploaded as the file's bytes. */
 function isUntouched(way: PackMethod): boolean {
   return way.kind === 'kernel' || way.unchanged;
 }

@@ -29,22 +29,24 @@ export interface StreamSetup {
   readonly readbacks: ReadbackPool;
   readonly uploader: Uploader;
   readonly tails: CopyTail;
-  /** Throws for an object that is disposed or another device's. */
+  /** Throws for an object that is disposed or belongs to another device. */
   owns(object: Disposable): void;
   ended(stream: WebGpuStream): void;
 }
 
 /**
- * A stream on the device's one queue. Work is handed over by the call itself, so that the order of the calls, of all streams
- * together, is the order of the work: an event of another stream needs no waiting, only its error is taken over.
+ * A stream on the device's single queue. Work is submitted by the call itself, so that the order of the calls of all
+ * streams is the order of the work: another stream's event requires no waiting, only its error is passed on.
  */
 export class WebGpuStream implements Stream {
   readonly #label: string;
   readonly #setup: StreamSetup;
   readonly #lifetime: Lifetime;
-  /** Ends of calls that the queue's own end does not tell: mappings, readbacks, events of other streams. */
+  /** Completions that the queue itself does not report: mappings, readbacks, events of other streams. */
   readonly #pending = new Set<Promise<void>>();
-  /** Memory that was handed over last comes back when everything before it is done: nobody need ask the queue. */
+  /**
+   * If memory was handed over last, its return implies that everything before it is done: the queue need not be asked.
+   */
   #isHandOverLast = false;
   #error: unknown;
 
@@ -79,7 +81,7 @@ export class WebGpuStream implements Stream {
     const [from, to] = [gpuBufferOf(source), gpuBufferOf(target)];
     const { device } = this.#setup;
     const encoder = device.createCommandEncoder();
-    // A copy within one buffer goes through another buffer.
+    // A copy within one buffer goes through another one.
     const between =
       from === to ? device.createBuffer({ size: Math.max(4, whole), usage: COPIES }) : undefined;
     if (between) {
@@ -154,7 +156,7 @@ export class WebGpuStream implements Stream {
     return event;
   }
 
-  /** Resolves when everything queued so far is done; rejects with the first error of it. */
+  /** Resolves when everything queued so far is done; rejects with its first error. */
   async #reached(): Promise<void> {
     const pending = [...this.#pending];
     const { device, faults } = this.#setup;
@@ -184,7 +186,7 @@ export class WebGpuStream implements Stream {
     this.#isHandOverLast = true;
   }
 
-  /** Keeps the end of a call for those who wait, and its error. */
+  /** Tracks the completion of a call, and its error. */
   #track(ending: Promise<void>): void {
     const kept = ending.then(
       () => {},
@@ -196,7 +198,7 @@ export class WebGpuStream implements Stream {
     void kept.then(() => this.#pending.delete(kept));
   }
 
-  /** True when something failed before; what follows is left out then. */
+  /** True if something failed before; later work is then skipped. */
   #failed(): boolean {
     this.#error ??= this.#setup.faults.error;
     return this.#error !== undefined;

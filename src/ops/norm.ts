@@ -3,16 +3,21 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /**
- * `out = x / sqrt(mean(x²) + epsilon) * weight`, over each group of `weight.columns` values of a row: usually the whole
- * row, or a head for models that normalize queries and keys (Zhang & Sennrich 2019).
+ * `out = x / sqrt(mean(x²) + epsilon) * weight`, over each group of `size` values of a row: usually the whole row, or a head for
+ * models that normalize queries and keys (Zhang & Sennrich 2019).
  */
 export interface RmsNormOp {
   readonly kind: 'rmsNorm';
   readonly x: Tensor;
-  readonly weight: Weight;
+  readonly size: number;
+  /** One row of `size` values for all groups, or a row for each; undefined where nothing is multiplied. */
+  readonly weight: Weight | undefined;
   readonly epsilon: number;
   readonly out: Tensor;
 }
+
+/** A norm whose groups have the same row of weights, which kernels compute together with what is before or behind it. */
+export type SharedWeightRmsNormOp = RmsNormOp & { readonly weight: Weight };
 
 /** `out = (x - mean) / sqrt(variance + epsilon) * weight (+ bias)` over the whole row (Ba et al. 2016). */
 export interface LayerNormOp {
@@ -24,12 +29,26 @@ export interface LayerNormOp {
   readonly out: Tensor;
 }
 
-/** Normalizes by the root of the mean square: [x.axis, x.width]. */
-export function rmsNorm(g: Recorder<RmsNormOp>, x: Tensor, weight: Weight, epsilon: number): Tensor {
-  g.require(x.width % weight.columns === 0, `${weight.name} divides the row of ${x.width} evenly`);
+/** Normalizes by the root of the mean square, groups as wide as the weight's rows or of `size` values: [x.axis, x.width]. */
+export function rmsNorm(
+  g: Recorder<RmsNormOp>,
+  x: Tensor,
+  of: Weight | { readonly size: number },
+  epsilon: number,
+): Tensor {
+  const weight = 'size' in of ? undefined : of;
+  const size = 'size' in of ? of.size : of.columns;
+  g.require(x.width % size === 0, `groups of ${size} divide the row of ${x.width} evenly`);
+  const fits = !weight || weight.rows === 1 || weight.rows * size === x.width;
+  g.require(fits, `${weight?.name} has a row of ${size} values, or one for each group of ${x.width}`);
   const out = g.temp('rmsNorm', { axis: x.axis, width: x.width });
-  g.push({ kind: 'rmsNorm', x, weight, epsilon, out });
+  g.push({ kind: 'rmsNorm', x, size, weight, epsilon, out });
   return out;
+}
+
+/** Whether all groups have the same row of weights. */
+export function hasSharedWeight(op: RmsNormOp): op is SharedWeightRmsNormOp {
+  return op.weight?.rows === 1;
 }
 
 /** Normalizes by mean and variance: [x.axis, x.width]. */

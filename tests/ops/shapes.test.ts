@@ -117,6 +117,8 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
     slice(g, rows(g, 'x', 12), { first: 0, part: 4, every: 4, width: 6 }),
   'rmsNorm by a group that leaves a rest': (g) =>
     rmsNorm(g, rows(g, 'x', 10), g.weight('w', F32, 1, 4), 1e-5),
+  'rmsNorm with weights for fewer groups than there are': (g) =>
+    rmsNorm(g, rows(g, 'x', 12), g.weight('w', F32, 2, 4), 1e-5),
   'layerNorm of another width': (g) =>
     layerNorm(g, rows(g, 'x', 10), { weight: g.weight('w', F32, 1, 5), epsilon: 1e-5 }),
   'layerNorm with a bias of another width': (g) =>

@@ -9,6 +9,7 @@ import type {
   MatmulOp,
   Op,
   RmsNormOp,
+  SharedWeightRmsNormOp,
   Tensor,
   TokenShiftOp,
   Weight,
@@ -28,7 +29,7 @@ export type ActivationForm = 'f32' | 'q8' | 'f16';
  * given.
  */
 export type ProductInput =
-  | { readonly form: 'f32'; readonly x: Tensor; readonly norm?: RmsNormOp | undefined }
+  | { readonly form: 'f32'; readonly x: Tensor; readonly norm?: SharedWeightRmsNormOp | undefined }
   | { readonly form: 'q8' | 'f16'; readonly x: Temporary };
 
 /** Stores the sums as f32 rows; `biases`, one after another, either cover all outputs or are absent. */
@@ -83,7 +84,7 @@ export interface HeadGroup {
 export interface ConvertIntent {
   readonly kind: 'convert';
   readonly x: Tensor;
-  readonly norm: RmsNormOp | undefined;
+  readonly norm: SharedWeightRmsNormOp | undefined;
   readonly form: 'q8' | 'f16';
   readonly y: Temporary;
 }

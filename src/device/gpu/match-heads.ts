@@ -1,14 +1,15 @@
-import type {
-  AttentionOp,
-  BinaryOp,
-  KvAppendOp,
-  MatmulOp,
-  Op,
-  RmsNormOp,
-  RopeOp,
-  SliceOp,
-  Tensor,
-  Weight,
+import {
+  type AttentionOp,
+  type BinaryOp,
+  hasSharedWeight,
+  type KvAppendOp,
+  type MatmulOp,
+  type Op,
+  type RopeOp,
+  type SliceOp,
+  type Tensor,
+  type SharedWeightRmsNormOp,
+  type Weight,
 } from '../../ops/index.ts';
 import type { GraphUses } from './graph-uses.ts';
 
@@ -26,7 +27,7 @@ export interface HeadOps {
   readonly k: HeadColumns;
   readonly v: HeadColumns;
   /** Norms of query and key heads. */
-  readonly norms: { readonly q: RmsNormOp; readonly k: RmsNormOp } | undefined;
+  readonly norms: { readonly q: SharedWeightRmsNormOp; readonly k: SharedWeightRmsNormOp } | undefined;
   /** The RoPE of queries and keys. */
   readonly rotation: Pick<RopeOp, 'table' | 'pairs' | 'headSize'> | undefined;
   readonly append: KvAppendOp;
@@ -37,9 +38,9 @@ export interface HeadOps {
 /** Query, key or value heads: their source, and what is applied to them. */
 interface HeadPath {
   readonly columns: HeadColumns;
-  readonly norm: RmsNormOp | undefined;
+  readonly norm: SharedWeightRmsNormOp | undefined;
   readonly rope: RopeOp | undefined;
-  readonly ops: readonly (MatmulOp | SliceOp | BinaryOp | RmsNormOp | RopeOp)[];
+  readonly ops: readonly (MatmulOp | SliceOp | BinaryOp | SharedWeightRmsNormOp | RopeOp)[];
 }
 
 /**
@@ -80,7 +81,8 @@ function pathTo(
   const last = own(tensor, reader);
   const rope = last?.kind === 'rope' ? last : undefined;
   const before = rope ? own(rope.x, rope) : last;
-  const norm = before?.kind === 'rmsNorm' && before.weight.columns === keySize ? before : undefined;
+  const isNorm = before?.kind === 'rmsNorm' && before.size === keySize && hasSharedWeight(before);
+  const norm = isNorm ? before : undefined;
   const source = norm ? own(norm.x, norm) : before;
   const added = source?.kind === 'add' && source.b.kind === 'weight' ? source : undefined;
   const cut = added ? own(added.a, added) : source;

@@ -1,6 +1,6 @@
 import { alignUp } from '../../base/bytes.ts';
 import { invariant } from '../../base/errors.ts';
-import type { RmsNormOp, Tensor } from '../../ops/index.ts';
+import type { Tensor, SharedWeightRmsNormOp } from '../../ops/index.ts';
 import type { Temporary } from './graph-lowering.ts';
 import type { ActivationForm, ProductInput, SplitF16 } from './intent.ts';
 import { isPacked, type PlanScope } from './plan-scope.ts';
@@ -27,7 +27,7 @@ export function rowBucket(capacity: number, max: number): number {
  * possible.
  */
 export class PlannedActivations {
-  readonly #norms = new Map<Tensor, RmsNormOp>();
+  readonly #norms = new Map<Tensor, SharedWeightRmsNormOp>();
   readonly #made = { q8: new Map<Tensor, Temporary>(), f16: new Map<Tensor, Temporary>() };
   readonly #split = new Map<Tensor, SplitF16>();
   readonly #to: PlanScope;
@@ -37,8 +37,8 @@ export class PlannedActivations {
   }
 
   /** Marks a norm as fused: its consumers normalize themselves, or convert its result. */
-  absorb(norm: RmsNormOp): void {
-    invariant(norm.weight.columns === norm.x.width, 'only norms of whole rows are absorbed');
+  absorb(norm: SharedWeightRmsNormOp): void {
+    invariant(norm.size === norm.x.width, 'only norms of whole rows are absorbed');
     this.#norms.set(norm.out, norm);
   }
 

@@ -1,12 +1,13 @@
-import type {
-  BinaryOp,
-  CombineExpertsOp,
-  GatedOp,
-  MatmulOp,
-  Op,
-  RmsNormOp,
-  Tensor,
-  Weight,
+import {
+  type BinaryOp,
+  type CombineExpertsOp,
+  type GatedOp,
+  hasSharedWeight,
+  type MatmulOp,
+  type Op,
+  type RmsNormOp,
+  type Tensor,
+  type Weight,
 } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
@@ -195,7 +196,7 @@ export function fuseNormResidual(op: Op, to: GpuPlanner): Fusion | undefined {
  * converts.
  */
 export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
-  if (op.kind !== 'rmsNorm' || op.weight.columns !== op.x.width) return undefined;
+  if (op.kind !== 'rmsNorm' || op.size !== op.x.width || !hasSharedWeight(op)) return undefined;
   if (to.activations.formRead(op.out) === 'f32') return undefined;
   return { ops: [op], plan: () => to.activations.absorb(op) };
 }

@@ -21,6 +21,6 @@ export function valueNames(graph: OpGraph): Map<string, Tensor> {
 }
 
 function baseName(op: Op): string {
-  if (!('weight' in op)) return op.kind;
+  if (!('weight' in op) || !op.weight) return op.kind;
   return op.weight.name.replace(/\.weight$/, '');
 }

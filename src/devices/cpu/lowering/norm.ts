@@ -2,9 +2,8 @@ import type { GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp } from '../../../ops
 import type { Lowering } from './lowering.ts';
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
-  const group = op.weight.columns;
-  const locality = group < op.out.width ? 'element' : 'row';
-  to.emit(op, { locality, columnUnit: group, local: [op.x] });
+  const locality = op.size < op.out.width ? 'element' : 'row';
+  to.emit(op, { locality, columnUnit: op.size, local: [op.x] });
 }
 
 export function lowerLayerNorm(op: LayerNormOp, to: Lowering): void {

@@ -10,7 +10,11 @@ DEVICE f32 sum_of_squares(const f32* x, i32 width, f32 mean) {
   return sum;
 }
 
-/// `addend` may be null.
+#ifndef WEIGHT_BY_GROUP
+#define WEIGHT_BY_GROUP 0
+#endif
+
+/// `weight` has one row for all groups or, with WEIGHT_BY_GROUP, a row for each; it and `addend` may be null.
 KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, const f32* addend, f32* out, i32 width, i32 group, f32 epsilon) {
   SHARED f32 sums[NORM_WARPS];
   grid_launch_dependents();
@@ -20,7 +24,8 @@ KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight
   f32 square = block_sum<NORM_WARPS>(sum_of_squares(x + start, group, 0.0f), sums);
   f32 rms = square_root(square / f32(group) + epsilon);
   for (i32 i = thread(); i < group; i += NORM_THREADS) {
-    f32 normed = x[start + i] / rms * weight[i];
+    f32 normed = x[start + i] / rms;
+    if (weight) normed *= weight[WEIGHT_BY_GROUP * i64(block_y()) * group + i];
     out[start + i] = addend ? normed + addend[start + i] : normed;
   }
 }

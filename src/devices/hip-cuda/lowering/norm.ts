@@ -17,24 +17,24 @@ export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
 }
 
 function launchRmsNorm(
-  { x, weight, epsilon, out }: RmsNormOp,
+  { x, size, weight, epsilon, out }: RmsNormOp,
   { addend, y }: { readonly addend: Operand; readonly y: Tensor },
   to: Lowering,
 ): void {
-  const group = weight.columns;
   to.launch({
     file: 'norm.hip',
     kernel: 'rms_norm',
-    grid: [to.capacity(out), out.width / group],
+    ...(weight && weight.rows > 1 && { defines: { WEIGHT_BY_GROUP: 1 } }),
+    grid: [to.capacity(out), out.width / size],
     block: THREADS,
     args: [
       to.count(out),
       x,
-      to.weight([weight], FLOAT_LAYOUT),
+      weight ? to.weight([weight], FLOAT_LAYOUT) : NULL,
       addend,
       y,
       int(out.width),
-      int(group),
+      int(size),
       float(epsilon),
     ],
   });

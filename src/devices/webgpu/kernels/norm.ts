@@ -1,5 +1,15 @@
+/** What groups are multiplied by: one row of weights for all, a row each, or nothing. */
+const WEIGHTS = {
+  shared: ' * norm_weight[i]',
+  'by group': ' * norm_weight[group.y * GROUP + i]',
+  none: '',
+} as const;
+
 /** A workgroup normalizes `GROUP` values of a row by the root of their mean square; `addend` may be added to them. */
-export const rmsNormText = (of: { readonly addend: boolean }): string => /* wgsl */ `
+export const rmsNormText = (of: {
+  readonly addend: boolean;
+  readonly weight: keyof typeof WEIGHTS;
+}): string => /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   if (group.x >= u32(counts[COUNT])) { return; }
@@ -7,7 +17,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var square = 0.0;
   for (var i = thread; i < GROUP; i += THREADS) { square = fma(x[start + i], x[start + i], square); }
   let scale = 1.0 / sqrt(team_sum(square, thread) / f32(GROUP) + EPSILON);
-  for (var i = thread; i < GROUP; i += THREADS) { y[start + i] = x[start + i] * scale * norm_weight[i]${of.addend ? ' + addend[start + i]' : ''}; }
+  for (var i = thread; i < GROUP; i += THREADS) { y[start + i] = x[start + i] * scale${WEIGHTS[of.weight]}${of.addend ? ' + addend[start + i]' : ''}; }
 }
 `;
 

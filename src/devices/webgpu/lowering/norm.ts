@@ -17,30 +17,33 @@ export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
 
 /** A norm, and what is added to its result. */
 function launchRmsNorm(
-  { x, weight, epsilon, out }: RmsNormOp,
+  { x, size, weight, epsilon, out }: RmsNormOp,
   { addend, y }: { readonly addend: Tensor | undefined; readonly y: Tensor },
   to: Lowering,
 ): void {
   const { threads } = to.target;
-  const group = weight.columns;
+  const rows = weight ? (weight.rows === 1 ? 'shared' : 'by group') : 'none';
   to.launch({
     name: addend ? 'rms_norm_residual' : 'rms_norm',
-    texts: [rmsNormText({ addend: addend !== undefined }), reduceText(to.target, { team: threads, threads })],
+    texts: [
+      rmsNormText({ addend: addend !== undefined, weight: rows }),
+      reduceText(to.target, { team: threads, threads }),
+    ],
     constants: {
       THREADS: threads,
       COUNT: to.countOf(out),
       WIDTH: out.width,
-      GROUP: group,
+      GROUP: size,
       EPSILON: { f32: epsilon },
     },
     args: {
       counts: to.counts,
       x: read(x),
-      norm_weight: to.vector(weight, FLOAT_LAYOUT),
+      ...(weight && { norm_weight: to.vector(weight, FLOAT_LAYOUT) }),
       ...(addend ? { addend: read(addend) } : {}),
       y: write(y),
     },
-    grid: [to.capacity(out), out.width / group],
+    grid: [to.capacity(out), out.width / size],
   });
 }
 

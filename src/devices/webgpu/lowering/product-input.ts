@@ -42,7 +42,7 @@ export function rawInput(
   const constants = { EPSILON: { f32: norm?.epsilon ?? 0 } };
   const plain = { x: read(x, 'array<vec4<f32>>') };
   if (!norm) return { args: plain, texts: [PLAIN_INPUT], constants };
-  invariant(norm.weight.columns === x.width, 'only norms of whole rows are absorbed');
+  invariant(norm.size === x.width, 'only norms of whole rows are absorbed');
   return {
     args: { ...plain, norm_weight: { ...to.vector(norm.weight, FLOAT_LAYOUT), type: 'array<vec4<f32>>' } },
     texts: [NORMED_INPUT, reduceText(to.target, { team: THREADS, threads: THREADS, name: 'all' })],

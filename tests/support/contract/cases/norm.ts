@@ -15,6 +15,20 @@ function rmsCase(width: number, group: number, epsilon = 1e-5): OpCase {
   };
 }
 
+/** Groups with a row of weights each, or without any. */
+function groupsCase(width: number, group: number, weights: 'by group' | 'none'): OpCase {
+  return {
+    op: 'rmsNorm',
+    name: `${width} wide by ${group}, weights ${weights}`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width });
+      const own = () => g.weight('weight', F32, width / group, group);
+      return { y: rmsNorm(g, x, weights === 'none' ? { size: group } : own(), 1e-5) };
+    },
+  };
+}
+
 function layerCase(width: number, bias: boolean): OpCase {
   return {
     op: 'layerNorm',
@@ -67,6 +81,10 @@ export const NORM_CASES: readonly OpCase[] = [
   rmsCase(256, 64),
   rmsCase(120, 20),
   rmsCase(256, 256, 1e-6),
+  groupsCase(256, 64, 'by group'),
+  groupsCase(120, 20, 'by group'),
+  groupsCase(256, 64, 'none'),
+  groupsCase(37, 37, 'none'),
   zeros,
   ...[5, 64, 256, 1000].flatMap((width) => [layerCase(width, false), layerCase(width, true)]),
   offCentre,

@@ -4,17 +4,19 @@ import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 
 export function rmsNormCall(of: Placed<RmsNormOp>, { kernels }: BankInstance): KernelCall {
-  const { epsilon, weight } = of;
+  const { epsilon, size, weight } = of;
   const [x, out] = [of.x.at, of.out.at];
-  const [columns, group] = [of.out.width, weight.columns];
+  const columns = of.out.width;
+  const weights = weight?.at ?? 0;
+  const step = weight && weight.rows > 1 ? 4 : 0;
   const { rmsNorm } = kernels;
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        const end = row * columns + endColumn;
-        for (let i = row * columns + firstColumn; i < end; i += group) {
-          rmsNorm(x + 4 * i, weight.at, out + 4 * i, group, epsilon);
+        for (let i = firstColumn; i < endColumn; i += size) {
+          const start = 4 * (row * columns + i);
+          rmsNorm(x + start, weights + step * i, out + start, size, epsilon);
         }
       }
     },

@@ -53,11 +53,12 @@ export class ConfigReader {
       const same = this.count(key, typeof fallback === 'function' ? undefined : fallback);
       return () => same;
     }
-    const values = this.metadata.requireNumbers(name);
-    for (const value of Array.from(values)) {
-      if (!Number.isSafeInteger(value) || value <= 0) this.refuse(key, `${value}`, 'positive whole numbers');
-    }
-    return (layer) => values[layer] as number;
+    return this.#countOfEach(key, 1);
+  }
+
+  /** A count that may differ by layer, where layers that have none of it have 0. */
+  countsOrZero(key: string, fallback?: number | ((layer: number) => number)): (layer: number) => number {
+    return this.#isPerLayer(key) ? this.#countOfEach(key, 0) : this.counts(key, fallback);
   }
 
   /**
@@ -134,6 +135,15 @@ export class ConfigReader {
       this.refuse(key, `${values[0]} and ${values[layer]}`, 'one value for all layers');
     }
     return values[0];
+  }
+
+  #countOfEach(key: string, least: 0 | 1): (layer: number) => number {
+    const values = this.metadata.requireNumbers(this.#named(key));
+    const expected = least === 1 ? 'positive whole numbers' : 'whole numbers, 0 or more';
+    for (const value of Array.from(values)) {
+      if (!Number.isSafeInteger(value) || value < least) this.refuse(key, `${value}`, expected);
+    }
+    return (layer) => values[layer] as number;
   }
 
   /** Booleans, or numbers with 0 for false. */

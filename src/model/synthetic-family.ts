@@ -85,6 +85,17 @@ export function wideExperts(shape: SyntheticShape) {
   return { ...expertMetadata(shape), expert_feed_forward_length: count(shape.hidden) };
 }
 
+/** KV heads in the last layer only: the layers before it have a recurrence in attention's place. */
+export function keyHeadsInLast({ layers, kvHeads }: SyntheticShape): Record<string, GgufValue> {
+  return { 'attention.head_count_kv': inLayer(layers - 1, kvHeads, layers) };
+}
+
+/** A count in one of `layers` layers, 0 in all others. */
+export function inLayer(layer: number, value: number, layers: number): GgufValue {
+  const values = Array.from({ length: layers }, (_, index) => (index === layer ? value : 0));
+  return { type: 'array', element: 'u32', values };
+}
+
 /** Heads wider than the residual stream's width divided by their number. */
 export function wideHeads({ width, heads }: SyntheticShape): Record<string, GgufValue> {
   const size = 2 * (width / heads);

@@ -47,13 +47,21 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   qwen: { sizes: { kvHeads: 4 } },
   dots1: { sizes: { kvHeads: 4 } },
   bailingmoe2: { sizes: { experts: 8 } },
+  jamba: { sizes: { experts: 4 } },
+  granitehybrid: { sizes: { experts: 4 } },
+  nemotron_h: { sizes: { layers: 3 } },
 };
 
 /** Every architecture that is supported: what has no golden is not. */
 export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   ...ALL_ARCHITECTURES.map(({ names: [name = ''] }) => ({ name, sizes: {}, ...DIFFERENT[name] })),
   { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
-  ...['granitemoe', 'ernie4_5-moe'].map((name) => ({ name, architecture: name, sizes: { experts: 4 } })),
+  { name: 'nemotron_h_moe', architecture: 'nemotron_h_moe', sizes: { layers: 3, experts: 4 } },
+  ...['granitemoe', 'ernie4_5-moe', 'lfm2moe'].map((name) => ({
+    name,
+    architecture: name,
+    sizes: { experts: 4 },
+  })),
 ];
 
 const OTHERS_OPERATORS = [
@@ -111,6 +119,12 @@ const OTHERS_OPERATORS = [
   'mistral3',
   'llama4',
   'mimo2',
+  'lfm2moe',
+  'mamba2',
+  'jamba',
+  'granitehybrid',
+  'nemotron_h',
+  'falcon-h1',
 ];
 
 /** True for families whose operators others have, between them: where compiling a model's kernels takes long, others stand for them. */

@@ -21,10 +21,12 @@ export interface ExpertsSpec {
   /** Width of the shared expert's hidden layer; 0 if there is none. */
   readonly sharedHidden: number;
   readonly activation: GatedFunction;
-  /** `plain` if experts have no gate. Default: gated. */
+  /** `plain` if experts, the shared one among them, have no gate. Default: gated. */
   readonly form?: 'plain';
   /** `input` if the routing weight multiplies the input of the expert, one per row (Llama 4). Default: its result. */
   readonly weighted?: 'input';
+  /** Width of the routed experts' input and output, between two shared projections (NVIDIA 2025). Default: the residual stream's. */
+  readonly latent?: number | undefined;
   /** Whether `ffn_*_exps.scale` and `ffn_*_shexp.scale` are applied: llama.cpp does so for some architectures only. */
   readonly scales?: boolean;
 }
@@ -34,7 +36,7 @@ export type ExpertsBlock = Block<'experts', ExpertsSpec>;
 
 /**
  * Creates the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` (or `ffn_gate_up_exps`, with each
- * expert's gate rows first), with biases if the file has them, and `ffn_{gate,up,down}_shexp`.
+ * expert's gate rows first), with biases if the file has them, `ffn_{gate,up,down}_shexp` and `ffn_latent_{down,up}`.
  */
 export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return { kind: 'experts', spec, record: (scope, x) => recordExperts(scope, x, spec) };
@@ -131,6 +133,9 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
   const logits = linear(scope, x, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
   const bias = scope.optional('exp_probs_b.bias', 1, count) ?? scope.optional('exp_probs_b', 1, count);
   const { expertIds, routingWeights } = routeExperts(g, logits, routing, bias);
+  const latent = (of: Tensor, name: string, rows: number): Tensor =>
+    spec.latent === undefined ? of : linear(scope, of, { name, rows, scale: 'never' });
+  const narrow = latent(x, 'ffn_latent_down', spec.latent ?? x.width);
   const product = (of: Tensor, name: string, outputs: number, columns: number): Tensor => {
     const weight = scope.expertWeight(`${name}.weight`, { count, rows: outputs }, columns);
     const expertBias = scope.optional(`${name}.bias`, count, outputs);
@@ -138,24 +143,24 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
     const scales = spec.scales ? scope.optional(`${name}.scale`, 1, count) : undefined;
     return scales ? scaleExperts(g, multiplied, { expertIds, scales }) : multiplied;
   };
-  const read = weighted === 'input' ? combineExperts(g, x, routingWeights) : x;
+  const read = weighted === 'input' ? combineExperts(g, narrow, routingWeights) : narrow;
   const hiddenLayer = (): Tensor => {
     if (spec.form === 'plain') {
-      invariant(activation !== 'swiglu_oai', 'what is a function of gate and up has a gate');
-      return unary(g, activation, product(read, 'ffn_up_exps', hidden, x.width));
+      return unary(g, ungated(activation), product(read, 'ffn_up_exps', hidden, read.width));
     }
     if (!scope.has('ffn_gate_up_exps.weight')) {
-      const gate = product(read, 'ffn_gate_exps', hidden, x.width);
-      return gated(g, activation, gate, product(read, 'ffn_up_exps', hidden, x.width));
+      const gate = product(read, 'ffn_gate_exps', hidden, read.width);
+      return gated(g, activation, gate, product(read, 'ffn_up_exps', hidden, read.width));
     }
-    const both = product(read, 'ffn_gate_up_exps', 2 * hidden, x.width);
+    const both = product(read, 'ffn_gate_up_exps', 2 * hidden, read.width);
     const half = (first: number): Tensor =>
       slice(g, both, { first, part: hidden, every: 2 * hidden, width: routing.topK * hidden });
     return gated(g, activation, half(0), half(hidden));
   };
   const inner = hiddenLayer();
-  const results = product(inner, 'ffn_down_exps', x.width, hidden);
-  const mixed = weighted === 'input' ? results : combineExperts(g, results, routingWeights);
+  const results = product(inner, 'ffn_down_exps', read.width, hidden);
+  const combined = weighted === 'input' ? results : combineExperts(g, results, routingWeights);
+  const mixed = latent(combined, 'ffn_latent_up', x.width);
   return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
 }
 
@@ -163,15 +168,24 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
 function recordShared(
   scope: PartScope,
   x: Tensor,
-  { sharedHidden: hidden, activation, scales }: ExpertsSpec,
+  { sharedHidden: hidden, activation, form, scales }: ExpertsSpec,
 ): Tensor {
   const { g } = scope;
   const order = scales ? 'after' : 'never';
   const product = (of: Tensor, name: string, rows: number) => linear(scope, of, { name, rows, scale: order });
-  const gate = product(x, 'ffn_gate_shexp', hidden);
-  const inner = gated(g, activation, gate, product(x, 'ffn_up_shexp', hidden));
+  const hiddenLayer = (): Tensor => {
+    if (form === 'plain') return unary(g, ungated(activation), product(x, 'ffn_up_shexp', hidden));
+    const gate = product(x, 'ffn_gate_shexp', hidden);
+    return gated(g, activation, gate, product(x, 'ffn_up_shexp', hidden));
+  };
+  const inner = hiddenLayer();
   const whole = product(inner, 'ffn_down_shexp', x.width);
   if (!scope.has('ffn_gate_inp_shexp.weight')) return whole;
   const logit = linear(scope, x, { name: 'ffn_gate_inp_shexp', rows: 1, scale: 'never' });
   return combineExperts(g, whole, unary(g, 'sigmoid', logit));
+}
+
+function ungated(activation: GatedFunction): Activation {
+  invariant(activation !== 'swiglu_oai', 'a function of gate and up has a gate');
+  return activation;
 }

@@ -5,11 +5,12 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import { recordAdapters } from './adapters.ts';
 import type { PartScope } from '../part-scope.ts';
 
-/** The name of a product's weight, its rows, and how the file's scale of it is applied. */
+/** The name of a product's weight, its rows, how the file's scale of it is applied, and whether the bias is required. */
 interface LinearOptions {
   readonly name: string;
   readonly rows: number;
   readonly scale?: 'before' | 'after' | 'never';
+  readonly bias?: 'always' | 'if there';
 }
 
 /**
@@ -26,7 +27,8 @@ export function linear(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
 
 function recordProduct(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
   const weight = scope.weight(`${of.name}.weight`, of.rows, x.width);
-  const bias = scope.optional(`${of.name}.bias`, 1, of.rows);
+  const find = of.bias === 'always' ? 'weight' : 'optional';
+  const bias = scope[find](`${of.name}.bias`, 1, of.rows);
   const { scale: order = 'before' } = of;
   const scale = order === 'never' ? undefined : scope.optional(`${of.name}.scale`, 1, 1);
   if (scale && order === 'after') return mul(scope.g, matmul(scope.g, x, weight, bias), scale);

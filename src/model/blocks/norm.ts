@@ -7,12 +7,17 @@ export type Norm =
   | { readonly kind: 'rms'; readonly epsilon: number }
   | { readonly kind: 'layer'; readonly epsilon: number; readonly bias: 'always' | 'if there' };
 
-/** A norm and the name of its weight within the part. */
-export type NamedNorm = Norm & { readonly name: string };
+/** A norm and the name of its weight within the part: `<name>.weight`, but for files that call it by the bare name. */
+export type NamedNorm = Norm & { readonly name: string; readonly bare?: boolean };
 
-/** Normalizes whole rows by `<name>.weight`, or groups of `size` values. */
-export function normalize(scope: PartScope, x: Tensor, { name, ...norm }: NamedNorm, size = x.width): Tensor {
-  const weight = scope.weight(`${name}.weight`, 1, size);
+/** Normalizes whole rows by the norm's weight, or groups of `size` values. */
+export function normalize(
+  scope: PartScope,
+  x: Tensor,
+  { name, bare, ...norm }: NamedNorm,
+  size = x.width,
+): Tensor {
+  const weight = scope.weight(bare ? name : `${name}.weight`, 1, size);
   const { epsilon } = norm;
   if (norm.kind === 'rms') return rmsNorm(scope.g, x, weight, epsilon);
   const bias =

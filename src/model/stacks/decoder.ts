@@ -37,14 +37,21 @@ export interface DecoderSizes {
   hidden(layer: number): number;
 }
 
-/**
- * Reads a decoder's sizes. `hidden` is for files with experts, which may lack the feed-forward's width. Throws
- * `MODEL_CONFIG`.
- */
+/** How a family's sizes differ from Llama's. */
+interface SizesTraits {
+  readonly norm?: Norm['kind'];
+  /** For files with experts, which may lack the feed-forward's width. */
+  readonly hidden?: number | undefined;
+  /** Whether some layers have no KV heads (a recurrence replaces attention) or no feed-forward: their counts are 0. */
+  readonly hybrid?: boolean;
+}
+
+/** Reads a decoder's sizes. Throws `MODEL_CONFIG`. */
 export function readDecoder(
   read: ConfigReader,
-  { norm = 'rms', hidden }: { norm?: Norm['kind']; hidden?: number | undefined } = {},
+  { norm = 'rms', hidden, hybrid = false }: SizesTraits = {},
 ): DecoderSizes {
+  const counts = hybrid ? 'countsOrZero' : 'counts';
   const width = read.count('embedding_length');
   const heads = read.counts('attention.head_count');
   const keySize = read.count('attention.key_length', width / heads(0));
@@ -52,9 +59,9 @@ export function readDecoder(
   const all = read.count('block_count');
   const predicting = read.countOrZero('nextn_predict_layers');
   if (predicting >= all) read.refuse('nextn_predict_layers', `${predicting}`, `less than ${all} layers`);
-  const kvHeads = read.counts('attention.head_count_kv', heads);
+  const kvHeads = read[counts]('attention.head_count_kv', heads);
   const valueSize = read.count('attention.value_length', width / heads(0));
-  const hiddenOf = read.counts('feed_forward_length', hidden);
+  const hiddenOf = read[counts]('feed_forward_length', hidden);
   const sizes: DecoderSizes = {
     architecture: read.architecture,
     layers: all - predicting,
@@ -99,7 +106,7 @@ function checkSizes(read: ConfigReader, { layers, rope, ...of }: DecoderSizes): 
   }
   for (let layer = 0; layer < layers; layer++) {
     const { heads, kvHeads } = of.heads(layer);
-    if (heads % kvHeads === 0) continue;
+    if (kvHeads === 0 || heads % kvHeads === 0) continue;
     read.refuse('attention.head_count_kv', `${kvHeads}`, `a divisor of ${heads} heads`);
   }
 }
@@ -201,6 +208,8 @@ export function decoder(
     windowRope,
     logitScale,
     softCap,
+    outputNorm = 'output_norm',
+    isRotary = true,
     ...embedding
   }: Omit<EmbeddingSpec, 'ropes'> & {
     /** RoPE of layers with a window, if it differs from the others'. */
@@ -208,14 +217,18 @@ export function decoder(
     readonly logitScale?: number | undefined;
     /** Of the logits. */
     readonly softCap?: number | undefined;
+    /** The name of the norm in front of the logits. */
+    readonly outputNorm?: string;
+    /** Whether heads are rotated by the model's angles, where positions are not learned. */
+    readonly isRotary?: boolean;
   } = {},
 ): ModelConfig {
   const { architecture, width, trainedContext, rope, originalContext, pooling } = sizes;
   const layers = Array.from({ length: sizes.layers }, (_, index) => layer(index));
-  const norm = { ...sizes.norm, name: 'output_norm' };
+  const norm = { ...sizes.norm, name: outputNorm };
   const head: HeadSpec =
     pooling === 'none' ? { kind: 'logits', norm, scale: logitScale, softCap } : { kind: 'rows', norm };
-  const rotary = embedding.learnedPositions === undefined;
+  const rotary = isRotary && embedding.learnedPositions === undefined;
   const ropes = {
     ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext } }),
     ...(windowRope && { [WINDOW_ROPE]: { parameters: windowRope } }),

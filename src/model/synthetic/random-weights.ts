@@ -49,8 +49,9 @@ export async function writeRandomWeights(writer: GgufWriter, options: RandomWeig
   writer.end();
 }
 
+/** A matrix of one value or of a norm's factors a row is a vector as files lay it out for groups and heads. */
 function isVector({ name, shape }: PlacedTensor): boolean {
-  return shape.length === 1 || name.endsWith('.ssm_a');
+  return shape.length === 1 || /\.(ssm_a|ssm_d|ssm_norm\.weight)$/.test(name);
 }
 
 /** The mean and spread of a vector's values. */

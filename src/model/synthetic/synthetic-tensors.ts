@@ -70,9 +70,9 @@ export function fittingFormat(format: TensorFormat, columns: number): TensorForm
 
 /**
  * Matrices that files store in f32: routers and the biases of experts are small, and choices must not depend on rounding;
- * convolution taps and state rates are few.
+ * convolution taps, state rates and norms by group are few.
  */
-const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|shortconv\.conv)|\.bias$/;
+const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|shortconv\.conv)|\.bias$/;
 
 /** A scope whose file has whatever is requested. */
 class WishingScope extends PartScope {

@@ -33,7 +33,8 @@ const isHeadSize = ({ value, number }: UnreadValue) =>
   value === (number('embedding_length') ?? 0) / (number('attention.head_count') ?? 1);
 
 const RWKV = ['rwkv7', 'arwkv7'];
-const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', ...RWKV];
+const MAMBA = ['mamba', 'mamba2'];
+const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', ...RWKV, ...MAMBA];
 const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3'];
 
 /** The first rule that matches a key applies. Keys that match none are a warning. */
@@ -45,7 +46,7 @@ const RULES: readonly KeyRule[] = [
   {
     key: /^expert_shared_count$/,
     reason: 'files say how wide the shared experts are together',
-    architectures: ['ernie4_5-moe', 'hunyuan-moe', 'hy_v3'],
+    architectures: ['ernie4_5-moe', 'hunyuan-moe', 'hy_v3', 'nemotron_h_moe'],
   },
   { key: /^attention\.layer_norm(_rms)?_epsilon$/, reason: 'of the kind of norm that the model has not' },
   { key: /^rope\.scaling\.finetuned$/, reason: 'a note of the converter' },
@@ -53,7 +54,12 @@ const RULES: readonly KeyRule[] = [
   { key: /^classifier\./, reason: 'names what a classifier tells apart' },
   { key: /^(mm|vision|audio|image|clip|projector)\./, reason: 'of images or sound' },
   { key: /^rope\./, reason: 'no positions are turned', architectures: WITHOUT_TURNS },
-  { key: /^attention\.head_count(_kv)?$/, reason: 'there is no attention', architectures: RWKV },
+  {
+    key: /^attention\.head_count(_kv)?$/,
+    reason: 'there is no attention',
+    architectures: [...RWKV, ...MAMBA],
+  },
+  { key: /^feed_forward_length$/, reason: 'there is no feed-forward', architectures: MAMBA },
   {
     key: /^attention\.sliding_window/,
     reason: 'llama.cpp does not use it, and files were made for that',

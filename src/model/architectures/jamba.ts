@@ -1,0 +1,57 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import type { Block } from '../blocks/block.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { mamba, readMamba } from '../blocks/mamba.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { keyHeadsInLast, OUTPUT, wideExperts } from '../synthetic-family.ts';
+import { mambaMetadata } from './mamba.ts';
+
+/**
+ * Jamba (Lieber et al. 2024): Mamba with norms of what its scan is given, attention that knows no positions in the layers that
+ * have heads of keys, and experts in those layers whose file has a router.
+ */
+export const jamba: Architecture = {
+  names: ['jamba'],
+  configure(read) {
+    const sizes = readDecoder(read, { hybrid: true });
+    const { norm } = sizes;
+    const recurrence = mamba({
+      ...readMamba(read),
+      ...(norm.kind === 'rms' && { inputNorm: { norm, weights: true } }),
+    });
+    const experts = readExperts(read, { hidden: sizes.hidden(0) });
+    const feedForwardOf = (layer: number): Block => {
+      const dense = feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' });
+      return experts ? routedIfThere(mixtureOfExperts({ ...experts, activation: 'silu' }), dense) : dense;
+    };
+    return decoder(
+      sizes,
+      (layer) => {
+        const heads = sizes.heads(layer);
+        const mixer =
+          heads.kvHeads === 0 ? recurrence : attention(attentionSpec(read, heads, { pairs: undefined }));
+        return preNormLayer(norm, mixer, feedForwardOf(layer));
+      },
+      { isRotary: false },
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...keyHeadsInLast(shape),
+      ...mambaMetadata(shape),
+      ...(shape.experts && wideExperts(shape)),
+    }),
+    optional: [OUTPUT, 'ffn_gate_inp.weight'],
+  },
+};
+
+/** Files do not say which layers have experts, but by what they hold. */
+function routedIfThere(experts: Block, dense: Block): Block {
+  return {
+    kind: 'experts or feed-forward',
+    spec: { experts: experts.spec, dense: dense.spec },
+    record: (scope, x, layer) => (scope.has('ffn_gate_inp.weight') ? experts : dense).record(scope, x, layer),
+  };
+}

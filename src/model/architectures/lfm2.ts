@@ -1,0 +1,49 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { expertsOrDense, readExperts } from '../blocks/experts.ts';
+import { shortConv } from '../blocks/short-conv.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, keyHeadsInLast, OUTPUT } from '../synthetic-family.ts';
+
+/** Taps of a made-up model's convolutions, as many as published ones have. */
+const SYNTHETIC_TAPS = 3;
+
+/**
+ * LFM 2, dense or with experts behind leading layers (Liquid AI 2025): layers without heads of keys have a short convolution in
+ * attention's place, and the norm in front of the logits is called the embeddings'.
+ */
+export const lfm2: Architecture = {
+  names: ['lfm2', 'lfm2moe'],
+  configure(read) {
+    const sizes = readDecoder(read, { hybrid: true });
+    const { norm } = sizes;
+    const convolution = shortConv({ taps: read.count('shortconv.l_cache') });
+    const window = read.countOrZero('attention.sliding_window') || undefined;
+    const traits = { pairs: 'neox', queryNorm: { norm, of: 'head' }, window } as const;
+    const experts = readExperts(read, { normalized: true });
+    return decoder(
+      sizes,
+      (layer) => {
+        const heads = sizes.heads(layer);
+        return preNormLayer(
+          norm,
+          heads.kvHeads === 0 ? convolution : attention(attentionSpec(read, heads, traits)),
+          expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
+        );
+      },
+      { outputNorm: 'token_embd_norm' },
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...keyHeadsInLast(shape),
+      'shortconv.l_cache': count(SYNTHETIC_TAPS),
+      ...(shape.experts && {
+        ...expertMetadata(shape),
+        expert_gating_func: count(2),
+        leading_dense_block_count: count(1),
+      }),
+    }),
+    optional: [OUTPUT, 'exp_probs_b.bias'],
+  },
+};

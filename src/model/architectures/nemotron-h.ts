@@ -1,0 +1,70 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import type { Block } from '../blocks/block.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { mamba2, readMamba2 } from '../blocks/mamba2.ts';
+import { attentionSpec, decoder, readDecoder } from '../stacks/decoder.ts';
+import {
+  count,
+  expertMetadata,
+  flag,
+  inLayer,
+  OUTPUT,
+  real,
+  type SyntheticShape,
+} from '../synthetic-family.ts';
+import { MAMBA2_OPTIONAL, mamba2Metadata } from './mamba.ts';
+
+/**
+ * Nemotron-H, Nemotron Nano 2 and 3 (NVIDIA 2025): each layer is one block, Mamba-2, attention that knows no positions, or a
+ * feed-forward of squared ReLU, which may be of experts, between which and the stream there may be a narrower one.
+ */
+export const nemotronH: Architecture = {
+  names: ['nemotron_h', 'nemotron_h_moe'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    const sizes = readDecoder(read, { hybrid: true });
+    const { norm } = sizes;
+    const recurrence = mamba2({ ...readMamba2(read), norm });
+    const latent = read.countOrZero('moe_latent_size') || undefined;
+    const blockOf = (layer: number): Block => {
+      const hidden = sizes.hidden(layer);
+      const heads = sizes.heads(layer);
+      if (hidden > 0) {
+        return experts
+          ? mixtureOfExperts({ ...experts, form: 'plain', activation: 'relu_squared', scales: true, latent })
+          : feedForward({ form: 'plain', hidden, activation: 'relu_squared', scales: true });
+      }
+      return heads.kvHeads === 0 ? recurrence : attention(attentionSpec(read, heads, { pairs: undefined }));
+    };
+    const layerOf = (layer: number) => ({
+      sublayers: [{ preNorm: { ...norm, name: 'attn_norm' }, block: blockOf(layer) }],
+    });
+    return decoder(sizes, layerOf, { isRotary: false });
+  },
+  synthetic: {
+    metadata: (shape) => ({ ...hybridMetadata(shape), ...(shape.experts && mixtureMetadata(shape)) }),
+    optional: [OUTPUT, ...MAMBA2_OPTIONAL, 'exp_probs_b.bias'],
+  },
+};
+
+/** Attention in the last layer, a feed-forward in the one before it. */
+function hybridMetadata(shape: SyntheticShape) {
+  const { layers, kvHeads, hidden } = shape;
+  return {
+    ...mamba2Metadata(shape),
+    'attention.head_count_kv': inLayer(layers - 1, kvHeads, layers),
+    feed_forward_length: inLayer(layers - 2, hidden, layers),
+  };
+}
+
+function mixtureMetadata(shape: SyntheticShape) {
+  return {
+    ...expertMetadata(shape),
+    expert_shared_feed_forward_length: count(shape.hidden),
+    expert_weights_norm: flag(true),
+    expert_weights_scale: real(2.5),
+    moe_latent_size: count(shape.width / 2),
+  };
+}

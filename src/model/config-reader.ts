@@ -56,7 +56,7 @@ export class ConfigReader {
     return this.#countOfEach(key, 1);
   }
 
-  /** A count that may differ by layer, where layers that have none of it have 0. */
+  /** A count that may differ by layer, 0 in layers that have none. */
   countsOrZero(key: string, fallback?: number | ((layer: number) => number)): (layer: number) => number {
     return this.#isPerLayer(key) ? this.#countOfEach(key, 0) : this.counts(key, fallback);
   }

@@ -26,6 +26,8 @@ const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
   'a hybrid of recurrence, attention and windows': hybridModel,
   'gated delta nets beside attention (Qwen 3.5)': () =>
     openGguf(familyPaths({ name: 'qwen35', sizes: {} }).model),
+  'Mamba-2 beside attention (Granite 4 H)': () =>
+    openGguf(familyPaths({ name: 'granitehybrid', sizes: {} }).model),
   'windows (Gemma 3)': () => openGguf(familyPaths({ name: 'gemma3', sizes: {} }).model),
 };
 

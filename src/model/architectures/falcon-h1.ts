@@ -7,8 +7,8 @@ import { OUTPUT, wideHeads } from '../synthetic-family.ts';
 import { MAMBA2_OPTIONAL, mamba2Metadata } from './mamba.ts';
 
 /**
- * Falcon-H1 (TII 2025): attention and Mamba-2 beside each other in each layer, reading through one norm, and a feed-forward
- * behind them. Converters multiply the model's factors into its weights.
+ * Falcon-H1 (TII 2025): attention and Mamba-2 in parallel on one norm, then a feed-forward. Converters fold the model's multipliers
+ * into its weights.
  */
 export const falconH1: Architecture = {
   names: ['falcon-h1'],

@@ -34,7 +34,7 @@ export const granite: Architecture = {
   synthetic: { metadata: factors, optional: [OUTPUT] },
 };
 
-/** Granite 4 "H": Granite whose layers without heads of keys have Mamba-2 in attention's place (IBM 2025). */
+/** Granite 4 "H": Granite with Mamba-2 in place of attention in layers without KV heads (IBM 2025). */
 export const graniteHybrid: Architecture = {
   names: ['granitehybrid'],
   configure(read) {

@@ -9,8 +9,8 @@ import { keyHeadsInLast, OUTPUT, wideExperts } from '../synthetic-family.ts';
 import { mambaMetadata } from './mamba.ts';
 
 /**
- * Jamba (Lieber et al. 2024): Mamba with norms of what its scan is given, attention that knows no positions in the layers that
- * have heads of keys, and experts in those layers whose file has a router.
+ * Jamba (Lieber et al. 2024): Mamba-1 with norms of `dt`, `b` and `c`, attention without RoPE in the layers that have KV heads, and
+ * experts in the layers for which the file has a router.
  */
 export const jamba: Architecture = {
   names: ['jamba'],
@@ -47,7 +47,7 @@ export const jamba: Architecture = {
   },
 };
 
-/** Files do not say which layers have experts, but by what they hold. */
+/** Only a file's tensors tell which layers have experts. */
 function routedIfThere(experts: Block, dense: Block): Block {
   return {
     kind: 'experts or feed-forward',

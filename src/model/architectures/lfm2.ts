@@ -5,12 +5,12 @@ import { shortConv } from '../blocks/short-conv.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, keyHeadsInLast, OUTPUT } from '../synthetic-family.ts';
 
-/** Taps of a made-up model's convolutions, as many as published ones have. */
+/** Kernel size of a synthetic model's convolutions, as in published models. */
 const SYNTHETIC_TAPS = 3;
 
 /**
- * LFM 2, dense or with experts behind leading layers (Liquid AI 2025): layers without heads of keys have a short convolution in
- * attention's place, and the norm in front of the logits is called the embeddings'.
+ * LFM 2, dense or with experts after the leading layers (Liquid AI 2025): layers without KV heads have a short convolution in place
+ * of attention. Files call the output norm `token_embd_norm`.
  */
 export const lfm2: Architecture = {
   names: ['lfm2', 'lfm2moe'],

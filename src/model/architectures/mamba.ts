@@ -8,13 +8,13 @@ import type { ConfigReader } from '../config-reader.ts';
 import { groupsOf, type LayerSpec, type ModelConfig } from '../model-config.ts';
 import { count, OUTPUT, type SyntheticShape } from '../synthetic-family.ts';
 
-/** What a made-up model's Mamba-2 blocks have that files may leave out. */
+/** Optional tensors of Mamba-2 blocks that a synthetic model has. */
 export const MAMBA2_OPTIONAL: readonly string[] = ['ssm_conv1d.bias', 'ssm_norm.weight'];
 
-/** What files say of halves that a layer has not. */
+/** What files say of the attention and feed-forward that layers lack. */
 const WITHOUT_HALVES = { 'attention.head_count': count(0), feed_forward_length: count(0) };
 
-/** Mamba (Gu & Dao 2023), and FalconMamba, which normalizes what a scan is given: layers of one block, without attention. */
+/** Mamba (Gu & Dao 2023) and FalconMamba, which normalizes `dt`, `b` and `c`: layers of one block, without attention. */
 export const mamba: Architecture = {
   names: ['mamba'],
   configure(read) {
@@ -56,7 +56,7 @@ function stack(read: ConfigReader, norm: Norm, block: Block): ModelConfig {
   };
 }
 
-/** Metadata of a made-up model's Mamba blocks, in the published models' proportions. */
+/** Metadata of a synthetic model's Mamba blocks, with the published models' proportions. */
 export function mambaMetadata({ width }: SyntheticShape): Record<string, GgufValue> {
   return {
     'ssm.conv_kernel': count(4),
@@ -66,7 +66,7 @@ export function mambaMetadata({ width }: SyntheticShape): Record<string, GgufVal
   };
 }
 
-/** Metadata of a made-up model's Mamba-2 blocks, in the published models' proportions. */
+/** Metadata of a synthetic model's Mamba-2 blocks, with the published models' proportions. */
 export function mamba2Metadata({ width, heads }: SyntheticShape): Record<string, GgufValue> {
   return {
     'ssm.conv_kernel': count(4),

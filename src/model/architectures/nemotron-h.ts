@@ -17,8 +17,8 @@ import {
 import { MAMBA2_OPTIONAL, mamba2Metadata } from './mamba.ts';
 
 /**
- * Nemotron-H, Nemotron Nano 2 and 3 (NVIDIA 2025): each layer is one block, Mamba-2, attention that knows no positions, or a
- * feed-forward of squared ReLU, which may be of experts, between which and the stream there may be a narrower one.
+ * Nemotron-H, Nemotron Nano 2 and 3 (NVIDIA 2025): each layer is one block: Mamba-2, attention without RoPE, or a feed-forward
+ * with squared ReLU. Experts may work on a narrower latent stream ("LatentMoE").
  */
 export const nemotronH: Architecture = {
   names: ['nemotron_h', 'nemotron_h_moe'],

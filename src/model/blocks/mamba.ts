@@ -12,19 +12,19 @@ import { type Norm, normalize } from './norm.ts';
 
 /** Sizes of a Mamba block. They count elements. */
 export interface MambaSpec {
-  /** Width of what is convolved and scanned. */
+  /** Width of the convolution and the scan. */
   readonly inner: number;
-  /** States of each of its values. */
+  /** States per inner value. */
   readonly stateSize: number;
-  /** Inner width of the product that makes the steps of time. */
+  /** Rank of the time steps' low-rank projection (`dt_rank`). */
   readonly rank: number;
-  /** Rows that the convolution sees, a row's own among them. */
+  /** Kernel size of the convolution. */
   readonly taps: number;
-  /** What steps, `b` and `c` are normalized by: with weights (Jamba), or without (FalconMamba). Default: they are not. */
+  /** The norm of `dt`, `b` and `c`, with weights (Jamba) or without (FalconMamba). Default: none. */
   readonly inputNorm?: { readonly norm: Norm & { kind: 'rms' }; readonly weights: boolean };
 }
 
-/** Mamba's first form (Gu & Dao 2023): a selective state space whose heads are one value wide, behind a convolution. */
+/** Mamba-1 (Gu & Dao 2023): a causal convolution, then a selective scan whose heads are one value wide. */
 export function mamba(spec: MambaSpec): Block<'mamba', MambaSpec> {
   return {
     kind: 'mamba',
@@ -59,7 +59,7 @@ function recordMamba(scope: PartScope, x: Tensor, spec: MambaSpec, { states }: L
     const cut = slice(g, inputs, { first, width });
     if (!inputNorm) return cut;
     const { norm, weights } = inputNorm;
-    return factors
+    return weights
       ? normalize(scope, cut, { ...norm, name })
       : rmsNorm(g, cut, { size: width }, norm.epsilon);
   };

@@ -15,15 +15,15 @@ export interface Mamba2Spec {
   readonly heads: number;
   readonly headSize: number;
   readonly stateSize: number;
-  /** Groups of heads that share what is written and read, and are normalized together. */
+  /** Groups of heads that share `b` and `c` and are normalized together. */
   readonly groups: number;
-  /** Rows that the convolution sees, a row's own among them. */
+  /** Kernel size of the convolution. */
   readonly taps: number;
-  /** Norm of each group's result behind its gate, where the file has weights for it. */
+  /** Norm of each group's gated result, applied if the file has `ssm_norm`. */
   readonly norm: Norm;
 }
 
-/** Mamba-2 (Dao & Gu 2024, "Transformers are SSMs"): a selective state space by heads, behind a convolution. */
+/** Mamba-2 (Dao & Gu 2024, "Transformers are SSMs"): a causal convolution, then a selective scan by head, a gate and a norm. */
 export function mamba2(spec: Mamba2Spec): Block<'mamba-2', Mamba2Spec> {
   return {
     kind: 'mamba-2',
@@ -77,7 +77,7 @@ function recordMamba2(scope: PartScope, x: Tensor, spec: Mamba2Spec, { states }:
   return linear(scope, normed(scope, mixed, spec), { name: 'ssm_out', rows: x.width });
 }
 
-/** Each group by its own row of weights. */
+/** Normalizes each group with its own row of weights. */
 function normed(scope: PartScope, x: Tensor, { groups, norm }: Mamba2Spec): Tensor {
   const weight = scope.optional('ssm_norm.weight', groups, x.width / groups);
   return weight ? rmsNorm(scope.g, x, weight, norm.epsilon) : x;

@@ -7,7 +7,7 @@ export type Norm =
   | { readonly kind: 'rms'; readonly epsilon: number }
   | { readonly kind: 'layer'; readonly epsilon: number; readonly bias: 'always' | 'if there' };
 
-/** A norm and the name of its weight within the part: `<name>.weight`, but for files that call it by the bare name. */
+/** A norm and the name of its weight within the part: `<name>.weight`, or the bare name. */
 export type NamedNorm = Norm & { readonly name: string; readonly bare?: boolean };
 
 /** Normalizes whole rows by the norm's weight, or groups of `size` values. */

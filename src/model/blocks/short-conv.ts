@@ -6,15 +6,15 @@ import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
 
-/** A gated short convolution. */
+/** Sizes of a gated short convolution. */
 export interface ShortConvSpec {
-  /** Rows that the convolution sees, a row's own among them. */
+  /** Kernel size of the convolution. */
   readonly taps: number;
 }
 
 /**
- * A short convolution between two gates, which LFM 2 has in attention's place (Liquid AI 2025): of three parts `b`, `c` and `x`
- * of a product, `c * conv(b * x)`, and a product of that.
+ * The gated short convolution that LFM 2 uses in place of attention (Liquid AI 2025): an input projection gives `b`, `c` and `x`;
+ * the output projection is applied to `c * conv(b * x)`.
  */
 export function shortConv(spec: ShortConvSpec): Block<'short convolution', ShortConvSpec> {
   return {

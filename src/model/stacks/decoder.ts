@@ -217,9 +217,9 @@ export function decoder(
     readonly logitScale?: number | undefined;
     /** Of the logits. */
     readonly softCap?: number | undefined;
-    /** The name of the norm in front of the logits. */
+    /** Name of the norm before the logits. */
     readonly outputNorm?: string;
-    /** Whether heads are rotated by the model's angles, where positions are not learned. */
+    /** Whether layers use the model's RoPE table; models with learned positions have none. */
     readonly isRotary?: boolean;
   } = {},
 ): ModelConfig {

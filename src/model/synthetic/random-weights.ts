@@ -49,7 +49,7 @@ export async function writeRandomWeights(writer: GgufWriter, options: RandomWeig
   writer.end();
 }
 
-/** A matrix of one value or of a norm's factors a row is a vector as files lay it out for groups and heads. */
+/** Rates and skips by head and norms by group are vectors that files store with two dimensions. */
 function isVector({ name, shape }: PlacedTensor): boolean {
   return shape.length === 1 || /\.(ssm_a|ssm_d|ssm_norm\.weight)$/.test(name);
 }

@@ -210,8 +210,7 @@ export class ModelText {
     }
     const rendered = this.#render(messages.slice(0, -1), { ...options, continueFinal: false });
     const { content, reasoning_content: reasoning = '' } = last;
-    const begun =
-      typeof content === 'string' ? content : (content ?? []).map((part) => String(part.text ?? '')).join('');
+    const begun = typeof content === 'string' ? content : (content ?? []).map(textOf).join('');
     const { close, forced = close } = this.dialect.reasoning;
     const isOpen = new AnswerParser(this.dialect, { prompt: rendered.text.slice(-PROMPT_CHARACTERS) })
       .isReasoning;
@@ -224,4 +223,9 @@ export class ModelText {
     const text = `${rendered.text}${reasoning}${forced}${begun}`;
     return { text, written: [...written, from + forced.length] };
   }
+}
+
+/** The text of a part of a message; parts of other kinds have none. */
+function textOf({ text }: Readonly<Record<string, unknown>>): string {
+  return typeof text === 'string' ? text : '';
 }

@@ -155,7 +155,8 @@ export class RequestContext {
     const { metrics, logger } = this.server;
     metrics.request({ endpoint: this.endpoint.path, status, seconds });
     this.span?.note({ 'http.response.status_code': status });
-    this.span?.end(status >= 500 ? String(this.#facts.code ?? status) : undefined);
+    const { code } = this.#facts;
+    this.span?.end(status >= 500 ? (typeof code === 'string' ? code : `${status}`) : undefined);
     const { method } = this.request;
     const facts = {
       id: this.id,

@@ -81,6 +81,8 @@ export interface Sublayer {
  */
 export interface LayerSpec {
   readonly sublayers: readonly Sublayer[];
+  /** Whether the layer's result is multiplied by `layer_output_scale.weight`, one value, if the file has it (Gemma 4). */
+  readonly isScaled?: true;
 }
 
 /** From the residual stream's output rows to logits, or to the rows that are pooled into an embedding. */

@@ -27,6 +27,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   // The sixth layer looks at all positions. llama.cpp looks GELU up in a table of halves, in six layers; with such a table
   // the reference device comes within 2e-4.
   gemma3: { sizes: { layers: 6 }, difference: 3e-3 },
+  gemma4: { sizes: { layers: 3, experts: 6 }, difference: 3e-3 },
   gpt2: { sizes: { kvHeads: 4 } },
   // llama.cpp's kernel reads heads of 64 values, whatever the file says.
   arwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },

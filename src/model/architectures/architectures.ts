@@ -21,6 +21,7 @@ export { falcon } from './falcon.ts';
 export { gemma } from './gemma.ts';
 export { gemma2 } from './gemma2.ts';
 export { gemma3 } from './gemma3.ts';
+export { gemma4 } from './gemma4.ts';
 export { glm4 } from './glm4.ts';
 export { glm4moe } from './glm4moe.ts';
 export { gpt2 } from './gpt2.ts';

@@ -27,6 +27,10 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
     /** Default: before RoPE. */
     readonly place?: 'after rotation';
   };
+  /** RMS norm of each head of values, without learned factors (Gemma 4). */
+  readonly valueNorm?: Norm;
+  /** Whether keys, before their norm and RoPE, are the values of layers whose file has no `attn_v` (Gemma 4). */
+  readonly keysAsValues?: true;
   /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (gpt-oss): always, or if the file has it. */
   readonly hasSinks?: 'always' | 'if there';
   /**
@@ -57,10 +61,13 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
-  const { rope: rotation, queryNorm, hasSinks, outputGate, bidirectional, ...parameters } = spec;
+  const { rope: rotation, queryNorm, valueNorm, hasSinks, outputGate, bidirectional, ...parameters } = spec;
   const { heads, kvHeads, keySize, valueSize, window } = parameters;
   const table = rotation && layer.shared.get(rotation.table);
-  const [queries, k, v] = recordProjections(scope, x, spec);
+  const [queries, k, values] = recordProjections(scope, x, spec);
+  const v = valueNorm
+    ? l2Norm(g, values, { by: 'rms', size: valueSize, epsilon: valueNorm.epsilon })
+    : values;
   const half = (first: number): Tensor =>
     slice(g, queries, { first, part: keySize, every: 2 * keySize, width: heads * keySize });
   const q = outputGate === 'attn_q' ? half(0) : queries;
@@ -100,7 +107,9 @@ function recordProjections(
   const [keys, values] = [kvHeads * keySize, kvHeads * valueSize];
   if (!scope.has('attn_qkv.weight')) {
     const part = (name: string, rows: number) => linear(scope, x, { name, rows });
-    return [part('attn_q', queries), part('attn_k', keys), part('attn_v', values)];
+    const [query, key] = [part('attn_q', queries), part('attn_k', keys)];
+    const isShared = spec.keysAsValues && !scope.has('attn_v.weight');
+    return [query, key, isShared ? key : part('attn_v', values)];
   }
   const all = linear(scope, x, { name: 'attn_qkv', rows: queries + keys + values });
   const biases = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];

@@ -127,10 +127,11 @@ export function expertsOrDense(
   return mixtureOfExperts({ ...of, ...experts });
 }
 
-function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
+/** Records a mixture on `x`; the router reads `routed`, which is `x` unless given. */
+export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, routed = x): Tensor {
   const { g } = scope;
   const { routing, count, hidden, activation, sharedHidden, weighted } = spec;
-  const logits = linear(scope, x, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
+  const logits = linear(scope, routed, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
   const bias = scope.optional('exp_probs_b.bias', 1, count) ?? scope.optional('exp_probs_b', 1, count);
   const { expertIds, routingWeights } = routeExperts(g, logits, routing, bias);
   const latent = (of: Tensor, name: string, rows: number): Tensor =>

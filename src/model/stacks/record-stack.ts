@@ -1,4 +1,4 @@
-import { add, scale, unary } from '../../ops/elementwise.ts';
+import { add, mul, scale, unary } from '../../ops/elementwise.ts';
 import { embed } from '../../ops/embed.ts';
 import { ropeTable } from '../../ops/rope.ts';
 import { gatherRows } from '../../ops/rows.ts';
@@ -61,7 +61,8 @@ export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs
     const added = scaled(scope, computed, factor);
     stream = normed(scope, add(scope.g, stream, added), postNorm);
   }
-  return stream;
+  const outputScale = spec.isScaled && scope.optional('layer_output_scale.weight', 1, 1);
+  return outputScale ? mul(scope.g, stream, outputScale) : stream;
 }
 
 /**

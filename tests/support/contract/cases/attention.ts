@@ -293,7 +293,15 @@ const TEMPERATURE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).f
   ];
 });
 
+/** Heads as wide as those of Gemma 4's layers without a window. */
+const WIDE_CASES: readonly OpCase[] = [
+  attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 512, type: 'f16' }),
+  attentionCase('prompts', prompts, { heads: 2, kvHeads: 1, keySize: 512, type: 'f16' }),
+  attentionCase('a row alone at 290', alone(290), { heads: 4, kvHeads: 1, keySize: 512, type: 'q8_0' }),
+];
+
 export const ATTENTION_CASES: readonly OpCase[] = [
+  ...WIDE_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
     attentionCase('mixed', mixedBatch({ blockSize: 1 }), { heads: 8, kvHeads: 2, keySize: 64, type }),

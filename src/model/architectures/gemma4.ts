@@ -1,0 +1,119 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { denseBesideExperts } from '../blocks/dense-beside-experts.ts';
+import { readExperts } from '../blocks/experts.ts';
+import { feedForward, type FeedForwardSpec } from '../blocks/feed-forward.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { LayerSpec } from '../model-config.ts';
+import {
+  type AttentionTraits,
+  attentionSpec,
+  decoder,
+  type DecoderSizes,
+  readDecoder,
+  sandwichNormLayer,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
+import { count, counts, expertMetadata, real, SHORT_WINDOW } from '../synthetic-family.ts';
+
+/** Soft cap of the logits if the file has none, as in llama.cpp. */
+const LOGIT_CAP = 30;
+
+/** Settings of the E models, whose per-layer embeddings and shared KV caches are not implemented. */
+const OF_E_MODELS = ['embedding_length_per_layer_input', 'attention.shared_kv_layers'];
+
+/**
+ * Gemma 4: Gemma 3 with wider heads, whose values are their keys, in the layers without a window, values normalized, scaled
+ * layers, and in the mixtures experts beside the feed-forward (Gemma team 2026).
+ */
+export const gemma4: Architecture = {
+  names: ['gemma4'],
+  configure(read) {
+    for (const key of OF_E_MODELS) {
+      if (read.countOrZero(key) > 0)
+        read.refuse(key, `${read.count(key)}`, '0, as in the 12B, 26B and 31B models');
+    }
+    const routed = readExperts(read, { normalized: true });
+    const experts = routed && ({ ...routed, activation: 'gelu_tanh', scales: true } as const);
+    const sizes = readDecoder(read, { hidden: routed?.hidden });
+    const { norm, width } = sizes;
+    const window = read.count('attention.sliding_window');
+    const windowed = read.windowed(6);
+    const local = readWindowHeads(read, sizes);
+    const traits: AttentionTraits = {
+      ...{ pairs: 'neox', scale: 1, keysAsValues: true },
+      queryNorm: { norm, of: 'head' },
+      valueNorm: norm,
+    };
+    const layerOf = (layer: number): LayerSpec => {
+      const heads = sizes.heads(layer);
+      const block = windowed(layer)
+        ? attention(
+            attentionSpec(read, { ...heads, ...local.sizes }, { ...traits, window, table: WINDOW_ROPE }),
+          )
+        : attention(attentionSpec(read, heads, traits));
+      const hidden = sizes.hidden(layer);
+      const dense: FeedForwardSpec = { form: 'gated', hidden, activation: 'gelu_tanh', scales: true };
+      const { sublayers } = sandwichNormLayer(norm, block, feedForward(dense));
+      if (!experts) return { sublayers, isScaled: true };
+      const both = { block: denseBesideExperts({ norm, dense, experts }), preNorm: undefined };
+      return {
+        sublayers: sublayers.map((half, i) => (i === 0 ? half : { ...half, ...both })),
+        isScaled: true,
+      };
+    };
+    return decoder(sizes, layerOf, {
+      scale: Math.fround(Math.sqrt(width)),
+      softCap: read.real('final_logit_softcapping', LOGIT_CAP) || undefined,
+      windowRope: local.rope,
+    });
+  },
+  synthetic: {
+    metadata: (shape) => {
+      const size = shape.width / shape.heads;
+      const isGlobal = (layer: number) => (layer + 1) % 3 === 0;
+      return {
+        ...(shape.experts && expertMetadata(shape)),
+        embedding_length_per_layer_input: count(0),
+        'attention.head_count_kv': counts(shape.layers, (layer) => (isGlobal(layer) ? 1 : shape.kvHeads)),
+        'attention.key_length': count(4 * size),
+        'attention.value_length': count(4 * size),
+        'attention.key_length_swa': count(2 * size),
+        'attention.value_length_swa': count(2 * size),
+        'attention.sliding_window': count(SHORT_WINDOW),
+        'attention.sliding_window_pattern': counts(shape.layers, (layer) => (isGlobal(layer) ? 0 : 1)),
+        'rope.dimension_count': count(4 * size),
+        'rope.dimension_count_swa': count(2 * size),
+        'rope.freq_base_swa': real(1000),
+        final_logit_softcapping: real(30),
+      };
+    },
+    optional: [
+      'rope_freqs.weight',
+      'layer_output_scale.weight',
+      'blk.0.attn_v.weight',
+      'blk.1.attn_v.weight',
+      'ffn_gate_up_exps.weight',
+      'ffn_down_exps.scale',
+    ],
+  },
+};
+
+/** The sizes of heads, and RoPE, of layers with a window. */
+function readWindowHeads(read: ConfigReader, sizes: DecoderSizes) {
+  const heads = sizes.heads(0);
+  if (heads.keySize !== heads.valueSize) {
+    read.refuse('attention.value_length', `${heads.valueSize}`, `${heads.keySize}, as keys have`);
+  }
+  const size = read.count('attention.key_length_swa', heads.keySize);
+  const valueSize = read.count('attention.value_length_swa', size);
+  if (valueSize !== size) read.refuse('attention.value_length_swa', `${valueSize}`, `${size}, as keys have`);
+  return {
+    sizes: { keySize: size, valueSize: size },
+    rope: {
+      dimensions: read.count('rope.dimension_count_swa', size),
+      base: read.real('rope.freq_base_swa', 10_000, true),
+      scaling: { kind: 'none' },
+    },
+  } as const;
+}

@@ -11,10 +11,11 @@ import { bodyAttacks } from '../tests/support/body-attacks.ts';
 import { grammarAttacks } from '../tests/support/grammar-attacks.ts';
 import type { AttackResult, AttackRound } from './attacks/attack-client.ts';
 
-// How long a costly body, schema, pattern or grammar holds the thread that serves: `node dist/bench/attacks.js [MODEL] [--only text]
-// [--rounds 3] [--tokens 16]`. The client is another process. All times are in milliseconds: `held` is the most processor time that
-// the thread took between two turns of a timer (on Linux), `delay` the largest delay of its event loop, `health` the longest answer of
-// `/health`. On a machine that does other things the last two tell of those, too; of the rounds, the one with the least is shown.
+// How long an expensive body, schema, pattern or grammar blocks the serving thread: `node dist/bench/attacks.js [MODEL]
+// [--only text] [--rounds 3] [--tokens 16]`. The client is a separate process. All times are in milliseconds: `held` is
+// the maximum CPU time that the thread took between two ticks of a timer (on Linux), `delay` the maximum delay of its
+// event loop, `health` the slowest response of `/health`. The last two also include other load of the machine; of the
+// rounds, the best is shown.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -39,7 +40,7 @@ const request = {
   seed: 1,
 };
 
-/** Milliseconds of processor time that this thread has taken, where Linux tells. */
+/** Milliseconds of CPU time that this thread has used, if Linux reports it. */
 function threadMs(): number {
   try {
     const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ');
@@ -49,7 +50,7 @@ function threadMs(): number {
   }
 }
 
-/** One attack: what the client saw, and what became of this thread meanwhile. */
+/** One attack: what the client saw, and how this thread fared meanwhile. */
 async function measured(
   of: Omit<AttackRound, 'url'>,
 ): Promise<AttackResult & { delay: number; held: number }> {

@@ -1,5 +1,5 @@
-// What a step of the CPU device costs: an empty one, and a 1.1B-shaped Llama's layers in Q4_0 with random weights.
-// node dist/bench/cpu-step.js [threads] [layers]
+// The cost of a step on the CPU device: of an empty one, and of the layers of a 1.1B-shaped Llama in Q4_0 with random
+// weights. node dist/bench/cpu-step.js [threads] [layers]
 import { asBytes } from '../src/base/bytes.ts';
 import {
   type BufferRange,
@@ -99,7 +99,7 @@ class Bench {
     await this.stream.synchronize();
   }
 
-  /** Random weights; all layers hold the same ones, in memory of their own. */
+  /** Random weights; all layers have the same values, in separate memory. */
   async weights(program: Program): Promise<Map<PackedWeight, BufferRange>> {
     const ranges = new Map<PackedWeight, BufferRange>();
     for (const packed of program.weights) {
@@ -131,7 +131,7 @@ class Bench {
   }
 }
 
-/** The fastest of several calls in milliseconds, and the least processor time that all threads took for one. */
+/** The fastest of several calls in milliseconds, and the minimum CPU time of all threads for one. */
 async function best(times: number, run: () => Promise<void>): Promise<{ ms: number; cpu: number }> {
   let ms = Number.POSITIVE_INFINITY;
   let cpu = Number.POSITIVE_INFINITY;

@@ -7,8 +7,8 @@ import type { CacheType } from '../src/model/layer-states.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 
-// How near the embeddings of real devices are to the CPU's, of a random BERT of four layers and one long text, for each
-// type of cache: `node dist/bench/encoder-devices.js cuda webgpu`. Cosines below 0.999 end it with 1.
+// How close the embeddings of real devices are to the CPU's, for a random BERT of four layers and one long text, for
+// each cache type: `node dist/bench/encoder-devices.js cuda webgpu`. Exits with 1 if a cosine is below 0.999.
 
 const SIZES = { layers: 4, width: 512, heads: 8, kvHeads: 8, hidden: 2048, context: 512 };
 const IDS = Array.from({ length: 200 }, (_, i) => (7 + 13 * i + 5 * i * i) % 500);

@@ -12,8 +12,8 @@ import type { LoadResult, LoadRound } from './event-loop/load-clients.ts';
 
 // How long requests wait for the thread that serves HTTP: `npm run bench:event-loop -- [MODEL] [--device cpu]
 // [--engines in-process,worker] [--streams 64] [--generate 64] [--writers 4] [--tokens 50000] [--seconds 10]`. For each
-// engine: the delay of the event loop (perf_hooks, timers of 1 ms, their own time taken off) and the latency of GET /health,
-// with nothing else to do, beside the streams, and with long prompts tokenized beside them.
+// engine: the delay of the event loop (perf_hooks, timers of 1 ms, minus their own interval) and the latency of GET
+// /health, while idle, with streams, and with long prompts being tokenized as well.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -41,7 +41,7 @@ const SENTENCES = [
   'Über den Wolken muß die Freiheit wohl grenzenlos sein, sagte der alte Kapitän. ',
 ];
 
-/** Opens a model as the named engine runs it. */
+/** Opens a model with the named kind of engine. */
 const ENGINES = { 'in-process': loadModel, worker: loadModelInWorker };
 
 type EngineName = keyof typeof ENGINES;
@@ -84,7 +84,7 @@ async function measure(engine: EngineName): Promise<void> {
     [`${streams} streams, ${writers} long prompts`, { ...base, streams, writers }],
   ];
   for (const [name, round] of rounds) {
-    // What is done at first use is no part of it.
+    // Excludes the cost of first use.
     await load(clients, { ...round, seconds: Math.min(2, seconds) });
     const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
     delay.enable();
@@ -121,7 +121,7 @@ async function load(clients: ReturnType<typeof fork>, round: LoadRound): Promise
   return result;
 }
 
-/** A text of about so many tokens, no two of whose lines are the same. */
+/** A text of about so many tokens, in which no two lines are equal. */
 async function textOf(url: string, tokens: number): Promise<string> {
   const line = (i: number) => `${i}: ${SENTENCES[i % SENTENCES.length]}`;
   const few = Array.from({ length: 300 }, (_, i) => line(i)).join('');

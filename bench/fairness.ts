@@ -7,10 +7,11 @@ import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
 import { ModelServer } from '../src/server/index.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
-// What others' requests cost a client: `node dist/bench/fairness.js [MODEL] [--clients 16] [--prompt 512] [--generate 64]
-// [--token-target 50] [--prompt-target 250] [--only text]`. First, how long one token takes alone, behind a request of 128
-// answers, and behind a prompt that fills the context; then the gaps between tokens of many clients while others' prompts are
-// read. `--only` takes a part of a part's name. All times are in milliseconds.
+// How other clients' requests affect a client: `node dist/bench/fairness.js [MODEL] [--clients 16] [--prompt 512]
+// [--generate 64] [--token-target 50] [--prompt-target 250] [--only text]`. First, how long one token takes alone,
+// behind a request with 128 answers, and behind a prompt that fills the context; then the gaps between tokens of many
+// clients while others' prompts are processed. `--only` selects parts by a substring of their names. All times are in
+// milliseconds.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -53,7 +54,7 @@ const [client, other] = [1, 2].map(() =>
 const { vocabularySize } = model.tokenizer;
 let seeds = 0;
 
-/** Ids all over the vocabulary, others each time. */
+/** Random ids, different each time. */
 function fresh(count: number): number[] {
   const seed = ++seeds;
   return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
@@ -70,7 +71,7 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
 
-/** How long single tokens take beside what goes on. */
+/** How long single tokens take under the current load. */
 async function single(name: string, rounds = 5): Promise<void> {
   const times: number[] = [];
   for (let i = 0; i < rounds; i++) {

@@ -18,12 +18,12 @@ import {
 import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts';
 import { installPeer } from './peer/install-peer.ts';
 
-// Makes the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
+// Creates the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
 // `npm run goldens -- [architecture | lora | variants ...]`.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Two texts of ids below the vocabulary's end: one longer than the sliding windows, one of the same id again and again. */
+/** Two sequences of ids: one longer than the sliding windows, one that repeats the same id. */
 const TEXTS = [
   Array.from({ length: 24 }, (_, i) => (7 + 13 * i + 5 * i * i) % 61),
   [3, 3, 3, 3, 3, 3, 9, 3, 3, 60, 1, 0],
@@ -48,7 +48,7 @@ if (wanted.length === 0 || wanted.includes('variants')) await writeVariantsGolde
 // The library's threads would keep the process alive.
 process.exit(0);
 
-/** What llama.cpp computes of each variant's model, which is not kept: tests write it again. */
+/** llama.cpp's results for each variant's model, which is not stored: tests create it again. */
 async function writeVariantsGolden(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rocmforge-'));
   const lines: string[] = [];
@@ -64,7 +64,7 @@ async function writeVariantsGolden(): Promise<void> {
   console.log(basename(VARIANTS_GOLDEN));
 }
 
-/** Two adapters of the small Llama, and what llama.cpp computes with one, the other, and both. */
+/** Two adapters of the small Llama, and llama.cpp's results with one, the other, and both. */
 async function writeLoraGolden(): Promise<void> {
   const lines: string[] = [];
   for (const { file, rank, alpha, targets, seed } of LORA_ADAPTERS) {

@@ -1,7 +1,8 @@
 /**
- * What a step of a GPU costs: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...]`. A model of that
- * shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
- * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
+ * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...]`. For a model
+ * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
+ * before the number, one sequence's prompt): the time of a whole step, and of each kind of launch, for all layers of a
+ * step.
  */
 import type { Device, Executable } from '../src/device/index.ts';
 import { type Launch as HipCudaLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
@@ -19,7 +20,7 @@ import { openDevice } from '../src/node/devices.ts';
 import { DEFAULT_SAMPLING, SAMPLING_ROW_WORDS, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
 import { syntheticGraphs, syntheticModel } from '../tests/support/synthetic-graphs.ts';
 
-/** Milliseconds that a measurement takes at least, so that what is around the runs does not count. */
+/** Minimum duration of a measurement in milliseconds, so that its overhead does not matter. */
 const MEASURED = 40;
 const CHUNK_BYTES = 8 << 20;
 
@@ -31,7 +32,7 @@ interface Work {
   readonly past: number;
 }
 
-/** Work over a cache of so many blocks. */
+/** A workload with a cache of so many blocks. */
 interface InputWork extends Work {
   readonly blocks: number;
 }
@@ -82,7 +83,7 @@ function fillInputs(
   );
 }
 
-/** Milliseconds of one run, the median of several measurements of some runs each. */
+/** Milliseconds of one run: the median of several measurements of several runs each. */
 async function timed(
   device: Device,
   run: (stream: ReturnType<Device['createStream']>) => void,
@@ -103,7 +104,7 @@ async function timed(
 
 type Launch = HipCudaLaunch | WebGpuLaunch;
 
-/** What launches that do the same have in common. */
+/** A key that equal launches share. */
 function kindOf(launch: Launch): string {
   if (!('kind' in launch)) {
     const { name, constants } = launch.module;
@@ -114,13 +115,13 @@ function kindOf(launch: Launch): string {
     : launch.kind;
 }
 
-/** Launches gathered while the plan is bound, so that those of a kind can be timed together. */
+/** Launches collected while the plan is bound, so that those of a kind can be timed together. */
 class Recorded {
   readonly launches: (readonly Launch[])[] = [];
 
   constructor(readonly rows: number) {}
 
-  /** The device, with an eye on what its programs are recorded to, and for one capacity. */
+  /** The device, with its programs' recordings observed, and limited to one capacity. */
   watching(device: Device): Device {
     return new Proxy(device, {
       get: (target, key) => {
@@ -135,7 +136,7 @@ class Recorded {
     });
   }
 
-  /** The launches by kind, in the order of their first appearance. */
+  /** The launches by kind, in order of first appearance. */
   kinds(): Map<string, Launch[]> {
     const kinds = new Map<string, Launch[]>();
     for (const launches of this.launches) {
@@ -148,7 +149,7 @@ class Recorded {
   }
 }
 
-/** Compiles a model for some work; its cache has `blocks` blocks. */
+/** Compiles a model for a workload; its cache has `blocks` blocks. */
 async function compiledPlan(
   device: Device,
   { shape, format, work }: { shape: SyntheticShape; format: TensorFormat; work: Work },
@@ -211,12 +212,12 @@ async function measure(
   if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
 }
 
-/** An executable of launches that a plan had recorded; the plan keeps their memory. */
+/** An executable of launches recorded by a plan, which keeps their memory. */
 function executableOf(name: string, launches: readonly Launch[]): Executable {
   return { program: { graph: { name } }, buffers: new Set(), launches } as unknown as Executable;
 }
 
-/** What the dispatches of a step take where they stand, by the GPU's own clock. */
+/** The duration of each dispatch within a step, according to the GPU's own clock. */
 async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promise<void> {
   const executables = launches.map((of) => executableOf('all', of));
   using step = await device.record(executables, 'in place');

@@ -1,4 +1,5 @@
-// Time of token masks: `node dist/bench/grammar-masks.js` after a build. Vocabulary: qwen2's 151 936 tokens, of the fixtures.
+// The time of token masks: `node dist/bench/grammar-masks.js` after a build. Uses qwen2's vocabulary of 151 936 tokens
+// from the fixtures.
 import { readFileSync } from 'node:fs';
 import {
   schemaGrammar,
@@ -16,7 +17,7 @@ const RUNS = 9;
 /** Times of one run, in microseconds: of compiling, and of each mask of each text. */
 interface Times {
   readonly compile: number;
-  /** Processor time of this thread from the grammar's beginning to the first mask. */
+  /** CPU time of this thread from the start of the grammar to the first mask. */
   readonly ready: number;
   readonly masks: readonly (readonly number[])[];
 }
@@ -30,7 +31,7 @@ function vocabularyOf(tokenizer: Tokenizer): GrammarVocabulary {
   };
 }
 
-/** A person of several fields, with texts of limited length, lists and choices, as people ask for. */
+/** A person with several fields, with strings of limited length, lists and choices: a typical schema. */
 const PERSON = {
   type: 'object',
   properties: {
@@ -66,7 +67,7 @@ const person = (i: number) => ({
 
 const NAMES = Array.from({ length: 1000 }, (_, i) => `property_${i}`);
 
-/** A schema of 1 000 properties, and more that it says. */
+/** A schema of 1 000 properties, with additional keywords. */
 function many(property: object, more: object = {}): object {
   return { type: 'object', properties: Object.fromEntries(NAMES.map((name) => [name, property])), ...more };
 }
@@ -75,20 +76,20 @@ const SCALAR = { type: ['string', 'number', 'null'] };
 const POINT = { type: 'object', properties: { x: { type: 'number' }, y: SCALAR }, required: ['x'] };
 const CLOSED = { additionalProperties: false };
 
-/** An object like no other. */
+/** An object different from all others. */
 function different(i: number): object {
   const list = { type: 'array', items: { enum: [`a${i}`, 'b'] } };
   const properties = { x: { type: 'number', minimum: i }, y: { type: 'string', maxLength: i + 1 }, list };
   return { type: 'object', properties, required: ['x'], ...CLOSED };
 }
 
-/** One of 1 000 objects, which their first member tells apart. */
+/** One of 1 000 objects, distinguished by their first member. */
 const KINDS = NAMES.map((name) => {
   const properties = { kind: { const: name }, value: SCALAR };
   return { type: 'object', properties, required: ['kind', 'value'], ...CLOSED };
 });
 
-/** Objects in objects, 1 000 deep. */
+/** Objects nested 1 000 deep. */
 const CHAIN = {
   $ref: '#/$defs/property_0',
   $defs: Object.fromEntries(
@@ -99,7 +100,7 @@ const CHAIN = {
   ),
 };
 
-/** The text of every so many of the 1 000. */
+/** The text with every n-th of the 1 000. */
 function manyText(step: number, valueOf: (i: number) => unknown): string {
   const some = NAMES.flatMap((name, i) => (i % step === 0 ? [[name, valueOf(i)] as const] : []));
   return JSON.stringify(Object.fromEntries(some));
@@ -192,7 +193,7 @@ const CASES: readonly { name: string; grammar: () => Grammar; texts: readonly st
   },
 ];
 
-/** Microseconds of processor time that this thread has taken, where Linux tells; on a machine that does other things, too. */
+/** Microseconds of CPU time that this thread has used, if Linux reports it; meaningful on a busy machine, too. */
 function processorUs(): number {
   try {
     const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ');
@@ -202,7 +203,7 @@ function processorUs(): number {
   }
 }
 
-/** One run through all texts with a grammar that is new, and begun when the processor's time was `from`. */
+/** One run through all texts with a new grammar, started when the CPU time was `from`. */
 function measure(
   source: Grammar,
   vocabulary: PreparedVocabulary,
@@ -231,12 +232,12 @@ function measure(
   return { compile, ready, masks };
 }
 
-/** Of each time the shortest of all runs: what else the machine does is not the grammar's. */
+/** The minimum of each time over all runs, to exclude other load of the machine. */
 function shortest(runs: readonly Times[]): Times {
   const [first] = runs as [Times];
   return {
     compile: Math.min(...runs.map(({ compile }) => compile)),
-    // The clock of the processor moves in steps of milliseconds.
+    // The clock of CPU time advances in steps of milliseconds.
     ready: runs.reduce((sum, { ready }) => sum + ready, 0) / runs.length,
     masks: first.masks.map((times, text) =>
       times.map((_, token) => Math.min(...runs.map(({ masks }) => masks[text]?.[token] ?? Infinity))),

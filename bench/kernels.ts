@@ -1,8 +1,8 @@
 /**
- * How fast the CPU kernels multiply: `node dist/bench/kernels.js [--baseline] [format ...]`. One row a format: weights a
- * second for one row of activations, out of memory (with the packed bytes that were read); multiply-adds a second for 64
- * rows; how that compares with Q4_0; and the file's bytes that are packed a second. On one and two threads. Many short
- * measurements, of which the best counts: a busy machine disturbs most of them, not all.
+ * The speed of the CPU's product kernels: `node dist/bench/kernels.js [--baseline] [format ...]`. One row per format:
+ * weights per second for one row of activations, from memory (with the packed bytes read); multiply-adds per second for
+ * 64 rows; both relative to Q4_0; and the bytes of the file packed per second. On one and two threads. Of many short
+ * measurements the best counts: a busy machine disturbs most of them, but not all.
  */
 import { readFileSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -29,7 +29,7 @@ interface Task {
   readonly variant: string;
 }
 
-/** Weights, multiply-adds and packed weights a second, in 10⁹. */
+/** Weights, multiply-adds and packed weights per second, in 10⁹. */
 interface Speed {
   generate: number;
   prompt: number;
@@ -38,13 +38,13 @@ interface Speed {
 
 type Kernel = (...addresses: number[]) => void;
 
-/** Every thread waits for the others, so that all measure the same moments. */
+/** A barrier for all threads, so that they measure at the same time. */
 function meet(gate: Int32Array, step: number, threads: number): void {
   Atomics.add(gate, step, 1);
   while (Atomics.load(gate, step) < threads);
 }
 
-/** The best speed of `ROUNDS` measurements; `run` is given their numbers. */
+/** The best speed of `ROUNDS` measurements; `run` receives their numbers. */
 function best(work: number, run: (round: number) => void, align: () => void): number {
   let speed = 0;
   for (let round = 0; round < ROUNDS; round++) {
@@ -56,7 +56,7 @@ function best(work: number, run: (round: number) => void, align: () => void): nu
   return speed;
 }
 
-/** Row counts of slices: whole bands of rows, `SLICE` multiply-adds in all. */
+/** Row counts of slices: whole bands of rows, with `SLICE` multiply-adds in total. */
 function sliceRows(tokens: number): number {
   return Math.max(32, Math.floor(SLICE / COLUMNS / tokens / 32) * 32);
 }
@@ -106,7 +106,7 @@ async function onThreads(
 ): Promise<Record<string, Speed>> {
   const memory = new WebAssembly.Memory({ initial: MEMORY_BYTES >> 16, maximum: 65535, shared: true });
   const words = new Uint32Array(memory.buffer);
-  // Scales of any layout, halves or floats, are ordinary numbers: 1/128 .. 1/32 or near 1.
+  // Ensures that the scales of any layout, f16 or f32, are ordinary numbers: 1/128 .. 1/32 or near 1.
   for (let i = 0; i < words.length; i++) words[i] = 0x3c002000 | (Math.imul(i, 0x9e3779b1) & 0x00ff0fff);
   const gate = new SharedArrayBuffer(1 << 16);
   const runs = Array.from({ length: threads }, (_, id) => {

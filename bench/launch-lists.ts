@@ -1,7 +1,7 @@
-// Lists what GPUs launch for every case of the operator contract and every family, for every kind of target.
-// `node dist/bench/launch-lists.js golden` writes the summary that `tests/device/launch-lists.test.ts` compares with;
-// `node dist/bench/launch-lists.js <folder>` writes all launches with their arguments, a file a target: two folders compared show
-// what a change of the planner or of an emitter changes.
+// Lists the GPU launches of every case of the operator contract and every architecture, for every kind of target. `node
+// dist/bench/launch-lists.js golden` writes the summary that `tests/device/launch-lists.test.ts` compares with; `node
+// dist/bench/launch-lists.js <folder>` writes all launches with their arguments, one file per target: comparing two
+// folders shows the effect of a change to the planner or an emitter.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ALL_CASES } from '../tests/support/contract/cases/index.ts';

@@ -8,8 +8,8 @@ import type { BenchRecord } from '../src/cli/bench-record.ts';
 import { installPeer } from './peer/install-peer.ts';
 import type { PeerRequest, PeerSpeeds } from './peer/peer-worker.ts';
 
-// Measures rocmforge's CPU device against node-llama-cpp's CPU build: the same files, the same threads, a process each,
-// one after the other in every round. `npm run bench:peer -- [model.gguf ...] [--threads 2] [--rounds 3] [--json]`.
+// Compares rocmforge's CPU device with node-llama-cpp's CPU build: the same files and number of threads, in separate
+// processes, alternating in every round. `npm run bench:peer -- [model.gguf ...] [--threads 2] [--rounds 3] [--json]`.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const CACHE = join(ROOT, '.cache');
@@ -56,7 +56,7 @@ const machine = `${cpu}, ${plan.threads} threads, ${Math.round(totalmem() / 2 **
 if (values.json) console.log(JSON.stringify({ machine, comparisons }));
 else console.log(table(machine, comparisons));
 
-/** A 1.1B shape in Q4_0, and the small model that is at hand. */
+/** A 1.1B shape in Q4_0, and the bundled model. */
 function standardModels(): string[] {
   mkdirSync(CACHE, { recursive: true });
   const large = join(CACHE, 'llama-1b-q4_0.gguf');

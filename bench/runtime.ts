@@ -16,9 +16,10 @@ import { type Compared, shortfall } from './runtime/shortfall.ts';
 import { figuresOf } from './runtime/step-figures.ts';
 import { firstTokens, type Measured, measure, runAll, runAlone, type Workload } from './runtime/workload.ts';
 
-// What each mechanism of the engine is worth: the same work with it and without it, in turns, as a ratio beside what the
-// design expected; where it is less, what was measured that says why. `npm run bench:runtime -- [model.gguf ...] [--device cpu,cuda] [--slots 8] [--prompt 32] [--generate 48]
-// [--rounds 3] [--json]`. Without a file: small models of a Llama's and of RWKV-7's shape; without a device: all there are.
+// The gain of each mechanism of the engine: the same workload with and without it, alternating, as a ratio beside the
+// expected one; if it is below, the measurement that explains why. `npm run bench:runtime -- [model.gguf ...] [--device
+// cpu,cuda] [--slots 8] [--prompt 32] [--generate 48] [--rounds 3] [--json]`. Without a file: small models in the
+// shapes of Llama and RWKV-7; without a device: all available ones.
 
 const CACHE = join(fileURLToPath(new URL('../../', import.meta.url)), '.cache');
 const HEADINGS = [
@@ -73,7 +74,7 @@ const work: Workload = {
 };
 
 interface Gain extends Compared {
-  /** Without it over with it: the mean time of a request. */
+  /** The mean time of a request without the mechanism, relative to that with it. */
   readonly request: number;
   readonly measured: { readonly on: Measured; readonly off: Measured };
 }
@@ -110,7 +111,7 @@ function open(path: string, device: string, options: LoadModelOptions): Promise<
   return loadModel(path, { device, load: 'eager', context, sequences: work.slots, ...options });
 }
 
-/** Where the time of steps goes: a round of its own, because to look costs time. */
+/** Where the time of steps goes, in a separate round because measuring costs time. */
 async function figures(path: string, device: string, options: LoadModelOptions): Promise<Compared['on']> {
   const profile = new StepProfile();
   await using model = await open(path, device, { ...options, profile });
@@ -121,7 +122,7 @@ async function figures(path: string, device: string, options: LoadModelOptions):
   return { alone: await figuresOf(profile, alone), all: await figuresOf(profile, all) };
 }
 
-/** Runs both in turns, so that what else the machine does harms both; a first round of each is not counted. */
+/** Runs both alternately, so that other load affects both; the first round of each is not counted. */
 async function compare(
   path: string,
   device: string,
@@ -158,7 +159,7 @@ async function inTurns(
   return measured;
 }
 
-/** First tokens of a model that nobody has used yet, after a rest. */
+/** First tokens of a new model, after a rest. */
 async function firstTokensOf(path: string, device: string, options: LoadModelOptions) {
   await using model = await open(path, device, options);
   await new Promise((resolve) => setTimeout(resolve, REST_MS));

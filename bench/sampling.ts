@@ -1,6 +1,7 @@
 /**
- * What it takes to sample a token on the host: `node dist/bench/sampling.js [vocabulary]`. The default settings, and a flat
- * distribution cut by its probabilities, which has the most candidates to order. Of many draws the quickest counts.
+ * The cost of sampling a token on the host: `node dist/bench/sampling.js [vocabulary]`. With the default settings, and
+ * with a flat distribution truncated by probability, which has the most candidates to sort. The fastest of many samples
+ * counts.
  */
 import { DEFAULT_SAMPLING, SamplingScratch } from '../src/ops/index.ts';
 import { NEUTRAL, sampleOne, someLogits } from '../tests/ops/sampling/sampling-setup.ts';

@@ -10,9 +10,9 @@ import { ModelServer } from '../src/server/index.ts';
 import { bareStep } from './serve/bare-steps.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
-// What the engine adds to a bare step, and what HTTP adds to the engine: `node dist/bench/serve.js MODEL [--device cuda]
-// [--clients 64] [--prompt 128] [--generate 128] [--rounds 3]`. Prompts are read before the clock runs, but for
-// those whose time to the first token is taken.
+// What the engine adds to a bare step, and what HTTP adds to the engine: `node dist/bench/serve.js MODEL [--device
+// cuda] [--clients 64] [--prompt 128] [--generate 128] [--rounds 3]`. Prompts are processed before the clock starts,
+// except where the time to the first token is measured.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -53,12 +53,12 @@ const listener = await HttpListener.open(server.fetch, { port: 0 });
 const clientProcess = fork(fileURLToPath(new URL('serve/stream-clients.js', import.meta.url)));
 const { vocabularySize } = model.tokenizer;
 
-/** Ids all over the vocabulary, others for each seed. */
+/** Random ids, different for each seed. */
 function someTokens(count: number, seed: number): number[] {
   return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
 }
 
-/** Continues all prompts at once through the engine; milliseconds. */
+/** Continues all prompts at once with the engine; returns milliseconds. */
 async function throughEngine(
   of: LanguageModel,
   prompts: readonly number[][],
@@ -144,7 +144,7 @@ async function allSequences(): Promise<void> {
   });
 }
 
-/** The time to the first token of prompts that come one after the other while half of the sequences generate. */
+/** The time to the first token of prompts that arrive one after another while half of the sequences generate. */
 async function arrivals(): Promise<void> {
   for (const way of ['engine', 'HTTP'] as const) {
     model.reset();

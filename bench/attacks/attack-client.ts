@@ -1,16 +1,16 @@
-/** An attack as it goes over the wire. */
+/** An attack as sent over the network. */
 export interface AttackRound {
   readonly url: string;
   readonly path: string;
   readonly body: string;
 }
 
-/** What came of it. */
+/** The outcome. */
 export interface AttackResult {
   /** The finish reason, or the error's code. */
   readonly answer: string;
   readonly ms: number;
-  /** The longest time that `/health` took meanwhile, in milliseconds, and how often it was asked. */
+  /** The slowest response of `/health` meanwhile, in milliseconds, and the number of its requests. */
   readonly health: number;
   readonly asked: number;
 }

@@ -1,21 +1,21 @@
 import { performance } from 'node:perf_hooks';
 import { type Reply, sendRequest } from '../serve/send-request.ts';
 
-// Load on a server from a process of its own, so that what it costs does not count as the server's: a message with
-// `LoadRound` comes in, one with `LoadResult` goes out when the time is over and what was under way has ended.
+// Load on a server from a separate process, so that its cost is not the server's: receives a message with `LoadRound`,
+// and sends one with `LoadResult` when the time is over and running requests have ended.
 
-/** What is asked of a server for a while. */
+/** The load on a server for some time. */
 export interface LoadRound {
   readonly url: string;
   readonly seconds: number;
-  /** Streams that generate, each beginning anew when it has ended. */
+  /** Number of generating streams, each restarted when it has ended. */
   readonly streams: number;
-  /** Tokens of each answer. */
+  /** Tokens per answer. */
   readonly generated: number;
-  /** Long texts that are tokenized at once, each beginning anew; by turns bare and within a conversation. */
+  /** Number of long texts that are tokenized at once, each restarted; alternately plain and within a conversation. */
   readonly writers: number;
   readonly longText: string;
-  /** Milliseconds between two requests for the server's health. */
+  /** Milliseconds between two requests of `/health`. */
   readonly probeMs: number;
 }
 

@@ -4,16 +4,16 @@ import { AsyncModelLoader, type LoaderOptions, type LoadReport } from '../../src
 import type { DecodePlace } from '../../src/load/chunk.ts';
 import { LazyTensor } from '../../src/load/lazy-tensor.ts';
 
-/** The quickest of several loads, and what it cost the process. */
+/** The fastest of several loads, and its cost for the process. */
 export interface LoadMeasurement extends LoadReport {
   readonly gigabytesPerSecond: number;
-  /** Bytes that reached the device a second, in billions: more than were read where weights are decoded. */
+  /** Billions of bytes per second that reached the device: more than were read if weights are decoded. */
   readonly uploadedGigabytesPerSecond: number;
-  /** What the first load took, which pins the ring and runs code that nobody has run yet. */
+  /** The time of the first load, which pins the ring and runs code that has not been compiled by the JIT. */
   readonly firstSeconds: number;
   /** The 99th percentile of the main thread's delays, in milliseconds. */
   readonly delayMilliseconds: number;
-  /** How much the process grew while loading, in MiB. */
+  /** Memory growth of the process while loading, in MiB. */
   readonly grownMebibytes: number;
 }
 

@@ -5,26 +5,26 @@ import { LoadTrace } from '../../src/load/load-trace.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/index.ts';
 
-/** What a mode costs for a prompt of one length, in milliseconds from the open file and device on. */
+/** The cost of a mode for a prompt of one length, in milliseconds after the file and the device were opened. */
 interface ModeTimes {
-  /** Of it, what planning took: programs, memory, addresses; no weight moves. */
+  /** The part of it for planning: programs, memory, addresses; no weight is loaded. */
   readonly plan: number;
-  /** Until the model is given out: planned, allocated, and loaded as far as the mode says. */
+  /** Until the model is returned: planned, allocated, and loaded as the mode requires. */
   readonly open: number;
   /** Until the first token. */
   readonly firstToken: number;
-  /** Until the last byte of the weights is on the device. */
+  /** Until the last weight is on the device. */
   readonly lastByte: number;
-  /** Until the first layer has been computed, where it was while weights were still to come. */
+  /** Until the first layer has been computed, if that was before all weights were loaded. */
   readonly firstLayer: number | undefined;
-  /** A layer's share from the model on to the first token, and of the same prompt again, with every weight there. */
+  /** The time per layer from the model to the first token, and for the same prompt again, with every weight loaded. */
   readonly layer: { readonly first: number; readonly cached: number };
 }
 
-/** How much is prompted. */
+/** Prompt lengths. */
 const PROMPTS = [16, 512];
 
-/** Prints the latency of each mode as a table, and what a layer costs first and cached. */
+/** Prints the latency of each mode as a table, and the cost of a layer, first and cached. */
 export async function printModes(path: string, openDevice: () => Promise<Device>): Promise<void> {
   const lengths = PROMPTS.flatMap((length) => [`first token of ${length}`, 'layer first / cached']);
   const heads = ['mode', 'plan', 'model open', ...lengths];
@@ -78,7 +78,7 @@ async function modeTimes(
   const [, layer] = ends('compute');
   const firstLayer = layer === undefined ? undefined : layer - begin;
   const { layerCount } = model.plan;
-  // Whole steps are recorded at their first use, unless one was before.
+  // Whole steps are recorded on first use.
   for (let warm = 0; warm < 2; warm++) await repeat();
   const share = { first: (firstToken - open) / layerCount, cached: (await repeat()) / layerCount };
   return { plan: 1000 * breakdown.plan.sum, open, firstToken, lastByte, firstLayer, layer: share };
@@ -91,7 +91,7 @@ async function modeTimes(
   }
 }
 
-/** What the weights of a layer cost after the model was given out: when first asked for, and when asked again. */
+/** The cost of a layer's weights after the model was returned: when requested first, and again. */
 async function layerTimes(
   path: string,
   load: LoadMode,

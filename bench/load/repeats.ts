@@ -9,14 +9,14 @@ import { openGguf } from '../../src/node/index.ts';
 const LOADS = 100;
 const AT_EACH_END = 10;
 const ROUNDS = 5;
-/** Weights that are looked at, and how much of each. */
+/** Number of weights that are checked. */
 const LOOKED_AT = 32;
 const LOOKED_AT_BYTES = 64 << 10;
 const MEBIBYTE = 2 ** 20;
 
 /**
- * Prints whether loading the first model again and again becomes slower, whether it and loading all of them twice at once
- * leave anything behind, and how often the device had other bytes than at first.
+ * Prints whether repeatedly loading the first model becomes slower, whether that and loading all models twice at once
+ * leaves anything behind, and how often the device had different bytes than at first.
  */
 export async function printRepeats(
   paths: readonly [string, ...string[]],
@@ -40,7 +40,7 @@ export async function printRepeats(
   };
   const [path] = paths;
   const all = [...paths, ...paths];
-  // Kernels are compiled, and what is pooled has its size.
+  // Until kernels are compiled and pools have reached their size.
   for (let i = 0; i < AT_EACH_END; i++) await load(path);
   await Promise.all(all.map(load));
   const before = await held(device);
@@ -57,7 +57,7 @@ export async function printRepeats(
   console.log(`other bytes on the device than at first: ${others} times`);
 }
 
-/** Of some bytes of some weights, spread evenly, as they are on the device. */
+/** A hash over samples of some weights, evenly spaced, as they are on the device. */
 async function hashOf({ plan, device }: LanguageModel): Promise<string> {
   await using stream = device.createStream('look');
   const hash = createHash('sha1');

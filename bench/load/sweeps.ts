@@ -8,10 +8,10 @@ import { measureLoad } from './measure-load.ts';
 
 const MIB = 1 << 20;
 
-/** The largest tensor that is measured. */
+/** The largest tensor to measure. */
 const LARGEST_TENSOR = 1 << 30;
 
-/** What is varied, one at a time, the rest standing as usual. */
+/** The options to vary, one at a time, with defaults for the others. */
 const SWEEPS: { readonly [K in keyof LoaderOptions]?: readonly number[] } = {
   readers: [1, 2, 4, 8, 16],
   streams: [1, 2, 4, 8, 16],
@@ -43,7 +43,7 @@ export async function printSweeps(
   }
 }
 
-/** Prints GB/s for tensors of each size, cut from the file, which is read round and round where it is shorter. */
+/** Prints GB/s for tensors of each size, cut from the file, which is repeated if it is too short. */
 export async function printTensorSizes(device: Device, file: ByteSource): Promise<void> {
   const cells: string[] = [];
   const source = repeated(file, LARGEST_TENSOR);
@@ -75,7 +75,7 @@ export async function printTensorSizes(device: Device, file: ByteSource): Promis
   console.log(cells.join('   '));
 }
 
-/** At least `size` bytes: a source, and behind its end its beginning again. */
+/** At least `size` bytes: a source, repeated. */
 function repeated(source: ByteSource, size: number): ByteSource {
   if (source.size >= size) return source;
   const read = async (offset: number, into: Uint8Array, signal?: AbortSignal): Promise<void> => {

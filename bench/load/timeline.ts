@@ -11,7 +11,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   compute: '#e45756',
 };
 
-/** A picture of a trace: a line a reader, decoder and stream, time from left to right. */
+/** Draws a trace: a line for each reader, decoder and stream, with time from left to right. */
 export function timelineSvg(trace: LoadTrace): string {
   const { rows, spans } = trace;
   const start = Math.min(...spans.map(({ begin }) => begin));
@@ -31,11 +31,11 @@ export function timelineSvg(trace: LoadTrace): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}">${style}${labels.join('')}${boxes.join('')}${scale}</svg>\n`;
 }
 
-/** How busy the rows of a kind were between their first and their last byte, as shares of that time. */
+/** How busy the rows of a kind were between their first and their last byte, as fractions of that time. */
 export interface BusyShares {
-  /** In which any of them was at work. */
+  /** The fraction in which any of them was active. */
   readonly any: number;
-  /** In which one of them was at work on average. */
+  /** The mean fraction in which each was active. */
   readonly each: number;
 }
 

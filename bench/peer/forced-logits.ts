@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 
-/** What the reference program computes for one sequence, in the fields of a golden. */
+/** The reference program's results for one sequence, with the fields of a golden. */
 export interface ReferenceSequence {
   readonly ids: readonly number[];
   readonly lse: readonly number[];
@@ -9,10 +9,10 @@ export interface ReferenceSequence {
   readonly greedy: readonly number[];
 }
 
-/** Of each position the golden notes so many of the best logits. */
+/** Number of best logits that a golden has for each position. */
 const BEST = 12;
 
-/** Tokens that the reference generates after the last id. */
+/** Number of tokens that the reference generates after the last id. */
 const GREEDY = 12;
 
 /** The part of node-llama-cpp's interface that is used here. */
@@ -44,7 +44,7 @@ export async function referenceSequences(
   const model = await openPeerModel(module, modelPath);
   const sequences: ReferenceSequence[] = [];
   for (const ids of texts) {
-    // A context each, so that nothing is left of the text before.
+    // A new context for each, so that nothing is left of the previous text.
     const context = await model.createContext({
       contextSize: 64,
       threads: { ideal: 1, min: 1 },
@@ -56,13 +56,13 @@ export async function referenceSequences(
   return sequences;
 }
 
-/** What the reference program makes of texts: one vector each. */
+/** The reference program's embedding of a text. */
 export interface ReferenceEmbedding {
   readonly ids: readonly number[];
   readonly vector: readonly number[];
 }
 
-/** Computes embeddings with llama.cpp's CPU build, as the model pools them. */
+/** Computes embeddings with llama.cpp's CPU build, with the model's pooling. */
 export async function referenceEmbeddings(
   module: string,
   modelPath: string,
@@ -74,14 +74,14 @@ export async function referenceEmbeddings(
     const context = await model.createEmbeddingContext({ contextSize: 64, threads: 1 });
     const read = [...ids];
     const { vector } = await context.getEmbeddingFor(read);
-    // The program may put ids of its own around the text's.
+    // The program may add ids around the text's.
     embeddings.push({ ids: read, vector: vector.map(rounded) });
     await context.dispose();
   }
   return embeddings;
 }
 
-/** Opens a model whose contexts keep keys and values in f32, and compute attention as it is written. */
+/** Opens a model whose contexts store keys and values in f32, without flash attention. */
 async function openPeerModel(module: string, modelPath: string): Promise<PeerModel> {
   const { getLlama } = (await import(pathToFileURL(module).href)) as Peer;
   const llama = await getLlama({

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The peer that we are measured against, and the npm packages of its CPU builds. */
+/** The program that we are compared with, and the npm packages of its CPU builds. */
 const PEER = 'node-llama-cpp';
 const VERSION = '3.22.1';
 const CPU_BUILDS: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const CPU_BUILDS: Readonly<Record<string, string>> = {
 
 /**
  * Installs node-llama-cpp with the CPU build for this machine below `cache`, once, and returns the path of its module.
- * Scripts do not run and the optional GPU builds stay away: nothing but these npm packages is downloaded.
+ * Scripts do not run and the optional GPU builds are left out: nothing but these npm packages is downloaded.
  */
 export function installPeer(cache: string): string {
   const folder = join(cache, 'peer');

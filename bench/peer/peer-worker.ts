@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 
-/** What the parent asks for, as the first argument in JSON. */
+/** The parent's request, as the first argument in JSON. */
 export interface PeerRequest {
   readonly module: string;
   readonly model: string;
@@ -10,7 +10,7 @@ export interface PeerRequest {
   readonly repetitions: number;
 }
 
-/** Tokens a second of each counted round, printed as JSON. */
+/** Tokens per second of each counted round, printed as JSON. */
 export interface PeerSpeeds {
   readonly prompt: readonly number[];
   readonly generation: readonly number[];
@@ -33,7 +33,7 @@ interface PeerSequence {
 
 const GREEDY = { temperature: 0, yieldEogToken: true };
 
-/** Seconds until the first token after `prompt`, and from there through `count` more. */
+/** Seconds until the first token after `prompt`, and from there for `count` more. */
 async function timeRound(sequence: PeerSequence, prompt: readonly number[], count: number) {
   await sequence.clearHistory();
   const tokens = sequence.evaluate(prompt, GREEDY);

@@ -1,19 +1,19 @@
 import type { LoadModelOptions } from '../../src/node/load-model.ts';
 
-/** Something that the engine does to be faster. */
+/** A mechanism of the engine that makes it faster. */
 export interface Mechanism {
   readonly name: string;
-  /** What the design expected of it, in percent more. */
+  /** The expected gain, in percent. */
   readonly expected: readonly [least: number, most: number];
-  /** Whether it keeps the device from waiting for the host, or makes more of a step. */
+  /** Whether it keeps the device from waiting for the host, or makes steps fuller. */
   readonly gainsBy: 'shorter gaps' | 'fuller steps';
-  /** The options with it, where it cannot do its part with everything else on. */
+  /** The options with it, if it has no effect with everything else enabled. */
   readonly on?: LoadModelOptions;
   /** The options without it. */
   readonly off: LoadModelOptions;
 }
 
-/** Everything on, with three places for steps. */
+/** Everything enabled, with buffers for three steps. */
 export const EVERYTHING: LoadModelOptions = { inFlight: 3 };
 
 const READ_BEFORE_NEXT = { inFlight: 3, runtime: { pipelined: false } } as const;
@@ -37,7 +37,8 @@ export const MECHANISMS: readonly Mechanism[] = [
     name: 'device sampling',
     expected: [10, 20],
     gainsBy: 'shorter gaps',
-    // Ids that the host chooses are not known before; the other side of the comparison does without, too.
+    // With sampling on the host, ids are not known in advance; so the other side of the comparison does not pipeline
+    // either.
     on: READ_BEFORE_NEXT,
     off: { inFlight: 3, runtime: { sampling: 'host' } },
   },
@@ -49,5 +50,5 @@ export const MECHANISMS: readonly Mechanism[] = [
   },
 ];
 
-/** Without steps that are recorded while there is nothing to do. What it gains is a first token, once for each shape. */
+/** Without steps recorded ahead of time. What these gain is a first token, once for each shape. */
 export const NOTHING_AHEAD: LoadModelOptions = { inFlight: 3, runtime: { recordsAhead: false } };

@@ -1,17 +1,17 @@
 import type { Mechanism } from './mechanisms.ts';
 import type { StepFigures } from './step-figures.ts';
 
-/** What a mechanism gained, and where the time of steps went with it and without it. */
+/** The gain of a mechanism, and where the time of steps went with and without it. */
 export interface Compared {
   readonly mechanism: Mechanism;
-  /** With it over without it: tokens a second of one sequence, and of all together. */
+  /** With it relative to without it: tokens per second of one sequence, and of all together. */
   readonly latency: number;
   readonly throughput: number;
   readonly on: { readonly alone: StepFigures; readonly all: StepFigures };
   readonly off: { readonly alone: StepFigures; readonly all: StepFigures };
 }
 
-/** Why a mechanism gained less than was expected of it, from what was measured; undefined where it did not. */
+/** Why a mechanism gained less than expected, based on the measurements; undefined if it did not. */
 export function shortfall({ mechanism, latency, throughput, on, off }: Compared): string | undefined {
   const least = 1 + mechanism.expected[0] / 100;
   if (Math.max(latency, throughput) >= least) return undefined;
@@ -24,7 +24,7 @@ export function shortfall({ mechanism, latency, throughput, on, off }: Compared)
   return why.join('; ');
 }
 
-/** What there was to gain: no more than waiting, of the device and within a step, can be saved. */
+/** The possible gain: at most the waiting, of the device and within a step, can be saved. */
 function gapText(load: 'alone' | 'all', on: StepFigures, off: StepFigures, least: number): string {
   const most = off.stepMs / (1 - off.idleFraction) / on.stepMs;
   const host = `the host is busy ${ms(on.hostMs)} a step`;

@@ -2,11 +2,11 @@ import type { StepPhase, StepProfile } from '../../src/runtime/jobs/step-profile
 
 /** Where the time of steps went, on average. */
 export interface StepFigures {
-  /** Milliseconds a step that the host is busy with it. */
+  /** Milliseconds per step that the host is busy with it. */
   readonly hostMs: number;
   /** Milliseconds that a step takes on the device. */
   readonly stepMs: number;
-  /** The part of the time in which the device waited for the host. */
+  /** The fraction of the time in which the device waited for the host. */
   readonly idleFraction: number;
   readonly tokensPerStep: number;
 }
@@ -18,11 +18,11 @@ function totals(profile: StepProfile): Map<StepPhase, number> {
   return new Map(profile.summary().map(({ phase, mean, count }) => [phase, mean * count]));
 }
 
-/** What a profile sees while `work` runs, which gives how many tokens came of it. */
+/** The figures of a profile while `work` runs, which returns the number of tokens. */
 export async function figuresOf(profile: StepProfile, work: () => Promise<number>): Promise<StepFigures> {
   const [before, stepsBefore] = [totals(profile), stepsOf(profile)];
   const tokens = await work();
-  // The device's times of a step come a turn later than its tokens.
+  // The device's times of a step arrive a turn later than its tokens.
   await new Promise((resolve) => setTimeout(resolve, 10));
   const [after, steps] = [totals(profile), stepsOf(profile) - stepsBefore];
   const took = (phase: StepPhase) => Math.max(0, (after.get(phase) ?? 0) - (before.get(phase) ?? 0));

@@ -2,20 +2,20 @@ import type { EngineCounters } from '../../src/engine/engine-setup.ts';
 import type { LanguageModel } from '../../src/engine/language-model.ts';
 import type { TextEnd } from '../../src/engine/text-stream.ts';
 
-/** What is run: one sequence alone, then twice as many as there are slots, which end at different times. */
+/** The workload: one sequence alone, then twice as many as there are slots, which end at different times. */
 export interface Workload {
   readonly slots: number;
   readonly promptTokens: number;
   readonly generatedTokens: number;
 }
 
-/** What a round of the workload took. */
+/** The results of a round of the workload. */
 export interface Measured {
-  /** Milliseconds a token of one sequence alone. */
+  /** Milliseconds per token of one sequence alone. */
   readonly tokenMs: number;
-  /** Generated tokens a second of all together. */
+  /** Generated tokens per second of all together. */
   readonly throughput: number;
-  /** Mean milliseconds from a request of those to its end. */
+  /** Mean milliseconds from a request to its end. */
   readonly requestMs: number;
   /** Shares and sizes of the round. */
   readonly hitRate: number;
@@ -69,7 +69,7 @@ export async function runAll(
   return { generated, seconds, requestMs: waited / (2 * slots) };
 }
 
-/** Milliseconds to the first token of a prompt as long as each capacity of the device's steps, each for the first time. */
+/** Milliseconds to the first token of a prompt for each row capacity of the device, each for the first time. */
 export async function firstTokens(model: LanguageModel): Promise<number[]> {
   const times: number[] = [];
   for (const { shape } of model.plan.plans) {
@@ -92,7 +92,7 @@ function countersBetween(before: EngineCounters, after: EngineCounters, generate
   };
 }
 
-/** Ids all over the vocabulary, others for each seed. */
+/** Random ids, different for each seed. */
 function tokens(model: LanguageModel, count: number, seed: number): number[] {
   const { vocabularySize } = model.tokenizer;
   return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);

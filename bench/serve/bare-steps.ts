@@ -5,8 +5,8 @@ import { DEFAULT_SAMPLING, SAMPLING_ROW_WORDS, writeSamplingRow } from '../../sr
 const ROUNDS = 5;
 
 /**
- * Milliseconds of a step that gives a token to each of `rows` sequences, behind `past` positions each: the same step again
- * and again, nothing read back. The model must be idle; what it had cached is gone.
+ * Milliseconds of a step that gives one token to each of `rows` sequences after `past` positions: the same step
+ * repeatedly, without reading anything back. The model must be idle; its cached prefixes are lost.
  */
 export async function bareStep(model: LanguageModel, rows: number, past: number): Promise<number> {
   const { plan, device } = model;

@@ -1,11 +1,11 @@
 import { Agent, request } from 'node:http';
 
-/** A reply, once it has ended. Times are those of `performance.now()`. */
+/** A complete response. Times are those of `performance.now()`. */
 export interface Reply {
   readonly status: number;
   readonly began: number;
   readonly ended: number;
-  /** When each piece of the body came. */
+  /** When each piece of the body arrived. */
   readonly arrivals: readonly number[];
   readonly bytes: number;
   /** Server-sent events with a JSON object as their data. */
@@ -21,7 +21,7 @@ function eventsIn(chunk: Buffer): number {
   return count;
 }
 
-/** Sends JSON, or asks for an address where there is none, on a connection that is kept; counts events without parsing them. */
+/** Sends JSON, or a GET request without a body, on a kept-alive connection; counts events without parsing them. */
 export function sendRequest(url: string, body?: string): Promise<Reply> {
   const began = performance.now();
   const isSent = body !== undefined;

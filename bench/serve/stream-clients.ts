@@ -1,26 +1,26 @@
 import { sendRequest } from './send-request.ts';
 
-// Clients of a server in a process of their own, so that what they cost does not count as the server's: a message with
-// `ClientRound` comes in, one with `ClientResult`s goes out.
+// Clients of a server in a separate process, so that their cost is not the server's: receives a message with
+// `ClientRound`, and sends one with `ClientResult`s.
 
 /** Requests that are sent at once. */
 export interface ClientRound {
   readonly url: string;
   readonly prompts: readonly (readonly number[])[];
   readonly generated: number;
-  /** Tokens that are not generated: those without a text, for which no events are sent. */
+  /** Tokens that must not be generated: those without text, for which no events are sent. */
   readonly banned?: readonly number[];
   /** Answers to each. Default 1. */
   readonly choices?: number;
 }
 
-/** What one of them saw, in milliseconds since the round began. */
+/** What one of them observed, in milliseconds since the round started. */
 export interface ClientResult {
   readonly first: number;
   readonly last: number;
   readonly events: number;
   readonly bytes: number;
-  /** Between two events that came apart. */
+  /** Gaps between events that arrived separately. */
   readonly gaps: readonly number[];
 }
 

@@ -1,61 +1,61 @@
 import { beforeAbort } from './before-abort.ts';
 import { fail, invariant, throwIfAborted } from './errors.ts';
 
-/** What takes room while it is there. */
+/** Something that takes up room while it is present. */
 export interface Evictable {
-  /** How much room it takes. */
+  /** Its size in the room's units. */
   readonly size: number;
-  /** When it was used last, by the room's clock. */
+  /** When it was last used, by the room's clock. */
   readonly lastUse: number;
-  /** Called when it is given room. What it throws leaves it without. */
+  /** Called when it gets room. If it throws, it gets none. */
   create(): void;
   /** Called when it is evicted; resolves when its room is free. */
   release(): Promise<void>;
 }
 
-/** What room is asked for: a thing that may be evicted, or what stays until it is freed. */
+/** What room is requested for: a thing that may be evicted, or a reservation until it is freed. */
 export type RoomUse = 'hold' | 'reserve';
 
-/** How much room there is, and what those who lack it are told. */
+/** The size of the room, and the errors of those who cannot get any. */
 export interface RoomOptions {
-  /** How much there is. */
+  /** The total size. */
   readonly size: number;
-  /** What an abort interrupts. */
+  /** The name of the wait that an abort interrupts. */
   readonly waiting: string;
-  /** Throws for those who could wait for ever: `free` is what is left for them, who hold or who `reserve`. */
+  /** Throws for requests that could wait forever: `free` is what is left for those who `hold` or `reserve`. */
   readonly refuse: (of: { use: RoomUse; size: number; free: number }) => never;
 }
 
-/** Room that somebody waits for. */
+/** A request for room. */
 interface RoomWanted {
   readonly size: number;
   readonly use: RoomUse;
-  /** What the asker holds already. */
+  /** What the requester already holds. */
   readonly own?: readonly Evictable[];
   readonly signal: AbortSignal | undefined;
 }
 
-/** What is known of a thing that has room. */
+/** What is known of a present thing. */
 interface Stay {
-  /** How many need it there. */
+  /** How many hold it. */
   holders: number;
   leaving: Promise<void> | undefined;
 }
 
 /**
- * Room that things share which may come and go: memory for the weights of several models, places for the models of a server.
- * What is held is never evicted; of the rest, the least recently used goes first when somebody needs room. Room is given in the
- * order of asking.
+ * A shared capacity for things that come and go: memory for the weights of several models, places for the models of a
+ * server. Held things are never evicted; of the others, the least recently used is evicted first when room is needed.
+ * Requests are served in order.
  */
 export class SharedRoom {
   readonly #of: RoomOptions;
   readonly #stays = new Map<Evictable, Stay>();
-  /** What has left for good. */
+  /** Things that have left for good. */
   readonly #gone = new WeakSet<Evictable>();
   #reserved = 0;
   #used = 0;
   #clock = 0;
-  /** Settles when everybody who asked before has room. */
+  /** Settles when all earlier requests have been served. */
   #line: Promise<unknown> = Promise.resolve();
   #changed: () => void = () => {};
 
@@ -68,17 +68,17 @@ export class SharedRoom {
     return this.#of.size - this.#reserved;
   }
 
-  /** What the things that are there take. */
+  /** The total size of the present things. */
   get used(): number {
     return this.#used;
   }
 
-  /** The time, for `lastUse`. */
+  /** The current time, for `lastUse`. */
   now(): number {
     return ++this.#clock;
   }
 
-  /** Sets room aside until `free`; what may be evicted goes for it. Rejects as `refuse` throws, and with `ABORTED`. */
+  /** Reserves room until `free`, evicting things if necessary. Rejects as `refuse` throws, and with `ABORTED`. */
   async reserve(size: number, signal?: AbortSignal): Promise<void> {
     const reserving = this.#inTurn(async () => {
       await this.#makeRoom({ size, use: 'reserve', signal });
@@ -87,19 +87,19 @@ export class SharedRoom {
     await this.#unlessAborted(reserving, signal, () => this.free(size));
   }
 
-  /** Gives back what was reserved. */
+  /** Frees reserved room. */
   free(size: number): void {
     this.#reserved -= size;
     this.#changed();
   }
 
-  /** True while a thing has room. */
+  /** True if a thing is present. */
   has(thing: Evictable): boolean {
     const stay = this.#stays.get(thing);
     return stay !== undefined && !stay.leaving;
   }
 
-  /** Resolves when everybody who asked for room before has it. Rejects with `ABORTED`. */
+  /** Resolves when all earlier requests have been served. Rejects with `ABORTED`. */
   async turn(signal?: AbortSignal): Promise<void> {
     await beforeAbort(
       this.#line.then(() => {}),
@@ -109,14 +109,14 @@ export class SharedRoom {
   }
 
   /**
-   * Holds things where they are, with room, which they get if they had none: `giveBack` follows. Rejects, nothing held, as
-   * `refuse` throws where evicting everything else leaves too little, with `DISPOSED` once one has left, with what `create`
-   * throws, and with `ABORTED`.
+   * Holds things, giving them room if they had none; `giveBack` ends this. Rejects, without holding any, as `refuse`
+   * throws if even evicting everything else is not enough, with `DISPOSED` if one has left, with errors of `create`,
+   * and with `ABORTED`.
    */
   async hold(things: readonly Evictable[], signal?: AbortSignal): Promise<void> {
     throwIfAborted(signal, this.#of.waiting);
     if (this.holdIfPresent(things)) return;
-    // All at once: who held some and waited for others could wait for somebody who does the same.
+    // All at once: requests that hold some things while waiting for others could deadlock.
     const holding = this.#inTurn(async () => {
       const held: Evictable[] = [];
       try {
@@ -134,7 +134,7 @@ export class SharedRoom {
     await this.#unlessAborted(holding, signal, () => this.giveBack(things));
   }
 
-  /** Holds things that are there; false, with none held, where one is not. */
+  /** Holds things that are present; false, without holding any, if one is not. */
   holdIfPresent(things: readonly Evictable[]): boolean {
     for (const thing of things) if (!this.has(thing)) return false;
     for (const thing of things) {
@@ -148,20 +148,22 @@ export class SharedRoom {
   giveBack(things: readonly Evictable[]): void {
     for (const thing of things) {
       const stay = this.#stays.get(thing);
-      // What left for good is held by nobody.
+      // Things that have left for good are not held.
       if (stay) stay.holders--;
     }
     this.#changed();
   }
 
-  /** Evicts a thing for good, held or not; resolves when its room is free. */
+  /** Evicts a thing for good, whether it is held or not; resolves when its room is free. */
   async leave(thing: Evictable): Promise<void> {
     this.#gone.add(thing);
     const stay = this.#stays.get(thing);
     if (stay) await (stay.leaving ?? this.#evict(thing, stay));
   }
 
-  /** Evicts a thing that is not held; resolves with false if it is, or has no room, and with true once its room is free. */
+  /**
+   * Evicts a thing that is not held; resolves with false if it is held or absent, and with true once its room is free.
+   */
   async evict(thing: Evictable): Promise<boolean> {
     const stay = this.#stays.get(thing);
     if (!stay || stay.holders > 0) return false;
@@ -172,14 +174,14 @@ export class SharedRoom {
   async #admit(thing: Evictable, wanted: Omit<RoomWanted, 'size' | 'use'>): Promise<void> {
     const { size } = thing;
     await this.#makeRoom({ size, use: 'hold', ...wanted });
-    // It may have left while it waited for room.
+    // It may have left while waiting for room.
     if (this.#gone.has(thing)) fail('DISPOSED', { what: 'the model' });
     thing.create();
     this.#used += size;
     this.#stays.set(thing, { holders: 0, leaving: undefined });
   }
 
-  /** Evicts until there is so much room. */
+  /** Evicts until there is enough room. */
   async #makeRoom({ size, use, own = [], signal }: RoomWanted): Promise<void> {
     throwIfAborted(signal, this.#of.waiting);
     while (this.#used + size > this.unreserved) {
@@ -191,14 +193,14 @@ export class SharedRoom {
     }
   }
 
-  /** Resolves when something is held no more, or gone. */
+  /** Resolves when something is no longer held, or has left. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       this.#changed = resolve;
     });
   }
 
-  /** What is not held and was used the longest time ago. */
+  /** The least recently used thing that is not held. */
   #oldest(): [Evictable, Stay] | undefined {
     let oldest: [Evictable, Stay] | undefined;
     for (const [thing, stay] of this.#stays) {
@@ -217,7 +219,9 @@ export class SharedRoom {
     return stay.leaving;
   }
 
-  /** The outcome of `work`, or `ABORTED` while it still waits for its turn; `undo` takes back what it does then all the same. */
+  /**
+   * The outcome of `work`, or `ABORTED` while it is still waiting for its turn; `undo` reverts it if it happens anyway.
+   */
   async #unlessAborted(
     work: Promise<void>,
     signal: AbortSignal | undefined,

@@ -73,23 +73,23 @@ export function fitText(need: MemoryNeed): string {
   const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
   const { streamedParts, allWeights, allocations, slots, slotBytes } = need.fit;
   const staying =
-    streamedParts === 0 ? `all of them stay, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
+    streamedParts === 0 ? `all resident, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
   const rows: [string, number, string][] = [
     ['weights', weights, staying],
     ['cache', cache, `for ${need.context} positions`],
-    ['scratch', scratch, 'between operators'],
-    ['ring', ring, 'pinned while weights are loaded'],
-    ['margin', margin, 'for the device itself'],
-    ['host', host, 'the embedding, in the host’s memory'],
-    ['draft', draft, 'all that the draft model takes'],
+    ['scratch', scratch, 'intermediate results'],
+    ['ring', ring, 'pinned while weights load'],
+    ['margin', margin, 'other device memory'],
+    ['host', host, 'the embedding, in host memory'],
+    ['draft', draft, 'the whole draft model'],
     ['total', total, ''],
-    ['pinned', pinned, 'pages of the file beside it, for layers that come anew'],
+    ['pinned', pinned, 'file pages for streamed layers, not in the total'],
     ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
   ];
   const streamed =
     streamedParts === 0
       ? ''
-      : `${streamedParts} layers come anew in every step, through ${slots} x ${formatBytes(slotBytes)}\n`;
+      : `${streamedParts} layers are streamed in every step, through ${slots} x ${formatBytes(slotBytes)}\n`;
   const table = tableText(
     [
       ['memory', 'left'],

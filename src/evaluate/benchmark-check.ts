@@ -3,26 +3,26 @@ import type { LanguageModel } from '../engine/language-model.ts';
 import { logSumExp } from './log-likelihood.ts';
 import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
 
-/** How a benchmark's tokens look to another device. */
+/** How a benchmark's tokens compare with another device's. */
 export interface CheckResult {
   readonly test: string;
   readonly tokens: number;
-  /** Those that are the other device's best as well. */
+  /** Those that are also the other device's most likely ones. */
   readonly agreeing: number;
-  /** The largest difference between the two devices' log-probabilities of a token. */
+  /** The largest difference of a token's log probability between the two devices. */
   readonly largestDifference: number;
   readonly meanDifference: number;
 }
 
-/** Sequences of a test that are compared; all of them run. */
+/** Number of compared sequences of a test; all of them run. */
 const COMPARED_SEQUENCES = 2;
-/** Tokens that are generated at most; a single sequence's prompt is followed by a few. */
+/** Maximum number of generated tokens; for tests of a prompt, a few follow it. */
 const MAX_TOKENS = 32;
 const MIN_TOKENS = 4;
 
 /**
- * Runs the tests of a benchmark once more and compares each token and its log-probability with what another device, given
- * the same tokens before it, makes of it.
+ * Runs the tests of a benchmark once more and compares each token and its log probability with those of another device
+ * that is given the same preceding tokens.
  */
 export async function* checkBenchmark(
   model: LanguageModel,

@@ -3,30 +3,30 @@ import type { Cost } from '../ops/index.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 import type { TextEnd } from '../engine/text-stream.ts';
 
-/** What is measured: prompts read and tokens generated, each so many times. */
+/** What to measure: prompt processing and generation, each repeated. */
 export interface BenchmarkOptions {
-  /** Tokens of the prompt that is read; 0 leaves this test out. */
+  /** Length of the prompt; 0 skips this test. */
   readonly promptTokens: number;
-  /** Tokens that are generated greedily from an empty context; 0 leaves this test out. */
+  /** Tokens generated greedily from an empty context; 0 skips this test. */
   readonly generatedTokens: number;
-  /** Sequences that generate at once in a test of their own; 1 leaves it out. */
+  /** Concurrent sequences in an additional test; 1 skips it. */
   readonly parallel: number;
   /**
-   * Tokens of the prompts that are read before anything is generated, in a test of their own. Default: `DEFAULT_DEPTH` for
-   * several sequences, no such test for one.
+   * Length of the prompts before generation, in an additional test. Default: `DEFAULT_DEPTH` for several sequences, no
+   * such test for one.
    */
   readonly depth?: number | undefined;
   readonly repetitions: number;
-  /** Generates once more with the speculation that the model was opened for, which is left out otherwise. Default false. */
+  /** Generates again with the speculation that the model was opened with, which is off otherwise. Default false. */
   readonly speculative?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Speeds of one test, in tokens a second. */
+/** Speeds of one test, in tokens per second. */
 export interface BenchmarkResult {
   /**
-   * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
-   * 64 sequences at once, whose prompts were read before; `tg128 @ d512`: generating 128 tokens behind a prompt of 512;
+   * `pp512`: processing a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in
+   * each of 64 concurrent sequences, after their prompts; `tg128 @ d512`: generating 128 tokens after a prompt of 512;
    * `tg128 speculative`: with draft tokens.
    */
   readonly test: string;
@@ -34,14 +34,17 @@ export interface BenchmarkResult {
   readonly slowest: number;
   readonly fastest: number;
   readonly all: readonly number[];
-  /** What the median moves and computes a second at least, where each token takes a step. */
+  /** A lower bound of the bytes and operations per second at the median, if each token takes a step. */
   readonly bytesPerSecond: number;
   readonly flopsPerSecond: number;
-  /** Of a test with speculation: its median over that of the same without, and how much of the draft tokens was accepted. */
+  /**
+   * For a test with speculation: its median relative to that of the same test without, and the fraction of accepted
+   * draft tokens.
+   */
   readonly speculative?: { readonly ratio: number; readonly accepted: number };
 }
 
-/** A run of the model: prompts, and how many tokens each is continued by. */
+/** A run of the model: prompts, and the number of tokens to generate after each. */
 export interface BenchmarkTest {
   readonly name: string;
   readonly prompts: readonly (readonly number[])[];
@@ -49,7 +52,7 @@ export interface BenchmarkTest {
   readonly speculative?: true;
 }
 
-/** Tokens of the prompts of several sequences unless asked otherwise. */
+/** Default prompt length for several sequences. */
 export const DEFAULT_DEPTH = 128;
 
 /** Positions that a model needs for a benchmark. */
@@ -59,7 +62,7 @@ export function benchmarkContext(options: BenchmarkOptions): number {
   return Math.max(promptTokens, depth + generatedTokens + 1) + 1;
 }
 
-/** The tests that the options ask for. Throws `INVALID_ARGUMENT` where they contradict each other, or ask for none. */
+/** The tests that the options ask for. Throws `INVALID_ARGUMENT` if they are inconsistent or ask for none. */
 export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions): BenchmarkTest[] {
   checkTests(options);
   const { promptTokens, generatedTokens, parallel } = options;
@@ -86,7 +89,7 @@ export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions):
   return tests.flatMap((test) => (test.generated > 1 ? [test, withDrafts(test)] : [test]));
 }
 
-/** Throws `INVALID_ARGUMENT` for what would be measured nowhere. */
+/** Throws `INVALID_ARGUMENT` for options without any test. */
 export function checkTests({ promptTokens, generatedTokens, parallel, depth }: BenchmarkOptions): void {
   if (generatedTokens > 0) return;
   const unused = parallel > 1 ? 'parallel' : depth === undefined ? undefined : 'depth';
@@ -98,9 +101,9 @@ export function checkTests({ promptTokens, generatedTokens, parallel, depth }: B
 }
 
 /**
- * Measures a model's speed as llama-bench does: `pp` reads a prompt into an empty context, `tg` generates from an empty
- * context; with several sequences, all generate at once behind prompts that were read before. A first round of each is not
- * counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
+ * Measures a model's speed like llama-bench: `pp` processes a prompt in an empty context, `tg` generates from an empty
+ * context; with several sequences, all generate at once after their prompts. The first round of each is not counted.
+ * Yields one result per test. Rejects with `ABORTED` and as `generate`.
  */
 export async function* runBenchmark(
   model: LanguageModel,
@@ -123,7 +126,7 @@ export async function* runBenchmark(
   }
 }
 
-/** Tokens a second, and how much of the draft tokens was accepted. */
+/** Tokens per second, and the fraction of accepted draft tokens. */
 async function speedOf(
   model: LanguageModel,
   test: BenchmarkTest,
@@ -154,7 +157,7 @@ async function continueAll(model: LanguageModel, of: BenchmarkTest): Promise<Tex
   return streams.map((stream) => stream.end);
 }
 
-/** What a token of the test costs at least, in the steps that it is a part of. */
+/** A lower bound of the cost of a token of the test, given the steps that it is a part of. */
 function costOfToken(model: LanguageModel, { prompts, generated }: BenchmarkTest): Cost {
   const [{ length }] = prompts as [readonly number[]];
   const reads = prompts.length === 1 && generated === 1;
@@ -178,13 +181,13 @@ function resultOf({ name }: BenchmarkTest, all: readonly number[], cost: Cost): 
   };
 }
 
-/** Ids all over the vocabulary, always the same; others for another seed. */
+/** Pseudo-random ids, always the same; different for another seed. */
 function someTokens(model: LanguageModel, count: number, seed = 0): number[] {
   const { vocabularySize } = model.tokenizer;
   return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
 }
 
-/** The middle of sorted numbers; 0 of none. */
+/** The median of sorted numbers; 0 if there are none. */
 function medianOf(sorted: readonly number[]): number {
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? 0;

@@ -3,25 +3,25 @@ import type { PositionLogits } from '../runtime/forced-logits.ts';
 import type { GoldenSequence } from './golden.ts';
 import { logSumExp } from './log-likelihood.ts';
 
-/** Positions whose two best logits of the golden lie further apart than this have a clear best token. */
+/** Positions where the golden's two best logits differ by more than this have a clear best token. */
 export const CLEAR_MARGIN = 0.2;
 
 /** How far a model is from a golden, over all compared positions. Logarithms are natural. */
 export interface ForcedDecodingReport {
   readonly sequences: number;
   readonly positions: number;
-  /** Largest |logit - golden's| over the golden's best tokens and the tokens that follow; NaN when a logit is. */
+  /** Largest |logit - golden's| over the golden's best tokens and the tokens that follow; NaN if a logit is. */
   readonly maxDifference: number;
-  /** Share of positions with the golden's best token. */
+  /** Fraction of positions with the golden's best token. */
   readonly agreement: number;
-  /** Positions whose two best are more than `CLEAR_MARGIN` apart in the golden. */
+  /** Positions with a clear best token in the golden (`CLEAR_MARGIN`). */
   readonly clearPositions: number;
-  /** Share of those with the golden's best token; 1 where there is none. */
+  /** Fraction of those with the golden's best token; 1 if there are none. */
   readonly clearAgreement: number;
-  /** Mean log-likelihood of the tokens that follow, each given those before it. */
+  /** Mean log-likelihood of the tokens, each given those before it. */
   readonly logLikelihood: number;
   readonly goldenLogLikelihood: number;
-  /** The model's less the golden's. */
+  /** The model's minus the golden's. */
   readonly logLikelihoodDifference: number;
 }
 
@@ -37,7 +37,7 @@ export class ForcedDecoding {
   #logLikelihood = 0;
   #goldenLogLikelihood = 0;
 
-  /** Compares every position of one sequence; `logits` gives them in order, from `golden.from` on. */
+  /** Compares every position of one sequence; `logits` yields them in order, from `golden.from` on. */
   async compare(golden: GoldenSequence, logits: AsyncIterable<PositionLogits>): Promise<void> {
     let at = 0;
     for await (const position of logits) {
@@ -49,7 +49,7 @@ export class ForcedDecoding {
     this.#sequences++;
   }
 
-  /** What was found so far. */
+  /** The results so far. */
   report(): ForcedDecodingReport {
     const logLikelihood = this.#logLikelihood / this.#scored;
     const goldenLogLikelihood = this.#goldenLogLikelihood / this.#scored;

@@ -4,8 +4,9 @@ import { fail } from '../base/errors.ts';
 export type RankedLogit = readonly [id: number, logit: number];
 
 /**
- * What a reference program computed for one sequence: per position `from .. ids.length - 1` the log-sum-exp of the logits,
- * the best logits in falling order, and, but for the last position, the logit of the token that follows.
+ * A reference program's results for one sequence: for each of the positions `from .. ids.length - 1` the log-sum-exp of
+ * the logits, the best logits in descending order and, except for the last position, the logit of the token that
+ * follows.
  */
 export interface GoldenSequence {
   readonly ids: readonly number[];
@@ -13,11 +14,11 @@ export interface GoldenSequence {
   readonly lse: readonly number[];
   readonly top: readonly (readonly RankedLogit[])[];
   readonly next: readonly number[];
-  /** What the reference generates greedily after the last id; empty where it was not asked. */
+  /** The reference's greedy continuation after the last id; empty if not requested. */
   readonly greedy: readonly number[];
 }
 
-/** Reads a golden file: one JSON object a line. Throws `GOLDEN_INVALID`. */
+/** Reads a golden file: one JSON object per line. Throws `GOLDEN_INVALID`. */
 export function parseGolden(text: string): GoldenSequence[] {
   const sequences = text
     .split('\n')
@@ -54,7 +55,7 @@ function parseObject(line: string, number: number): Record<string, unknown> {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Said below: what the line is matters more than where JSON broke.
+    // Reported below: what the line contains matters more than the JSON error.
   }
   return fail('GOLDEN_INVALID', { line: number, found: line.slice(0, 40), expected: 'a JSON object' });
 }

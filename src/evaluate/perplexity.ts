@@ -2,17 +2,17 @@ import { fail, invariant } from '../base/errors.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
 import { logSumExp } from './log-likelihood.ts';
 
-/** How a text is cut for perplexity. */
+/** How a text is split for perplexity. */
 export interface PerplexityChunking {
-  /** Tokens of a chunk. */
+  /** Tokens per chunk. */
   readonly context: number;
-  /** What the first token of each chunk is replaced with; undefined where the model begins texts with nothing. */
+  /** Replaces the first token of each chunk; undefined if the model has no beginning-of-text token. */
   readonly begin: number | undefined;
-  /** Most chunks to take. */
+  /** Maximum number of chunks. */
   readonly chunks?: number | undefined;
 }
 
-/** What is known after some chunks. */
+/** The estimate after some chunks. */
 export interface PerplexityEstimate {
   readonly chunk: number;
   readonly chunks: number;
@@ -26,7 +26,9 @@ export interface PerplexityEstimate {
 /** Logits at the positions of `ids` from `from` on. */
 export type Evaluate = (ids: readonly number[], from: number) => AsyncIterable<PositionLogits>;
 
-/** Cuts a text's tokens as llama.cpp's perplexity tool does: whole chunks only, at least two. Throws `TEXT_TOO_SHORT`. */
+/**
+ * Splits a text's tokens like llama.cpp's perplexity tool: whole chunks only, at least two. Throws `TEXT_TOO_SHORT`.
+ */
 export function perplexityChunks(ids: readonly number[], of: PerplexityChunking): number[][] {
   const { context, begin } = of;
   if (!Number.isSafeInteger(context) || context < 4) {
@@ -42,8 +44,8 @@ export function perplexityChunks(ids: readonly number[], of: PerplexityChunking)
 }
 
 /**
- * Perplexity over chunks, an estimate after each: the first half of a chunk is only read, every token of the second half
- * but its first is predicted from what stands before it (llama.cpp's method).
+ * Perplexity over chunks, with an estimate after each: the first half of a chunk is only context; every token of the
+ * second half except its first is predicted from those before it (llama.cpp's method).
  */
 export async function* estimatePerplexity(
   chunks: readonly (readonly number[])[],
@@ -53,7 +55,7 @@ export async function* estimatePerplexity(
   let sum = 0;
   let squares = 0;
   for (const [index, chunk] of chunks.entries()) {
-    // The logits after the last token predict nothing of this chunk.
+    // The logits after the last token are not needed.
     const given = chunk.slice(0, -1);
     for await (const { position, logits } of evaluate(given, chunk.length >> 1)) {
       const next = chunk[position + 1];

@@ -50,12 +50,12 @@ test('of a remote file only the header is read', async (t) => {
 
 test('--fit says what stays and what is streamed in the memory that is given', async (t) => {
   const all = await runCli(t, ['inspect', '-d', 'reference', '--fit']);
-  assert.match(all.stdout, /^weights +16\.5 MiB +all of them stay, in \d+ buffers$/m);
+  assert.match(all.stdout, /^weights +16\.5 MiB +all resident, in \d+ buffers$/m);
   assert.doesNotMatch(all.stdout, /streamed|parameters/);
   const little = ['inspect', '-d', 'reference', '--fit', '--weight-memory', '7MB'];
   assert.match(
     (await runCli(t, little)).stdout,
-    /^8 layers come anew in every step, through 2 x 1\.88 MiB$/m,
+    /^8 layers are streamed in every step, through 2 x 1\.88 MiB$/m,
   );
   const { memory } = JSON.parse((await runCli(t, [...little, '--json'])).stdout);
   assert.ok(memory.fit.weights <= 7e6 && memory.fit.streamedParts === 8);

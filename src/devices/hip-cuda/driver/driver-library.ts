@@ -80,7 +80,7 @@ export class DriverLibrary {
     if (status === SUCCESS) return;
     // Without a GPU, HIP reports an invalid device index.
     const hint = hintFor(status === INVALID_DEVICE ? NO_DEVICE : status);
-    const why = `${what} gave status ${status}, ${this.calls.describe(status)}; ${hint}`;
+    const why = `${what} returned status ${status}, ${this.calls.describe(status)}; ${hint}`;
     fail('DEVICE_UNAVAILABLE', { device: this.api, why });
   }
 }

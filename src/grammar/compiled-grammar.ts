@@ -7,20 +7,20 @@ import type { TokenNames } from './parser/rule-tables.ts';
 import { RegularLanguages } from './regex/regular-languages.ts';
 
 /**
- * A grammar made ready: tables that grow while texts of it are matched, and are shared by all of them. Compiling does only what is
- * proportional to the grammar; states come when they are needed.
+ * A compiled grammar: tables that grow while texts are matched, and are shared by all texts. Compiling takes time
+ * proportional to the grammar; states are created on demand.
  */
 export class CompiledGrammar {
   readonly regular: RegularLanguages;
   #isBroken = false;
   readonly rows: Rows;
   readonly configurations: Configurations;
-  /** Configurations without memories, by which masks are made and kept. */
+  /** Configurations without memories of `distinct` scopes, by which masks are computed and cached. */
   readonly shadows: Configurations;
 
   /**
-   * Throws `GRAMMAR_INVALID` for a grammar that is malformed or allows no
-   * text, `GRAMMAR_TOO_COSTLY` where compiling it takes more than `limits`.
+   * Throws `GRAMMAR_INVALID` for a grammar that is malformed or allows no text, `GRAMMAR_TOO_COSTLY` if compiling
+   * exceeds the `limits`.
    */
   constructor(grammar: Grammar, tokens: TokenNames, limits: FuelOptions = {}) {
     this.regular = new RegularLanguages(new Fuel('the grammar', limits));
@@ -30,7 +30,7 @@ export class CompiledGrammar {
     this.shadows = new Configurations(this.regular, this.rows, true);
   }
 
-  /** How many integers its tables hold. */
+  /** Size of its tables, in integers. */
   get ints(): number {
     return (
       this.regular.languages.table.values.length +
@@ -40,14 +40,14 @@ export class CompiledGrammar {
     );
   }
 
-  /** True when work on it was broken off, after which its tables are not to be trusted. */
+  /** True if work on it was interrupted, after which its tables are inconsistent. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
   /**
-   * Does work that may cost as much as the fuel. Throws `GRAMMAR_TOO_COSTLY` where it costs more, and from then on: the tables are left
-   * as they were in the middle of it.
+   * Runs work within a budget. Throws `GRAMMAR_TOO_COSTLY` if it exceeds that, and on every later call, because the
+   * tables are then inconsistent.
    */
   work<T>(fuel: Fuel, run: () => T): T {
     if (this.#isBroken) fuel.refuse('other work on the same grammar took too much and was broken off');

@@ -1,25 +1,26 @@
 import { fail, throwIfAborted } from '../base/errors.ts';
 
-/** What bounds a piece of work; all that are given hold. */
+/** Limits of a piece of work; all given ones apply. */
 export interface FuelOptions {
-  /** Steps of work: one is roughly the making of one small language, well under a microsecond. */
+  /** Units of work: one is roughly the construction of a small language, well under a microsecond. */
   readonly units?: number;
-  /** When to end, in milliseconds of `performance.now()`. */
+  /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline?: number;
   readonly signal?: AbortSignal;
-  /** Called whenever the work looks at the clock, every few milliseconds: a place to do other work. */
+  /** Called whenever the work checks the clock, every few milliseconds, to do other work in between. */
   readonly onLook?: () => void;
 }
 
 const UNITS = 20_000_000;
-/** What taking one token or making one mask may cost: a tenth of a second or two. */
+/** The budget for accepting a token or computing a mask: a tenth of a second or two. */
 const TOKEN_UNITS = 250_000;
-/** Units between two looks at the clock. */
+/** Units between two checks of the clock. */
 const BETWEEN_LOOKS = 4096;
 
 /**
- * What a piece of work may still cost. Whoever works on a grammar spends it step by step, so that no pattern, however it is
- * made, holds a thread: `spend` throws `GRAMMAR_TOO_COSTLY` when it is used up or late, and `ABORTED` when the signal has fired.
+ * The remaining budget of a piece of work. Everything that processes a grammar spends it step by step, so that no
+ * pattern, whatever it is, can block a thread: `spend` throws `GRAMMAR_TOO_COSTLY` when it is used up or the deadline
+ * has passed, and `ABORTED` when the signal has fired.
  */
 export class Fuel {
   readonly #what: string;
@@ -29,7 +30,7 @@ export class Fuel {
   #left: number;
   #untilLook = BETWEEN_LOOKS;
 
-  /** `what` is named in the error: "the pattern", "the mask of the next token". */
+  /** `what` names the work in the error: "the pattern", "the mask of the next token". */
   constructor(what: string, { units = UNITS, deadline = Infinity, signal, onLook }: FuelOptions = {}) {
     this.#what = what;
     this.#left = units;
@@ -58,7 +59,7 @@ export class Fuel {
   }
 }
 
-/** Fuel for one token of a text: whoever generates cannot wait longer, and whoever shares the thread neither. */
+/** The budget for one token of a text: neither the generation nor others on the thread can wait longer. */
 export function tokenFuel(what: string): Fuel {
   return new Fuel(what, { units: TOKEN_UNITS });
 }

@@ -6,13 +6,13 @@ import { Ints } from './tuple-table.ts';
 import type { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
 import type { TokenMasks } from './mask/token-masks.ts';
 
-/** Where a text was before one of its tokens. */
+/** The state of a text before one of its tokens. */
 interface Place {
   readonly configuration: number;
   readonly length: number;
 }
 
-/** One text of a grammar, token by token. To go back costs nothing: a place is a number. */
+/** Matches one text against a grammar, token by token. Rolling back is free: a state is a number. */
 export class GrammarMatcher {
   readonly #grammar: CompiledGrammar;
   readonly #masks: TokenMasks;
@@ -22,7 +22,7 @@ export class GrammarMatcher {
   #configuration: number;
   #hasEnded = false;
 
-  /** `TokenGrammar.matcher` makes one. */
+  /** Created by `TokenGrammar.matcher`. */
   constructor(grammar: CompiledGrammar, masks: TokenMasks, vocabulary: PreparedVocabulary) {
     this.#grammar = grammar;
     this.#masks = masks;
@@ -30,29 +30,29 @@ export class GrammarMatcher {
     this.#configuration = grammar.configurations.first;
   }
 
-  /** Tokens that have come. */
+  /** Number of tokens so far. */
   get length(): number {
     return this.#before.length;
   }
 
-  /** True when the text may end here: then tokens that end generation are allowed. */
+  /** True if the text may end here: end-of-generation tokens are then allowed. */
   get canEnd(): boolean {
     return !this.#hasEnded && !this.isDead && this.#grammar.configurations.canEnd(this.#configuration);
   }
 
-  /** True when nothing may follow: the text has ended, or can do nothing else. */
+  /** True if nothing may follow: the text has ended, or can only end. */
   get isComplete(): boolean {
     return this.#hasEnded || (this.canEnd && !this.#grammar.configurations.goesOn(this.#configuration));
   }
 
-  /** True when the grammar allows no text at all from here. */
+  /** True if the grammar allows no continuation at all. */
   get isDead(): boolean {
     return this.#configuration === DEAD;
   }
 
   /**
-   * Writes which tokens may come next: bit `id % 32` of word `id / 32`. False where there are none: a dead end, which `failDeadEnd`
-   * reports, unless the text `isComplete`. Throws `GRAMMAR_TOO_COSTLY`.
+   * Writes which tokens may come next: bit `id % 32` of word `id / 32`. False if there are none: a dead end, which
+   * `failDeadEnd` reports, unless the text `isComplete`. Throws `GRAMMAR_TOO_COSTLY`.
    */
   fill(mask: Int32Array): boolean {
     const configuration = this.#hasEnded ? DEAD : this.#configuration;
@@ -60,7 +60,7 @@ export class GrammarMatcher {
     return this.#grammar.work(fuel, () => this.#masks.fill(configuration, this.#text, mask));
   }
 
-  /** Throws `GRAMMAR_DEAD_END` with the end of the text that led there. */
+  /** Throws `GRAMMAR_DEAD_END` with the end of the text. */
   failDeadEnd(): never {
     const tail = Uint8Array.from(
       this.#text.array.subarray(Math.max(0, this.#text.length - 40), this.#text.length),
@@ -69,12 +69,12 @@ export class GrammarMatcher {
     return fail('GRAMMAR_DEAD_END', { reason: `no token of the vocabulary is allowed behind ${shown}` });
   }
 
-  /** Takes a token. Throws `GRAMMAR_DEAD_END` for one that is not allowed here, and stays where it was. */
+  /** Accepts a token. Throws `GRAMMAR_DEAD_END`, without changing the state, if it is not allowed. */
   accept(id: number): void {
     if (!this.tryAccept(id)) fail('GRAMMAR_DEAD_END', { reason: `token ${id} is not allowed here` });
   }
 
-  /** Takes a token if it is allowed here. */
+  /** Accepts a token if it is allowed. */
   tryAccept(id: number): boolean {
     return this.#grammar.work(tokenFuel('the next token'), () => this.#take(id));
   }
@@ -100,7 +100,7 @@ export class GrammarMatcher {
     return true;
   }
 
-  /** Takes back the latest `tokens` tokens, at most as many as have come. */
+  /** Undoes the latest `tokens` tokens, at most all of them. */
   rollback(tokens: number): void {
     if (tokens === 0) return;
     const place = this.#before.splice(this.#before.length - tokens)[0] as Place;
@@ -109,7 +109,7 @@ export class GrammarMatcher {
     this.#hasEnded = false;
   }
 
-  /** Another text that is where this one is. */
+  /** A matcher for another text in the same state. */
   copy(): GrammarMatcher {
     const copy = new GrammarMatcher(this.#grammar, this.#masks, this.#vocabulary);
     copy.#text.append(this.#text.array, 0, this.#text.length);

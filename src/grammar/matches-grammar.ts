@@ -7,7 +7,8 @@ import { bytesOf } from './regex/text-bytes.ts';
 import { Ints } from './tuple-table.ts';
 
 /**
- * True when the whole text is one of the grammar; special tokens stand for their texts. Throws what `CompiledGrammar` throws.
+ * True if the grammar allows the whole text; special tokens are written as text. Throws the errors of
+ * `CompiledGrammar`.
  */
 export function matchesGrammar(grammar: Grammar, text: string, limits: FuelOptions = {}): boolean {
   const { configurations } = new CompiledGrammar(grammar, NO_TOKENS, limits);

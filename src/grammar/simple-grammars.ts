@@ -1,7 +1,7 @@
 import type { Grammar } from './grammar.ts';
 import { wholeRegex } from './regex/pattern.ts';
 
-/** Texts that match a pattern (ECMAScript's, with the flag `u`) from beginning to end. Throws what `wholeRegex` throws. */
+/** Texts that match a pattern (ECMAScript's, with the flag `u`) as a whole. Throws the errors of `wholeRegex`. */
 export function regexGrammar(pattern: string): Grammar {
   return { root: 'root', rules: new Map([['root', { kind: 'regex', regex: wholeRegex(pattern) }]]) };
 }

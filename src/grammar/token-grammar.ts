@@ -5,10 +5,10 @@ import { GrammarMatcher } from './grammar-matcher.ts';
 import type { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
 import { TokenMasks } from './mask/token-masks.ts';
 
-/** A grammar whose tables have grown beyond this many integers is compiled again for the next text. */
+/** A grammar whose tables have more than this many integers is compiled again for the next text. */
 const RENEWED_FROM = 8 * 2 ** 20;
 
-/** A grammar for texts of one vocabulary: what is found out for one text serves all others. */
+/** A grammar for texts of one vocabulary: what is computed for one text is reused for all others. */
 export class TokenGrammar {
   readonly #source: Grammar;
   readonly #vocabulary: PreparedVocabulary;
@@ -16,7 +16,7 @@ export class TokenGrammar {
   #grammar: CompiledGrammar;
   #masks: TokenMasks;
 
-  /** `limits` bound the compiling. Throws what `CompiledGrammar` throws. */
+  /** `limits` bound the compilation. Throws the errors of `CompiledGrammar`. */
   constructor(source: Grammar, vocabulary: PreparedVocabulary, limits: FuelOptions = {}) {
     this.#source = source;
     this.#vocabulary = vocabulary;
@@ -25,12 +25,12 @@ export class TokenGrammar {
     this.#masks = new TokenMasks(this.#grammar, vocabulary);
   }
 
-  /** How many integers its tables and masks hold now. */
+  /** Current size of its tables and masks, in integers. */
   get ints(): number {
     return this.#grammar.ints + this.#masks.ints;
   }
 
-  /** A text of the grammar, at its beginning. */
+  /** A matcher at the start of a text. */
   matcher(): GrammarMatcher {
     if (this.#grammar.isBroken || this.#grammar.ints > RENEWED_FROM) {
       this.#grammar = new CompiledGrammar(this.#source, this.#vocabulary, this.#limits);

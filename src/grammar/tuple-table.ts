@@ -1,7 +1,7 @@
 const FIRST_SLOTS = 1024;
 const FREE = -1;
 
-/** Integers that grow in number, in one typed array. */
+/** A growable typed array of integers. */
 export class Ints {
   array: Int32Array;
   length = 0;
@@ -15,14 +15,14 @@ export class Ints {
     this.array[this.length++] = value;
   }
 
-  /** Appends `count` of `from`, beginning at `start`. */
+  /** Appends `count` integers of `from`, starting at `start`. */
   append(from: Int32Array, start: number, count: number): void {
     if (this.length + count > this.array.length) this.#grow(this.length + count);
     this.array.set(from.subarray(start, start + count), this.length);
     this.length += count;
   }
 
-  /** Makes it as long as this; what is new has no meaning. */
+  /** Changes the length; new elements are undefined. */
   resize(length: number): void {
     if (length > this.array.length) this.#grow(length);
     this.length = length;
@@ -41,11 +41,11 @@ export class Ints {
 }
 
 /**
- * Tuples of integers, each kept once (hash consing): equal tuples have the same id, ids count from 0. What is interned here can be
- * compared by its id, and be part of other tuples.
+ * Tuples of integers, each stored once (hash consing): equal tuples have the same id, counting from 0. Interned tuples
+ * can be compared by id, and be part of other tuples.
  */
 export class TupleTable {
-  /** All tuples, one after another. */
+  /** All tuples, concatenated. */
   readonly values = new Ints(1024);
   readonly #starts = new Ints(256);
   #slots = new Int32Array(FIRST_SLOTS).fill(FREE);
@@ -58,7 +58,7 @@ export class TupleTable {
     return this.#starts.length - 1;
   }
 
-  /** Where a tuple begins in `values`. */
+  /** Offset of a tuple in `values`. */
   start(id: number): number {
     return this.#starts.at(id);
   }
@@ -67,12 +67,12 @@ export class TupleTable {
     return this.#starts.at(id + 1) - this.#starts.at(id);
   }
 
-  /** One member of a tuple. */
+  /** One element of a tuple. */
   at(id: number, index: number): number {
     return this.values.at(this.#starts.at(id) + index);
   }
 
-  /** The id of the tuple that is the first `length` of `tuple`; it is new when it equals the `size` of before. */
+  /** The id of the tuple that is the first `length` elements of `tuple`; it is new if it equals the previous `size`. */
   intern(tuple: ArrayLike<number>, length = tuple.length): number {
     const mask = this.#slots.length - 1;
     let slot = hashOf(tuple, length) & mask;

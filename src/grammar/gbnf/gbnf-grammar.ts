@@ -10,8 +10,8 @@ const NAME = /[a-zA-Z0-9-]+/y;
 const NUMBER = /[0-9]+/y;
 
 /**
- * A grammar of llama.cpp's GBNF: rules over literals, classes, `.`, groups, `| ? * + {m,n}`, comments, and tokens as `<[id]>` or
- * `<name>`, with `!` before them for any other token. Left recursion and counts of any size are taken as they are. Throws
+ * Parses llama.cpp's GBNF: rules over literals, classes, `.`, groups, `| ? * + {m,n}`, comments, and tokens as `<[id]>`
+ * or `<name>`, with `!` before them for any other token. Left recursion and counts of any size are supported. Throws
  * `GRAMMAR_INVALID` with line and column.
  */
 export function gbnfGrammar(text: string): Grammar {
@@ -38,9 +38,9 @@ export function gbnfGrammar(text: string): Grammar {
   return { rules, root: 'root' };
 }
 
-/** Reads what follows `::=`. */
+/** Parses what follows `::=`. */
 class RuleParser {
-  /** Names that rules refer to, and where first. */
+  /** Names that rules refer to, and the first place of each. */
   readonly named = new Map<string, number>();
   readonly #reader: GbnfReader;
   #depth = 0;
@@ -49,7 +49,7 @@ class RuleParser {
     this.#reader = reader;
   }
 
-  /** In a group a rule goes on over the ends of lines. */
+  /** In a group, a rule continues over line ends. */
   alternatives(isGroup: boolean): Rule {
     if (++this.#depth > DEEPEST) this.#reader.refuse(`groups are nested more than ${DEEPEST} deep`);
     const parts = [this.#sequence(isGroup)];
@@ -116,7 +116,7 @@ class RuleParser {
     while (!reader.takes(']')) {
       const place = reader.place;
       const first = reader.character();
-      // A hyphen before the bracket is itself.
+      // A hyphen before the bracket is literal.
       const isRange = reader.sees('-') && !reader.sees('-]');
       if (isRange) reader.expect('-');
       const last = isRange ? reader.character() : first;
@@ -127,7 +127,7 @@ class RuleParser {
     return { kind: 'set', ranges: isNegated ? outside(joined) : joined };
   }
 
-  /** The number of a token, or its spelling with the angle brackets. */
+  /** The id of a token, or its spelling with the angle brackets. */
   #token(): number | string {
     const reader = this.#reader;
     if (reader.takes('<[')) {
@@ -167,7 +167,7 @@ class RuleParser {
   }
 }
 
-/** Ranges in ascending order, those that touch made one. */
+/** Ranges in ascending order, with adjacent ones merged. */
 function joinedRanges(ranges: readonly Range[]): Range[] {
   const joined: [number, number][] = [];
   for (const [first, last] of [...ranges].sort((a, b) => a[0] - b[0])) {

@@ -12,7 +12,7 @@ const HEX_DIGITS = new Map([
   ['U', 8],
 ]);
 
-/** Reads a text of GBNF from its beginning, and knows the line and column at which it fails. */
+/** Reads GBNF text from its start, and knows the line and column at which it fails. */
 export class GbnfReader {
   readonly #text: string;
   #at = 0;
@@ -25,17 +25,17 @@ export class GbnfReader {
     return this.#at >= this.#text.length;
   }
 
-  /** Where it stands, to go back to in an error. */
+  /** The current position, for errors. */
   get place(): number {
     return this.#at;
   }
 
-  /** True where this stands next. */
+  /** True if this comes next. */
   sees(text: string): boolean {
     return this.#text.startsWith(text, this.#at);
   }
 
-  /** Steps over this where it stands next. */
+  /** Skips this if it comes next. */
   takes(text: string): boolean {
     if (!this.sees(text)) return false;
     this.#at += text.length;
@@ -46,7 +46,7 @@ export class GbnfReader {
     if (!this.takes(text)) this.refuse(`expected ${JSON.stringify(text)}`);
   }
 
-  /** The longest text of a sticky pattern that stands next, undefined for none. */
+  /** The next match of a sticky pattern, undefined if there is none. */
   match(pattern: RegExp): string | undefined {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.#text)?.[0];
@@ -55,12 +55,12 @@ export class GbnfReader {
     return found;
   }
 
-  /** Spaces, tabs and comments, and line ends where they do not end a rule. */
+  /** Skips spaces, tabs and comments, and line ends where they do not end a rule. */
   skipSpace(overLines: boolean): void {
     this.match(overLines ? /(?:[ \t\r\n]|#[^\r\n]*)*/y : /(?:[ \t]|#[^\r\n]*)*/y);
   }
 
-  /** One code point of a literal or a class, maybe as an escape. */
+  /** One code point of a literal or a class, possibly as an escape. */
   character(): number {
     const from = this.#at;
     const point = this.#text.codePointAt(from);
@@ -70,7 +70,7 @@ export class GbnfReader {
     return point === 0x5c ? this.#escape(from) : point;
   }
 
-  /** Throws `GRAMMAR_INVALID` with line and column, of where it stands or of a place before. */
+  /** Throws `GRAMMAR_INVALID` with line and column, of the current position or an earlier one. */
   refuse(problem: string, place = this.#at): never {
     const before = this.#text.slice(0, place).split(/\r\n|\r|\n/);
     const column = Array.from(before.at(-1) ?? '').length + 1;

@@ -3,20 +3,20 @@ import { MAX_CHARACTERS, safeLength } from './safe-text.ts';
 import { TokenTrie } from './token-trie.ts';
 
 /**
- * A vocabulary as masks are made from it, built once and shared by all grammars. Tokens that are plain text, whole characters that
- * stand for themselves in a JSON string, are kept apart: most states allow all of them up to a length or none (as llguidance's
- * slices have it), and then only the others are walked through.
+ * A vocabulary prepared for computing masks, created once and shared by all grammars. Tokens that are plain text, whole
+ * characters that represent themselves in a JSON string, are kept separately: most states allow either all of them up
+ * to a length or none (llguidance's slices), and then only the other tokens are walked.
  */
 export class PreparedVocabulary {
   readonly vocabulary: GrammarVocabulary;
   /** Words of a mask. */
   readonly words: number;
-  /** All tokens that stand for bytes. */
+  /** All tokens with text. */
   readonly all: TokenTrie;
   /** Those that are plain text, and the others. */
   readonly safe: TokenTrie;
   readonly rest: TokenTrie;
-  /** By number of characters: the mask of the safe tokens with as many at most. */
+  /** By number of characters: the mask of the safe tokens with at most as many. */
   readonly safeUpTo: readonly Int32Array[];
   readonly #special = new Map<string, number>();
 
@@ -48,18 +48,18 @@ export class PreparedVocabulary {
     });
   }
 
-  /** How many ids there are. */
+  /** Number of ids. */
   get size(): number {
     return this.vocabulary.size;
   }
 
-  /** True for a token that stands for text. */
+  /** True for a token with text. */
   isText(id: number): boolean {
     const kind = this.vocabulary.kind(id);
     return (kind === 'text' || kind === 'user-defined') && !this.vocabulary.endOfGeneration.has(id);
   }
 
-  /** The special token that is spelled so. */
+  /** The special token with this spelling. */
   specialToken(text: string): number | undefined {
     return this.#special.get(text);
   }

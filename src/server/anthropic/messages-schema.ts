@@ -3,6 +3,7 @@ import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { holdFields, holdOf } from '../generation/hold-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 
@@ -49,6 +50,7 @@ export const messagesBody = z.object({
   ...conversationFields,
   max_tokens: tokensField,
   ...samplingFields,
+  ...holdFields,
   stop_sequences: listOf(z.string().max(1024), { max: 16 }).nullish(),
   lora: adapterField,
   stream: z.boolean().nullish(),
@@ -56,11 +58,9 @@ export const messagesBody = z.object({
 });
 
 /** The form that a request asks for. */
-export function textHoldOf({
-  output_config,
-}: Pick<z.output<typeof messagesBody>, 'output_config'>): TextHold {
-  const format = output_config?.format;
-  return format ? { schema: format.schema } : {};
+export function textHoldOf(request: z.output<typeof messagesBody>): TextHold {
+  const format = request.output_config?.format;
+  return holdOf(request, format ? { schema: format.schema } : {}, 'output_config.format');
 }
 
 /** A conversation without the fields that control the answer. */

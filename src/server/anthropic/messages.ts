@@ -3,7 +3,7 @@ import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
-import { OTHER_FIELDS } from '../fields/other-fields.ts';
+import { COUNTED_FIELDS, OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt, requireFree } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
@@ -40,7 +40,7 @@ export const countTokensEndpoint = postEndpoint({
   summary: 'Counts the tokens of a conversation.',
   dialect: 'anthropic',
   body: countBody,
-  others: OTHER_FIELDS,
+  others: COUNTED_FIELDS,
   handle: async (request, call) => {
     const { pool, gate } = call.server;
     // Encoding occupies the thread, so these requests are limited like others.

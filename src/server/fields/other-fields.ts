@@ -27,6 +27,10 @@ const TEXT_ONLY = refused('only text is supported');
 const NO_SAMPLER = 'this sampler is not available';
 const NOT_STORED = 'nothing is stored: send the whole conversation';
 
+const OTHER_LIMIT = 'this endpoint has another field for the limit';
+const OTHER_FORM = 'this endpoint has another field for the form of the answer';
+const OTHER_SWITCHES = 'this endpoint has other fields for reasoning and template variables, or none';
+
 /**
  * Known fields of OpenAI's, Anthropic's, vLLM's and llama.cpp's requests that are not supported unless an endpoint's
  * own schema has them. Fields that are in neither are reported to the sender.
@@ -124,6 +128,33 @@ export const OTHER_FIELDS: OtherFields = {
   t_max_predict_ms: refused('set max_tokens', 0),
   t_max_prompt_ms: refused('set --time-limit', 0, -1),
 
+  // Fields of other endpoints.
+  add_generation_prompt: refused('this endpoint always starts an answer', true),
+  chat_template_kwargs: refused(OTHER_SWITCHES, {}),
+  continue_final_message: refused('only /v1/chat/completions supports it', false),
+  instructions: refused('send a message with the role system', ''),
+  logprobs: refused('this endpoint does not report them by this field', false, 0),
+  max_completion_tokens: refused(OTHER_LIMIT),
+  max_output_tokens: refused(OTHER_LIMIT),
+  max_tokens: refused(OTHER_LIMIT),
+  n: refused('this endpoint generates one answer', 1),
+  n_predict: refused(OTHER_LIMIT),
+  output_config: refused(OTHER_FORM, {}),
+  parallel_tool_calls: harmless('it only matters with tools'),
+  reasoning: refused(OTHER_SWITCHES, {}),
+  reasoning_budget_tokens: refused(OTHER_SWITCHES, -1),
+  reasoning_effort: refused(OTHER_SWITCHES),
+  response_format: refused(OTHER_FORM, { type: 'text' }),
+  stop_sequences: refused('this endpoint calls it stop', []),
+  stream_options: harmless('usage is always reported'),
+  system: refused('send a message with the role system', ''),
+  text: refused(OTHER_FORM, {}, { format: { type: 'text' } }),
+  thinking: refused(OTHER_SWITCHES),
+  thinking_budget_tokens: refused(OTHER_SWITCHES, -1),
+  tool_choice: refused('tools are for conversations', 'none', 'auto'),
+  tools: refused('tools are for conversations', []),
+  top_logprobs: refused('this endpoint does not report them by this field', 0),
+
   // Fields inside others; `*` is any index of a list.
   'messages.*.annotations': harmless('it only cites the sources of an earlier answer'),
   'messages.*.audio': TEXT_ONLY,
@@ -138,3 +169,10 @@ export const OTHER_FIELDS: OtherFields = {
   'stream_options.include_obfuscation': harmless('events are never padded'),
   'tools.*.cache_control': IS_CACHED,
 };
+
+/** The fields that change how many tokens a conversation has; no others matter where tokens are counted. */
+export const COUNTED_FIELDS: OtherFields = Object.fromEntries(
+  Object.entries(OTHER_FIELDS).filter(([name]) =>
+    ['cache_control', 'container', 'context_management', 'mcp_servers'].includes(name),
+  ),
+);

@@ -38,9 +38,9 @@ export type HoldBody = z.output<z.ZodObject<typeof holdFields>>;
  * The constraint of a request's text; `format` is what its `response_format` requires. Throws `REQUEST_INVALID` for
  * conflicting constraints and for invalid ones.
  */
-export function holdOf(body: HoldBody, format: TextHold = {}): TextHold {
+export function holdOf(body: HoldBody, format: TextHold = {}, named = 'response_format'): TextHold {
   const { structured_outputs: outputs } = body;
-  const asked: [string, TextHold][] = Object.keys(format).length > 0 ? [['response_format', format]] : [];
+  const asked: [string, TextHold][] = Object.keys(format).length > 0 ? [[named, format]] : [];
   const add = <T>(field: string, value: T | null | undefined, hold: (value: T) => TextHold) => {
     if (value !== null && value !== undefined) asked.push([field, hold(value)]);
   };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { ChatMessage } from '../../text/index.ts';
 import { json, postEndpoint } from '../endpoint.ts';
+import { listOf } from '../fields/list-of.ts';
 import { answerForm, chatPrompt, type ToolUse } from '../generation/answer-form.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
 import { chatTools, toolSchema } from '../openai/chat-messages.ts';
@@ -21,17 +22,15 @@ const message = z.object({
   content: z.string().nullish(),
   thinking: z.string().nullish(),
   tool_name: z.string().nullish(),
-  tool_calls: z
-    .array(
-      z.object({ function: z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }) }),
-    )
-    .nullish(),
+  tool_calls: listOf(
+    z.object({ function: z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) }) }),
+  ).nullish(),
 });
 
 const body = z.object({
   ...ollamaFields,
-  messages: z.array(message).nullish().describe('The conversation; without one the model is only loaded.'),
-  tools: z.array(toolSchema).max(128).nullish(),
+  messages: listOf(message).nullish().describe('The conversation; without one the model is only loaded.'),
+  tools: listOf(toolSchema, { max: 128 }).nullish(),
 });
 
 type ChatBody = z.output<typeof body>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
+import { listOf } from '../fields/list-of.ts';
 import { modelName } from './ollama-fields.ts';
 
 /** Texts of one request. */
@@ -7,7 +8,7 @@ const MAX_INPUTS = 2048;
 
 const body = z.object({
   model: z.string().describe('A name of /api/tags.'),
-  input: z.union([z.string().min(1), z.array(z.string().min(1)).min(1).max(MAX_INPUTS)]),
+  input: z.union([z.string().min(1), listOf(z.string().min(1), { min: 1, max: MAX_INPUTS })]),
   truncate: z.boolean().nullish().describe('Texts that are too long are refused, or cut where this is true.'),
   dimensions: z.int().positive().nullish(),
 });

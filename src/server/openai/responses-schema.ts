@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { holdFields, holdOf } from '../generation/hold-fields.ts';
+import { reasoningFields } from '../generation/reasoning-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
@@ -37,6 +39,8 @@ export const responsesBody = z.object({
   instructions: z.string().nullish(),
   max_output_tokens: tokensField,
   ...samplingFields,
+  ...holdFields,
+  ...reasoningFields,
   top_logprobs: logprobsField,
   lora: adapterField,
   stream: z.boolean().nullish(),
@@ -64,10 +68,10 @@ export const responsesBody = z.object({
 export type ResponsesBody = z.output<typeof responsesBody>;
 
 /** The form that a request asks for. */
-export function textHoldOf({ text }: ResponsesBody): TextHold {
-  const format = text?.format;
-  if (format?.type === 'json_object') return { json: true };
-  return format?.type === 'json_schema' ? { schema: format.schema } : {};
+export function textHoldOf(request: ResponsesBody): TextHold {
+  const format = request.text?.format;
+  const json = format?.type === 'json_object' ? { json: true } : {};
+  return holdOf(request, format?.type === 'json_schema' ? { schema: format.schema } : json, 'text.format');
 }
 
 /** The functions of a request. */

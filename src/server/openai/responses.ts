@@ -41,7 +41,10 @@ async function taskOf(
   signal: AbortSignal,
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const thinking = thinkingOf(model, { reasoning_effort: request.reasoning?.effort });
+  const thinking = thinkingOf(model, {
+    ...request,
+    reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort,
+  });
   const prompt = await chatPrompt(model, chatMessagesOfItems(request), { use, thinking, signal });
   const options = generateOptions(model, request, {
     maxTokens: request.max_output_tokens ?? Number.POSITIVE_INFINITY,

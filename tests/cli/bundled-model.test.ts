@@ -56,15 +56,17 @@ test('with weights in 40 % of its size it answers the same, and says what loadin
   assert.ok(traceEvents.some(({ args }: { args: { name?: string } }) => args.name === 'reader 0'));
 });
 
-test('what is loaded when it is needed is in the trace, too', async (t) => {
+test('what is loaded when it is needed answers the same, and is in the trace, too', async (t) => {
   const trace = join(temporaryFolder(t), 'trace.json');
-  await runCli(t, ['run', '--greedy', '-p', 'hi', '-n', '1', '--load', 'lazy', '--load-trace', trace]);
+  const lazily = ['--load', 'lazy', '--load-trace', trace];
+  const { stdout } = await runCli(t, ['run', '--greedy', '-p', QUESTION, ...lazily]);
+  assert.equal(stdout, 'The capital of France is Paris.\n');
   const { traceEvents } = JSON.parse(readFileSync(trace, 'utf8'));
   assert.ok(traceEvents.some(({ args }: { args: { name?: string } }) => args.name === 'reader 0'));
 });
 
-test('in every load mode it answers the same', async (t) => {
-  for (const mode of ['eager', 'lazy', 'hybrid', 'sync']) {
+test('in every other load mode it answers the same', async (t) => {
+  for (const mode of ['eager', 'hybrid', 'sync']) {
     const { stdout } = await runCli(t, ['run', '--greedy', '-p', QUESTION, '--load', mode]);
     assert.equal(stdout, 'The capital of France is Paris.\n', mode);
   }

@@ -1,5 +1,5 @@
-import { ABOUT_BANKS, testCpuContract } from '../support/cpu-contract.ts';
+import { ABOUT_WEIGHTS, testCpuContract } from '../support/cpu-contract.ts';
 
 testCpuContract('2 threads', { threads: 2 });
-testCpuContract('1 thread, baseline SIMD', { threads: 1, relaxed: false });
-testCpuContract('3 threads, operands in two banks', { threads: 3, spread: 2 }, ABOUT_BANKS);
+testCpuContract('1 thread, baseline SIMD', { threads: 1, relaxed: false }, ABOUT_WEIGHTS);
+testCpuContract('3 threads, operands in two banks', { threads: 3, spread: 2 }, ABOUT_WEIGHTS);

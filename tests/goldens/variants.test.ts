@@ -3,15 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseGolden } from '../../src/evaluate/golden.ts';
-import { loadModel } from '../../src/index.ts';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { checkEmbeddings } from '../support/family-tests.ts';
 import { LARGEST_DIFFERENCE } from '../support/family-fixtures.ts';
 import { FAMILY_VARIANTS, VARIANTS_GOLDEN, writeVariant } from '../support/family-variants.ts';
 import { fixture } from '../support/fixture.ts';
 import { decodeForced, openForGolden } from '../support/goldens.ts';
+import { onOneCpu } from '../support/one-cpu.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
+const open = onOneCpu();
 const goldens = (await readFile(VARIANTS_GOLDEN, 'utf8')).split('\n');
 
 for (const variant of FAMILY_VARIANTS) {
@@ -22,9 +23,7 @@ for (const variant of FAMILY_VARIANTS) {
     await writeVariant(variant, path);
     if (variant.encodes) return testEncoder(path, lines);
     const sequences = parseGolden(lines.join('\n'));
-    await using model = await openForGolden(path, sequences, (file, options) =>
-      loadModel(file, { ...options, device: 'cpu' }),
-    );
+    await using model = await openForGolden(path, sequences, open);
     const report = await decodeForced(model, sequences);
     assert.ok(report.maxDifference < difference, `a logit differs by ${report.maxDifference}`);
     assert.equal(report.clearAgreement, 1);
@@ -33,7 +32,7 @@ for (const variant of FAMILY_VARIANTS) {
 }
 
 async function testEncoder(path: string, lines: readonly string[]): Promise<void> {
-  await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
+  await using model = await open(path, { cacheType: 'f32' });
   await checkEmbeddings(model, lines.join('\n'));
 }
 
@@ -43,13 +42,13 @@ test('an encoder whose file names no pooling has vectors by the one that is aske
   // llama.cpp says so by -1.
   for (const pooling_type of [{ type: 'u32', value: 2 ** 32 - 1 }, undefined] as const) {
     await writeVariant({ name: 'bert', architecture, sizes, metadata: { pooling_type } }, path);
-    await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
+    await using model = await open(path, { cacheType: 'f32' });
     await assert.rejects(model.embed([3, 5, 7]), (error) =>
       isRocmforgeError(error, 'EMBEDDINGS_UNSUPPORTED'),
     );
   }
-  await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
-  await using mean = await loadModel(fixture('families/bert.gguf'), { device: 'cpu', cacheType: 'f32' });
+  await using model = await open(path, { cacheType: 'f32' });
+  await using mean = await open(fixture('families/bert.gguf'), { cacheType: 'f32' });
   const [asked, own, first] = await Promise.all([
     model.embed([3, 5, 7], { pooling: 'mean' }),
     mean.embed([3, 5, 7]),
@@ -62,11 +61,11 @@ test('an encoder whose file names no pooling has vectors by the one that is aske
 test('a model that looks at chunks of a text is opened for contexts of one', async () => {
   const path = fixture('families/llama4.gguf');
   const expected = 'at most 8192: beyond that the model computes what is not computed here';
-  await assert.rejects(loadModel(path, { device: 'cpu', context: 8193 }), (error) => {
+  await assert.rejects(open(path, { context: 8193 }), (error) => {
     assert.ok(isRocmforgeError(error, 'INVALID_ARGUMENT'));
     assert.deepEqual(error.params, { name: 'context', found: '8193', expected });
     return true;
   });
-  await using model = await loadModel(path, { device: 'cpu', context: 64 });
+  await using model = await open(path, { context: 64 });
   assert.equal(model.config.maxContext, 8192);
 });

@@ -1,23 +1,20 @@
-import { test } from 'node:test';
-import { openReferenceDevice } from '../../src/devices/reference/index.ts';
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Device } from '../../src/device/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
-import { testStates } from '../support/state-tests.ts';
+import { testReferenceStates, testStates } from '../support/state-tests.ts';
 
-testStates({
-  name: 'cpu',
-  declare: (claim, work) =>
-    void test(claim, async () => {
-      await using device = await openCpu({ threads: 2 });
-      await work(device);
-    }),
+// One for all, whose threads take as long to start as a text takes.
+let cpu: Device;
+before(async () => {
+  cpu = await openCpu({ threads: 2 });
+});
+after(async () => {
+  assert.equal(cpu.liveObjects(), 0);
+  await cpu[Symbol.asyncDispose]();
 });
 
-testStates({
-  name: 'reference',
-  brevity: 0.4,
-  declare: (claim, work) =>
-    void test(claim, async () => {
-      await using device = openReferenceDevice();
-      await work(device);
-    }),
-});
+testStates({ name: 'cpu', declare: (claim, work) => void test(claim, () => work(cpu)) });
+
+// The hybrid, of which a step takes longest, `npm run test:full` has: these two have all its kinds of state between them.
+testReferenceStates(/Qwen|Gemma/);

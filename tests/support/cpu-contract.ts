@@ -10,6 +10,9 @@ export function testCpuContract(name: string, options: NodeCpuOptions, only?: Co
   testDeviceContract(`cpu, ${name}`, () => openCpu(options), { ...OPTIONS, ...(only && { only }) });
 }
 
-/** What operands in two banks are about: where weights lie, and layers, which have all kernels. The rest is in `test:full`. */
-export const ABOUT_BANKS = (test: string): boolean =>
+/**
+ * What operands in two banks are about, and the build for baseline SIMD, which differs from the other by its products alone: where
+ * weights lie, what they are multiplied with, and layers, which have all kernels. The rest is in `test:full`.
+ */
+export const ABOUT_WEIGHTS = (test: string): boolean =>
   /^(?:memory|steps|packing|isolation|operator (?:matmul|matmulExperts|layer): )/.test(test);

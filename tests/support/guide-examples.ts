@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from './project.ts';
 
@@ -24,11 +23,9 @@ export async function compileStrictly(...files: readonly string[]): Promise<void
   await run(process.execPath, [tsc, ...OPTIONS.split(' '), ...files], { cwd: PROJECT_ROOT });
 }
 
-/** A folder from which the package finds itself by name. */
-export function folderInPackage(t: TestContext): string {
+/** A new folder from which the package finds itself by name; whoever asks for it takes it away. */
+export function folderInPackage(): string {
   const parent = join(PROJECT_ROOT, 'dist/tests');
   mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(join(parent, 'guide-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+  return mkdtempSync(join(parent, 'guide-'));
 }

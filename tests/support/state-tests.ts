@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import type { GgufFile } from '../../src/gguf/index.ts';
@@ -17,6 +19,8 @@ export interface StateDevice {
   readonly options?: ModelOptions;
   /** Rows of a step at most, where more take too long. */
   readonly rows?: number;
+  /** Whose models; default all. */
+  readonly models?: RegExp;
   /** How much of the usual lengths its texts have. Default 1. */
   readonly brevity?: number;
 }
@@ -48,10 +52,25 @@ const FEW = new Map(
 /** Declares that sequences of models with several groups of state get the same tokens, whatever is done to their states. */
 export function testStates(on: StateDevice): void {
   for (const [model, file] of Object.entries(MODELS)) {
+    if (on.models?.test(model) === false) continue;
     for (const [claim, check] of Object.entries(CLAIMS)) {
       on.declare(`${claim}: ${model} on ${on.name}`, (device) => check(new Setting(on, device, file)));
     }
   }
+}
+
+/** Declares them for some models on the reference device. */
+export function testReferenceStates(models: RegExp): void {
+  testStates({
+    name: 'reference',
+    models,
+    brevity: 0.4,
+    declare: (claim, work) =>
+      void test(claim, async () => {
+        await using device = openReferenceDevice();
+        await work(device);
+      }),
+  });
 }
 
 /** A device and a model's file, and what is asked of them. */

@@ -72,6 +72,31 @@ const REFUSED: readonly OddValue[] = [
     found: '0 values',
     expected: 'one for each of 2 layers',
   },
+  {
+    architecture: 'gpt-oss',
+    key: 'rope.dimension_count',
+    value: count(8),
+    expected: '16, as heads are wide',
+  },
+  { architecture: 'llama4', key: 'expert_used_count', value: count(2), expected: '1' },
+  {
+    architecture: 'llama4',
+    key: 'attention.sliding_window',
+    value: count(0),
+    expected: 'chunks in three layers of four',
+  },
+  ...['embedding_length_per_layer_input', 'attention.shared_kv_layers'].map((key) => ({
+    architecture: 'gemma4',
+    key,
+    value: count(1),
+    expected: '0, as in the 12B, 26B and 31B models',
+  })),
+  {
+    architecture: 'gemma4',
+    key: 'attention.value_length_swa',
+    value: count(8),
+    expected: '16, as keys have',
+  },
   ...[-2, 2.5, Number.POSITIVE_INFINITY].map((period) => ({
     architecture: 'gemma3',
     key: 'attention.sliding_window_pattern',

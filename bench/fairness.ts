@@ -8,8 +8,8 @@ import { ModelServer } from '../src/server/index.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
 // How other clients' requests affect a client: `node dist/bench/fairness.js [MODEL] [--clients 16] [--prompt 512]
-// [--generate 64] [--token-target 50] [--prompt-target 250] [--only text]`. First, how long one token takes alone,
-// behind a request with 128 answers, and behind a prompt that fills the context; then the gaps between tokens of many
+// [--generate 64] [--context 8192] [--token-target 50] [--prompt-target 250] [--only text]`. First, how long one token takes
+// alone, behind a request with 128 answers, and behind a prompt that fills the context; then the gaps between tokens of many
 // clients while others' prompts are processed. `--only` selects parts by a substring of their names. All times are in
 // milliseconds.
 
@@ -19,6 +19,7 @@ const { values, positionals } = parseArgs({
     clients: { type: 'string', default: '16' },
     prompt: { type: 'string', default: '512' },
     generate: { type: 'string', default: '64' },
+    context: { type: 'string', default: '8192' },
     device: { type: 'string', default: 'cpu' },
     'token-target': { type: 'string', default: '50' },
     'prompt-target': { type: 'string', default: '250' },
@@ -32,7 +33,7 @@ const generated = Number(values.generate);
 const [tokenMs, promptMs] = [values['token-target'], values['prompt-target']].map((target) =>
   Number(target) > 0 ? Number(target) : undefined,
 );
-const context = 8192;
+const context = Number(values.context);
 
 const model = await loadModelInWorker(location, {
   device: values.device,
@@ -102,9 +103,11 @@ async function behindLong(): Promise<void> {
   await pause(500);
   await single('one token behind a long prompt', 3);
   const [result] = await long;
-  console.log(`the long prompt beside them: ${result?.first.toFixed(0)}`);
-  const [undisturbed] = await round(other, { prompts: [fresh(prompt.length)], generated });
-  console.log(`another one alone: ${undisturbed?.first.toFixed(0)}`);
+  console.log(`the long prompt beside them: ${result?.last.toFixed(0)}`);
+  const before = process.cpuUsage().user;
+  const [undisturbed] = await round(other, { prompts: [fresh(prompt.length)], generated: 1 });
+  const processor = (process.cpuUsage().user - before) / 1000;
+  console.log(`another one alone: ${undisturbed?.last.toFixed(0)}, of the processor ${processor.toFixed(0)}`);
 }
 
 function tellGaps(name: string, results: readonly ClientResult[]): void {

@@ -31,6 +31,7 @@ export type {
   ExpertProductIntent,
   GatedEpilogue,
   GatedExpertsIntent,
+  HeadProductIntent,
   HeadGroup,
   HeadsAppendIntent,
   HeadsNormAppendIntent,

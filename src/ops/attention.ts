@@ -10,7 +10,8 @@ import { type BatchTensors, type State, stateBytes, type Tensor, type Value, typ
  */
 export interface PagedCache {
   readonly keys: State;
-  readonly values: State;
+  /** Undefined where they are not stored: a head's values are the first elements of its keys (the latent cache of DeepSeek-V2). */
+  readonly values: State | undefined;
   /**
    * The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless the model has
    * several.
@@ -19,11 +20,11 @@ export interface PagedCache {
   readonly blockSize: number;
 }
 
-/** Writes row r of `k` and `v` into `cell(slots[r], positions[r])`, rounded to the cache's type or quantized to it. */
+/** Writes row r of `k` and `v`, where values are stored, into `cell(slots[r], positions[r])`, rounded to the cache's type or quantized to it. */
 export interface KvAppendOp {
   readonly kind: 'kvAppend';
   readonly k: Tensor;
-  readonly v: Tensor;
+  readonly v: Tensor | undefined;
   readonly cache: PagedCache;
   readonly batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>;
 }
@@ -102,7 +103,7 @@ export interface AttentionParameters extends ScoreParameters {
   readonly kvHeads: number;
   /** Elements of a head of queries and keys. */
   readonly keySize: number;
-  /** Elements of a head of values. */
+  /** Elements of a head of values; at most those of its keys where they are the first of those. */
   readonly valueSize: number;
 }
 
@@ -110,9 +111,19 @@ function isTable({ shape }: Recorder<never>, { type, axis, width }: Tensor): boo
   return type === 'i32' && axis === 'slots' && width === shape.blocksPerSlot;
 }
 
-/** Appends the rows' keys and values to the cache, visible to later operators of the graph. */
-export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v: Tensor): void {
-  g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
+/** Elements from where a head's values begin in a cell to where those of the next one do. */
+export function valueStride({
+  cache,
+  keySize,
+  valueSize,
+}: Pick<AttentionOp, 'cache' | 'keySize' | 'valueSize'>): number {
+  return cache.values ? valueSize : keySize;
+}
+
+/** Appends the rows' keys, and their values where those are stored, to the cache, visible to later operators of the graph. */
+export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v?: Tensor): void {
+  const fits = k.width === cache.keys.width && v?.width === cache.values?.width;
+  g.require(fits, 'keys and values fit the cache');
   g.require(
     isTable(g, cache.blocks),
     `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
@@ -137,10 +148,10 @@ export function attention(
     `queries are ${of.heads} x ${of.keySize} wide, not ${q.width}`,
   );
   g.require(cache.keys.width === of.kvHeads * of.keySize, `keys are ${of.kvHeads} x ${of.keySize} wide`);
-  g.require(
-    cache.values.width === of.kvHeads * of.valueSize,
-    `values are ${of.kvHeads} x ${of.valueSize} wide`,
-  );
+  const hasValues = cache.values
+    ? cache.values.width === of.kvHeads * of.valueSize
+    : of.valueSize <= of.keySize;
+  g.require(hasValues, `values are ${of.kvHeads} x ${of.valueSize} wide`);
   g.require(
     causalLimit.type === 'i32' && causalLimit.width === 1,
     'each row has a last position that it looks at',
@@ -179,13 +190,13 @@ export function attentionOperands({
 
 /** Reads each value once, writes it once. */
 export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
-  return rowwiseCost(rows, 2 * (op.k.width + op.v.width), 0);
+  return rowwiseCost(rows, 2 * (op.k.width + (op.v?.width ?? 0)), 0);
 }
 
 /** Reads the attended cells once per row; two multiply-adds per cell value and query head. */
 export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
   const { keys, values } = op.cache;
-  const cell = stateBytes(keys) / keys.rows + stateBytes(values) / values.rows;
+  const cell = (stateBytes(keys) + (values ? stateBytes(values) : 0)) / keys.rows;
   return {
     bytes: rows * (4 * (op.q.width + op.out.width) + attended * cell),
     flops: 2 * rows * attended * op.heads * (op.keySize + op.valueSize),

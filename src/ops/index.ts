@@ -1,5 +1,6 @@
 export * from './attention.ts';
 export * from './causal-conv.ts';
+export * from './concat.ts';
 export type { Cost, CostContext } from './cost.ts';
 export * from './elementwise.ts';
 export * from './embed.ts';
@@ -13,6 +14,7 @@ export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
 export * from './group-norm.ts';
 export * from './lerp.ts';
 export * from './matmul.ts';
+export * from './matmul-heads.ts';
 export * from './norm.ts';
 export { costOf, type Op, type OpKind, type OpTable, operandsOf, resultsOf } from './op.ts';
 export * from './rope.ts';

@@ -2,6 +2,7 @@ import { applyByKind, type KindTable } from '../base/kind-table.ts';
 import type { AttentionOp, KvAppendOp } from './attention.ts';
 import { attentionCost, attentionOperands, kvAppendCost } from './attention.ts';
 import { type CausalConvOp, causalConvCost } from './causal-conv.ts';
+import { type ConcatOp, concatCost } from './concat.ts';
 import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
 import { elementwiseCost } from './elementwise.ts';
@@ -14,6 +15,7 @@ import { type GatedDeltaOp, gatedDeltaCost } from './gated-delta.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
+import { type MatmulHeadsOp, matmulHeadsCost } from './matmul-heads.ts';
 import type { LayerNormOp, RmsNormOp } from './norm.ts';
 import { normCost } from './norm.ts';
 import type { RopeOp, RopeTableOp } from './rope.ts';
@@ -31,6 +33,7 @@ import { type Wkv7Op, type WkvBonusOp, wkv7Cost, wkvBonusCost } from './wkv7.ts'
 export type Op =
   | EmbedOp
   | MatmulOp
+  | MatmulHeadsOp
   | RouteExpertsOp
   | MatmulExpertsOp
   | ScaleExpertsOp
@@ -40,6 +43,7 @@ export type Op =
   | UnaryOp
   | GatedOp
   | SliceOp
+  | ConcatOp
   | LerpOp
   | RmsNormOp
   | LayerNormOp
@@ -68,6 +72,7 @@ export type OpTable<Scope, Result = void> = KindTable<Op, [Scope], Result>;
 const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   embed: embedCost,
   matmul: matmulCost,
+  matmulHeads: matmulHeadsCost,
   routeExperts: routeExpertsCost,
   matmulExperts: matmulExpertsCost,
   scaleExperts: scaleExpertsCost,
@@ -78,6 +83,7 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   unary: elementwiseCost,
   gated: elementwiseCost,
   slice: sliceCost,
+  concat: concatCost,
   lerp: lerpCost,
   rmsNorm: normCost,
   layerNorm: normCost,
@@ -107,6 +113,7 @@ export function costOf(op: Op, context: CostContext): Cost {
 const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   embed: ({ ids, table }) => [ids, table],
   matmul: ({ x, weight, bias }) => [x, weight, bias],
+  matmulHeads: ({ x, weight }) => [x, weight],
   routeExperts: ({ logits, bias }) => [logits, bias],
   matmulExperts: ({ x, expertIds, weight, bias }) => [x, expertIds, weight, bias],
   scaleExperts: ({ x, expertIds, scales }) => [x, expertIds, scales],
@@ -117,6 +124,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   unary: ({ x }) => [x],
   gated: ({ gate, up }) => [gate, up],
   slice: ({ x }) => [x],
+  concat: ({ a, b }) => [a, b],
   lerp: ({ a, b, t }) => [a, b, t],
   rmsNorm: ({ x, weight }) => [x, weight],
   layerNorm: ({ x, weight, bias }) => [x, weight, bias],

@@ -4,6 +4,7 @@ import {
   attention,
   causalConv,
   combineExperts,
+  concat,
   scaleExperts,
   embed,
   GraphBuilder,
@@ -17,6 +18,7 @@ import {
   lerp,
   matmul,
   matmulExperts,
+  matmulHeads,
   mul,
   type OpGraph,
   type Tensor,
@@ -135,7 +137,9 @@ export function graphOfEverything(): OpGraph {
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
   const wide = slice(g, both, { first: 32, width: 64 });
   const inner = gated(g, 'silu', wide, unary(g, 'gelu', wide));
-  const sum = add(g, mixture(g, inner), stateSpace(g, recurrence(g, x)));
+  const heads = matmulHeads(g, slice(g, inner, { first: 0, width: 32 }), g.weight('heads', Q4_0, 32, 32), 1);
+  const joined = concat(g, heads, slice(g, inner, { first: 32, width: 32 }), { aPart: 8, bPart: 8 });
+  const sum = add(g, mixture(g, joined), stateSpace(g, recurrence(g, x)));
   const weight = g.weight('ln', F32, 1, 64);
   const head = layerNorm(g, gatherRows(g, sum), {
     weight,

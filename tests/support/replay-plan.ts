@@ -84,6 +84,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
     writes: [y],
   }),
   attentionTiles: ({ op, y }) => ({ reads: [op.q, op.cache.keys, op.cache.values], writes: [y] }),
+  headProduct: ({ op, x }) => ({ reads: [x.x], writes: [op.out] }),
   expertProduct: ({ op, x }) => ({ reads: [x.x, op.expertIds], writes: [op.out] }),
   gatedExperts: ({ gate, x, routingWeights, y }) => ({
     reads: [x.x, gate.expertIds, routingWeights],
@@ -108,6 +109,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   unary: plain,
   gated: plain,
   slice: plain,
+  concat: plain,
   lerp: plain,
   rmsNorm: plain,
   layerNorm: plain,
@@ -116,7 +118,10 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   ropeTable: plain,
   rope: plain,
   tokenAppend: plain,
-  kvAppend: (op) => ({ reads: [op.k, op.v], writes: [op.cache.keys, op.cache.values] }),
+  kvAppend: ({ k, v, cache: { keys, values } }) => ({
+    reads: [k, v],
+    writes: values ? [keys, values] : [keys],
+  }),
   tokenShift: plain,
   wkvBonus: plain,
   causalConv: plain,
@@ -132,7 +137,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
  */
 export function replayPlan(graph: OpGraph, intents: readonly Intent[], label: string): void {
   const appended = graph.ops.flatMap((op) =>
-    op.kind === 'kvAppend' ? [op.cache.keys, op.cache.values] : [],
+    op.kind === 'kvAppend' ? [op.cache.keys, ...(op.cache.values ? [op.cache.values] : [])] : [],
   );
   const states = graph.states.filter((state) => !appended.includes(state));
   const there = new Set<Place | State>([...graph.inputs, ...states]);

@@ -1,4 +1,11 @@
-import type { CombineExpertsOp, GatedOp, MatmulExpertsOp, Op, Tensor } from '../../ops/index.ts';
+import type {
+  CombineExpertsOp,
+  GatedOp,
+  MatmulExpertsOp,
+  MatmulHeadsOp,
+  Op,
+  Tensor,
+} from '../../ops/index.ts';
 import { readsOwnPart } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { ActivationForm, ProductInput } from './intent.ts';
@@ -25,13 +32,24 @@ interface WayBack {
   readonly residual: Residual | undefined;
 }
 
+/** What products with one of several matrices have in common. */
+type Matrices = Pick<MatmulExpertsOp | MatmulHeadsOp, 'x' | 'weight'>;
+
 /** A product with routed experts' weights, by itself. */
 export function planMatmulExperts(op: MatmulExpertsOp, to: GpuPlanner): void {
   to.add({ kind: 'expertProduct', op, ...expertParts(op, to) });
 }
 
+/** A product of each head with a matrix of its own, as if all rows chose all matrices. */
+export function planMatmulHeads(op: MatmulHeadsOp, to: GpuPlanner): void {
+  const { x, weight } = op;
+  const grouped = !to.hasFewRows(x) && to.facts.joins([weight]);
+  const parts = isPacked(weight) ? expertParts(op, to) : { x: { form: 'f32', x } as const, grouped };
+  to.add({ kind: 'headProduct', op, ...parts });
+}
+
 /** The input of such a product, and whether choices are grouped by expert, which is done for many rows. */
-function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; grouped: boolean } {
+function expertParts(op: Matrices, to: GpuPlanner): { x: ProductInput; grouped: boolean } {
   const { readsNumbers } = to.facts.experts;
   const { x, weight } = op;
   const form = groupedForm(op, to);
@@ -42,7 +60,7 @@ function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; gr
 }
 
 /** The form in which a product reads choices grouped by expert; undefined if they are not grouped. */
-function groupedForm({ x, weight }: MatmulExpertsOp, to: GpuPlanner): ActivationForm | undefined {
+function groupedForm({ x, weight }: Matrices, to: GpuPlanner): ActivationForm | undefined {
   const many = isPacked(weight) && !to.hasFewRows(x) && to.facts.joins([weight]);
   return many ? to.facts.experts.groupedForm : undefined;
 }

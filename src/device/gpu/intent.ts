@@ -6,6 +6,7 @@ import type {
   LayerNormOp,
   LerpOp,
   MatmulExpertsOp,
+  MatmulHeadsOp,
   MatmulOp,
   Op,
   RmsNormOp,
@@ -222,6 +223,14 @@ export interface ExpertProductIntent extends ExpertParts {
   readonly op: MatmulExpertsOp;
 }
 
+/** A product of each head with a matrix of its own; `grouped` where the rows of a head are taken together. */
+export interface HeadProductIntent {
+  readonly kind: 'headProduct';
+  readonly op: MatmulHeadsOp;
+  readonly x: ProductInput;
+  readonly grouped: boolean;
+}
+
 /** Gate and up of the routed experts with the activation, multiplied by the routing weights if given. */
 export interface GatedExpertsIntent extends ExpertParts {
   readonly kind: 'gatedExperts';
@@ -309,7 +318,10 @@ export interface FusedWkvOperands {
 }
 
 /** Operators without any planning decision: one intent each. */
-export type PlainOp = Exclude<Op, { kind: 'matmul' | 'matmulExperts' | 'attention' | 'wkv7' }>;
+export type PlainOp = Exclude<
+  Op,
+  { kind: 'matmul' | 'matmulHeads' | 'matmulExperts' | 'attention' | 'wkv7' }
+>;
 
 /** What a target has to launch. A device has a table of them; the compiler reports a missing one. */
 export type Intent =
@@ -327,6 +339,7 @@ export type Intent =
   | AttentionIntent
   | AttentionTilesIntent
   | ExpertProductIntent
+  | HeadProductIntent
   | GatedExpertsIntent
   | AddedExpertsIntent
   | CombineResidualIntent

@@ -5,8 +5,10 @@ import {
   type KvAppendOp,
   type MatmulOp,
   type Op,
+  type PagedCache,
   type RopeOp,
   type SliceOp,
+  type State,
   type Tensor,
   type SharedWeightRmsNormOp,
   type Weight,
@@ -21,6 +23,12 @@ export interface HeadColumns {
   readonly bias: Weight | undefined;
 }
 
+/** What appends heads of both, keys and values. */
+interface HeadsAppend extends KvAppendOp {
+  readonly v: Tensor;
+  readonly cache: PagedCache & { readonly values: State };
+}
+
 /** The operators from the normalized activations to attention, by what they compute. */
 export interface HeadOps {
   readonly q: HeadColumns;
@@ -30,7 +38,7 @@ export interface HeadOps {
   readonly norms: { readonly q: SharedWeightRmsNormOp; readonly k: SharedWeightRmsNormOp } | undefined;
   /** The RoPE of queries and keys. */
   readonly rotation: Pick<RopeOp, 'table' | 'pairs' | 'headSize'> | undefined;
-  readonly append: KvAppendOp;
+  readonly append: HeadsAppend;
   readonly attention: AttentionOp;
   readonly ops: readonly Op[];
 }
@@ -51,7 +59,8 @@ interface HeadPath {
  */
 export function matchHeads(attention: AttentionOp, ops: readonly Op[], uses: GraphUses): HeadOps | undefined {
   const append = ops.find(
-    (op): op is KvAppendOp => op.kind === 'kvAppend' && op.cache.keys === attention.cache.keys,
+    (op): op is HeadsAppend =>
+      op.kind === 'kvAppend' && op.cache.keys === attention.cache.keys && op.cache.values !== undefined,
   );
   if (!append || uses.place(append) > uses.place(attention)) return undefined;
   const { keySize } = attention;

@@ -1,7 +1,7 @@
 import type { Op, OpGraph } from '../../ops/index.ts';
 import { fuseHeads, planAttention } from './attention.ts';
 import { fuseElementChain, fuseElementProducts } from './element-products.ts';
-import { fuseCombine, fuseExperts, planMatmulExperts } from './experts.ts';
+import { fuseCombine, fuseExperts, planMatmulExperts, planMatmulHeads } from './experts.ts';
 import type { GpuFacts } from './facts.ts';
 import { type Fuse, findFusions } from './fusion.ts';
 import type { IntentWithout, OptionalKind } from './intent.ts';
@@ -47,6 +47,9 @@ function planAlone(op: Op, to: GpuPlanner): void {
   switch (op.kind) {
     case 'matmul':
       planMatmul(op, to);
+      break;
+    case 'matmulHeads':
+      planMatmulHeads(op, to);
       break;
     case 'matmulExperts':
       planMatmulExperts(op, to);

@@ -114,8 +114,8 @@ export interface KernelExports {
     neox: number,
   ): void;
   /**
-   * One token row and key head `kvHead`: positions `begin` to `end - 1`. `q` and `out` are the group's query heads; `keys` and
-   * `values` the cache at this key head, `keyScales` and `valueScales` its scales where it is q8_0; `blocks` the sequence's block numbers; `parameters` written by
+   * One token row and the group number `index` of its query heads, which share a key head: positions `begin` to `end - 1`. `q` and
+   * `out` are the group's query heads; `keys` and `values` the cache at the key head, `keyScales` and `valueScales` its scales where it is q8_0; `blocks` the sequence's block numbers; `parameters` written by
    * `writeAttentionParameters`; `scratch` takes `attentionScratchBytes`.
    */
   attention(
@@ -130,7 +130,7 @@ export interface KernelExports {
     scratch: number,
     keyScales: number,
     valueScales: number,
-    kvHead: number,
+    index: number,
   ): void;
   /** Quantizes `blocks` blocks of 32 f32 as `quantizeStateBlock` says. */
   quantizeStateBlocks(x: number, quants: number, scales: number, blocks: number): void;
@@ -192,11 +192,12 @@ const CELL_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 
 /** What `attention` reads at `parameters`. Sizes are counts of values; cell bytes are those of all key heads of a cell. */
 export interface AttentionKernelParameters {
   readonly blockSize: number;
-  /** Query heads that share a key head. */
+  /** Query heads that share a key head, as many as a call takes. */
   readonly group: number;
   readonly keySize: number;
   readonly valueSize: number;
   readonly keyCellBytes: number;
+  /** 0 where a head's values are the first of its keys. */
   readonly valueCellBytes: number;
   /** Bytes of the scales of all key heads of a cell; 0 where it has none. */
   readonly keyScaleBytes: number;
@@ -230,6 +231,23 @@ export function writeAttentionParameters(view: DataView, at: number, of: Attenti
     if (SCORE_PARAMETERS[name] === 'f32') view.setFloat32(place, of.scores[name], true);
     else view.setUint32(place, of.scores[name], true);
   });
+}
+
+/** Most heads of queries that a call of `attention` takes: more would leave threads without work where few heads have keys. */
+const MOST_HEADS_TOGETHER = 8;
+
+/** How many of a key head's heads of queries a call of `attention` takes. */
+export function headsTogether({
+  heads,
+  kvHeads,
+}: {
+  readonly heads: number;
+  readonly kvHeads: number;
+}): number {
+  const group = heads / kvHeads;
+  let together = Math.min(group, MOST_HEADS_TOGETHER);
+  while (group % together !== 0) together--;
+  return together;
 }
 
 /** Bytes of scratch that `attention` wants. */

@@ -3,6 +3,7 @@ import type { Frame } from './frame.ts';
 import { runAttention } from './ops/attention.ts';
 import { runBinary } from './ops/binary.ts';
 import { runCausalConv } from './ops/causal-conv.ts';
+import { runConcat } from './ops/concat.ts';
 import { runEmbed } from './ops/embed.ts';
 import { runCombineExperts, runMatmulExperts, runRouteExperts, runScaleExperts } from './ops/experts.ts';
 import { runGated } from './ops/gated.ts';
@@ -12,7 +13,7 @@ import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
 import { runKvAppend } from './ops/kv-append.ts';
 import { runLayerNorm } from './ops/layer-norm.ts';
 import { runLerp } from './ops/lerp.ts';
-import { runMatmul } from './ops/matmul.ts';
+import { runMatmul, runMatmulHeads } from './ops/matmul.ts';
 import { runRmsNorm } from './ops/rms-norm.ts';
 import { runRope } from './ops/rope.ts';
 import { runRopeTable } from './ops/rope-table.ts';
@@ -29,6 +30,7 @@ import { runWkv7, runWkvBonus } from './ops/wkv7.ts';
 export const RUN_OPS: OpTable<Frame> = {
   embed: runEmbed,
   matmul: runMatmul,
+  matmulHeads: runMatmulHeads,
   routeExperts: runRouteExperts,
   matmulExperts: runMatmulExperts,
   scaleExperts: runScaleExperts,
@@ -39,6 +41,7 @@ export const RUN_OPS: OpTable<Frame> = {
   unary: runUnary,
   gated: runGated,
   slice: runSlice,
+  concat: runConcat,
   lerp: runLerp,
   rmsNorm: runRmsNorm,
   layerNorm: runLayerNorm,

@@ -34,6 +34,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'tokenAppend':
     case 'gatherRows':
     case 'slice':
+    case 'concat':
     case 'tokenShift':
       return MOVED;
     case 'kvAppend':
@@ -64,9 +65,10 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'selectiveScan':
       return SUMMED;
     case 'attention':
-      if (op.cache.values.type === 'q8_0') return DECODED_TO_HALVES;
-      return op.cache.values.type === 'f16' ? WEIGHED_IN_HALVES : SUMMED;
+      if (op.cache.keys.type === 'q8_0') return DECODED_TO_HALVES;
+      return op.cache.keys.type === 'f16' ? WEIGHED_IN_HALVES : SUMMED;
     case 'matmul':
+    case 'matmulHeads':
     case 'matmulExperts':
       return !exactF32 && allowsQuantizedActivations(op.weight.format) ? QUANTIZED_ACTIVATIONS : SUMMED;
   }

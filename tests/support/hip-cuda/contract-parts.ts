@@ -14,7 +14,7 @@ import { caseGraph } from './lowered-modules.ts';
 
 /** The parts of the device contract that test files hold, by the starts of their tests' names; `rest` is what no other holds. */
 const PARTS = {
-  products: /^(?:operator (?:matmul|matmulExperts): |packing: )/,
+  products: /^(?:operator (?:matmul|matmulHeads|matmulExperts): |packing: )/,
   attention: /^operator (?:attention|kvAppend): /,
   layers: /^(?:operator layer: |isolation: )/,
 } as const;

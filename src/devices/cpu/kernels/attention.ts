@@ -1,5 +1,5 @@
 /**
- * Attention of one token's query heads that share a key head, over cells of a paged cache.
+ * Attention of a group of one token's query heads that share a key head, over cells of a paged cache.
  *
  * Positions are taken in chunks of 32. A chunk's keys are scored for every head; the running maximum and sum of each head
  * are brought up to date (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"); then the chunk's values
@@ -17,6 +17,7 @@ const GROUP: usize = 4;
 const KEY_SIZE: usize = 8;
 const VALUE_SIZE: usize = 12;
 const KEY_CELL_BYTES: usize = 16;
+/** 0 where a head's values are the first of its keys. */
 const VALUE_CELL_BYTES: usize = 20;
 const KEY_SCALE_BYTES: usize = 24;
 const VALUE_SCALE_BYTES: usize = 28;
@@ -189,12 +190,12 @@ function normalizeHeads(out: usize, group: u32, size: u32, states: usize): void 
 }
 
 /**
- * `out[h] = sum over positions begin .. end - 1 of softmax(cap(scale * q[h] · key)) * value` for the `GROUP` query heads of
+ * `out[h] = sum over positions begin .. end - 1 of softmax(cap(scale * q[h] · key)) * value` for `GROUP` query heads of
  * one key head. `q` and `out` hold the group's heads one after another; `keys` and `values` are the cache, moved on to this
  * key head, and so are their scales where they are blocks; `blocks` is the sequence's row of the block table (i32); `p` points
- * to the parameters, `kvHead` is the key head's number. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
+ * to the parameters, `index` is the group's number. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
  */
-export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize, kvHead: u32): void {
+export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize, index: u32): void {
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
@@ -206,7 +207,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   const sinks = load<usize>(p + SINKS);
   for (let h: u32 = 0; h < group; h++) {
     // A sink is a score before all others, without a value.
-    store<f32>(states + STATE_BYTES * h + HIGH, sinks ? load<f32>(sinks + (<usize>(kvHead * group + h) << 2)) : -Infinity);
+    store<f32>(states + STATE_BYTES * h + HIGH, sinks ? load<f32>(sinks + (<usize>(index * group + h) << 2)) : -Infinity);
     store<f32>(states + STATE_BYTES * h + SUM, sinks ? 1 : 0);
   }
   for (let first = begin; first < end; first += CHUNK) {
@@ -217,7 +218,8 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
       const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p);
       softmaxChunk(states + STATE_BYTES * h, own, high, isHalf);
     }
-    gatherRows(scratch, values, load<u32>(p + VALUE_CELL_BYTES), valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer);
+    const valueBytes = load<u32>(p + VALUE_CELL_BYTES);
+    if (valueBytes) gatherRows(scratch, values, valueBytes, valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer);
     for (let h: u32 = 0; h < group; h++) {
       const rescale = load<f32>(states + STATE_BYTES * h + RESCALE);
       addValues(out + (<usize>(h * valueSize) << 2), scratch, weights + WEIGHT_BYTES * h, count, valueSize, rescale);

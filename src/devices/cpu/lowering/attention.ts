@@ -7,7 +7,7 @@ import {
   type State,
   type Tensor,
 } from '../../../ops/index.ts';
-import { attentionScratchBytes } from '../kernel-exports.ts';
+import { attentionScratchBytes, headsTogether } from '../kernel-exports.ts';
 import type { Lowering } from './lowering.ts';
 import { ATTENTION_SCRATCH_BYTES } from '../protocol/reserved.ts';
 
@@ -16,7 +16,7 @@ const LANES = 4;
 
 export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
   appendTo(op.cache.keys, op.k, op, to);
-  appendTo(op.cache.values, op.v, op, to);
+  if (op.cache.values && op.v) appendTo(op.cache.values, op.v, op, to);
 }
 
 /** Keys and values are appended apart, so that each stays in its own bank and follows its own producer. */
@@ -41,7 +41,7 @@ function requireFloats({ type }: State, op: OpKind): void {
 export function lowerAttention(op: AttentionOp, to: Lowering): void {
   const { keys, values } = op.cache;
   requireFloats(keys, op.kind);
-  if (keys.type !== values.type) {
+  if (values && keys.type !== values.type) {
     const why = `its cache holds ${keys.type} keys and ${values.type} values`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
@@ -49,13 +49,14 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
     const why = `its heads are ${op.keySize} and ${op.valueSize} wide, not multiples of ${LANES}`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
-  if (attentionScratchBytes(op.heads / op.kvHeads, op.keySize, op.valueSize) > ATTENTION_SCRATCH_BYTES) {
-    const why = `${op.heads / op.kvHeads} heads of ${op.keySize} and ${op.valueSize} share a key head`;
+  const together = headsTogether(op);
+  if (attentionScratchBytes(together, op.keySize, op.valueSize) > ATTENTION_SCRATCH_BYTES) {
+    const why = `heads are ${op.keySize} and ${op.valueSize} wide`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
   to.emit(op, {
     locality: 'wide',
-    columnUnit: (op.heads / op.kvHeads) * op.valueSize,
+    columnUnit: together * op.valueSize,
     columnBytes: Number.POSITIVE_INFINITY,
   });
 }

@@ -2,6 +2,7 @@ import { fail } from '../../../base/errors.ts';
 import type {
   CombineExpertsOp,
   MatmulExpertsOp,
+  MatmulHeadsOp,
   RouteExpertsOp,
   ScaleExpertsOp,
 } from '../../../ops/index.ts';
@@ -16,10 +17,20 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
 }
 
 export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
-  const { weight, outputs, bias } = op;
+  lowerMatrices(op, to);
+}
+
+export function lowerMatmulHeads(op: MatmulHeadsOp, to: Lowering): void {
+  lowerMatrices(op, to);
+}
+
+/** A product by one of the weight's matrices after the other. */
+function lowerMatrices(op: MatmulExpertsOp | MatmulHeadsOp, to: Lowering): void {
+  const { kind, weight, outputs } = op;
+  const bias = kind === 'matmulExperts' ? op.bias : undefined;
   if (outputs % QUAD_ROWS !== 0) {
-    const why = `${weight.name} has ${outputs} rows an expert, not a multiple of ${QUAD_ROWS}`;
-    fail('OP_UNSUPPORTED', { device: 'cpu', op: 'matmulExperts', why });
+    const why = `${weight.name} is of matrices of ${outputs} rows, not a multiple of ${QUAD_ROWS}`;
+    fail('OP_UNSUPPORTED', { device: 'cpu', op: kind, why });
   }
   to.emit(
     { ...op, x: productInput(op, to) },

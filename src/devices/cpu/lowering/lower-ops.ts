@@ -1,12 +1,25 @@
 import type { OpTable } from '../../../ops/index.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import { lowerBinary, lowerElement, lowerGated } from './elementwise.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
+import {
+  lowerCombineExperts,
+  lowerMatmulExperts,
+  lowerMatmulHeads,
+  lowerRouteExperts,
+  lowerScaleExperts,
+} from './experts.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerGroups, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
-import { lowerEmbed, lowerGatherRows, lowerSample, lowerSlice, lowerTokenAppend } from './rows.ts';
+import {
+  lowerConcat,
+  lowerEmbed,
+  lowerGatherRows,
+  lowerSample,
+  lowerSlice,
+  lowerTokenAppend,
+} from './rows.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -14,6 +27,7 @@ import type { Lowering } from './lowering.ts';
 export const LOWER_OPS: OpTable<Lowering> = {
   embed: lowerEmbed,
   matmul: lowerMatmul,
+  matmulHeads: lowerMatmulHeads,
   routeExperts: lowerRouteExperts,
   matmulExperts: lowerMatmulExperts,
   scaleExperts: lowerScaleExperts,
@@ -24,6 +38,7 @@ export const LOWER_OPS: OpTable<Lowering> = {
   unary: lowerElement,
   gated: lowerGated,
   slice: lowerSlice,
+  concat: lowerConcat,
   lerp: lowerLerp,
   rmsNorm: lowerRmsNorm,
   layerNorm: lowerLayerNorm,

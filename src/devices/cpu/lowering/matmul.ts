@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import type { MatmulExpertsOp, MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
+import type { MatmulExpertsOp, MatmulHeadsOp, MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import { lowerBinary } from './elementwise.ts';
 import type { Lowering } from './lowering.ts';
 import { weightLayoutOf } from './weight-layout-of.ts';
@@ -18,7 +18,10 @@ function spanOf({ format }: Weight): number {
 }
 
 /** What a product reads its activations from. Throws `OP_UNSUPPORTED` for a weight that is too wide for the workers' scratch. */
-export function productInput({ kind, x, weight }: MatmulOp | MatmulExpertsOp, to: Lowering): Tensor {
+export function productInput(
+  { kind, x, weight }: MatmulOp | MatmulHeadsOp | MatmulExpertsOp,
+  to: Lowering,
+): Tensor {
   if (matmulScratchBytes(MATMUL_BLOCK_ROWS, weight.columns) > KERNEL_SCRATCH_BYTES) {
     const why = `${weight.name} is ${weight.columns} columns wide`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: kind, why });

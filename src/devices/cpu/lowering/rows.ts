@@ -1,4 +1,11 @@
-import type { EmbedOp, GatherRowsOp, SampleOp, SliceOp, TokenAppendOp } from '../../../ops/index.ts';
+import type {
+  ConcatOp,
+  EmbedOp,
+  GatherRowsOp,
+  SampleOp,
+  SliceOp,
+  TokenAppendOp,
+} from '../../../ops/index.ts';
 import type { Lowering } from './lowering.ts';
 
 export function lowerEmbed(op: EmbedOp, to: Lowering): void {
@@ -11,6 +18,10 @@ export function lowerGatherRows(op: GatherRowsOp, to: Lowering): void {
 
 export function lowerSlice(op: SliceOp, to: Lowering): void {
   to.emit(op, { locality: 'row', local: [op.x] });
+}
+
+export function lowerConcat(op: ConcatOp, to: Lowering): void {
+  to.emit(op, { locality: 'row', local: [op.a, op.b] });
 }
 
 export function lowerTokenAppend(op: TokenAppendOp, to: Lowering): void {

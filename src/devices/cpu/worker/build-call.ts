@@ -6,13 +6,22 @@ import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise
 import {
   combineExpertsCall,
   matmulExpertsCall,
+  matmulHeadsCall,
   routeExpertsCall,
   scaleExpertsCall,
 } from './calls/experts.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
-import { embedCall, gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
+import {
+  concatCall,
+  embedCall,
+  gatherCall,
+  ropeTableCall,
+  sliceCall,
+  stageCall,
+  tokenAppendCall,
+} from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
 import { causalConvCall, gatedDeltaCall, selectiveScanCall } from './calls/state-space.ts';
 import type { CallPlace, KernelCall } from './task.ts';
@@ -22,6 +31,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   embed: embedCall,
   quantize: quantizeCall,
   matmul: matmulCall,
+  matmulHeads: matmulHeadsCall,
   routeExperts: routeExpertsCall,
   matmulExperts: matmulExpertsCall,
   scaleExperts: scaleExpertsCall,
@@ -49,6 +59,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   attention: attentionCall,
   gatherRows: gatherCall,
   slice: sliceCall,
+  concat: concatCall,
   sample: sampleCall,
   stage: (call, bank, capacity, { banks }) => stageCall(call, banks(call.source.bank), bank, capacity),
 };

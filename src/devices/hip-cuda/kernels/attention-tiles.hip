@@ -4,6 +4,7 @@
 // rows see nothing, and writes its rows' results. The result is f16.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
+//   LATENT       1 where a position's values are the first elements of its keys
 #include "attention-scores.h"
 #include "cache-octets.h"
 #include "functions.h"
@@ -13,6 +14,13 @@
 #define WAVES 4
 #define THREADS (WAVES * MATRIX_LANES)
 #define TILE_ROWS (16 * WAVES)
+
+/// Elements from one head's values to the next one's.
+#if LATENT
+#define VALUE_STRIDE KEY
+#else
+#define VALUE_STRIDE VALUE
+#endif
 
 /// Octets from one line of a shared tile to the next: no bank conflicts between neighbouring lines.
 // A macro, because the compilers do not agree on the side that a function for constants belongs to.
@@ -110,8 +118,8 @@ DEVICE void load_values(OwnValues& own, const Cache& cache, const i64* cells) {
   i32 own_thread = opaque(thread());
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = min_of(k * THREADS + own_thread, VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
-    own.even[k] = load_octet<VALUE>(cache.values, cache.value_scales, cells[2 * pair], octet);
-    own.odd[k] = load_octet<VALUE>(cache.values, cache.value_scales, cells[2 * pair + 1], octet);
+    own.even[k] = load_octet<VALUE_STRIDE>(cache.values, cache.value_scales, cells[2 * pair], octet);
+    own.odd[k] = load_octet<VALUE_STRIDE>(cache.values, cache.value_scales, cells[2 * pair + 1], octet);
   }
 }
 
@@ -193,7 +201,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
 #if CACHE == 2
   cache.key_scales = scales_of(keys, cells, kv_heads * KEY);
-  cache.value_scales = scales_of(values, cells, kv_heads * VALUE);
+  cache.value_scales = scales_of(values, cells, kv_heads * VALUE_STRIDE);
 #endif
   RowState state = {LOWEST, 0};
   barrier();

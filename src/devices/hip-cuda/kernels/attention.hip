@@ -5,6 +5,7 @@
 //   KEY, VALUE   sizes of a head       GROUP   query heads of a key head
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
+//   LATENT       1 where a position's values are the first elements of its keys
 //   THREADS      of a block      SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before
 #include "attention-scores.h"
 #include "functions.h"
@@ -15,7 +16,7 @@
 constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
-constexpr i32 UNROLLED = HEADS == 1 ? 4 : 2;
+constexpr i32 UNROLLED = HEADS == 1 ? 4 : OWN > 16 ? 1 : 2;
 /// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
 
@@ -35,7 +36,14 @@ DEVICE void clear(Stream& stream) {
 
 /// Keys and values of the positions that a lane's stream takes at once.
 struct Positions {
-  Part keys[UNROLLED], values[UNROLLED];
+  Part keys[UNROLLED];
+#if LATENT
+  // What is added beyond VALUE elements nobody looks at.
+  DEVICE_MEMBER const Part& value(i32 u) const { return keys[u]; }
+#else
+  Part values[UNROLLED];
+  DEVICE_MEMBER const Part& value(i32 u) const { return values[u]; }
+#endif
 };
 
 /// Adds those of the positions that are `used`.
@@ -55,7 +63,7 @@ DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, c
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
       stream.total[h] += weight;
-      add_weighted(stream.sums[h], weight, at.values[u]);
+      add_weighted(stream.sums[h], weight, at.value(u));
     }
   }
 }
@@ -97,7 +105,9 @@ struct Context {
   DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
     i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, position);
     load_part<KEY>(keys + cell * key_stride, key_scales + cell * key_stride / 32, lane_in_stream, to.keys[u]);
+#if !LATENT
     load_part<VALUE>(values + cell * value_stride, value_scales + cell * value_stride / 32, lane_in_stream, to.values[u]);
+#endif
   }
 };
 

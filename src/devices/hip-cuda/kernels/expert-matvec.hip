@@ -1,5 +1,6 @@
 // Products in 8-bit integers with the weights of the experts that rows chose; those of one expert stand below another's. A
-// choice is a row with one of its experts.
+// choice is a row with one of its experts. Without a list of experts a row's choices are all that there are, in order, as a head's
+// matrices are.
 //
 //   CHOICES  0 block y is a choice
 //            1 block y is an expert, which looks for those who chose it and takes ROWS of them at a time
@@ -30,6 +31,8 @@ struct PickedRows {
     scale = reinterpret_cast<const GroupScale*>(at + quantized_bytes(capacity, groups))[index];
   }
 };
+
+DEVICE i32 expert_of(const i32* expert_ids, i32 choice, i32 top_k) { return expert_ids ? expert_ids[choice] : choice % top_k; }
 
 struct Experts {
   P::Q::Planes quants;
@@ -128,12 +131,12 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 
 #if CHOICES == 1
 /// Records the choices of an expert from `first` on, at most WINDOW; their order does not matter.
-DEVICE void find_choices(u32* found, i32* list, const i32* expert_ids, i32 expert, i32 first, i32 all) {
+DEVICE void find_choices(u32* found, i32* list, const i32* expert_ids, i32 top_k, i32 expert, i32 first, i32 all) {
   barrier();
   if (thread() == 0) *found = 0;
   barrier();
   for (i32 i = first + i32(thread()); i < min_of(first + WINDOW, all); i += THREADS) {
-    if (expert_ids[i] == expert) list[atomic_add(found, 1u)] = i;
+    if (expert_of(expert_ids, i, top_k) == expert) list[atomic_add(found, 1u)] = i;
   }
   barrier();
 }
@@ -160,7 +163,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   i32 expert = block_y(), all = rows * top_k;
   PickedRows picked = {static_cast<const u8*>(x), capacity * x_per_row, groups, {}};
   for (i32 first = 0; first < all; first += WINDOW) {
-    find_choices(&found, list, expert_ids, expert, first, all);
+    find_choices(&found, list, expert_ids, top_k, expert, first, all);
     i32 wanted = found;
     for (i32 at = 0; at < wanted; at += ROWS) {
       UNROLL for (i32 r = 0; r < ROWS; r++) picked.rows[r] = list[min_of(at + r, wanted - 1)] * x_per_row / top_k;
@@ -185,7 +188,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   f32 routing_weight = 1;
   const f32* bias_weights = bias ? routing_weights + i64(row) * top_k : nullptr;
 #else
-  i32 kept[1] = {expert_ids[own]};
+  i32 kept[1] = {expert_of(expert_ids, own, top_k)};
   i32 row_groups = groups, x_row = x_per_row == 1 ? row : own;
   f32 routing_weight = routing_weights ? routing_weights[own] : 1.0f;
   const f32* bias_weights = nullptr;

@@ -20,6 +20,21 @@ KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_wid
   for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i / part * every + i % part];
 }
 
+/// Parts of `a_part` values of a row of `a`, each with one of `b_part` of `b`'s row behind it, which may have one for all; a block
+/// a row.
+KERNEL(concat_rows, 256, const i32* count, const f32* a, const f32* b, f32* out, i32 a_width, i32 b_width, i32 a_part,
+                         i32 b_part) {
+  await_inputs();
+  i32 row = block_x();
+  if (row >= *count) return;
+  i32 whole = a_part + b_part, width = a_width / a_part * whole;
+  for (i32 i = thread(); i < width; i += 256) {
+    i32 part = i / whole, column = i % whole;
+    out[i64(row) * width + i] = column < a_part ? a[i64(row) * a_width + part * a_part + column]
+                                                : b[i64(row) * b_width + (part * b_part + column - a_part) % b_width];
+  }
+}
+
 /// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.
 KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, const i32* tokens,
                          i32 token_count, i32* history, i32 width, i32* out) {

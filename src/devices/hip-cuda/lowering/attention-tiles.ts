@@ -1,7 +1,7 @@
 import type { AttentionTilesIntent } from '../../../device/index.ts';
 import type { AttentionOp } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
-import { attentionArgs, cacheDefines, scoreArgs } from './attention.ts';
+import { attentionArgs, cacheDefines, latentDefines, scoreArgs } from './attention.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixCores, matrixLanes } from './matrix-cores.ts';
@@ -60,6 +60,7 @@ export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering
     kernel: 'attention_tiles',
     defines: {
       ...cacheDefines(cache),
+      ...latentDefines(cache),
       KEY: op.keySize,
       VALUE: op.valueSize,
       GROUP: heads / kvHeads,

@@ -33,13 +33,18 @@ export function cellArgs(
   return [slots, positions, blocks, int(blocks.width), int(cache.blockSize), int(cache.keys.rows)];
 }
 
+/** How a kernel for attention is compiled that finds values among the keys. */
+export function latentDefines({ values }: PagedCache): { LATENT?: 1 } {
+  return values ? {} : { LATENT: 1 };
+}
+
 /** The first arguments of every attention kernel: rows, queries, and the cache that they attend to. */
 export function attentionArgs(
   { q, causalLimit, cache, batch, out }: AttentionOp,
   to: Lowering,
 ): readonly Operand[] {
   const cells = cellArgs(cache, { ...batch, positions: causalLimit });
-  return [to.count(out), q, ...cells, cache.keys, cache.values];
+  return [to.count(out), q, ...cells, cache.keys, cache.values ?? cache.keys];
 }
 
 /** The parameters of the scores, in the order of `SCORE_PARAMETERS`. */
@@ -64,10 +69,10 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
       ...cellArgs(cache, batch),
       k,
       int(k.width),
-      v,
-      int(v.width),
+      v ?? NULL,
+      int(v?.width ?? 0),
       cache.keys,
-      cache.values,
+      cache.values ?? NULL,
     ],
   });
 }
@@ -83,23 +88,26 @@ const THREADS = 128;
 const THREADS_OF_FEW = 256;
 
 function threadsFor(op: AttentionOp, to: Lowering): number {
-  return to.capacity(op.out) * op.kvHeads < to.target.multiprocessors ? THREADS_OF_FEW : THREADS;
+  const few = to.capacity(op.out) * op.kvHeads < to.target.multiprocessors;
+  return few && vectorsOf(op, THREADS_OF_FEW).length > 0 ? THREADS_OF_FEW : THREADS;
 }
 
 /** Elements in 16 bytes of a cache. */
 const MAX_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
 /** Maximum bytes for the partial results of a block's threads in shared memory. */
-const MAX_SUM_BYTES = 32 << 10;
+const MAX_SUM_BYTES = 40 << 10;
+/** Maximum lanes that share a head. */
+const MAX_STREAM_LANES = 32;
 
-/** Elements per load: at most 16 bytes, and a divisor of every head size. */
-function vectorOf(op: AttentionOp, to: Lowering): number {
-  const { cache, keySize, valueSize, heads, kvHeads } = op;
-  const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_AT_ONCE);
-  for (let vector = MAX_VECTOR[cache.keys.type]; vector > 1; vector /= 2) {
-    const whole = keySize % vector === 0 && valueSize % vector === 0;
-    if (whole && sums * vector <= MAX_SUM_BYTES) return vector;
-  }
-  return 1;
+/** Possible elements per load, most first: at most 16 bytes, a divisor of every head size, with room for the sums. */
+function vectorsOf({ cache, keySize, valueSize, heads, kvHeads }: AttentionOp, threads: number): number[] {
+  const sums = 4 * threads * Math.min(heads / kvHeads, HEADS_AT_ONCE);
+  const fits = (vector: number) => {
+    const vectors = Math.max(keySize, valueSize) / vector;
+    const own = vector * Math.ceil(vectors / MAX_STREAM_LANES);
+    return keySize % vector === 0 && valueSize % vector === 0 && sums * own <= MAX_SUM_BYTES;
+  };
+  return [16, 8, 4, 2, 1].filter((vector) => vector <= MAX_VECTOR[cache.keys.type] && fits(vector));
 }
 
 /** The definitions with which attention kernels are compiled. */
@@ -108,10 +116,11 @@ function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: nu
     THREADS: threadsFor(op, to),
     SINGLE_ROW: to.capacity(op.out) === 1 ? 1 : 0,
     ...cacheDefines(op.cache),
+    ...latentDefines(op.cache),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
-    VECTOR: vectorOf(op, to),
+    VECTOR: vectorsOf(op, threadsFor(op, to))[0] ?? 1,
     MERGE: merge,
     OUT_TYPE: OUT_TYPE_CODES[form],
   };

@@ -2,6 +2,7 @@ import { type ProductInput, q8Bytes } from '../../../device/index.ts';
 import {
   type GatedFunction,
   type MatmulExpertsOp,
+  type MatmulHeadsOp,
   readsOwnPart,
   type Tensor,
   type Weight,
@@ -32,9 +33,9 @@ const OUTPUT_CODES = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3 } as 
 /** How choices are distributed over blocks. */
 const CHOICE_CODES = { each: 0, byExpert: 1, added: 2 } as const;
 
-/** A product with routed experts' weights; two `weights` if gate and up are one product. */
+/** A product with routed experts' weights, or with each head's own; two `weights` if gate and up are one product. */
 interface ExpertMatvec {
-  readonly op: MatmulExpertsOp;
+  readonly op: MatmulExpertsOp | MatmulHeadsOp;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
   /** A bias for each of them, or none. */
@@ -54,10 +55,10 @@ interface ExpertMatvec {
 
 export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const { op, x: input, weights, choices, output } = product;
-  const { x, expertIds, outputs, weight } = op;
+  const { x, outputs, weight } = op;
+  const { expertIds, chosen, parts } = choicesOf(op);
   const grouped = choices === 'byExpert';
   const capacity = to.capacity(x);
-  const chosen = expertIds.width;
   const count = weight.rows / outputs;
   const down = { added: capacity, each: capacity * chosen, byExpert: count }[choices];
   const across = grouped ? OUTPUTS_PER_BLOCK : outputsOfBlock(to, product, down);
@@ -93,12 +94,19 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       int(groups),
       int(capacity),
       int(chosen),
-      int(readsOwnPart(op) ? chosen : 1),
+      int(parts),
       product.addend ?? NULL,
       product.biases.length > 0 ? to.weight(product.biases, FLOAT_LAYOUT) : NULL,
       product.y,
     ],
   });
+}
+
+/** The ids of the chosen matrices, how many a row has, and of how many parts rows are; without ids each part has the matrix of its number. */
+function choicesOf(op: MatmulExpertsOp | MatmulHeadsOp) {
+  if (op.kind === 'matmulHeads') return { expertIds: NULL, chosen: op.heads, parts: op.heads };
+  const chosen = op.expertIds.width;
+  return { expertIds: op.expertIds, chosen, parts: readsOwnPart(op) ? chosen : 1 };
 }
 
 function outputsOfBlock(to: Lowering, { op, output }: ExpertMatvec, down: number): number {

@@ -4,6 +4,7 @@ import type {
   CombineResidualIntent,
   ExpertProductIntent,
   GatedExpertsIntent,
+  HeadProductIntent,
 } from '../../../device/index.ts';
 import {
   type CombineExpertsOp,
@@ -13,6 +14,7 @@ import {
   type ScaleExpertsOp,
 } from '../../../ops/index.ts';
 import { launchExpertMatvec } from './expert-matvec.ts';
+import { launchDenseProduct } from './product.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -64,6 +66,25 @@ export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
       weights: [op.weight],
       biases: op.bias ? [op.bias] : [],
       choices: of.grouped ? 'byExpert' : 'each',
+      output: 'floats',
+      y: op.out,
+      routingWeights: undefined,
+      addend: undefined,
+      activation: undefined,
+    });
+  }
+}
+
+/** A product of each head with a matrix of its own. */
+export function emitHeadProduct({ op, x, grouped }: HeadProductIntent, to: Lowering): void {
+  if (!isPacked(op.weight.format)) launchDenseProduct({ ...op, rows: op.x, bias: NULL, y: op.out }, to);
+  else {
+    launchExpertMatvec(to, {
+      op,
+      x,
+      weights: [op.weight],
+      biases: [],
+      choices: grouped ? 'byExpert' : 'each',
       output: 'floats',
       y: op.out,
       routingWeights: undefined,

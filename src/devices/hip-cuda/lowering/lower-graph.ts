@@ -12,6 +12,7 @@ import {
   emitCombineResidual,
   emitExpertProduct,
   emitGatedExperts,
+  emitHeadProduct,
   lowerCombineExperts,
   lowerRouteExperts,
   lowerScaleExperts,
@@ -33,7 +34,7 @@ import {
   lowerWkvBonus,
 } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
-import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
+import { lowerConcat, lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
@@ -52,6 +53,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   attention: emitAttention,
   attentionTiles: emitAttentionTiles,
   expertProduct: emitExpertProduct,
+  headProduct: emitHeadProduct,
   gatedExperts: emitGatedExperts,
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
@@ -69,6 +71,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   unary: lowerUnary,
   gated: lowerGated,
   slice: lowerSlice,
+  concat: lowerConcat,
   lerp: lowerLerp,
   rmsNorm: lowerRmsNorm,
   layerNorm: lowerLayerNorm,

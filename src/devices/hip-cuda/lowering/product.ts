@@ -1,9 +1,10 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Epilogue, ProductIntent } from '../../../device/index.ts';
-import type { Weight } from '../../../ops/index.ts';
+import type { Tensor, Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { activationCode } from './elementwise.ts';
 import { addendOf, outputsOf } from './epilogue.ts';
+import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixLanes } from './matrix-cores.ts';
@@ -91,11 +92,28 @@ function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering):
   });
 }
 
-/** A product whose weights are decoded to f32 as they are read. */
-function emitDense({ rows: of, x, weights, epilogue }: ProductIntent, to: Lowering): void {
+function emitDense({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): void {
   const [weight] = weights as [Weight];
   invariant(epilogue.kind === 'store' && weights.length === 1, 'numbers are multiplied by themselves');
-  const capacity = to.capacity(of);
+  const bias = addendOf(epilogue, to);
+  launchDenseProduct({ x: x.x, rows, weight, outputs: weight.rows, bias, y: epilogue.y }, to);
+}
+
+/** A product whose weights are decoded to f32 as they are read: of whole rows, or of a part of them for each so many outputs. */
+export function launchDenseProduct(
+  of: {
+    readonly x: Operand;
+    /** What has the batch's rows. */
+    readonly rows: Tensor;
+    readonly weight: Weight;
+    readonly outputs: number;
+    readonly bias: Operand;
+    readonly y: Operand;
+  },
+  to: Lowering,
+): void {
+  const { x, weight, outputs, bias, y } = of;
+  const capacity = to.capacity(of.rows);
   const rows = bucketOf(capacity);
   to.launch({
     file: 'dense-product.hip',
@@ -104,13 +122,14 @@ function emitDense({ rows: of, x, weights, epilogue }: ProductIntent, to: Loweri
     grid: [Math.ceil(weight.rows / 4), Math.ceil(capacity / rows)],
     block: 128,
     args: [
-      to.count(of),
-      x.x,
+      to.count(of.rows),
+      x,
       to.weight([weight], FILE_LAYOUT),
-      addendOf(epilogue, to),
-      epilogue.y,
+      bias,
+      y,
       int(weight.columns),
       int(weight.rows),
+      int(outputs),
     ],
   });
 }

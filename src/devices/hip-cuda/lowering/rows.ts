@@ -1,4 +1,4 @@
-import type { EmbedOp, GatherRowsOp, SliceOp, TokenAppendOp } from '../../../ops/index.ts';
+import type { ConcatOp, EmbedOp, GatherRowsOp, SliceOp, TokenAppendOp } from '../../../ops/index.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FILE_LAYOUT, fileFormat } from './weight-layout.ts';
@@ -32,6 +32,16 @@ export function lowerSlice({ x, first, part, every, out }: SliceOp, to: Lowering
     grid: [to.capacity(out)],
     block: 256,
     args: [to.count(out), x, out, int(x.width), ...columns],
+  });
+}
+
+export function lowerConcat({ a, b, aPart, bPart, out }: ConcatOp, to: Lowering): void {
+  to.launch({
+    file: 'rows.hip',
+    kernel: 'concat_rows',
+    grid: [to.capacity(out)],
+    block: 256,
+    args: [to.count(out), a, b, out, int(a.width), int(b.width), int(aPart), int(bPart)],
   });
 }
 

@@ -1,4 +1,4 @@
-import { type AttentionOp, scaleAt } from '../../../ops/index.ts';
+import { type AttentionOp, scaleAt, valueStride } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 import type { Matrix } from '../matrix.ts';
 import { dot } from './dot.ts';
@@ -7,7 +7,8 @@ import { cellOf } from './paged-cell.ts';
 export function runAttention(op: AttentionOp, frame: Frame): void {
   const { cache, batch, heads, kvHeads, keySize, valueSize } = op;
   const keyOf = rowsOnce(frame.matrix(cache.keys));
-  const valueOf = rowsOnce(frame.matrix(cache.values));
+  const valueOf = cache.values ? rowsOnce(frame.matrix(cache.values)) : keyOf;
+  const stride = valueStride(op);
   const sinks = op.sinks && frame.weightRow(op.sinks, 0);
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
@@ -27,7 +28,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
       values.forEach((value, at) => {
         for (let i = 0; i < valueSize; i++) {
           const o = head * valueSize + i;
-          out[o] = (out[o] as number) + (weights[at] as number) * (value[shared * valueSize + i] as number);
+          out[o] = (out[o] as number) + (weights[at] as number) * (value[shared * stride + i] as number);
         }
       });
     }

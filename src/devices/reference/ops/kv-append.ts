@@ -8,6 +8,6 @@ export function runKvAppend({ k, v, cache, batch }: KvAppendOp, frame: Frame): v
     const position = frame.matrix(batch.positions).scalar(row);
     const cell = cellOf(frame, { cache, batch, slot, position });
     frame.matrix(cache.keys).write(cell, frame.matrix(k).read(row));
-    frame.matrix(cache.values).write(cell, frame.matrix(v).read(row));
+    if (cache.values && v) frame.matrix(cache.values).write(cell, frame.matrix(v).read(row));
   }
 }

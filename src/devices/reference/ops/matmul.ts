@@ -1,4 +1,4 @@
-import type { MatmulOp } from '../../../ops/index.ts';
+import type { MatmulHeadsOp, MatmulOp } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 import { dot } from './dot.ts';
 
@@ -16,4 +16,17 @@ export function runMatmul(op: MatmulOp, frame: Frame): void {
   out.forEach((values, row) => {
     frame.matrix(op.out).write(row, values);
   });
+}
+
+export function runMatmulHeads({ x, weight, outputs, out }: MatmulHeadsOp, frame: Frame): void {
+  const rows = Array.from({ length: frame.rowsOf(x) }, (_, row) => frame.matrix(x).read(row));
+  const sums = rows.map(() => new Float64Array(out.width));
+  for (let n = 0; n < weight.rows; n++) {
+    const line = frame.weightRow(weight, n);
+    const first = Math.floor(n / outputs) * weight.columns;
+    for (const [row, from] of rows.entries()) {
+      (sums[row] as Float64Array)[n] = dot(line, from, first);
+    }
+  }
+  for (const [row, values] of sums.entries()) frame.matrix(out).write(row, values);
 }

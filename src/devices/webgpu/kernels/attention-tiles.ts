@@ -84,14 +84,14 @@ fn find_cells(at: u32, thread: u32) {
 
 /** What is done with a tile of positions. */
 function tileText({ keyParts, keyTiles, ownKeys, ownValues }: AttentionTileCounts, loop: Loop): string {
-  const load = (count: number, of: 'KEY' | 'VALUE') =>
+  const load = (count: number, of: 'KEY' | 'VALUE', stride: 'KEY' | 'VALUE_STRIDE') =>
     loop(
       'i',
       count,
       (i) => /* wgsl */ `
     let place = (thread + ${i} * THREADS) / (${of} / 8u);
     let octet = (thread + ${i} * THREADS) % (${of} / 8u);
-    tile[place * ${of}_LINE + octet] = ${of.toLowerCase()}_octet((cells[place] * KV_HEADS + kv_head) * (${of} / 8u) + octet);
+    tile[place * ${of}_LINE + octet] = ${of.toLowerCase()}_octet((cells[place] * KV_HEADS + kv_head) * (${stride} / 8u) + octet);
   `,
     );
   return /* wgsl */ `
@@ -116,11 +116,11 @@ fn score(queries: ptr<function, array<Left, ${keyParts}>>, team: u32, lane: u32)
 }
 
 fn load_keys(kv_head: u32, thread: u32) {
-  ${load(ownKeys, 'KEY')}
+  ${load(ownKeys, 'KEY', 'KEY')}
 }
 
 fn load_values(kv_head: u32, thread: u32) {
-  ${load(ownValues, 'VALUE')}
+  ${load(ownValues, 'VALUE', 'VALUE_STRIDE')}
 }
 `;
 }

@@ -6,13 +6,14 @@
  */
 export const ATTENTION = /* wgsl */ `
 const GROUP_SUMS = 128u * OWN_WORDS * UNIT;
-var<workgroup> queries: array<f32, HEADS * KEY>;
+// In the end the values' sums stand where the queries were.
+const SHARED_FLOATS = HEADS * max(KEY, GROUP_SUMS);
+var<workgroup> queries: array<f32, SHARED_FLOATS>;
 var<workgroup> weights: array<f32, HEADS * 32u>;
 var<workgroup> cells: array<u32, 32>;
 var<workgroup> largest: array<f32, 4>;
 var<workgroup> totals: array<f32, 4>;
 var<workgroup> rescale: array<f32, 4>;
-var<workgroup> slice_sums: array<f32, HEADS * GROUP_SUMS>;
 
 // The scores of 32 positions origin start on, of which those before end count.
 fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
@@ -91,7 +92,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let count = min(32u, end - start);
     for (var place = slice; place < count; place += SLICES) {
-      let origin = (cells[place] * KV_HEADS + kv_head) * (VALUE / UNIT);
+      let origin = (cells[place] * KV_HEADS + kv_head) * (VALUE_STRIDE / UNIT);
       for (var w = 0u; w < OWN_WORDS; w++) {
         let word = own_word + w * SLICE_THREADS;
         if (word < VALUE / UNIT) {
@@ -116,7 +117,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let h = at / VALUE;
     let element = at % VALUE;
     var sum = 0.0;
-    for (var s = 0u; s < SLICES; s++) { sum += slice_sums[h * GROUP_SUMS + s * OWN_WORDS * SLICE_THREADS * UNIT + element]; }
+    for (var s = 0u; s < SLICES; s++) { sum += queries[h * GROUP_SUMS + s * OWN_WORDS * SLICE_THREADS * UNIT + element]; }
     let used = start + thread < HEADS * VALUE && h < used_heads;
     emit(row, head + h, group.z, element, sum, vec2<f32>(largest[h], totals[h]), used, thread);
   }

@@ -6,6 +6,19 @@ fn value_of(at: u32) -> f32 {
 }
 `;
 
+/** Parts of `A_PART` values of rows `A_WIDTH` wide, each with one of `B_PART` behind it of rows of `B_WIDTH`, which may have one for all. */
+export function concatText(same: boolean): string {
+  return /* wgsl */ `
+fn value_of(at: u32) -> f32 {
+  let row = at / WIDTH;
+  let part = at % WIDTH / (A_PART + B_PART);
+  let column = at % WIDTH % (A_PART + B_PART);
+  if (column < A_PART) { return a[row * A_WIDTH + part * A_PART + column]; }
+  return ${same ? 'a' : 'b'}[row * B_WIDTH + (part * B_PART + column - A_PART) % B_WIDTH];
+}
+`;
+}
+
 /** `a + (b - a) * t`; `t` is the rows' own, or the weight's row that begins at `T_OFFSET`. */
 export function lerpText(t: 'tensor' | 'row', same: boolean): string {
   const weight = t === 'row' ? 't[T_OFFSET + at % WIDTH]' : 't[at]';

@@ -47,10 +47,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
-/** The parameters that hold rows of keys and of values: one, where both are the same rows. */
+/** The parameters that hold rows of keys and of values: one, where both are the same rows; undefined where values are not stored. */
 export interface AppendedRows {
   readonly keys: string;
-  readonly values: string;
+  readonly values: string | undefined;
 }
 
 /** An element of a row's keys or values a thread, 32 of them a block of the cache. */
@@ -64,12 +64,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let n = at % (KEY_WIDTH + VALUE_WIDTH);
   let used = row < u32(counts[0]);
   if (used && n < KEY_WIDTH) { block_values[thread] = ${keys}[row * KEY_WIDTH + n]; }
-  else if (used) { block_values[thread] = ${values}[row * VALUE_WIDTH + n - KEY_WIDTH]; }
+  ${values ? `else if (used) { block_values[thread] = ${values}[row * VALUE_WIDTH + n - KEY_WIDTH]; }` : ''}
   workgroupBarrier();
   if (!used) { return; }
   let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
   if (n < KEY_WIDTH) { store_keys((cell * KEY_WIDTH + n) / 32u, thread); }
-  else { store_values((cell * VALUE_WIDTH + n - KEY_WIDTH) / 32u, thread); }
+  ${values ? 'else { store_values((cell * VALUE_WIDTH + n - KEY_WIDTH) / 32u, thread); }' : ''}
 }
 `;
 
@@ -86,9 +86,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (word < KEY_WORDS) {
     let origin = row * KEY_WORDS * UNIT + word * UNIT;
     keys[cell * KEY_WORDS + word] = cache_word(${keys}[origin], ${keys}[origin + UNIT - 1u]);
-  } else {
-    let origin = row * VALUE_WORDS * UNIT + (word - KEY_WORDS) * UNIT;
-    values[cell * VALUE_WORDS + word - KEY_WORDS] = cache_word(${values}[origin], ${values}[origin + UNIT - 1u]);
-  }
+  }${values ? elseValues(values) : ''}
 }
 `;
+
+const elseValues = (values: string): string => /* wgsl */ ` else {
+    let origin = row * VALUE_WORDS * UNIT + (word - KEY_WORDS) * UNIT;
+    values[cell * VALUE_WORDS + word - KEY_WORDS] = cache_word(${values}[origin], ${values}[origin + UNIT - 1u]);
+  }`;

@@ -24,13 +24,28 @@ fn output_row(r: u32) -> u32 { return tile_choices[r - own_tile.x]; }
 fn weight_line(line: u32) -> u32 { return (line / PART_ROWS * EXPERTS + own_tile.z) * PART_ROWS + line % PART_ROWS; }
 `;
 
+/** The rows of one head: each has as many parts as there are heads, side by side. */
+const HEAD_ROWS = /* wgsl */ `
+var<private> own_head: u32;
+fn find_rows(place: u32, thread: u32) -> vec2<u32> {
+  own_head = place / HEAD_TILES;
+  return vec2<u32>(place % HEAD_TILES * TILE_ROWS, u32(counts[COUNT]));
+}
+fn activation_row(r: u32) -> u32 { return r * HEADS + own_head; }
+fn output_row(r: u32) -> u32 { return r * HEADS + own_head; }
+fn weight_line(line: u32) -> u32 { return own_head * PART_ROWS + line; }
+`;
+
+/** What the rows of a product's tiles are. */
+export type TileRowsKind = 'batch' | 'experts' | 'heads';
+
 /**
  * Which rows a tile of a product has: `find_rows(place, thread)` gives the first and the one past the last, by the tile's place down
  * the grid, called by all threads at once; `activation_row` and `output_row` say where they come from and go to, `weight_line` which
  * row of the weights an output of theirs is.
  */
-export function tileRowsText(of: 'batch' | 'experts'): string {
-  return of === 'batch' ? BATCH_ROWS : EXPERT_ROWS;
+export function tileRowsText(of: TileRowsKind): string {
+  return { batch: BATCH_ROWS, experts: EXPERT_ROWS, heads: HEAD_ROWS }[of];
 }
 
 /**

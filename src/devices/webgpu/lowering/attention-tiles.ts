@@ -1,6 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
 import type { AttentionTilesIntent } from '../../../device/index.ts';
-import type { AttentionOp } from '../../../ops/index.ts';
+import { type AttentionOp, valueStride } from '../../../ops/index.ts';
 import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import {
   type AttentionTileCounts,
@@ -11,7 +11,7 @@ import {
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
-import { cacheType, cellArguments, scoreParts } from './attention.ts';
+import { cacheArguments, cacheType, cellArguments, scoreParts, valuesIn } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -79,12 +79,13 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       units.text,
       ...scores.texts,
       PAGED_CACHE,
-      ...octetTexts(cacheType(cache)),
+      ...octetTexts(cacheType(cache), valuesIn(cache)),
     ],
     constants: {
       COUNT: to.countOf(op.out),
       KEY: op.keySize,
       VALUE: op.valueSize,
+      VALUE_STRIDE: valueStride(op),
       KEYS,
       TILE_ROWS: rows,
       TILE_VECTORS: tileVectors(op, units),
@@ -103,8 +104,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       ...cells.args,
       ...scores.args,
       q: read(op.q, 'array<vec4<f32>>'),
-      keys: read(cache.keys, octets),
-      values: read(cache.values, octets),
+      ...cacheArguments(cache, octets),
       y: write(y, form === 'f16' ? 'array<vec2<u32>>' : 'array<vec4<f32>>'),
     },
     grid: [Math.ceil(to.capacity(op.out) / rows), heads],

@@ -9,6 +9,7 @@ import {
   SCORE_PARAMETERS,
   type State,
   stateBlockPlanes,
+  valueStride,
 } from '../../../ops/index.ts';
 import {
   ATTENTION,
@@ -26,6 +27,7 @@ import {
   cacheTexts,
   PAGED_CACHE,
   unitTexts,
+  type ValuesIn,
 } from '../kernels/library/paged-cache.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
@@ -43,7 +45,7 @@ const THREADS = 128;
 export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 | 4 {
   if (keys.type === 'f32') return 1;
   if (keys.type === 'q8_0') return 4;
-  const odd = [keys.width, values.width, ...sizes].find((size) => size % 2 !== 0);
+  const odd = [keys.width, values?.width ?? 0, ...sizes].find((size) => size % 2 !== 0);
   if (odd !== undefined) {
     const why = `f16 caches hold elements in pairs, and ${odd} is odd`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: keys.name, why });
@@ -60,7 +62,20 @@ export function cacheType({ keys }: PagedCache): CellType {
 export function scaleConstants({ keys, values }: PagedCache) {
   if (keys.type !== 'q8_0') return {};
   const wordsOf = ({ rows, width }: State) => stateBlockPlanes(rows, width).scales / 4;
-  return { KEYS_SCALES_AT: wordsOf(keys), VALUES_SCALES_AT: wordsOf(values) };
+  return { KEYS_SCALES_AT: wordsOf(keys), ...(values && { VALUES_SCALES_AT: wordsOf(values) }) };
+}
+
+/** Where the kernels for attention find values. */
+export function valuesIn({ values }: PagedCache): ValuesIn {
+  return values ? 'values' : 'keys';
+}
+
+/** Keys, and values where they have a binding of their own, to be read. */
+export function cacheArguments(
+  { keys, values }: PagedCache,
+  type: string,
+): Readonly<Record<string, Argument>> {
+  return { keys: read(keys, type), ...(values && { values: read(values, type) }) };
 }
 
 /** The arguments of `cell_of`. */
@@ -86,19 +101,21 @@ export function cellArguments(
 /** How the elements of rows are appended: one word per thread or, in blocks, one element. */
 function appendTexts({ k, v, cache }: KvAppendOp) {
   const type = cacheType(cache);
-  const rows = { keys: 'k', values: k === v ? 'k' : 'v' };
+  const rows = { keys: 'k', values: v && (k === v ? 'k' : 'v') };
+  const valueWidth = v?.width ?? 0;
+  const stored = v ? (['keys', 'values'] as const) : (['keys'] as const);
   if (type === 'q8_0') {
     return {
-      texts: [kvAppendBlocksText(rows), ...blockTexts('keys', 'values')],
-      constants: { KEY_WIDTH: k.width, VALUE_WIDTH: v.width },
-      rowThreads: k.width + v.width,
+      texts: [kvAppendBlocksText(rows), ...blockTexts(...stored)],
+      constants: { KEY_WIDTH: k.width, VALUE_WIDTH: valueWidth },
+      rowThreads: k.width + valueWidth,
     };
   }
   const unit = cacheUnit(cache);
   return {
     texts: [kvAppendText(rows), ...cacheTexts(type)],
-    constants: { KEY_WORDS: k.width / unit, VALUE_WORDS: v.width / unit },
-    rowThreads: (k.width + v.width) / unit,
+    constants: { KEY_WORDS: k.width / unit, VALUE_WORDS: valueWidth / unit },
+    rowThreads: (k.width + valueWidth) / unit,
   };
 }
 
@@ -115,17 +132,17 @@ export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
       counts: to.counts,
       ...cells.args,
       k: read(k),
-      ...(k === v ? {} : { v: read(v) }),
-      keys: written(cache, 'keys'),
-      values: written(cache, 'values'),
+      ...(!v || k === v ? {} : { v: read(v) }),
+      keys: written(cache.keys, cache),
+      ...(cache.values && { values: written(cache.values, cache) }),
     },
     grid: lineGrid(to, Math.ceil((to.capacity(k) * append.rowThreads) / threads)),
   });
 }
 
 /** Keys or values to be appended to; blocks' scales share words. */
-export function written(cache: PagedCache, of: 'keys' | 'values'): Argument {
-  return write(cache[of], cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
+export function written(state: State, cache: PagedCache): Argument {
+  return write(state, cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
 /** The parameters of the scores for `scoreText`: `SOFT_CAP` and so on, and a binding for each weight. */
@@ -152,6 +169,7 @@ function attentionConstants(op: AttentionOp, partitions: number) {
   return {
     KEY: keySize,
     VALUE: valueSize,
+    VALUE_STRIDE: valueStride(op),
     GROUP: group,
     HEADS: together,
     HEAD_GROUPS: Math.ceil(group / together),
@@ -191,7 +209,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       ATTENTION,
       ...scores.texts,
       PAGED_CACHE,
-      ...unitTexts(cacheType(cache)),
+      ...unitTexts(cacheType(cache), valuesIn(cache)),
       teams,
       reduceText(to.target, { team: 4, threads: THREADS, name: 'four' }),
       ...(partitions > 1 ? [EMIT_PARTIAL] : emit.texts),
@@ -202,8 +220,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       ...cells.args,
       ...scores.args,
       q: read(op.q),
-      keys: read(cache.keys, 'array<u32>'),
-      values: read(cache.values, 'array<u32>'),
+      ...cacheArguments(cache, 'array<u32>'),
       y: partitions > 1 ? write(partials) : emit.y,
     },
     grid: [capacity, headGroups(op), partitions],

@@ -3,20 +3,22 @@ import type {
   AddedExpertsIntent,
   ExpertProductIntent,
   GatedExpertsIntent,
+  HeadProductIntent,
   ProductInput,
 } from '../../../device/index.ts';
-import { type MatmulExpertsOp, readsOwnPart, type Weight } from '../../../ops/index.ts';
+import { type MatmulExpertsOp, type MatmulHeadsOp, readsOwnPart, type Weight } from '../../../ops/index.ts';
 import { addedBiasesText, ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, ROWS_IN_ORDER } from '../kernels/matvec.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { expertBiases, finishGated } from './epilogue.ts';
+import { expertBiases, finishGated, NO_BIASES } from './epilogue.ts';
 import { launchGroupedGated, launchGroupedProduct } from './expert-tiles.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
 import { OUTPUTS_PER_GROUP, packedProduct } from './matvec.ts';
+import { launchProduct } from './product.ts';
 import { integerInput, type KernelPart, numberInput } from './product-input.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -27,10 +29,10 @@ const TEAM = 32;
 /** Outputs per workgroup if the choices of few rows are summed. */
 const OUTPUTS_OF_ADDED = 8;
 
-/** A product with routed experts' weights; two of them if gate and up are one product. */
+/** A product with routed experts' weights, or with each head's own; two of them if gate and up are one product. */
 interface ExpertMatvec {
   readonly name: string;
-  readonly of: MatmulExpertsOp;
+  readonly of: MatmulExpertsOp | MatmulHeadsOp;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
   /** Whether a row's choices, each of which reads its own part of the row, are summed. */
@@ -46,9 +48,20 @@ export function emitExpertProduct(intent: ExpertProductIntent, to: Lowering): vo
   else launchChoices(intent, to);
 }
 
-function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
+/** A product of each head with a matrix of its own: of each head of a row by itself, or of the rows of each head. */
+export function emitHeadProduct(intent: HeadProductIntent, to: Lowering): void {
+  const { op, x, grouped } = intent;
+  if (!grouped) {
+    launchChoices(intent, to);
+    return;
+  }
+  const epilogue = { kind: 'store', y: op.out, biases: [] } as const;
+  launchProduct({ rows: op.x, x, weights: [op.weight], epilogue, heads: op }, to);
+}
+
+function launchChoices({ op, x }: ExpertProductIntent | HeadProductIntent, to: Lowering): void {
   launchExpertMatvec(to, {
-    name: 'matmul_experts',
+    name: op.kind === 'matmulHeads' ? 'matmul_heads' : 'matmul_experts',
     ...{ of: op, x, weights: [op.weight], added: false },
     outputs: OUTPUTS_PER_GROUP,
     finish: choicesFinish(op, to),
@@ -89,8 +102,8 @@ export function emitAddedExperts(intent: AddedExpertsIntent, to: Lowering): void
 }
 
 /** Each choice's results, with the biases of its expert. */
-function choicesFinish(op: MatmulExpertsOp, to: Lowering): KernelPart {
-  const biases = expertBiases([op], 'choice', to);
+function choicesFinish(op: ExpertMatvec['of'], to: Lowering): KernelPart {
+  const biases = op.kind === 'matmulHeads' ? NO_BIASES : expertBiases([op], 'choice', to);
   return {
     args: { ...biases.args, y: write(op.out) },
     texts: [FINISH_FLOATS, ADDENDS.expert, ...biases.texts, ROWS_IN_ORDER],
@@ -115,10 +128,10 @@ function addedFinish({ op, routingWeights, addend, y }: AddedExpertsIntent, to: 
 function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const { name, of, added, finish, outputs } = product;
   const matrix = matrixOf(product.weights, to);
-  const down = to.capacity(of.x) * (added ? 1 : of.expertIds.width);
+  const down = to.capacity(of.x) * (added ? 1 : chosenOf(of));
   if (down > to.target.gridSize) {
     const why = `${down} choices are more than a grid's ${to.target.gridSize}`;
-    fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'matmulExperts', why });
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: of.kind, why });
   }
   const input = inputOf(product, matrix, to);
   for (const chunk of matrix.weight.chunks) {
@@ -126,7 +139,7 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       name,
       texts: [
         MATVEC,
-        ...linesTexts(added ? 'added' : 'choice', matrix.packed),
+        ...linesTexts(added ? 'added' : of.kind === 'matmulHeads' ? 'head' : 'choice', matrix.packed),
         reduceText(to.target, { team: TEAM, threads: THREADS }),
         ...matrix.texts,
         ...input.texts,
@@ -142,7 +155,7 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       },
       args: {
         counts: to.counts,
-        experts: read(of.expertIds, 'array<i32>'),
+        ...(of.kind === 'matmulHeads' ? {} : { experts: read(of.expertIds, 'array<i32>') }),
         weight: matrix.argument(chunk),
         ...input.args,
         ...finish.args,
@@ -152,15 +165,20 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   }
 }
 
-function expertConstants(of: MatmulExpertsOp, chunk: WeightChunk, to: Lowering): Record<string, Constant> {
-  const chosen = of.expertIds.width;
+/** Matrices that a row has to do with. */
+function chosenOf(of: ExpertMatvec['of']): number {
+  return of.kind === 'matmulHeads' ? of.heads : of.expertIds.width;
+}
+
+function expertConstants(of: ExpertMatvec['of'], chunk: WeightChunk, to: Lowering): Record<string, Constant> {
+  const chosen = chosenOf(of);
   return {
     THREADS,
     COUNT: to.countOf(of.x),
     ROWS: 1,
     PART_ROWS: of.outputs,
     TOP_K: chosen,
-    CHOICES_PER_ROW: readsOwnPart(of) ? 1 : chosen,
+    CHOICES_PER_ROW: of.kind === 'matmulHeads' || readsOwnPart(of) ? 1 : chosen,
     EXPERTS: of.weight.rows / of.outputs,
     EXPERT_ROWS: of.outputs,
     FIRST_LINE: chunk.firstRow,
@@ -176,6 +194,6 @@ function inputOf({ of, x, added }: ExpertMatvec, { packed }: Matrix, to: Lowerin
     return { ...numbers, texts: [DENSE_PRODUCT, ...numbers.texts] };
   }
   const input = integerInput(x, of.x, to);
-  const length = added ? of.expertIds.width * columns : columns;
+  const length = added ? chosenOf(of) * columns : columns;
   return { ...input, texts: [...packedProduct(length, to.target), ...input.texts] };
 }

@@ -50,8 +50,8 @@ export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): vo
       table: read(rotation.table),
       ...cells.args,
       y: write(q),
-      keys: written(cache, 'keys'),
-      values: written(cache, 'values'),
+      keys: written(cache.keys, cache),
+      values: written(cache.values, cache),
     },
     grid: [to.capacity(q), Math.ceil((heads + 2 * kvHeads) / (THREADS / TEAM))],
   });

@@ -61,8 +61,8 @@ export function headArguments({ heads, widths }: HeadGroup, to: Lowering): Kerne
       ...(rotated ? { table: read(rotated.table) } : {}),
       ...(hasQ ? { y: write(attention.q) } : {}),
       ...(hasK || hasV ? cells.args : {}),
-      ...(hasK ? { keys: written(cache, 'keys') } : {}),
-      ...(hasV ? { values: written(cache, 'values') } : {}),
+      ...(hasK ? { keys: written(cache.keys, cache) } : {}),
+      ...(hasV ? { values: written(cache.values, cache) } : {}),
     },
   };
 }

@@ -7,7 +7,7 @@ import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
-import { emitAddedExperts, emitExpertProduct, emitGatedExperts } from './expert-matvec.ts';
+import { emitAddedExperts, emitExpertProduct, emitGatedExperts, emitHeadProduct } from './expert-matvec.ts';
 import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { type LackedIntent, webgpuFacts } from './facts.ts';
 import { emitHeadsAppend } from './heads.ts';
@@ -19,6 +19,7 @@ import { emitShiftLerps } from './shift-lerps.ts';
 import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
+  lowerConcat,
   lowerGroupNorm,
   lowerL2Norm,
   lowerLerp,
@@ -41,6 +42,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   attention: emitAttention,
   attentionTiles: emitAttentionTiles,
   expertProduct: emitExpertProduct,
+  headProduct: emitHeadProduct,
   gatedExperts: emitGatedExperts,
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
@@ -60,6 +62,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   unary: lowerUnary,
   gated: lowerGated,
   slice: lowerSlice,
+  concat: lowerConcat,
   lerp: lowerLerp,
   rmsNorm: lowerRmsNorm,
   layerNorm: lowerLayerNorm,

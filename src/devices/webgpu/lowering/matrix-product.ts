@@ -21,7 +21,7 @@ import { groupFormat } from './group-layout.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
-import { groupedPart, type TiledProduct, tiledShape } from './tiled-product.ts';
+import { type TiledProduct, tiledRows } from './tiled-product.ts';
 
 /** What a workgroup computes at once, and each of its subgroups. */
 interface Tile {
@@ -67,18 +67,17 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
   const units = to.target.matrices;
   invariant(units, 'only a target with matrix units is given products of f16 activations');
   const matrix = matrixOf(weights, to);
-  const shape = tiledShape(of, to);
+  const shape = tiledRows(of, to);
   const tile = tileFor(shape.rows, weights[0]?.columns ?? x.width, to.target);
-  const grouped = experts ? groupedPart(experts) : { args: {}, constants: {} };
   const parts = epilogue.kind === 'gated' ? 2 : 1;
   const added = addedBy(epilogue, to);
   for (const chunk of matrix.weight.chunks) {
-    const rows = experts ? experts.of.outputs : chunk.rowCount / parts;
+    const rows = shape.rowsOf(chunk);
     to.launch({
-      name: `${experts ? 'grouped_' : ''}${parts === 2 ? 'gated_' : ''}matrix_product`,
+      name: `${shape.prefix}${parts === 2 ? 'gated_' : ''}matrix_product`,
       texts: [
         ...matrixProductTexts(tileCounts(tile, units), loopFor(to.target)),
-        tileRowsText(experts ? 'experts' : 'batch'),
+        tileRowsText(shape.kind),
         QUAD_TO_HALF,
         PACKED_PIECES,
         units.text,
@@ -95,13 +94,13 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
         ...tileConstants(tile, units),
         WEIGHT_SCALE: { f32: groupFormat(weights[0]).groups.weightScale },
         ...matrix.constants,
-        ...grouped.constants,
+        ...shape.constantsFor(tile.rows),
       },
       args: {
         counts: to.counts,
         weight: matrix.argument(chunk),
         x: read(activations.x, 'array<vec4<u32>>'),
-        ...grouped.args,
+        ...shape.args,
         ...added.args,
         y: write(epilogue.y, isF16(epilogue) ? 'array<vec2<u32>>' : 'array<f32>'),
       },

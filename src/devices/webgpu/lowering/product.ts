@@ -11,7 +11,7 @@ import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { launchMatrixProduct } from './matrix-product.ts';
 import { integerInput, numberInput } from './product-input.ts';
-import { groupedPart, type TiledProduct, tiledShape } from './tiled-product.ts';
+import { type TiledProduct, tiledRows } from './tiled-product.ts';
 
 /** Rows of a tile for few rows to many. */
 const TILE_ROWS = [16, 32, 64];
@@ -34,20 +34,19 @@ function launchTiles(of: TiledProduct, to: Lowering): void {
   const integers = activations.form === 'q8';
   const columns = weights[0]?.columns ?? x.width;
   const input = integers ? integerInput(activations, x, to) : numberInput(activations, columns);
-  const shape = tiledShape(of, to);
+  const shape = tiledRows(of, to);
   const tile = TILE_ROWS.find((rows) => rows >= shape.rows) ?? (TILE_ROWS.at(-1) as number);
   const gated = epilogue.kind === 'gated' ? epilogue : undefined;
   const { kind, args } = addedBy(epilogue, to);
   const biases = experts?.biases ?? NO_BIASES;
   const parts = gated ? 2 : 1;
-  const grouped = experts ? groupedPart(experts) : { args: {}, constants: {} };
   for (const chunk of matrix.weight.chunks) {
-    const rows = experts ? experts.of.outputs : chunk.rowCount / parts;
+    const rows = shape.rowsOf(chunk);
     to.launch({
-      name: `${experts ? 'grouped_' : ''}${gated ? 'gated_' : ''}${integers ? 'packed_' : ''}product`,
+      name: `${shape.prefix}${gated ? 'gated_' : ''}${integers ? 'packed_' : ''}product`,
       texts: [
         ...(integers ? [PACKED_TILES, GROUP_PRODUCT] : [PRODUCT]),
-        tileRowsText(experts ? 'experts' : 'batch'),
+        tileRowsText(shape.kind),
         ...matrix.texts,
         ...input.texts,
         ...(gated
@@ -63,13 +62,13 @@ function launchTiles(of: TiledProduct, to: Lowering): void {
         FIRST_ROW: chunk.firstRow,
         ...matrix.constants,
         ...input.constants,
-        ...grouped.constants,
+        ...shape.constantsFor(tile),
       },
       args: {
         counts: to.counts,
         weight: matrix.argument(chunk),
         ...input.args,
-        ...grouped.args,
+        ...shape.args,
         ...args,
         y: write(epilogue.y),
       },

@@ -1,6 +1,22 @@
-import type { GroupNormOp, L2NormOp, LerpOp, SliceOp, TokenShiftOp, WkvBonusOp } from '../../../ops/index.ts';
+import type {
+  ConcatOp,
+  GroupNormOp,
+  L2NormOp,
+  LerpOp,
+  SliceOp,
+  TokenShiftOp,
+  WkvBonusOp,
+} from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { GROUP_NORM, L2_NORM, lerpText, SLICE, TOKEN_SHIFT, WKV_BONUS } from '../kernels/recurrence.ts';
+import {
+  concatText,
+  GROUP_NORM,
+  L2_NORM,
+  lerpText,
+  SLICE,
+  TOKEN_SHIFT,
+  WKV_BONUS,
+} from '../kernels/recurrence.ts';
 import { launchElementwise } from './elementwise.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -9,6 +25,13 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 export function lowerSlice({ x, first, part, every, out }: SliceOp, to: Lowering): void {
   const constants = { FIRST: first, PART: part, EVERY: every, SOURCE_WIDTH: x.width };
   launchElementwise(to, 'slice', { texts: [SLICE], args: { x: read(x) }, out, constants });
+}
+
+export function lowerConcat({ a, b, aPart, bPart, out }: ConcatOp, to: Lowering): void {
+  const same = a === b;
+  const args = same ? { a: read(a) } : { a: read(a), b: read(b) };
+  const constants = { A_WIDTH: a.width, A_PART: aPart, B_WIDTH: b.width, B_PART: bPart };
+  launchElementwise(to, 'concat', { texts: [concatText(same)], args, out, constants });
 }
 
 export function lowerLerp({ a, b, t, row, out }: LerpOp, to: Lowering): void {

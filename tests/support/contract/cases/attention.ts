@@ -15,7 +15,8 @@ import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged
 interface CacheShape {
   readonly type: StateType;
   readonly keys: number;
-  readonly values: number;
+  /** Undefined where values are the first of the keys. */
+  readonly values: number | undefined;
 }
 
 /** What a block table is called that is not the batch's. */
@@ -30,7 +31,7 @@ export function pagedCache(
   const { width } = g.batch.blocks;
   return {
     keys: g.state('keys', of.type, batch.cells, of.keys),
-    values: g.state('values', of.type, batch.cells, of.values),
+    values: of.values === undefined ? undefined : g.state('values', of.type, batch.cells, of.values),
     blocks: of.hasOwnTable ? g.input(OWN_TABLE, { axis: 'slots', width, type: 'i32' }) : g.batch.blocks,
     blockSize: batch.blockSize,
   };
@@ -88,6 +89,8 @@ interface AttentionShape extends Partial<Omit<AttentionParameters, 'sinks'>> {
   readonly type?: StateType;
   /** How far rows look, where that is not their own position. */
   readonly looks?: Look;
+  /** Whether values are the first elements of the keys. */
+  readonly latent?: boolean;
   /** Whether a learned score of each head joins the softmax. */
   readonly hasSinks?: boolean;
   /** Whether the cache has a block table of its own, of which nothing is left behind the window. */
@@ -113,14 +116,14 @@ function fillCausalLimits(batch: RaggedBatch, look: Look): Fill {
 }
 
 function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
-  const { looks, hasOwnTable, hasSinks, ...of } = shape;
+  const { looks, latent, hasOwnTable, hasSinks, ...of } = shape;
   const parameters: AttentionParameters = {
     valueSize: of.keySize,
     scale: 1 / Math.sqrt(of.keySize),
     ...of,
   };
   const keys = of.kvHeads * of.keySize;
-  const values = of.kvHeads * parameters.valueSize;
+  const values = latent ? undefined : of.kvHeads * parameters.valueSize;
   const found = hasOwnTable && of.window !== undefined ? elsewhere(batch, of.window) : batch;
   const cached = (width: number) => fillCache(found, width, hasOwnTable ? of.window : undefined);
   return {
@@ -136,7 +139,7 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
     },
     fill: {
       keys: cached(keys),
-      values: cached(values),
+      ...(values !== undefined && { values: cached(values) }),
       ...(hasOwnTable && { [OWN_TABLE]: fillTable(found) }),
       ...(looks && { causal_limits: fillCausalLimits(batch, looks) }),
     },
@@ -146,11 +149,11 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
 function appendCase(name: string, batch: RaggedBatch, of: CacheShape, fill?: Fill): OpCase {
   return {
     op: 'kvAppend',
-    name: `${of.type}, ${of.keys} + ${of.values} wide, ${name}`,
+    name: `${of.type}, ${of.keys} + ${of.values ?? 'no'} wide, ${name}`,
     batch,
     record: (g) => {
       const k = g.input('k', { axis: 'rows', width: of.keys });
-      const v = g.input('v', { axis: 'rows', width: of.values });
+      const v = of.values === undefined ? undefined : g.input('v', { axis: 'rows', width: of.values });
       kvAppend(g, pagedCache(g, batch, of), k, v);
       return {};
     },
@@ -300,6 +303,25 @@ const WIDE_CASES: readonly OpCase[] = [
   attentionCase('a row alone at 290', alone(290), { heads: 4, kvHeads: 1, keySize: 512, type: 'q8_0' }),
 ];
 
+/**
+ * Caches of latents, whose values are the first of their keys: of few elements, and of as many as DeepSeek's, for single rows, few and
+ * many, for tiles, over a context in partitions.
+ */
+const LATENT_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
+  const small = { heads: 6, kvHeads: 1, keySize: 96, valueSize: 64, type, latent: true } as const;
+  const large = { heads: 16, kvHeads: 1, keySize: 576, valueSize: 512, type, latent: true } as const;
+  return [
+    attentionCase('mixed, latent', mixedBatch(), small),
+    attentionCase('long, latent, of two key heads', long, { ...small, kvHeads: 2 }),
+    attentionCase('a row alone at 290, latent', alone(290), { ...small, hasSinks: true }),
+    attentionCase('prompts, latent', prompts, small),
+    attentionCase('in turns, latent', turns, { ...small, keySize: 64, valueSize: 32, window: 9 }),
+    attentionCase('a row alone at 40, latent', alone(40), large),
+    attentionCase('mixed, latent', mixedBatch(), large),
+    appendCase('mixed', mixedBatch(), { type, keys: 576, values: undefined }),
+  ];
+});
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...WIDE_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
@@ -332,6 +354,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   ...REACH_CASES,
   ...OWN_TABLE_CASES,
   ...SINK_CASES,
+  ...LATENT_CASES,
   ...TEMPERATURE_CASES,
   ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [

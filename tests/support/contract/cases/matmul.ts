@@ -9,7 +9,7 @@ import {
   Q8_0,
   type TensorFormat,
 } from '../../../../src/formats/index.ts';
-import { matmul } from '../../../../src/ops/index.ts';
+import { matmul, matmulHeads } from '../../../../src/ops/index.ts';
 import type { OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 import { WEIGHT_FORMATS } from './weight-formats.ts';
@@ -31,6 +31,19 @@ function matmulCase({ format, columns, outputs, batch, bias }: MatmulShape): OpC
       const x = g.input('x', { axis: 'rows', width: columns });
       const weight = g.weight('weight', format, outputs, columns);
       return { y: matmul(g, x, weight, bias && g.weight('bias', bias, 1, outputs)) };
+    },
+  };
+}
+
+/** A matrix for each of `heads` parts of a row. */
+function headsCase(heads: number, { format, columns, outputs, batch }: Omit<MatmulShape, 'bias'>): OpCase {
+  return {
+    op: 'matmulHeads',
+    name: `${format.name} ${heads} x ${outputs} x ${columns}, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: heads * columns });
+      return { y: matmulHeads(g, x, g.weight('weight', format, heads * outputs, columns), heads) };
     },
   };
 }
@@ -104,6 +117,14 @@ export const MATMUL_CASES: readonly OpCase[] = [
   matmulCase({ format: F32, columns: 2048, outputs: 64, batch: plainBatch(9) }),
   ...MAIN.map((format) => matmulCase({ format, columns: 256, outputs: 20, batch: mixedBatch(), bias: F32 })),
   matmulCase({ format: Q8_0, columns: 64, outputs: 20, batch: plainBatch(3), bias: F16 }),
+  ...MAIN.flatMap((format) =>
+    [1, 3, 33].map((rows) => headsCase(3, { format, columns: 256, outputs: 20, batch: plainBatch(rows) })),
+  ),
+  headsCase(4, { format: F32, columns: 16, outputs: 32, batch: mixedBatch() }),
+  headsCase(5, { format: F16, columns: 18, outputs: 8, batch: plainBatch(70) }),
+  headsCase(16, { format: Q8_0, columns: 128, outputs: 512, batch: plainBatch(2) }),
+  headsCase(2, { format: Q8_0, columns: 512, outputs: 128, batch: plainBatch(70) }),
+  headsCase(1, { format: Q4_0, columns: 64, outputs: 36, batch: plainBatch(9) }),
   headOutputs,
   noOutputs,
   notFinite,

@@ -1,4 +1,4 @@
-import { gatherRows, slice, tokenAppend } from '../../../../src/ops/index.ts';
+import { concat, gatherRows, slice, tokenAppend } from '../../../../src/ops/index.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 
@@ -33,6 +33,31 @@ function headSliceCase(heads: number, every: number, of: { first: number; part: 
   };
 }
 
+/** Parts of each head, or one part of `b` behind every head's. */
+function concatCase(parts: number, of: { aPart: number; bPart: number; shared?: boolean }): OpCase {
+  const { aPart, bPart, shared = false } = of;
+  return {
+    op: 'concat',
+    name: `${parts} x ${aPart} and ${shared ? 'one' : parts} x ${bPart}`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const a = g.input('a', { axis: 'rows', width: parts * aPart });
+      const b = g.input('b', { axis: 'rows', width: (shared ? 1 : parts) * bPart });
+      return { y: concat(g, a, b, { aPart, bPart }) };
+    },
+  };
+}
+
+const concatOfOne: OpCase = {
+  op: 'concat',
+  name: 'of one tensor with itself',
+  batch: mixedBatch(),
+  record: (g) => {
+    const a = g.input('a', { axis: 'rows', width: 24 });
+    return { y: concat(g, a, a, { aPart: 8, bPart: 8 }) };
+  },
+};
+
 /** Token ids that no batch has. */
 export function fillTokens(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = 1000 + Math.floor(random() * 1000);
@@ -65,6 +90,11 @@ export const ROWS_CASES: readonly OpCase[] = [
   headSliceCase(4, 64, { first: 0, part: 32 }),
   headSliceCase(4, 64, { first: 32, part: 32 }),
   headSliceCase(3, 5, { first: 1, part: 2 }),
+  concatCase(1, { aPart: 512, bPart: 64 }),
+  concatCase(4, { aPart: 32, bPart: 16 }),
+  concatCase(5, { aPart: 24, bPart: 8, shared: true }),
+  concatCase(3, { aPart: 1, bPart: 7 }),
+  concatOfOne,
   appendCase('mixed', mixedBatch()),
   appendCase('a prompt', plainBatch(33)),
   appendCase('sampled tokens', { ...plainBatch(7), ids: [-1, 5, -6, 0, -3, -7, -(2 ** 31)] }),

@@ -8,6 +8,7 @@ import {
 } from '../../../../ops/index.ts';
 import {
   ATTENTION_PARAMETER_BYTES,
+  headsTogether,
   SCORES_AT,
   type ScoreNumbers,
   writeAttentionParameters,
@@ -67,8 +68,9 @@ class CacheIndex {
 const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
 
 /** Where a cache's scales begin, and how far apart those of its cells are; zeros where it has none. */
-function scalePlane({ type, rows, width }: PlacedState): { offset: number; stride: number } {
-  if (type !== 'q8_0') return { offset: 0, stride: 0 };
+function scalePlane(of: PlacedState | undefined): { offset: number; stride: number } {
+  if (of?.type !== 'q8_0') return { offset: 0, stride: 0 };
+  const { rows, width } = of;
   const { scales, scaleBytes } = stateBlockPlanes(rows, width);
   return { offset: scales, stride: scaleBytes };
 }
@@ -125,11 +127,13 @@ export function attentionCall(
   const { scratch } = bank;
   const work = scratch + ATTENTION_PARAMETERS;
   const columns = of.out.width;
-  const group = heads / kvHeads;
+  const group = headsTogether(of);
+  const groupsOfKeyHead = heads / kvHeads / group;
   const unit = group * valueSize;
   const size = BYTES[cache.keys.type];
   const index = new CacheIndex({ ...of.batch, positions: of.causalLimit }, cache.blockSize, place);
   const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];
+  const valuesAt = cache.values?.at ?? 0;
   const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
   writeAttentionParameters(new DataView(parameters.buffer), 0, {
     blockSize: cache.blockSize,
@@ -137,7 +141,7 @@ export function attentionCall(
     keySize,
     valueSize,
     keyCellBytes: kvHeads * keySize * size,
-    valueCellBytes: kvHeads * valueSize * size,
+    valueCellBytes: cache.values ? kvHeads * valueSize * size : 0,
     keyScaleBytes: keyPlane.stride,
     valueScaleBytes: valuePlane.stride,
     cacheType: cache.keys.type,
@@ -156,14 +160,15 @@ export function attentionCall(
         const begin = Math.max(0, end - window);
         ownScale[0] = scaleAt(of, end - 1);
         for (let column = firstColumn; column < endColumn; column += unit) {
-          const head = column / unit;
-          const q = of.q.at + 4 * (row * heads + head * group) * keySize;
+          const index = column / unit;
+          const head = Math.floor(index / groupsOfKeyHead);
+          const q = of.q.at + 4 * (row * heads + index * group) * keySize;
           const out = of.out.at + 4 * (row * columns + column);
           const keys = cache.keys.at + head * keySize * size;
-          const values = cache.values.at + head * valueSize * size;
+          const values = valuesAt + head * valueSize * size;
           const keyScales = cache.keys.at + keyPlane.offset + scaleBytes(head * keySize);
-          const valueScales = cache.values.at + valuePlane.offset + scaleBytes(head * valueSize);
-          attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales, head);
+          const valueScales = valuesAt + valuePlane.offset + scaleBytes(head * valueSize);
+          attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales, index);
         }
       }
     },

@@ -1,6 +1,7 @@
 import {
   type CombineExpertsOp,
   type MatmulExpertsOp,
+  type MatmulHeadsOp,
   type RouteExpertsOp,
   routeRow,
   type ScaleExpertsOp,
@@ -35,19 +36,40 @@ export function routeExpertsCall(
   };
 }
 
-/** A choice after the other; the products of experts that there are not are zeros. */
 export function matmulExpertsCall(
   of: Placed<MatmulExpertsOp>,
   bank: BankInstance,
   capacity: number,
 ): KernelCall {
-  const { outputs, weight, x, bias } = of;
+  const chosen = of.out.width / of.outputs;
+  const experts = bank.words(of.expertIds.at, capacity * chosen);
+  return matricesCall(of, {
+    bank,
+    capacity,
+    matrixOf: (row, choice) => experts[row * chosen + choice] as number,
+  });
+}
+
+/** Each part of a row has the matrix of its own number. */
+export function matmulHeadsCall(of: Placed<MatmulHeadsOp>, bank: BankInstance, capacity: number): KernelCall {
+  return matricesCall(of, { bank, capacity, matrixOf: (_, head) => head });
+}
+
+/** A part of the result after the other, by the matrix that `matrixOf` names; the products of those that there are not are zeros. */
+function matricesCall(
+  of: Placed<MatmulExpertsOp> | Placed<MatmulHeadsOp>,
+  {
+    bank,
+    capacity,
+    matrixOf,
+  }: { bank: BankInstance; capacity: number; matrixOf: (row: number, part: number) => number },
+): KernelCall {
+  const { outputs, weight, x } = of;
+  const bias = of.kind === 'matmulExperts' ? of.bias : undefined;
   const { columns: inner } = weight;
-  const [columns, parts, expertCount] = [of.out.width, x.width / inner, weight.rows / outputs];
+  const [columns, parts, matrices] = [of.out.width, x.width / inner, weight.rows / outputs];
   const layout = layoutOf(weight);
   const matVec = bank.kernel<MatVecKernel>(layout.matVec);
-  const chosen = columns / outputs;
-  const experts = bank.words(of.expertIds.at, capacity * chosen);
   const out = bank.floats(of.out.at, capacity * columns);
   const inRecords = layout.activations === 'records';
   const rowBytes = inRecords ? recordBytes(1, x.width) : 4 * x.width;
@@ -65,10 +87,10 @@ export function matmulExpertsCall(
         for (let column = firstColumn; column < endColumn;) {
           const choice = Math.floor(column / outputs);
           const end = Math.min(endColumn, (choice + 1) * outputs);
-          const expert = experts[row * chosen + choice] as number;
+          const matrix = matrixOf(row, choice);
           const from = row * columns + column;
-          if (expert >= 0 && expert < expertCount) {
-            const begin = expert * outputs + (column % outputs);
+          if (matrix >= 0 && matrix < matrices) {
+            const begin = matrix * outputs + (column % outputs);
             // The kernel adds the weight's row to the output's address: addresses wrap around.
             const y = of.out.at + 4 * (from - begin);
             const part = partAt(row, parts > 1 ? choice : 0, lanes);

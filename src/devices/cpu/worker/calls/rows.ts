@@ -1,6 +1,7 @@
 import { invariant } from '../../../../base/errors.ts';
 import { formatOf } from '../../../../formats/index.ts';
 import {
+  type ConcatOp,
   ELEMENT_BYTES,
   type EmbedOp,
   type GatherRowsOp,
@@ -83,6 +84,28 @@ export function sliceCall(of: Placed<SliceOp>, bank: BankInstance, capacity: num
         let from = row * sourceColumns + first;
         for (let i = 0; i < columns; i += part, from += every) {
           out.set(x.subarray(from, from + part), row * columns + i);
+        }
+      }
+    },
+  };
+}
+
+export function concatCall(of: Placed<ConcatOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { aPart, bPart } = of;
+  const [columns, aColumns, bColumns] = [of.out.width, of.a.width, of.b.width];
+  const a = bank.words(of.a.at, capacity * aColumns);
+  const b = bank.words(of.b.at, capacity * bColumns);
+  const out = bank.words(of.out.at, capacity * columns);
+  return {
+    columns,
+    run({ firstRow, endRow }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        let to = row * columns;
+        for (let part = 0; part < aColumns / aPart; part++, to += aPart + bPart) {
+          const fromA = row * aColumns + part * aPart;
+          const fromB = row * bColumns + ((part * bPart) % bColumns);
+          out.set(a.subarray(fromA, fromA + aPart), to);
+          out.set(b.subarray(fromB, fromB + bPart), to + aPart);
         }
       }
     },

@@ -5,6 +5,9 @@ import { QUANTIZE_BLOCKS, QUANTS_OF, storeBlocksText } from './state-blocks.ts';
 /** How a cache's elements are stored. */
 export type CellType = 'f32' | 'f16' | 'q8_0';
 
+/** The binding in which values are: their own, or that of the keys whose first elements they are. */
+export type ValuesIn = 'values' | 'keys';
+
 /** Where a slot's position lies in the cache; requires `blocks`, `BLOCKS_PER_SLOT` and `BLOCK_SIZE`. */
 export const PAGED_CACHE = /* wgsl */ `
 fn cell_of(slot: u32, position: u32) -> u32 {
@@ -37,58 +40,62 @@ export function blockTexts(...caches: readonly ('keys' | 'values')[]): readonly 
 
 /**
  * What attention reads of a cache: a word as a `Unit` of `UNIT` elements, `key_unit` and `value_unit`; its product with as
- * many of `queries`; and its sums into `slice_sums`.
+ * many of `queries`; and its sums into their place. Values may be among the keys.
  */
-export function unitTexts(type: CellType): readonly string[] {
-  if (type === 'q8_0') return [HALVES, QUANTS_OF, BLOCK_UNITS];
-  return [...cacheTexts(type), PAIR_UNITS];
+export function unitTexts(type: CellType, values: ValuesIn): readonly string[] {
+  if (type === 'q8_0') return [HALVES, QUANTS_OF, blockUnits(values)];
+  return [...cacheTexts(type), pairUnits(values)];
 }
 
-const PAIR_UNITS = /* wgsl */ `
+const pairUnits = (values: ValuesIn): string => /* wgsl */ `
 alias Unit = vec2<f32>;
 fn key_unit(at: u32) -> Unit { return from_cache(keys[at]); }
-fn value_unit(at: u32) -> Unit { return from_cache(values[at]); }
+fn value_unit(at: u32) -> Unit { return from_cache(${values}[at]); }
 fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
   let first = fma(queries[at], key.x, sum);
   if (UNIT == 2u) { return fma(queries[at + 1u], key.y, first); }
   return first;
 }
 fn store_unit(at: u32, sums: Unit) {
-  slice_sums[at] = sums.x;
-  if (UNIT == 2u) { slice_sums[at + 1u] = sums.y; }
+  queries[at] = sums.x;
+  if (UNIT == 2u) { queries[at + 1u] = sums.y; }
 }
 `;
 
-const BLOCK_UNITS = /* wgsl */ `
+const blockUnits = (values: ValuesIn): string => /* wgsl */ `
 const UNIT = 4u;
 alias Unit = vec4<f32>;
 fn scale_of(pair: u32, word: u32) -> f32 { return half_to_float((pair >> (word / 8u % 2u * 16u)) & 0xffffu); }
 fn key_unit(at: u32) -> Unit { return quants_of(keys[at]) * scale_of(keys[KEYS_SCALES_AT + at / 16u], at); }
-fn value_unit(at: u32) -> Unit { return quants_of(values[at]) * scale_of(values[VALUES_SCALES_AT + at / 16u], at); }
+fn value_unit(at: u32) -> Unit {
+  return quants_of(${values}[at]) * scale_of(${values}[${values.toUpperCase()}_SCALES_AT + at / 16u], at);
+}
 fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
   let query = vec4<f32>(queries[at], queries[at + 1u], queries[at + 2u], queries[at + 3u]);
   return sum + dot(query, key);
 }
 fn store_unit(at: u32, sums: Unit) {
-  for (var i = 0u; i < 4u; i++) { slice_sums[at + i] = sums[i]; }
+  for (var i = 0u; i < 4u; i++) { queries[at + i] = sums[i]; }
 }
 `;
 
 /** What tiles of attention read of a cache: eight elements as halves, out of vectors of halves or pairs of words of quants. */
-export function octetTexts(type: CellType): readonly string[] {
-  return type === 'q8_0' ? [HALVES, QUANTS_OF, BLOCK_OCTETS] : [HALF_OCTETS];
+export function octetTexts(type: CellType, values: ValuesIn): readonly string[] {
+  return type === 'q8_0' ? [HALVES, QUANTS_OF, blockOctets(values)] : [halfOctets(values)];
 }
 
-const HALF_OCTETS = /* wgsl */ `
+const halfOctets = (values: ValuesIn): string => /* wgsl */ `
 fn key_octet(at: u32) -> vec4<u32> { return keys[at]; }
-fn value_octet(at: u32) -> vec4<u32> { return values[at]; }
+fn value_octet(at: u32) -> vec4<u32> { return ${values}[at]; }
 `;
 
-const BLOCK_OCTETS = /* wgsl */ `
+const blockOctets = (values: ValuesIn): string => /* wgsl */ `
 fn octet_of(quants: vec2<u32>, scales: vec2<u32>, at: u32) -> vec4<u32> {
   let scale = half_to_float((scales[at / 8u % 2u] >> (at / 4u % 2u * 16u)) & 0xffffu);
   return vec4<u32>(halves(quants_of(quants.x) * scale), halves(quants_of(quants.y) * scale));
 }
 fn key_octet(at: u32) -> vec4<u32> { return octet_of(keys[at], keys[KEYS_SCALES_AT / 2u + at / 16u], at); }
-fn value_octet(at: u32) -> vec4<u32> { return octet_of(values[at], values[VALUES_SCALES_AT / 2u + at / 16u], at); }
+fn value_octet(at: u32) -> vec4<u32> {
+  return octet_of(${values}[at], ${values}[${values.toUpperCase()}_SCALES_AT / 2u + at / 16u], at);
+}
 `;

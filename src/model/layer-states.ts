@@ -22,6 +22,8 @@ export interface CachedHeads {
   readonly valueSize: number;
   /** Size of the sliding window in positions, including the row's own; undefined for all positions. */
   readonly window: number | undefined;
+  /** Whether a head's values are the first elements of its keys, and not stored. */
+  readonly latent?: boolean;
 }
 
 /** How much state the layers keep between steps. */
@@ -54,7 +56,7 @@ export class LayerStates {
    * A paged cache of all positions, or of those in a window. Throws `CACHE_TYPE` if the head sizes are not whole blocks
    * of its type.
    */
-  pagedCache({ kvHeads, keySize, valueSize, window }: CachedHeads): PagedCache {
+  pagedCache({ kvHeads, keySize, valueSize, window, latent = false }: CachedHeads): PagedCache {
     const { groups, cacheType } = this.#options;
     const odd = [keySize, valueSize].find((size) => size % STATE_BLOCK !== 0);
     if (cacheType === 'q8_0' && odd !== undefined) {
@@ -65,7 +67,9 @@ export class LayerStates {
     const cells = (groups[group]?.blocks ?? 0) * KV_BLOCK_SIZE;
     return {
       keys: this.#declare(group, this.#g.state('keys', cacheType, cells, kvHeads * keySize)),
-      values: this.#declare(group, this.#g.state('values', cacheType, cells, kvHeads * valueSize)),
+      values: latent
+        ? undefined
+        : this.#declare(group, this.#g.state('values', cacheType, cells, kvHeads * valueSize)),
       blocks: this.#table(groups.slice(0, group).filter(({ kind }) => kind !== 'slots').length),
       blockSize: KV_BLOCK_SIZE,
     };

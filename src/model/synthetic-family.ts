@@ -106,6 +106,39 @@ export function wideHeads({ width, heads }: SyntheticShape): Record<string, Gguf
   };
 }
 
+/** Sizes of latent attention: DeepSeek's, or small ones where the shape is small; the cache holds latents, or all heads. */
+export function latentMetadata(
+  { width, heads }: SyntheticShape,
+  form: 'absorbed' | 'expanded',
+): Record<string, GgufValue> {
+  const isSmall = width < 1024;
+  const of = isSmall
+    ? { latent: 32, queryLatent: 24, plain: 16, rotated: 16, value: 12 }
+    : { latent: 512, queryLatent: 1536, plain: 128, rotated: 64, value: 128 };
+  const keySize = of.plain + of.rotated;
+  const sizes = {
+    'attention.kv_lora_rank': count(of.latent),
+    'attention.q_lora_rank': count(of.queryLatent),
+    'rope.dimension_count': count(of.rotated),
+  };
+  if (form === 'expanded') {
+    return {
+      ...sizes,
+      'attention.head_count_kv': count(heads),
+      'attention.key_length': count(keySize),
+      'attention.value_length': count(of.value),
+    };
+  }
+  return {
+    ...sizes,
+    'attention.head_count_kv': count(1),
+    'attention.key_length': count(of.latent + of.rotated),
+    'attention.value_length': count(of.latent),
+    'attention.key_length_mla': count(keySize),
+    'attention.value_length_mla': count(of.value),
+  };
+}
+
 /** One per vocabulary entry, the only count known without a file. */
 export function tokenTypes({ vocabulary }: SyntheticShape): Record<string, GgufValue> {
   return { token_type_count: count(vocabulary) };

@@ -51,6 +51,9 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   jamba: { sizes: { experts: 4 } },
   granitehybrid: { sizes: { experts: 4 } },
   nemotron_h: { sizes: { layers: 3 } },
+  deepseek2: { sizes: { layers: 3 } },
+  minicpm3: { sizes: { kvHeads: 4 } },
+  plm: { sizes: { kvHeads: 4 } },
 };
 
 /** Every architecture that is supported: what has no golden is not. */

@@ -70,6 +70,30 @@ function pooled(
   return { sizes: { kvHeads: 4 }, metadata: { pooling_type: count(kind), ...more } };
 }
 
+/** Latent attention as the first files have it: keys and values of all heads are made of one matrix, and cached. */
+const EXPANDED: Required<FamilyVariant>['metadata'] = {
+  'attention.key_length': count(32),
+  'attention.value_length': count(12),
+  'attention.head_count_kv': count(4),
+  'attention.key_length_mla': undefined,
+  'attention.value_length_mla': undefined,
+};
+
+/** DeepSeek V2 Lite, which llama.cpp knows by its layers: queries of the row itself, softmax gates, no groups. */
+const V2_LITE: Required<Pick<FamilyVariant, 'sizes' | 'metadata' | 'without'>> = {
+  sizes: { layers: 26 },
+  metadata: {
+    'attention.q_lora_rank': undefined,
+    expert_gating_func: undefined,
+    expert_group_count: undefined,
+    expert_group_used_count: undefined,
+    expert_weights_norm: undefined,
+    expert_weights_scale: real(1),
+    expert_shared_count: count(2),
+  },
+  without: ['exp_probs_b.bias'],
+};
+
 /** What is computed on the CPU as llama.cpp computes it, beside the list of `FAMILY_FIXTURES`. */
 export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
   {
@@ -374,6 +398,46 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
       expert_feed_forward_length: undefined,
     },
     having: [...QKVO_SCALES, ...scalesOf(...EXPERTS)],
+  },
+  { name: 'deepseek2, V2 Lite', architecture: 'deepseek2', ...V2_LITE },
+  {
+    name: 'deepseek2, V2 Lite, keys and values in one matrix',
+    architecture: 'deepseek2',
+    ...V2_LITE,
+    metadata: { ...V2_LITE.metadata, ...EXPANDED },
+  },
+  {
+    name: 'deepseek2, keys and values in one matrix, YaRN without a multiplier, tied',
+    architecture: 'deepseek2',
+    metadata: { ...EXPANDED, 'rope.scaling.yarn_log_multiplier': undefined },
+    without: [OUTPUT],
+  },
+  {
+    name: 'deepseek2, no YaRN, temperature, gate and up in one',
+    architecture: 'deepseek2',
+    metadata: {
+      'rope.scaling.type': undefined,
+      'rope.scaling.factor': undefined,
+      'attention.temperature_scale': real(0.1),
+      'attention.temperature_length': count(8),
+    },
+    having: ['ffn_gate_up_exps.weight'],
+  },
+  {
+    name: 'deepseek2, multiplier of 1, three heads, another size of values',
+    architecture: 'deepseek2',
+    sizes: { width: 48, heads: 3, kvHeads: 1 },
+    metadata: {
+      'rope.scaling.yarn_log_multiplier': real(0.1),
+      'attention.value_length_mla': count(20),
+      'rope.scaling.attn_factor': real(1.2),
+    },
+  },
+  {
+    name: 'minicpm3, long factors, tied',
+    architecture: 'minicpm3',
+    without: [OUTPUT],
+    having: LONG_AND_SHORT,
   },
   {
     name: 'gpt-oss, windows in two layers of three, which turn faster',

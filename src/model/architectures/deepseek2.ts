@@ -1,0 +1,136 @@
+import type { Architecture } from '../architecture.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { latentAttention, readLatents } from '../blocks/latent-attention.ts';
+import type { GgufValue } from '../../gguf/index.ts';
+import type { ScoreParameters } from '../../ops/attention.ts';
+import type { RopeParameters } from '../../ops/rope.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { ModelConfig } from '../model-config.ts';
+import { decoder, preNormLayer, readDecoder, ROPE } from '../stacks/decoder.ts';
+import {
+  count,
+  expertMetadata,
+  flag,
+  latentMetadata,
+  OUTPUT,
+  real,
+  type SyntheticShape,
+  text,
+} from '../synthetic-family.ts';
+
+/** GLM 4.7 Flash, whose first files do not say that gates are sigmoids. */
+const GLM_FLASH: { readonly layers: readonly number[]; readonly vocabulary: number } = {
+  layers: [47, 48],
+  vocabulary: 154_880,
+};
+
+/**
+ * DeepSeek V2 to V3.1 and R1, Kimi K2, GLM 4.7 Flash: latent attention, and behind a few dense layers mixtures with shared experts
+ * (DeepSeek-AI 2024, "DeepSeek-V2", "DeepSeek-V3").
+ */
+export const deepseek2: Architecture = {
+  names: ['deepseek2'],
+  // What the file multiplies the magnitude by is in the scores alone.
+  configure: (read) => configure(read, ({ ofPaper, ofFile }) => (ofFile === 1 ? ofPaper : 1)),
+  synthetic: { metadata: syntheticMetadata, optional: [OUTPUT, 'exp_probs_b.bias'] },
+};
+
+/** Mistral Small 4: DeepSeek V2's layers, with a temperature of queries far into a text (Mistral AI 2026). */
+export const mistral4: Architecture = {
+  names: ['mistral4'],
+  configure: (read) => configure(read, ({ ofPaper, ofFile }) => ofPaper / ofFile),
+  synthetic: {
+    metadata: (shape) => ({
+      ...syntheticMetadata(shape),
+      'attention.temperature_scale': real(0.1),
+      'attention.temperature_length': count(8),
+    }),
+    optional: [OUTPUT, 'exp_probs_b.bias'],
+  },
+};
+
+/** How much longer YaRN makes rotated vectors: as the paper has it, and by the file's multiplier ("mscale_all_dim"). */
+interface Magnitudes {
+  readonly ofPaper: number;
+  readonly ofFile: number;
+}
+
+function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): ModelConfig {
+  const experts = readExperts(read, { gate: defaultGate(read) });
+  const sizes = readDecoder(read, { hidden: experts?.hidden });
+  const sharedHidden = read.countOrZero('expert_shared_count') * (experts?.hidden ?? 0);
+  const { rope, magnitude } = readMagnitude(read, sizes.rope, rotated);
+  const temperature = readTemperature(read);
+  return decoder({ ...sizes, rope }, (layer) => {
+    const latents = readLatents(read, sizes.heads(layer), rope.dimensions);
+    const scale = magnitude ** 2 / Math.sqrt(latents.plainSize + latents.rotatedSize);
+    const angles = { table: ROPE, pairs: 'interleaved' } as const;
+    return preNormLayer(
+      sizes.norm,
+      latentAttention({ ...latents, norm: sizes.norm, rope: angles, scale, ...temperature }),
+      experts && layer >= experts.leadingDense
+        ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+        : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+    );
+  });
+}
+
+/** How gates are made where the file does not say. */
+function defaultGate(read: ConfigReader): 'softmax' | 'sigmoid' {
+  const layers = read.count('block_count') - read.countOrZero('nextn_predict_layers');
+  const pieces = read.metadata.lengthOf('tokenizer.ggml.tokens') ?? 0;
+  const isGlm =
+    GLM_FLASH.layers.includes(layers) && read.count('vocab_size', pieces) === GLM_FLASH.vocabulary;
+  return isGlm ? 'sigmoid' : 'softmax';
+}
+
+/**
+ * YaRN's magnitude as DeepSeek takes it: `rotated` of it in the rotated parts, and of both magnitudes together in the scores, whose
+ * other part is not rotated.
+ */
+function readMagnitude(
+  read: ConfigReader,
+  rope: RopeParameters,
+  rotated: (of: Magnitudes) => number,
+): { readonly rope: RopeParameters; readonly magnitude: number } {
+  // Converters write a tenth of the multiplier.
+  const multiplier = read.real('rope.scaling.yarn_log_multiplier', 0) / 0.1;
+  const { scaling } = rope;
+  const growth = 0.1 * Math.log(scaling.kind === 'none' ? 1 : scaling.factor);
+  const [ofPaper, ofFile] = [1 + growth, 1 + multiplier * growth];
+  if (scaling.kind !== 'yarn') return { rope, magnitude: ofPaper * ofFile };
+  const isStretched = scaling.extrapolation !== 0;
+  // The table multiplies by the paper's magnitude again.
+  const factor = isStretched ? rotated({ ofPaper, ofFile }) / ofPaper : 1;
+  const attention = scaling.attention * factor;
+  return { rope: { ...rope, scaling: { ...scaling, attention } }, magnitude: attention * ofPaper * ofFile };
+}
+
+/** How queries grow far into a text, where they do. */
+function readTemperature(
+  read: ConfigReader,
+): Pick<ScoreParameters, 'temperatureScale' | 'temperatureLength'> {
+  const temperatureScale = read.real('attention.temperature_scale', 0);
+  if (temperatureScale === 0) return {};
+  return { temperatureScale, temperatureLength: read.count('attention.temperature_length') };
+}
+
+/** DeepSeek V3's sizes, or as few elements as a small model's: groups of experts, sigmoid gates, YaRN with a multiplier. */
+function syntheticMetadata(shape: SyntheticShape): Record<string, GgufValue> {
+  return {
+    ...latentMetadata(shape, 'absorbed'),
+    ...expertMetadata(shape),
+    leading_dense_block_count: count(1),
+    expert_shared_count: count(1),
+    expert_group_count: count(2),
+    expert_group_used_count: count(1),
+    expert_weights_norm: flag(true),
+    expert_weights_scale: real(2.5),
+    expert_gating_func: count(2),
+    'rope.scaling.type': text('yarn'),
+    'rope.scaling.factor': real(4),
+    'rope.scaling.original_context_length': count(16),
+    'rope.scaling.yarn_log_multiplier': real(0.0707),
+  };
+}

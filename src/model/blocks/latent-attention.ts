@@ -1,0 +1,184 @@
+import { attention as attend, kvAppend, type ScoreParameters } from '../../ops/attention.ts';
+import { concat } from '../../ops/concat.ts';
+import { matmulHeads } from '../../ops/matmul-heads.ts';
+import { rope, type RopePairs } from '../../ops/rope.ts';
+import { slice } from '../../ops/slice.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { PartScope } from '../part-scope.ts';
+import { cacheGroup } from '../state-groups.ts';
+import type { Heads } from './attention.ts';
+import type { Block, LayerInputs } from './block.ts';
+import { linear } from './linear.ts';
+import { type Norm, normalize } from './norm.ts';
+
+/**
+ * Multi-head latent attention (DeepSeek-AI 2024, "DeepSeek-V2"): keys and values of all heads are products of one short vector a
+ * position, the latent, but for a part of the keys that is rotated and the same for all heads. Sizes count elements.
+ */
+export interface LatentAttentionSpec extends Omit<ScoreParameters, 'sinks' | 'softCap' | 'window'> {
+  readonly heads: number;
+  /** Of a head of queries and keys: what is not rotated, and behind it what is. */
+  readonly plainSize: number;
+  readonly rotatedSize: number;
+  /** Of a head of values. */
+  readonly valueSize: number;
+  /** What keys and values are products of. */
+  readonly latentSize: number;
+  /** What queries are products of; undefined where they are products of the row itself. */
+  readonly queryLatentSize: number | undefined;
+  /** Of both latents. */
+  readonly norm: Norm;
+  readonly rope: { readonly table: string; readonly pairs: RopePairs };
+  /**
+   * `absorbed`: the cache holds latents, queries are multiplied by what makes keys of them (`attn_k_b`), and the latents mixed by what
+   * makes values (`attn_v_b`). `expanded`: the cache holds the keys and values of all heads, which files have in one matrix, `attn_kv_b`.
+   */
+  readonly form: 'absorbed' | 'expanded';
+}
+
+/** Attention over a cache of latents, or of what is made of them. */
+export type LatentAttentionBlock = Block<'latent-attention', LatentAttentionSpec>;
+
+/**
+ * Makes the block; its weights are `attn_q` or `attn_q_a`, `attn_q_a_norm` and `attn_q_b`, `attn_kv_a_mqa`, `attn_kv_a_norm`, those of
+ * its form, and `attn_output`.
+ */
+export function latentAttention(spec: LatentAttentionSpec): LatentAttentionBlock {
+  return {
+    kind: 'latent-attention',
+    spec,
+    state: cacheGroup(undefined),
+    record: (scope, x, layer) => recordLatentAttention(scope, x, spec, layer),
+  };
+}
+
+/** What files say of it: the sizes of heads, of which `rotatedSize` elements are rotated. Throws `MODEL_CONFIG`. */
+export function readLatents(
+  read: ConfigReader,
+  { heads, kvHeads, keySize, valueSize }: Heads,
+  rotatedSize: number,
+): Omit<LatentAttentionSpec, 'norm' | 'rope' | 'scale'> {
+  const latentSize = read.count('attention.kv_lora_rank');
+  const queryLatentSize = read.countOrZero('attention.q_lora_rank') || undefined;
+  const absorbed = read.countOrZero('attention.key_length_mla');
+  const form = absorbed > 0 ? 'absorbed' : 'expanded';
+  const plainSize = (absorbed || keySize) - rotatedSize;
+  if (plainSize < 1) read.refuse('rope.dimension_count', `${rotatedSize}`, 'less than a head of keys has');
+  const cached = { kvHeads: absorbed ? 1 : heads, keySize: absorbed ? latentSize + rotatedSize : keySize };
+  if (kvHeads !== cached.kvHeads) {
+    read.refuse('attention.head_count_kv', `${kvHeads}`, `${cached.kvHeads}, as the cache has`);
+  }
+  if (keySize !== cached.keySize) {
+    read.refuse('attention.key_length', `${keySize}`, `${cached.keySize}: the latent and what is rotated`);
+  }
+  return {
+    heads,
+    plainSize,
+    rotatedSize,
+    valueSize: absorbed ? read.count('attention.value_length_mla') : valueSize,
+    latentSize,
+    queryLatentSize,
+    form,
+  };
+}
+
+/** What both forms begin with. */
+interface Latents {
+  /** Queries of each head: what is not rotated, and what has been. */
+  readonly plainQuery: Tensor;
+  readonly rotatedQuery: Tensor;
+  readonly latent: Tensor;
+  /** The part of the keys that all heads share, rotated. */
+  readonly rotatedKey: Tensor;
+}
+
+function recordLatentAttention(
+  scope: PartScope,
+  x: Tensor,
+  spec: LatentAttentionSpec,
+  layer: LayerInputs,
+): Tensor {
+  const latents = recordLatents(scope, x, spec, layer);
+  const mix = spec.form === 'absorbed' ? recordAbsorbed : recordExpanded;
+  return linear(scope, mix(scope, latents, spec, layer), { name: 'attn_output', rows: x.width });
+}
+
+function recordLatents(scope: PartScope, x: Tensor, spec: LatentAttentionSpec, layer: LayerInputs): Latents {
+  const { g } = scope;
+  const { heads, plainSize, rotatedSize, latentSize, norm } = spec;
+  const table = layer.shared.get(spec.rope.table);
+  const rotate = (of: Tensor): Tensor =>
+    table ? rope(g, of, { table, headSize: rotatedSize, pairs: spec.rope.pairs }) : of;
+  const query = recordQueries(scope, x, spec);
+  const every = plainSize + rotatedSize;
+  const ofHeads = (first: number, part: number): Tensor =>
+    slice(g, query, { first, part, every, width: heads * part });
+  const both = product(scope, x, 'attn_kv_a_mqa', latentSize + rotatedSize);
+  const latent = slice(g, both, { first: 0, width: latentSize });
+  return {
+    plainQuery: ofHeads(0, plainSize),
+    rotatedQuery: rotate(ofHeads(plainSize, rotatedSize)),
+    latent: normalize(scope, latent, { ...norm, name: 'attn_kv_a_norm' }),
+    rotatedKey: rotate(slice(g, both, { first: latentSize, width: rotatedSize })),
+  };
+}
+
+function recordQueries(scope: PartScope, x: Tensor, spec: LatentAttentionSpec): Tensor {
+  const { heads, plainSize, rotatedSize, queryLatentSize, norm } = spec;
+  const rows = heads * (plainSize + rotatedSize);
+  if (queryLatentSize === undefined) return product(scope, x, 'attn_q', rows);
+  const latent = product(scope, x, 'attn_q_a', queryLatentSize);
+  return product(scope, normalize(scope, latent, { ...norm, name: 'attn_q_a_norm' }), 'attn_q_b', rows);
+}
+
+/** Attention with one head of keys, the latents, whose values are the latents without what is rotated. */
+function recordAbsorbed(
+  scope: PartScope,
+  { plainQuery, rotatedQuery, latent, rotatedKey }: Latents,
+  spec: LatentAttentionSpec,
+  layer: LayerInputs,
+): Tensor {
+  const { g } = scope;
+  const { heads, plainSize, rotatedSize, valueSize, latentSize } = spec;
+  const sizes = { kvHeads: 1, keySize: latentSize + rotatedSize, valueSize: latentSize };
+  const cache = layer.states.pagedCache({ ...sizes, window: undefined, latent: true });
+  const parts = { aPart: latentSize, bPart: rotatedSize };
+  kvAppend(g, cache, concat(g, latent, rotatedKey, parts));
+  const ofKeys = scope.expertWeight('attn_k_b.weight', { count: heads, rows: latentSize }, plainSize);
+  const query = concat(g, matmulHeads(g, plainQuery, ofKeys, heads), rotatedQuery, parts);
+  const mixed = attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
+  const ofValues = scope.expertWeight('attn_v_b.weight', { count: heads, rows: valueSize }, latentSize);
+  return matmulHeads(g, mixed, ofValues, heads);
+}
+
+/** Attention with keys and values of each head, made of the latent before they are cached. */
+function recordExpanded(
+  scope: PartScope,
+  { plainQuery, rotatedQuery, latent, rotatedKey }: Latents,
+  spec: LatentAttentionSpec,
+  layer: LayerInputs,
+): Tensor {
+  const { g } = scope;
+  const { heads, plainSize, rotatedSize, valueSize } = spec;
+  const sizes = { kvHeads: heads, keySize: plainSize + rotatedSize, valueSize };
+  const every = plainSize + valueSize;
+  const both = product(scope, latent, 'attn_kv_b', heads * every);
+  const ofHeads = (first: number, part: number): Tensor =>
+    slice(g, both, { first, part, every, width: heads * part });
+  const parts = { aPart: plainSize, bPart: rotatedSize };
+  const cache = layer.states.pagedCache({ ...sizes, window: undefined });
+  kvAppend(g, cache, concat(g, ofHeads(0, plainSize), rotatedKey, parts), ofHeads(plainSize, valueSize));
+  const query = concat(g, plainQuery, rotatedQuery, parts);
+  return attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
+}
+
+/** A product whose scale llama.cpp does not take, as those of all but the last. */
+function product(scope: PartScope, x: Tensor, name: string, rows: number): Tensor {
+  return linear(scope, x, { name, rows, scale: 'never' });
+}
+
+function scoresOf(spec: LatentAttentionSpec): Omit<ScoreParameters, 'sinks'> {
+  const { scale, temperatureScale, temperatureLength, temperatureOffset } = spec;
+  return { scale, temperatureScale, temperatureLength, temperatureOffset };
+}

@@ -51,7 +51,6 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   jamba: { sizes: { experts: 4 } },
   granitehybrid: { sizes: { experts: 4 } },
   nemotron_h: { sizes: { layers: 3 } },
-  deepseek2: { sizes: { layers: 3 } },
   minicpm3: { sizes: { kvHeads: 4 } },
   plm: { sizes: { kvHeads: 4 } },
 };
@@ -120,6 +119,8 @@ const OTHERS_OPERATORS = [
   'mellum',
   'maincoder',
   'arwkv7',
+  'mistral4',
+  'plm',
   'mistral3',
   'llama4',
   'mimo2',

@@ -434,12 +434,6 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     },
   },
   {
-    name: 'minicpm3, long factors, tied',
-    architecture: 'minicpm3',
-    without: [OUTPUT],
-    having: LONG_AND_SHORT,
-  },
-  {
     name: 'gpt-oss, windows in two layers of three, which turn faster',
     architecture: 'gpt-oss',
     sizes: { layers: 3 },
@@ -490,6 +484,16 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
       'rope.scaling.type': text('longrope'),
       'rope.scaling.original_context_length': count(16),
     },
+    having: LONG_AND_SHORT,
+  },
+  {
+    name: 'minicpm3, long factors, tied',
+    architecture: 'minicpm3',
+    metadata: {
+      'rope.scaling.type': text('longrope'),
+      'rope.scaling.original_context_length': count(16),
+    },
+    without: [OUTPUT],
     having: LONG_AND_SHORT,
   },
   {

@@ -25,13 +25,14 @@ export interface StateDevice {
   readonly brevity?: number;
 }
 
-/** Models whose layers do not all remember all positions. */
+/** Models whose layers do not all remember keys and values of all positions. */
 const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
   'a hybrid of recurrence, attention and windows': hybridModel,
   'gated delta nets beside attention (Qwen 3.5)': () =>
     openGguf(familyPaths({ name: 'qwen35', sizes: {} }).model),
   'Mamba-2 beside attention (Granite 4 H)': () =>
     openGguf(familyPaths({ name: 'granitehybrid', sizes: {} }).model),
+  'latents (DeepSeek 2)': () => openGguf(familyPaths({ name: 'deepseek2', sizes: {} }).model),
   'windows (Gemma 3)': () => openGguf(familyPaths({ name: 'gemma3', sizes: {} }).model),
 };
 

@@ -1,6 +1,5 @@
 import type { Architecture } from '../architecture.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, readExperts } from '../blocks/experts.ts';
 import { latentAttention, readLatents } from '../blocks/latent-attention.ts';
 import type { GgufValue } from '../../gguf/index.ts';
 import type { ScoreParameters } from '../../ops/attention.ts';
@@ -57,9 +56,8 @@ interface Magnitudes {
 }
 
 function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): ModelConfig {
-  const experts = readExperts(read, { gate: defaultGate(read) });
+  const experts = readExperts(read, { gate: defaultGate(read), shared: 'counted' });
   const sizes = readDecoder(read, { hidden: experts?.hidden });
-  const sharedHidden = read.countOrZero('expert_shared_count') * (experts?.hidden ?? 0);
   const { rope, magnitude } = readMagnitude(read, sizes.rope, rotated);
   const temperature = readTemperature(read);
   return decoder({ ...sizes, rope }, (layer) => {
@@ -69,9 +67,7 @@ function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): Mod
     return preNormLayer(
       sizes.norm,
       latentAttention({ ...latents, norm: sizes.norm, rope: angles, scale, ...temperature }),
-      experts && layer >= experts.leadingDense
-        ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
-        : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
     );
   });
 }

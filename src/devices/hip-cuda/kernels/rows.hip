@@ -24,7 +24,7 @@ KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_wid
 /// a row.
 KERNEL(concat_rows, 256, const i32* count, const f32* a, const f32* b, f32* out, i32 a_width, i32 b_width, i32 a_part,
                          i32 b_part) {
-  await_inputs();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   i32 whole = a_part + b_part, width = a_width / a_part * whole;

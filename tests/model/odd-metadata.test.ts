@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { F32 } from '../../src/formats/index.ts';
-import type { GgufValue } from '../../src/gguf/index.ts';
+import { GgufFile, type GgufValue, GgufWriter } from '../../src/gguf/index.ts';
+import { MemorySink, MemorySource } from '../../src/io/index.ts';
+import { nemotronH } from '../../src/model/architectures/nemotron-h.ts';
+import { ConfigReader } from '../../src/model/config-reader.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { count, real } from '../../src/model/synthetic-family.ts';
@@ -164,4 +167,28 @@ test('layers behind the last that predict further tokens are no layers of the mo
   const plan = await syntheticPlan('predicting', shape, { format: F32, family: familyOfVariant(variant) });
   const layers = new Set(plan.tensors.map(({ name }) => /^blk\.(\d+)\./.exec(name)?.[1]));
   assert.deepEqual([...layers].filter(Boolean), ['0', '1']);
+});
+
+test("Nemotron-H's norms have the epsilon of layer norms in files without their own", async () => {
+  const architecture = 'nemotron_h';
+  const epsilons = {
+    'attention.layer_norm_epsilon': real(0.25),
+    'attention.layer_norm_rms_epsilon': real(0.5),
+  };
+  const variant = { name: 'epsilons', architecture, metadata: epsilons };
+  const shape = syntheticShape('tiny', { architecture, layers: 3 });
+  const { metadata } = await syntheticPlan('epsilons', shape, {
+    format: F32,
+    family: familyOfVariant(variant),
+  });
+  const epsilonOf = async (...without: string[]) => {
+    const sink = new MemorySink();
+    const kept = [...metadata].filter(([key]) => !without.includes(key));
+    await GgufWriter.begin(sink, { metadata: kept, tensors: [] });
+    await using file = await GgufFile.open(new MemorySource(sink.bytes(), 'epsilons'));
+    const { layers } = nemotronH.configure(new ConfigReader(file.metadata, architecture));
+    return layers[0]?.sublayers[0]?.preNorm?.epsilon;
+  };
+  assert.equal(await epsilonOf(), 0.5);
+  assert.equal(await epsilonOf('nemotron_h.attention.layer_norm_rms_epsilon'), 0.25);
 });

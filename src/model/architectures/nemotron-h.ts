@@ -24,7 +24,7 @@ export const nemotronH: Architecture = {
   names: ['nemotron_h', 'nemotron_h_moe'],
   configure(read) {
     const experts = readExperts(read, { gate: 'sigmoid' });
-    const sizes = readDecoder(read, { hybrid: true });
+    const sizes = readDecoder(read, { hybrid: true, epsilonKey: 'attention.layer_norm_epsilon' });
     const { norm } = sizes;
     const recurrence = mamba2({ ...readMamba2(read), norm });
     const latent = read.countOrZero('moe_latent_size') || undefined;

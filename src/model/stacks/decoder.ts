@@ -44,12 +44,16 @@ interface SizesTraits {
   readonly hidden?: number | undefined;
   /** Whether some layers have no KV heads (a recurrence replaces attention) or no feed-forward: their counts are 0. */
   readonly hybrid?: boolean;
+  /** The key of the norms' epsilon in files that lack `attention.layer_norm_rms_epsilon`. */
+  readonly epsilonKey?: string;
 }
+
+const RMS_EPSILON = 'attention.layer_norm_rms_epsilon';
 
 /** Reads a decoder's sizes. Throws `MODEL_CONFIG`. */
 export function readDecoder(
   read: ConfigReader,
-  { norm = 'rms', hidden, hybrid = false }: SizesTraits = {},
+  { norm = 'rms', hidden, hybrid = false, epsilonKey = RMS_EPSILON }: SizesTraits = {},
 ): DecoderSizes {
   const counts = hybrid ? 'countsOrZero' : 'counts';
   const width = read.count('embedding_length');
@@ -69,7 +73,7 @@ export function readDecoder(
     trainedContext,
     norm:
       norm === 'rms'
-        ? { kind: norm, epsilon: read.real('attention.layer_norm_rms_epsilon') }
+        ? { kind: norm, epsilon: read.real(read.has(RMS_EPSILON) ? RMS_EPSILON : epsilonKey) }
         : { kind: norm, epsilon: read.real('attention.layer_norm_epsilon'), bias: 'if there' },
     rope: read.rope(read.count('rope.dimension_count', keySize), trainedContext),
     originalContext: read.count('rope.scaling.original_context_length', trainedContext),

@@ -16,7 +16,7 @@ const RANGES: Readonly<Partial<Record<NumberType, readonly [number | bigint, num
   i64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
 
-/** Little-endian bytes in a buffer that grows. */
+/** Builds little-endian data in a growing buffer. */
 export class ByteBuilder {
   #bytes = new Uint8Array(1024);
   #view = new DataView(this.#bytes.buffer);
@@ -26,7 +26,7 @@ export class ByteBuilder {
     return this.#length;
   }
 
-  /** What was written, not copied. */
+  /** The bytes written so far, not copied. */
   bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
@@ -47,7 +47,7 @@ export class ByteBuilder {
     this.#view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
   }
 
-  /** Length in 8 bytes, then the text. */
+  /** Writes an 8-byte length, then the text. */
   text(value: TextValue): void {
     const bytes = typeof value === 'string' ? encoder.encode(value) : value;
     this.u64(bytes.byteLength);

@@ -1,28 +1,28 @@
 import { decodeText, decodeTexts } from './utf8.ts';
 import { MIN_VALUE_BYTES, type NumberType, VALUE_TYPES, type ValueType } from './value-type.ts';
 
-/** A decoded metadata array. Typed arrays for numbers; 64-bit integers past 2^53 come as bigint. */
+/** A decoded metadata array. Numbers come as typed arrays; 64-bit integers beyond 2^53 as bigint. */
 export type MetadataArray =
   ArrayLike<number> | readonly bigint[] | readonly boolean[] | readonly string[] | readonly MetadataArray[];
 
 /** A decoded metadata value. */
 export type MetadataValue = number | bigint | boolean | string | MetadataArray;
 
-/** The parts of an array's payload: element type, length and where the elements lie. */
+/** The layout of an array's payload: element type, length and the position of the elements. */
 export interface ArrayRange {
   readonly element: ValueType;
   readonly count: number;
   readonly start: number;
 }
 
-/** Reads the head of an array whose bytes the scan has checked. */
+/** Reads the head of an array whose bytes the scan has validated. */
 export function arrayRange(header: DataView, start: number): ArrayRange {
   const element = VALUE_TYPES[header.getUint32(start, true)] as ValueType;
   const count = header.getUint32(start + 8, true) * 2 ** 32 + header.getUint32(start + 4, true);
   return { element, count, start: start + 12 };
 }
 
-/** One number at `at`; a bigint only where a double cannot hold it. */
+/** Reads one number at `at`; a bigint only if a double cannot represent it. */
 export function decodeNumber(header: DataView, type: NumberType, at: number): number | bigint {
   switch (type) {
     case 'u8':
@@ -48,7 +48,7 @@ export function decodeNumber(header: DataView, type: NumberType, at: number): nu
   }
 }
 
-/** The elements of a numeric array, in a typed array of their own width (doubles for 64-bit integers). */
+/** The elements of a numeric array, as a typed array of the same width (doubles for 64-bit integers). */
 export function decodeNumbers(
   header: DataView,
   type: NumberType,
@@ -82,7 +82,7 @@ export function decodeNumbers(
   }
 }
 
-/** Any value, arrays of arrays included. `start` to `end` are its bytes in the header. */
+/** Decodes any value, including nested arrays. `start` to `end` are its bytes in the header. */
 export function decodeValue(header: DataView, type: ValueType, start: number, end: number): MetadataValue {
   if (type === 'bool') return header.getUint8(start) === 1;
   if (type === 'string') return decodeText(bytesOf(header, start + 8, end));

@@ -3,7 +3,9 @@ import type { GgufArray, GgufValue } from './gguf-value.ts';
 import type { EncodedValue } from './metadata.ts';
 import { VALUE_TYPES } from './value-type.ts';
 
-/** The bytes of a value as they follow its type id. Throws `INVALID_ARGUMENT` for a number that its type cannot hold. */
+/**
+ * The bytes of a value that follow its type id. Throws `INVALID_ARGUMENT` for a number that its type cannot represent.
+ */
 export function encodeValue(value: GgufValue): EncodedValue {
   if ('payload' in value) return value;
   const out = new ByteBuilder();

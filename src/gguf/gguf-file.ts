@@ -5,28 +5,28 @@ import type { GgufMetadata } from './metadata.ts';
 import { readSiblings, type SplitOptions, splitCountOf } from './split.ts';
 import type { TensorInfo } from './tensor-info.ts';
 
-/** How a GGUF file is opened. */
+/** Options for opening a GGUF file. */
 export type GgufOpenOptions = SplitOptions;
 
 /**
- * An opened GGUF model, in one file or several: an index over bytes. Opening reads headers only, no tensor data, and
- * checks every statement in them against the files' sizes. The file owns its sources, siblings included.
+ * An open GGUF model, in one file or several: an index over bytes. Opening reads only headers, no tensor data, and
+ * validates them against the files' sizes. The file owns its sources, including those of other parts.
  */
 export class GgufFile implements AsyncDisposable {
   /** The physical files in order; one for a model that is not split. */
   readonly parts: readonly [GgufPart, ...GgufPart[]];
 
-  /** The metadata of the model: that of the first part. */
+  /** The model's metadata, from the first part. */
   readonly metadata: GgufMetadata;
 
-  /** All tensors, part by part in the order of the index. */
+  /** All tensors, part by part in index order. */
   readonly tensors: readonly TensorInfo[];
 
   readonly #byName: ReadonlyMap<string, TensorInfo>;
 
   private constructor(
     parts: readonly [GgufPart, ...GgufPart[]],
-    /** How long reading the headers took. */
+    /** Seconds that reading the headers took. */
     readonly openSeconds: number,
   ) {
     this.parts = parts;
@@ -36,8 +36,9 @@ export class GgufFile implements AsyncDisposable {
   }
 
   /**
-   * Opens the model that `source` holds or is a part of. Takes `source` over: it is disposed with the file, and also when
-   * opening fails. Rejects with a `GGUF_…` error for a bad file, `ABORTED`, or what reading rejects with.
+   * Opens the model of which `source` is the only file or a part. Takes ownership of `source`, which is disposed with
+   * the file, or if opening fails. Rejects with a `GGUF_…` error for an invalid file, with `ABORTED`, or with the
+   * source's read errors.
    */
   static async open(source: ByteSource, options: GgufOpenOptions = {}): Promise<GgufFile> {
     const begin = performance.now();
@@ -51,7 +52,7 @@ export class GgufFile implements AsyncDisposable {
     }
   }
 
-  /** Name of the first part's source. */
+  /** The name of the first part's source. */
   get name(): string {
     return this.parts[0].source.name;
   }
@@ -61,22 +62,22 @@ export class GgufFile implements AsyncDisposable {
     return this.parts[0].version;
   }
 
-  /** Bytes of all parts. */
+  /** Total size of all parts in bytes. */
   get byteLength(): number {
     return this.parts.reduce((sum, part) => sum + part.source.size, 0);
   }
 
-  /** The tensor of that name, undefined when there is none. */
+  /** The tensor of this name, or undefined. */
   tensor(name: string): TensorInfo | undefined {
     return this.#byName.get(name);
   }
 
-  /** The tensor of that name; throws `GGUF_TENSOR_MISSING`. */
+  /** The tensor of this name. Throws `GGUF_TENSOR_MISSING`. */
   requireTensor(name: string): TensorInfo {
     return this.#byName.get(name) ?? fail('GGUF_TENSOR_MISSING', { source: this.name, tensor: name });
   }
 
-  /** Disposes all sources; metadata stays readable. */
+  /** Disposes all sources; metadata remains readable. */
   async dispose(): Promise<void> {
     await Promise.all(this.parts.map((part) => part.source.dispose()));
   }

@@ -10,22 +10,22 @@ import { VALUE_TYPES } from './value-type.ts';
 const MAGIC = 'GGUF';
 const DEFAULT_ALIGNMENT = 32;
 
-/** A tensor to be written; a `TensorInfo` is one. */
+/** A tensor to be written; every `TensorInfo` qualifies. */
 export interface PlannedTensor {
   readonly name: string;
   readonly format: TensorFormat;
-  /** Elements a dimension, the contiguous one first; at most four. One may be zero. */
+  /** Elements per dimension, the contiguous one first; at most four. One may be zero. */
   readonly shape: readonly number[];
 }
 
-/** Everything of a file but its tensor data. Tensors are aligned to `general.alignment` of the metadata, or 32. */
+/** All of a file except its tensor data. Tensors are aligned to the metadata's `general.alignment`, or 32. */
 export interface GgufPlan {
   readonly version?: 2 | 3;
   readonly metadata: Iterable<readonly [string, GgufValue]>;
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** A planned tensor with its place in the file. */
+/** A planned tensor with its position in the file. */
 export interface PlacedTensor extends PlannedTensor {
   /** Position of its first byte in the file. */
   readonly offset: number;
@@ -33,17 +33,20 @@ export interface PlacedTensor extends PlannedTensor {
   readonly byteLength: number;
 }
 
-/** A file's header and where its tensors go. */
+/** A file's header and the positions of its tensors. */
 export interface GgufLayout {
-  /** Magic to tensor index, padded to where the data begins. */
+  /** From the magic to the tensor index, padded to the start of the data. */
   readonly header: Uint8Array;
   readonly alignment: number;
   readonly tensors: readonly PlacedTensor[];
-  /** Length of the whole file. */
+  /** Size of the whole file. */
   readonly byteLength: number;
 }
 
-/** Encodes the header and places the tensors in order. Throws `INVALID_ARGUMENT` for a plan no reader would take. */
+/**
+ * Encodes the header and assigns positions to the tensors in order. Throws `INVALID_ARGUMENT` for a plan that readers
+ * would reject.
+ */
 export function layoutOf(plan: GgufPlan): GgufLayout {
   const metadata = encodeAll(plan.metadata);
   const alignment = alignmentOf(metadata);

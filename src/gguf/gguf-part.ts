@@ -14,7 +14,7 @@ export interface GgufPart {
   readonly source: ByteSource;
   /** GGUF version: 2 or 3. */
   readonly version: number;
-  /** Bytes that the offsets of its tensors are multiples of. */
+  /** The alignment of tensor offsets in bytes. */
   readonly alignment: number;
   /** Bytes from the magic to the end of the tensor index. */
   readonly headerBytes: number;
@@ -47,7 +47,7 @@ async function checkMagic(reader: HeaderReader): Promise<void> {
 async function readVersion(reader: HeaderReader): Promise<number> {
   const version = await reader.u32('the version');
   const source = reader.sourceName;
-  // A small number written by a big-endian machine has its only byte at the far end.
+  // A small number in big-endian order has its only non-zero byte at the other end.
   const swapped = version / 2 ** 24;
   if (Number.isInteger(swapped) && swapped > 0) fail('GGUF_BIG_ENDIAN', { source, version: swapped });
   if (version !== 2 && version !== 3) fail('GGUF_VERSION', { source, found: version });

@@ -11,7 +11,7 @@ export type GgufArray =
   | { readonly type: 'array'; readonly element: 'string'; readonly values: readonly TextValue[] }
   | { readonly type: 'array'; readonly element: 'array'; readonly values: readonly GgufArray[] };
 
-/** A metadata value to be written; one taken from another file by `encoded` is written unchanged. */
+/** A metadata value to be written; one obtained from another file's `encoded` is written unchanged. */
 export type GgufValue =
   | { readonly type: NumberType; readonly value: number | bigint }
   | { readonly type: 'bool'; readonly value: boolean }

@@ -4,11 +4,11 @@ import type { ByteSink } from '../io/index.ts';
 import { type GgufLayout, type GgufPlan, layoutOf, type PlacedTensor } from './gguf-layout.ts';
 
 /**
- * Writes a GGUF file front to back: the header from a plan, then the tensors' data in the plan's order, in pieces of any
- * size. Padding is the writer's. The sink is the caller's to close.
+ * Writes a GGUF file sequentially: the header of a plan, then the tensors' data in the plan's order, in pieces of any
+ * size. The writer adds padding; the caller closes the sink.
  */
 export class GgufWriter {
-  /** Where everything goes. */
+  /** The positions of everything in the file. */
   readonly layout: GgufLayout;
   readonly #sink: ByteSink;
   #index = 0;
@@ -19,20 +19,20 @@ export class GgufWriter {
     this.layout = layout;
   }
 
-  /** Writes the header. Rejects with `INVALID_ARGUMENT` for a plan that no reader would take. */
+  /** Writes the header. Rejects with `INVALID_ARGUMENT` for a plan that readers would reject. */
   static async begin(sink: ByteSink, plan: GgufPlan): Promise<GgufWriter> {
     const writer = new GgufWriter(sink, layoutOf(plan));
     await sink.write(writer.layout.header);
     return writer;
   }
 
-  /** The tensor whose data comes next; undefined when all are written. Those without elements have none. */
+  /** The tensor whose data comes next; undefined once all are written. Tensors without elements are skipped. */
   get next(): PlacedTensor | undefined {
     while (this.layout.tensors[this.#index]?.byteLength === 0) this.#index++;
     return this.layout.tensors[this.#index];
   }
 
-  /** Appends data of the next tensor. Rejects with `INVALID_ARGUMENT` for more than that tensor has left. */
+  /** Appends data of the next tensor. Rejects with `INVALID_ARGUMENT` if it exceeds what that tensor still lacks. */
   async write(bytes: Uint8Array): Promise<void> {
     if (bytes.byteLength === 0) return;
     const tensor = this.next;
@@ -46,7 +46,7 @@ export class GgufWriter {
     if (this.#written === tensor.byteLength) await this.#finish(tensor);
   }
 
-  /** Checks that everything was written. */
+  /** Checks that all data was written. */
   end(): void {
     const tensor = this.next;
     if (!tensor) return;

@@ -1,24 +1,24 @@
 import { fail } from '../base/errors.ts';
 import type { ByteSource } from '../io/index.ts';
 
-/** The first read; every later one is as long as all before, up to `MAX_CHUNK_BYTES`. */
+/** Size of the first read; each later one is as long as all before together, up to `MAX_CHUNK_BYTES`. */
 const MIN_CHUNK_BYTES = 64 << 10;
 const MAX_CHUNK_BYTES = 1 << 20;
 
-/** Far above any real header (256k tokens with merges are about 20 MB), far below what would hurt. */
+/** Far larger than any real header (256k tokens with merges take about 20 MB), but still harmless to allocate. */
 const DEFAULT_MAX_HEADER_BYTES = 256 << 20;
 
-/** How a header is read. */
+/** Options for reading a header. */
 export interface HeaderOptions {
-  /** Cancels the reading. */
+  /** Cancels reading. */
   readonly signal?: AbortSignal;
-  /** The longest header that is accepted; 256 MiB where not given. */
+  /** Maximum accepted header size. Default 256 MiB. */
   readonly maxHeaderBytes?: number;
 }
 
 /**
- * A cursor over the start of a source that reads ahead in growing chunks. Memory grows only with bytes that were really
- * read: a length is checked against the source's size, and against the limit, before anything is allocated for it.
+ * A cursor over the start of a source that reads ahead in growing chunks. Memory grows only with bytes actually read:
+ * lengths are checked against the source's size and the limit before anything is allocated.
  */
 export class HeaderReader {
   position = 0;
@@ -35,7 +35,7 @@ export class HeaderReader {
     this.#limit = options.maxHeaderBytes ?? DEFAULT_MAX_HEADER_BYTES;
   }
 
-  /** The source's name, for messages. */
+  /** The source's name, used in messages. */
   get sourceName(): string {
     return this.#source.name;
   }
@@ -45,7 +45,7 @@ export class HeaderReader {
     return this.#source.size - this.position;
   }
 
-  /** Everything before the cursor, not copied: what lies behind it was never touched and costs no memory. */
+  /** All bytes before the cursor, not copied; memory beyond them was never touched and costs nothing. */
   taken(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.position);
   }
@@ -60,13 +60,13 @@ export class HeaderReader {
     return this.#view.getUint32(this.#advance(4), true);
   }
 
-  /** A count, length or offset. Rejects one that a double cannot hold exactly. */
+  /** Reads a count, length or offset. Rejects values that a double cannot represent exactly. */
   async u64(what: string): Promise<number> {
     await this.#need(8, what);
     return this.#exact(this.#advance(8), what);
   }
 
-  /** A count of things that take at least `minBytes` each, so that the rest of the file bounds it. */
+  /** Reads a count of items of at least `minBytes` each, which the rest of the file therefore bounds. */
   async count(minBytes: number, what: string): Promise<number> {
     const count = await this.u64(what);
     if (count * minBytes > this.remaining) {
@@ -76,19 +76,19 @@ export class HeaderReader {
     return count;
   }
 
-  /** The next `length` bytes; valid until the next read. */
+  /** Reads the next `length` bytes; valid until the next read. */
   async bytes(length: number, what: string): Promise<Uint8Array> {
     await this.skip(length, what);
     return this.#bytes.subarray(this.position - length, this.position);
   }
 
-  /** Loads the next `length` bytes and steps over them. */
+  /** Loads and skips the next `length` bytes. */
   async skip(length: number, what: string): Promise<void> {
     await this.#need(length, what);
     this.#advance(length);
   }
 
-  /** Steps over `count` strings: vocabularies have hundreds of thousands, so it waits only where bytes are missing. */
+  /** Skips `count` strings. Vocabularies have hundreds of thousands, so it awaits only when bytes are missing. */
   async skipStrings(count: number, what: string): Promise<void> {
     let left = this.#skipLoadedStrings(count, what);
     while (left > 0) {
@@ -97,7 +97,7 @@ export class HeaderReader {
     }
   }
 
-  /** Steps over the strings that are loaded whole, at most `count`. Gives how many of them are left. */
+  /** Skips at most `count` strings that are fully loaded. Returns how many remain. */
   #skipLoadedStrings(count: number, what: string): number {
     const loaded = this.#loaded;
     let position = this.position;

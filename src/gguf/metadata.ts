@@ -12,19 +12,19 @@ import type { ValueRange } from './scan-metadata.ts';
 import { decodeText, decodeTexts, forEachString } from './utf8.ts';
 import { isNumberType, type ValueType } from './value-type.ts';
 
-/** The type of a value for people and tools: `u32`, `string`, `f32[]`, `i32[][]`. */
+/** A value's type as displayed: `u32`, `string`, `f32[]`, `i32[][]`. */
 export type TypeName = ValueType | `${ValueType}${string}`;
 
-/** A value as the file stores it: what follows the type id. A writer takes it back unchanged. */
+/** A value as stored in the file: the bytes after the type id. Writers write it unchanged. */
 export interface EncodedValue {
   readonly type: ValueType;
   readonly payload: Uint8Array;
 }
 
 /**
- * The metadata of a GGUF file. Values stay bytes until they are asked for; arrays are decoded once and kept, so that the
- * same array comes back every time (do not change it). A getter gives undefined for an absent key and throws
- * `GGUF_METADATA_TYPE` for a value of another type; its `require` twin throws `GGUF_METADATA_MISSING` instead of undefined.
+ * The metadata of a GGUF file. Values are decoded on request; arrays are decoded once and cached, so the same array is
+ * returned every time (do not modify it). A getter returns undefined for a missing key and throws `GGUF_METADATA_TYPE`
+ * for a value of another type; its `require` variant throws `GGUF_METADATA_MISSING` for a missing key.
  */
 export class GgufMetadata {
   readonly #source: string;
@@ -32,7 +32,7 @@ export class GgufMetadata {
   readonly #ranges: ReadonlyMap<string, ValueRange>;
   readonly #arrays = new Map<string, MetadataValue>();
 
-  /** Made by `GgufFile.open`; `ranges` are checked positions in `header`. */
+  /** Created by `GgufFile.open`; `ranges` are validated positions in `header`. */
   constructor(source: string, header: Uint8Array<ArrayBuffer>, ranges: ReadonlyMap<string, ValueRange>) {
     this.#source = source;
     this.#header = new DataView(header.buffer, header.byteOffset, header.byteLength);
@@ -53,7 +53,7 @@ export class GgufMetadata {
     return this.#ranges.keys();
   }
 
-  /** The type of a value, arrays with their element type. */
+  /** The type of a value; for arrays, including the element type. */
   typeOf(key: string): TypeName | undefined {
     const range = this.#ranges.get(key);
     if (range?.type !== 'array') return range?.type;
@@ -66,13 +66,13 @@ export class GgufMetadata {
     return `${array.element}${suffix}`;
   }
 
-  /** The length of an array without decoding it; undefined for an absent key and for a single value. */
+  /** The length of an array without decoding it; undefined for a missing key and for values that are not arrays. */
   lengthOf(key: string): number | undefined {
     const range = this.#ranges.get(key);
     return range?.type === 'array' ? arrayRange(this.#header, range.start).count : undefined;
   }
 
-  /** Any value, decoded. Text that is not UTF-8 has U+FFFD in place of the bad bytes. */
+  /** Any value, decoded. In text that is not UTF-8, U+FFFD replaces invalid bytes. */
   get(key: string): MetadataValue | undefined {
     const range = this.#ranges.get(key);
     if (!range) return undefined;
@@ -80,7 +80,7 @@ export class GgufMetadata {
     return range.type === 'array' ? this.#once(`any ${key}`, decode) : decode();
   }
 
-  /** The value as the file stores it, not copied. */
+  /** The value as stored in the file, not copied. */
   encoded(key: string): EncodedValue | undefined {
     const range = this.#ranges.get(key);
     return range && { type: range.type, payload: bytesOf(this.#header, range.start, range.end) };
@@ -96,7 +96,7 @@ export class GgufMetadata {
     return range && this.#header.getUint8(range.start) === 1;
   }
 
-  /** A value of any numeric type. An integer that a double cannot hold is a type error. */
+  /** A value of any numeric type. An integer that a double cannot represent is a type error. */
   number(key: string): number | undefined {
     const range = this.#ranges.get(key);
     if (!range) return undefined;
@@ -114,7 +114,7 @@ export class GgufMetadata {
     return this.#once(`text ${key}`, () => decodeTexts(bytesOf(this.#header), range.start, range.count));
   }
 
-  /** An array of strings as raw bytes, not copied: a token's bytes need not be UTF-8. */
+  /** An array of strings as raw bytes, not copied, because a token's bytes need not be UTF-8. */
   byteStrings(key: string): readonly Uint8Array[] | undefined {
     const array = this.#array(key, 'string');
     if (!array) return undefined;
@@ -125,7 +125,7 @@ export class GgufMetadata {
     return strings;
   }
 
-  /** An array of any numeric type: a typed array of the file's width, doubles for 64-bit integers. */
+  /** An array of any numeric type: a typed array of the stored width, doubles for 64-bit integers. */
   numbers(key: string): ArrayLike<number> | undefined {
     const array = this.#array(key);
     if (!array) return undefined;

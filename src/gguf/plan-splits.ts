@@ -3,15 +3,15 @@ import type { GgufPlan } from './gguf-layout.ts';
 import type { GgufValue } from './gguf-value.ts';
 import { splitSuffix } from './split.ts';
 
-/** One file of a split model: its name and what it holds. */
+/** One file of a split model: its name and contents. */
 export interface SplitPlan {
   readonly name: string;
   readonly plan: GgufPlan;
 }
 
 /**
- * Divides a plan into files of at most `maxTensors` tensors, named `base-00001-of-00003.gguf`. The metadata goes into the
- * first; the others hold only what ties them together.
+ * Splits a plan into files of at most `maxTensors` tensors, named `base-00001-of-00003.gguf`. The first holds the
+ * metadata, the others only the split keys.
  */
 export function planSplits(plan: GgufPlan, base: string, maxTensors: number): SplitPlan[] {
   if (!Number.isInteger(maxTensors) || maxTensors < 1) {

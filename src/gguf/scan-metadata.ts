@@ -3,23 +3,25 @@ import type { HeaderReader } from './header-reader.ts';
 import { decodeName } from './utf8.ts';
 import { isFixedSize, MIN_VALUE_BYTES, VALUE_TYPES, type ValueType } from './value-type.ts';
 
-/** The longest key or tensor name (gguf.md: at most 2^16 - 1 bytes). */
+/** Maximum length of a key or tensor name (gguf.md: at most 2^16 - 1 bytes). */
 const MAX_NAME_BYTES = 0xffff;
 
-/** Arrays of arrays deeper than this do not occur; the limit keeps a lie from exhausting the stack. */
+/** Deeper nesting does not occur in practice; the limit keeps a malicious file from exhausting the stack. */
 const MAX_ARRAY_DEPTH = 8;
 
-/** Key (8-byte length), type id and the smallest value. */
+/** A key (8-byte length), a type id and the smallest value. */
 const MIN_PAIR_BYTES = 13;
 
-/** Where a metadata value lies in the header. `start` to `end` are the bytes after the type id. */
+/** The position of a metadata value in the header. `start` to `end` are the bytes after the type id. */
 export interface ValueRange {
   readonly type: ValueType;
   readonly start: number;
   readonly end: number;
 }
 
-/** Scans all metadata pairs without decoding their values, so that a large vocabulary costs one pass over its lengths. */
+/**
+ * Scans all metadata pairs without decoding their values, so that a large vocabulary takes one pass over its lengths.
+ */
 export async function scanMetadata(reader: HeaderReader, count: number): Promise<Map<string, ValueRange>> {
   const ranges = new Map<string, ValueRange>();
   for (let index = 0; index < count; index++) {
@@ -35,12 +37,12 @@ export async function scanMetadata(reader: HeaderReader, count: number): Promise
   return ranges;
 }
 
-/** The number of metadata pairs. */
+/** Reads the number of metadata pairs. */
 export function readPairCount(reader: HeaderReader): Promise<number> {
   return reader.count(MIN_PAIR_BYTES, 'the metadata count');
 }
 
-/** A length-prefixed name: a metadata key or a tensor's. */
+/** Reads a length-prefixed name: a metadata key or a tensor's name. */
 export async function readName(reader: HeaderReader, what: string): Promise<string> {
   const length = await reader.u64(`the length of a ${what}`);
   const source = reader.sourceName;

@@ -6,13 +6,13 @@ import type { HeaderReader } from './header-reader.ts';
 import { readName } from './scan-metadata.ts';
 import type { TensorInfo } from './tensor-info.ts';
 
-/** Name (8-byte length), dimension count, type and offset. */
+/** A name (8-byte length), dimension count, type and offset. */
 const MIN_INFO_BYTES = 24;
 
 /** `GGML_MAX_DIMS`. */
 const MAX_DIMENSIONS = 4;
 
-/** A tensor as its header entry says, with its offset still relative to the data section. */
+/** A tensor's header entry, with its offset still relative to the data section. */
 interface Entry {
   readonly name: string;
   readonly format: TensorFormat;
@@ -22,12 +22,12 @@ interface Entry {
   readonly relativeOffset: number;
 }
 
-/** The number of tensors. */
+/** Reads the number of tensors. */
 export function readTensorCount(reader: HeaderReader): Promise<number> {
   return reader.count(MIN_INFO_BYTES, 'the tensor count');
 }
 
-/** Reads the tensor index and checks every tensor against the file: format, shape, alignment, bounds, overlap. */
+/** Reads the tensor index and validates every tensor against the file: format, shape, alignment, bounds, overlap. */
 export async function scanTensors(
   reader: HeaderReader,
   source: ByteSource,
@@ -79,7 +79,7 @@ async function readShape(reader: HeaderReader, name: string): Promise<number[]> 
   }
   const shape: number[] = [];
   for (let index = 0; index < count; index++) {
-    // Zero is a size, too: llama.cpp reads and writes tensors without elements.
+    // Zero is valid: llama.cpp reads and writes tensors without elements.
     shape.push(await reader.u64(name));
   }
   return shape;

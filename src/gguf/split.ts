@@ -3,33 +3,33 @@ import type { ByteSource, SourceResolver } from '../io/index.ts';
 import { type GgufPart, readPart } from './gguf-part.ts';
 import type { HeaderOptions } from './header-reader.ts';
 
-/** The number of a part and how many there are, before the suffix; an address may go on with a query. */
+/** The part number and part count before the suffix; a URL may continue with a query. */
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})(?=\.gguf(?:$|[?#]))/i;
 
-/** The count is written as 16 bits. */
+/** The count is stored as 16 bits. */
 const MAX_PARTS = 0xffff;
 
-/** What is needed beyond a header's options to reach the other parts. */
+/** Options for reaching the other parts, besides those for headers. */
 export interface SplitOptions extends HeaderOptions {
-  /** Opens a sibling by its name, which is the opened source's name with another part number. */
+  /** Opens another part by name: the opened source's name with another part number. */
   readonly resolveSibling?: SourceResolver | undefined;
 }
 
 /** The parts of a model, at least one. */
 export type Parts = [GgufPart, ...GgufPart[]];
 
-/** `name` with the number of part `index` (from 0) of `count`, or undefined when it does not follow the pattern. */
+/** `name` with the number of part `index` (from 0) of `count`, or undefined if it does not follow the pattern. */
 export function splitPartName(name: string, index: number, count: number): string | undefined {
   return SPLIT_NAME.test(name) ? name.replace(SPLIT_NAME, splitSuffix(index, count)) : undefined;
 }
 
-/** What tells the name of part `index` (from 0) of `count` from the others': `-00001-of-00003`. */
+/** The part of a file name that identifies part `index` (from 0) of `count`: `-00001-of-00003`. */
 export function splitSuffix(index: number, count: number): string {
   const digits = (value: number) => `${value}`.padStart(5, '0');
   return `-${digits(index + 1)}-of-${digits(count)}`;
 }
 
-/** Number of parts that the file says the model has; 1 for a model in one file. */
+/** Number of parts of the model according to the file; 1 for a model in one file. */
 export function splitCountOf(part: GgufPart): number {
   const count = part.metadata.number('split.count') ?? 1;
   if (Number.isInteger(count) && count >= 0 && count <= MAX_PARTS) return count;
@@ -39,8 +39,8 @@ export function splitCountOf(part: GgufPart): number {
 }
 
 /**
- * All parts of the model that `opened` is one part of, in order. Any part may be opened first. On failure the sources
- * opened here are disposed; `opened`'s is the caller's.
+ * All parts of the model that `opened` belongs to, in order. Any part may be opened first. On failure, the sources
+ * opened here are disposed; the caller keeps `opened`'s.
  */
 export async function readSiblings(opened: GgufPart, options: SplitOptions): Promise<Parts> {
   const count = splitCountOf(opened);
@@ -87,7 +87,7 @@ async function readSibling(opened: GgufPart, index: number, options: SplitOption
     }
     return part;
   } catch (error) {
-    // A resolver that leads back to the opened file must not close it under the caller.
+    // If the resolver returns the opened source itself, it must not be closed: the caller owns it.
     if (sibling !== opened.source) await sibling.dispose();
     throw error;
   }

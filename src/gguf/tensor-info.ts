@@ -1,12 +1,14 @@
 import type { TensorFormat } from '../formats/index.ts';
 import type { ByteSource } from '../io/index.ts';
 
-/** One tensor of a file: what it is and where its bytes lie. */
+/** A tensor of a file: its type, shape and position. */
 export interface TensorInfo {
   readonly name: string;
   readonly format: TensorFormat;
 
-  /** Elements a dimension, the innermost (`ne0`, contiguous) first, as ggml writes them; empty for a single number. One may be zero. */
+  /**
+   * Elements per dimension, the innermost (`ne0`, contiguous) first, as in ggml; empty for a scalar. One may be zero.
+   */
   readonly shape: readonly number[];
 
   /** Product of the shape. */
@@ -18,11 +20,11 @@ export interface TensorInfo {
   /** Position of the first byte in `source`. */
   readonly offset: number;
 
-  /** The file (of several, when split) that holds the data. */
+  /** The file that holds the data, one of several if the model is split. */
   readonly source: ByteSource;
 }
 
-/** The bytes of a tensor, zero-copy where its source can, read otherwise. The caller must not write to them. */
+/** The bytes of a tensor: without a copy if the source supports that, otherwise read. Callers must not modify them. */
 export async function loadTensorBytes(tensor: TensorInfo, signal?: AbortSignal): Promise<Uint8Array> {
   const { source, offset, byteLength } = tensor;
   const view = source.view?.(offset, byteLength);

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 
-// A byte order mark is a character like any other here: a vocabulary may hold it as a token.
+// A byte order mark is kept like any other character, because a vocabulary may have it as a token.
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const lenient = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -21,7 +21,7 @@ export function decodeText(bytes: Uint8Array): string {
   return lenient.decode(bytes);
 }
 
-/** Calls `visit` with the range of each of `count` length-prefixed strings from `start` on. */
+/** Calls `visit` with the range of each of `count` length-prefixed strings, starting at `start`. */
 export function forEachString(
   bytes: Uint8Array,
   start: number,
@@ -38,8 +38,9 @@ export function forEachString(
 }
 
 /**
- * Decodes an array of strings. One decoder call a string doubles the time of a large vocabulary, so strings are decoded in
- * groups, length prefixes and all, and cut out of the text; a group whose bytes are not UTF-8 is decoded string by string.
+ * Decodes an array of strings. One decoder call per string would double the time for a large vocabulary, so strings are
+ * decoded in groups, including the length prefixes, and sliced from the text; a group that is not valid UTF-8 is
+ * decoded string by string.
  */
 export function decodeTexts(bytes: Uint8Array, start: number, count: number): string[] {
   const texts: string[] = [];
@@ -60,7 +61,7 @@ export function decodeTexts(bytes: Uint8Array, start: number, count: number): st
   return texts;
 }
 
-/** Appends the strings of a group whose every byte was decoded into `text`. */
+/** Appends the strings of a group that was decoded completely into `text`. */
 function cutTexts(group: Uint8Array, count: number, text: string, texts: string[]): void {
   let byte = 0;
   let unit = 0;
@@ -73,7 +74,7 @@ function cutTexts(group: Uint8Array, count: number, text: string, texts: string[
   });
 }
 
-/** UTF-16 units of valid UTF-8: one a leading byte, two for the four-byte sequences. */
+/** UTF-16 units of valid UTF-8: one per leading byte, two for four-byte sequences. */
 function unitsOf(bytes: Uint8Array, from: number, to: number): number {
   let units = 0;
   for (let at = from; at < to; at++) {

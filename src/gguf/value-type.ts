@@ -1,4 +1,4 @@
-/** The metadata value types of GGUF; a type's id in the file is its index here (gguf.md, `gguf_metadata_value_type`). */
+/** The metadata value types of GGUF; a type's id in files is its index here (gguf.md, `gguf_metadata_value_type`). */
 export const VALUE_TYPES = [
   'u8',
   'i8',
@@ -21,7 +21,7 @@ export type ValueType = (typeof VALUE_TYPES)[number];
 /** The value types that are numbers. */
 export type NumberType = Exclude<ValueType, 'bool' | 'string' | 'array'>;
 
-/** Bytes of one value of each type; for strings and arrays the smallest there is: the empty one. */
+/** Bytes of one value of each type; for strings and arrays the minimum, that of an empty one. */
 export const MIN_VALUE_BYTES: Readonly<Record<ValueType, number>> = {
   u8: 1,
   i8: 1,
@@ -38,12 +38,12 @@ export const MIN_VALUE_BYTES: Readonly<Record<ValueType, number>> = {
   f64: 8,
 };
 
-/** True for the types whose values all have the same length. */
+/** Whether all values of a type have the same length. */
 export function isFixedSize(type: ValueType): boolean {
   return type !== 'string' && type !== 'array';
 }
 
-/** True for the types that `number` and `numbers` accept. */
+/** Whether `number` and `numbers` accept a type. */
 export function isNumberType(type: ValueType): type is NumberType {
   return isFixedSize(type) && type !== 'bool';
 }

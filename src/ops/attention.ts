@@ -10,7 +10,10 @@ import { type BatchTensors, type State, stateBytes, type Tensor, type Value, typ
  */
 export interface PagedCache {
   readonly keys: State;
-  /** Undefined where they are not stored: a head's values are the first elements of its keys (the latent cache of DeepSeek-V2). */
+  /**
+   * Undefined if values are not stored: a head's values are the first elements of its keys (the latent cache of
+   * DeepSeek-V2).
+   */
   readonly values: State | undefined;
   /**
    * The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless the model has
@@ -20,7 +23,10 @@ export interface PagedCache {
   readonly blockSize: number;
 }
 
-/** Writes row r of `k` and `v`, where values are stored, into `cell(slots[r], positions[r])`, rounded to the cache's type or quantized to it. */
+/**
+ * Writes row r of `k`, and of `v` if values are stored, into `cell(slots[r], positions[r])`, rounded to the cache's
+ * type or quantized to it.
+ */
 export interface KvAppendOp {
   readonly kind: 'kvAppend';
   readonly k: Tensor;
@@ -97,13 +103,13 @@ export const SCORE_NAMES = Object.keys(SCORE_PARAMETERS) as readonly (keyof Scor
 
 /** Head counts, sizes in elements, and parameters of the scores. */
 export interface AttentionParameters extends ScoreParameters {
-  /** Heads of queries. */
+  /** Number of query heads. */
   readonly heads: number;
-  /** Heads of keys and values, each shared by `heads / kvHeads` heads of queries. */
+  /** Number of KV heads, each shared by `heads / kvHeads` query heads. */
   readonly kvHeads: number;
-  /** Elements of a head of queries and keys. */
+  /** Elements of a query or key head. */
   readonly keySize: number;
-  /** Elements of a head of values; at most those of its keys where they are the first of those. */
+  /** Elements of a value head; at most `keySize` if values are the first elements of the keys. */
   readonly valueSize: number;
 }
 
@@ -111,7 +117,7 @@ function isTable({ shape }: Recorder<never>, { type, axis, width }: Tensor): boo
   return type === 'i32' && axis === 'slots' && width === shape.blocksPerSlot;
 }
 
-/** Elements from where a head's values begin in a cell to where those of the next one do. */
+/** Elements between the starts of consecutive heads' values in a cell. */
 export function valueStride({
   cache,
   keySize,
@@ -120,7 +126,9 @@ export function valueStride({
   return cache.values ? valueSize : keySize;
 }
 
-/** Appends the rows' keys, and their values where those are stored, to the cache, visible to later operators of the graph. */
+/**
+ * Appends the rows' keys, and their values if those are stored, to the cache, visible to later operators of the graph.
+ */
 export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v?: Tensor): void {
   const fits = k.width === cache.keys.width && v?.width === cache.values?.width;
   g.require(fits, 'keys and values fit the cache');
@@ -178,7 +186,7 @@ export function attention(
   return out;
 }
 
-/** What attention reads, in the order that `operandsOf` promises. */
+/** The operands of attention, in the order that `operandsOf` specifies. */
 export function attentionOperands({
   q,
   causalLimit,

@@ -3,20 +3,23 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor } from './value.ts';
 
 /**
- * `out[r] = a[r, 0], b[r, 0], a[r, 1], b[r, 1], ...`: each part of a row of `a` with the one of `b` behind it, as heads have what is
- * rotated behind what is not (DeepSeek-V2). Where `b` has one part only, it stands behind every part of `a`.
+ * `out[r] = a[r, 0], b[r, 0], a[r, 1], b[r, 1], ...`: each part of a row of `a` followed by the corresponding part of
+ * `b`, e.g. the part of each head that is not rotated followed by the rotated part (DeepSeek-V2). If `b` has only one
+ * part, it follows every part of `a`.
  */
 export interface ConcatOp {
   readonly kind: 'concat';
   readonly a: Tensor;
   readonly b: Tensor;
-  /** Columns of a part of `a`, and of one of `b`. */
+  /** Columns of a part of `a`, and of a part of `b`. */
   readonly aPart: number;
   readonly bPart: number;
   readonly out: Tensor;
 }
 
-/** Puts parts of `bPart` columns behind parts of `aPart`: f32 [a.axis, a.width / aPart * (aPart + bPart)]. */
+/**
+ * Interleaves parts of `aPart` columns with parts of `bPart` columns: f32 [a.axis, a.width / aPart * (aPart + bPart)].
+ */
 export function concat(
   g: Recorder<ConcatOp>,
   a: Tensor,

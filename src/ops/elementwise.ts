@@ -50,18 +50,18 @@ export interface UnaryOp {
 }
 
 /**
- * What `gated` makes of a gate: the functions of one number, and `swiglu_oai`, gpt-oss' clamped SwiGLU, in which up has a part,
- * too: g·sigmoid(1.702g)·(1 + u) with g = min(gate, 7) and u = up within ±7.
+ * The functions of `gated`: those of one number, and `swiglu_oai`, gpt-oss's clamped SwiGLU, which also depends on up:
+ * g·sigmoid(1.702g)·(1 + u) with g = min(gate, 7) and u = up clamped to ±7.
  */
 export const GATED_FUNCTIONS = [...ACTIVATIONS, 'swiglu_oai'] as const;
 
 /** One of `GATED_FUNCTIONS`. */
 export type GatedFunction = (typeof GATED_FUNCTIONS)[number];
 
-/** Where `swiglu_oai` clamps gate and up. */
+/** The limit to which `swiglu_oai` clamps gate and up. */
 export const SWIGLU_OAI_LIMIT = 7;
 
-/** `out = fn(gate) * up` (Shazeer 2020, "GLU variants improve transformer"), but for `swiglu_oai`. */
+/** `out = fn(gate) * up` (Shazeer 2020, "GLU variants improve transformer"), except for `swiglu_oai`. */
 export interface GatedOp {
   readonly kind: 'gated';
   readonly fn: GatedFunction;

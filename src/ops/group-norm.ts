@@ -17,8 +17,8 @@ export interface GroupNormOp {
 }
 
 /**
- * `out = x / max(|x|, epsilon)`, over each group of `size` values of a row; by the root of the mean square
- * `x / sqrt(mean(x²) + epsilon)`, an RMS norm without factors.
+ * `out = x / max(|x|, epsilon)` over each group of `size` values of a row; or, by root mean square, `out = x /
+ * sqrt(mean(x²) + epsilon)`, an RMS norm without factors.
  */
 export interface L2NormOp {
   readonly kind: 'l2Norm';

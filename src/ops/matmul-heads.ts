@@ -3,8 +3,8 @@ import type { Recorder } from './recorder.ts';
 import { type Tensor, type Weight, weightRowBytes } from './value.ts';
 
 /**
- * A product of each head with a matrix of its own, which stand one below the other in `weight`:
- * `out[r, h * outputs + n] = sum_k x[r, h * columns + k] * decode(weight)[h * outputs + n, k]` (DeepSeek-AI 2024, "DeepSeek-V2": what is
+ * A product of each head with its own matrix; the matrices are stacked in `weight`: `out[r, h * outputs + n] = sum_k
+ * x[r, h * columns + k] * decode(weight)[h * outputs + n, k]` (DeepSeek-AI 2024, "DeepSeek-V2": the projections
  * absorbed into queries and outputs). Activations may be quantized as in a `matmul`.
  */
 export interface MatmulHeadsOp {
@@ -27,7 +27,7 @@ export function matmulHeads(g: Recorder<MatmulHeadsOp>, x: Tensor, weight: Weigh
   return out;
 }
 
-/** Reads the weight once for all rows; a multiply-add a weight and row. */
+/** Reads the weight once for all rows; one multiply-add per weight and row. */
 export function matmulHeadsCost({ x, weight, out }: MatmulHeadsOp, rows: number): Cost {
   return {
     bytes: weight.rows * weightRowBytes(weight) + 4 * rows * (x.width + out.width),

@@ -10,13 +10,13 @@ export interface RmsNormOp {
   readonly kind: 'rmsNorm';
   readonly x: Tensor;
   readonly size: number;
-  /** One row of `size` values for all groups, or a row for each; undefined where nothing is multiplied. */
+  /** One row of `size` values for all groups, or one row per group; undefined for a norm without factors. */
   readonly weight: Weight | undefined;
   readonly epsilon: number;
   readonly out: Tensor;
 }
 
-/** A norm whose groups have the same row of weights, which kernels compute together with what is before or behind it. */
+/** A norm whose groups share a row of weights, which kernels can fuse with the operators before or after it. */
 export type SharedWeightRmsNormOp = RmsNormOp & { readonly weight: Weight };
 
 /** `out = (x - mean) / sqrt(variance + epsilon) * weight (+ bias)` over the whole row (Ba et al. 2016). */
@@ -29,7 +29,7 @@ export interface LayerNormOp {
   readonly out: Tensor;
 }
 
-/** Normalizes by the root of the mean square, groups as wide as the weight's rows or of `size` values: [x.axis, x.width]. */
+/** Normalizes by root mean square, over groups as wide as the weight's rows or of `size` values: [x.axis, x.width]. */
 export function rmsNorm(
   g: Recorder<RmsNormOp>,
   x: Tensor,
@@ -46,7 +46,7 @@ export function rmsNorm(
   return out;
 }
 
-/** Whether all groups have the same row of weights. */
+/** Whether all groups share one row of weights. */
 export function hasSharedWeight(op: RmsNormOp): op is SharedWeightRmsNormOp {
   return op.weight?.rows === 1;
 }

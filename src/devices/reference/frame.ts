@@ -31,7 +31,7 @@ export class Frame {
     }
   }
 
-  /** Rows of a tensor that are in use in this step. */
+  /** Rows of a tensor that this step uses. */
   rowsOf(tensor: Tensor): number {
     const { batch, shape } = this.#graph;
     const [rows, outputs] = this.matrix(batch.counts).read(0);
@@ -61,7 +61,7 @@ export class Frame {
     return new Float64Array(decoded);
   }
 
-  /** A whole weight of one row: a bias, a norm's factors. */
+  /** All values of a weight with one row: a bias, or a norm's factors. */
   vector(weight: Weight): Float64Array {
     return this.weightRow(weight, 0);
   }

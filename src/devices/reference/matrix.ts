@@ -1,13 +1,13 @@
 import { floatToHalf, halfToFloat } from '../../base/half.ts';
 import { quantizeStateBlock, STATE_BLOCK, stateBlockPlanes, type StateType } from '../../ops/index.ts';
 
-/** A row-major matrix of some stored type whose rows are read and written as f64. */
+/** A row-major matrix of any stored type whose rows are read and written as f64. */
 export interface Matrix {
   /** A copy of a row. */
   read(row: number): Float64Array;
   /** Stores a row, rounded to the stored type. */
   write(row: number, values: ArrayLike<number>): void;
-  /** One element of a row, the first unless said otherwise: what index tensors of width 1 hold. */
+  /** One element of a row, by default the first, for index tensors of width 1. */
   scalar(row: number, column?: number): number;
 }
 
@@ -24,12 +24,12 @@ export function matrixOver(
   return new PlainMatrix(width, new Float32Array(buffer, byteOffset, count));
 }
 
-/** A temporary: nothing but NaN until it is computed. */
+/** A temporary, filled with NaN until it is computed. */
 export function temporaryMatrix(rows: number, width: number): Matrix {
   return new PlainMatrix(width, new Float64Array(rows * width).fill(Number.NaN));
 }
 
-/** Elements that stand by themselves. */
+/** Elements stored individually. */
 class PlainMatrix implements Matrix {
   readonly #width: number;
   readonly #elements: Float64Array | Float32Array | Int32Array | Uint16Array;
@@ -60,7 +60,7 @@ class PlainMatrix implements Matrix {
   }
 }
 
-/** Blocks of a `q8_0` state. What is stored is rounded to f32 first, as other devices have it. */
+/** Blocks of a `q8_0` state. Values are rounded to f32 first, as on other devices. */
 class BlockMatrix implements Matrix {
   readonly #width: number;
   readonly #quants: Int8Array;

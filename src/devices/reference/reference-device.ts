@@ -4,15 +4,15 @@ import { weightRowBytes } from '../../ops/index.ts';
 import { Frame } from './frame.ts';
 import { RUN_OPS } from './run-ops.ts';
 
-/** How much memory the reference device takes at most. */
+/** Options of the reference device. */
 export interface ReferenceDeviceOptions {
-  /** Bytes that buffers may take together. Default 8 GiB. */
+  /** Maximum total size of buffers in bytes. Default 8 GiB. */
   readonly memoryBytes?: number;
 }
 
 /**
- * The oracle: every operator in f64 as its formula says, weights as the file's rows decoded by their formats. Slow; it
- * says what is right.
+ * The oracle: computes every operator in f64 by its formula, with weights decoded row by row from the file's format.
+ * Slow; it defines the correct results.
  */
 export function openReferenceDevice({ memoryBytes = 2 ** 33 }: ReferenceDeviceOptions = {}): Device {
   return new HostDevice({

@@ -26,7 +26,7 @@ import { runTokenShift } from './ops/token-shift.ts';
 import { runUnary } from './ops/unary.ts';
 import { runWkv7, runWkvBonus } from './ops/wkv7.ts';
 
-/** What computes an operator, row after row, as its formula says. */
+/** Computes each operator row by row, as its formula defines. */
 export const RUN_OPS: OpTable<Frame> = {
   embed: runEmbed,
   matmul: runMatmul,

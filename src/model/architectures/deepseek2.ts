@@ -18,24 +18,24 @@ import {
   text,
 } from '../synthetic-family.ts';
 
-/** GLM 4.7 Flash, whose first files do not say that gates are sigmoids. */
+/** GLM 4.7 Flash, whose first files do not say that the gating function is a sigmoid. */
 const GLM_FLASH: { readonly layers: readonly number[]; readonly vocabulary: number } = {
   layers: [47, 48],
   vocabulary: 154_880,
 };
 
 /**
- * DeepSeek V2 to V3.1 and R1, Kimi K2, GLM 4.7 Flash: latent attention, and behind a few dense layers mixtures with shared experts
- * (DeepSeek-AI 2024, "DeepSeek-V2", "DeepSeek-V3").
+ * DeepSeek V2 to V3.1 and R1, Kimi K2, GLM 4.7 Flash: latent attention, and experts with shared experts after a few
+ * dense layers (DeepSeek-AI 2024, "DeepSeek-V2", "DeepSeek-V3").
  */
 export const deepseek2: Architecture = {
   names: ['deepseek2'],
-  // What the file multiplies the magnitude by is in the scores alone.
+  // If the file has a multiplier, the magnitude is applied to the scores only.
   configure: (read) => configure(read, ({ ofPaper, ofFile }) => (ofFile === 1 ? ofPaper : 1)),
   synthetic: { metadata: syntheticMetadata, optional: [OUTPUT, 'exp_probs_b.bias'] },
 };
 
-/** Mistral Small 4: DeepSeek V2's layers, with a temperature of queries far into a text (Mistral AI 2026). */
+/** Mistral Small 4: DeepSeek V2's layers, with a query temperature at distant positions (Mistral AI 2026). */
 export const mistral4: Architecture = {
   names: ['mistral4'],
   configure: (read) => configure(read, ({ ofPaper, ofFile }) => ofPaper / ofFile),
@@ -49,7 +49,10 @@ export const mistral4: Architecture = {
   },
 };
 
-/** How much longer YaRN makes rotated vectors: as the paper has it, and by the file's multiplier ("mscale_all_dim"). */
+/**
+ * YaRN's magnitude, the factor on rotated vectors: as the paper defines it, and with the file's multiplier
+ * ("mscale_all_dim").
+ */
 interface Magnitudes {
   readonly ofPaper: number;
   readonly ofFile: number;
@@ -72,7 +75,7 @@ function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): Mod
   });
 }
 
-/** How gates are made where the file does not say. */
+/** The gating function if the file does not give one. */
 function defaultGate(read: ConfigReader): 'softmax' | 'sigmoid' {
   const layers = read.count('block_count') - read.countOrZero('nextn_predict_layers');
   const pieces = read.metadata.lengthOf('tokenizer.ggml.tokens') ?? 0;
@@ -82,8 +85,8 @@ function defaultGate(read: ConfigReader): 'softmax' | 'sigmoid' {
 }
 
 /**
- * YaRN's magnitude as DeepSeek takes it: `rotated` of it in the rotated parts, and of both magnitudes together in the scores, whose
- * other part is not rotated.
+ * YaRN's magnitude as DeepSeek applies it: `rotated` computes the factor on the rotated parts; the scores, which also
+ * cover the parts that are not rotated, get a factor from both magnitudes.
  */
 function readMagnitude(
   read: ConfigReader,
@@ -97,13 +100,13 @@ function readMagnitude(
   const [ofPaper, ofFile] = [1 + growth, 1 + multiplier * growth];
   if (scaling.kind !== 'yarn') return { rope, magnitude: ofPaper * ofFile };
   const isStretched = scaling.extrapolation !== 0;
-  // The table multiplies by the paper's magnitude again.
+  // The table already applies the paper's magnitude.
   const factor = isStretched ? rotated({ ofPaper, ofFile }) / ofPaper : 1;
   const attention = scaling.attention * factor;
   return { rope: { ...rope, scaling: { ...scaling, attention } }, magnitude: attention * ofPaper * ofFile };
 }
 
-/** How queries grow far into a text, where they do. */
+/** The query temperature at distant positions, if there is one. */
 function readTemperature(
   read: ConfigReader,
 ): Pick<ScoreParameters, 'temperatureScale' | 'temperatureLength'> {
@@ -112,7 +115,7 @@ function readTemperature(
   return { temperatureScale, temperatureLength: read.count('attention.temperature_length') };
 }
 
-/** DeepSeek V3's sizes, or as few elements as a small model's: groups of experts, sigmoid gates, YaRN with a multiplier. */
+/** DeepSeek V3's sizes, or small ones for small shapes: groups of experts, sigmoid gating, YaRN with a multiplier. */
 function syntheticMetadata(shape: SyntheticShape): Record<string, GgufValue> {
   return {
     ...latentMetadata(shape, 'absorbed'),

@@ -23,8 +23,8 @@ const LOGIT_CAP = 30;
 const OF_E_MODELS = ['embedding_length_per_layer_input', 'attention.shared_kv_layers'];
 
 /**
- * Gemma 4: Gemma 3 with wider heads, whose values are their keys, in the layers without a window, values normalized, scaled
- * layers, and in the mixtures experts beside the feed-forward (Gemma team 2026).
+ * Gemma 4: Gemma 3 with wider heads in the layers without a window, which use their keys as values; normalized values,
+ * scaled layers, and in the models with experts a mixture beside the feed-forward (Gemma team 2026).
  */
 export const gemma4: Architecture = {
   names: ['gemma4'],
@@ -99,7 +99,7 @@ export const gemma4: Architecture = {
   },
 };
 
-/** The sizes of heads, and RoPE, of layers with a window. */
+/** The head sizes and RoPE of layers with a window. */
 function readWindowHeads(read: ConfigReader, sizes: DecoderSizes) {
   const heads = sizes.heads(0);
   if (heads.keySize !== heads.valueSize) {

@@ -13,7 +13,7 @@ export const glm4moe: Architecture = {
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
-    // Files lack the norms of queries and keys in some layers.
+    // Some layers of some files lack the norms of queries and keys.
     const queryNorm = { norm: sizes.norm, of: 'head', missing: 'allowed' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(

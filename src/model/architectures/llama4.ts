@@ -5,16 +5,16 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT } from '../synthetic-family.ts';
 
-/** Positions of an attention chunk, and between steps of the query temperature; files do not store it. */
+/** Positions per attention chunk, and per step of the query temperature; files do not store it. */
 const CHUNK = 8192;
 const TEMPERATURE = { temperatureScale: 0.1, temperatureLength: CHUNK, temperatureOffset: 1 } as const;
-/** Maverick, which does not normalize heads. */
+/** Maverick, which does not normalize its heads. */
 const EXPERTS_OF_MAVERICK = 128;
 
 /**
- * Llama 4: three layers of four apply RoPE, then normalize heads, and attend within chunks; the fourth has no RoPE, and its
- * queries have a temperature. Each row has one routed expert, whose input is multiplied by the routing weight, and a shared
- * one. Chunks are not implemented, so contexts are limited to the first one (Meta 2025).
+ * Llama 4: three of four layers apply RoPE, then normalize heads, and attend within chunks; the fourth has no RoPE, and
+ * its queries have a temperature. Each row is routed to one expert, whose input is multiplied by the routing weight,
+ * besides a shared one. Chunks are not implemented, so contexts are limited to the first one (Meta 2025).
  */
 export const llama4: Architecture = {
   names: ['llama4'],

@@ -5,8 +5,8 @@ import { attentionSpec, decoder, preNormLayer, readDecoder, WINDOW_ROPE } from '
 import { count, counts, expertMetadata, OUTPUT, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
 /**
- * MiMo V2: sliding windows in five layers of six, with more key heads and attention sinks there, narrower value heads, partial
- * RoPE, and mixtures of experts after a dense first layer (Xiaomi 2025).
+ * MiMo V2: sliding windows in five of six layers, with more KV heads and attention sinks there, narrower value heads,
+ * RoPE on part of each head, and experts after a dense first layer (Xiaomi 2025).
  */
 export const mimo2: Architecture = {
   names: ['mimo2'],

@@ -4,7 +4,7 @@ import { latentAttention, readLatents } from '../blocks/latent-attention.ts';
 import { decoder, preNormLayer, readDecoder, ROPE, scaledLayer } from '../stacks/decoder.ts';
 import { latentMetadata, OUTPUT } from '../synthetic-family.ts';
 
-/** What files do not say, as they do not of MiniCPM's first models: factors of embeddings, depth and width. */
+/** Values that the files lack, as MiniCPM's first files do: factors for embeddings, depth and width. */
 const EMBEDDING_FACTOR = 12;
 const DEPTH_FACTOR = 1.4;
 const BASE_WIDTH = 256;

@@ -4,7 +4,7 @@ import { latentAttention, readLatents } from '../blocks/latent-attention.ts';
 import { decoder, preNormLayer, readDecoder, ROPE } from '../stacks/decoder.ts';
 import { count, latentMetadata } from '../synthetic-family.ts';
 
-/** PLM, for devices at the edge: latent attention, and a feed-forward without gate, of squared ReLU (Deng et al. 2025). */
+/** PLM, for edge devices: latent attention, and an ungated feed-forward with squared ReLU (Deng et al. 2025). */
 export const plm: Architecture = {
   names: ['plm'],
   configure(read) {

@@ -13,36 +13,38 @@ import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 
 /**
- * Multi-head latent attention (DeepSeek-AI 2024, "DeepSeek-V2"): keys and values of all heads are products of one short vector a
- * position, the latent, but for a part of the keys that is rotated and the same for all heads. Sizes count elements.
+ * Multi-head latent attention (DeepSeek-AI 2024, "DeepSeek-V2"): the keys and values of all heads are projected from
+ * one short vector per position, the latent, except for a rotated part of the keys, which all heads share. Sizes count
+ * elements.
  */
 export interface LatentAttentionSpec extends Omit<ScoreParameters, 'sinks' | 'softCap' | 'window'> {
   readonly heads: number;
-  /** Of a head of queries and keys: what is not rotated, and behind it what is. */
+  /** Size of the part of a query or key head that is not rotated, which precedes the rotated part. */
   readonly plainSize: number;
   readonly rotatedSize: number;
-  /** Of a head of values. */
+  /** Size of a value head. */
   readonly valueSize: number;
-  /** What keys and values are products of. */
+  /** Size of the latent from which keys and values are projected. */
   readonly latentSize: number;
-  /** What queries are products of; undefined where they are products of the row itself. */
+  /** Size of the latent from which queries are projected; undefined if they are projected from the row itself. */
   readonly queryLatentSize: number | undefined;
-  /** Of both latents. */
+  /** Norm of both latents. */
   readonly norm: Norm;
   readonly rope: { readonly table: string; readonly pairs: RopePairs };
   /**
-   * `absorbed`: the cache holds latents, queries are multiplied by what makes keys of them (`attn_k_b`), and the latents mixed by what
-   * makes values (`attn_v_b`). `expanded`: the cache holds the keys and values of all heads, which files have in one matrix, `attn_kv_b`.
+   * `absorbed`: the cache holds latents; queries are multiplied by the key projection (`attn_k_b`), and the attended
+   * latents by the value projection (`attn_v_b`). `expanded`: the cache holds the keys and values of all heads, which
+   * files project with one matrix, `attn_kv_b`.
    */
   readonly form: 'absorbed' | 'expanded';
 }
 
-/** Attention over a cache of latents, or of what is made of them. */
+/** Attention over a cache of latents, or of the keys and values projected from them. */
 export type LatentAttentionBlock = Block<'latent-attention', LatentAttentionSpec>;
 
 /**
- * Makes the block; its weights are `attn_q` or `attn_q_a`, `attn_q_a_norm` and `attn_q_b`, `attn_kv_a_mqa`, `attn_kv_a_norm`, those of
- * its form, and `attn_output`.
+ * Creates the block; its weights are `attn_q` or `attn_q_a`, `attn_q_a_norm` and `attn_q_b`, `attn_kv_a_mqa`,
+ * `attn_kv_a_norm`, those of its form, and `attn_output`.
  */
 export function latentAttention(spec: LatentAttentionSpec): LatentAttentionBlock {
   return {
@@ -53,7 +55,7 @@ export function latentAttention(spec: LatentAttentionSpec): LatentAttentionBlock
   };
 }
 
-/** What files say of it: the sizes of heads, of which `rotatedSize` elements are rotated. Throws `MODEL_CONFIG`. */
+/** Reads the sizes of heads, of which `rotatedSize` elements are rotated. Throws `MODEL_CONFIG`. */
 export function readLatents(
   read: ConfigReader,
   { heads, kvHeads, keySize, valueSize }: Heads,
@@ -83,13 +85,13 @@ export function readLatents(
   };
 }
 
-/** What both forms begin with. */
+/** The values that both forms start from. */
 interface Latents {
-  /** Queries of each head: what is not rotated, and what has been. */
+  /** The part of each head's query that is not rotated, and the rotated part. */
   readonly plainQuery: Tensor;
   readonly rotatedQuery: Tensor;
   readonly latent: Tensor;
-  /** The part of the keys that all heads share, rotated. */
+  /** The rotated part of the keys, shared by all heads. */
   readonly rotatedKey: Tensor;
 }
 
@@ -132,7 +134,7 @@ function recordQueries(scope: PartScope, x: Tensor, spec: LatentAttentionSpec): 
   return product(scope, normalize(scope, latent, { ...norm, name: 'attn_q_a_norm' }), 'attn_q_b', rows);
 }
 
-/** Attention with one head of keys, the latents, whose values are the latents without what is rotated. */
+/** Attention with one KV head: the keys are the latents with the rotated part, the values the latents alone. */
 function recordAbsorbed(
   scope: PartScope,
   { plainQuery, rotatedQuery, latent, rotatedKey }: Latents,
@@ -152,7 +154,7 @@ function recordAbsorbed(
   return matmulHeads(g, mixed, ofValues, heads);
 }
 
-/** Attention with keys and values of each head, made of the latent before they are cached. */
+/** Attention with separate keys and values per head, projected from the latent before they are cached. */
 function recordExpanded(
   scope: PartScope,
   { plainQuery, rotatedQuery, latent, rotatedKey }: Latents,
@@ -173,7 +175,7 @@ function recordExpanded(
   return attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
 }
 
-/** A product whose scale llama.cpp does not take, as those of all but the last. */
+/** A product whose scale llama.cpp ignores, as it does for all but the last. */
 function product(scope: PartScope, x: Tensor, name: string, rows: number): Tensor {
   return linear(scope, x, { name, rows, scale: 'never' });
 }

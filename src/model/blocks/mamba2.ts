@@ -10,7 +10,7 @@ import type { Block, LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
 import type { Norm } from './norm.ts';
 
-/** Sizes of a Mamba-2 block. They count elements, but for heads and groups. */
+/** Sizes of a Mamba-2 block. They count elements, except for the numbers of heads and groups. */
 export interface Mamba2Spec {
   readonly heads: number;
   readonly headSize: number;

@@ -1,4 +1,4 @@
-/** What a stage may know beside the candidates and its own parameter. */
+/** What a stage may know besides the candidates and its own parameter. */
 export interface StageContext {
   /** The parameter that stands beside its own one. */
   readonly beside: number;

@@ -1,6 +1,9 @@
 import type { Activation } from '../../../ops/index.ts';
 
-/** The error function, by the series whose terms all have one sign (Abramowitz & Stegun 7.1.6), so that none cancel. */
+/**
+ * The error function, by the series whose terms all have the same sign, so that none cancel (Abramowitz & Stegun
+ * 7.1.6).
+ */
 function erf(x: number): number {
   if (Number.isNaN(x)) return x;
   if (Math.abs(x) > 6) return Math.sign(x);
@@ -30,7 +33,7 @@ const FUNCTIONS: Readonly<Record<Activation, (x: number) => number>> = {
   softplus: (x) => Math.max(0, x) + Math.log1p(Math.exp(-Math.abs(x))),
 };
 
-/** The function of a name. */
+/** The function of this name. */
 export function activation(name: Activation): (x: number) => number {
   return FUNCTIONS[name];
 }

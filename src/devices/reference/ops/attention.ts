@@ -36,7 +36,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   }
 }
 
-/** A matrix's rows, each read once: the rows of a prompt look at the same cells. */
+/** Reads each row of a matrix once, because the rows of a prompt attend to the same cells. */
 function rowsOnce(matrix: Matrix): (row: number) => Float64Array {
   const rows = new Map<number, Float64Array>();
   return (row) => {
@@ -46,7 +46,7 @@ function rowsOnce(matrix: Matrix): (row: number) => Float64Array {
   };
 }
 
-/** The positions that a row looks at. */
+/** The positions that a row attends to. */
 function visible({ window }: AttentionOp, position: number): number[] {
   const first = window === undefined ? 0 : Math.max(0, position - window + 1);
   return Array.from({ length: position + 1 - first }, (_, i) => first + i);
@@ -56,7 +56,7 @@ function capped(score: number, softCap: number | undefined): number {
   return softCap === undefined ? score : softCap * Math.tanh(score / softCap);
 }
 
-/** The scores' shares; a sink takes one that nobody gets. */
+/** The softmax of the scores; a sink takes part but has no value. */
 function softmax(scores: readonly number[], sink = -Infinity): number[] {
   const largest = scores.reduce((a, b) => Math.max(a, b), sink);
   const weights = scores.map((score) => Math.exp(score - largest));

@@ -10,7 +10,7 @@ export function runCausalConv({ x, weight, bias, fn, last, batch, out }: CausalC
     const slot = frame.matrix(batch.slots).scalar(row);
     const begins = frame.matrix(batch.positions).scalar(row) === 0;
     const before = begins ? new Float64Array(last.width) : frame.matrix(last).read(slot);
-    // The rows that the taps see, the row's own last.
+    // The rows that the taps cover, the current one last.
     const seen = new Float64Array(last.width + width);
     seen.set(before);
     seen.set(frame.matrix(x).read(row), last.width);

@@ -2,7 +2,7 @@ import { invariant } from '../../../base/errors.ts';
 import type { BatchTensors, PagedCache } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 
-/** The row of the cache in which a slot's position lies. */
+/** The row of the cache that holds a slot's position. */
 export function cellOf(
   frame: Frame,
   of: { cache: PagedCache; batch: Pick<BatchTensors, 'blocks'>; slot: number; position: number },

@@ -35,7 +35,7 @@ export function runSelectiveScan(op: SelectiveScanOp, frame: Frame): void {
 
 type Rows = [x: Float64Array, dt: Float64Array, b: Float64Array, c: Float64Array];
 
-/** A weight's values, row after row. */
+/** All values of a weight, in row order. */
 function allOf(weight: Weight, frame: Frame): number[] {
   return Array.from({ length: weight.rows }, (_, row) => [...frame.weightRow(weight, row)]).flat();
 }

@@ -1,13 +1,13 @@
 import type { Candidates, StageContext } from '../candidates.ts';
 import { entropyOf, largestOf, sumOfWeights } from '../exponential-sum.ts';
 
-/** The least temperature that surprise leads to, unless the middle one is less. */
+/** The minimum dynamic temperature, unless the configured one is lower. */
 const MIN_DYNAMIC = 2 ** -10;
 
 /**
- * A temperature that grows with the entropy of the candidates: from `temperature - range` where one token is certain to
- * `temperature + range` where all are equally likely, by a power of the entropy's part of the largest that there can
- * be (as llama.cpp's `dynatemp`).
+ * A temperature that grows with the entropy of the candidates: from `temperature - range` if one token is certain to
+ * `temperature + range` if all are equally likely, with the entropy relative to its maximum raised to a power
+ * (llama.cpp's `dynatemp`).
  */
 export function dynamicTemperature(
   { keys, count }: Candidates,

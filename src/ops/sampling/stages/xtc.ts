@@ -1,12 +1,12 @@
 import type { Candidates, StageContext } from '../candidates.ts';
 import { largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
 
-/** What the draw of XTC's chance differs by from the draw of the token. */
+/** Distinguishes the draw of XTC's chance from the draw of the token. */
 const XTC_SEED = 0x9e3779b9;
 
 /**
- * With a probability, of the tokens that are at least as likely as the threshold drops all but the least likely one ("exclude top choices", by the
- * author of DRY). Of equally likely ones the highest id stays.
+ * With a given probability, drops all but the least likely of the tokens that are at least as likely as the threshold
+ * ("exclude top choices", by the author of DRY). Among equally likely ones, the highest id stays.
  */
 export function xtc(
   candidates: Candidates,

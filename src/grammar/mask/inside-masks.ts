@@ -5,39 +5,39 @@ import { setBit } from './prepared-vocabulary.ts';
 import { LONG_CHARACTERS, MAX_CHARACTERS, SAFE_BYTES } from './safe-text.ts';
 import type { TokenTrie } from './token-trie.ts';
 
-/** Tokens with which, or in which, the same terminals may end. */
+/** Tokens at whose end, or within which, the same terminals may end. */
 export interface EndingTokens {
-  /** The lexer's set of slots. */
+  /** The lexer's set of terminals that end. */
   readonly ending: number;
-  /** Nodes whose tokens end with the terminals, and are not allowed without that. */
+  /** Nodes whose tokens end together with the terminals, and are otherwise not allowed. */
   readonly ends: readonly number[];
-  /** Nodes of the tree where the terminals may end, and under which are tokens that are not allowed anyway. */
+  /** Nodes of the trie where the terminals may end and below which some tokens are not otherwise allowed. */
   readonly nodes: readonly number[];
 }
 
-/** What a state of the lexer allows by itself: tokens after which a terminal is still under way. */
+/** What a lexer state allows by itself: tokens after which a terminal is still unfinished. */
 export interface Inside {
-  /** A mask to begin with, shared: not to be changed. */
+  /** The mask to start with. It is shared and must not be changed. */
   readonly base: Int32Array | undefined;
-  /** Tokens that are allowed besides, and then those that are not. */
+  /** Tokens to allow in addition, and then tokens to forbid. */
   readonly plus: readonly number[];
   readonly minus: readonly number[];
   readonly endings: readonly EndingTokens[];
-  /** The tree to which the nodes belong. */
+  /** The trie that the nodes belong to. */
   readonly trie: TokenTrie;
-  /** True when a terminal may end within plain text. */
+  /** True when a terminal may end within safe text. */
   readonly endsInSafeText: boolean;
 }
 
-/** Where not all characters lead to the same state. */
+/** Not all characters lead to the same state. */
 const DIFFERENT = -2;
-/** What is kept costs at most about this many integers. */
+/** The cache holds about this many integers at most. */
 const MAX_KEPT = 4 * 2 ** 20;
 
 /**
- * Masks by state of the lexer, whatever row it belongs to. A state is walked through the tree of all tokens only where it must be:
- * one that allows plain text up to a length, or none, only through the other tokens; one that differs from another by what is
- * forbidden (names that are taken), only as far as they differ.
+ * Masks by lexer state, independent of the row. The trie of all tokens is walked only when necessary: for a state that
+ * allows safe text up to some length, or none, only the other tokens are walked; for a state that differs from another
+ * only by exclusions (names already used), only the differences.
  */
 export class InsideMasks {
   readonly #lexer: Lexer;
@@ -84,7 +84,7 @@ export class InsideMasks {
     return walk.inside(base, isSafeKnown && hasEnding);
   }
 
-  /** How many characters of plain text may follow, whichever they are; negative where that depends on the characters. */
+  /** How many safe characters may follow, regardless of which; negative when that depends on the characters. */
   #safeRun(state: number): { length: number; hasEnding: boolean } {
     let hasEnding = false;
     let at = state;
@@ -148,7 +148,7 @@ export class InsideMasks {
     walk.leave(bytes.length);
   }
 
-  /** What another state allows, less where this one does not. */
+  /** What another state allows, minus what this one does not. */
   #differing(state: number, plain: number, base: Inside): Inside {
     const walk = new Walk(this.#vocabulary.words, base.trie);
     const seen = new Set<number>();
@@ -176,7 +176,7 @@ export class InsideMasks {
     return { ...base, minus: [...base.minus, ...minus], endings: [...kept, ...own] };
   }
 
-  /** Tells of every node to which two states lead differently; what the first allows, the other does too. */
+  /** Reports every node where two states differ; the first allows a subset of the second. */
   #compare(
     state: number,
     plain: number,
@@ -205,13 +205,13 @@ export class InsideMasks {
   }
 }
 
-/** Collects what a walk through a tree finds. */
+/** Collects the results of a walk through a trie. */
 class Walk {
   readonly trie: TokenTrie;
   readonly #words: number;
   readonly #allowed: number[] = [];
   readonly #endings = new Map<number, { ends: number[]; nodes: number[] }>();
-  /** Nodes with an ending that are still being walked under: node, ending, how many tokens were allowed before. */
+  /** Nodes with an ending whose subtree is still being walked: node, ending, tokens allowed so far. */
   readonly #open: number[] = [];
 
   constructor(words: number, trie: TokenTrie) {
@@ -230,7 +230,7 @@ class Walk {
     else if ((ends[node] as number) > node + 1) this.#open.push(node, ending, this.#allowed.length);
   }
 
-  /** An ending whatever is allowed under it. */
+  /** An ending regardless of what is allowed below it. */
   takeEnding(node: number, goesOn: boolean, ending: number): void {
     if (ending === 0) return;
     const group = this.#endings.get(ending) ?? { ends: [], nodes: [] };
@@ -239,7 +239,10 @@ class Walk {
     if ((this.trie.ends[node] as number) > node + 1) group.nodes.push(node);
   }
 
-  /** Ends what does not reach to a node. Where all tokens under an ending are allowed anyway, it says nothing. */
+  /**
+   * Closes the endings whose subtree does not contain the node. One is dropped when all tokens below it are allowed
+   * anyway.
+   */
   leave(node: number): void {
     const { ends, firstTokens } = this.trie;
     for (let top = this.#open.length - 3; top >= 0; top = this.#open.length - 3) {
@@ -252,7 +255,7 @@ class Walk {
     }
   }
 
-  /** What was found; many tokens as a mask. */
+  /** The result; with many tokens, as a mask. */
   inside(base: Int32Array | undefined, endsInSafeText: boolean): Inside {
     const endings = [...this.#endings].map(([ending, group]) => ({ ending, ...group }));
     const shared = { minus: [], endings, trie: this.trie, endsInSafeText };

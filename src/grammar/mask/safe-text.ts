@@ -1,14 +1,14 @@
-/** Most characters of a token that counts as safe. */
+/** The maximum number of characters of a safe token. */
 export const MAX_CHARACTERS = 16;
 
-/** ASCII that stands for itself in a JSON string: from the space to the tilde, without quote and backslash. */
+/** ASCII characters that represent themselves in a JSON string: space to tilde, without quote and backslash. */
 export const SAFE_BYTES: readonly number[] = Array.from({ length: 0x7f - 0x20 }, (_, i) => 0x20 + i).filter(
   (byte) => byte !== 0x22 && byte !== 0x5c,
 );
 
 /**
- * What bytes may come in a character of more than one byte (Unicode, table 3-7): ranges for each. Whoever comes to the same state
- * by each of these has taken every character outside ASCII.
+ * The possible bytes of multi-byte characters (Unicode, table 3-7): ranges for each byte. If all of them lead to the
+ * same state, so does every character outside ASCII.
  */
 export const LONG_CHARACTERS: readonly (readonly (readonly [number, number])[])[] = [
   [
@@ -58,7 +58,7 @@ export const LONG_CHARACTERS: readonly (readonly (readonly [number, number])[])[
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const UNSAFE = /[^\x20-\x7e\x80-\u{10ffff}]|["\\]/u;
 
-/** The number of characters of a text that is safe as a whole; undefined for others and for longer ones. */
+/** The number of characters if the whole text is safe; undefined for other and longer texts. */
 export function safeLength(bytes: Uint8Array): number | undefined {
   let text: string;
   try {

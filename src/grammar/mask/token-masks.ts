@@ -5,34 +5,37 @@ import { type Inside, InsideMasks } from './inside-masks.ts';
 import { clearBit, type PreparedVocabulary, setBit } from './prepared-vocabulary.ts';
 import type { TokenTrie } from './token-trie.ts';
 
-/** Masks that are kept by configuration, of a few thousand words each. */
+/** The number of masks cached by configuration, each of a few thousand words. */
 const MAX_KEPT = 512;
 
-/** Tokens of which the texts of `distinct` terminals decide: those under a node where terminals of a member end, or with one. */
+/**
+ * Tokens that depend on the texts of `distinct` terminals: those below a node where terminals of a member end, or those
+ * at it.
+ */
 interface Undecided {
-  /** Which of the configuration's members. */
+  /** The index of the configuration's member. */
   readonly member: number;
   readonly ending: number;
   readonly trie: TokenTrie;
   readonly node: number;
-  /** True for the tokens at the node, false for those under it. */
+  /** True for the tokens at the node, false for those below it. */
   readonly isNode: boolean;
 }
 
-/** A mask, the same for all configurations that differ in what `distinct` terminals have matched only. */
+/** A mask shared by all configurations that differ only in what `distinct` terminals have matched. */
 interface Kept {
   readonly mask: Int32Array;
   readonly undecided: readonly Undecided[];
-  /** Special tokens behind which memories decide. */
+  /** Special tokens after which memories decide. */
   readonly tokens: readonly number[];
-  /** It holds while no memory has more texts than this. */
+  /** Valid while no memory has more texts than this. */
   readonly texts: number;
 }
 
 /**
- * The tokens that a grammar allows next. What stays inside the terminals that are under way is known by the lexer's state alone; where
- * terminals end, the parser walks on through what is left of the tokens. Both are found out for the configuration without
- * memories, and kept; only what memories decide is looked at each time.
+ * The tokens that a grammar allows next. What stays within the unfinished terminals depends on the lexer's state alone;
+ * where terminals end, the parser walks on through the rest of the tokens. Both are computed for the configuration
+ * without memories, and cached; only what depends on memories is computed each time.
  */
 export class TokenMasks {
   readonly #grammar: CompiledGrammar;
@@ -40,9 +43,9 @@ export class TokenMasks {
   readonly #inside: InsideMasks;
   readonly #kept = new Map<number, Kept>();
   readonly #scratch: Int32Array;
-  /** By depth in the tree, the configuration there. */
+  /** By depth in the trie: the configuration there. */
   readonly #states: Int32Array;
-  /** What the text would be at the node that is being looked at. */
+  /** The text so far, up to the current node. */
   readonly #text = new Ints(1024);
 
   constructor(grammar: CompiledGrammar, vocabulary: PreparedVocabulary) {
@@ -53,14 +56,14 @@ export class TokenMasks {
     this.#states = new Int32Array(vocabulary.all.deepest + 1);
   }
 
-  /** How many integers the masks hold that are kept by configuration. */
+  /** The number of integers in the masks that are cached by configuration. */
   get ints(): number {
     return this.#kept.size * this.#vocabulary.words;
   }
 
   /**
-   * Writes which tokens may come next, bit `id % 32` of word `id / 32`; `text` is what the configuration has read. False where there
-   * are none. Throws `GRAMMAR_TOO_COSTLY`.
+   * Writes the mask of allowed tokens, bit `id % 32` of word `id / 32`; `text` is what the configuration has read.
+   * Returns false when none is allowed. Throws `GRAMMAR_TOO_COSTLY`.
    */
   fill(configuration: number, text: Ints, mask: Int32Array): boolean {
     if (configuration === DEAD) {
@@ -122,7 +125,7 @@ export class TokenMasks {
   }
 
   #apply({ base, plus, minus }: Inside, mask: Int32Array, isFirst: boolean): void {
-    // What one terminal forbids another may allow.
+    // What one terminal forbids, another may allow.
     const isOwn = isFirst || minus.length === 0;
     const target = isOwn ? mask : this.#scratch;
     if (base && (isFirst || !isOwn)) target.set(base);
@@ -139,7 +142,7 @@ export class TokenMasks {
     }
   }
 
-  /** Tokens with which, or in which, terminals of a member end. */
+  /** Tokens at whose end, or within which, terminals of a member end. */
   #takeEndings(inside: Inside, member: number, row: number, making: Making): void {
     const { rows, shadows } = this.#grammar;
     const { trie } = inside;
@@ -164,7 +167,7 @@ export class TokenMasks {
     }
   }
 
-  /** Allows the tokens under a node that are allowed whatever memories hold; false where some are left to be decided. */
+  /** Allows the tokens below a node that are allowed with any memories; returns false when some remain undecided. */
   #walkShadow(trie: TokenTrie, node: number, configuration: number, making: Making): boolean {
     const { shadows } = this.#grammar;
     const { bytes, depths, ends } = trie;
@@ -188,7 +191,7 @@ export class TokenMasks {
     return isDecided;
   }
 
-  /** Looks at tokens with the memories that there are. */
+  /** Decides tokens with the actual memories. */
   #decide(
     { member, ending, trie, node, isNode }: Undecided,
     members: readonly number[],
@@ -210,7 +213,7 @@ export class TokenMasks {
     else this.#walk(trie, node, behind, text.length, mask);
   }
 
-  /** Allows the tokens under a node that the parser takes from a configuration at the node. */
+  /** Allows the tokens below a node that the parser accepts from the configuration at the node. */
   #walk(trie: TokenTrie, node: number, configuration: number, before: number, mask: Int32Array): void {
     const { configurations } = this.#grammar;
     const { bytes, depths, ends } = trie;
@@ -233,10 +236,10 @@ export class TokenMasks {
   }
 }
 
-/** A mask in the making. */
+/** A mask under construction. */
 class Making {
   readonly undecided: Undecided[] = [];
-  /** No memory may have more texts than this. */
+  /** The mask is valid while no memory has more texts than this. */
   texts = Infinity;
   readonly #maxTexts: number;
   readonly #mask: Int32Array;
@@ -246,7 +249,7 @@ class Making {
     this.#mask = mask;
   }
 
-  /** True where one of this many texts is left for certain. */
+  /** True when at least one of this many texts certainly remains. */
   isSure(minTexts: number): boolean {
     if (minTexts <= this.#maxTexts) return false;
     this.texts = Math.min(this.texts, minTexts - 1);

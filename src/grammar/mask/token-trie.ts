@@ -3,23 +3,26 @@ import type { GrammarVocabulary } from '../vocabulary.ts';
 const NONE = -1;
 
 /**
- * Tokens as a tree by their bytes, laid out in the order in which it is walked: after each node come its children with all that is
- * under them. Node 0 is the root, which has no byte.
+ * The tokens' bytes as a trie in preorder: each node is followed by its descendants. Node 0 is the root, which has no
+ * byte.
  */
 export class TokenTrie {
   /** By node: the byte that leads to it. */
   readonly bytes: Uint8Array;
-  /** By node: how many bytes lead to it. */
+  /** By node: the number of bytes that lead to it. */
   readonly depths: Uint16Array;
-  /** By node: the first node that is not under it. */
+  /** By node: the first node after its subtree. */
   readonly ends: Int32Array;
-  /** By node and one more: how many tokens end at nodes before it; the tokens of a node are those between two such counts. */
+  /**
+   * By node, with one more at the end: the number of tokens at earlier nodes; a node's tokens lie between its entry and
+   * the next.
+   */
   readonly firstTokens: Int32Array;
-  /** Ids in the order of their nodes. */
+  /** Ids in node order. */
   readonly tokens: Int32Array;
   readonly deepest: number;
 
-  /** The tree of these ids; tokens without a byte are left out. */
+  /** The trie of these ids; tokens without bytes are left out. */
   constructor(vocabulary: GrammarVocabulary, ids: readonly number[]) {
     const draft = new Draft(vocabulary, ids);
     const count = draft.size;
@@ -60,18 +63,18 @@ export class TokenTrie {
     return this.firstTokens[node + 1] !== this.firstTokens[node];
   }
 
-  /** A token at a node or under it: the bytes that lead to the node are its first. */
+  /** A token at a node or below it; its first bytes lead to the node. */
   tokenUnder(node: number): number {
     return this.tokens[this.firstTokens[node] as number] as number;
   }
 }
 
-/** The tree while tokens are put in, with a hash table from a node and a byte to the node after it. */
+/** A trie under construction, with a hash table from node and byte to child. */
 class Draft {
   readonly byte: Int32Array;
   readonly child: Int32Array;
   readonly sibling: Int32Array;
-  /** By node its last token, by token the one before at the same node. */
+  /** By node: its last token; by token: the previous one at the same node. */
   readonly token: Int32Array;
   readonly nextToken: Int32Array;
   readonly #slots: Int32Array;

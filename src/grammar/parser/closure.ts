@@ -3,7 +3,7 @@ import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
 import { goesOn, isEnough, MemberPlace, type MemberTable, takesOther } from './member-table.ts';
 import { END, isTerminal, MEMBER, ONCE, SEPARATOR, type Terminal, TEXTS } from './rule-tables.ts';
 
-/** Works out what follows from a kernel. */
+/** Computes the closure of a kernel. */
 export class Closure {
   readonly #rows: RowMaker;
   readonly #row: number;
@@ -21,14 +21,14 @@ export class Closure {
     this.#row = row;
   }
 
-  /** How many items it has. */
+  /** The number of items. */
   get size(): number {
     return this.#agenda.length;
   }
 
   of(kernel: readonly number[]): Row {
     for (const item of kernel) this.#add(item);
-    // Grows while it is walked through.
+    // The agenda grows during the loop.
     for (const item of this.#agenda) this.#take(item);
     return {
       canEnd: this.#canEnd,
@@ -63,7 +63,7 @@ export class Closure {
     if (count < most) this.#await(item, symbols[place] as number, count + 1 === most);
   }
 
-  /** Before a member: one of the texts, or a member that has none. */
+  /** Before a member: one of the listed names, or another name. */
   #takeTexts(item: number): void {
     const { symbols, members } = this.#rows.tables;
     const place = this.#rows.item(item, Item.place);
@@ -92,7 +92,7 @@ export class Closure {
       this.#add(this.#rows.advanced(item, memory));
     }
     const inner = isScope ? NO_MEMORY : memory;
-    // A scope forgets its memory at its end, so that it may return to where nobody asks for one only.
+    // The memory is dropped when its scope ends, so the completed item returns only to predictions without a memory.
     if (isLast && (!isScope || !this.#touchesMemory(own))) {
       for (const start of starts) this.#add(this.#rows.started(start, own, inner));
       return;
@@ -136,7 +136,7 @@ export class Closure {
     const memory = touchesMemory ? this.#rows.item(item, Item.memory) : NO_MEMORY;
     const key = frame * 2 ** 26 + memory;
     const row = this.#rows.frameMember(frame, 1);
-    // Within one row only what is nullable completes, and that was stepped over.
+    // Within a row only nullable nonterminals complete, and those were already stepped over.
     if (row === this.#row || this.#completed.has(key)) return;
     this.#completed.add(key);
     for (const waiting of this.#rows.at(row).waiting.get(frame) ?? []) {

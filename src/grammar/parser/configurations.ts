@@ -6,12 +6,12 @@ import { TransitionRows, UNKNOWN } from './transition-rows.ts';
 
 export { DEAD } from './lexer.ts';
 
-/** Where it depends on the text whether a byte can follow: a `distinct` terminal ends with it. */
+/** The transition depends on the text: the byte would end a `distinct` terminal. */
 export const DEPENDS_ON_TEXT = -3;
 
-/** Stands for the row of a configuration in the middle of terminals. */
+/** In place of the row of a configuration in which no terminal ends. */
 const NO_ROW = -1;
-/** Stands for where a row began, when nobody asks. */
+/** In place of the start position of a row when nothing depends on it. */
 const ANYWHERE = -1;
 
 const NO_TEXT = new Ints(1);
@@ -19,24 +19,24 @@ const NO_TEXT = new Ints(1);
 const MAX_INTS = 24 * 2 ** 20;
 
 /**
- * Everything that a text may be so far: the row that ends here, if one does, and for each row with terminals under way the lexer's
- * state. Each configuration is kept once, so that the parser as a whole is an automaton over bytes, made while it is walked.
+ * The parser's states: the row that ends here, if any, and for each row with unfinished terminals the lexer's state.
+ * Equal configurations are interned, so the whole parser is a lazily built automaton over bytes.
  */
 export class Configurations {
   readonly #regular: RegularLanguages;
   readonly #rows: Rows;
   readonly #isShadow: boolean;
-  /** By configuration of another table, its shadow in this one. */
+  /** From a configuration of another table to its shadow in this one. */
   readonly #shadows = new Map<number, number>();
-  /** By configuration: how many texts are left at least. */
+  /** By configuration: the minimum number of texts left. */
   readonly #minTexts: number[] = [];
-  /** [row that ends here, then row, where its terminal began, lexer state, ...]. */
+  /** [row that ends here, then (row, start of its terminal, lexer state), ...]. */
   readonly #table = new TupleTable();
   readonly #transitions = new TransitionRows();
-  /** The configuration before every text. */
+  /** The configuration before any text. */
   readonly first: number;
 
-  /** With `isShadow` it is one without memories: it knows no texts, and tells where one would decide. */
+  /** With `isShadow` it has no memories: it does not know the text, and reports where the text would decide. */
   constructor(regular: RegularLanguages, rows: Rows, isShadow = false) {
     this.#regular = regular;
     this.#rows = rows;
@@ -45,8 +45,8 @@ export class Configurations {
   }
 
   /**
-   * The configuration after a byte, or `DEAD`. `text` holds all bytes up to and with this one: what `distinct` terminals have
-   * matched depends on them.
+   * The configuration after a byte, or `DEAD`. `text` holds all bytes up to and including this one, because memories
+   * store what `distinct` terminals matched.
    */
   step(configuration: number, text: Ints): number {
     const byte = text.at(text.length - 1);
@@ -55,8 +55,8 @@ export class Configurations {
   }
 
   /**
-   * The configuration after a token as such, or `DEAD`; `isText` says that it stands for text, `position` is the length of the
-   * text with it.
+   * The configuration after a token taken as a whole, or `DEAD`; `isText` is true for tokens that stand for text,
+   * `position` is the length of the text including it.
    */
   stepToken(configuration: number, id: number, isText: boolean, position: number): number {
     const row = this.row(configuration);
@@ -66,7 +66,7 @@ export class Configurations {
     return kernel.length === 0 ? DEAD : this.#from(kernel, [], position);
   }
 
-  /** Both at once; either may be `DEAD`. */
+  /** The union of two configurations; either may be `DEAD`. */
   union(a: number, b: number): number {
     if (a === DEAD || b === DEAD || a === b) return a === DEAD ? b : a;
     const rows = [this.row(a), this.row(b)].filter((row) => row !== NO_ROW);
@@ -76,7 +76,7 @@ export class Configurations {
     return this.#intern(this.#rows.joined(row, other), members);
   }
 
-  /** The row that ends here, or a negative number. */
+  /** The row that ends here, or a negative number for none. */
   row(configuration: number): number {
     return this.#table.at(configuration, 0);
   }
@@ -87,7 +87,7 @@ export class Configurations {
     return row !== NO_ROW && this.#rows.at(row).canEnd;
   }
 
-  /** True when something may follow. */
+  /** True when the text may continue. */
   goesOn(configuration: number): boolean {
     if (this.#table.lengthOf(configuration) > 1) return true;
     const row = this.row(configuration);
@@ -96,31 +96,34 @@ export class Configurations {
     return tokens.size > 0 || anyTokens.length > 0;
   }
 
-  /** For each item that waits for any token but some, those. */
+  /** For each item that accepts any token except some: the exceptions. */
   exceptions(configuration: number): ReadonlySet<number>[] {
     const row = this.row(configuration);
     return row === NO_ROW ? [] : this.#rows.at(row).anyTokens.map((item) => this.#rows.exceptions(item));
   }
 
-  /** The special tokens that may follow. */
+  /** The special tokens that are allowed next. */
   tokens(configuration: number): Iterable<number> {
     const row = this.row(configuration);
     return row === NO_ROW ? [] : this.#rows.at(row).tokens.keys();
   }
 
-  /** The configuration where a row ends at this position, with nothing else under way; `DEAD` for a row without a future. */
+  /**
+   * The configuration in which a row ends at this position and no terminal is unfinished; `DEAD` for a row without
+   * continuation.
+   */
   begin(row: number, position: number): number {
     return this.#rows.isDead(row) ? DEAD : this.#at(row, [], position);
   }
 
-  /** The rows with terminals under way: [row, where its terminal began, lexer state] one after another. */
+  /** The rows with unfinished terminals as consecutive triples [row, start of its terminal, lexer state]. */
   members(configuration: number): number[] {
     const start = this.#table.start(configuration);
     const { array } = this.#table.values;
     return Array.from(array.subarray(start + 1, start + this.#table.lengthOf(configuration)));
   }
 
-  /** What a configuration of another table is without memories. */
+  /** The shadow of another table's configuration: the same one without memories. */
   shadowOf(other: Configurations, configuration: number): number {
     let shadow = this.#shadows.get(configuration);
     if (shadow === undefined) {
@@ -136,18 +139,21 @@ export class Configurations {
     return shadow;
   }
 
-  /** The configuration after a byte where texts are unknown, `DEAD` or `DEPENDS_ON_TEXT`. */
+  /** The configuration after a byte when the text is unknown, or `DEAD` or `DEPENDS_ON_TEXT`. */
   stepByte(configuration: number, byte: number): number {
     const known = this.#transitions.get(configuration, byte);
     return known === UNKNOWN ? this.#compute(configuration, byte, NO_TEXT) : known;
   }
 
-  /** How many texts at least may come for some terminal that is under way; Infinity where nothing compares them. */
+  /**
+   * The minimum number of texts still possible for some unfinished terminal; Infinity when none of them is compared
+   * with earlier texts.
+   */
   minTexts(configuration: number): number {
     return this.#minTexts[configuration] as number;
   }
 
-  /** How many integers the table holds. */
+  /** The number of integers in the table. */
   get ints(): number {
     return this.#table.values.length;
   }
@@ -178,7 +184,7 @@ export class Configurations {
     return next;
   }
 
-  /** True where a `distinct` terminal begins: the same bytes lead there from other places of a text to another configuration. */
+  /** True where a `distinct` terminal begins: then the start position is part of the configuration. */
   #holdsPosition(configuration: number): boolean {
     if (this.#isShadow || configuration === DEAD) return false;
     const row = this.row(configuration);
@@ -192,7 +198,7 @@ export class Configurations {
     return members.length === 0 ? DEAD : this.#intern(NO_ROW, members);
   }
 
-  /** With the row's terminals beginning here. */
+  /** Adds the row's terminals, starting at this position. */
   #at(row: number, members: number[], position: number): number {
     const { lexer, hasDistinct } = this.#rows.at(row);
     const own = lexer === DEAD ? [] : [row, hasDistinct && !this.#isShadow ? position : ANYWHERE, lexer];
@@ -227,7 +233,7 @@ export class Configurations {
   }
 }
 
-/** Triples, ascending, each once. */
+/** Sorts triples in ascending order and removes duplicates. */
 function sortedMembers(members: readonly number[]): readonly number[] {
   if (members.length <= 3) return members;
   const triples: (readonly number[])[] = [];

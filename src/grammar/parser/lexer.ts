@@ -5,34 +5,34 @@ import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { Ints, TupleTable } from '../tuple-table.ts';
 import { TransitionRows, UNKNOWN } from './transition-rows.ts';
 
-/** A terminal under way: what it may go on with, and its number at the start. */
+/** An unfinished terminal: the derivative of its language, and its slot, the language's number at the start. */
 export interface LexerPair {
   readonly slot: number;
   readonly language: Language;
 }
 
-/** Stands for the number of a word where a terminal ends that is no list of texts. */
+/** In place of a word's number for terminals that are not word lists. */
 export const NO_WORD = -1;
-/** Where no terminal can match any more. */
+/** The state in which no terminal can match. */
 export const DEAD = -1;
 
 /**
- * All terminals that a row of the parser waits for, matched side by side: a state is the set of their derivatives, each with the
- * slot that its terminal has at the start, and states and their transitions are made when they are first asked for. No
- * terminal wins over another: a state tells which of them may end, and which can go on. States know nothing of rows, so that rows
- * which wait for the same languages share them.
+ * Matches all terminals that a row of the parser expects in parallel: a state is the set of their derivatives, each
+ * with the slot of its terminal, and states and transitions are created lazily. No terminal has priority: a state says
+ * which may end and which can continue. States are independent of rows, so rows that expect the same languages share
+ * them.
  */
 export class Lexer {
   readonly #regular: RegularLanguages;
-  /** States: [slot, language] pairs, ascending; a slot is a language's number at the start. */
+  /** States: [slot, language] pairs in ascending order; a slot is the language's number at the start. */
   readonly #states = new TupleTable();
-  /** What ends together: [slot, number of the word] pairs; the empty set is 0. */
+  /** Sets of terminals that end together: [slot, word number] pairs; 0 is the empty set. */
   readonly #endings = new TupleTable();
   readonly #endingOf = new Ints();
   readonly #goesOn = new Ints();
   readonly #rows = new TransitionRows();
   readonly #parts = new Map<number, readonly number[]>();
-  /** The state that is being worked out. */
+  /** The pairs of the state under construction. */
   readonly #pairs = new Ints();
 
   constructor(regular: RegularLanguages) {
@@ -40,13 +40,13 @@ export class Lexer {
     this.#endings.intern([]);
   }
 
-  /** The state before the first byte, with slots ascending; `DEAD` for none. */
+  /** The state before the first byte; slots must ascend. `DEAD` for no pairs. */
   start(pairs: readonly LexerPair[]): number {
     const flat = pairs.flatMap(({ slot, language }) => [slot, language]);
     return this.#state(flat, flat.length);
   }
 
-  /** What a state consists of. */
+  /** The pairs of a state. */
   pairsOf(state: number): LexerPair[] {
     const start = this.#states.start(state);
     return Array.from({ length: this.#states.lengthOf(state) / 2 }, (_, i) => ({
@@ -61,25 +61,25 @@ export class Lexer {
     return known === UNKNOWN ? this.#compute(state, byte) : known;
   }
 
-  /** What may end here, as a set; 0 for none. */
+  /** The set of terminals that may end here; 0 for none. */
   ending(state: number): number {
     return this.#endingOf.at(state);
   }
 
-  /** What ends: a slot and the number of the word that was read, or `NO_WORD`, one after another. */
+  /** The members of a set of ended terminals, flat: a slot, then the number of the matched word or `NO_WORD`. */
   endsOf(ending: number): Int32Array {
     const start = this.#endings.start(ending);
     return this.#endings.values.array.subarray(start, start + this.#endings.lengthOf(ending));
   }
 
-  /** True when a terminal has a longer text than the one so far. */
+  /** True when some terminal can continue. */
   goesOn(state: number): boolean {
     return this.#goesOn.at(state) === 1;
   }
 
   /**
-   * States that match together what this one does: lists of words apart from all else, because of a long list another part is left
-   * after every word, and what stands beside it stays.
+   * States whose union is this one: word lists apart from everything else, because a long list changes with every word
+   * while the other terminals stay the same.
    */
   partsOf(state: number): readonly number[] {
     let parts = this.#parts.get(state);
@@ -95,7 +95,7 @@ export class Lexer {
     return parts;
   }
 
-  /** The state without the complements in it: what it would be if nothing were forbidden. */
+  /** The state without its complements: what it would be if nothing were excluded. */
   withoutComplements(state: number): number {
     const { languages } = this.#regular;
     const pairs = this.pairsOf(state);
@@ -124,7 +124,7 @@ export class Lexer {
       pairs.push(this.#states.values.at(i));
       pairs.push(language);
     }
-    // To find out what is live takes derivatives of other languages.
+    // Copied first: the liveness check computes other derivatives, which overwrite the bits.
     const alike = bytesIn(derivatives.bits);
     let live = 0;
     for (let i = 0; i < pairs.length; i += 2) {
@@ -137,7 +137,7 @@ export class Lexer {
     return next;
   }
 
-  /** Where a list of words alone goes by each byte: all at once, as masks ask for all of them. */
+  /** For a state of one word list: computes the transitions for all bytes at once, because masks need all of them. */
   #branch(state: number, slot: number, words: Language): void {
     const { bytes, behind } = this.#regular.words.branchesOf(words);
     this.#rows.fill(state, DEAD);
@@ -169,7 +169,7 @@ export class Lexer {
   }
 }
 
-/** A language without the complements in the intersections with which it begins: it has all its texts, and maybe others. */
+/** Removes the complements from the intersections at the start of a language; the result is a superset of it. */
 function withoutComplements(languages: Languages, language: Language): Language {
   const kind = languages.kind(language);
   if (kind === Kind.concat) {

@@ -1,30 +1,36 @@
 import type { WordLists } from '../regex/word-lists.ts';
 import type { Language } from '../regex/language-kinds.ts';
 
-/** More members than any text has. */
+/** In place of an unlimited count; larger than any possible number of members. */
 const UNLIMITED = 2 ** 30;
-/** A state is a number of 31 bits: the next member, and how many there are so far. */
+/** A state packs the next member and the number of members so far into 31 bits. */
 const MAX_MEMBERS = 30_000;
 
-/** Members as the parser needs them: an item counts in `state` which of them may still come, and how many came, as far as it matters. */
+/**
+ * An object's members as the parser needs them: an item's `state` encodes which members are still possible and how many
+ * there were, up to the count that matters.
+ */
 export interface MemberTable {
-  /** The list of their texts. */
+  /** The number of the word list of the members' names. */
   readonly list: number;
   readonly size: number;
   readonly hasOther: boolean;
   readonly min: number;
   readonly max: number;
-  /** By index: the first required member from there, `size` for none, and how many are. */
+  /** By index: the first required member from there on (`size` for none), and how many required members follow. */
   readonly nextRequired: Int32Array;
   readonly requiredFrom: Int32Array;
-  /** The place before a member's text; after it come those before the separator, another member, and each value. */
+  /**
+   * The place before a member's name; the places before the separator, before another member and before each value
+   * follow it.
+   */
   readonly place: number;
 }
 
-/** Offsets to the place of a member table. */
+/** Offsets from a member table's place. */
 export const MemberPlace = { separator: 1, other: 2, values: 3 } as const;
 
-/** How many members there are, how many of them have to be there, and how many may. */
+/** The number of listed members, how many are required, and the bounds on how many may occur. */
 export interface MemberCounts {
   readonly size: number;
   readonly required: number;
@@ -33,17 +39,17 @@ export interface MemberCounts {
   readonly max: number;
 }
 
-/** True where some members are within the counts. */
+/** True when some number of members satisfies the counts. */
 export function hasMembers({ size, required, hasOther, min, max }: MemberCounts): boolean {
   return max > 0 && required <= max && (hasOther || size >= Math.max(min, 1));
 }
 
-/** What a table is made of: which members have to be there, and the counts. */
+/** The input of a member table: which members are required, and the counts. */
 type MembersOfTable = Pick<MemberTable, 'list' | 'place' | 'hasOther' | 'min' | 'max'> & {
   readonly isRequired: readonly boolean[];
 };
 
-/** Undefined for more members than a state can tell apart. */
+/** Returns undefined when there are more members than a state can represent. */
 export function memberTable(of: MembersOfTable): MemberTable | undefined {
   const { isRequired, min, max, ...more } = of;
   const size = isRequired.length;
@@ -61,7 +67,7 @@ export function memberTable(of: MembersOfTable): MemberTable | undefined {
   return { ...more, size, min: least, max: most, nextRequired, requiredFrom };
 }
 
-/** The state after a member; `index` is that of a member that no text names, `size`. */
+/** The state after a member; `index` is `size` for a member that is not listed. */
 export function stateBehind(table: MemberTable, state: number, index: number): number {
   const { size, min, max } = table;
   const next = Math.min(index + 1, size);
@@ -69,25 +75,25 @@ export function stateBehind(table: MemberTable, state: number, index: number): n
   return next * (size + 1) + Math.min(counted, countIn(table, state) + 1);
 }
 
-/** The texts of the members that may come next. */
+/** The names of the listed members that may come next. */
 export function nextMembers(table: MemberTable, state: number, words: WordLists, never: Language): Language {
   const { low, high } = nextRange(table, state);
   return low > high ? never : words.between(table.list, low, high);
 }
 
-/** True where a member may come. */
+/** True when a member may follow. */
 export function goesOn(table: MemberTable, state: number): boolean {
   const { low, high } = nextRange(table, state);
   return low <= high || takesOther(table, state);
 }
 
-/** True where a member may come that is none of those with a text. */
+/** True when a member that is not listed may follow. */
 export function takesOther(table: MemberTable, state: number): boolean {
   const { hasOther, max } = table;
   return hasOther && requiredIn(table, state) === 0 && countIn(table, state) < max;
 }
 
-/** True where no member has to come. */
+/** True when no further member is required. */
 export function isEnough(table: MemberTable, state: number): boolean {
   return requiredIn(table, state) === 0 && countIn(table, state) >= table.min;
 }
@@ -98,9 +104,9 @@ function nextRange(table: MemberTable, state: number): { low: number; high: numb
   const count = countIn(table, state);
   const required = nextRequired[index] as number;
   let high = Math.min(required, size - 1);
-  // Those that are left must be enough.
+  // Enough members must remain to reach the minimum.
   if (!hasOther) high = Math.min(high, size + count - min);
-  // A member that need not come may take the room of one that must.
+  // An optional member must not take the place of a required one.
   const isTight = count + requiredIn(table, state) >= max;
   if (!isTight) return { low: index, high };
   return required < size ? { low: required, high } : { low: 0, high: -1 };
@@ -110,7 +116,7 @@ function requiredIn(table: MemberTable, state: number): number {
   return table.requiredFrom[indexIn(table, state)] as number;
 }
 
-/** Before the last member there are never more than `size`, so that after it the count may be as large as it will. */
+/** Before the last member the count never exceeds `size`, so after it the count is unrestricted. */
 function indexIn({ size }: MemberTable, state: number): number {
   return Math.min(size, Math.floor(state / (size + 1)));
 }

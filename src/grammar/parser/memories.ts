@@ -3,17 +3,17 @@ import type { Language } from '../regex/language-kinds.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { TupleTable } from '../tuple-table.ts';
 
-/** The memory of a scope in which nothing has been matched. */
+/** The empty memory of a scope. */
 export const NO_MEMORY = 0;
 
-/** What `distinct` terminals have matched in a scope, one text after the other; each memory is kept once. */
+/** The texts that `distinct` terminals have matched in a scope, as interned linked lists. */
 export class Memories {
   readonly #regular: RegularLanguages;
-  /** [the memory before, bytes of the text]. */
+  /** [previous memory, bytes of the text]. */
   readonly #table = new TupleTable();
   readonly #texts: Language[];
   readonly #counts = [0];
-  /** How many texts the fullest memory has. */
+  /** The number of texts in the largest memory. */
   maxTexts = 0;
 
   constructor(regular: RegularLanguages) {
@@ -22,7 +22,7 @@ export class Memories {
     this.#texts = [regular.languages.never];
   }
 
-  /** A memory with one more text. */
+  /** The memory with one more text. */
   with(memory: number, text: Uint8Array): number {
     const before = this.#table.size;
     const next = this.#table.intern([memory, ...text]);
@@ -35,7 +35,7 @@ export class Memories {
     return next;
   }
 
-  /** What of a language has not been matched in the memory. */
+  /** The language without the texts in the memory. */
   unmatched(language: Language, memory: number): Language {
     const { languages } = this.#regular;
     return languages.and([language, languages.not(this.#texts[memory] as Language)]);

@@ -10,16 +10,16 @@ import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
 import { type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
 
 const MAX_INTS = 24 * 2 ** 20;
-/** More than there are memories, and states of members. */
+/** Exceeds the number of memories and of member states. */
 const VARIANTS = 2 ** 31;
 
 /**
- * The rows of an Earley parser (Earley 1970), each kept once. An item says what completes it returns to by a frame: a nonterminal and
- * the row that predicted it. Rows name each other by what they hold and not by where they stand in the text, so that equal
- * situations, the tenth item of an array as the third, are the same row and share all that was found out about it. Nullable
- * nonterminals are stepped over when they are predicted (Aycock and Horspool 2002). What is predicted in the last place of a
- * production returns to where that production returns to, so that right recursion costs no chain of completions (as Leo 1991
- * has it) and leaves equal rows.
+ * The rows (item sets) of an Earley parser (Earley 1970), interned. An item returns to its predictor through a frame: a
+ * nonterminal and the row that predicted it. Rows refer to each other by content and not by position, so equal
+ * situations, such as the third and the tenth item of an array, are the same row and share everything computed for it.
+ * Nullable nonterminals are skipped at prediction (Aycock and Horspool 2002). A nonterminal predicted at the end of a
+ * production returns to where the production returns to, so right recursion builds no chain of completions (compare Leo
+ * 1991) and yields equal rows.
  */
 export class Rows implements RowMaker {
   readonly lexer: Lexer;
@@ -27,21 +27,21 @@ export class Rows implements RowMaker {
   readonly #tables: RuleTables;
   readonly #memories: Memories;
   readonly #sizes: Sizes;
-  /** Kernels: items, ascending. */
+  /** Kernels: items in ascending order. */
   readonly #kernels = new TupleTable();
   readonly #rows: Row[] = [];
   /** [place, count, frame, memory]. */
   readonly #items = new TupleTable();
   /** [nonterminal, row, memory]. */
   readonly #frames = new TupleTable();
-  /** By row, the same without memories. */
+  /** By row: its shadow, the same row without memories. */
   readonly #shadows: number[] = [];
-  /** By row and ending of its lexer, the row after it, without what `distinct` terminals add to memories. */
+  /** By row and set of ended terminals: the next row, without the texts that `distinct` terminals add to memories. */
   readonly #behind = new Map<number, number>();
   readonly #stamps = new Ints();
-  /** Items of all closures. */
+  /** The total number of items in all closures. */
   #waiting = 0;
-  /** The row that stands before every text. */
+  /** The row before any text. */
   readonly first: number;
 
   constructor(regular: RegularLanguages, tables: RuleTables) {
@@ -58,7 +58,7 @@ export class Rows implements RowMaker {
     return this.#rows[row] as Row;
   }
 
-  /** The row of a kernel: items that follow terminals; the array is sorted in place. */
+  /** The row of a kernel, whose items follow terminals; sorts the array in place. */
   row(kernel: number[]): number {
     const sorted = kernel.sort((a, b) => a - b).filter((item, i) => item !== kernel[i - 1]);
     const before = this.#kernels.size;
@@ -69,14 +69,14 @@ export class Rows implements RowMaker {
       this.#waiting += closure.size;
       this.#checkSize();
       const bare = sorted.map((item) => this.#bare(item));
-      // What has no memories is what it would be without.
+      // A row without memories is its own shadow.
       this.#shadows[row] = row;
       if (bare.some((item, i) => item !== sorted[i])) this.#shadows[row] = this.row(bare);
     }
     return row;
   }
 
-  /** The row of what stands in either of two. */
+  /** The union of two rows. */
   joined(a: number, b: number): number {
     const items = [a, b].flatMap((row) => {
       const start = this.#kernels.start(row);
@@ -85,23 +85,26 @@ export class Rows implements RowMaker {
     return this.row(items);
   }
 
-  /** The row as it would be had `distinct` terminals matched nothing: many rows have the same one. */
+  /** The row as if `distinct` terminals had matched nothing; many rows share a shadow. */
   shadow(row: number): number {
     return this.#shadows[row] as number;
   }
 
-  /** More texts than any memory can have after the terminals that are under way. */
+  /** An upper bound on the number of texts in any memory after the unfinished terminals end. */
   get maxTexts(): number {
     return this.#memories.maxTexts + 1;
   }
 
-  /** True when nothing can come after a row, and the text cannot end in it. */
+  /** True when nothing can follow a row and the text cannot end in it. */
   isDead(row: number): boolean {
     const { canEnd, lexer, tokens, anyTokens } = this.at(row);
     return !canEnd && lexer === DEAD && tokens.size === 0 && anyTokens.length === 0;
   }
 
-  /** Adds the items after the terminals that end; `text` is what they matched, memories stay as they are without it. */
+  /**
+   * Adds to `kernel` the items after the terminals that end; `text` returns what they matched, and without it memories
+   * stay unchanged.
+   */
   scan(row: number, ending: number, text: (() => Uint8Array) | undefined, kernel: number[]): void {
     const { terminals } = this.at(row);
     const ends = this.lexer.endsOf(ending);
@@ -119,7 +122,7 @@ export class Rows implements RowMaker {
     }
   }
 
-  /** The row after the terminals that end, with memories as they were: right where nothing `distinct` follows. */
+  /** The row after the terminals that end, with memories unchanged: correct where no `distinct` terminal follows. */
   behind(row: number, ending: number): number {
     const key = row * 2 ** 26 + ending;
     let behind = this.#behind.get(key);
@@ -142,7 +145,10 @@ export class Rows implements RowMaker {
     );
   }
 
-  /** How many texts at least are left for some terminal of a row when the lexer is in a state; Infinity where nothing compares them. */
+  /**
+   * The minimum number of texts that remain for some terminal of a row in this lexer state; Infinity when none is
+   * compared with earlier texts.
+   */
   minTexts(row: number, state: number): number {
     const { hasDistinct, terminals } = this.at(row);
     if (!hasDistinct) return Infinity;
@@ -155,7 +161,7 @@ export class Rows implements RowMaker {
     return least;
   }
 
-  /** Adds the items after a token as such; `isText` says that it stands for text. */
+  /** Adds to `kernel` the items after a token taken as a whole; `isText` is true for tokens that stand for text. */
   scanToken(row: number, id: number, isText: boolean, kernel: number[]): void {
     const { tokens, anyTokens } = this.at(row);
     const any = isText ? anyTokens.filter((item) => !this.exceptions(item).has(id)) : [];
@@ -164,13 +170,13 @@ export class Rows implements RowMaker {
     }
   }
 
-  /** The tokens that an item does not take which waits for any other. */
+  /** The tokens excluded by an item that accepts any other token. */
   exceptions(item: number): ReadonlySet<number> {
     const terminal = this.#terminalAt(item);
     return terminal.kind === 'any-token' ? terminal.except : new Set();
   }
 
-  /** True when a terminal may match nothing. */
+  /** True when a terminal matches the empty text. */
   isNullable(terminal: Terminal): boolean {
     return terminal.kind === 'regex' && this.#regular.languages.isNullable(terminal.language);
   }
@@ -179,7 +185,7 @@ export class Rows implements RowMaker {
     return this.#items.at(item, member);
   }
 
-  /** The item after the symbol that one waits for. */
+  /** The item advanced over the symbol that it expects. */
   advanced(item: number, memory: number): number {
     const place = this.item(item, Item.place);
     const frame = this.item(item, Item.frame);
@@ -192,7 +198,7 @@ export class Rows implements RowMaker {
         frame,
         memory,
       ]);
-    // Beyond the least count of an unlimited repetition there is nothing to count.
+    // Above the minimum, unlimited repetitions need no count.
     const count = this.item(item, Item.count) + 1;
     const counted = this.#tables.max[place] === Infinity ? Math.min(count, min) : count;
     return this.#items.intern([place, counted, frame, memory]);
@@ -223,11 +229,11 @@ export class Rows implements RowMaker {
     return this.#tables;
   }
 
-  /** The lexer's state before the terminals that items wait for, and the items by their slots there. */
+  /** The lexer's state before the terminals that the items expect, and the items by slot. */
   waitingForText(items: readonly number[]): Pick<Row, 'lexer' | 'terminals' | 'isAmbiguous'> {
     const groups = new Map<number, number[]>();
     for (const item of items) push(groups, this.#terminalKey(item), item);
-    // In the order of terminals, so that rows which differ in memories have the same slots.
+    // In the order of terminals, so that rows that differ only in memories have the same slots.
     const keys = [...groups.keys()].sort((a, b) => a - b);
     const terminals = keys.map((key) => groups.get(key) as number[]);
     const pairs = terminals.map(([item], slot) => ({ slot, language: this.#languageAt(item as number) }));
@@ -241,7 +247,7 @@ export class Rows implements RowMaker {
     };
   }
 
-  /** True once for each item and row. */
+  /** True for the first call with this row and item. */
   isNewIn(row: number, item: number): boolean {
     while (this.#stamps.length <= item) this.#stamps.push(-1);
     if (this.#stamps.at(item) === row) return false;
@@ -250,7 +256,7 @@ export class Rows implements RowMaker {
     return true;
   }
 
-  /** An item without memories. */
+  /** The item without its memories. */
   #bare(item: number): number {
     const { array } = this.#items.values;
     const start = this.#items.start(item);
@@ -263,7 +269,7 @@ export class Rows implements RowMaker {
     return this.frame(this.frameMember(frame, 0), this.shadow(this.frameMember(frame, 1)), NO_MEMORY);
   }
 
-  /** Equal for items that wait for the same terminal, compared with the same memory, and for the same members. */
+  /** Equal for items that expect the same terminal, compared with the same memory, and the same members. */
   #terminalKey(item: number): number {
     const number = (this.#tables.symbols[this.item(item, Item.place)] as number) >> 1;
     const { kind } = this.#terminalAt(item);
@@ -271,7 +277,7 @@ export class Rows implements RowMaker {
     return number * VARIANTS + (kind === 'distinct' ? this.item(item, Item.memory) : NO_MEMORY);
   }
 
-  /** The language of the terminal that an item waits for, without what its memory holds. */
+  /** The language of the terminal that an item expects, without the texts in its memory. */
   #languageAt(item: number): Language {
     const terminal = this.#terminalAt(item);
     if (terminal.kind === 'texts') {
@@ -288,13 +294,13 @@ export class Rows implements RowMaker {
     return this.#terminalAt(item).kind === 'distinct';
   }
 
-  /** The terminal that an item waits for. */
+  /** The terminal that an item expects. */
   #terminalAt(item: number): Terminal {
     const symbol = this.#tables.symbols[this.item(item, Item.place)] as number;
     return this.#tables.terminals[symbol >> 1] as Terminal;
   }
 
-  /** How many integers the tables hold, about. */
+  /** Roughly the number of integers in the tables. */
   get ints(): number {
     return (
       this.#items.values.length + this.#kernels.values.length + this.#frames.values.length + this.#waiting

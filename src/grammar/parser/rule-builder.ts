@@ -18,10 +18,10 @@ import {
 /** A nonterminal under construction. */
 class Draft {
   productions: readonly (readonly Symbol[])[] = [];
-  /** Counts of a repetition, whose one production is what is repeated. */
+  /** The counts of a repetition; its one production is the repeated part. */
   counts: { readonly min: number; readonly max: number } | undefined = undefined;
   members: MemberDraft | undefined = undefined;
-  /** Makes the symbol that it stands for. */
+  /** Creates the symbol that it stands for. */
   later: (() => Symbol) | undefined = undefined;
   isScope = false;
   isProductive = false;
@@ -38,7 +38,7 @@ class Draft {
   }
 }
 
-/** Members with symbols for what they consist of. */
+/** Members, with symbols for their values. */
 export interface MemberDraft {
   readonly members: readonly Pick<Member, 'text' | 'isRequired'>[];
   /** By member. */
@@ -49,7 +49,7 @@ export interface MemberDraft {
   readonly max: number;
 }
 
-/** A nonterminal that is made when it is first come to. */
+/** A nonterminal that is built when it is first predicted. */
 class LaterNonterminal implements Nonterminal {
   readonly isNullable = false;
   readonly touchesMemory = false;
@@ -66,7 +66,7 @@ class LaterNonterminal implements Nonterminal {
   }
 }
 
-/** By nonterminal, those that are new in whose productions it stands. */
+/** From a nonterminal to the new nonterminals that use it in a production. */
 type Users = ReadonlyMap<number, readonly number[]>;
 
 /** The places of all productions. */
@@ -95,7 +95,7 @@ class Places {
   }
 }
 
-/** Collects terminals and nonterminals, and says of each what the parser has to know. */
+/** Collects terminals and nonterminals, and computes the facts about them that the parser needs. */
 export class RuleBuilder {
   readonly #regular: RegularLanguages;
   readonly #terminals: Terminal[] = [];
@@ -117,7 +117,7 @@ export class RuleBuilder {
     return symbol;
   }
 
-  /** A nonterminal whose productions come later. */
+  /** A nonterminal whose productions are added later. */
   open(): Symbol {
     return this.#add(new Draft());
   }
@@ -133,7 +133,7 @@ export class RuleBuilder {
     return this.#add(draft);
   }
 
-  /** Members, of which those are left out whose value has no text. */
+  /** Members; those whose value matches nothing are left out. */
   members(members: MemberDraft): Symbol {
     const draft = new Draft();
     draft.members = members;
@@ -147,7 +147,7 @@ export class RuleBuilder {
     return this.#add(draft);
   }
 
-  /** A nonterminal that stands for what is made when it is first come to: it has texts, and none that is empty. */
+  /** A nonterminal whose symbol is built when it is first predicted; it must match some text, and not the empty one. */
   later(make: () => Symbol): Symbol {
     const draft = new Draft();
     draft.later = make;
@@ -155,7 +155,7 @@ export class RuleBuilder {
     return this.#add(draft);
   }
 
-  /** The tables. Throws `GRAMMAR_INVALID` where the root matches nothing. */
+  /** Returns the tables. Throws `GRAMMAR_INVALID` when the root matches nothing. */
   finish(root: Symbol): RuleTables {
     this.#settle();
     if (!this.#isProductive(root)) fail('GRAMMAR_INVALID', { reason: 'there is no text that it allows' });
@@ -172,7 +172,7 @@ export class RuleBuilder {
     };
   }
 
-  /** Adds the nonterminals to the tables that are new. */
+  /** Adds the new nonterminals to the tables. */
   #settle(): void {
     const first = this.#nonterminals.length;
     const users = this.#users(first);
@@ -200,7 +200,7 @@ export class RuleBuilder {
     return [this.#places.production([symbol])];
   }
 
-  /** Writes the productions of a nonterminal; where they begin. */
+  /** Writes the productions of a nonterminal and returns where they begin. */
   #starts({ productions, counts, members }: Draft): number[] {
     const places = this.#places;
     if (members) return [this.#startOfMembers(members)];
@@ -241,7 +241,7 @@ export class RuleBuilder {
     return this.#drafts[symbol >> 1] as Draft;
   }
 
-  /** How many members there are of which there are texts. */
+  /** The number of members that can occur, and the bounds on how many may. */
   #countsOf({ members, values, other, separator, min, max: most }: MemberDraft): MemberCounts {
     this.#regular.languages.fuel.spend(members.length >> 3);
     let [size, required] = [0, 0];
@@ -275,8 +275,8 @@ export class RuleBuilder {
   }
 
   /**
-   * Sets a fact of every nonterminal from `first` on that has a production (or no need of one) whose symbols all have it, until
-   * nothing changes.
+   * Sets a fact of every nonterminal from `first` on that has a production whose symbols all have it (or needs none),
+   * until nothing changes.
    */
   #propagate(users: Users, fact: 'isProductive' | 'isNullable', first: number): void {
     const holds = (symbol: Symbol): boolean =>
@@ -300,7 +300,7 @@ export class RuleBuilder {
     return draft.counts?.min === 0 || draft.productions.some((production) => production.every(holds));
   }
 
-  /** True where it is a `distinct` terminal, or known to have one that no scope within it holds. */
+  /** True for a `distinct` terminal, and for a nonterminal known to contain one outside any inner scope. */
   #touchesMemory(symbol: Symbol): boolean {
     return isTerminal(symbol)
       ? this.#terminals[symbol >> 1]?.kind === 'distinct'
@@ -329,7 +329,7 @@ export class RuleBuilder {
     const users = new Map<number, number[]>();
     for (let at = first; at < this.#drafts.length; at++) {
       (this.#drafts[at] as Draft).forEachSymbol((symbol) => {
-        // Of what is made later all is known.
+        // Nonterminals that are built later need no more facts.
         if (isTerminal(symbol) || symbol >> 1 < first || this.#at(symbol).later) return;
         const own = users.get(symbol >> 1);
         if (own) own.push(at);
@@ -340,7 +340,7 @@ export class RuleBuilder {
   }
 }
 
-/** Members have texts, but what is none of them may be nothing. */
+/** Listed members are not empty, but another member may be. */
 function mayBeNothing(
   { members, other, separator, min, max }: MemberDraft,
   isNullable: (symbol: Symbol) => boolean,

@@ -9,15 +9,15 @@ import { RuleBuilder } from './rule-builder.ts';
 import type { RuleTables, Symbol, TokenNames } from './rule-tables.ts';
 
 const DEEPEST = 500;
-/** A rule that is a regular language of this depth at most becomes part of those that name it. */
+/** Rules that are regular languages of at most this depth are inlined where they are used. */
 const DEEPEST_INLINE = 24;
 
-/** A rule that is a regular language, or a symbol. */
+/** A compiled rule: a regular language or a symbol. */
 type Made = { readonly language: Language } | { readonly symbol: Symbol };
 
 /**
- * Makes tables of a grammar. What is regular becomes one terminal, as far as it goes: parts beside each other, alternatives,
- * repetitions, and rules by their names unless they refer to themselves.
+ * Compiles a grammar to tables. Regular parts are merged into single terminals as far as possible: sequences,
+ * alternatives, repetitions, and referenced rules unless they are recursive.
  */
 export class RuleCompiler {
   readonly #regular: RegularLanguages;
@@ -33,7 +33,7 @@ export class RuleCompiler {
     this.#builder = new RuleBuilder(regular);
   }
 
-  /** Throws `GRAMMAR_INVALID` for rules that are missing or malformed, and for a grammar without a text. */
+  /** Throws `GRAMMAR_INVALID` for missing or malformed rules, and for a grammar that matches no text. */
   compile(grammar: Grammar): RuleTables {
     return this.#builder.finish(this.#grammar(grammar));
   }
@@ -56,7 +56,7 @@ export class RuleCompiler {
     return root;
   }
 
-  /** The rule of a name: what is made already, or a symbol to be closed when it is. */
+  /** The rule with this name: the compiled one, or a symbol that is completed once the rule is. */
   #named(grammar: Grammar, scope: ReadonlyMap<string, Made>, open: Map<string, Symbol>, name: string): Made {
     const made = scope.get(name);
     if (made) return made;

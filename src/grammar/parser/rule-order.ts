@@ -1,8 +1,8 @@
 import type { Grammar, Rule } from '../grammar.ts';
 
 /**
- * The rules of a grammar that its root needs, each after those that it names, as far as they do not name each other: walked with
- * a stack of our own, for rules may name each other a hundred thousand in a row.
+ * The rules that a grammar's root needs, each after the rules it references, except in cycles. Uses an explicit stack,
+ * because chains of references may be a hundred thousand rules long.
  */
 export function rulesInOrder(grammar: Grammar): [string, Rule][] {
   const order: [string, Rule][] = [];
@@ -34,7 +34,7 @@ function namesIn(rule: Rule): Set<string> {
     else if (at.kind === 'sequence' || at.kind === 'choice') for (const part of at.parts) stack.push(part);
     else if (at.kind === 'repeat' || at.kind === 'scope') stack.push(at.part);
     else if (at.kind === 'members') {
-      // What is made later has names of its own.
+      // Rules that are built later bring their own names.
       for (const { value } of at.members) if (value.kind !== 'later') stack.push(value);
       stack.push(at.separator);
       if (at.other) stack.push(at.other);

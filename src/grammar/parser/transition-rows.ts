@@ -1,18 +1,20 @@
 import { Ints } from '../tuple-table.ts';
 
-/** A transition that has not been computed. */
+/** A transition that has not been computed yet. */
 export const UNKNOWN = -2;
 
 const BYTES = 256;
-/** Rows that are kept: 16 MiB of them. */
+/** The limit on rows: 16 MiB of them. */
 const MAX_ROWS = 16 * 1024;
 const ROWS_PER_CHUNK = 64;
 
-/** Where states go by each byte, as far as known. When there are too many rows all are forgotten, and filled again as they are asked for. */
+/**
+ * A cache of transitions by state and byte. When it has too many rows, all are dropped and computed again on demand.
+ */
 export class TransitionRows {
   #chunks: Int32Array[] = [];
   #count = 0;
-  /** By state: the number of its row and one, 0 for none. */
+  /** By state: the number of its row plus one, 0 for none. */
   #rowOf = new Ints();
 
   get(state: number, byte: number): number {
@@ -30,7 +32,7 @@ export class TransitionRows {
       next;
   }
 
-  /** The same by every byte. */
+  /** Sets the same next state for every byte. */
   fill(state: number, next: number): void {
     this.set(state, 0, next);
     const row = this.#rowOf.at(state) - 1;

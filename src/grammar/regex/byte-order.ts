@@ -1,4 +1,4 @@
-/** How many bytes two texts have in common from their beginning. */
+/** The length of two texts' common prefix in bytes. */
 export function sharedLength(a: Uint8Array, b: Uint8Array): number {
   const most = Math.min(a.length, b.length);
   let length = 0;

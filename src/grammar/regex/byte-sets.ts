@@ -3,7 +3,7 @@ import { TupleTable } from '../tuple-table.ts';
 /** 256 bits in eight words. */
 const WORDS = 8;
 
-/** Sets of bytes, each kept once and named by its id. */
+/** Interned sets of bytes, identified by ids. */
 export class ByteSets {
   readonly #table = new TupleTable();
   readonly #scratch = new Int32Array(WORDS);
@@ -15,7 +15,7 @@ export class ByteSets {
     this.all = this.#table.intern(this.#scratch.fill(-1));
   }
 
-  /** The set of the bytes that are named. */
+  /** The set of these bytes. */
   of(bytes: Iterable<number>): number {
     this.#scratch.fill(0);
     for (const byte of bytes)
@@ -23,7 +23,7 @@ export class ByteSets {
     return this.#table.intern(this.#scratch);
   }
 
-  /** The set of the bytes of ranges, both ends included, each range two numbers. */
+  /** The set of the bytes in these ranges: pairs of inclusive bounds, flat. */
   ofRanges(ends: readonly number[]): number {
     this.#scratch.fill(0);
     for (let at = 0; at < ends.length; at += 2) {
@@ -47,13 +47,16 @@ export class ByteSets {
     return this.#table.intern(this.#scratch);
   }
 
-  /** What is in `a` and not in `b`. */
+  /** The bytes in `a` that are not in `b`. */
   difference(a: number, b: number): number {
     for (let i = 0; i < WORDS; i++) this.#scratch[i] = this.#table.at(a, i) & ~this.#table.at(b, i);
     return this.#table.intern(this.#scratch);
   }
 
-  /** Takes out of `bits` (eight words) every byte that the set treats otherwise than `byte`; tells whether `byte` is in it. */
+  /**
+   * Clears in `bits` (eight words) every byte whose membership in the set differs from that of `byte`; returns whether
+   * `byte` is in the set.
+   */
   narrow(set: number, byte: number, bits: Int32Array): boolean {
     const isIn = this.has(set, byte);
     const flip = isIn ? 0 : -1;
@@ -63,13 +66,13 @@ export class ByteSets {
     return isIn;
   }
 
-  /** The bytes of a set, ascending. */
+  /** The bytes of a set in ascending order. */
   bytesOf(set: number): number[] {
     return bytesIn(this.#table.values.array.subarray(this.#table.start(set), this.#table.start(set) + WORDS));
   }
 }
 
-/** The bytes whose bits are set in eight words, ascending. */
+/** The bytes whose bits are set in eight words, in ascending order. */
 export function bytesIn(bits: Int32Array): number[] {
   const bytes: number[] = [];
   for (let word = 0; word < WORDS; word++) {

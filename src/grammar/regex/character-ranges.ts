@@ -1,9 +1,12 @@
-/** Code points in ascending ranges, both ends included; none overlap, touch, or hold surrogates. */
+/**
+ * Ranges of code points with inclusive bounds, in ascending order; they do not overlap or touch, and contain no
+ * surrogates.
+ */
 export type CharacterRanges = readonly (readonly [number, number])[];
 
 const LAST = 0x10ffff;
 
-/** The ranges in order, as one where they touch, without surrogates. */
+/** Sorts the ranges, merges those that touch, and removes surrogates. */
 export function normalRanges(ranges: CharacterRanges): CharacterRanges {
   const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
   const merged: [number, number][] = [];
@@ -20,7 +23,7 @@ export function normalRanges(ranges: CharacterRanges): CharacterRanges {
   });
 }
 
-/** All code points that are in none of the ranges. */
+/** All code points outside the ranges. */
 export function otherRanges(ranges: CharacterRanges): CharacterRanges {
   const others: [number, number][] = [];
   let next = 0;
@@ -52,10 +55,10 @@ export const NOT_A_LINE_END = otherRanges(rangesOf('\n\n\r\r\u2028\u2029'));
 /** Spends what a piece of work costs, in the units of `Fuel`. */
 export type Spend = (units: number) => void;
 
-/** What it costs to look at all characters of a plane. */
+/** The cost of testing all characters of a plane. */
 const PLANE_UNITS = 10_000;
 
-/** The code points of a property of that name, found by asking JavaScript's own expressions. */
+/** The code points with a property, found by testing each with JavaScript's own regular expressions. */
 function propertyRanges(property: string, spend: Spend | undefined): CharacterRanges | undefined {
   if (!/^\w+(?:=\w+)?$/.test(property)) return undefined;
   let runs: RegExp;
@@ -68,7 +71,7 @@ function propertyRanges(property: string, spend: Spend | undefined): CharacterRa
   const has = (code: number): boolean => String.fromCodePoint(code).search(runs) >= 0;
   for (let start = 0; start <= LAST; start += PAGE) {
     if (!ASSIGNED.has(start / PAGE)) {
-      // All of such a plane is alike, but for the two code points at its end, which are no characters.
+      // All code points of such a plane are alike, except the two noncharacters at its end.
       if (has(start)) found.push([start, start + PAGE - 3]);
       if (has(start + PAGE - 1)) found.push([start + PAGE - 2, start + PAGE - 1]);
       continue;
@@ -83,11 +86,11 @@ function propertyRanges(property: string, spend: Spend | undefined): CharacterRa
   return normalRanges(found);
 }
 
-/** Planes with characters of their own: neither unassigned nor for private use as a whole. */
+/** Planes with assigned characters: neither entirely unassigned nor for private use. */
 const ASSIGNED = new Set([0, 1, 2, 3, 14]);
 const PAGE = 0x10000;
 
-/** Every code point of a plane as UTF-16; in place of surrogates, zeros. */
+/** All code points of a plane as UTF-16, with zeros in place of surrogates. */
 function pageOf(start: number): string {
   const width = start < PAGE ? 1 : 2;
   const units = new Uint16Array(PAGE * width);
@@ -104,7 +107,7 @@ function pageOf(start: number): string {
   return text;
 }
 
-/** The code points that Unicode properties have, each found once; finding them takes milliseconds. */
+/** The code points of Unicode properties, cached because computing one takes milliseconds. */
 export class UnicodeProperties {
   readonly #found = new Map<string, CharacterRanges | undefined>();
   readonly #spend: Spend | undefined;
@@ -113,12 +116,12 @@ export class UnicodeProperties {
     this.#spend = spend;
   }
 
-  /** How many properties were asked for. */
+  /** The number of properties in the cache. */
   get size(): number {
     return this.#found.size;
   }
 
-  /** By a property's name, or its name and value (`L`, `Script=Greek`); undefined for one that is not known. */
+  /** By a property's name, or its name and value (`L`, `Script=Greek`); undefined for an unknown property. */
   ranges(property: string): CharacterRanges | undefined {
     if (!this.#found.has(property)) this.#found.set(property, propertyRanges(property, this.#spend));
     return this.#found.get(property);

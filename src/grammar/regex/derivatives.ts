@@ -5,16 +5,19 @@ import type { Multiples } from './multiples.ts';
 import type { WordLists } from './word-lists.ts';
 
 /**
- * The derivative of a language by a byte: the rests of its texts that begin with it (Brzozowski 1964). Beside each derivative comes
- * the set of bytes that have the same one, so that nobody has to ask 256 times.
+ * The derivative of a language by a byte: the remainders of its texts that begin with the byte (Brzozowski 1964). Each
+ * derivative comes with the set of bytes that have the same one, so that callers need not ask for all 256.
  */
 export class Derivatives {
-  /** The bytes, eight words of bits, that have the last derivative; to be set to all ones before a first `derive` of several. */
+  /**
+   * The bytes, as eight words of bits, that share the last derivative; set them all before the first of several calls
+   * of `derive`.
+   */
   readonly bits = new Int32Array(8);
   readonly #languages: Languages;
   readonly #multiples: Multiples;
   readonly #words: WordLists;
-  /** By language: the number of the call that derived it last, and the result. */
+  /** By language: the number of the last call that derived it, and the result. */
   readonly #stamps = new Ints(256);
   readonly #results = new Ints(256);
   #stamp = 0;
@@ -25,7 +28,7 @@ export class Derivatives {
     this.#words = words;
   }
 
-  /** What may follow the byte; `bits` loses the bytes after which something else follows. */
+  /** The derivative by the byte; clears in `bits` the bytes that have another derivative. */
   derive(language: Language, byte: number): Language {
     this.#stamp++;
     return this.#derive(language, byte);
@@ -41,7 +44,7 @@ export class Derivatives {
     if (kind === Kind.words) return this.#words.derive(language, byte, this.bits);
     if (kind === Kind.concat) {
       const head = this.#languages.member(language, 1);
-      // Literals, of which a state of the lexer may hold a thousand.
+      // A fast path for literals, since a lexer state may hold a thousand.
       if (this.#languages.kind(head) === Kind.bytes) {
         const isIn = sets.narrow(this.#languages.member(head, 1), byte, this.bits);
         return isIn ? this.#languages.member(language, 2) : never;
@@ -83,7 +86,7 @@ export class Derivatives {
     }
   }
 
-  /** Along a concatenation as far as what precedes can be empty. */
+  /** Walks along a concatenation while the heads are nullable. */
   #ofConcat(language: Language, byte: number): Language {
     const languages = this.#languages;
     const alternatives: Language[] = [];

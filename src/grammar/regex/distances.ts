@@ -1,10 +1,10 @@
 import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** More bytes than it is worth to tell apart. */
+/** Distances are not compared beyond this many bytes. */
 const FAR = 1024;
 
-/** How many bytes the shortest text of a language has at least, as its parts tell; at most 1024. */
+/** A lower bound on the bytes of a language's shortest text, computed from its parts; at most 1024. */
 export class Distances {
   readonly #languages: Languages;
   readonly #known = new Map<Language, number>();
@@ -13,7 +13,7 @@ export class Distances {
     this.#languages = languages;
   }
 
-  /** Of a language, looked up as far as it is known. */
+  /** The distance of a language, cached. */
   of(language: Language): number {
     const known = this.#known.get(language);
     if (known !== undefined) return known;
@@ -41,7 +41,7 @@ export class Distances {
     }
   }
 
-  /** Along it in a loop, for it may be long. */
+  /** Iterates, because concatenations may be long. */
   #ofConcat(language: Language): number {
     const languages = this.#languages;
     let distance = 0;
@@ -54,7 +54,7 @@ export class Distances {
   }
 }
 
-/** Languages of which the nearest to a text is taken first. */
+/** A priority queue of languages: the one nearest to a text comes first. */
 export class Nearest {
   readonly #distances: Distances;
   readonly #open: Language[][] = [];
@@ -70,7 +70,7 @@ export class Nearest {
     if (distance < this.#least) this.#least = distance;
   }
 
-  /** Undefined when all are taken. */
+  /** Undefined when the queue is empty. */
   take(): Language | undefined {
     for (; this.#least < this.#open.length; this.#least++) {
       const language = this.#open[this.#least]?.pop();

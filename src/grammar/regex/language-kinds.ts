@@ -1,9 +1,9 @@
 import type { ByteSets } from './byte-sets.ts';
 
-/** The id of a language of a `Languages` table: equal ids are equal languages (not always the other way round). */
+/** The id of a language in a `Languages` table: equal ids mean equal languages (the converse does not always hold). */
 export type Language = number;
 
-/** How a language is made; the members of its tuple after this number are named beside it. */
+/** The operator of a language; the comments name the rest of its tuple. */
 export const Kind = {
   /** No text. */
   never: 0,
@@ -17,27 +17,30 @@ export const Kind = {
   or: 4,
   /** [parts, ascending]. */
   and: 5,
-  /** Every string of bytes that is not in the part: [part]. */
+  /** Every byte string outside the part: [part]. */
   not: 6,
-  /** [part, min, max]; max is `UNLIMITED` for none. */
+  /** [part, min, max]; max is `UNLIMITED` when unbounded. */
   repeat: 7,
-  /** A numeral that is a multiple: [definition, digits seen, remainder, accepts]; `multiples.ts` knows. */
+  /** A numeral that is a multiple: [definition, digits seen, remainder, accepts]; see `multiples.ts`. */
   multiple: 8,
-  /** Words of a list: [list, first, one past the last, bytes before, least number, greatest, accepts, count]; `word-lists.ts` knows. */
+  /**
+   * Words of a list: [list, first, one past the last, bytes before, least number, greatest, accepts, count]; see
+   * `word-lists.ts`.
+   */
   words: 9,
-  /** The empty text, after the word of a list that has this number: [number]. */
+  /** The empty text after the word of a list with this number: [number]. */
   named: 10,
 } as const;
 
-/** The greatest count of a `repeat` stands for none: no text is that long. */
+/** As the maximum of a `repeat`: unbounded, since no text is that long. */
 export const UNLIMITED = 2 ** 31 - 1;
 
-/** What simplification needs of the table that it works for. */
+/** The part of `Languages` that simplification needs. */
 export interface LanguageMaker {
   readonly sets: ByteSets;
   readonly empty: Language;
   kind(language: Language): number;
-  /** A member of a language's tuple. */
+  /** An element of a language's tuple. */
   member(language: Language, index: number): number;
   isNullable(language: Language): boolean;
   /** One byte of the set. */

@@ -5,20 +5,21 @@ import { Kind, type Language, type LanguageMaker, UNLIMITED } from './language-k
 import { mergedAlternatives } from './merged-alternatives.ts';
 
 const MAX_INTS = 24 * 2 ** 20;
-/** Derivatives call themselves level by level. */
+/** The maximum depth, because computing a derivative recurses once per level. */
 const DEEPEST = 600;
 
 const NULLABLE = 1;
-/** Made without `and` and `not`: nothing that was simplified can turn out to be empty. */
+/** Made without `and` and `not`, so it cannot turn out to be empty. */
 const PLAIN = 2;
 const LIVE = 4;
 const DEAD = 8;
 const DEPTH_SHIFT = 8;
 
 /**
- * Regular languages over bytes as hash-consed expressions. The constructors simplify (Owens, Reppy and Turon 2009: associativity,
- * commutativity and idempotence of `or` and `and`, double complements, neutral and absorbing parts), so that a language has few
- * different derivatives; counted repetitions stay counts. Nothing is ever taken out: whoever owns the table drops it as a whole.
+ * Regular languages over bytes as hash-consed expressions. The constructors simplify (Owens, Reppy and Turon 2009:
+ * associativity, commutativity and idempotence of `or` and `and`, double complements, identity and absorbing elements),
+ * so that a language has few distinct derivatives; counted repetitions stay counts. Nothing is ever removed: the owner
+ * drops the table as a whole.
  */
 export class Languages implements LanguageMaker {
   readonly sets = new ByteSets();
@@ -26,9 +27,9 @@ export class Languages implements LanguageMaker {
   readonly #facts = new Ints(256);
   readonly never: Language;
   readonly empty: Language;
-  /** Every string of bytes. */
+  /** Every byte string. */
   readonly all: Language;
-  /** What the work that is under way may cost; set by whoever begins it. */
+  /** The budget of the current work; set by its caller. */
   fuel: Fuel;
 
   constructor(fuel: Fuel) {
@@ -42,12 +43,12 @@ export class Languages implements LanguageMaker {
     return this.table.at(language, 0);
   }
 
-  /** A member of a language's tuple. */
+  /** An element of a language's tuple. */
   member(language: Language, index: number): number {
     return this.table.at(language, index);
   }
 
-  /** The parts of an `or` or `and`, or the language alone. */
+  /** The operands of an `or` or `and`, or the language itself. */
   partsOf(language: Language, kind: number): Language[] {
     if (this.kind(language) !== kind) return [language];
     const start = this.table.start(language);
@@ -58,23 +59,23 @@ export class Languages implements LanguageMaker {
     return (this.#facts.at(language) & NULLABLE) !== 0;
   }
 
-  /** True when the language was made without intersection and complement. */
+  /** True when the language contains no intersection or complement. */
   isPlain(language: Language): boolean {
     return (this.#facts.at(language) & PLAIN) !== 0;
   }
 
-  /** How deeply the language is made of others, along concatenations not counted. */
+  /** The nesting depth of the expression, not counting along concatenations. */
   depthOf(language: Language): number {
     return this.#facts.at(language) >> DEPTH_SHIFT;
   }
 
-  /** Whether it has a text, as far as that is known; `liveness.ts` finds out. */
+  /** Whether it has a text, if known; `liveness.ts` finds out. */
   knownLive(language: Language): boolean | undefined {
     const facts = this.#facts.at(language);
     return (facts & LIVE) !== 0 ? true : (facts & DEAD) !== 0 ? false : undefined;
   }
 
-  /** Keeps what was found out. */
+  /** Stores the result. */
   setLive(language: Language, isLive: boolean): void {
     this.#facts.array[language] = this.#facts.at(language) | (isLive ? LIVE : DEAD);
   }
@@ -149,7 +150,7 @@ export class Languages implements LanguageMaker {
     return this.kind(part) === Kind.not ? this.member(part, 1) : this.#make([Kind.not, part]);
   }
 
-  /** `min` to `max` times; counts from `UNLIMITED` are none. */
+  /** `min` to `max` repetitions; a `max` of at least `UNLIMITED` means unbounded. */
   repeat(part: Language, min: number, max: number): Language {
     const most = Math.min(max, UNLIMITED);
     if (min > most) return this.never;
@@ -163,22 +164,22 @@ export class Languages implements LanguageMaker {
     return merged ?? this.#make([Kind.repeat, core, least, most]);
   }
 
-  /** A numeral that is a multiple; the members are those of `multiples.ts`. */
+  /** A numeral that is a multiple; `multiples.ts` describes the members. */
   multiple(definition: number, digits: number, remainder: number, accepts: boolean): Language {
     return this.#make([Kind.multiple, definition, digits, remainder, accepts ? 1 : 0]);
   }
 
-  /** Some words of a list; the members are those of `word-lists.ts`. */
+  /** Some words of a list; `word-lists.ts` describes the members. */
   words(members: readonly number[]): Language {
     return this.#make([Kind.words, ...members]);
   }
 
-  /** The empty text, which tells by its number what was read before. */
+  /** The empty text, whose number identifies the word read before it. */
   named(number: number): Language {
     return this.#make([Kind.named, number]);
   }
 
-  /** Two counts of the same part after each other are one. */
+  /** Adjacent counts of the same part are merged. */
   #concatOne(head: Language, tail: Language): Language {
     if (this.kind(head) === Kind.repeat) {
       const next = this.kind(tail) === Kind.concat ? this.member(tail, 1) : tail;
@@ -192,7 +193,7 @@ export class Languages implements LanguageMaker {
     return this.#make([Kind.concat, head, tail]);
   }
 
-  /** `(x{p,q}){m,n}` is `x{pm,qn}` where the counts from `m` times on leave no gap. */
+  /** `(x{p,q}){m,n}` is `x{pm,qn}` when the counts from `m` repetitions on leave no gap. */
   #repeatOfRepeat(inner: Language, min: number, max: number): Language | undefined {
     const p = this.member(inner, 2);
     const q = this.member(inner, 3);
@@ -200,7 +201,7 @@ export class Languages implements LanguageMaker {
     return isWhole ? this.repeat(this.member(inner, 1), p * min, q * max) : undefined;
   }
 
-  /** A part of a repetition says nothing by being empty. */
+  /** Drops the empty text from a repeated part, where it changes nothing. */
   #withoutEmpty(part: Language): Language {
     if (this.kind(part) === Kind.repeat && this.member(part, 2) === 0) {
       const inner = this.member(part, 1);
@@ -247,7 +248,7 @@ export class Languages implements LanguageMaker {
 
   #depthOf(tuple: readonly number[], parts: readonly Language[]): number {
     const depths = parts.map((part) => this.depthOf(part));
-    // What walks along a concatenation does so in a loop.
+    // Functions that walk along a concatenation use a loop.
     if (tuple[0] === Kind.concat) return Math.max((depths[0] as number) + 1, depths[1] as number);
     return depths.reduce((deepest, depth) => Math.max(deepest, depth + 1), 0);
   }
@@ -283,7 +284,7 @@ export class Languages implements LanguageMaker {
   }
 }
 
-/** The languages that a tuple is made of. */
+/** The languages in a tuple. */
 function partsIn(tuple: readonly number[]): readonly Language[] {
   switch (tuple[0]) {
     case Kind.concat:

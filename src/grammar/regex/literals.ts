@@ -2,17 +2,17 @@ import { compareBytes, sharedLength } from './byte-order.ts';
 import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** A place of the tree that is still open: the texts after it begin with bytes above the ones here. */
+/** A node of the tree that is still open: all further texts below it begin with greater bytes. */
 interface OpenPlace {
   accepts: boolean;
   readonly parts: Language[];
-  /** The byte that leads to the next open place. */
+  /** The byte that leads to the next open node. */
   next: number;
 }
 
 /**
- * Any of the texts, as a tree by their bytes whose equal ends are one (Daciuk and others 2000): a thousand names cost a step
- * each, and their derivative looks at no more alternatives than there are next bytes.
+ * Any of the texts, as a trie with merged suffixes (Daciuk and others 2000): a thousand names cost one step each, and a
+ * derivative considers no more alternatives than there are next bytes.
  */
 export function anyOf(languages: Languages, texts: readonly Uint8Array[]): Language {
   const open: OpenPlace[] = [{ accepts: false, parts: [], next: 0 }];
@@ -39,7 +39,7 @@ export function anyOf(languages: Languages, texts: readonly Uint8Array[]): Langu
   return close(languages, open[0] as OpenPlace);
 }
 
-/** The texts of a language that `anyOf` or this function made, and one more. */
+/** A language made by `anyOf` or this function, with one more text. */
 export function withText(languages: Languages, texts: Language, text: Uint8Array): Language {
   const others: Language[][] = [];
   let rest = texts;

@@ -5,8 +5,8 @@ import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
 /**
- * Whether languages have texts at all. Without intersection and complement the constructors know; with them, the derivatives are
- * searched for one that accepts, those first that look the nearest to it. What was found out is kept with the language.
+ * Decides whether languages have texts at all. Without intersection and complement the constructors know; otherwise the
+ * derivatives are searched for one that accepts, nearest first. Results are stored with the language.
  */
 export class Liveness {
   readonly #languages: Languages;
@@ -27,7 +27,7 @@ export class Liveness {
     return this.#languages.knownLive(language) ?? this.#search(language);
   }
 
-  /** True when the language has a text that is not empty. */
+  /** True when the language has a nonempty text. */
   canGoOn(language: Language): boolean {
     const languages = this.#languages;
     if (languages.isPlain(language)) {
@@ -67,7 +67,7 @@ export class Liveness {
     return false;
   }
 
-  /** The derivatives by all bytes, each with its bytes; `never` is left out. */
+  /** The derivatives by all bytes, each with its bytes, except `never`. */
   *transitions(language: Language): Generator<[number[], Language], void> {
     const { bits } = this.#derivatives;
     const left = new Int32Array(8).fill(-1);

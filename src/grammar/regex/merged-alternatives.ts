@@ -1,6 +1,6 @@
 import { Kind, type Language, type LanguageMaker } from './language-kinds.ts';
 
-/** Counts of one part, with what follows it. */
+/** The counts of one part, with what follows it. */
 interface Counts {
   readonly part: Language;
   readonly tail: Language;
@@ -8,8 +8,9 @@ interface Counts {
 }
 
 /**
- * Alternatives of an `or` with those made one that differ in a byte or a count before the same rest: `ax|bx` is `[ab]x`,
- * `a{2,3}x|a{4}x` is `a{2,4}x`. Without this, each way to read a text with counts would be an alternative of its own. Ascending.
+ * Merges the alternatives of an `or` that differ in one byte or count before the same rest: `ax|bx` becomes `[ab]x`,
+ * `a{2,3}x|a{4}x` becomes `a{2,4}x`. Otherwise each way to parse a text with counts would be an alternative of its own.
+ * Returns them in ascending order.
  */
 export function mergedAlternatives(
   languages: LanguageMaker,
@@ -58,7 +59,7 @@ function addCount(
   else counts.set(key, { part, tail, ranges: [range] });
 }
 
-/** Ranges of counts with those that touch made one; zero is among them where the empty text is allowed anyway. */
+/** Merges adjacent ranges of counts; zero counts as one of them where the empty text is allowed anyway. */
 function joined(
   ranges: readonly { min: number; max: number }[],
   hasZero: boolean,

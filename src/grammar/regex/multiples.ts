@@ -1,7 +1,9 @@
 import type { Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** What has been read of a numeral: nothing, or digits before the point; from 0 on, digits after the point. */
+/**
+ * The progress through a numeral: nothing read, or before the point; values from 0 on count the digits after the point.
+ */
 const NOTHING = -2;
 const WHOLE = -1;
 
@@ -14,9 +16,9 @@ interface Definition {
 }
 
 /**
- * Numerals that are whole multiples of `step / 10^scale`, as languages whose derivatives are computed: the remainder of the digits
- * so far, kept by long division. After the point the remainder counts in units of `10^-scale`, and digits further behind than
- * that can only be zeros.
+ * Numerals that are multiples of `step / 10^scale`, as languages whose derivatives are computed by long division: the
+ * state is the remainder of the digits so far. After the point the remainder is in units of `10^-scale`, and digits
+ * beyond that position must be zeros.
  */
 export class Multiples {
   readonly #languages: Languages;
@@ -32,14 +34,14 @@ export class Multiples {
     this.#point = languages.sets.of([POINT]);
   }
 
-  /** `step` is positive, `scale` is not negative. */
+  /** `step` must be positive and `scale` not negative. */
   language(step: bigint, scale: number): Language {
     let at = this.#definitions.findIndex((known) => known.step === step && known.scale === scale);
     if (at < 0) at = this.#definitions.push({ step, scale }) - 1;
     return this.#state(at, NOTHING, 0n);
   }
 
-  /** The rest of a numeral after a byte; `bits` is narrowed to the bytes that have the same. */
+  /** The derivative by the byte; narrows `bits` to the bytes with the same derivative. */
   derive(language: Language, byte: number, bits: Int32Array): Language {
     const { sets, never } = this.#languages;
     const at = this.#languages.member(language, 1);
@@ -60,7 +62,7 @@ export class Multiples {
   #state(at: number, digits: number, remainder: bigint): Language {
     const { step, scale } = this.#definitions[at] as Definition;
     if (digits >= 0) {
-      // What the digits to come can add is less than one unit of the last that was read.
+      // The remaining digits can add less than one unit of the last digit read.
       const missing = (step - remainder) % step;
       if (missing >= 10n ** BigInt(Math.max(0, scale - digits))) return this.#languages.never;
     }

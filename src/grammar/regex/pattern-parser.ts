@@ -8,7 +8,7 @@ import {
 } from './character-ranges.ts';
 import type { Regex } from './regex.ts';
 
-/** What a pattern is made of: a language, or what looks at the text around it. */
+/** A part of a pattern: a language, or an assertion about the surrounding text. */
 export type Pattern =
   | { readonly kind: 'regex'; readonly regex: Regex }
   /** `^` and `$`. */
@@ -19,7 +19,7 @@ export type Pattern =
   | { readonly kind: 'sequence' | 'choice'; readonly parts: readonly Pattern[] }
   | { readonly kind: 'repeat'; readonly part: Pattern; readonly min: number; readonly max: number };
 
-/** What to do about a pattern that is none, and about one that no regular language is; both throw. */
+/** Handles invalid patterns and patterns that no regular language expresses; both functions throw. */
 export interface PatternProblems {
   invalid(reason: string): never;
   unsupported(what: string): never;
@@ -31,7 +31,7 @@ const MAX_PROPERTIES = 16;
 
 type Group = 'plain' | 'ahead' | 'not ahead';
 
-/** A group that is being read. */
+/** A group that is still being parsed. */
 interface OpenGroup {
   readonly kind: Group;
   readonly alternatives: Pattern[];
@@ -40,7 +40,7 @@ interface OpenGroup {
 
 const language = (regex: Regex): Pattern => ({ kind: 'regex', regex });
 
-/** The language of parts that are languages, else what they are together. */
+/** Combines the parts into one language if they all are languages. */
 function together(kind: 'sequence' | 'choice', parts: readonly Pattern[]): Pattern {
   const [only] = parts;
   if (only && parts.length === 1) return only;
@@ -49,7 +49,7 @@ function together(kind: 'sequence' | 'choice', parts: readonly Pattern[]): Patte
   return language(regexes.length === 0 ? { kind: 'text', text: '' } : { kind, parts: regexes });
 }
 
-/** Reads one pattern of ECMA-262 with the flag `u`; what only the web's older syntax allows is taken where it is plain. */
+/** Parses one ECMA-262 pattern with the flag `u`; the web's legacy syntax is accepted where it is unambiguous. */
 export class PatternParser {
   readonly #source: string;
   readonly #problems: PatternProblems;
@@ -66,7 +66,7 @@ export class PatternParser {
     if (/\p{Surrogate}/u.test(source)) problems.invalid('the pattern has half of a surrogate pair');
   }
 
-  /** Reads the whole pattern. */
+  /** Parses the whole pattern. */
   parse(): Pattern {
     while (this.#at < this.#source.length) this.#step();
     if (this.#open.length > 1) this.#problems.invalid('a group of the pattern has no end');
@@ -114,7 +114,7 @@ export class PatternParser {
     }
   }
 
-  /** The character at which the parser is, whole. */
+  /** The code point at the parser's position. */
   #next(): string {
     const code = this.#source.codePointAt(this.#at) ?? this.#problems.invalid('the pattern ends too early');
     const character = String.fromCodePoint(code);
@@ -154,7 +154,7 @@ export class PatternParser {
     return together('choice', [...alternatives, together('sequence', this.#merged(parts))]);
   }
 
-  /** Languages that follow each other are one. */
+  /** Merges adjacent languages. */
   #merged(parts: readonly Pattern[]): Pattern[] {
     if (parts.every(({ kind }) => kind === 'regex')) return [...parts];
     const merged: Pattern[] = [];
@@ -172,7 +172,7 @@ export class PatternParser {
     return merged;
   }
 
-  /** Adds a part as often as the quantifier after it says. */
+  /** Adds a part with the quantifier after it. */
   #add(part: Pattern): void {
     const counts = this.#counts(this.#at);
     if (!counts) {
@@ -196,7 +196,7 @@ export class PatternParser {
     this.#group.parts.push(part);
   }
 
-  /** The quantifier at a place, if there is one. */
+  /** The quantifier at a position, if any. */
   #counts(at: number): { min: number; max: number; end: number } | undefined {
     const simple = { '*': [0, Infinity], '+': [1, Infinity], '?': [0, 1] }[this.#source[at] ?? ''];
     if (simple) return { min: simple[0] ?? 0, max: simple[1] ?? 0, end: at + 1 };
@@ -222,7 +222,7 @@ export class PatternParser {
     this.#addSet(this.#escaped());
   }
 
-  /** What an escape stands for that is behind its backslash. */
+  /** The characters of an escape whose backslash was consumed. */
   #escaped(): CharacterRanges {
     const named = this.#match(/([pP])\{([^}]*)\}/y);
     if (named) {
@@ -260,7 +260,7 @@ export class PatternParser {
     return ranges ?? this.#problems.invalid(`there is no Unicode property "${name}"`);
   }
 
-  /** A class in brackets, whose first one was read. */
+  /** A bracketed character class whose opening bracket was consumed. */
   #class(): CharacterRanges {
     const isOther = this.#take('^');
     const ranges: (readonly [number, number])[] = [];

@@ -12,10 +12,10 @@ const WORD: Regex = { kind: 'set', ranges: CLASSES.w };
 const OTHER: Regex = { kind: 'set', ranges: otherRanges(CLASSES.w) };
 const BEFORE_WORD: Regex = { kind: 'sequence', parts: [WORD, ANY] };
 const MAX_UNROLLED = 16;
-/** Repetitions with assertions are read as often as they may come, and those in them as often again. */
+/** Repetitions with assertions are unrolled, and nested ones multiply. */
 const MAX_STEPS = 20_000;
 
-/** What the rest of a text may be, by what precedes it: nothing, a character of `\w`, or another one. */
+/** The remaining text, by what precedes it: nothing, a character of `\w`, or another character. */
 interface Rest {
   readonly atStart: Regex;
   readonly afterWord: Regex;
@@ -30,9 +30,9 @@ const PROBLEMS: PatternProblems = {
 };
 
 /**
- * The texts in which an ECMA-262 pattern (flag `u`) is found, wherever it is found: what `pattern` of JSON Schema means. `^`, `$`,
- * `\b`, `\B` and lookaheads say what the rest of the text is, so the pattern is read from its end. Lookbehinds, references to
- * groups and assertions in unbounded repetitions are reported as unsupported.
+ * The texts in which an ECMA-262 pattern (flag `u`) is found at any position, as `pattern` of JSON Schema means it.
+ * `^`, `$`, `\b`, `\B` and lookaheads constrain the remaining text, so the pattern is processed from its end.
+ * Lookbehinds, backreferences and assertions in unbounded repetitions are reported as unsupported.
  */
 export function searchRegex(source: string, problems = PROBLEMS, properties?: UnicodeProperties): Regex {
   const pattern = new PatternParser(source, problems, properties).parse();
@@ -40,7 +40,7 @@ export function searchRegex(source: string, problems = PROBLEMS, properties?: Un
   return assertions.before({ kind: 'regex', regex: ANY }, assertions.before(pattern, ANY_REST)).atStart;
 }
 
-/** The texts that are, as a whole, what an ECMA-262 pattern (flag `u`) matches. */
+/** The texts that an ECMA-262 pattern (flag `u`) matches as a whole. */
 export function wholeRegex(source: string, problems = PROBLEMS, spend?: Spend): Regex {
   const pattern = new PatternParser(source, problems, new UnicodeProperties(spend)).parse();
   return new Assertions(problems).before(pattern, { atStart: EMPTY, afterWord: EMPTY, afterOther: EMPTY })
@@ -56,7 +56,7 @@ class Assertions {
     this.#problems = problems;
   }
 
-  /** What the rest may be before a pattern, by what it may be after it. */
+  /** The remaining text before a pattern, given the remaining text after it. */
   before(pattern: Pattern, rest: Rest): Rest {
     if (++this.#steps > MAX_STEPS)
       return this.#problems.unsupported('assertions in repetitions of repetitions that are as large');
@@ -168,7 +168,7 @@ function beforeBoundary({ atStart, afterWord, afterOther }: Rest, isWanted: bool
 function either(rests: readonly Rest[]): Rest {
   const all = (of: (rest: Rest) => Regex): Regex => rests.map(of).reduce(either2);
   const atStart = all((rest) => rest.atStart);
-  // Where nothing looks back, the three are the same language, and stay the same object.
+  // Without assertions that look back, the three are one language and stay the same object.
   if (rests.every((rest) => rest.atStart === rest.afterWord && rest.afterWord === rest.afterOther)) {
     return { atStart, afterWord: atStart, afterOther: atStart };
   }

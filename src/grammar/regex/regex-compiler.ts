@@ -10,17 +10,17 @@ import { ANY_CHARACTER, type Ranges, utf8Language } from './utf8.ts';
 
 const DEEPEST = 500;
 const MAX_SCALE = 400;
-/** Fewer texts are made at once, for that joins what they have alike with what stands beside them. */
+/** Fewer texts than this are built as a trie, which merges what they share with adjacent parts. */
 const MAX_JOINED = 64;
 
-/** Makes languages of bytes of `Regex`; parts that are the same object are made once. */
+/** Compiles `Regex` to languages over bytes; parts that are the same object are compiled once. */
 export class RegexCompiler {
   readonly #languages: Languages;
   readonly #multiples: Multiples;
   readonly #words: WordLists;
   readonly #made = new Map<Regex, Language>();
   readonly #anyOfTexts = new Map<string, Language>();
-  /** Languages of one code point, by which lengths can be intersected. */
+  /** The ranges of languages of one code point, so that counted ones can be intersected as numbers. */
   readonly #characters = new Map<Language, Ranges>();
   /** Every text of whole Unicode scalar values. */
   readonly anyText: Language;
@@ -33,7 +33,7 @@ export class RegexCompiler {
     this.anyText = languages.repeat(this.#set(ANY_CHARACTER), 0, Infinity);
   }
 
-  /** Throws `GRAMMAR_INVALID` for lone surrogates and malformed sets and counts. */
+  /** Throws `GRAMMAR_INVALID` for lone surrogates and for malformed sets and counts. */
   compile(regex: Regex): Language {
     const known = this.#made.get(regex);
     if (known !== undefined) return known;
@@ -90,7 +90,7 @@ export class RegexCompiler {
     return this.#languages.or(texts.length === 0 ? others : [...others, this.#anyOf(texts)]);
   }
 
-  /** Generated grammars ask for the same texts again and again. */
+  /** Generated grammars repeat the same texts many times. */
   #anyOf(texts: readonly string[]): Language {
     const key = JSON.stringify(texts);
     let language = this.#anyOfTexts.get(key);
@@ -108,7 +108,7 @@ export class RegexCompiler {
     return this.#languages.and([this.anyText, this.#languages.not(this.compile(part))]);
   }
 
-  /** `anyText` is in every complement; beside other parts it says nothing. */
+  /** Every complement is intersected with `anyText`; other parts already imply it. */
   #both(parts: readonly Language[]): Language {
     const languages = this.#languages;
     const flat = new Set(parts.flatMap((part) => languages.partsOf(part, Kind.and)));
@@ -150,7 +150,7 @@ export class RegexCompiler {
   }
 }
 
-/** Throws `GRAMMAR_INVALID` for counts that are none. */
+/** Throws `GRAMMAR_INVALID` for invalid counts. */
 export function checkCounts(min: number, max: number): void {
   const isCount =
     Number.isInteger(min) && min >= 0 && (max === Infinity || Number.isInteger(max)) && min <= max;

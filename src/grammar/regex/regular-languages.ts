@@ -12,8 +12,8 @@ import { WordLists } from './word-lists.ts';
 const MAX_STEPS = 2 ** 16;
 
 /**
- * Regular languages of one table, with what can be asked about them. Every question spends the fuel that was given with it and
- * throws `GRAMMAR_TOO_COSTLY` when that is used up.
+ * The regular languages of one table, with queries about them. Each query spends the fuel that it is given and throws
+ * `GRAMMAR_TOO_COSTLY` when it runs out.
  */
 export class RegularLanguages {
   readonly languages: Languages;
@@ -21,7 +21,7 @@ export class RegularLanguages {
   readonly liveness: Liveness;
   readonly compiler: RegexCompiler;
   readonly words: WordLists;
-  /** By language and byte, what follows: names are matched by the thousand, and begin alike. */
+  /** By language and byte: the derivative. Thousands of names are matched that share prefixes. */
   readonly #steps = new Map<number, Language>();
 
   constructor(fuel: Fuel) {
@@ -67,7 +67,7 @@ export class RegularLanguages {
     return next;
   }
 
-  /** All texts of a language that has at most `most`, in the order of their bytes; undefined for one that has more. */
+  /** All texts of a language with at most `most`, in byte order; undefined for larger languages. */
   texts(regex: Regex, most: number): string[] | undefined {
     const found: Uint8Array[] = [];
     const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -75,7 +75,7 @@ export class RegularLanguages {
     const start = this.compiler.compile(regex);
     if (this.liveness.isLive(start)) open.push({ language: start, byte: 0, length: 0 });
     for (let at = open.pop(); at; at = open.pop()) {
-      // Each open place leads to a text of its own, but for the one that a place itself is.
+      // Each open place leads to at least one more text, besides the one that ends there.
       if (this.languages.isNullable(at.language)) found.push(bytesTo(at));
       if (found.length > most) return undefined;
       const next = [...this.liveness.transitions(at.language)].reverse();
@@ -90,10 +90,10 @@ export class RegularLanguages {
   }
 }
 
-/** Where some bytes lead in a language. */
+/** A derivative of a language, and the bytes that lead to it. */
 interface Place {
   readonly language: Language;
-  /** The last of them, behind those of the place before. */
+  /** The last of these bytes; the others are those of the previous place. */
   readonly byte: number;
   readonly before?: Place;
   readonly length: number;
@@ -105,7 +105,7 @@ function bytesTo(place: Place): Uint8Array {
   return bytes;
 }
 
-/** True when the whole text matches; spends `fuel` or the usual amount. */
+/** True when the whole text matches; spends `fuel`, or the default amount. */
 export function matchesRegex(regex: Regex, text: string, fuel = new Fuel('the pattern')): boolean {
   return new RegularLanguages(fuel).matches(regex, text);
 }

@@ -1,7 +1,7 @@
 import { Kind, type Language, UNLIMITED } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** How many texts languages have, as far as it shows at a glance: bounds from both sides. */
+/** Cheap lower and upper bounds on how many texts languages have. */
 export class Sizes {
   readonly #languages: Languages;
   readonly #least = new Map<Language, number>();
@@ -10,7 +10,7 @@ export class Sizes {
     this.#languages = languages;
   }
 
-  /** There are as many texts at least; Infinity where there is no end of them. The language must have a text. */
+  /** A lower bound; Infinity for an infinite language. The language must have a text. */
   atLeast(language: Language): number {
     const known = this.#least.get(language);
     if (known !== undefined) return known;
@@ -39,7 +39,7 @@ export class Sizes {
           number,
           number,
         ];
-        // Repeating one text alone gives texts of all those lengths.
+        // Even a single text gives a text for each length.
         return max === UNLIMITED ? Infinity : Math.max(max - min + 1, this.atLeast(part));
       }
       case Kind.words:
@@ -49,7 +49,7 @@ export class Sizes {
     }
   }
 
-  /** Texts that begin with different bytes are different, whatever follows; else one of the parts differs. */
+  /** Texts that begin with different bytes differ whatever follows; otherwise one of the parts differs. */
   #minOfConcat(language: Language): number {
     const languages = this.#languages;
     let product = 1;
@@ -67,7 +67,7 @@ export class Sizes {
     return Math.max(isCounted ? product * last : product, least, last);
   }
 
-  /** One part, less those that are excluded. */
+  /** One part, minus the excluded texts. */
   #minOfAnd(parts: readonly Language[]): number {
     const languages = this.#languages;
     const others = parts.filter((part) => languages.kind(part) !== Kind.not);
@@ -78,7 +78,7 @@ export class Sizes {
     return excluded === Infinity ? 1 : this.atLeast(others[0] as Language) - excluded;
   }
 
-  /** There are no more texts than this: exact for a tree of literals. */
+  /** An upper bound; exact for a trie of literals. */
   #atMost(language: Language): number {
     const languages = this.#languages;
     const counted = new Map<Language, number>([

@@ -3,7 +3,7 @@ import { fail } from '../../base/errors.ts';
 const SURROGATE = /\p{Surrogate}/u;
 const encoder = new TextEncoder();
 
-/** The text's UTF-8. Throws `GRAMMAR_INVALID` for a lone surrogate. */
+/** The text as UTF-8. Throws `GRAMMAR_INVALID` for a lone surrogate. */
 export function bytesOf(text: string): Uint8Array {
   const ascii = asciiBytesOf(text);
   if (ascii) return ascii;
@@ -15,7 +15,7 @@ export function bytesOf(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** A call of the encoder costs more than most texts are long. */
+/** Avoids `TextEncoder`, whose call overhead exceeds the work for most texts. */
 function asciiBytesOf(text: string): Uint8Array | undefined {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) {

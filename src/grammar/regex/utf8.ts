@@ -1,10 +1,12 @@
 import type { Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** Ranges of code points, both ends included. */
+/** Ranges of code points with inclusive bounds. */
 export type Ranges = readonly (readonly [number, number])[];
 
-/** By the number of continuation bytes: the code points of that length, and the bits that mark the first byte. */
+/**
+ * By the number of continuation bytes: the code points encoded with that many, and the marker bits of the lead byte.
+ */
 const LENGTHS = [
   { first: 0, last: 0x7f, lead: 0 },
   { first: 0x80, last: 0x7ff, lead: 0xc0 },
@@ -20,7 +22,7 @@ export const ANY_CHARACTER: Ranges = [
   [SURROGATES[1] + 1, 0x10ffff],
 ];
 
-/** One code point of the ranges (ascending) as UTF-8 writes it; surrogates have no UTF-8. */
+/** One code point of the ranges (ascending) in UTF-8; surrogates have no encoding. */
 export function utf8Language(languages: Languages, ranges: Ranges): Language {
   const ends: number[] = [];
   for (const [first, last] of ranges) {
@@ -35,14 +37,14 @@ export function utf8Language(languages: Languages, ranges: Ranges): Language {
 }
 
 /**
- * Values in the ranges, each two numbers, as one byte, marked with `mark`, for the bits above the `continuations` times six lower
- * ones, and the rest.
+ * Values in the ranges (pairs of bounds, flat): one byte, marked with `mark`, for the bits above six per continuation
+ * byte, then the continuation bytes.
  */
 function tails(languages: Languages, ends: readonly number[], continuations: number, mark: number): Language {
   const { sets } = languages;
   if (continuations === 0) return languages.bytes(sets.ofRanges(ends.map((end) => mark | end)));
   const size = 64 ** continuations;
-  // First bytes behind which any rest may come, as ranges, and of the others what may come behind each.
+  // Lead bytes after which any continuation is valid, as ranges; the others with their continuations.
   const whole: number[] = [];
   const within = new Map<number, number[]>();
   for (let at = 0; at < ends.length; at += 2) {
@@ -82,7 +84,7 @@ function clipped(ends: readonly number[], first: number, last: number): number[]
   return inside;
 }
 
-/** Adds a range that is not empty. */
+/** Adds a range unless it is empty. */
 function push(ends: number[], first: number, last: number): void {
   if (first <= last) ends.push(first, last);
 }

@@ -4,26 +4,26 @@ import type { Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 import { bytesOf } from './text-bytes.ts';
 
-/** Texts in the order of their bytes, and of each its number. */
+/** Texts in byte order, with their numbers. */
 interface WordList {
   readonly words: readonly Uint8Array[];
   readonly numbers: Int32Array;
-  /** Where a word ends, its number is told. */
+  /** A word's number is reported where it ends. */
   readonly isNumbered: boolean;
 }
 
-/** What follows each first byte of a set of words. */
+/** The derivatives of a set of words by each first byte. */
 export interface Branches {
   readonly bytes: readonly number[];
   readonly behind: readonly Language[];
-  /** The bytes as a set of the table. */
+  /** The bytes, as a set of the table. */
   readonly set: number;
 }
 
 /**
- * Lists of texts as languages that are opened byte by byte as they are asked for: of a thousand names nothing is made but what lies
- * along the text. A language is a range of a list's words that begin alike, less those whose number is out of bounds; equal sets of
- * words are the same language.
+ * Word lists as lazily opened languages: of a thousand names, only what lies along the text is built. A language is a
+ * range of words with a common prefix, without those whose number is out of bounds; equal sets of words are the same
+ * language.
  */
 export class WordLists {
   readonly #languages: Languages;
@@ -45,11 +45,11 @@ export class WordLists {
   }
 
   /**
-   * A list whose words are told apart: where one ends, the language is the empty text with its number, its index in `texts`. Throws
-   * `GRAMMAR_INVALID` where one text is the beginning of another.
+   * A list with distinguishable words: where one ends, the language is the empty text with the word's number, its index
+   * in `texts`. Throws `GRAMMAR_INVALID` when one text is a prefix of another.
    */
   numbered(texts: readonly string[]): number {
-    // Words that begin with the same bytes stand together in the order of their UTF-16, too, which is compared in one go.
+    // Words with a common byte prefix are also adjacent in UTF-16 order, which is faster to compare.
     const order = Array.from(texts.keys()).sort((a, b) =>
       (texts[a] as string) < (texts[b] as string) ? -1 : 1,
     );
@@ -69,7 +69,7 @@ export class WordLists {
     return this.#within(list, 0, (this.#lists[list] as WordList).words.length, 0, low, high);
   }
 
-  /** What may follow the byte; `bits` loses the bytes after which something else follows. */
+  /** The derivative by the byte; clears in `bits` the bytes that have another derivative. */
   derive(language: Language, byte: number, bits: Int32Array): Language {
     const { sets, never } = this.#languages;
     const { bytes, behind, set } = this.branchesOf(language);
@@ -83,7 +83,7 @@ export class WordLists {
     return behind[at] as Language;
   }
 
-  /** What words of a list go on with. */
+  /** The derivatives of the words of a list. */
   branchesOf(language: Language): Branches {
     let branches = this.#branches.get(language);
     if (!branches) {
@@ -123,7 +123,10 @@ export class WordLists {
     return { bytes, behind, set: languages.sets.of(bytes) };
   }
 
-  /** The words of a range of the list, after their first bytes, with numbers within bounds: named by what is in it alone. */
+  /**
+   * The words of a range of the list, after their common prefix, with numbers within bounds; the language is identified
+   * by its words alone.
+   */
   #within(list: number, from: number, to: number, depth: number, low: number, high: number): Language {
     const { words, numbers, isNumbered } = this.#lists[list] as WordList;
     let [first, last, count] = [-1, -1, 0];

@@ -11,7 +11,7 @@ export interface SplitPlan {
 
 /**
  * Splits a plan into files of at most `maxTensors` tensors, named `base-00001-of-00003.gguf`. The first holds the
- * metadata, the others only the split keys.
+ * metadata, the others only the split keys and the alignment.
  */
 export function planSplits(plan: GgufPlan, base: string, maxTensors: number): SplitPlan[] {
   if (!Number.isInteger(maxTensors) || maxTensors < 1) {

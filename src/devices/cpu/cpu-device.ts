@@ -28,32 +28,32 @@ import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
 import { reservedBytes } from './protocol/reserved.ts';
 
-/** What a CPU device is made of, and how it may be restricted. */
+/** How a CPU device is opened, and how it may be restricted. */
 export interface CpuDeviceOptions {
   /** Starts the workers; each must run `runCpuWorker`. */
   readonly host: WorkerHost;
   /** The compiled kernels, with and without relaxed SIMD. */
   readonly kernels: KernelBytes;
-  /** Worker threads; the host's physical cores unless given. */
+  /** Number of worker threads. Default: the host's physical cores. */
   readonly threads?: number | undefined;
-  /** False keeps to baseline SIMD; otherwise relaxed SIMD is used where the runtime has it and computes right. */
+  /** False uses baseline SIMD; otherwise relaxed SIMD is used if the runtime supports it and computes correctly. */
   readonly relaxed?: boolean | undefined;
-  /** Bytes that buffers may take together; unlimited unless given. */
+  /** Maximum total size of buffers in bytes. Default: unlimited. */
   readonly memoryLimit?: number | undefined;
-  /** The processor's name, for people. */
+  /** The processor's name, for display. */
   readonly name?: string | undefined;
-  /** Bytes of one bank, 4 GiB unless given: for tests of models that span several. */
+  /** Bytes per bank, for tests of models that span several. Default 4 GiB. */
   readonly bankBytes?: number | undefined;
-  /** Banks among which buffers take turns, 1 unless given: for tests of operands that lie apart. */
+  /** Number of banks that buffers are distributed over, for tests of operands in different banks. Default 1. */
   readonly spread?: number | undefined;
 }
 
-/** Bytes of a bank that buffers leave free, for operands that come from another bank. */
+/** Bytes of each bank that buffers leave free, for operands copied from other banks. */
 const STAGING_BYTES = 256 * 1024 * 1024;
 
 /**
- * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory. The calling thread only queues work, it
- * never computes or waits. Throws `INVALID_ARGUMENT` for impossible options and `DEVICE_UNAVAILABLE` when the runtime
+ * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory. The calling thread only queues work; it
+ * never computes or blocks. Throws `INVALID_ARGUMENT` for invalid options, and `DEVICE_UNAVAILABLE` if the runtime
  * lacks WebAssembly SIMD or threads.
  */
 export async function openCpuDevice(options: CpuDeviceOptions): Promise<Device> {
@@ -65,7 +65,7 @@ export async function openCpuDevice(options: CpuDeviceOptions): Promise<Device> 
   return new CpuDevice(options, { ...choice, threads });
 }
 
-/** What `openCpuDevice` found out. */
+/** The results of `openCpuDevice`. */
 interface Opened {
   readonly module: WebAssembly.Module;
   readonly simd: 'relaxed' | 'baseline';
@@ -193,7 +193,7 @@ class CpuDevice implements Device {
   }
 }
 
-/** Small banks keep less for staging, so that a test's banks hold something. */
+/** Small banks reserve less for staging, so that banks in tests have room for buffers. */
 function bankLimits(byteLength: number, reserved: number): BankLimits {
   const stagingBytes = Math.min(STAGING_BYTES, Math.floor((byteLength - reserved) / 4));
   return { byteLength, reservedBytes: reserved, stagingBytes };

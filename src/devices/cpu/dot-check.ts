@@ -5,10 +5,10 @@ const COLUMNS = 32;
 const ROWS = 4;
 /** A Q4_0 block: f16 scale, then nibbles. */
 const BLOCK_BYTES = 18;
-/** The half float 1. */
+/** 1 as f16. */
 const ONE = 0x3c00;
 
-/** Whole numbers up to the ends of eight bits, so that quantizing them loses nothing. */
+/** Integers that cover the range of eight bits, so that quantizing them is exact. */
 function activation(column: number): number {
   return column === 0 ? 127 : column === 1 ? -127 : ((column * 37) % 255) - 127;
 }
@@ -18,8 +18,8 @@ function nibble(row: number, column: number): number {
 }
 
 /**
- * True when a product of the kernels is right to the last bit. Relaxed SIMD leaves to the processor what a dot product of
- * bytes does with its ends, and runtimes have had it wrong: what a build computes is seen, not assumed.
+ * Whether a product of the kernels is exactly right. With relaxed SIMD, a dot product of bytes at the limits of their
+ * range is implementation-defined, and runtimes have had it wrong, so what a build computes is tested, not assumed.
  */
 export function dotIsRight(exports: WebAssembly.Exports, memory: WebAssembly.Memory): boolean {
   const kernels = exports as unknown as KernelExports;

@@ -1,15 +1,15 @@
 import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../formats/index.ts';
 
-/** How codes become the weights of a dot product; the kernels' `layout.ts` draws them. */
+/** How codes become the weights of a dot product; the kernels' `layout.ts` illustrates them. */
 export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';
 
-/** What scales four rows and 32 columns. */
+/** The scale words of four rows and 32 columns. */
 export type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
 
-/** Numbers that kernels look codes up in have no sign: above this spread they take eight bits. */
+/** Values in lookup tables are unsigned; beyond this spread they need eight bits. */
 const MAX_LOOKED_UP = 127;
 
-/** The kind of codes that a format's levels become. */
+/** The kind of codes for a format's levels. */
 export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   const { levels } = layout;
   if (levels.kind === 'grid') return isOdd(gridLevels(layout)) ? 'small' : 'large';
@@ -22,7 +22,7 @@ export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   return wordsOf(format, layout) === 'half' ? 'lifted' : 'small';
 }
 
-/** The kind of scale words that a format's scales become. */
+/** The kind of scale words for a format's scales. */
 export function wordsOf({ blockElements }: TensorFormat, { scale, min }: BlockLayout): Words {
   if (scale.as === 'e8m0') return 'float';
   if (scale.as === 'e4m3') return 'float16';
@@ -31,12 +31,12 @@ export function wordsOf({ blockElements }: TensorFormat, { scale, min }: BlockLa
   return min ? 'sub16_offset' : 'sub16';
 }
 
-/** The levels of a codebook that are not negated, ascending. */
+/** The levels of a codebook before signs are applied, in ascending order. */
 export function gridLevels({ levels }: BlockLayout): readonly number[] {
   return levels.kind === 'grid' ? [...new Set(levels.book())].sort((a, b) => a - b) : [];
 }
 
-/** True for the levels 1, 3, 5 ... 15, whose signed numbers are evenly spaced. */
+/** Whether the levels are 1, 3, 5 ... 15, whose signed values are evenly spaced. */
 export function isOdd(levels: readonly number[]): boolean {
   return levels.length === 8 && levels.every((level, i) => level === 2 * i + 1);
 }

@@ -10,13 +10,13 @@ import {
 } from '../../formats/index.ts';
 import { codesOf, gridLevels, isOdd, wordsOf } from './format-classes.ts';
 
-/** A quantized format whose kernels are made. */
+/** A quantized format for which kernels are generated. */
 interface Described {
   readonly format: TensorFormat;
   readonly layout: BlockLayout;
 }
 
-/** AssemblyScript over `src`, the address of the block, of an element. */
+/** AssemblyScript for an element, where `src` is the address of the block. */
 function assemblyScript(element: number | string): KernelLanguage {
   return {
     literal: String,
@@ -33,7 +33,7 @@ const described: readonly Described[] = ALL_FORMATS.flatMap((format) =>
 
 const INTRODUCTION = '/** Made by the build out of the layouts in src/formats; change those. */\n';
 
-/** `kernels/formats.ts`: what the kernels know about each format. */
+/** `kernels/formats.ts`: the properties of each format that kernels use. */
 export function formatsText(): string {
   const numbers = described.map(({ format }, i) => `export const ${format.name}: i32 = ${i};`);
   return [
@@ -69,7 +69,7 @@ export function formatsText(): string {
   ].join('\n');
 }
 
-/** Formats that are decoded by functions of their own. */
+/** Formats that are decoded by handwritten functions. */
 const DECODED_BY_HAND = new Set(['Q4_0', 'Q8_0']);
 
 /** `kernels/format-exports.ts`: the packing and decoding kernels of each format. */
@@ -104,7 +104,7 @@ function layoutName(kind: string): string {
   return kind.replace('16', '_16').toUpperCase();
 }
 
-/** The byte at which a number starts; 0 for one put together of several places. */
+/** The byte at which a number starts; 0 for one composed of several fields. */
 function byteOf(number: readonly BitField[]): number {
   const [field] = number;
   return field && number.length === 1 ? field.at / 8 : 0;
@@ -116,7 +116,7 @@ function perFormat(name: string, type: string, value: (of: Described) => number 
   return `@inline\nexport function ${name}(format: i32): ${type} {\n${cases.join('\n')}\n  return ${rest};\n}\n`;
 }
 
-/** The 16 signed numbers that a format's codes stand for; undefined where they are numbers themselves. */
+/** The 16 signed values of a format's codes; undefined if the codes are the values. */
 function tableOf({ layout }: Described): readonly number[] | undefined {
   const { levels } = layout;
   if (levels.kind === 'codes') return levels.level.kind === 'table' ? [...levels.level.table] : undefined;
@@ -129,7 +129,7 @@ function tableOf({ layout }: Described): readonly number[] | undefined {
   return [...filled(first), ...filled(second)];
 }
 
-/** What is taken off codes that are looked up nowhere. */
+/** The offset subtracted from codes that are not looked up. */
 function codeBias({ format, layout }: Described): number {
   const { levels } = layout;
   if (levels.kind === 'grid') return isOdd(gridLevels(layout)) ? 15 : 0;
@@ -137,14 +137,14 @@ function codeBias({ format, layout }: Described): number {
   return codesOf(format, layout) === 'lifted' ? 8 : levels.level.less;
 }
 
-/** What is added to numbers that codes stand for so that none is negative; 128 where they take all eight bits. */
+/** The offset added to a table's values so that none is negative; 128 if they use all eight bits. */
 function levelBias(of: Described): number {
   const table = tableOf(of);
   if (!table) return 0;
   return codesOf(of.format, of.layout) === 'wide' ? 128 : -Math.min(...table);
 }
 
-/** The tables that a format's blocks are read by: the numbers of codes, the indices of a codebook's entries. */
+/** The tables for reading a format's blocks: the values of codes, the indices of a codebook's entries. */
 function tableTexts(of: Described): string[] {
   const { format, layout } = of;
   const table = tableOf(of);
@@ -220,7 +220,7 @@ function subStatements({ format, layout: { scale, min } }: Described): string[] 
   ];
 }
 
-/** The numbers of a block's 16 runs of 16 columns, side by side where their bits are, else one after the other. */
+/** The values of a block's 16 runs of 16 columns: computed as a vector if their bits allow it, otherwise one by one. */
 function subNumbers(
   number: BlockNumber,
   of: { at: string; group: string; one: (text: string) => string; many: (run: string) => string },
@@ -240,7 +240,7 @@ function subNumbers(
   return Array.from({ length: 16 }, (_, i) => `store<i8>(t + ${of.at} + ${i}, <i8>(${numbered(16 * i)}))`);
 }
 
-/** The codes of 16 columns into the canonical block. */
+/** Writes the codes of 16 columns into the canonical block. */
 function codeStatement({ format, layout }: Described, first: number): string {
   const { levels } = layout;
   if (levels.kind === 'grid') return gridStatement({ format, layout }, first);
@@ -277,7 +277,10 @@ function gridStatement({ format, layout }: Described, first: number): string {
   return `storeCodes(t + ${first}, ${eight(0)}, ${eight(8)})`;
 }
 
-/** Numbers of 16 neighbouring elements as a vector of bytes; undefined where their bits do not lie so that a few instructions do. */
+/**
+ * The values of 16 consecutive elements as a vector of bytes; undefined if their bits are not laid out so that a few
+ * instructions suffice.
+ */
 function runText(fields: readonly BitField[], first: number): string | undefined {
   let shift = 0;
   let text: string | undefined;

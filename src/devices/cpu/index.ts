@@ -1,4 +1,4 @@
-/** `rocmforge/cpu`: the CPU as a device, for platforms that start workers and read the kernels themselves. */
+/** `rocmforge/cpu`: the CPU as a device, for platforms that start workers and load the kernels themselves. */
 export { type CpuDeviceOptions, openCpuDevice } from './cpu-device.ts';
 export { runDecodeWorker } from './decoding/decode-worker.ts';
 export { type CpuDecoderOptions, openCpuDecoder } from './decoding/decode-pool.ts';

@@ -8,15 +8,17 @@ export interface KernelBytes {
   readonly baseline: BufferSource;
 }
 
-/** The build that this runtime runs right. */
+/** The build that runs correctly on this runtime. */
 export interface KernelChoice {
   readonly module: WebAssembly.Module;
   readonly simd: 'relaxed' | 'baseline';
-  /** The first address that the kernels leave free. */
+  /** The first address that the kernels do not use. */
   readonly heapBase: number;
 }
 
-/** Takes relaxed SIMD where it is wanted, there, and right; baseline SIMD else. Throws `DEVICE_UNAVAILABLE`. */
+/**
+ * Chooses relaxed SIMD if it is wanted, available and correct, otherwise baseline SIMD. Throws `DEVICE_UNAVAILABLE`.
+ */
 export async function chooseKernels(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {
   if (wantRelaxed && WebAssembly.validate(kernels.relaxed)) {
     const choice = await open(kernels.relaxed, 'relaxed');
@@ -31,7 +33,7 @@ export async function chooseKernels(kernels: KernelBytes, wantRelaxed: boolean):
   return choice;
 }
 
-/** Compiles a build; undefined when its dot product is wrong. */
+/** Compiles a build; undefined if its dot product is wrong. */
 async function open(bytes: BufferSource, simd: KernelChoice['simd']): Promise<KernelChoice | undefined> {
   const module = await WebAssembly.compile(bytes);
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 65535, shared: true });

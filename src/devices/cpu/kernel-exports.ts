@@ -1,18 +1,18 @@
 import { SCORE_NAMES, SCORE_PARAMETERS, type ScoreParameters, type StateType } from '../../ops/index.ts';
 
 /**
- * The kernels as TypeScript sees them. Addresses are byte offsets into the one shared memory that the instance was given,
- * counts are elements. No kernel allocates, keeps state or checks its arguments; none reads or writes below `heapBase()`.
- * Addresses of f32 and i32 data are multiples of 4; `out` may be an operand where operators work value by value. Results
- * depend neither on how rows are split among calls, nor on the build (relaxed or baseline SIMD), nor on how many rows of
+ * The kernels as TypeScript sees them. Addresses are byte offsets into the instance's one shared memory, counts are
+ * elements. No kernel allocates, keeps state or checks its arguments; none reads or writes below `heapBase()`.
+ * Addresses of f32 and i32 data are multiples of 4; `out` may be an operand of elementwise operators. Results depend
+ * neither on how rows are split among calls, nor on the build (relaxed or baseline SIMD), nor on how many rows of
  * activations a product has.
  */
 export interface KernelExports {
-  /** The first address a host may use; the kernels' tables lie below. */
+  /** The first address a host may use; the kernels' tables are below it. */
   heapBase(): number;
-  /** `out = f32(x)`, `n` halves. */
+  /** `out = f32(x)`, `n` f16 values. */
   widen(x: number, out: number, n: number): void;
-  /** `out = f16(x)`, `n` f32, rounded to nearest even. */
+  /** `out = f16(x)`, `n` f32 values, rounded to nearest even. */
   narrow(x: number, out: number, n: number): void;
   /**
    * Quantizes one row into lane `lane` of a tile of `lanes` (1 or 4) rows, `span` groups of 32 columns with one scale;
@@ -57,7 +57,10 @@ export interface KernelExports {
     out: number,
     n: number,
   ): void;
-  /** Columns `first` to `end` of one row of a causal convolution with `count` taps; `bias` 0 for none. `last` moves on by the row. */
+  /**
+   * Columns `first` to `end` of one row of a causal convolution with `count` taps; `bias` 0 for none. `last` is
+   * advanced by the row.
+   */
   causalConv(
     x: number,
     taps: number,
@@ -69,7 +72,10 @@ export interface KernelExports {
     width: number,
     count: number,
   ): void;
-  /** One row and head of the gated delta rule; `decays` is 1 or `keys`, a multiple of 4, of which `scratch` takes three times. */
+  /**
+   * One row and head of the gated delta rule; `decays` is 1 or `keys`, which is a multiple of 4; `scratch` takes three
+   * times as many values.
+   */
   gatedDelta(
     state: number,
     q: number,
@@ -103,7 +109,10 @@ export interface KernelExports {
   softmax(x: number, out: number, n: number): void;
   /** The first index of the largest of `n` values; NaN never wins. */
   argmax(x: number, n: number): number;
-  /** One row's heads rotated by its table of (cos, sin) pairs, `rotaryDim` values a head; `neox` 1 pairs (i, i + rotaryDim / 2). */
+  /**
+   * One row's heads rotated by its table of (cos, sin) pairs, `rotaryDim` values per head; `neox` 1 pairs (i, i +
+   * rotaryDim / 2).
+   */
   rope(
     x: number,
     table: number,
@@ -114,9 +123,10 @@ export interface KernelExports {
     neox: number,
   ): void;
   /**
-   * One token row and the group number `index` of its query heads, which share a key head: positions `begin` to `end - 1`. `q` and
-   * `out` are the group's query heads; `keys` and `values` the cache at the key head, `keyScales` and `valueScales` its scales where it is q8_0; `blocks` the sequence's block numbers; `parameters` written by
-   * `writeAttentionParameters`; `scratch` takes `attentionScratchBytes`.
+   * One row and its query head group `index`, which shares a key head: positions `begin` to `end - 1`. `q` and `out`
+   * are the group's query heads; `keys` and `values` the cache at the key head, `keyScales` and `valueScales` its
+   * scales if it is q8_0; `blocks` the sequence's block numbers; `parameters` written by `writeAttentionParameters`;
+   * `scratch` takes `attentionScratchBytes`.
    */
   attention(
     q: number,
@@ -132,19 +142,20 @@ export interface KernelExports {
     valueScales: number,
     index: number,
   ): void;
-  /** Quantizes `blocks` blocks of 32 f32 as `quantizeStateBlock` says. */
+  /** Quantizes `blocks` blocks of 32 f32 as defined by `quantizeStateBlock`. */
   quantizeStateBlocks(x: number, quants: number, scales: number, blocks: number): void;
 }
 
 /**
- * `decode_*`: `blocks` blocks of a format (elements, for F32, F16 and BF16) at `src` to f32 at `out`, bit for bit as the
- * format's own `decode`. `scratch` takes 512 bytes.
+ * `decode_*`: `blocks` blocks of a format (elements, for F32, F16 and BF16) at `src` to f32 at `out`, bit for bit like
+ * the format's own `decode`. `scratch` takes 512 bytes.
  */
 export type DecodeKernel = (src: number, out: number, blocks: number, scratch: number) => void;
 
 /**
- * `pack_*`: `rows` rows of file blocks at `src` into a packed weight, from its row `firstRow` (a multiple of four) on. Only
- * the weight's last chunk may hold a number of rows that is not a multiple of four. `scratch` takes 512 bytes.
+ * `pack_*`: `rows` rows of file blocks at `src` into a packed weight, starting at its row `firstRow` (a multiple of
+ * four). Only the weight's last chunk may have a number of rows that is not a multiple of four. `scratch` takes 512
+ * bytes.
  */
 export type PackKernel = (
   src: number,
@@ -186,30 +197,33 @@ export type MatMatKernel = (
   scratch: number,
 ) => void;
 
-/** What `attention` calls the types of a cell's elements; a cache of integers is refused before. */
+/** The codes that `attention` uses for the types of a cell's elements; a cache of integers is refused earlier. */
 const CELL_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
 
-/** What `attention` reads at `parameters`. Sizes are counts of values; cell bytes are those of all key heads of a cell. */
+/**
+ * The parameters that `attention` reads at `parameters`. Sizes count values; cell bytes are those of all key heads of a
+ * cell.
+ */
 export interface AttentionKernelParameters {
   readonly blockSize: number;
-  /** Query heads that share a key head, as many as a call takes. */
+  /** Number of query heads that share a key head, at most as many as a call takes. */
   readonly group: number;
   readonly keySize: number;
   readonly valueSize: number;
   readonly keyCellBytes: number;
-  /** 0 where a head's values are the first of its keys. */
+  /** 0 if a head's values are the first elements of its keys. */
   readonly valueCellBytes: number;
-  /** Bytes of the scales of all key heads of a cell; 0 where it has none. */
+  /** Bytes of the scales of all key heads of a cell; 0 if it has none. */
   readonly keyScaleBytes: number;
   readonly valueScaleBytes: number;
   readonly cacheType: StateType;
   readonly scores: ScoreNumbers;
 }
 
-/** What is done to the scores, as numbers: weights as their addresses. */
+/** The score parameters as numbers: weights as their addresses. */
 export type ScoreNumbers = Readonly<Record<keyof ScoreParameters, number>>;
 
-/** Bytes of the parameters before those of the scores, the first of which is their factor. */
+/** Offset in bytes of the score parameters, the first of which is the scale. */
 export const SCORES_AT = 36;
 
 /** Bytes of `attention`'s parameters. */
@@ -233,10 +247,10 @@ export function writeAttentionParameters(view: DataView, at: number, of: Attenti
   });
 }
 
-/** Most heads of queries that a call of `attention` takes: more would leave threads without work where few heads have keys. */
+/** Maximum query heads per call of `attention`: more would leave threads without work if there are few key heads. */
 const MOST_HEADS_TOGETHER = 8;
 
-/** How many of a key head's heads of queries a call of `attention` takes. */
+/** Number of a key head's query heads that a call of `attention` takes. */
 export function headsTogether({
   heads,
   kvHeads,
@@ -250,7 +264,7 @@ export function headsTogether({
   return together;
 }
 
-/** Bytes of scratch that `attention` wants. */
+/** Bytes of scratch that `attention` needs. */
 export function attentionScratchBytes(group: number, keySize: number, valueSize: number): number {
   return 128 + 144 * group + 128 * Math.max(keySize, valueSize);
 }

@@ -1,11 +1,11 @@
 import { ALL_FORMATS, type TensorFormat } from '../../formats/index.ts';
 import { type Codes, codesOf, type Words, wordsOf } from './format-classes.ts';
 
-/** How the CPU device keeps the weights of each file format, and which kernels pack, decode and multiply them. */
+/** How the CPU device stores the weights of each file format, and which kernels pack, decode and multiply them. */
 export interface WeightLayout {
-  /** Names the layout of the packed bytes; weights of one format and layout may be shared. */
+  /** The name of the packed layout; weights with the same format and layout can be shared. */
   readonly name: string;
-  /** Exports of the kernels by name: see `kernel-exports.ts`. */
+  /** Names of kernel exports; see `kernel-exports.ts`. */
   readonly pack: string;
   readonly decode: string;
   readonly matVec: string;
@@ -18,14 +18,14 @@ export interface WeightLayout {
   packedBytes(rows: number, columns: number): number;
 }
 
-/** Rows that stand side by side in a packed weight. */
+/** Rows interleaved in a packed weight. */
 export const QUAD_ROWS = 4;
 /** Bytes before the first quad: lookup tables and constants that the kernels read. */
 const HEADER_BYTES = 64;
-/** Bytes before each eight groups of a layout with sub-scales. */
+/** Bytes before every eight groups in layouts with sub-scales. */
 const SUPER_BYTES = 32;
 
-/** Bytes of the codes of four rows and 32 columns; the kernels' `layout.ts` draws them. */
+/** Bytes of the codes of four rows and 32 columns; the kernels' `layout.ts` illustrates them. */
 const CODE_BYTES: Readonly<Record<Codes, number>> = {
   small: 64,
   lifted: 64,
@@ -56,7 +56,7 @@ function packedWith(quadBytes: (columns: number) => number) {
   return (rows: number, columns: number) => HEADER_BYTES + Math.ceil(rows / QUAD_ROWS) * quadBytes(columns);
 }
 
-/** The layout of a format that says how its blocks are built. */
+/** The layout of a format that describes its blocks. */
 function quantized(format: TensorFormat): WeightLayout | undefined {
   if (!format.layout) return undefined;
   const codes = codesOf(format, format.layout);
@@ -91,7 +91,7 @@ function floats(type: 'f32' | 'f16' | 'bf16'): WeightLayout {
   };
 }
 
-/** The layout of each format by its ggml name. */
+/** The layout of each format, by ggml name. */
 export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
   F32: floats('f32'),
   F16: floats('f16'),
@@ -104,9 +104,9 @@ export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
   ),
 };
 
-/** Rows of activations that stand interleaved in a tile for `matMat`; one row alone goes to `matVec`. */
+/** Rows of activations interleaved in a tile for `matMat`; a single row uses `matVec`. */
 export const TILE_ROWS = 4;
-/** Bytes of the record of 32 quantized activations. */
+/** Bytes of a record of 32 quantized activations. */
 export const RECORD_BYTES = 48;
 
 /** Bytes of `rows` quantized rows of activations; more than one row are padded to whole tiles. */
@@ -115,7 +115,7 @@ export function recordBytes(rows: number, columns: number): number {
   return padded * Math.ceil(columns / 32) * RECORD_BYTES;
 }
 
-/** Bytes of scratch that packing, decoding and multiplying `rows` rows of activations want, for each thread. */
+/** Bytes of scratch per thread for packing, decoding and multiplying `rows` rows of activations. */
 export function matmulScratchBytes(rows: number, columns: number): number {
   return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 128 + 64 * Math.ceil(columns / 32));
 }

@@ -14,18 +14,19 @@ import { reservedBytes } from '../protocol/reserved.ts';
 import type { DecodeAnswer, DecodeRequest } from './messages.ts';
 import { SharedMemories } from './shared-memories.ts';
 
-/** What a decoder is made of. */
+/** Options of a decoder. */
 export interface CpuDecoderOptions {
   /** Starts the workers; each must run `runDecodeWorker`. */
   readonly host: WorkerHost;
   readonly kernels: KernelBytes;
-  /** Worker threads; the host's physical cores unless given. */
+  /** Number of worker threads. Default: the host's physical cores. */
   readonly threads?: number | undefined;
 }
 
 /**
- * Opens the CPU device's SIMD decoders on worker threads. Threads start at their first work; one that dies is replaced at
- * the next. Throws `INVALID_ARGUMENT`, and `DEVICE_UNAVAILABLE` where WebAssembly lacks what they need.
+ * Opens the CPU device's SIMD decoders on worker threads. Threads start with their first work; one that dies is
+ * replaced when work arrives again. Throws `INVALID_ARGUMENT`, and `DEVICE_UNAVAILABLE` if WebAssembly lacks the
+ * required features.
  */
 export async function openCpuDecoder(options: CpuDecoderOptions): Promise<BlockDecoder> {
   const threads = options.threads ?? options.host.threads;
@@ -82,13 +83,13 @@ class DecodePool implements BlockDecoder {
   }
 }
 
-/** One worker, and the memory through which what it cannot see is copied. */
+/** One worker, and the memory through which data that it cannot see is copied. */
 class Seat {
   readonly #host: WorkerHost;
   readonly #kernels: WebAssembly.Module;
   readonly #memories: SharedMemories;
   readonly #index: number;
-  /** Memories that the worker knows, by their numbers. */
+  /** Ids of the memories that the worker knows. */
   readonly #known = new Set<number>();
   #worker: WorkerHandle | undefined;
   #settle: ((error: Error | undefined) => void) | undefined;
@@ -116,12 +117,12 @@ class Seat {
     if (to !== into) into.set(to);
   }
 
-  /** Lets go of a memory. */
+  /** Releases a memory. */
   forget(id: number): void {
     if (this.#known.delete(id)) this.#worker?.post({ kind: 'forget', id } satisfies DecodeRequest);
   }
 
-  /** Ends the worker; work under way rejects. */
+  /** Terminates the worker; pending work rejects. */
   async end(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;
@@ -144,7 +145,7 @@ class Seat {
     }
   }
 
-  /** The request where source and target lie in one memory that the kernels see. */
+  /** The request, if source and target are in the same memory that the kernels see. */
   #inPlace({ format, source, become, into }: DecodeWork): DecodeRequest | undefined {
     const memory = this.#memories.of(source);
     if (!memory || memory !== this.#memories.of(into) || into.byteOffset % 4 !== 0) return undefined;

@@ -6,7 +6,7 @@ import { BankInstance } from '../worker/bank-instance.ts';
 import { decoderOf } from '../worker/decoder.ts';
 import type { DecodeAnswer, DecodeRequest } from './messages.ts';
 
-/** Elements decoded at a time: their floats stay in a core's own cache until they are copied out. */
+/** Elements decoded at a time: their floats stay in a core's private cache until they are copied out. */
 const PIECE_ELEMENTS = 32 * 1024;
 
 const WASM_PAGE_BYTES = 64 * 1024;
@@ -60,7 +60,7 @@ class DecodeWorker {
     this.#shared.delete(id);
   }
 
-  /** Piece by piece through memory that the kernels see. */
+  /** Decodes piece by piece through memory that the kernels see. */
   decode({ ggmlType, source, into, toF16 }: Extract<Decoding, { kind: 'decode' }>): void {
     const format = known(ggmlType);
     const { blockBytes, blockElements } = format;
@@ -74,14 +74,14 @@ class DecodeWorker {
       const floats = floatScratch(bank);
       decoderOf(format, bank)(file, floats, count, bank.scratch);
       const elements = count * blockElements;
-      // The file's bytes are used up.
+      // The file's bytes are no longer needed.
       if (toF16) bank.kernels.narrow(floats, file, elements);
       const decoded = bank.bytes(toF16 ? file : floats, elements * elementBytes);
       into.set(decoded, first * blockElements * elementBytes);
     });
   }
 
-  /** Where the kernels see both ends. */
+  /** Decodes without copies if the kernels see both source and target. */
   decodeInPlace(request: Extract<Decoding, { kind: 'decode in place' }>): void {
     const { ggmlType, id, source, blocks, into, toF16 } = request;
     const format = known(ggmlType);

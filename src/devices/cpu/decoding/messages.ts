@@ -1,13 +1,13 @@
-/** What the pool posts to a decoding worker. */
+/** Messages of the pool to a decoding worker. */
 export type DecodeRequest =
   | { readonly kind: 'start'; readonly kernels: WebAssembly.Module; readonly worker: number }
-  /** Makes a memory known, in whose start the kernels' tables and the workers' scratch have room. */
+  /** Announces a memory, whose start has room for the kernels' tables and the workers' scratch. */
   | { readonly kind: 'share'; readonly id: number; readonly memory: WebAssembly.Memory }
   | { readonly kind: 'forget'; readonly id: number }
   | {
       readonly kind: 'decode';
       readonly ggmlType: number;
-      /** Over shared memory, both. */
+      /** Both are in shared memory. */
       readonly source: Uint8Array;
       readonly into: Uint8Array;
       readonly toF16: boolean;
@@ -15,7 +15,7 @@ export type DecodeRequest =
   | {
       readonly kind: 'decode in place';
       readonly ggmlType: number;
-      /** The memory in which both lie, by its number. */
+      /** The id of the memory that holds both. */
       readonly id: number;
       readonly source: number;
       readonly blocks: number;
@@ -23,5 +23,5 @@ export type DecodeRequest =
       readonly toF16: boolean;
     };
 
-/** What a decoding worker answers: one for each decoding. */
+/** A decoding worker's answer, one per request. */
 export type DecodeAnswer = { readonly failure: string | undefined };

@@ -2,25 +2,25 @@ import { alignUp } from '../../../base/bytes.ts';
 
 const WASM_PAGE_BYTES = 64 * 1024;
 
-/** A memory that kernels of every worker see, and what of it is handed out. */
+/** A memory that the kernels of every worker see, and the part of it that is handed out. */
 export interface SharedMemory {
   readonly id: number;
   readonly memory: WebAssembly.Memory;
   readonly bytes: Uint8Array;
 }
 
-/** The memories in which decoding takes no copies, found by any view of them. */
+/** The memories in which decoding needs no copies, found by any view of them. */
 export class SharedMemories {
   readonly #reservedBytes: number;
   readonly #byBuffer = new WeakMap<ArrayBufferLike, SharedMemory>();
   #count = 0;
 
-  /** `reservedBytes` at the start of each memory are the kernels': their tables, and the workers' scratch. */
+  /** `reservedBytes` at the start of each memory belong to the kernels: their tables, and the workers' scratch. */
   constructor(reservedBytes: number) {
     this.#reservedBytes = alignUp(reservedBytes, WASM_PAGE_BYTES);
   }
 
-  /** Throws a RangeError when the platform has no room for it. */
+  /** Throws a RangeError if the platform cannot allocate it. */
   create(byteLength: number): SharedMemory {
     const pages = Math.ceil((this.#reservedBytes + byteLength) / WASM_PAGE_BYTES);
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });

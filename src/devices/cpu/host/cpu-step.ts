@@ -2,14 +2,14 @@ import { Lifetime } from '../../../base/disposal.ts';
 import type { Step } from '../../../device/index.ts';
 import type { Allocation, BankSet } from '../memory/bank-set.ts';
 
-/** What a step is made of. */
+/** The parts of a step. */
 export interface CpuStepSetup {
-  /** The number under which the workers hold it. */
+  /** The id by which the workers know it. */
   readonly id: number;
   readonly banks: BankSet;
-  /** Memory of its own, for operands that lie in another bank than the kernel. */
+  /** Its own memory, for operands in another bank than the kernel. */
   readonly staging: readonly Allocation[];
-  /** Called at the end. */
+  /** Called on disposal. */
   released(step: CpuStep): void;
 }
 
@@ -30,7 +30,7 @@ export class CpuStep implements Step {
     return this.#setup.id;
   }
 
-  /** Throws `DISPOSED` after disposal; true when the step is one of the device with these banks. */
+  /** Throws `DISPOSED` after disposal; otherwise returns whether the step belongs to the device with these banks. */
   isOf(banks: BankSet): boolean {
     this.#life.check();
     return banks === this.#setup.banks;

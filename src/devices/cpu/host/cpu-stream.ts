@@ -21,15 +21,15 @@ import { SLOT_BYTES } from './transfer-slots.ts';
 import { Command, Download, type TransferContext, Upload } from './transfers.ts';
 import type { WorkQueue } from './work-queue.ts';
 
-/** What a stream works on. */
+/** The device's parts that a stream uses. */
 export interface StreamContext extends TransferContext {
   readonly queue: WorkQueue;
   readonly banks: BankSet;
-  /** Called at a stream's end. */
+  /** Called on a stream's disposal. */
   released(stream: CpuStream): void;
 }
 
-/** A stream of the device. Its work stands in the device's one queue, so waiting for another stream takes nothing. */
+/** A stream of the device. All streams share the device's single queue, so waiting for another stream is free. */
 export class CpuStream implements Stream {
   readonly #context: StreamContext;
   readonly #label: string;
@@ -109,7 +109,7 @@ export class CpuStream implements Stream {
     try {
       await new CpuEvent(this.#context.queue).completed();
     } catch {
-      // The device is lost: its owner learns that elsewhere, and there is nothing to wait for.
+      // If the device is lost, its owner is notified elsewhere, and there is nothing to wait for.
     } finally {
       this.#context.released(this);
     }

@@ -1,12 +1,12 @@
 import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { BankAddress } from '../protocol/command.ts';
 
-/** Bytes of a slot: larger transfers go through several. */
+/** Bytes per slot; larger transfers use several. */
 export const SLOT_BYTES = 64 * 1024;
 
 const SLOTS = 16;
 
-/** Bytes of all of them. */
+/** Total bytes of all slots. */
 export const TRANSFER_BYTES = SLOTS * SLOT_BYTES;
 
 /** A piece of shared memory that a transfer passes through. */
@@ -16,8 +16,8 @@ export interface TransferSlot {
 }
 
 /**
- * Shared memory between the caller's own memory, which workers cannot see, and the device's buffers, whose content changes
- * in the order of the queue. Set aside at the first transfer.
+ * Shared memory between the caller's own memory, which workers cannot see, and the device's buffers, whose contents
+ * change in queue order. Allocated at the first transfer.
  */
 export class TransferSlots {
   readonly #banks: BankSet;
@@ -28,7 +28,7 @@ export class TransferSlots {
     this.#banks = banks;
   }
 
-  /** A free slot, or undefined while all are in use. Throws `OUT_OF_MEMORY` when there is no room for any. */
+  /** Returns a free slot, or undefined if all are in use. Throws `OUT_OF_MEMORY` if none can be allocated. */
   take(): TransferSlot | undefined {
     if (!this.#allocation) this.#create();
     return this.#free.pop();

@@ -3,7 +3,7 @@ import { type BankAddress, writeCopy } from '../protocol/command.ts';
 import { SLOT_BYTES, type TransferSlot, type TransferSlots } from './transfer-slots.ts';
 import type { Retirement, Work, WorkQueue } from './work-queue.ts';
 
-/** A part of a place. */
+/** An address within a range. */
 export function within(place: BankAddress, offset: number): BankAddress {
   return { bank: place.bank, offset: place.offset + offset };
 }
@@ -24,14 +24,17 @@ class GiveBack implements Retirement {
   abandon(): void {}
 }
 
-/** What a transfer needs to know about the device. */
+/** The device's parts that a transfer uses. */
 export interface TransferContext {
   readonly slots: TransferSlots;
-  /** The device's bytes at a place. */
+  /** The device's bytes at an address. */
   view(place: BankAddress, byteLength: number): Uint8Array;
 }
 
-/** The caller's bytes into a buffer: written by the host itself while the workers rest, through slots otherwise. */
+/**
+ * Copies the caller's bytes into a buffer: written directly by the host if the workers are idle, otherwise through
+ * slots.
+ */
 export class Upload implements Work {
   #at = 0;
 
@@ -67,7 +70,7 @@ export class Upload implements Work {
   }
 }
 
-/** A buffer's bytes into the caller's memory, as they are when the queue gets there. */
+/** Copies a buffer's bytes into the caller's memory, as they are when the queue reaches this point. */
 export class Download implements Work {
   readonly done: Promise<void>;
   #resolve: () => void = () => {};
@@ -125,7 +128,7 @@ export class Download implements Work {
   }
 }
 
-/** One command that needs nothing but room in the ring. */
+/** A command that needs nothing but space in the ring. */
 export class Command implements Work {
   constructor(readonly write: (words: Int32Array) => void) {}
 

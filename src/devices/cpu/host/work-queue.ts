@@ -2,35 +2,38 @@ import { RING_ENTRIES, reached } from '../protocol/control.ts';
 import type { WorkerTeam } from './worker-team.ts';
 
 /**
- * A piece of queued work. `issue` hands it to the workers as far as there is room and says whether all of it went; it is
- * called again, after some earlier work is done, until it did.
+ * Queued work. `issue` hands it to the workers as far as there is space, and returns whether all of it was handed out;
+ * otherwise it is called again once earlier work is done.
  */
 export interface Work {
   issue(queue: WorkQueue): boolean;
-  /** The device is lost; the work will not be done. */
+  /** Called if the device is lost and the work will not be done. */
   abandon(error: Error): void;
 }
 
-/** What the host does once the commands before it are done. */
+/** Host work that runs once the commands before it are done. */
 export interface Retirement {
-  /** Somebody waits for it: the workers tell the host when they get there. Call `poll` after setting it. */
+  /**
+   * Whether somebody waits for it, so that the workers notify the host when they reach it. Call `poll` after setting
+   * it.
+   */
   readonly awaited: boolean;
-  /** `time` is when the last command was done, in milliseconds since the epoch. */
+  /** `time` is when the last command completed, in milliseconds since the epoch. */
   retire(time: number): void;
-  /** The device is lost; it will not come to `retire`. */
+  /** Called instead of `retire` if the device is lost. */
   abandon(error: Error): void;
 }
 
-/** A retirement, and the command it waits for. */
+/** A retirement, and the command that it waits for. */
 interface Retiring {
   readonly sequence: number;
   readonly of: Retirement;
 }
 
 /**
- * The one queue of a device. All streams put their work into it, so that work is done in the order of the calls; this is
- * all the ordering that streams and events promise. Commands go into the ring at once as long as it has room, and workers
- * take one after the other without the host; the host is told only when somebody waits.
+ * The single queue of a device. All streams add their work to it, so work is done in the order of the calls, which is
+ * all the ordering that streams and events promise. Commands go into the ring as soon as it has space, and workers take
+ * one after the other without the host, which is notified only if somebody waits.
  */
 export class WorkQueue {
   readonly #team: WorkerTeam;
@@ -45,7 +48,7 @@ export class WorkQueue {
     this.#team = team;
   }
 
-  /** Every command handed out is done. */
+  /** Whether all commands handed out are done. */
   get drained(): boolean {
     this.#retire();
     return this.#retired === this.#submitted;
@@ -55,7 +58,7 @@ export class WorkQueue {
     return this.#lost;
   }
 
-  /** Adds work behind everything else. */
+  /** Adds work at the end. */
   push(work: Work): void {
     if (this.#lost) {
       work.abandon(this.#lost);
@@ -65,7 +68,7 @@ export class WorkQueue {
     this.poll();
   }
 
-  /** Writes a command if the ring has room; true when it was written. */
+  /** Writes a command if the ring has space; returns whether it did. */
   command(write: (words: Int32Array) => void, retirement?: Retirement): boolean {
     if (((this.#submitted - this.#retired) | 0) >= RING_ENTRIES) return false;
     const sequence = (this.#submitted + 1) | 0;
@@ -76,20 +79,20 @@ export class WorkQueue {
     return true;
   }
 
-  /** Retires something after all commands handed out so far; at once when they are done. */
+  /** Runs a retirement after all commands handed out so far; immediately if they are done. */
   afterCommands(retirement: Retirement): void {
     if (this.drained) retirement.retire(performance.timeOrigin + performance.now());
     else this.#retirements.push({ sequence: this.#submitted, of: retirement });
   }
 
-  /** Takes note of what is done, and hands out what has room now. */
+  /** Retires completed commands, and hands out work that now has space. */
   poll(): void {
     this.#retire();
     while (this.#pending[0]?.issue(this)) this.#pending.shift();
     this.#listen();
   }
 
-  /** Ends the queue: everything in it and all that comes later is abandoned. */
+  /** Closes the queue: all work in it and all later work is abandoned. */
   lose(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
@@ -109,7 +112,7 @@ export class WorkQueue {
     if (reached(completed, this.#retired)) this.#retired = completed;
   }
 
-  /** Asks for a message about the next command that somebody waits for, and holds the process meanwhile. */
+  /** Requests a message for the next command that somebody waits for, and keeps the process alive meanwhile. */
   #listen(): void {
     const stuck = this.#pending.length > 0;
     const awaited = this.#lost ? undefined : this.#retirements.find(({ of }) => stuck || of.awaited);

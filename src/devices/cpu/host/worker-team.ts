@@ -3,15 +3,15 @@ import type { WorkerHandle, WorkerHost } from '../../../device/index.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
 import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
 
-/** What the team tells its owner. */
+/** Receives the team's notifications. */
 export interface TeamListener {
-  /** A command that was wanted is done. */
+  /** A command for which notification was requested is done. */
   onDone(): void;
-  /** A worker died or failed; the team is of no use any more. */
+  /** A worker died or failed; the team is no longer usable. */
   onLost(error: Error): void;
 }
 
-/** The worker threads of one device. All get the same messages; all take part in every command. */
+/** The worker threads of one device. All receive the same messages and take part in every command. */
 export class WorkerTeam {
   readonly control = ControlBlock.create();
   readonly #workers: readonly WorkerHandle[];
@@ -39,7 +39,7 @@ export class WorkerTeam {
     return this.#workers.length;
   }
 
-  /** Makes the workers ready to take commands. */
+  /** Prepares the workers to take commands. */
   start(kernels: WebAssembly.Module): void {
     const { memory } = this.control;
     this.#workers.forEach((worker, index) => {
@@ -51,7 +51,7 @@ export class WorkerTeam {
     for (const worker of this.#workers) this.#post(worker, message);
   }
 
-  /** Lets the workers see that commands up to `sequence` are in the ring. */
+  /** Announces that commands up to `sequence` are in the ring. */
   submit(sequence: number): void {
     const { words } = this.control;
     Atomics.store(words, WORD.submitted, sequence);
@@ -62,12 +62,12 @@ export class WorkerTeam {
     });
   }
 
-  /** Keeps the process alive for the workers, or no longer. One worker held is enough. */
+  /** Sets whether the workers keep the process alive. Holding one worker is enough. */
   hold(held: boolean): void {
     this.#workers[0]?.hold(held);
   }
 
-  /** Ends all workers, whatever they are doing. */
+  /** Terminates all workers, whatever they are doing. */
   async terminate(): Promise<void> {
     this.#ended = true;
     await Promise.all(this.#workers.map((worker) => worker.terminate()));

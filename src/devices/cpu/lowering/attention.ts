@@ -11,7 +11,7 @@ import { attentionScratchBytes, headsTogether } from '../kernel-exports.ts';
 import type { Lowering } from './lowering.ts';
 import { ATTENTION_SCRATCH_BYTES } from '../protocol/reserved.ts';
 
-/** Values that the attention kernel takes at once. */
+/** Values that the attention kernel processes at once. */
 const LANES = 4;
 
 export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
@@ -19,7 +19,7 @@ export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
   if (op.cache.values && op.v) appendTo(op.cache.values, op.v, op, to);
 }
 
-/** Keys and values are appended apart, so that each stays in its own bank and follows its own producer. */
+/** Keys and values are appended separately, so that each stays in its own bank and follows its own producer. */
 function appendTo(cache: State, x: Tensor, { batch, cache: { blockSize } }: KvAppendOp, to: Lowering): void {
   requireFloats(cache, 'kvAppend');
   to.emit(

@@ -24,7 +24,7 @@ export function lowerMatmulHeads(op: MatmulHeadsOp, to: Lowering): void {
   lowerMatrices(op, to);
 }
 
-/** A product by one of the weight's matrices after the other. */
+/** A product that uses one of the weight's matrices after another. */
 function lowerMatrices(op: MatmulExpertsOp | MatmulHeadsOp, to: Lowering): void {
   const { kind, weight, outputs } = op;
   const bias = kind === 'matmulExperts' ? op.bias : undefined;

@@ -23,7 +23,7 @@ import {
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import type { Lowering } from './lowering.ts';
 
-/** Adds an operator's calls. Throws `OP_UNSUPPORTED` for what the kernels cannot do. */
+/** Adds an operator's calls. Throws `OP_UNSUPPORTED` if the kernels do not support it. */
 export const LOWER_OPS: OpTable<Lowering> = {
   embed: lowerEmbed,
   matmul: lowerMatmul,

@@ -3,30 +3,30 @@ import type { CallTable } from '../protocol/call-table.ts';
 import type { Operand } from './operands.ts';
 
 /**
- * What a call reads to compute some rows and columns of its result: these elements, these rows, or anything. What it writes
- * is these elements in every case.
+ * What a call reads to compute some rows and columns of its result: the same elements, the same rows, or anything. It
+ * always writes only these elements.
  */
 export type Locality = 'element' | 'row' | 'wide';
 
 /** One kernel call, before it has addresses. */
 export interface LoweredCall {
-  /** The call with numbers of operands in place of addresses. */
+  /** The call with operand numbers in place of addresses. */
   readonly table: CallTable;
   readonly axis: Axis;
   readonly locality: Locality;
-  /** Columns of its result, which can be computed apart unless it is row-wise. */
+  /** Columns of its result, which can be computed separately unless it is row-wise. */
   readonly columns: number;
-  /** Columns come in multiples of this. */
+  /** Chunks have a multiple of this many columns. */
   readonly columnUnit: number;
-  /** Bytes that a column takes to compute, about. */
+  /** Approximate cost of a column, in bytes. */
   readonly columnBytes: number;
-  /** The call wants all rows at once, because it passes over the same weights for each. */
+  /** Whether the call takes all rows at once, because it passes over the same weights for each. */
   readonly rowsTogether: boolean;
-  /** Read at the call's own elements or rows only. */
+  /** Operands read at the call's own elements or rows only. */
   readonly local: readonly Operand[];
-  /** Read anywhere. */
+  /** Operands read anywhere. */
   readonly reads: readonly Operand[];
   readonly writes: readonly Operand[];
-  /** States written at places that only the data tells. */
+  /** States written at data-dependent positions. */
   readonly scatters: readonly Operand[];
 }

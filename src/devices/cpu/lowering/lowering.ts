@@ -4,27 +4,27 @@ import type { LoweredCall } from './lowered-call.ts';
 import { CpuPackedWeight, type WeightUse } from './packed-weight.ts';
 import { type Operand, OperandTable } from './operands.ts';
 
-/** What there is to decide about a call; what is left out has a default. */
+/** Choices for a call; omitted ones have defaults. */
 interface CallChoices
   extends
     Pick<LoweredCall, 'locality'>,
     Partial<Pick<LoweredCall, 'columns' | 'columnUnit' | 'columnBytes' | 'rowsTogether'>> {
-  /** Read at the call's own elements or rows only. Everything else that the operator names is read anywhere. */
+  /** Tensors read at the call's own elements or rows only. All other operands are read anywhere. */
   readonly local?: readonly Tensor[];
-  /** What the call computes; its `out` unless said otherwise. */
+  /** The tensors that the call computes. Default: its `out`. */
   readonly writes?: readonly Tensor[];
-  /** States written at places that only the data tells. */
+  /** States written at data-dependent positions. */
   readonly scatters?: readonly State[];
-  /** What its weights are packed for. Default: vectors. */
+  /** The use that its weights are packed for. Default: vectors. */
   readonly weights?: WeightUse;
-  /** Those that are vectors beside a matrix. */
+  /** The weights that are vectors beside a matrix. */
   readonly vectors?: readonly Weight[];
 }
 
-/** Bytes that an element-wise call moves for a column, with a bit of arithmetic counted in. */
+/** Bytes that an elementwise call moves per column, with an allowance for arithmetic. */
 const ELEMENT_BYTES = 64;
 
-/** Collects the calls of a graph's operators, with the memory and the packed weights that they name. */
+/** Collects the calls of a graph's operators, with the memory and the packed weights that they use. */
 export class Lowering {
   readonly operands: OperandTable;
   readonly calls: LoweredCall[] = [];
@@ -39,7 +39,7 @@ export class Lowering {
     return [...this.#weights.values()];
   }
 
-  /** The weight packed for a use; the same use twice gives the same. */
+  /** The weight packed for a use; repeated calls return the same object. */
   packed(weight: Weight, use: WeightUse): CpuPackedWeight {
     const key = `${use} ${weight.id}`;
     const packed = this.#weights.get(key) ?? CpuPackedWeight.of(weight, use);
@@ -47,7 +47,7 @@ export class Lowering {
     return packed;
   }
 
-  /** The tensor's quantized form with a scale for `span` groups, made by `quantize` at the first call. */
+  /** The tensor's quantized form, with one scale per `span` groups, created by `quantize` at the first call. */
   quantized(tensor: Tensor, span: number, quantize: () => Tensor): Tensor {
     const key = `${tensor.id} ${span}`;
     const records = this.#quantized.get(key) ?? quantize();
@@ -55,7 +55,7 @@ export class Lowering {
     return records;
   }
 
-  /** Adds a call of an operator. */
+  /** Adds a call for an operator. */
   emit(op: CpuOp, choices: CallChoices): void {
     const { weights = 'vector', vectors = [], locality, ...of } = choices;
     const operandOf = (value: Value): Operand => {

@@ -10,14 +10,17 @@ import { matmulScratchBytes, QUAD_ROWS } from '../weight-layouts.ts';
 const QUANTIZED_GROUP = 32;
 
 /**
- * Groups that share a scale: for formats with blocks of 256 all eight, as ggml quantizes what it multiplies them with. A
- * scale a group would be more exact, but whole models would then part from llama.cpp's by more than rounding.
+ * Groups that share a scale: all eight for formats with blocks of 256, as ggml quantizes the activations that it
+ * multiplies them with. A scale per group would be more accurate, but results of whole models would then differ from
+ * llama.cpp's by more than rounding.
  */
 function spanOf({ format }: Weight): number {
   return format.blockElements === 256 ? 8 : 1;
 }
 
-/** What a product reads its activations from. Throws `OP_UNSUPPORTED` for a weight that is too wide for the workers' scratch. */
+/**
+ * The activations that a product reads. Throws `OP_UNSUPPORTED` for a weight that is too wide for the workers' scratch.
+ */
 export function productInput(
   { kind, x, weight }: MatmulOp | MatmulHeadsOp | MatmulExpertsOp,
   to: Lowering,
@@ -45,7 +48,7 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
   if (bias) lowerBinary({ kind: 'add', a: out, b: bias, out }, to);
 }
 
-/** The activations in 8 bits; matrices with the same input share them. */
+/** The activations in 8 bits; products with the same input share them. */
 function quantized(x: Tensor, span: number, to: Lowering): Tensor {
   return to.quantized(x, span, () => {
     const out = to.operands.quantized(x);

@@ -13,21 +13,21 @@ import {
 import { recordBytes, TILE_ROWS } from '../weight-layouts.ts';
 import type { CpuPackedWeight } from './packed-weight.ts';
 
-/** Where the memory of an operand comes from when a program is bound. */
+/** The origin of an operand's memory when a program is bound. */
 export type OperandOrigin =
   | { readonly kind: 'value'; readonly value: Tensor | State }
   | { readonly kind: 'output'; readonly output: string }
   | { readonly kind: 'weight'; readonly weight: CpuPackedWeight }
   | { readonly kind: 'scratch' };
 
-/** Rows of an axis, of which only those in use are touched, `rowUnit` of them together. */
+/** Rows of an axis, of which only those in use are accessed, `rowUnit` of them together. */
 export interface OperandRows {
   readonly axis: Axis;
   readonly rowBytes: number;
   readonly rowUnit: number;
 }
 
-/** Memory that calls name by number until the program is bound. */
+/** Memory that calls refer to by number until the program is bound. */
 export interface Operand {
   readonly id: number;
   readonly name: string;
@@ -37,7 +37,7 @@ export interface Operand {
   readonly origin: OperandOrigin;
 }
 
-/** All memory that one program's calls name. */
+/** All memory that one program's calls refer to. */
 export class OperandTable {
   readonly #operands: Operand[] = [];
   readonly #byTensor = new Map<Tensor | State, Operand>();
@@ -110,7 +110,7 @@ export class OperandTable {
     const { name, axis, width } = records;
     const capacity = capacityOf(axis, this.#shape);
     const byteLength = recordBytes(capacity, width);
-    // A row that has no others beside it is no tile.
+    // A single row does not form a tile.
     const rows = { axis, rowBytes: recordBytes(1, width), rowUnit: capacity === 1 ? 1 : TILE_ROWS };
     this.#byTensor.set(records, this.#add({ name, byteLength, rows, origin: { kind: 'scratch' } }));
     return records;

@@ -6,12 +6,12 @@ import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES } from '../protocol/reserved.ts
 import { weightLayoutOf } from './weight-layout-of.ts';
 
 /**
- * What a weight is for, which decides its layout: `lookup` keeps the file's blocks, because few rows are read; `vector` is
- * decoded to f32; `matrix` is laid out for the dot products of its format.
+ * The use of a weight, which determines its layout: `lookup` keeps the file's blocks, because few rows are read;
+ * `vector` is decoded to f32; `matrix` is laid out for the dot products of its format.
  */
 export type WeightUse = keyof typeof PACK;
 
-/** A weight with the layout that the kernels want. */
+/** A weight in the layout that the kernels use. */
 export class CpuPackedWeight implements PackedWeight {
   readonly parts: readonly Weight[];
 
@@ -46,7 +46,10 @@ export class CpuPackedWeight implements PackedWeight {
     return new CpuPackedWeight(weight, use, layout.name, byteLength, layout.rowAlignment);
   }
 
-  /** The work of packing some rows of the weight. Throws `BINDING` where they begin or end between the layout's rows. */
+  /**
+   * The work of packing some rows of the weight. Throws `BINDING` if they start or end within a unit of the layout's
+   * rows.
+   */
   packWork({ firstRow, rowCount }: WeightRows, ends: { source: BankAddress; target: BankAddress }): PackWork {
     const { weight, use, rowAlignment } = this;
     const end = firstRow + rowCount;
@@ -57,7 +60,7 @@ export class CpuPackedWeight implements PackedWeight {
     const { columns, format } = weight;
     const common = { ...ends, use: PACK[use], ggmlType: format.ggmlType };
     if (use === 'matrix') return { ...common, columns, firstRow, rowCount };
-    // Blocks lie one behind the other: they are packed as rows of one block each, so that long rows divide too.
+    // Blocks are contiguous: they are packed as rows of one block each, so that long rows can be divided too.
     const blocks = columns / format.blockElements;
     return {
       ...common,

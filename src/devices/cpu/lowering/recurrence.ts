@@ -2,10 +2,10 @@ import { fail } from '../../../base/errors.ts';
 import type { LerpOp, TokenShiftOp, Wkv7Op, WkvBonusOp } from '../../../ops/index.ts';
 import type { Lowering } from './lowering.ts';
 
-/** A chunk takes all rows, because each needs what the one before left in the state. */
+/** A chunk takes all rows, because each needs the state that the previous one left. */
 const ROWS_IN_ORDER = { locality: 'wide', rowsTogether: true } as const;
 
-/** Values that the recurrence's kernel takes at once. */
+/** Values that the recurrence's kernel processes at once. */
 const LANES = 4;
 
 export function lowerTokenShift(op: TokenShiftOp, to: Lowering): void {

@@ -3,7 +3,7 @@ import type { CausalConvOp, GatedDeltaOp, SelectiveScanOp } from '../../../ops/i
 import { KERNEL_SCRATCH_BYTES } from '../protocol/reserved.ts';
 import type { Lowering } from './lowering.ts';
 
-/** A chunk takes all rows, because each needs what the one before left in the state. */
+/** A chunk takes all rows, because each needs the state that the previous one left. */
 const ROWS_IN_ORDER = { locality: 'wide', rowsTogether: true } as const;
 /** The columns of a head are computed together. */
 const HEAD_BYTES = Number.POSITIVE_INFINITY;

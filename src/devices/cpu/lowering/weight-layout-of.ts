@@ -2,10 +2,10 @@ import { invariant } from '../../../base/errors.ts';
 import type { TensorFormat } from '../../../formats/index.ts';
 import { WEIGHT_LAYOUTS, type WeightLayout } from '../weight-layouts.ts';
 
-/** How a format's matrices are kept: as its kernels want them, or as F32 for a format that has none. */
+/** How a format's matrices are stored: in its kernels' layout, or as F32 for a format without kernels. */
 export interface FormatLayout {
   readonly layout: WeightLayout;
-  /** The rows are decoded to f32 before they are packed. */
+  /** Whether the rows are decoded to f32 before they are packed. */
   readonly decodes: boolean;
 }
 

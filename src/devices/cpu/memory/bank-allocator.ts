@@ -1,44 +1,45 @@
 import { alignUp } from '../../../base/bytes.ts';
 import { invariant } from '../../../base/errors.ts';
 
-/** A run of free bytes. */
+/** A contiguous range of free bytes. */
 interface Gap {
   offset: number;
   end: number;
 }
 
 /**
- * Hands out ranges of one linear memory that may grow at its end. It takes the smallest gap that fits (best fit), so that
- * large gaps stay for large buffers, and joins neighbouring gaps on release. It holds offsets only, no memory.
+ * Allocates ranges of one linear memory that may grow at its end. It uses the smallest gap that fits (best fit), so
+ * that large gaps remain for large buffers, and merges neighbouring gaps on release. It tracks offsets only and holds
+ * no memory.
  */
 export class BankAllocator {
   readonly #alignment: number;
-  /** By ascending offset; no two touch. */
+  /** In ascending order of offset; no two touch. */
   readonly #gaps: Gap[] = [];
   #end: number;
 
-  /** `begin` is the first byte that may be handed out, rounded up to `alignment`; everything below stays reserved. */
+  /** `begin` is the first byte that may be allocated, rounded up to `alignment`; everything below stays reserved. */
   constructor(begin: number, alignment: number) {
     this.#alignment = alignment;
     this.#end = alignUp(begin, alignment);
   }
 
-  /** Where the memory that is known to the allocator ends. */
+  /** The end of the memory that the allocator knows. */
   get end(): number {
     return this.#end;
   }
 
-  /** Bytes in all gaps together. */
+  /** Total bytes of all gaps. */
   get freeBytes(): number {
     return this.#gaps.reduce((sum, gap) => sum + gap.end - gap.offset, 0);
   }
 
-  /** What a request takes: at least one unit of alignment, so that every range has an address of its own. */
+  /** Bytes that a request takes: at least one unit of alignment, so that every range has a distinct address. */
   sizeOf(byteLength: number): number {
     return Math.max(this.#alignment, alignUp(byteLength, this.#alignment));
   }
 
-  /** The offset of a fresh range, or undefined when no gap is large enough. */
+  /** The offset of a new range, or undefined if no gap is large enough. */
   allocate(byteLength: number): number | undefined {
     const size = this.sizeOf(byteLength);
     let best = -1;
@@ -58,12 +59,12 @@ export class BankAllocator {
     return offset;
   }
 
-  /** Gives a range back. */
+  /** Frees a range. */
   release(offset: number, byteLength: number): void {
     this.#insert(offset, offset + this.sizeOf(byteLength));
   }
 
-  /** How far the end must move so that `byteLength` fits, a gap at the end included. */
+  /** How far the end must move for `byteLength` to fit, including a gap at the end. */
   missingBytes(byteLength: number): number {
     const last = this.#gaps.at(-1);
     const tail = last?.end === this.#end ? last.end - last.offset : 0;

@@ -11,17 +11,17 @@ export interface Allocation {
 
 export interface BankSetOptions {
   readonly limits: BankLimits;
-  /** Bytes that all ranges together may take. */
+  /** Maximum total bytes of all ranges. */
   readonly memoryLimit: number;
-  /** Banks among which consecutive ranges take turns; 1 fills one bank after the other. */
+  /** Number of banks that consecutive ranges are distributed over; 1 fills one bank after another. */
   readonly spread: number;
-  /** Called for each bank before anything in it is used, so that the workers get to know it. */
+  /** Called for each bank before anything in it is used, so that the workers learn of it. */
   readonly onBank: (bank: Bank) => void;
 }
 
 /**
- * All memory of the device: banks that are added when the ones there are full. A range never straddles two banks, because
- * a kernel sees one bank only.
+ * All memory of the device: banks, which are added when the existing ones are full. A range never spans two banks,
+ * because a kernel sees only one.
  */
 export class BankSet {
   readonly #options: BankSetOptions;
@@ -43,13 +43,13 @@ export class BankSet {
     return { total, free: Math.max(0, total - this.#used) };
   }
 
-  /** Bytes of the largest range. */
+  /** Maximum bytes of a range. */
   get largestRange(): number {
     const { byteLength, reservedBytes, stagingBytes } = this.#options.limits;
     return byteLength - reservedBytes - stagingBytes;
   }
 
-  /** Throws `OUT_OF_MEMORY`, with `what` as the subject, when the limit or the platform does not allow it. */
+  /** Throws `OUT_OF_MEMORY`, with `what` as the subject, if the limit or the platform does not allow it. */
   allocate(byteLength: number, what: string): Allocation {
     const { free } = this.info();
     if (byteLength > free) fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free });
@@ -66,7 +66,7 @@ export class BankSet {
     return allocation;
   }
 
-  /** Room in a given bank for operands that live elsewhere. */
+  /** Allocates memory in a given bank for operands from other banks. */
   allocateStaging(bank: Bank, byteLength: number, what: string): Allocation {
     const offset = this.#reserve(bank, byteLength, 'staging');
     if (offset === undefined) {
@@ -86,26 +86,26 @@ export class BankSet {
     this.#used -= allocation.byteLength;
   }
 
-  /** A view over a range, which `bankOfView` recognizes. */
+  /** A view of a range, which `bankOfView` recognizes. */
   view(allocation: Allocation): Uint8Array {
     const bytes = allocation.bank.bytes(allocation.offset, allocation.byteLength);
     this.#bankOf.set(bytes.buffer as SharedArrayBuffer, allocation.bank);
     return bytes;
   }
 
-  /** The device's bytes at a place. */
+  /** The device's bytes at an address. */
   bytes(bank: number, offset: number, byteLength: number): Uint8Array {
     const found = this.#banks[bank];
     invariant(found, `bank ${bank} exists`);
     return found.bytes(offset, byteLength);
   }
 
-  /** The bank that a view made by `view` lies in; undefined for all other memory. */
+  /** The bank of a view created by `view`; undefined for all other memory. */
   bankOfView(bytes: Uint8Array): Bank | undefined {
     return bytes.buffer instanceof SharedArrayBuffer ? this.#bankOf.get(bytes.buffer) : undefined;
   }
 
-  /** Forgets the banks; their memory goes when the last view and worker let go of it. */
+  /** Forgets the banks; their memory is freed when the last view and worker release it. */
   clear(): void {
     this.#banks.length = 0;
     this.#used = 0;
@@ -141,7 +141,7 @@ export class BankSet {
     }
   }
 
-  /** Takes a range from a gap, or from fresh pages when no gap is large enough and the platform has them. */
+  /** Allocates a range from a gap, or from new pages if no gap is large enough and the platform has them. */
   #reserve(bank: Bank, byteLength: number, purpose: Purpose): number | undefined {
     const offset = bank.allocate(byteLength);
     if (offset !== undefined) return offset;

@@ -4,23 +4,23 @@ import { BankAllocator } from './bank-allocator.ts';
 
 const PAGE = 65536;
 
-/** The most a WebAssembly memory with 32-bit addresses can hold, less a page so that its end is an address too. */
+/** Maximum size of a WebAssembly memory with 32-bit addresses, minus a page so that its end is an address too. */
 export const MAX_BANK = 65535 * PAGE;
 
-/** Growing is a system call and interrupts every worker, so it is done in steps of at least this much. */
+/** Growing is a system call that interrupts every worker, so a bank grows by at least this much. */
 const GROWTH = 16 * 1024 * 1024;
 
 /** How a bank may use its memory. */
 export interface BankLimits {
-  /** Bytes in all. */
+  /** Total bytes. */
   readonly byteLength: number;
   /** Bytes at the start that belong to the kernels: their constants and the workers' scratch. */
   readonly reservedBytes: number;
-  /** Bytes that buffers leave for the staging areas of steps whose operands lie in several banks. */
+  /** Bytes that buffers leave for the staging areas of steps with operands in several banks. */
   readonly stagingBytes: number;
 }
 
-/** Who asks for memory: buffers stop growing a bank where staging still may. */
+/** The purpose of an allocation: buffers stop growing a bank earlier than staging does. */
 export type Purpose = 'buffer' | 'staging';
 
 /** One shared WebAssembly memory: an address space of at most 4 GiB that every worker's kernels see. */
@@ -29,7 +29,7 @@ export class Bank {
   readonly #allocator: BankAllocator;
   readonly #limits: Readonly<Record<Purpose, number>>;
 
-  /** Throws a RangeError when the platform has no room for it. */
+  /** Throws a RangeError if the platform cannot allocate it. */
   constructor(
     readonly id: number,
     limits: BankLimits,
@@ -42,24 +42,24 @@ export class Bank {
     this.#allocator.extend(initial * PAGE);
   }
 
-  /** Bytes that the platform has set aside so far. */
+  /** Bytes that the platform has allocated so far. */
   get byteLength(): number {
     return this.memory.buffer.byteLength;
   }
 
-  /** Offset of a fresh range within the memory that is there, or undefined. */
+  /** The offset of a new range within the current memory, or undefined. */
   allocate(byteLength: number): number | undefined {
     return this.#allocator.allocate(byteLength);
   }
 
-  /** Bytes that must be added before `byteLength` fits; undefined when the bank cannot become that large. */
+  /** Bytes that must be added for `byteLength` to fit; undefined if the bank cannot grow that far. */
   growthFor(byteLength: number, purpose: Purpose): number | undefined {
     const missing = alignUp(this.#allocator.missingBytes(byteLength), PAGE);
     const room = this.#limits[purpose] - this.#allocator.end;
     return missing > room ? undefined : Math.min(room, Math.max(missing, GROWTH));
   }
 
-  /** Adds bytes, a multiple of the page size. Throws a RangeError when the platform refuses. */
+  /** Adds bytes, a multiple of the page size. Throws a RangeError if the platform refuses. */
   grow(byteLength: number): void {
     this.memory.grow(byteLength / PAGE);
     this.#allocator.extend(this.#allocator.end + byteLength);

@@ -9,13 +9,13 @@ import {
 } from '../../../device/index.ts';
 import type { Allocation, BankSet } from './bank-set.ts';
 
-/** What happens around a buffer: which memory it is of and who is told when it ends. */
+/** A buffer's context: the memory it belongs to, and who is notified when it is disposed. */
 export interface BufferOwner {
   readonly banks: BankSet;
   released(buffer: CpuBuffer): void;
 }
 
-/** A range of a bank; on this device all memory is host memory, so any buffer could be pinned. */
+/** A range of a bank. All memory of this device is host memory, so any buffer can be pinned. */
 export class CpuBuffer implements DeviceBuffer, PinnedBuffer {
   readonly #owner: BufferOwner;
   readonly #lifetime: Lifetime;
@@ -40,7 +40,7 @@ export class CpuBuffer implements DeviceBuffer, PinnedBuffer {
     return this.#bytes;
   }
 
-  /** Throws `DISPOSED` after disposal; true when the buffer is one of these banks. */
+  /** Throws `DISPOSED` after disposal; otherwise returns whether the buffer belongs to these banks. */
   isOf(banks: BankSet): boolean {
     this.#lifetime.check();
     return banks === this.#owner.banks;
@@ -53,19 +53,19 @@ export class CpuBuffer implements DeviceBuffer, PinnedBuffer {
   }
 }
 
-/** Where a range lies: a bank and the bytes within it. */
+/** The location of a range: a bank, and the bytes within it. */
 export interface Place {
   readonly bank: number;
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** Where a range is used: by which device's memory, and how messages name it. */
+/** The use of a range: by which device's memory, and how messages name it. */
 export interface PlaceUse extends RangeUse {
   readonly banks: BankSet;
 }
 
-/** The buffer behind a caller's handle. Throws `BINDING` for another device's, `DISPOSED` for a disposed one. */
+/** The buffer of a caller's handle. Throws `BINDING` for another device's, `DISPOSED` for a disposed one. */
 export function ownBuffer(buffer: DeviceBuffer | PinnedBuffer, use: PlaceUse): CpuBuffer {
   if (!(buffer instanceof CpuBuffer && buffer.isOf(use.banks))) {
     const { graph, value } = use;
@@ -75,7 +75,7 @@ export function ownBuffer(buffer: DeviceBuffer | PinnedBuffer, use: PlaceUse): C
   return buffer;
 }
 
-/** The place of a caller's range that holds at least `needed` bytes. Throws `BINDING` or `DISPOSED`. */
+/** The location of a caller's range that has at least `needed` bytes. Throws `BINDING` or `DISPOSED`. */
 export function placeOf(range: BufferRange, needed: number, use: PlaceUse): Place {
   const { bank, offset } = ownBuffer(range.buffer, use).allocation;
   checkRange(range, needed, use);

@@ -10,13 +10,15 @@ import { Staging, type StagingRound, type StagedCopies } from './staging.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { CHUNKS_PER_THREAD, MAX_CHUNK, MIN_CHUNK } from './chunk-size.ts';
 
-/** A step's table, and the memory that it took for operands which live in another bank than their task. */
+/** A step's table, and the memory that it allocated for operands in other banks than their task. */
 export interface BuiltStep {
   readonly table: StepTable;
   readonly staging: readonly Allocation[];
 }
 
-/** Writes the table of a step. Throws `OUT_OF_MEMORY` when operands of one task lie in several banks and none has room. */
+/**
+ * Creates the table of a step. Throws `OUT_OF_MEMORY` if operands of one task are in several banks and none has room.
+ */
 export function buildStep(
   executables: readonly CpuExecutable[],
   of: { banks: BankSet; threads: number; label: string },
@@ -53,7 +55,7 @@ class SegmentBuilder {
     });
   }
 
-  /** The phase, with one before it and one after it where operands have to travel. */
+  /** The phase, with one before and one after it if operands have to be copied. */
   #phase(phase: Phase): (() => TaskTable)[][] {
     const round = this.#staging.round();
     const tasks = phase.map((task) => this.#task(task, round));
@@ -83,13 +85,16 @@ class SegmentBuilder {
   }
 }
 
-/** Which ways an operand's bytes go. Scratch comes complete from the task that writes it, and serves only its readers. */
+/**
+ * The directions in which an operand's bytes are copied. Scratch is written completely by its producer, and read only
+ * by its consumers.
+ */
 function stagedCopiesOf({ origin }: Operand, of: { written: boolean; shared: boolean }): StagedCopies {
   if (origin.kind !== 'scratch') return { copiesIn: true, copiesOut: of.written };
   return { copiesIn: !of.written, copiesOut: of.written && of.shared };
 }
 
-/** A task's operands, and whether it writes them. */
+/** A task's operands, and whether it writes each of them. */
 function operandsOf({ calls }: ScheduledTask): Map<Operand, boolean> {
   const operands = new Map<Operand, boolean>();
   for (const { local, reads, writes, scatters } of calls) {
@@ -99,7 +104,7 @@ function operandsOf({ calls }: ScheduledTask): Map<Operand, boolean> {
   return operands;
 }
 
-/** The bank that holds most of the bytes: the others come to it. */
+/** The bank that holds most of the bytes; operands in other banks are copied to it. */
 function homeOf(operands: readonly Operand[], places: readonly Place[]): number {
   const bytes = new Map<number, number>();
   for (const operand of operands) {
@@ -123,7 +128,7 @@ function capacitiesOf(shape: BatchShape): SegmentTable['capacity'] {
   };
 }
 
-/** How a task is divided for a number of threads. */
+/** How a task is divided among a number of threads. */
 function splitOf(task: ScheduledTask, threads: number): Split {
   const { axis, columns, calls, locality } = task;
   const rowsTogether = calls.some((call) => call.rowsTogether);

@@ -5,8 +5,8 @@ import type { Phase } from './schedule.ts';
 import type { Operand } from '../lowering/operands.ts';
 
 /**
- * Throws `BINDING` where an output lies over something that the same phase still reads, unless the very call that writes it
- * reads it element by element in place. Phases before are done by then; reading it later is against the contract.
+ * Throws `BINDING` if an output overlaps memory that the same phase still reads, unless only the call that writes it
+ * reads it, elementwise and in place. Earlier phases are done by then; reading it later violates the contract.
  */
 export function checkOverlaps(graph: string, phases: readonly Phase[], places: readonly Place[]): void {
   for (const tasks of phases) {

@@ -22,13 +22,13 @@ import type { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type Phase, schedule } from './schedule.ts';
 import type { Operand } from '../lowering/operands.ts';
 
-/** A compiled graph: its calls in phases, and the memory they name. */
+/** A compiled graph: its calls in phases, and the memory that they use. */
 export class CpuProgram implements Program {
   readonly phases: readonly Phase[];
   readonly operands: readonly Operand[];
   readonly weights: readonly CpuPackedWeight[];
   readonly scratchBytes: number;
-  /** Operand of the numbers of rows in use. */
+  /** The operand that holds the numbers of rows in use. */
   readonly counts: Operand;
   readonly #scratchOffsets: ReadonlyMap<Operand, number>;
   readonly #shared: ReadonlySet<Operand>;
@@ -59,12 +59,12 @@ export class CpuProgram implements Program {
     return new CpuExecutable(this, places, boundBuffers(bindings));
   }
 
-  /** True for an operand that several tasks name. */
+  /** Whether several tasks use an operand. */
   isShared(operand: Operand): boolean {
     return this.#shared.has(operand);
   }
 
-  /** True for a program of the device with these banks. */
+  /** Whether the program belongs to the device with these banks. */
   isOf(banks: BankSet): boolean {
     return banks === this.#banks;
   }
@@ -83,7 +83,7 @@ export class CpuProgram implements Program {
   }
 }
 
-/** A program with a place for every operand. */
+/** A program with a location for every operand. */
 export class CpuExecutable implements Executable {
   constructor(
     readonly program: CpuProgram,
@@ -115,7 +115,7 @@ function sharedOperands(phases: readonly Phase[]): Set<Operand> {
   return shared;
 }
 
-/** Places scratch so that nothing shares bytes with what is alive in the same phase. */
+/** Assigns offsets in scratch so that no operand overlaps another that is live in the same phase. */
 function operandScratch(phases: readonly Phase[]): ScratchPlan<Operand> {
   const uses = new ScratchUses<Operand>();
   phases.forEach((tasks, phase) => {

@@ -3,39 +3,39 @@ import { MAX_CHUNK } from './chunk-size.ts';
 import type { Locality, LoweredCall } from '../lowering/lowered-call.ts';
 import type { Operand } from '../lowering/operands.ts';
 
-/** Calls that one worker runs one after the other on the same rows and columns. */
+/** Calls that one worker runs in sequence on the same rows and columns. */
 export interface ScheduledTask {
   readonly calls: LoweredCall[];
   readonly axis: Axis;
   readonly columns: number;
-  /** Columns come in multiples of this. */
+  /** Chunks have a multiple of this many columns. */
   columnUnit: number;
-  /** `row` tasks run whole rows, the others may be divided by columns too. */
+  /** `row` tasks process whole rows; others may also be divided by columns. */
   locality: Locality;
-  /** Set when the task became part of another one. */
+  /** Set when the task has been merged into another one. */
   mergedInto: ScheduledTask | undefined;
 }
 
 /** Tasks that do not depend on each other. */
 export type Phase = readonly ScheduledTask[];
 
-/** Where a call stands. */
+/** The position of a call in the schedule. */
 interface Position {
   readonly phase: number;
   readonly task: ScheduledTask;
 }
 
-/** Who has touched an operand so far. */
+/** The calls that have accessed an operand so far. */
 interface Use {
   writer: Position | undefined;
   readonly readers: Position[];
 }
 
 /**
- * Puts calls into few phases: each into the earliest one after everything it depends on, and into the same task as the
- * producers of its operands where it needs only what the same chunk has just computed. So a chain of row-wise operators, or
- * a matrix with its residual addition, runs without a barrier, and matrices that share an input run side by side. What
- * would leave a matrix in fewer than `chunks` chunks, and large ones, waits for a phase of its own.
+ * Arranges calls in few phases: each in the earliest phase after everything it depends on, and in the same task as the
+ * producers of its operands if it needs only what the same chunk has just computed. So a chain of row-wise operators,
+ * or a matrix product with its residual addition, runs without a barrier, and products that share an input run side by
+ * side. A call that would leave a matrix with fewer than `chunks` chunks, and large ones, waits for a phase of its own.
  */
 export function schedule(calls: readonly LoweredCall[], chunks: number): Phase[] {
   const scheduler = new Scheduler(chunks);
@@ -46,7 +46,7 @@ export function schedule(calls: readonly LoweredCall[], chunks: number): Phase[]
 class Scheduler {
   readonly #phases: ScheduledTask[][] = [];
   readonly #uses = new Map<Operand, Use>();
-  /** Readers of memory bound from outside: an output may lie over it, so it is written after they are done. */
+  /** Readers of externally bound memory: an output may overlap it, so it is written after they are done. */
   readonly #inputReaders: Position[] = [];
 
   constructor(readonly chunks: number) {}
@@ -79,7 +79,7 @@ class Scheduler {
     return this.#startTask(call, Math.max(earliest, latest + 1));
   }
 
-  /** The first phase that is behind everything the call depends on, operands of its own rows aside. */
+  /** The first phase after everything the call depends on, except operands of its own rows. */
   #earliest(call: LoweredCall): number {
     let earliest = 0;
     const after = (at: Position | undefined) => {
@@ -103,7 +103,7 @@ class Scheduler {
     return { phase, task };
   }
 
-  /** True when a call can follow on the chunk that a task has just computed. */
+  /** Whether a call can continue on the chunk that a task has just computed. */
   #chains(task: ScheduledTask, call: LoweredCall): boolean {
     if (task.axis !== call.axis || call.locality === 'wide') return false;
     if (task.locality !== 'wide') return true;
@@ -126,7 +126,7 @@ function rootOf(task: ScheduledTask): ScheduledTask {
   return task.mergedInto ? rootOf(task.mergedInto) : task;
 }
 
-/** True when two tasks of one phase can run on the same chunks. */
+/** Whether two tasks of one phase can run on the same chunks. */
 function merges(task: ScheduledTask, other: ScheduledTask): boolean {
   if (task.axis !== other.axis) return false;
   return (task.locality === 'wide') === (other.locality === 'wide') && sameGrid(task, other);

@@ -12,7 +12,7 @@ export interface StagedCopies {
   readonly copiesOut: boolean;
 }
 
-/** An operand that a task wants in its own bank. */
+/** An operand that a task needs in its own bank. */
 interface Foreign {
   readonly operand: Operand;
   readonly place: Place;
@@ -24,20 +24,20 @@ interface Foreign {
 export interface StagingRound {
   readonly before: (() => TaskTable)[];
   readonly after: (() => TaskTable)[];
-  /** Brings an operand; gives its address in the task's bank, to be asked for once memory is allocated. */
+  /** Copies an operand; returns a function that gives its address in the task's bank once memory is allocated. */
   bring(foreign: Foreign): () => number;
 }
 
 /**
- * Memory in each bank for operands that live in another one while a task works on them. A kernel sees one bank only, so a
- * task runs in the bank of its largest operand and the others are copied there and back. Each phase uses the same memory
- * again. Nothing of this happens while everything lies in one bank.
+ * Memory in each bank for operands from other banks while a task uses them. A kernel sees one bank only, so a task runs
+ * in the bank of its largest operand, and the others are copied there and back. Every phase reuses the same memory.
+ * None of this happens while everything is in one bank.
  */
 export class Staging {
   readonly #needs = new Map<number, number>();
   #bases: ReadonlyMap<number, Allocation> = new Map();
 
-  /** Starts the operands of a phase. */
+  /** Starts collecting the operands of a phase. */
   round(): StagingRound {
     const used = new Map<number, number>();
     const brought = new Map<string, () => number>();
@@ -58,7 +58,7 @@ export class Staging {
     return { before, after, bring };
   }
 
-  /** Takes the memory that the rounds need, bank by bank. Throws `OUT_OF_MEMORY`. */
+  /** Allocates the memory that the rounds need, bank by bank. Throws `OUT_OF_MEMORY`. */
   allocate(banks: BankSet, what: string): ReadonlyMap<number, Allocation> {
     const bases = new Map<number, Allocation>();
     try {

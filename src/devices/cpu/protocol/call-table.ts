@@ -1,7 +1,7 @@
 import type { KvAppendOp, Op, State, Tensor, Weight } from '../../../ops/index.ts';
 import type { BankAddress } from './command.ts';
 
-/** Activations in 8 bits, for the matrices that follow: `out` is records of `x`. */
+/** Quantizes activations to 8 bits for the products that follow: `out` is records of `x`. */
 export interface QuantizeOp {
   readonly kind: 'quantize';
   readonly x: Tensor;
@@ -18,16 +18,19 @@ export interface CacheAppendOp extends Pick<KvAppendOp, 'batch'> {
   readonly blockSize: number;
 }
 
-/** What the workers compute: the operators themselves, but for appending, which is two calls, and quantizing. */
+/** The operators that workers compute: all except `kvAppend`, which becomes two calls, plus quantization. */
 export type CpuOp = Exclude<Op, KvAppendOp> | QuantizeOp | CacheAppendOp;
 
-/** What a worker has to know of a value, and its address in the task's bank (before binding: the number of its operand). */
+/**
+ * What a worker needs to know about a value, and its address in the task's bank (before binding: the number of its
+ * operand).
+ */
 type PlacedValue<Known> = Readonly<Known> & { readonly at: number };
 export type PlacedTensor = PlacedValue<Pick<Tensor, 'kind' | 'type' | 'width'>>;
 export type PlacedState = PlacedValue<Pick<State, 'kind' | 'type' | 'rows' | 'width'>>;
 export type PlacedWeight = PlacedValue<Pick<Weight, 'kind' | 'rows' | 'columns'> & { ggmlType: number }>;
 
-/** An operator as plain data: the same fields, its values with their addresses. */
+/** An operator as plain data: the same fields, with each value's address. */
 export type Placed<T> = T extends Tensor
   ? PlacedTensor
   : T extends State
@@ -38,7 +41,10 @@ export type Placed<T> = T extends Tensor
         ? { readonly [Field in keyof T]: Placed<T[Field]> }
         : T;
 
-/** Brings rows of `columns` bytes from one bank into another, `rowUnit` of them together; memory without rows is one row. */
+/**
+ * Copies rows of `columns` bytes from one bank into another, `rowUnit` of them together; memory without rows is one
+ * row.
+ */
 export interface StageCall {
   readonly kind: 'stage';
   readonly columns: number;
@@ -60,7 +66,10 @@ function isValue(value: Fields): boolean {
   return value.kind === 'tensor' || value.kind === 'state' || value.kind === 'weight';
 }
 
-/** Every field of a description, those within its fields too, as `change` makes it; undefined where a field stays as it is. */
+/**
+ * Maps every field of a description, including nested ones, with `change`; a field for which it returns undefined is
+ * unchanged.
+ */
 function withFields(of: Fields, change: (field: Fields) => unknown): Fields {
   const entries = Object.entries(of).map(([name, field]) => [
     name,
@@ -82,7 +91,7 @@ function placed(value: Tensor | State | Weight, at: number): PlacedTensor | Plac
   }
 }
 
-/** The operator with each value placed. */
+/** The operator with an address for each value. */
 export function placeValues<O extends CpuOp>(
   op: O,
   at: (value: Tensor | State | Weight) => number,
@@ -95,7 +104,7 @@ export function placeValues<O extends CpuOp>(
   return withFields(op as unknown as Fields, place) as Placed<O>;
 }
 
-/** A call with its values' places exchanged. */
+/** A call with the addresses of its values replaced. */
 export function withAddresses(call: CallTable, address: (at: number) => number): CallTable {
   if (call.kind === 'stage') return call;
   const exchange = (field: Fields) =>

@@ -12,7 +12,7 @@ export const PACK = { lookup: 0, vector: 1, matrix: 2 } as const;
 /** Offsets of a command's operands. */
 export const COMMAND = {
   kind: 0,
-  /** `run`: the step's number. */
+  /** `run`: the step's id. */
   step: 1,
   /** `copy` and `pack`: from here ... */
   sourceBank: 1,
@@ -20,12 +20,12 @@ export const COMMAND = {
   /** ... to here. */
   targetBank: 3,
   target: 4,
-  /** `copy`: bytes. */
+  /** `copy`: byte length. */
   byteLength: 5,
-  /** `pack`: what the weight is for, and its tensor format (ggml's number). */
+  /** `pack`: the weight's use, and its tensor format (ggml's id). */
   use: 5,
   ggmlType: 6,
-  /** `pack`: how wide the rows are, and which of them stand at `source`. */
+  /** `pack`: the width of the rows, and which of them are at `source`. */
   columns: 7,
   firstRow: 8,
   rowCount: 9,
@@ -58,7 +58,7 @@ export function writeCopy(
   words[COMMAND.byteLength] = of.byteLength;
 }
 
-/** Rows of a weight's part to be brought into a layout. */
+/** Rows of a part of a weight to be packed. */
 export interface PackWork {
   readonly source: BankAddress;
   readonly target: BankAddress;

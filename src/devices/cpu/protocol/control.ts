@@ -1,38 +1,41 @@
 /**
- * The block of shared memory over which host and workers agree, in 32-bit words. Words that different threads write lie a
- * cache line apart. Sequence numbers count commands, wrap at 2^32 and are compared by their difference.
+ * The block of shared memory through which host and workers communicate, in 32-bit words. Words written by different
+ * threads are a cache line apart. Sequence numbers count commands, wrap at 2^32 and are compared by difference.
  */
 
 const LINE = 16;
 
 /** Offsets of the words. */
 export const WORD = {
-  /** Number of the last command that the host has written into the ring. The workers wait on it. */
+  /** Number of the last command that the host has written into the ring. Workers wait on it. */
   submitted: 0,
-  /** Number of the last command that is done. */
+  /** Number of the last command completed. */
   completed: LINE,
-  /** The host wants a message once `completed` has reached this number. */
+  /** The host requests a message once `completed` has reached this number. */
   wanted: 2 * LINE,
-  /** Next chunk of the running phase. */
+  /** The next chunk of the running phase. */
   chunk: 3 * LINE,
-  /** Workers that have arrived at the barrier. */
+  /** Number of workers that have arrived at the barrier. */
   arrived: 4 * LINE,
-  /** Counts barriers passed. Workers wait on it. */
+  /** Number of barriers passed. Workers wait on it. */
   generation: 5 * LINE,
-  /** Workers that sleep at the barrier and must be notified. */
+  /** Number of workers that sleep at the barrier and must be notified. */
   sleepers: 6 * LINE,
-  /** One word a worker: `ASLEEP` while it waits for messages and not for `submitted`. */
+  /** One word per worker: `ASLEEP` while it waits for messages instead of `submitted`. */
   states: 7 * LINE,
 } as const;
 
-/** Most workers that a control block has words for. */
+/** Maximum workers of a control block. */
 export const MAX_WORKERS = 256;
 
-/** A worker that returned to its event loop and needs a message to go on, or one that sees new commands by itself. */
+/**
+ * A worker that has returned to its event loop and needs a message to continue, or one that sees new commands by
+ * itself.
+ */
 export const ASLEEP = 0;
 export const AWAKE = 1;
 
-/** Commands that may be under way at once. A power of two. */
+/** Maximum commands in flight. A power of two. */
 export const RING_ENTRIES = 256;
 
 /** Words of a command: its kind and its operands. */
@@ -41,7 +44,7 @@ export const COMMAND_WORDS = 16;
 const RING_AT = WORD.states + MAX_WORKERS;
 const TIMES_AT = RING_AT + RING_ENTRIES * COMMAND_WORDS;
 
-/** A number that `completed` will not reach soon: nobody wants a message. */
+/** A number that `completed` will not reach soon, which means that no message is requested. */
 const FAR = 2 ** 30;
 
 export class ControlBlock {
@@ -59,23 +62,25 @@ export class ControlBlock {
     return block;
   }
 
-  /** Number of the last command that is done. */
+  /** Number of the last command completed. */
   get completed(): number {
     return Atomics.load(this.words, WORD.completed);
   }
 
-  /** The words of command `sequence`, the same ones for all commands `RING_ENTRIES` apart. */
+  /** The words of command `sequence`, which it shares with all commands `RING_ENTRIES` apart. */
   command(sequence: number): Int32Array {
     const at = RING_AT + (sequence & (RING_ENTRIES - 1)) * COMMAND_WORDS;
     return this.words.subarray(at, at + COMMAND_WORDS);
   }
 
-  /** Milliseconds since the epoch at which command `sequence` was done; valid until the ring comes round. */
+  /**
+   * Time at which command `sequence` completed, in milliseconds since the epoch; valid until its ring entry is reused.
+   */
   timeOf(sequence: number): number {
     return this.#times[sequence & (RING_ENTRIES - 1)] as number;
   }
 
-  /** Marks a command as done; true when the host wants to be told, once for each wish. */
+  /** Marks a command as completed; returns whether the host requested a message, once per request. */
   complete(sequence: number): boolean {
     this.#times[sequence & (RING_ENTRIES - 1)] = performance.timeOrigin + performance.now();
     Atomics.store(this.words, WORD.completed, sequence);
@@ -84,14 +89,14 @@ export class ControlBlock {
     return Atomics.compareExchange(this.words, WORD.wanted, wanted, (sequence + FAR) | 0) === wanted;
   }
 
-  /** Asks for a message when `sequence` is done; false when it is done already, and no message may come. */
+  /** Requests a message when `sequence` is done; false if it is already done and no message may come. */
   want(sequence: number): boolean {
     Atomics.store(this.words, WORD.wanted, sequence);
     return !reached(Atomics.load(this.words, WORD.completed), sequence);
   }
 }
 
-/** True when a sequence number is at or past another one. */
+/** Whether a sequence number is at or past another one. */
 export function reached(sequence: number, goal: number): boolean {
   return ((sequence - goal) | 0) >= 0;
 }

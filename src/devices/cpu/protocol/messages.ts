@@ -1,6 +1,6 @@
 import type { StepTable } from './step-table.ts';
 
-/** What the host sends to a worker. Messages of one worker arrive in order. */
+/** Messages from the host to a worker. They arrive in order. */
 export type HostMessage =
   | {
       readonly kind: 'start';
@@ -9,18 +9,18 @@ export type HostMessage =
       readonly threads: number;
       readonly kernels: WebAssembly.Module;
     }
-  /** A new bank; commands that name it follow. */
+  /** A new bank; commands that use it follow. */
   | { readonly kind: 'bank'; readonly id: number; readonly memory: WebAssembly.Memory }
-  /** A new step; commands that name it follow. */
+  /** A new step; commands that use it follow. */
   | { readonly kind: 'step'; readonly id: number; readonly table: StepTable }
-  /** The step will not be named again. */
+  /** The step will not be used again. */
   | { readonly kind: 'drop'; readonly id: number }
   /** New commands are in the ring. */
   | { readonly kind: 'wake' };
 
-/** What a worker sends to the host. */
+/** Messages from a worker to the host. */
 export type WorkerMessage =
-  /** The command that the host wanted to hear of is done. */
+  /** The command for which a message was requested is done. */
   | { readonly kind: 'done' }
-  /** The worker cannot go on. */
+  /** The worker cannot continue. */
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string };

@@ -3,33 +3,33 @@ import { ATTENTION_PARAMETER_BYTES } from '../kernel-exports.ts';
 
 const KIB = 1024;
 
-/** At the start of a worker's scratch: what the kernels work in. */
+/** The start of a worker's scratch: the kernels' working memory. */
 export const KERNEL_SCRATCH_BYTES = 256 * KIB;
 
-/** In it, before what attention works in: its parameters. */
+/** The attention kernel's parameters in it, followed by its working memory. */
 export const ATTENTION_PARAMETERS = alignUp(ATTENTION_PARAMETER_BYTES, 64);
 
-/** What is left for attention then. */
+/** Bytes that remain for attention's working memory. */
 export const ATTENTION_SCRATCH_BYTES = KERNEL_SCRATCH_BYTES - ATTENTION_PARAMETERS;
 
-/** Most rows of activations that a product takes at once; its scratch grows with them. */
+/** Maximum rows of activations that a product takes at once; its scratch grows with them. */
 export const MATMUL_BLOCK_ROWS = 4096;
 
-/** Behind that: file rows from another bank on their way into a layout. */
+/** After that: file rows from another bank that are being packed. */
 export const FILE_SCRATCH_BYTES = 512 * KIB;
 
-/** Behind that: rows that are decoded before they are packed. */
+/** After that: rows that are decoded before they are packed. */
 export const FLOAT_SCRATCH_BYTES = 512 * KIB;
 
-/** Bytes in every bank that only one worker touches. */
+/** Bytes in every bank that belong to one worker. */
 export const SCRATCH_BYTES = KERNEL_SCRATCH_BYTES + FILE_SCRATCH_BYTES + FLOAT_SCRATCH_BYTES;
 
-/** Where a worker's scratch begins in every bank, given the first address behind the kernels' tables. */
+/** The start of a worker's scratch in every bank, given the first address after the kernels' tables. */
 export function scratchOf(heapBase: number, worker: number): number {
   return alignUp(heapBase, 256) + worker * SCRATCH_BYTES;
 }
 
-/** Bytes at the start of every bank that are not handed out. */
+/** Bytes at the start of every bank that are not allocated to buffers. */
 export function reservedBytes(heapBase: number, threads: number): number {
   return scratchOf(heapBase, threads);
 }

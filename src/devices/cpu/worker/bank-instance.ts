@@ -4,10 +4,10 @@ import { scratchOf } from '../protocol/reserved.ts';
 
 type Kernel = (...args: number[]) => void;
 
-/** The kernels over one bank, with this worker's own scratch in it. */
+/** The kernels over one bank, with this worker's scratch in it. */
 export class BankInstance {
   readonly kernels: KernelExports;
-  /** `SCRATCH_BYTES` that no other worker touches. */
+  /** `SCRATCH_BYTES` that no other worker uses. */
   readonly scratch: number;
   readonly #memory: WebAssembly.Memory;
   readonly #exports: WebAssembly.Exports;
@@ -20,7 +20,7 @@ export class BankInstance {
     this.scratch = scratchOf(this.kernels.heapBase(), worker);
   }
 
-  /** An export that is chosen by name, as `WeightLayout` names them. */
+  /** An export selected by name, as in `WeightLayout`. */
   kernel<K = Kernel>(name: string): K {
     const kernel = this.#exports[name];
     invariant(typeof kernel === 'function', `the kernels export ${name}`);
@@ -39,7 +39,7 @@ export class BankInstance {
     return new Float32Array(this.#reach(offset + 4 * length), offset, length);
   }
 
-  /** The memory's buffer; the host may have grown it without this worker having taken note. */
+  /** The memory's buffer; the host may have grown it without this worker's knowledge. */
   #reach(end: number): ArrayBufferLike {
     if (this.#memory.buffer.byteLength < end) this.#memory.grow(0);
     return this.#memory.buffer;

@@ -1,12 +1,14 @@
 import { WORD } from '../protocol/control.ts';
 
 /**
- * How often a worker looks before it goes to sleep. About 50 microseconds: longer than the usual difference between two
- * workers' chunks, shorter than what sleeping and waking cost twice.
+ * Number of checks before a worker sleeps. About 50 microseconds: longer than the usual difference between two workers'
+ * chunks, shorter than twice the cost of sleeping and waking.
  */
 const SPINS = 4000;
 
-/** Waits until `words[at]` differs from `seen`: first looking, then sleeping. `sleepers`, where given, counts who sleeps. */
+/**
+ * Waits until `words[at]` differs from `seen`: spins first, then sleeps. `sleepers`, if given, counts sleeping workers.
+ */
 function waitForChange(words: Int32Array, at: number, seen: number, sleepers: number): void {
   for (let i = 0; i < SPINS; i++) if (Atomics.load(words, at) !== seen) return;
   Atomics.add(words, sleepers, 1);
@@ -14,7 +16,9 @@ function waitForChange(words: Int32Array, at: number, seen: number, sleepers: nu
   Atomics.sub(words, sleepers, 1);
 }
 
-/** Where all workers meet between two phases. The last to arrive resets the chunk counter and lets the others go. */
+/**
+ * The barrier of all workers between two phases. The last to arrive resets the chunk counter and releases the others.
+ */
 export class Barrier {
   readonly #words: Int32Array;
   readonly #threads: number;
@@ -24,7 +28,7 @@ export class Barrier {
     this.#threads = threads;
   }
 
-  /** True for the last one, at once: it calls `release`. The others return when it has. */
+  /** Returns true immediately for the last one, which must call `release`. The others return once it has. */
   arrive(): boolean {
     const words = this.#words;
     const generation = Atomics.load(words, WORD.generation);
@@ -41,7 +45,7 @@ export class Barrier {
     if (Atomics.load(words, WORD.sleepers) > 0) Atomics.notify(words, WORD.generation);
   }
 
-  /** Meets the others. */
+  /** Waits for the other workers. */
   pass(): void {
     if (this.arrive()) this.release();
   }

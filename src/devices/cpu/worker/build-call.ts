@@ -26,7 +26,7 @@ import { sampleCall } from './calls/sample.ts';
 import { causalConvCall, gatedDeltaCall, selectiveScanCall } from './calls/state-space.ts';
 import type { CallPlace, KernelCall } from './task.ts';
 
-/** How each kind of call looks up what it needs. */
+/** How each kind of call is resolved. */
 const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, place: CallPlace], KernelCall> = {
   embed: embedCall,
   quantize: quantizeCall,
@@ -64,7 +64,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   stage: (call, bank, capacity, { banks }) => stageCall(call, banks(call.source.bank), bank, capacity),
 };
 
-/** Looks up everything that a call needs, once. */
+/** Resolves everything that a call needs, once. */
 export function buildCall(call: CallTable, place: CallPlace): KernelCall {
   return applyByKind(BUILDERS, call, place.bank, place.capacity[place.axis], place);
 }

@@ -1,4 +1,4 @@
-/** The rows in use, by axis, while a segment runs. */
+/** The number of rows in use by axis, while a segment runs. */
 export interface RowCounts {
   rows: number;
   outputs: number;
@@ -8,7 +8,7 @@ export interface RowCounts {
 
 /** Work that divides into chunks, which any worker may run in any order. */
 export interface Chunked {
-  /** How many chunks there are since the last `prepare`; the same in every worker. */
+  /** Number of chunks since the last `prepare`; the same in every worker. */
   readonly chunks: number;
   prepare(counts: RowCounts): void;
   run(chunk: number): void;

@@ -5,7 +5,7 @@ import type { BankLookup } from './step.ts';
 /** Bytes that a worker copies at a time. */
 const GRAIN = 256 * 1024;
 
-/** A copy between two places, as chunks. One object serves all copies. */
+/** A copy between two addresses, divided into chunks. One object serves all copies. */
 export class CopyCommand implements Chunked {
   chunks = 0;
   readonly #banks: BankLookup;

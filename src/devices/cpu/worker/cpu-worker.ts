@@ -10,15 +10,18 @@ import { PackCommand } from './pack-command.ts';
 import { PhaseRunner } from './phase-runner.ts';
 import { WorkerStep } from './step.ts';
 
-/** How often a worker looks for the next command before it sleeps: a caller that answers at once is not kept waiting. */
+/**
+ * Number of checks for the next command before a worker sleeps, so that a caller that responds immediately does not
+ * wait.
+ */
 const SPINS = 1000;
 
-/** How long a worker sleeps on the shared word before it goes back to its event loop, which is slower to wake. */
+/** How long a worker sleeps on the shared word before it returns to its event loop, which is slower to wake. */
 const LINGER_MS = 20;
 
 const NO_ROWS: RowCounts = { rows: 0, outputs: 0, slots: 0, one: 1 };
 
-/** Makes this thread a worker of a CPU device: messages tell it of banks and steps, the ring tells it what to run. */
+/** Makes this thread a worker of a CPU device: messages announce banks and steps, the ring holds the commands. */
 export function runCpuWorker(port: WorkerPort): void {
   let worker: CpuWorker | undefined;
   port.onMessage((data) => {
@@ -71,7 +74,10 @@ class CpuWorker {
     return bank;
   };
 
-  /** Runs commands until there are none for a while, or one that a message still has to explain. */
+  /**
+   * Runs commands until there are none for a while, or until one refers to something that a message has yet to
+   * announce.
+   */
   #drain(): void {
     const { words } = this.#control;
     const state = WORD.states + this.#index;
@@ -94,13 +100,13 @@ class CpuWorker {
     return Atomics.load(this.#control.words, WORD.submitted) !== this.#done;
   }
 
-  /** True when a command came within a while. */
+  /** Whether a command arrived within that time. */
   #linger(): boolean {
     for (let i = 0; i < SPINS; i++) if (this.#submitted()) return true;
     return Atomics.wait(this.#control.words, WORD.submitted, this.#done, LINGER_MS) !== 'timed-out';
   }
 
-  /** False while the bank or step that a command names is still in a message. */
+  /** False while the bank or step of a command has not been announced yet. */
   #knows(words: Int32Array): boolean {
     if (words[COMMAND.kind] === COMMAND_KIND.run) return this.#steps.has(words[COMMAND.step] as number);
     const ends = [words[COMMAND.sourceBank], words[COMMAND.targetBank]] as number[];

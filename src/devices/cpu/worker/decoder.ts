@@ -4,8 +4,8 @@ import { WEIGHT_LAYOUTS } from '../weight-layouts.ts';
 import type { BankInstance } from './bank-instance.ts';
 
 /**
- * Decodes blocks of a format to f32 within a bank: by a kernel where there is one, by the format's own decoder else (which
- * for F32 is a copy).
+ * Decodes blocks of a format to f32 within a bank: with a kernel if there is one, otherwise with the format's own
+ * decoder (which for F32 is a copy).
  */
 export function decoderOf(format: TensorFormat, bank: BankInstance): DecodeKernel {
   const layout = WEIGHT_LAYOUTS[format.name];

@@ -13,7 +13,7 @@ import type { BankLookup } from './step.ts';
 /** File bytes that a worker packs at a time. */
 const GRAIN = 128 * 1024;
 
-/** Rows of a weight on their way from the file's layout into the kernels', as chunks. One object serves all. */
+/** Packs rows of a weight from the file's layout into the kernels', divided into chunks. One object serves all. */
 export class PackCommand implements Chunked {
   chunks = 0;
   readonly #banks: BankLookup;
@@ -52,7 +52,10 @@ export class PackCommand implements Chunked {
     this.#pack(first, Math.min(this.#rowsAChunk, this.#rowCount - first));
   }
 
-  /** Gives the address of file rows in the target's bank; rows of another bank come through this worker's scratch. */
+  /**
+   * Returns the address of file rows in the target's bank; rows from another bank are copied into this worker's
+   * scratch.
+   */
   #sourceOf(
     sourceBank: number,
     target: BankInstance,
@@ -71,7 +74,7 @@ export class PackCommand implements Chunked {
   }
 }
 
-/** How `count` rows of file bytes at `source` get into place. */
+/** Packs `count` rows of file bytes at `source`. */
 type Packer = (source: number, firstRow: number, count: number) => void;
 
 function packer(of: {

@@ -3,8 +3,8 @@ import { Barrier } from './barrier.ts';
 import type { Chunked, RowCounts } from './chunked.ts';
 
 /**
- * This worker's part in running phases. Each worker takes the next chunk from a shared counter until none is left, so that
- * a slow core does less; between phases all meet. A command begins with `begin` and ends with `finish`.
+ * This worker's part in running phases. Each worker takes the next chunk from a shared counter until none is left, so
+ * that a slow core does less; workers synchronize between phases. A command starts with `begin` and ends with `finish`.
  */
 export class PhaseRunner {
   readonly #control: ControlBlock;
@@ -19,7 +19,7 @@ export class PhaseRunner {
     this.#barrier = new Barrier(control.words, threads);
   }
 
-  /** Runs tasks that are independent of each other and depend on all phases before. */
+  /** Runs tasks that are independent of each other and depend on all earlier phases. */
   phase(tasks: readonly Chunked[], counts: RowCounts): void {
     let total = 0;
     for (const task of tasks) {
@@ -37,7 +37,7 @@ export class PhaseRunner {
     }
   }
 
-  /** Ends a command: true in one worker, when the host wants to be told. */
+  /** Ends a command: true in one worker if the host requested a message. */
   finish(sequence: number): boolean {
     this.#dirty = false;
     if (!this.#barrier.arrive()) return false;

@@ -6,10 +6,10 @@ import type { RowCounts } from './chunked.ts';
 import type { PhaseRunner } from './phase-runner.ts';
 import { KernelTask } from './task.ts';
 
-/** Finds a bank's kernels; throws for a bank that the worker was not told of. */
+/** Finds a bank's kernels; throws for a bank that was not announced. */
 export type BankLookup = (bank: number) => BankInstance;
 
-/** One executable of a step, with every kernel, address and view looked up. */
+/** One executable of a step, with every kernel, address and view resolved. */
 class Segment {
   readonly #counts: Int32Array;
   readonly #capacity: Readonly<Record<Axis, number>>;
@@ -39,7 +39,7 @@ class Segment {
   }
 }
 
-/** A step as this worker runs it. Nothing is allocated while it runs. */
+/** A step as run by this worker. Nothing is allocated while it runs. */
 export class WorkerStep {
   readonly #segments: readonly Segment[];
 

@@ -3,7 +3,7 @@ import type { Split } from '../protocol/step-table.ts';
 import type { BankInstance } from './bank-instance.ts';
 import type { Chunked, RowCounts } from './chunked.ts';
 
-/** Rows and columns to compute, and how many rows are in use in all. */
+/** The rows and columns to compute, and the total number of rows in use. */
 export interface Chunk {
   firstRow: number;
   endRow: number;
@@ -12,7 +12,7 @@ export interface Chunk {
   rows: number;
 }
 
-/** Where a call runs. */
+/** The context in which a call runs. */
 export interface CallPlace {
   readonly bank: BankInstance;
   readonly banks: (bank: number) => BankInstance;
@@ -20,17 +20,17 @@ export interface CallPlace {
   readonly axis: Axis;
 }
 
-/** A kernel call with everything looked up, ready to run on any chunk. */
+/** A kernel call with everything resolved, ready to run on any chunk. */
 export interface KernelCall {
-  /** Columns there are. */
+  /** Total number of columns. */
   readonly columns: number;
   run(chunk: Chunk): void;
 }
 
-/** Ranges of rows, or of columns, for each thread where there are many rows. */
+/** Ranges of rows or columns per thread if there are many rows. */
 const RANGES_PER_THREAD = 8;
 
-/** Rows from which on a few columns are a good deal of work. */
+/** Number of rows from which even a few columns are substantial work. */
 const MANY_ROWS = 16;
 
 /** A task's grid of chunks. */
@@ -64,7 +64,7 @@ export class KernelTask implements Chunked {
     this.chunks = rows === 0 ? 0 : Math.ceil(rows / this.#rowGrain) * this.#columnRanges;
   }
 
-  /** With many rows a chunk is work enough with any number of columns, so there are just enough chunks for balance. */
+  /** With many rows, a chunk with any number of columns is enough work, so there are just enough chunks for balance. */
   #grainFor(rows: number): number {
     const { rowsTogether, columns, columnUnit, columnGrain } = this.#split;
     if (!rowsTogether || rows < MANY_ROWS) return columnGrain;

@@ -19,10 +19,10 @@ import type { BankInstance } from '../bank-instance.ts';
 import type { CallPlace, Chunk, KernelCall } from '../task.ts';
 import { rowWords } from './rows.ts';
 
-/** Bytes of an element, its share of a scale left out. */
+/** Bytes of an element, not counting its share of a scale. */
 const BYTES: Readonly<Record<StateType, number>> = { f32: 4, f16: 2, q8_0: 1, i32: 4 };
 
-/** Where rows' sequences lie in a paged cache. */
+/** Finds the sequences of rows in a paged cache. */
 class CacheIndex {
   readonly positions: Int32Array;
   readonly #slots: Int32Array;
@@ -45,7 +45,7 @@ class CacheIndex {
     this.#blocks = bank.words(batch.blocks.at, capacity.slots * batch.blocks.width);
   }
 
-  /** Address of the row's sequence's block numbers; -1 where its slot or position is none. */
+  /** The address of the block numbers of the row's sequence; -1 if its slot or position is invalid. */
   blocksOf(row: number): number {
     const { at, width } = this.#table;
     const slot = this.#slots[row] as number;
@@ -54,7 +54,7 @@ class CacheIndex {
     return inside ? at + 4 * slot * width : -1;
   }
 
-  /** The cell of the row's own position; -1 where there is none. */
+  /** The cell of the row's own position; -1 if there is none. */
   cellOf(row: number): number {
     const blocks = this.blocksOf(row);
     if (blocks < 0) return -1;
@@ -64,10 +64,10 @@ class CacheIndex {
   }
 }
 
-/** Bytes of the scales of so many elements, whole blocks. */
+/** Bytes of the scales of this many elements, in whole blocks. */
 const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
 
-/** Where a cache's scales begin, and how far apart those of its cells are; zeros where it has none. */
+/** The offset of a cache's scales, and their stride between cells; zeros if it has none. */
 function scalePlane(of: PlacedState | undefined): { offset: number; stride: number } {
   if (of?.type !== 'q8_0') return { offset: 0, stride: 0 };
   const { rows, width } = of;

@@ -10,10 +10,10 @@ import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 
-/** A kernel for `count` values that lie `at` elements behind the operands' starts, in row `row`. */
+/** A kernel for `count` values at offset `at` in the operands, in row `row`. */
 type Part = (at: number, count: number, row: number) => void;
 
-/** Runs a part for each row of a chunk, or once where the chunk's rows lie one behind the other. */
+/** Runs a part for each row of a chunk, or once if the chunk's rows are contiguous. */
 function forParts(columns: number, part: Part): KernelCall {
   return {
     columns,
@@ -25,7 +25,7 @@ function forParts(columns: number, part: Part): KernelCall {
   };
 }
 
-/** The same for operators to which a row's place does not matter. */
+/** The same for operators that do not depend on the row. */
 function forValues(columns: number, part: (at: number, count: number) => void): KernelCall {
   const rows = forParts(columns, part);
   return {
@@ -38,7 +38,7 @@ function forValues(columns: number, part: (at: number, count: number) => void): 
   };
 }
 
-/** `b` is a row for each row, one row for all, or one value. */
+/** `b` is one row per row, one row for all, or one value. */
 export function binaryCall(of: Placed<BinaryOp>, bank: BankInstance): KernelCall {
   const { kernels } = bank;
   const kernel = kernels[of.kind];

@@ -50,12 +50,15 @@ export function matmulExpertsCall(
   });
 }
 
-/** Each part of a row has the matrix of its own number. */
+/** Each part of a row uses the matrix of its own index. */
 export function matmulHeadsCall(of: Placed<MatmulHeadsOp>, bank: BankInstance, capacity: number): KernelCall {
   return matricesCall(of, { bank, capacity, matrixOf: (_, head) => head });
 }
 
-/** A part of the result after the other, by the matrix that `matrixOf` names; the products of those that there are not are zeros. */
+/**
+ * Computes the parts of the result one by one, with the matrix given by `matrixOf`; products with nonexistent matrices
+ * are zero.
+ */
 function matricesCall(
   of: Placed<MatmulExpertsOp> | Placed<MatmulHeadsOp>,
   {
@@ -73,7 +76,7 @@ function matricesCall(
   const out = bank.floats(of.out.at, capacity * columns);
   const inRecords = layout.activations === 'records';
   const rowBytes = inRecords ? recordBytes(1, x.width) : 4 * x.width;
-  /** Where a row's own part begins: records of neighbouring rows stand side by side. */
+  /** The start of a row's own part: records of neighbouring rows are interleaved. */
   const partAt = (row: number, part: number, lanes: number): number => {
     if (!inRecords) return x.at + row * rowBytes + part * 4 * inner;
     const lane = row % lanes;
@@ -91,7 +94,7 @@ function matricesCall(
           const from = row * columns + column;
           if (matrix >= 0 && matrix < matrices) {
             const begin = matrix * outputs + (column % outputs);
-            // The kernel adds the weight's row to the output's address: addresses wrap around.
+            // The kernel adds the weight's row to the output's address; addresses wrap around.
             const y = of.out.at + 4 * (from - begin);
             const part = partAt(row, parts > 1 ? choice : 0, lanes);
             matVec(weight.at, part, y, begin, begin + end - column, inner, lanes, bank.scratch);

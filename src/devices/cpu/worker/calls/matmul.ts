@@ -9,12 +9,12 @@ import { recordBytes, TILE_ROWS, type WeightLayout } from '../../weight-layouts.
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 
-/** One row stands alone, more stand in tiles. */
+/** A single row is not interleaved; several rows form tiles. */
 export function lanesOf(rows: number): number {
   return rows === 1 ? 1 : TILE_ROWS;
 }
 
-/** How a matrix was packed. */
+/** The layout in which a matrix was packed. */
 export function layoutOf({ ggmlType }: PlacedWeight): WeightLayout {
   const format = formatOf(ggmlType);
   invariant(format, 'a matrix has a known format');
@@ -54,10 +54,13 @@ export function quantizeCall(of: Placed<QuantizeOp>, bank: BankInstance): Kernel
   };
 }
 
-/** Bytes of activations that stay in a core's own cache while a chunk of weights passes over them. */
+/** Bytes of activations that stay in a core's private cache while a chunk of weights passes over them. */
 const BLOCK_BYTES = 384 * 1024;
 
-/** Rows of activations in such a block: whole tiles, and enough of them that unpacking the weights for each block is little. */
+/**
+ * Rows of activations in such a block: whole tiles, and enough of them that unpacking the weights for each block costs
+ * little.
+ */
 function blockRows(rowBytes: number): number {
   const rows = Math.floor(BLOCK_BYTES / rowBytes / TILE_ROWS) * TILE_ROWS;
   return Math.min(MATMUL_BLOCK_ROWS, Math.max(32, rows));

@@ -4,7 +4,7 @@ import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 import { rowWords } from './rows.ts';
 
-/** Rows of slots that there are not are left out. */
+/** Rows with an invalid slot are skipped. */
 export function tokenShiftCall(of: Placed<TokenShiftOp>, bank: BankInstance, capacity: number): KernelCall {
   const columns = of.out.width;
   const slotCount = of.last.rows;
@@ -27,7 +27,7 @@ export function tokenShiftCall(of: Placed<TokenShiftOp>, bank: BankInstance, cap
   };
 }
 
-/** A chunk is some heads; rows of slots that there are not are left out. */
+/** A chunk consists of heads; rows with an invalid slot are skipped. */
 export function wkv7Call(of: Placed<Wkv7Op>, bank: BankInstance, capacity: number): KernelCall {
   const { headSize } = of;
   const columns = of.out.width;

@@ -15,7 +15,7 @@ import type { BankInstance } from '../bank-instance.ts';
 import { decoderOf } from '../decoder.ts';
 import type { CallPlace, Chunk, KernelCall } from '../task.ts';
 
-/** Where rows lie, as views. */
+/** Rows of memory as views. */
 export function rowWords(
   of: { readonly positions: PlacedTensor; readonly slots: PlacedTensor },
   bank: BankInstance,

@@ -4,14 +4,14 @@ import type { BankInstance } from '../bank-instance.ts';
 import type { CallPlace, Chunk, KernelCall } from '../task.ts';
 import { rowWords } from './rows.ts';
 
-/** Views of everything that one output row is sampled from. */
+/** Views of all data from which one output row is sampled. */
 interface OutputRow {
   readonly logits: Float32Array;
   readonly row: Int32Array;
   readonly report: Float32Array;
 }
 
-/** Samples in TypeScript: a row is a few passes over the logits, and the draw is the same on every device. */
+/** Samples in TypeScript: a row takes a few passes over the logits, and the draw is the same on every device. */
 export function sampleCall(
   of: Placed<SampleOp>,
   bank: BankInstance,

@@ -9,15 +9,15 @@ import type { BankInstance } from '../bank-instance.ts';
 import type { Chunk, KernelCall } from '../task.ts';
 import { rowWords } from './rows.ts';
 
-/** A row of a slot that there is. */
+/** A row with a valid slot. */
 interface SlotRow {
   readonly row: number;
   readonly slot: number;
-  /** Whether it is its sequence's first. */
+  /** Whether it is the first row of its sequence. */
   readonly begins: boolean;
 }
 
-/** Runs `part` for each of a chunk's rows in their order; rows of slots that there are not are left out. */
+/** Runs `part` for each row of a chunk in order; rows with an invalid slot are skipped. */
 function forSlotRows(
   of: Pick<Placed<GatedDeltaOp>, 'batch' | 'out'> & { readonly state: { readonly rows: number } },
   { bank, capacity }: { readonly bank: BankInstance; readonly capacity: number },
@@ -56,7 +56,7 @@ export function causalConvCall(of: Placed<CausalConvOp>, bank: BankInstance, cap
   });
 }
 
-/** A chunk is some heads. */
+/** A chunk consists of heads. */
 export function gatedDeltaCall(of: Placed<GatedDeltaOp>, bank: BankInstance, capacity: number): KernelCall {
   const { q, k, v, decay, beta, state, out } = of;
   const { heads, keyHeads, keySize, valueSize, keyOrder, lengthEpsilon, scale } = of;
@@ -91,7 +91,7 @@ export function gatedDeltaCall(of: Placed<GatedDeltaOp>, bank: BankInstance, cap
   });
 }
 
-/** A chunk is some heads. */
+/** A chunk consists of heads. */
 export function selectiveScanCall(
   of: Placed<SelectiveScanOp>,
   bank: BankInstance,

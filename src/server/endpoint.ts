@@ -70,7 +70,7 @@ async function readBody<T extends z.ZodType>(
   const body = parsed(text);
   const result = schema.safeParse(body);
   if (result.success) {
-    call.ignores(unreadFields(body, result.data, others));
+    call.reportIgnored(unreadFields(body, result.data, others));
     return result.data;
   }
   const [issue] = result.error.issues;

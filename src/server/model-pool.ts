@@ -43,7 +43,7 @@ export interface ModelLease extends Disposable {
 /** Options of a pool. */
 interface PoolOptions {
   /** Maximum models loaded at the same time. */
-  readonly most: number;
+  readonly maxModels: number;
   readonly logger?: Logger | undefined;
   /** Lists the available models again. Default: they never change. */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
@@ -132,14 +132,14 @@ export class ModelPool implements AsyncDisposable {
   /** Counted in models. */
   readonly #room: SharedRoom;
 
-  constructor(sources: readonly ServedModel[], { most, logger, onLost, ...more }: PoolOptions) {
+  constructor(sources: readonly ServedModel[], { maxModels, logger, onLost, ...more }: PoolOptions) {
     this.#log = logger ?? silentLogger;
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source, this.#log)]));
     this.#onLost = onLost ?? (() => {});
     this.#idleSeconds = more.idleSeconds ?? Number.POSITIVE_INFINITY;
     this.#discover = more.discover;
     this.#room = new SharedRoom({
-      size: most,
+      size: maxModels,
       waiting: 'the request',
       refuse: () => fail('INTERNAL', { what: 'a pool has room for a model' }),
     });

@@ -12,7 +12,7 @@ import type { Tenant } from './tenant.ts';
 import type { RequestSpan, ServerTracing } from './tracing.ts';
 
 /** What every request has access to. */
-export interface ServerParts {
+export interface ServerContext {
   readonly pool: ModelPool;
   readonly gate: RequestGate;
   readonly metrics: ServerMetrics;
@@ -44,23 +44,22 @@ const REQUEST_ID = /^[\w.:@/+=-]{1,128}$/;
 const TRACE_PARENT = /^00-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}$/;
 
 /** The status that is logged for a client that disconnected. */
-const CLIENT_LEFT = 499;
+const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * A request in progress: its signal, and the facts that are logged and counted when it ends. Prompts are not among
- * them.
+ * A request in progress: its signal, and the fields that are logged when it ends. Prompts are not among them.
  */
 export class RequestContext {
   /** The client's id for the request, or a new one. */
   readonly id: string;
   readonly #controller = new AbortController();
-  /** When it came, on the clock of `performance.now()`. */
-  readonly begun = performance.now();
+  /** When it arrived, on the clock of `performance.now()`. */
+  readonly startedAt = performance.now();
   /** Its span, where the server traces. */
   readonly span: RequestSpan | undefined;
-  readonly #facts: Record<string, unknown> = {};
+  readonly #logFields: Record<string, unknown> = {};
   readonly #timer: ReturnType<typeof setTimeout>;
-  readonly #clientLeft = () => this.abort();
+  readonly #onClientAbort = () => this.abort();
   #tenant: Tenant | undefined;
   #ignored: string | undefined;
   #isLate = false;
@@ -69,17 +68,17 @@ export class RequestContext {
   isStreaming = false;
 
   constructor(
-    readonly server: ServerParts,
+    readonly server: ServerContext,
     readonly request: Request,
     readonly endpoint: { readonly path: string; readonly dialect: ErrorDialect },
-    readonly ended: () => void,
+    readonly onEnd: () => void,
   ) {
     const given = request.headers.get('x-request-id') ?? '';
     this.id = REQUEST_ID.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
-    this.span = spanOf(server.tracing, request, { id: this.id, begin: this.begun, route: endpoint.path });
+    this.span = spanOf(server.tracing, request, { id: this.id, begin: this.startedAt, route: endpoint.path });
     const trace = this.span?.trace ?? TRACE_PARENT.exec(request.headers.get('traceparent') ?? '')?.[1];
-    if (trace !== undefined) this.note({ trace });
-    request.signal.addEventListener('abort', this.#clientLeft, { once: true });
+    if (trace !== undefined) this.addLogFields({ trace });
+    request.signal.addEventListener('abort', this.#onClientAbort, { once: true });
     if (request.signal.aborted) this.abort();
     this.#timer = setTimeout(() => {
       this.#isLate = true;
@@ -94,7 +93,7 @@ export class RequestContext {
   }
 
   /** Sets the request's tenant, and counts the request. Throws `RATE_LIMITED`. */
-  belongsTo(tenant: Tenant): void {
+  setTenant(tenant: Tenant): void {
     this.#tenant = tenant;
     tenant.count();
   }
@@ -109,23 +108,23 @@ export class RequestContext {
   }
 
   /** Records fields of the body that have no effect. */
-  ignores(fields: readonly string[]): void {
+  reportIgnored(fields: readonly string[]): void {
     if (fields.length === 0) return;
     this.#ignored = headerOf(fields);
-    this.note({ ignored: this.#ignored });
+    this.addLogFields({ ignored: this.#ignored });
   }
 
   /** Adds the request id to the response, in the headers of both APIs, and the list of ignored fields. */
-  mark(response: Response): Response {
+  addHeaders(response: Response): Response {
     if (this.#ignored !== undefined) response.headers.set(IGNORED_FIELDS, this.#ignored);
     response.headers.set('x-request-id', this.id);
     if (this.endpoint.dialect === 'anthropic') response.headers.set('request-id', this.id);
     return response;
   }
 
-  /** Adds facts to the log line of the request. */
-  note(facts: Readonly<Record<string, unknown>>): void {
-    Object.assign(this.#facts, facts);
+  /** Adds fields to the log line of the request. */
+  addLogFields(fields: Readonly<Record<string, unknown>>): void {
+    Object.assign(this.#logFields, fields);
   }
 
   /** The error to report to the client: a timeout instead of the abort that it caused. */
@@ -134,7 +133,7 @@ export class RequestContext {
       return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.server.timeLimit }, { cause: error });
     }
     const typed = namedAsSent(typedError(error));
-    this.note({ code: typed.code });
+    this.addLogFields({ code: typed.code });
     if (typed.code === 'INTERNAL') {
       const cause = typed.cause instanceof Error ? typed.cause : typed;
       this.server.logger.warn('internal error', { id: this.id, stack: cause.stack });
@@ -146,27 +145,27 @@ export class RequestContext {
   }
 
   /** Ends the request, once: counts and logs it. */
-  end(status: number = CLIENT_LEFT): void {
+  end(status: number = CLIENT_CLOSED_REQUEST): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     clearTimeout(this.#timer);
-    this.request.signal.removeEventListener('abort', this.#clientLeft);
-    const seconds = (performance.now() - this.begun) / 1000;
+    this.request.signal.removeEventListener('abort', this.#onClientAbort);
+    const seconds = (performance.now() - this.startedAt) / 1000;
     const { metrics, logger } = this.server;
     metrics.request({ endpoint: this.endpoint.path, status, seconds });
     this.span?.note({ 'http.response.status_code': status });
-    const { code } = this.#facts;
+    const { code } = this.#logFields;
     this.span?.end(status >= 500 ? (typeof code === 'string' ? code : `${status}`) : undefined);
     const { method } = this.request;
-    const facts = {
+    const fields = {
       id: this.id,
       method,
       endpoint: this.endpoint.path,
       status,
       ms: Math.round(seconds * 1000),
     };
-    logger.info('request', { ...facts, ...this.#facts });
-    this.ended();
+    logger.info('request', { ...fields, ...this.#logFields });
+    this.onEnd();
   }
 }
 

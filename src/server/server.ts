@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
 import type { ApiKey } from './tenant.ts';
-import { IGNORED_FIELDS, RequestContext, type ServerParts } from './request-context.ts';
+import { IGNORED_FIELDS, RequestContext, type ServerContext } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
@@ -84,7 +84,7 @@ const LONGEST_SHOWN = 200;
  */
 export class ModelServer implements AsyncDisposable {
   readonly #app = new Hono<{ Bindings: Record<string, unknown> }>();
-  readonly #parts: ServerParts;
+  readonly #context: ServerContext;
   readonly #calls = new Set<RequestContext>();
   readonly #loaded: Promise<void>;
   #isDraining = false;
@@ -110,11 +110,11 @@ export class ModelServer implements AsyncDisposable {
     };
     const { discover, sleepIdleSeconds: idleSeconds } = options;
     checkSeconds({ timeLimit, sleepIdleSeconds: idleSeconds });
-    const pool = new ModelPool(models, { most: maxModels, logger, onLost, discover, idleSeconds });
+    const pool = new ModelPool(models, { maxModels: maxModels, logger, onLost, discover, idleSeconds });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;
-    this.#parts = {
+    this.#context = {
       pool,
       gate,
       metrics,
@@ -144,19 +144,19 @@ export class ModelServer implements AsyncDisposable {
   /** Refuses new requests and resolves when the running ones have ended. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    await this.#parts.gate.empty();
+    await this.#context.gate.empty();
   }
 
   /** Ends running requests and releases the models. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDraining = true;
     for (const call of this.#calls) call.abort();
-    await this.#parts.gate.empty();
-    await this.#parts.pool[Symbol.asyncDispose]();
+    await this.#context.gate.empty();
+    await this.#context.pool[Symbol.asyncDispose]();
   }
 
   async #preload(ids: readonly string[]): Promise<void> {
-    const leases = await Promise.all(ids.map((id) => this.#parts.pool.acquire(id)));
+    const leases = await Promise.all(ids.map((id) => this.#context.pool.acquire(id)));
     for (const lease of leases) lease[Symbol.dispose]();
     this.#hasLoaded = true;
   }
@@ -198,25 +198,25 @@ export class ModelServer implements AsyncDisposable {
   }
 
   async #answer(endpoint: Endpoint, request: Request, keys: ApiKeys): Promise<Response> {
-    const call = new RequestContext(this.#parts, request, endpoint, () => this.#calls.delete(call));
+    const call = new RequestContext(this.#context, request, endpoint, () => this.#calls.delete(call));
     this.#calls.add(call);
     try {
       if (!endpoint.isOpen) {
         const tenant = await keys.check(request.headers);
-        if (endpoint.method === 'POST') call.belongsTo(tenant);
+        if (endpoint.method === 'POST') call.setTenant(tenant);
       }
       if (this.#isDraining && endpoint.method === 'POST') fail('SERVER_DRAINING', {});
       const response = await endpoint.handle(call);
-      call.mark(response);
+      call.addHeaders(response);
       if (!call.isStreaming) call.end(response.status);
       return response;
     } catch (error) {
       const typed = call.errorOf(error);
-      if (typed.code === 'SERVER_BUSY') this.#parts.metrics.refused('busy');
-      if (typed.code === 'RATE_LIMITED') this.#parts.metrics.refused('limited');
-      if (typed.code === 'SERVER_DRAINING') this.#parts.metrics.refused('draining');
+      if (typed.code === 'SERVER_BUSY') this.#context.metrics.refused('busy');
+      if (typed.code === 'RATE_LIMITED') this.#context.metrics.refused('limited');
+      if (typed.code === 'SERVER_DRAINING') this.#context.metrics.refused('draining');
       call.end(typed.status);
-      return call.mark(errorResponse(typed, endpoint.dialect));
+      return call.addHeaders(errorResponse(typed, endpoint.dialect));
     }
   }
 }

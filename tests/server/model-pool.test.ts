@@ -5,7 +5,7 @@ import { openNullDevice } from '../../src/devices/null/index.ts';
 import { ModelPool } from '../../src/server/model-pool.ts';
 import { tinySource } from '../support/test-server.ts';
 
-function countingPool(names: readonly string[], most: number) {
+function countingPool(names: readonly string[], maxModels: number) {
   const opens = new Map<string, number>();
   const sources = names.map((id) =>
     tinySource(id, {}, () => {
@@ -13,7 +13,7 @@ function countingPool(names: readonly string[], most: number) {
       return openNullDevice();
     }),
   );
-  return { pool: new ModelPool(sources, { most }), opens };
+  return { pool: new ModelPool(sources, { maxModels }), opens };
 }
 
 test('twenty who ask at the same time cause one load', async () => {
@@ -80,7 +80,7 @@ test('a model that cannot be released makes room all the same', async () => {
       return model;
     },
   };
-  await using pool = new ModelPool([stubborn, tinySource('b', {}, openNullDevice)], { most: 1 });
+  await using pool = new ModelPool([stubborn, tinySource('b', {}, openNullDevice)], { maxModels: 1 });
   for (const id of ['a', 'b', 'a', 'b']) (await pool.acquire(id))[Symbol.dispose]();
   assert.deepEqual(
     pool.list().map(({ state }) => state),
@@ -108,7 +108,7 @@ test('many tasks over more models than fit end, and never more are open than may
       },
     };
   });
-  const pool = new ModelPool(sources, { most: 2 });
+  const pool = new ModelPool(sources, { maxModels: 2 });
   await Promise.all(
     Array.from({ length: 40 }, async (_, i) => {
       using lease = await pool.acquire(names[(i * 7) % 4]);
@@ -127,7 +127,7 @@ test('a load that fails is tried again by the next who asks', async () => {
     if (tries++ === 0) return Promise.reject(new Error('out of luck'));
     return source.open(of);
   };
-  await using pool = new ModelPool([{ ...source, open }], { most: 1 });
+  await using pool = new ModelPool([{ ...source, open }], { maxModels: 1 });
   await assert.rejects(pool.acquire('a'), (error) => {
     assert.ok(isRocmforgeError(error, 'MODEL_NOT_LOADED'));
     assert.doesNotMatch(error.message, /out of luck/, 'why is for the log');
@@ -172,7 +172,7 @@ test('a model that nobody waits for any more makes room when it has come', async
       },
     };
   });
-  await using pool = new ModelPool(sources, { most: 1 });
+  await using pool = new ModelPool(sources, { maxModels: 1 });
   await assert.rejects(pool.acquire('a', leaving.signal), (error) => isRocmforgeError(error, 'ABORTED'));
   assert.equal(pool.statusOf('a').state, 'loading');
   using _lease = await pool.acquire('b');
@@ -201,7 +201,7 @@ test('a model that nobody uses is unloaded when asked for or after a while, and 
       return openNullDevice();
     }),
   );
-  await using pool = new ModelPool(sources, { most: 2, idleSeconds: 0.001 });
+  await using pool = new ModelPool(sources, { maxModels: 2, idleSeconds: 0.001 });
   const held = await pool.acquire('a');
   await assert.rejects(pool.unload('a'), (error) => isRocmforgeError(error, 'MODEL_BUSY'));
   (await pool.acquire('b'))[Symbol.dispose]();

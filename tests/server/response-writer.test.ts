@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TextEnd } from '../../src/engine/text-stream.ts';
 import type { ChoiceEvent } from '../../src/server/generation/choice-event.ts';
-import type { Begun } from '../../src/server/generation/run-task.ts';
+import type { StartedGeneration } from '../../src/server/generation/run-task.ts';
 import { ResponseWriter } from '../../src/server/openai/response-writer.ts';
 
 const END: TextEnd = {
@@ -19,7 +19,7 @@ const END: TextEnd = {
 };
 
 test('of an answer that a limit cuts off, the last item alone is incomplete, in the stream as at the end', () => {
-  const writer = new ResponseWriter({ input: 'hi' }, { id: 'tiny', promptTokens: 3 } as Begun);
+  const writer = new ResponseWriter({ input: 'hi' }, { id: 'tiny', promptTokens: 3 } as StartedGeneration);
   const events: readonly Exclude<ChoiceEvent, { kind: 'begin' }>[] = [
     { kind: 'text', choice: 0, text: 'Let me see.', token: undefined },
     { kind: 'call', choice: 0, call: 0, id: 'call_1', name: 'add' },

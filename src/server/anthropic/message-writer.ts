@@ -1,6 +1,6 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
-import type { Begun } from '../generation/run-task.ts';
+import type { StartedGeneration } from '../generation/run-task.ts';
 import { freshId } from '../fresh-id.ts';
 
 /** An event of Anthropic's streams. */
@@ -38,7 +38,7 @@ export class MessageWriter {
   readonly #blocks: Block[] = [];
   #end: { end: TextEnd; isCalling: boolean } | undefined;
 
-  constructor({ id: model, promptTokens }: Begun) {
+  constructor({ id: model, promptTokens }: StartedGeneration) {
     this.#head = { id: freshId('msg_'), type: 'message', role: 'assistant', model };
     this.#promptTokens = promptTokens;
   }
@@ -93,11 +93,11 @@ export class MessageWriter {
   *#open(block: Block): Generator<MessageEvent, void> {
     if (this.#blocks.length > 0) yield this.#stop();
     this.#blocks.push(block);
-    const begun =
+    const opened =
       block.type === 'tool_use'
         ? { type: block.type, id: block.id, name: block.name, input: {} }
         : { ...block };
-    yield { type: 'content_block_start', index: this.#blocks.length - 1, content_block: begun };
+    yield { type: 'content_block_start', index: this.#blocks.length - 1, content_block: opened };
   }
 
   #delta(delta: object): MessageEvent {

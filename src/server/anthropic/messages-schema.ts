@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
-import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
-import { holdFields, holdOf } from '../generation/hold-fields.ts';
+import { jsonSchema, type TextConstraint, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { constraintFields, constraintOf } from '../generation/constraint-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 
@@ -50,7 +50,7 @@ export const messagesBody = z.object({
   ...conversationFields,
   max_tokens: tokensField,
   ...samplingFields,
-  ...holdFields,
+  ...constraintFields,
   stop_sequences: listOf(z.string().max(1024), { max: 16 }).nullish(),
   lora: adapterField,
   stream: z.boolean().nullish(),
@@ -58,9 +58,9 @@ export const messagesBody = z.object({
 });
 
 /** The form that a request asks for. */
-export function textHoldOf(request: z.output<typeof messagesBody>): TextHold {
+export function textConstraintOf(request: z.output<typeof messagesBody>): TextConstraint {
   const format = request.output_config?.format;
-  return holdOf(request, format ? { schema: format.schema } : {}, 'output_config.format');
+  return constraintOf(request, format ? { schema: format.schema } : {}, 'output_config.format');
 }
 
 /** A conversation without the fields that control the answer. */
@@ -97,7 +97,7 @@ export function reasoningOf({ thinking }: Pick<z.output<typeof messagesBody>, 't
 }
 
 /** Whether the last message is the beginning of the answer: the assistant's, without calls. */
-export function isBegun({ messages }: Conversation): boolean {
+export function hasPrefill({ messages }: Conversation): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
   return typeof last.content === 'string' || last.content.every(({ type }) => type !== 'tool_use');

@@ -5,18 +5,18 @@ import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { COUNTED_FIELDS, OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt, requireFree } from '../generation/answer-form.ts';
+import { answerForm, chatPrompt, refuseConstrainedPrefill } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
 import { type MessageEvent, MessageWriter } from './message-writer.ts';
 import {
   chatMessagesOf,
   conversationFields,
-  isBegun,
+  hasPrefill,
   messagesBody,
   reasoningOf,
-  textHoldOf,
+  textConstraintOf,
   toolUseOf,
 } from './messages-schema.ts';
 
@@ -49,7 +49,7 @@ export const countTokensEndpoint = postEndpoint({
     const use = toolUseOf(request);
     const thinking = { reasoning: reasoningOf(request), variables: {} };
     const { signal } = call;
-    const continueFinal = isBegun(request);
+    const continueFinal = hasPrefill(request);
     const how = { use, thinking, signal, continueFinal };
     const prompt = await chatPrompt(lease.model, chatMessagesOf(request), how);
     return json({ input_tokens: prompt.length });
@@ -57,10 +57,12 @@ export const countTokensEndpoint = postEndpoint({
 });
 
 async function answer(request: MessagesBody, call: RequestContext): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
-  const writer = new MessageWriter(begun);
-  if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
-  for await (const event of begun.events) for (const _event of writer.take(event));
+  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
+    taskOf(request, model, call.signal),
+  );
+  const writer = new MessageWriter(generation);
+  if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation));
+  for await (const event of generation.events) for (const _event of writer.take(event));
   return json(writer.message());
 }
 
@@ -68,11 +70,11 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
   const use = toolUseOf(request);
   const reasoning = reasoningOf(request);
   const thinking = { reasoning, variables: {} };
-  const continueFinal = isBegun(request);
+  const continueFinal = hasPrefill(request);
   const how = { use, thinking, signal, continueFinal };
   const prompt = await chatPrompt(model, chatMessagesOf(request), how);
-  const form = answerForm(textHoldOf(request), use);
-  if (continueFinal) requireFree(form, `messages.${request.messages.length - 1}`);
+  const form = answerForm(textConstraintOf(request), use);
+  if (continueFinal) refuseConstrainedPrefill(form, `messages.${request.messages.length - 1}`);
   const { stop: strings } = request;
   const stop = request.stop_sequences ?? (typeof strings === 'string' ? [strings] : strings) ?? [];
   const options = generateOptions(model, request, {
@@ -90,9 +92,12 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
   };
 }
 
-async function* streamed(writer: MessageWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {
+async function* streamed(
+  writer: MessageWriter,
+  generation: StartedGeneration,
+): AsyncGenerator<StreamEvent, void> {
   yield named(writer.start());
-  for await (const event of begun.events) for (const made of writer.take(event)) yield named(made);
+  for await (const event of generation.events) for (const made of writer.take(event)) yield named(made);
 }
 
 function named(event: MessageEvent): StreamEvent {

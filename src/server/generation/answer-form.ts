@@ -15,16 +15,16 @@ export interface ToolUse {
 }
 
 /** Constraints on a text, by the library's names. */
-export type TextHold = Pick<GenerateOptions, 'schema' | 'json' | 'regex' | 'choices' | 'grammar'>;
+export type TextConstraint = Pick<GenerateOptions, 'schema' | 'json' | 'regex' | 'choices' | 'grammar'>;
 
 /** The form of an answer, and the tools that it may call. */
-export type AnswerForm = TextHold & Pick<AnswerOptions, 'tools' | 'toolChoice' | 'parallelCalls'>;
+export type AnswerForm = TextConstraint & Pick<AnswerOptions, 'tools' | 'toolChoice' | 'parallelCalls'>;
 
 /** A valid tool name. */
 export const toolName = z.string().regex(/^[\w.-]{1,64}$/, 'a name of 1 to 64 letters, digits, _, - and .');
 
 /** Maximum length of all tool descriptions, in characters of JSON, because a template renders them in one run. */
-const LONGEST_TOOLS = 384 * 1024;
+const MAX_TOOLS_CHARACTERS = 384 * 1024;
 
 /** A JSON schema. */
 export const jsonSchema = z.record(z.string(), z.unknown());
@@ -48,15 +48,15 @@ export async function chatPrompt(
   const { use, thinking, continueFinal = false, addGenerationPrompt = true, signal } = of;
   requireTurnsFit(model, messages);
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
-  if (tools && JSON.stringify(tools).length > LONGEST_TOOLS) {
-    invalid('tools', `they have more than ${LONGEST_TOOLS} characters`);
+  if (tools && JSON.stringify(tools).length > MAX_TOOLS_CHARACTERS) {
+    invalid('tools', `they have more than ${MAX_TOOLS_CHARACTERS} characters`);
   }
   const how = { signal, continueFinal, addGenerationPrompt };
   return model.chatPrompt(messages, { ...how, ...thinking, ...(tools && { tools }) });
 }
 
 /** The form of an answer. Throws `REQUEST_INVALID` if a required tool does not exist. */
-export function answerForm(text: TextHold, use: ToolUse | undefined): AnswerForm {
+export function answerForm(text: TextConstraint, use: ToolUse | undefined): AnswerForm {
   if (!use) return text;
   const { tools, choice: toolChoice, isParallel: parallelCalls } = use;
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
@@ -68,11 +68,11 @@ export function answerForm(text: TextHold, use: ToolUse | undefined): AnswerForm
   return { ...text, toolChoice, parallelCalls, tools: toolChoice === 'none' ? [] : tools };
 }
 
-/** Refuses a form of the whole answer where the request begins it. Throws `REQUEST_INVALID`. */
-export function requireFree(form: AnswerForm, field: string): void {
-  const { tools: _tools, toolChoice, parallelCalls: _parallel, ...hold } = form;
+/** Refuses a constraint on the whole answer where the request prefills its beginning. Throws `REQUEST_INVALID`. */
+export function refuseConstrainedPrefill(form: AnswerForm, field: string): void {
+  const { tools: _tools, toolChoice, parallelCalls: _parallel, ...constraint } = form;
   const isForced = toolChoice === 'required' || typeof toolChoice === 'object';
-  if (isForced || Object.keys(hold).length > 0) {
+  if (isForced || Object.keys(constraint).length > 0) {
     invalid(
       field,
       'an answer of a given form, or with forced calls, cannot begin with a text of the request',

@@ -18,28 +18,32 @@ export class GenerationRecord {
       'gen_ai.provider.name': 'rocmforge',
       'gen_ai.response.model': model,
     });
-    call.span?.part('prepare', { begin: call.begun, end: performance.now() });
+    call.span?.part('prepare', { begin: call.startedAt, end: performance.now() });
   }
 
   /** A choice begins. */
   choice(index: number): ChoiceRecord {
-    const { begun, endpoint } = this.#call;
+    const { startedAt, endpoint } = this.#call;
     const { metrics } = this.#call.server;
     const of = { model: this.#model, endpoint: endpoint.path };
-    const told = (end: TextEnd, begin: number) => {
+    const onEnd = (end: TextEnd, begin: number) => {
       this.#reasons[index] = end.reason;
       this.#generated += end.generatedTokens;
       this.#cached = Math.max(this.#cached, end.cachedTokens);
       metrics.generation({ ...end, ...of });
       this.#trace(end, begin, index);
     };
-    return new ChoiceRecord(begun, (isFirst, seconds) => metrics.token({ ...of, isFirst, seconds }), told);
+    return new ChoiceRecord(
+      startedAt,
+      (isFirst, seconds) => metrics.token({ ...of, isFirst, seconds }),
+      onEnd,
+    );
   }
 
   /** The request is over. */
   report(promptTokens: number): void {
     const facts = { promptTokens, cachedTokens: this.#cached, generatedTokens: this.#generated };
-    this.#call.note({ model: this.#model, ...facts });
+    this.#call.addLogFields({ model: this.#model, ...facts });
     this.#call.span?.note({
       'gen_ai.usage.input_tokens': promptTokens,
       'gen_ai.usage.output_tokens': this.#generated,

@@ -15,7 +15,7 @@ async function* merge<T>(
   streams: readonly AsyncGenerator<T, void>[],
   atOnce: number,
 ): AsyncGenerator<T, void> {
-  let begun = 0;
+  let started = 0;
   const waiting = new Map<number, Promise<{ index: number; next: IteratorResult<T, void> }>>();
   const ask = (index: number) => {
     const next = (streams[index] as AsyncGenerator<T, void>).next();
@@ -25,12 +25,12 @@ async function* merge<T>(
     );
   };
   try {
-    while (begun < Math.min(streams.length, atOnce)) ask(begun++);
+    while (started < Math.min(streams.length, atOnce)) ask(started++);
     while (waiting.size > 0) {
       const { index, next } = await Promise.race(waiting.values());
       waiting.delete(index);
       if (next.done) {
-        if (begun < streams.length) ask(begun++);
+        if (started < streams.length) ask(started++);
         continue;
       }
       yield next.value;

@@ -1,7 +1,7 @@
 import type { RequestContext } from '../request-context.ts';
 import { errorBody } from '../error-response.ts';
 import { eventStream, type StreamEvent } from '../event-stream.ts';
-import type { Begun } from './run-task.ts';
+import type { StartedGeneration } from './run-task.ts';
 
 /**
  * Streams events made from a generation's. An error on the way becomes the last event; a client that disconnects ends
@@ -9,14 +9,14 @@ import type { Begun } from './run-task.ts';
  */
 export function respondWithEvents(
   call: RequestContext,
-  begun: Begun,
+  generation: StartedGeneration,
   events: AsyncGenerator<StreamEvent, void>,
 ): Response {
   call.isStreaming = true;
   const leave = () => {
     call.abort();
     const end = () => call.end();
-    void begun.events.return().then(end, end);
+    void generation.events.return().then(end, end);
   };
   const isLines = call.endpoint.dialect === 'ollama';
   return eventStream(withErrors(call, events), leave, { isLines });

@@ -13,7 +13,7 @@ import { mergeStreams } from './merge-streams.ts';
 /**
  * Milliseconds to wait for the first token, so that a request that cannot be served fails before its response starts.
  */
-const PATIENCE_MS = 1000;
+const FIRST_TOKEN_WAIT_MS = 1000;
 
 /** A generation request of any API. */
 export interface GenerationTask extends TaskPrompts {
@@ -25,7 +25,7 @@ export interface GenerationTask extends TaskPrompts {
 }
 
 /** A generation that has started: what is known immediately, and the events to come. */
-export interface Begun {
+export interface StartedGeneration {
   /** The name under which the model is served. */
   readonly id: string;
   readonly model: TextModel;
@@ -41,11 +41,11 @@ export interface Begun {
  * left; place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and the errors
  * of loading and generating.
  */
-export async function begin(
+export async function startGeneration(
   call: RequestContext,
   modelId: string | undefined,
   prepare: (model: TextModel) => Promise<GenerationTask>,
-): Promise<Begun> {
+): Promise<StartedGeneration> {
   const events = run(call, modelId, prepare);
   const first = await events.next();
   if (first.done || first.value.kind !== 'begin') throw new Error('a generation begins with its first event');
@@ -53,7 +53,7 @@ export async function begin(
   return { id, model, task, promptTokens: promptTokensOf(task), events: events as ChoiceEvents };
 }
 
-function promptTokensOf({ prompts }: Begun['task']): number {
+function promptTokensOf({ prompts }: StartedGeneration['task']): number {
   return prompts.reduce((sum, { length }) => sum + length, 0);
 }
 
@@ -66,7 +66,7 @@ async function* run(
   using place = gate.enter(call.tenant);
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
-  const task = allowed(await prepare(model), call);
+  const task = withinLimits(await prepare(model), call);
   const count = task.prompts.length * task.choices;
   const atOnce = Math.min(count, gate.parallel);
   place.widen(atOnce);
@@ -88,7 +88,7 @@ async function* run(
     // Handled below, unless the events are left before.
     first.catch(() => {});
     // A client that waits longer gets the response's headers meanwhile.
-    await within(first, PATIENCE_MS);
+    await within(first, FIRST_TOKEN_WAIT_MS);
     yield { kind: 'begin', id: lease.id, model, task };
     let next = await first;
     while (!next.done) {
@@ -103,7 +103,7 @@ async function* run(
 }
 
 /** The task within the server's limits, with its tenant. Throws `PRIORITY_FORBIDDEN`. */
-function allowed(task: GenerationTask, { server, tenant, id }: RequestContext): GenerationTask {
+function withinLimits(task: GenerationTask, { server, tenant, id }: RequestContext): GenerationTask {
   const { maxTokens = Number.POSITIVE_INFINITY, scheduling } = task.options;
   const priority = scheduling?.priority ?? 0;
   if (priority !== 0 && !tenant.mayPrioritize) fail('PRIORITY_FORBIDDEN', { priority });

@@ -105,7 +105,7 @@ export const tokensField = z.int().min(1).nullish();
 export const llamaTokensField = z.int().min(-1).nullish().describe("llama.cpp's name of max_tokens.");
 
 /** The token limit of a request, under either API's name; the first that is present counts. */
-export function mostTokens(of: {
+export function maxTokensOf(of: {
   readonly max_completion_tokens?: number | null | undefined;
   readonly max_tokens?: number | null | undefined;
   readonly n_predict?: number | null | undefined;

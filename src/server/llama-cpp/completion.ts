@@ -6,10 +6,10 @@ import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
-import { holdFields, holdOf } from '../generation/hold-fields.ts';
+import { constraintFields, constraintOf } from '../generation/constraint-fields.ts';
 import { encodedPrompts, promptsField } from '../generation/prompts-field.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import {
   generateOptions,
   llamaTokensField,
@@ -23,7 +23,7 @@ import type { RequestContext } from '../request-context.ts';
 export const completionFields = {
   model: modelField,
   ...samplingFields,
-  ...holdFields,
+  ...constraintFields,
   lora: adapterField,
   n_predict: llamaTokensField.describe('Most tokens of the text; -1 sets no limit.'),
   n_probs: logprobsField.describe(
@@ -53,12 +53,12 @@ export async function complete(
   call: RequestContext,
   encode: (model: TextModel) => Promise<readonly (readonly number[])[]>,
 ): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, async (model) =>
+  const generation = await startGeneration(call, request.model ?? undefined, async (model) =>
     taskOf(request, model, await encode(model)),
   );
-  if (request.stream) return respondWithEvents(call, begun, chunks(request, begun));
-  const results = begun.task.prompts.map((_, index) => new Result(request, begun, index));
-  for await (const event of begun.events) {
+  if (request.stream) return respondWithEvents(call, generation, chunks(request, generation));
+  const results = generation.task.prompts.map((_, index) => new Result(request, generation, index));
+  for await (const event of generation.events) {
     const result = results[event.choice];
     if (event.kind === 'text') result?.take(event.text, event.token);
     if (event.kind === 'end') result?.finish(event.end);
@@ -79,13 +79,13 @@ function taskOf(
     adapters: adaptersOf(model, request.lora),
     continues: true,
   });
-  return { prompts, choices: 1, options: { ...options, ...holdOf(request) } };
+  return { prompts, choices: 1, options: { ...options, ...constraintOf(request) } };
 }
 
 /** A text under construction. */
 class Result {
   readonly #request: CompletionBody;
-  readonly #begun: Begun;
+  readonly #generation: StartedGeneration;
   readonly #index: number;
   readonly #tokens: number[] = [];
   readonly #probabilities: object[] = [];
@@ -93,9 +93,9 @@ class Result {
   #generated = 0;
   #end: TextEnd | undefined;
 
-  constructor(request: CompletionBody, begun: Begun, index: number) {
+  constructor(request: CompletionBody, generation: StartedGeneration, index: number) {
     this.#request = request;
-    this.#begun = begun;
+    this.#generation = generation;
     this.#index = index;
   }
 
@@ -104,7 +104,7 @@ class Result {
     if (!token) return;
     this.#generated++;
     this.#tokens.push(token.id);
-    if (this.#request.n_probs) this.#probabilities.push(probabilitiesOf(this.#begun.model, token));
+    if (this.#request.n_probs) this.#probabilities.push(probabilitiesOf(this.#generation.model, token));
   }
 
   finish(end: TextEnd): void {
@@ -123,7 +123,7 @@ class Result {
       stop: this.#end !== undefined,
       id_slot: -1,
       tokens_predicted: this.#generated,
-      tokens_evaluated: this.#begun.task.prompts[this.#index]?.length ?? 0,
+      tokens_evaluated: this.#generation.task.prompts[this.#index]?.length ?? 0,
       ...(probabilities.length > 0 && { completion_probabilities: probabilities }),
       ...(this.#end && this.#ending(this.#end)),
     };
@@ -138,7 +138,7 @@ class Result {
     const word = end.stop ?? '';
     const limit = end.reason === 'length' ? 'limit' : 'eos';
     return {
-      model: this.#begun.id,
+      model: this.#generation.id,
       stop_type: end.stop === undefined ? limit : 'word',
       stopping_word: word,
       truncated: false,
@@ -176,9 +176,12 @@ function probabilitiesOf({ tokenizer }: TextModel, token: SampledToken): object 
   return { ...entry(token.id, token.logProbability), top_logprobs };
 }
 
-async function* chunks(request: CompletionBody, begun: Begun): AsyncGenerator<StreamEvent, void> {
-  const results = begun.task.prompts.map((_, index) => new Result(request, begun, index));
-  for await (const event of begun.events) {
+async function* chunks(
+  request: CompletionBody,
+  generation: StartedGeneration,
+): AsyncGenerator<StreamEvent, void> {
+  const results = generation.task.prompts.map((_, index) => new Result(request, generation, index));
+  for await (const event of generation.events) {
     const result = results[event.choice];
     if (event.kind === 'text') result?.take(event.text, event.token);
     if (event.kind === 'end') result?.finish(event.end);

@@ -3,7 +3,7 @@ import { json } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import type { Begun } from '../generation/run-task.ts';
+import type { StartedGeneration } from '../generation/run-task.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** A call as Ollama writes it. */
@@ -23,22 +23,22 @@ const NANOSECONDS = 1e9;
 
 /** Makes Ollama's answers out of a generation's events; `shape` gives a piece the endpoint's own fields. */
 export class AnswerLines {
-  readonly #begun: Begun;
+  readonly #generation: StartedGeneration;
   readonly #shape: (piece: OllamaPiece) => object;
   readonly #start = performance.now();
   #open: { name: string; arguments: string } | undefined;
 
-  constructor(begun: Begun, shape: (piece: OllamaPiece) => object) {
-    this.#begun = begun;
+  constructor(generation: StartedGeneration, shape: (piece: OllamaPiece) => object) {
+    this.#generation = generation;
     this.#shape = shape;
   }
 
   /** The response: line by line, or in one piece. */
   async respond(call: RequestContext, isStreamed: boolean): Promise<Response> {
-    if (isStreamed) return respondWithEvents(call, this.#begun, this.#lines());
+    if (isStreamed) return respondWithEvents(call, this.#generation, this.#lines());
     const whole = nothing();
     let end: TextEnd | undefined;
-    for await (const event of this.#begun.events) {
+    for await (const event of this.#generation.events) {
       const piece = this.#piece(event);
       whole.text += piece?.text ?? '';
       whole.thinking += piece?.thinking ?? '';
@@ -49,7 +49,7 @@ export class AnswerLines {
   }
 
   async *#lines(): AsyncGenerator<StreamEvent, void> {
-    for await (const event of this.#begun.events) {
+    for await (const event of this.#generation.events) {
       const piece = this.#piece(event);
       const line = { ...this.#head(), ...this.#shape(piece ?? nothing()) };
       if (event.kind === 'end') yield { data: JSON.stringify({ ...line, ...this.#ending(event.end) }) };
@@ -71,7 +71,7 @@ export class AnswerLines {
   }
 
   #head(): object {
-    return { model: this.#begun.id, created_at: new Date().toISOString() };
+    return { model: this.#generation.id, created_at: new Date().toISOString() };
   }
 
   #ending({ reason, promptSeconds, generateSeconds, generatedTokens }: TextEnd): object {
@@ -80,7 +80,7 @@ export class AnswerLines {
       done_reason: reason,
       total_duration: Math.round((performance.now() - this.#start) * 1e6),
       load_duration: 0,
-      prompt_eval_count: this.#begun.promptTokens,
+      prompt_eval_count: this.#generation.promptTokens,
       prompt_eval_duration: Math.round(promptSeconds * NANOSECONDS),
       eval_count: generatedTokens,
       eval_duration: Math.round(generateSeconds * NANOSECONDS),

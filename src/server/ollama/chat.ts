@@ -4,7 +4,7 @@ import type { ChatMessage } from '../../text/index.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
 import { answerForm, chatPrompt, type ToolUse } from '../generation/answer-form.ts';
-import { begin, type GenerationTask } from '../generation/run-task.ts';
+import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { chatTools, toolSchema } from '../openai/chat-messages.ts';
 import type { RequestContext } from '../request-context.ts';
 import { AnswerLines, type OllamaPiece } from './answer-lines.ts';
@@ -12,7 +12,7 @@ import {
   modelName,
   OLLAMA_FIELDS,
   ollamaFields,
-  ollamaHold,
+  ollamaConstraint,
   ollamaOptions,
   ollamaReasoning,
 } from './ollama-fields.ts';
@@ -49,8 +49,8 @@ export const ollamaChatEndpoint = postEndpoint({
       const said = { message: { role: 'assistant', content: '' }, done: true, done_reason: 'load' };
       return json({ model: lease.id, created_at: new Date().toISOString(), ...said });
     }
-    const begun = await begin(call, name, (model) => taskOf(request, model, call));
-    return new AnswerLines(begun, messageOf).respond(call, request.stream !== false);
+    const generation = await startGeneration(call, name, (model) => taskOf(request, model, call));
+    return new AnswerLines(generation, messageOf).respond(call, request.stream !== false);
   },
 });
 
@@ -62,7 +62,13 @@ async function taskOf(request: ChatBody, model: TextModel, call: RequestContext)
   const { signal } = call;
   const prompt = await chatPrompt(model, (request.messages ?? []).map(turnOf), { use, thinking, signal });
   const options = ollamaOptions(model, request, { continues: false });
-  return { prompts: [prompt], options, choices: 1, form: answerForm(ollamaHold(request), use), reasoning };
+  return {
+    prompts: [prompt],
+    options,
+    choices: 1,
+    form: answerForm(ollamaConstraint(request), use),
+    reasoning,
+  };
 }
 
 function turnOf({ role, content, thinking, tool_name, tool_calls }: z.output<typeof message>): ChatMessage {

@@ -36,7 +36,7 @@ export const ollamaEmbedEndpoint = postEndpoint({
       tokens += made.tokens;
       embeddings.push(Array.from(made.vector));
     }
-    call.note({ model: lease.id, promptTokens: tokens });
+    call.addLogFields({ model: lease.id, promptTokens: tokens });
     const total_duration = Math.round((performance.now() - start) * 1e6);
     const took = { total_duration, load_duration: 0, prompt_eval_count: tokens };
     return json({ model: lease.id, embeddings, ...took });

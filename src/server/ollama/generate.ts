@@ -4,14 +4,14 @@ import type { ChatMessage } from '../../text/index.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { encodedPrompts } from '../generation/prompts-field.ts';
-import { begin, type GenerationTask } from '../generation/run-task.ts';
+import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import type { RequestContext } from '../request-context.ts';
 import { AnswerLines, type OllamaPiece } from './answer-lines.ts';
 import {
   modelName,
   OLLAMA_FIELDS,
   ollamaFields,
-  ollamaHold,
+  ollamaConstraint,
   ollamaOptions,
   ollamaReasoning,
 } from './ollama-fields.ts';
@@ -39,8 +39,8 @@ export const ollamaGenerateEndpoint = postEndpoint({
       const said = { response: '', done: true, done_reason: 'load' };
       return json({ model: lease.id, created_at: new Date().toISOString(), ...said });
     }
-    const begun = await begin(call, name, (model) => taskOf(request, model, call));
-    return new AnswerLines(begun, responseOf).respond(call, request.stream !== false);
+    const generation = await startGeneration(call, name, (model) => taskOf(request, model, call));
+    return new AnswerLines(generation, responseOf).respond(call, request.stream !== false);
   },
 });
 
@@ -54,14 +54,14 @@ async function taskOf(
   if (request.raw) {
     const prompts = await encodedPrompts(model, { prompt }, { addSpecial: true, signal });
     const options = ollamaOptions(model, request, { continues: true });
-    return { prompts, options: { ...options, ...ollamaHold(request) }, choices: 1 };
+    return { prompts, options: { ...options, ...ollamaConstraint(request) }, choices: 1 };
   }
   const system: ChatMessage[] = request.system ? [{ role: 'system', content: request.system }] : [];
   const messages: ChatMessage[] = [...system, { role: 'user', content: prompt }];
   const reasoning = ollamaReasoning(request);
   const ids = await chatPrompt(model, messages, { thinking: { reasoning, variables: {} }, signal });
   const options = ollamaOptions(model, request, { continues: false });
-  const form = answerForm(ollamaHold(request), undefined);
+  const form = answerForm(ollamaConstraint(request), undefined);
   return { prompts: [ids], options, choices: 1, form, reasoning };
 }
 

@@ -3,7 +3,7 @@ import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { ReasoningOptions } from '../../text/index.ts';
 import type { OtherFields } from '../fields/other-fields.ts';
-import { jsonSchema, type TextHold } from '../generation/answer-form.ts';
+import { jsonSchema, type TextConstraint } from '../generation/answer-form.ts';
 import { generateOptions, samplingFields } from '../generation/sampling-fields.ts';
 
 /** Fields that Ollama's chat and generate share. */
@@ -69,7 +69,7 @@ export function modelName(name: string): string {
 }
 
 /** What holds the answer. */
-export function ollamaHold({ format }: SharedBody): TextHold {
+export function ollamaConstraint({ format }: SharedBody): TextConstraint {
   if (!format) return {};
   return format === 'json' ? { json: true } : { schema: format };
 }

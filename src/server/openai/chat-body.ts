@@ -11,7 +11,7 @@ import {
   tokensField,
 } from '../generation/sampling-fields.ts';
 import { reasoningFields } from '../generation/reasoning-fields.ts';
-import { holdFields } from '../generation/hold-fields.ts';
+import { constraintFields } from '../generation/constraint-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { type ToolUse } from '../generation/answer-form.ts';
 import { responseFormat } from './response-format.ts';
@@ -31,7 +31,7 @@ export const chatBody = z.object({
   logprobs: z.boolean().nullish(),
   top_logprobs: logprobsField,
   response_format: responseFormat.nullish(),
-  ...holdFields,
+  ...constraintFields,
   tools: listOf(toolSchema, { max: 128 }).nullish(),
   tool_choice: z
     .union([

@@ -2,7 +2,7 @@ import type { TextEnd } from '../../engine/text-stream.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import type { RequestContext } from '../request-context.ts';
-import type { Begun } from '../generation/run-task.ts';
+import type { StartedGeneration } from '../generation/run-task.ts';
 import { finishReason } from './chat-answer.ts';
 import { type ChatBody, isLegacy } from './chat-body.ts';
 import { contentLogprob } from './logprobs.ts';
@@ -28,7 +28,7 @@ export const DONE: StreamEvent = { data: '[DONE]' };
 /** Converts a generation's events to the chunks of a streamed chat. */
 export async function* chatChunks(
   request: ChatBody,
-  begun: Begun,
+  generation: StartedGeneration,
   head: ResponseHead,
 ): AsyncGenerator<StreamEvent, void> {
   const withUsage = request.stream_options?.include_usage === true;
@@ -40,7 +40,7 @@ export async function* chatChunks(
     yield chunk({ index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null });
   }
   const ends: TextEnd[] = [];
-  for await (const event of begun.events) {
+  for await (const event of generation.events) {
     const { choice: index } = event;
     if (event.kind === 'end') {
       ends.push(event.end);
@@ -50,11 +50,11 @@ export async function* chatChunks(
     const delta = deltaOf(event, legacy);
     const token = request.logprobs && event.kind === 'text' ? event.token : undefined;
     if (!delta && !token) continue;
-    const logprobs = token && { content: [contentLogprob(begun.model.tokenizer, token)], refusal: null };
+    const logprobs = token && { content: [contentLogprob(generation.model.tokenizer, token)], refusal: null };
     yield chunk({ index, delta: delta ?? { content: '' }, logprobs: logprobs ?? null, finish_reason: null });
   }
   if (withUsage) {
-    const usage = usageOf(begun.promptTokens, ends);
+    const usage = usageOf(generation.promptTokens, ends);
     yield { data: JSON.stringify({ ...base, choices: [], usage }) };
   }
   yield DONE;

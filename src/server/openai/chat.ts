@@ -3,15 +3,15 @@ import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt, requireFree } from '../generation/answer-form.ts';
+import { answerForm, chatPrompt, refuseConstrainedPrefill } from '../generation/answer-form.ts';
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import { begin, type GenerationTask } from '../generation/run-task.ts';
-import { generateOptions, mostTokens, promptEnd } from '../generation/sampling-fields.ts';
+import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
+import { generateOptions, maxTokensOf, promptEnd } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks, fingerprintOf } from './chat-chunks.ts';
 import { type ChatBody, chatBody, conversationEnd, isLegacy, toolUseOf } from './chat-body.ts';
-import { textHoldOf } from './response-format.ts';
+import { textConstraintOf } from './response-format.ts';
 import { chatMessages } from './chat-messages.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 
@@ -25,15 +25,22 @@ export const chatEndpoint = postEndpoint({
 });
 
 async function answerChat(request: ChatBody, call: RequestContext): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
-  const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id, ...fingerprintOf(call) };
-  if (request.stream) return respondWithEvents(call, begun, chatChunks(request, begun, head));
-  const answer = new ChatAnswer(begun.model.tokenizer, {
+  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
+    taskOf(request, model, call.signal),
+  );
+  const head = {
+    id: freshId('chatcmpl-'),
+    created: nowSeconds(),
+    model: generation.id,
+    ...fingerprintOf(call),
+  };
+  if (request.stream) return respondWithEvents(call, generation, chatChunks(request, generation, head));
+  const answer = new ChatAnswer(generation.model.tokenizer, {
     withLogprobs: request.logprobs === true,
     isLegacy: isLegacy(request),
   });
-  for await (const event of begun.events) answer.add(event);
-  return json({ ...head, object: 'chat.completion', ...answer.finish(begun.promptTokens) });
+  for await (const event of generation.events) answer.add(event);
+  return json({ ...head, object: 'chat.completion', ...answer.finish(generation.promptTokens) });
 }
 
 async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal): Promise<GenerationTask> {
@@ -47,9 +54,9 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
     signal,
     ...end,
   });
-  const form = answerForm(textHoldOf(request), use);
-  if (end.continueFinal) requireFree(form, 'continue_final_message');
-  const maxTokens = mostTokens(request) ?? Number.POSITIVE_INFINITY;
+  const form = answerForm(textConstraintOf(request), use);
+  if (end.continueFinal) refuseConstrainedPrefill(form, 'continue_final_message');
+  const maxTokens = maxTokensOf(request) ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(model, request, {

@@ -10,7 +10,7 @@ import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
 import { encodedPrompts, promptsField } from '../generation/prompts-field.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import {
   choicesField,
   generateOptions,
@@ -18,12 +18,12 @@ import {
   llamaTokensField,
   MAX_CHOICES,
   modelField,
-  mostTokens,
+  maxTokensOf,
   samplingFields,
   streamFields,
 } from '../generation/sampling-fields.ts';
-import { holdFields } from '../generation/hold-fields.ts';
-import { responseFormat, textHoldOf } from './response-format.ts';
+import { constraintFields } from '../generation/constraint-fields.ts';
+import { responseFormat, textConstraintOf } from './response-format.ts';
 import { FINISH_REASONS } from './chat-answer.ts';
 import { DONE, fingerprintOf, type ResponseHead } from './chat-chunks.ts';
 import { completionLogprobs, contentLogprob, type PlacedLogprob, promptLogprob } from './logprobs.ts';
@@ -56,7 +56,7 @@ const body = z.object({
     .describe('What follows the text, which is filled in by the model’s tokens for that.'),
   echo: z.boolean().nullish().describe('Begins the answer with the prompt.'),
   response_format: responseFormat.nullish(),
-  ...holdFields,
+  ...constraintFields,
 });
 
 type CompletionBody = z.output<typeof body>;
@@ -72,24 +72,26 @@ export const completionsEndpoint = postEndpoint({
 
 async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
   if (request.suffix && request.echo) invalid('echo', 'a text that is filled in is not echoed');
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
+  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
+    taskOf(request, model, call.signal),
+  );
   const head = {
     id: freshId('cmpl-'),
     created: nowSeconds(),
-    model: begun.id,
+    model: generation.id,
     ...fingerprintOf(call),
     object: 'text_completion',
   };
-  if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
+  if (request.stream) return respondWithEvents(call, generation, chunks(request, generation, head));
   const choices: CompletionChoice[] = [];
-  for await (const event of begun.events) {
-    const choice = (choices[event.choice] ??= new CompletionChoice(request, begun, event.choice));
+  for await (const event of generation.events) {
+    const choice = (choices[event.choice] ??= new CompletionChoice(request, generation, event.choice));
     if (event.kind === 'text') choice.take(event.text, event.token);
     if (event.kind === 'end') choice.end = event.end;
   }
   const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);
   const answers = choices.map((choice, index) => ({ index, ...choice.piece(), ...choice.promptScores() }));
-  return json({ ...head, choices: answers, usage: usageOf(begun.promptTokens, ends) });
+  return json({ ...head, choices: answers, usage: usageOf(generation.promptTokens, ends) });
 }
 
 async function taskOf(
@@ -101,7 +103,7 @@ async function taskOf(
   const prompts = await encodedPrompts(model, request, { addSpecial: addSpecial !== false, signal });
   if (prompts.length * (n ?? 1) > MAX_CHOICES)
     invalid('n', `at most ${MAX_CHOICES} texts are generated at once`);
-  const maxTokens = mostTokens(request) ?? DEFAULT_MAX_TOKENS;
+  const maxTokens = maxTokensOf(request) ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(model, request, { maxTokens, logProbabilities, adapters, continues: true });
@@ -109,7 +111,7 @@ async function taskOf(
   return {
     prompts,
     ...(scores && { scores }),
-    options: { ...options, ...textHoldOf(request) },
+    options: { ...options, ...textConstraintOf(request) },
     choices: n ?? 1,
   };
 }
@@ -130,7 +132,7 @@ async function scoresOf(
 
 /** A choice under construction. */
 class CompletionChoice {
-  readonly #begun: Begun;
+  readonly #generation: StartedGeneration;
   readonly #request: CompletionBody;
   readonly #withLogprobs: boolean;
   readonly #content: PlacedLogprob[] = [];
@@ -140,14 +142,14 @@ class CompletionChoice {
   #offset = 0;
   end: TextEnd | undefined;
 
-  constructor(request: CompletionBody, begun: Begun, choice: number) {
-    this.#begun = begun;
+  constructor(request: CompletionBody, generation: StartedGeneration, choice: number) {
+    this.#generation = generation;
     this.#request = request;
     this.#withLogprobs = typeof request.logprobs === 'number';
-    this.#at = Math.floor(choice / begun.task.choices);
+    this.#at = Math.floor(choice / generation.task.choices);
     if (!request.echo) return;
-    const { prompts, scores } = begun.task;
-    const { tokenizer } = begun.model;
+    const { prompts, scores } = generation.task;
+    const { tokenizer } = generation.model;
     const prompt = prompts[this.#at] ?? [];
     this.#text = tokenizer.decode(prompt);
     if (!this.#withLogprobs) {
@@ -164,7 +166,7 @@ class CompletionChoice {
   }
 
   #add(token: SampledToken, logprob?: null): void {
-    const { tokenizer } = this.#begun.model;
+    const { tokenizer } = this.#generation.model;
     const report = contentLogprob(tokenizer, token);
     const isShown = this.#request.skip_special_tokens === false || !tokenizer.isControl(token.id);
     const length = isShown ? report.token.length : 0;
@@ -175,8 +177,8 @@ class CompletionChoice {
   promptScores(): object {
     const { prompt_logprobs: most } = this.#request;
     if (typeof most !== 'number') return {};
-    const { tokenizer } = this.#begun.model;
-    const scores = this.#begun.task.scores?.[this.#at] ?? [];
+    const { tokenizer } = this.#generation.model;
+    const scores = this.#generation.task.scores?.[this.#at] ?? [];
     return {
       prompt_logprobs: [null, ...scores.map((score) => promptLogprob(tokenizer, fewer(score, most)))],
     };
@@ -205,16 +207,16 @@ function fewer(score: ScoredId, most: number): ScoredId {
 
 async function* chunks(
   request: CompletionBody,
-  begun: Begun,
+  generation: StartedGeneration,
   head: ResponseHead & { object: string },
 ): AsyncGenerator<StreamEvent, void> {
   const withUsage = request.stream_options?.include_usage === true;
   const base = { ...head, ...(withUsage ? { usage: null } : {}) };
   const choices = Array.from(
-    { length: begun.task.prompts.length * begun.task.choices },
-    (_, choice) => new CompletionChoice(request, begun, choice),
+    { length: generation.task.prompts.length * generation.task.choices },
+    (_, choice) => new CompletionChoice(request, generation, choice),
   );
-  for await (const event of begun.events) {
+  for await (const event of generation.events) {
     const choice = choices[event.choice] as CompletionChoice;
     if (event.kind === 'text') choice.take(event.text, event.token);
     if (event.kind === 'end') choice.end = event.end;
@@ -224,7 +226,7 @@ async function* chunks(
   }
   if (withUsage) {
     const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);
-    const usage = usageOf(begun.promptTokens, ends);
+    const usage = usageOf(generation.promptTokens, ends);
     yield { data: JSON.stringify({ ...base, choices: [], usage }) };
   }
   yield DONE;

@@ -51,7 +51,7 @@ async function embed(request: EmbeddingsBody, call: RequestContext): Promise<Res
     tokens += made.tokens;
     data.push({ object: 'embedding', index, embedding: encoded(made, request) });
   }
-  call.note({ model: lease.id, promptTokens: tokens });
+  call.addLogFields({ model: lease.id, promptTokens: tokens });
   const usage = { prompt_tokens: tokens, total_tokens: tokens };
   return json({ object: 'list', data, model: lease.id, usage });
 }

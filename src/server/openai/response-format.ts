@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { jsonSchema, type TextHold } from '../generation/answer-form.ts';
-import { type HoldBody, holdOf } from '../generation/hold-fields.ts';
+import { jsonSchema, type TextConstraint } from '../generation/answer-form.ts';
+import { type ConstraintBody, constraintOf } from '../generation/constraint-fields.ts';
 
 /** `response_format` of OpenAI's APIs; llama.cpp's server also accepts a schema with `json_object`. */
 export const responseFormat = z.discriminatedUnion('type', [
@@ -10,16 +10,16 @@ export const responseFormat = z.discriminatedUnion('type', [
 ]);
 
 /** A request with a response format. */
-type FormatBody = HoldBody & {
+type FormatBody = ConstraintBody & {
   readonly response_format?: z.output<typeof responseFormat> | null | undefined;
 };
 
 /** The form that a request asks for. Throws `REQUEST_INVALID`. */
-export function textHoldOf(body: FormatBody): TextHold {
+export function textConstraintOf(body: FormatBody): TextConstraint {
   const { response_format: format } = body;
   if (format?.type === 'json_object') {
-    return holdOf(body, format.schema ? { schema: format.schema } : { json: true });
+    return constraintOf(body, format.schema ? { schema: format.schema } : { json: true });
   }
-  if (format?.type === 'json_schema') return holdOf(body, { schema: format.json_schema.schema });
-  return holdOf(body);
+  if (format?.type === 'json_schema') return constraintOf(body, { schema: format.json_schema.schema });
+  return constraintOf(body);
 }

@@ -1,6 +1,6 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
-import type { Begun } from '../generation/run-task.ts';
+import type { StartedGeneration } from '../generation/run-task.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import type { ResponsesBody } from './responses-schema.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
@@ -43,15 +43,15 @@ type Item = MessageItem | ReasoningItem | CallItem;
 /** Builds a response of OpenAI's API from a generation's events, and the events that stream it. */
 export class ResponseWriter {
   readonly #request: ResponsesBody;
-  readonly #begun: Begun;
+  readonly #generation: StartedGeneration;
   readonly #id = freshId('resp_');
   readonly #created = nowSeconds();
   readonly #items: Item[] = [];
   #end: TextEnd | undefined;
 
-  constructor(request: ResponsesBody, begun: Begun) {
+  constructor(request: ResponsesBody, generation: StartedGeneration) {
     this.#request = request;
-    this.#begun = begun;
+    this.#generation = generation;
   }
 
   /** The first events of a stream. */
@@ -98,7 +98,7 @@ export class ResponseWriter {
       instructions: instructions ?? null,
       max_output_tokens: max_output_tokens ?? null,
       metadata: metadata ?? {},
-      model: this.#begun.id,
+      model: this.#generation.id,
       output: this.#items.map(itemObject),
       parallel_tool_calls: parallel_tool_calls !== false,
       previous_response_id: null,
@@ -117,7 +117,7 @@ export class ResponseWriter {
     if (text === '' && !wanted) return;
     if (this.#items.at(-1)?.type !== 'message') yield* this.#open(newMessage());
     const item = this.#items.at(-1) as MessageItem;
-    const logprobs = wanted ? [contentLogprob(this.#begun.model.tokenizer, wanted)] : [];
+    const logprobs = wanted ? [contentLogprob(this.#generation.model.tokenizer, wanted)] : [];
     item.text += text;
     item.logprobs.push(...logprobs);
     yield { type: 'response.output_text.delta', ...this.#place(), content_index: 0, delta: text, logprobs };
@@ -135,8 +135,8 @@ export class ResponseWriter {
     if (this.#items.length > 0) yield* this.#close('completed');
     this.#items.push(item);
     const output_index = this.#items.length - 1;
-    const begun = { ...itemObject(item), ...(item.type === 'function_call' ? {} : { content: [] }) };
-    yield { type: 'response.output_item.added', output_index, item: begun };
+    const opened = { ...itemObject(item), ...(item.type === 'function_call' ? {} : { content: [] }) };
+    yield { type: 'response.output_item.added', output_index, item: opened };
     if (item.type === 'function_call') return;
     const [part] = contentOf(item);
     yield { type: 'response.content_part.added', ...this.#place(), content_index: 0, part };
@@ -175,7 +175,7 @@ export class ResponseWriter {
   }
 
   #usage({ cachedTokens, generatedTokens }: TextEnd): object {
-    const { promptTokens } = this.#begun;
+    const { promptTokens } = this.#generation;
     return {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cachedTokens },

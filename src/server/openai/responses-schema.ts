@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
-import { holdFields, holdOf } from '../generation/hold-fields.ts';
+import { constraintFields, constraintOf } from '../generation/constraint-fields.ts';
 import { reasoningFields } from '../generation/reasoning-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
-import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { jsonSchema, type TextConstraint, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 import { chatTools, textOf } from './chat-messages.ts';
 
@@ -39,7 +39,7 @@ export const responsesBody = z.object({
   instructions: z.string().nullish(),
   max_output_tokens: tokensField,
   ...samplingFields,
-  ...holdFields,
+  ...constraintFields,
   ...reasoningFields,
   top_logprobs: logprobsField,
   lora: adapterField,
@@ -68,10 +68,14 @@ export const responsesBody = z.object({
 export type ResponsesBody = z.output<typeof responsesBody>;
 
 /** The form that a request asks for. */
-export function textHoldOf(request: ResponsesBody): TextHold {
+export function textConstraintOf(request: ResponsesBody): TextConstraint {
   const format = request.text?.format;
   const json = format?.type === 'json_object' ? { json: true } : {};
-  return holdOf(request, format?.type === 'json_schema' ? { schema: format.schema } : json, 'text.format');
+  return constraintOf(
+    request,
+    format?.type === 'json_schema' ? { schema: format.schema } : json,
+    'text.format',
+  );
 }
 
 /** The functions of a request. */

@@ -7,14 +7,14 @@ import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
 import { ResponseWriter } from './response-writer.ts';
 import {
   chatMessagesOfItems,
   type ResponsesBody,
   responsesBody,
-  textHoldOf,
+  textConstraintOf,
   toolUseOf,
 } from './responses-schema.ts';
 
@@ -28,10 +28,12 @@ export const responsesEndpoint = postEndpoint({
 });
 
 async function respond(request: ResponsesBody, call: RequestContext): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
-  const writer = new ResponseWriter(request, begun);
-  if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
-  for await (const event of begun.events) for (const _event of writer.take(event));
+  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
+    taskOf(request, model, call.signal),
+  );
+  const writer = new ResponseWriter(request, generation);
+  if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation));
+  for await (const event of generation.events) for (const _event of writer.take(event));
   return json(writer.response());
 }
 
@@ -56,17 +58,20 @@ async function taskOf(
     prompts: [promptEnd(model, request, prompt)],
     options,
     choices: 1,
-    form: answerForm(textHoldOf(request), use),
+    form: answerForm(textConstraintOf(request), use),
     reasoning: thinking.reasoning,
   };
 }
 
-async function* streamed(writer: ResponseWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {
+async function* streamed(
+  writer: ResponseWriter,
+  generation: StartedGeneration,
+): AsyncGenerator<StreamEvent, void> {
   let sequence_number = 0;
   const named = (event: { type: string }): StreamEvent => {
     const data = JSON.stringify({ ...event, sequence_number: sequence_number++ });
     return { name: event.type, data };
   };
   for (const event of writer.start()) yield named(event);
-  for await (const event of begun.events) for (const made of writer.take(event)) yield named(made);
+  for await (const event of generation.events) for (const made of writer.take(event)) yield named(made);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import { invalid } from '../endpoint.ts';
-import type { TextHold } from './answer-form.ts';
+import type { TextConstraint } from './answer-form.ts';
 
 /** A JSON schema: an object, true or false. */
 const schema = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
@@ -9,7 +9,7 @@ const choices = listOf(z.string(), { min: 1 });
 const GBNF = "A grammar in llama.cpp's GBNF, of which the text is.";
 
 /** Fields that constrain the text, by the names of vLLM and of llama.cpp's server. */
-export const holdFields = {
+export const constraintFields = {
   json_schema: schema.nullish().describe('A JSON schema that the text satisfies.'),
   guided_json: z
     .union([schema, z.string()])
@@ -32,17 +32,21 @@ export const holdFields = {
 };
 
 /** The fields of a request that constrain its text. */
-export type HoldBody = z.output<z.ZodObject<typeof holdFields>>;
+export type ConstraintBody = z.output<z.ZodObject<typeof constraintFields>>;
 
 /**
  * The constraint of a request's text; `format` is what its `response_format` requires. Throws `REQUEST_INVALID` for
  * conflicting constraints and for invalid ones.
  */
-export function holdOf(body: HoldBody, format: TextHold = {}, named = 'response_format'): TextHold {
+export function constraintOf(
+  body: ConstraintBody,
+  format: TextConstraint = {},
+  named = 'response_format',
+): TextConstraint {
   const { structured_outputs: outputs } = body;
-  const asked: [string, TextHold][] = Object.keys(format).length > 0 ? [[named, format]] : [];
-  const add = <T>(field: string, value: T | null | undefined, hold: (value: T) => TextHold) => {
-    if (value !== null && value !== undefined) asked.push([field, hold(value)]);
+  const asked: [string, TextConstraint][] = Object.keys(format).length > 0 ? [[named, format]] : [];
+  const add = <T>(field: string, value: T | null | undefined, constraint: (value: T) => TextConstraint) => {
+    if (value !== null && value !== undefined) asked.push([field, constraint(value)]);
   };
   add('json_schema', body.json_schema, (of) => ({ schema: of }));
   add('guided_json', body.guided_json, (of) => ({ schema: schemaOf(of, 'guided_json') }));

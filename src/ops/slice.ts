@@ -3,35 +3,40 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor } from './value.ts';
 
 /**
- * `out[r, i] = x[r, first + floor(i / part) * every + i % part]`: a slice of each row, for matrices that files store
- * fused (query, key and value; gate and up), or one slice of each `every` columns if they are fused head by head.
+ * `out[r, i] = x[r, offset + floor(i / segmentWidth) * stride + i % segmentWidth]`: a slice of each row, for matrices that files store
+ * fused (query, key and value; gate and up), or one slice of each `stride` columns if they are fused head by head.
  */
 export interface SliceOp {
   readonly kind: 'slice';
   readonly x: Tensor;
-  readonly first: number;
+  /** The first column. */
+  readonly offset: number;
   /** Number of contiguous columns: all of `out`, except for slices of each head. */
-  readonly part: number;
-  readonly every: number;
+  readonly segmentWidth: number;
+  /** Columns from the start of one segment to the start of the next. */
+  readonly stride: number;
   readonly out: Tensor;
 }
 
-/** Takes `width` columns of `x` from column `first` on, or `part` columns out of each `every`: f32 [x.axis, width]. */
+/** Takes `width` columns of `x` from column `offset` on, or `segmentWidth` columns out of each `stride`: f32 [x.axis, width]. */
 export function slice(
   g: Recorder<SliceOp>,
   x: Tensor,
-  of: { first: number; width: number; part?: number; every?: number },
+  of: { offset: number; width: number; segmentWidth?: number; stride?: number },
 ): Tensor {
-  const { first, width, part = width, every = x.width } = of;
+  const { offset, width, segmentWidth = width, stride = x.width } = of;
   g.require(x.type === 'f32', `${x.name} holds f32`);
-  g.require(width % part === 0 && part <= every, `parts of ${part} in ${every} columns make ${width}`);
-  const end = first + (width / part - 1) * every + part;
   g.require(
-    Number.isSafeInteger(first) && first >= 0 && end <= x.width,
-    `columns ${first} to ${end} lie within ${x.width}`,
+    width % segmentWidth === 0 && segmentWidth <= stride,
+    `segments of ${segmentWidth} in ${stride} columns make ${width}`,
+  );
+  const end = offset + (width / segmentWidth - 1) * stride + segmentWidth;
+  g.require(
+    Number.isSafeInteger(offset) && offset >= 0 && end <= x.width,
+    `columns ${offset} to ${end} lie within ${x.width}`,
   );
   const out = g.temp('slice', { axis: x.axis, width });
-  g.push({ kind: 'slice', x, first, part, every, out });
+  g.push({ kind: 'slice', x, offset, segmentWidth, stride, out });
   return out;
 }
 

@@ -73,8 +73,8 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'mul with a vector of another width': (g) => mul(g, rows(g, 'a', 4), g.weight('b', F32, 1, 3)),
   'mul with a matrix': (g) => mul(g, rows(g, 'a', 4), g.weight('b', F32, 2, 4)),
   'gate and up of two widths': (g) => gated(g, 'silu', rows(g, 'a', 4), rows(g, 'b', 8)),
-  'slice beyond the row': (g) => slice(g, rows(g, 'x', 10), { first: 4, width: 7 }),
-  'slice from before the row': (g) => slice(g, rows(g, 'x', 10), { first: -1, width: 2 }),
+  'slice beyond the row': (g) => slice(g, rows(g, 'x', 10), { offset: 4, width: 7 }),
+  'slice from before the row': (g) => slice(g, rows(g, 'x', 10), { offset: -1, width: 2 }),
   'lerp between two widths': (g) => lerp(g, rows(g, 'a', 4), rows(g, 'b', 5), { t: rows(g, 't', 4) }),
   'lerp by a row that the weight lacks': (g) =>
     lerp(g, rows(g, 'a', 4), rows(g, 'b', 4), { t: g.weight('t', F32, 2, 4), row: 2 }),
@@ -112,9 +112,9 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'selectiveScan with heads of another size': (g) => scan(g, { headSize: 8 }),
   'selectiveScan with states of another size': (g) => scan(g, { stateSize: 16 }),
   'a slice of more heads than there are': (g) =>
-    slice(g, rows(g, 'x', 12), { first: 0, part: 2, every: 4, width: 8 }),
+    slice(g, rows(g, 'x', 12), { offset: 0, segmentWidth: 2, stride: 4, width: 8 }),
   'a slice of parts that leave a rest': (g) =>
-    slice(g, rows(g, 'x', 12), { first: 0, part: 4, every: 4, width: 6 }),
+    slice(g, rows(g, 'x', 12), { offset: 0, segmentWidth: 4, stride: 4, width: 6 }),
   'rmsNorm by a group that leaves a rest': (g) =>
     rmsNorm(g, rows(g, 'x', 10), g.weight('w', F32, 1, 4), 1e-5),
   'rmsNorm with weights for fewer groups than there are': (g) =>

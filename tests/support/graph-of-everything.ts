@@ -78,7 +78,7 @@ function recurrence(g: GraphBuilder, x: Tensor): Tensor {
 
 /** A convolution, the gated delta rule and a state space, 64 wide. */
 function stateSpace(g: GraphBuilder, x: Tensor): Tensor {
-  const part = (first: number, width = 16) => slice(g, x, { first, width });
+  const part = (first: number, width = 16) => slice(g, x, { offset: first, width });
   const v = causalConv(g, x, {
     weight: g.weight('taps', F32, 64, 4),
     bias: g.weight('taps.bias', F32, 1, 64),
@@ -135,10 +135,10 @@ export function graphOfEverything(): OpGraph {
   const attended = attention(g, q, cache, HEADS);
   const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
-  const wide = slice(g, both, { first: 32, width: 64 });
+  const wide = slice(g, both, { offset: 32, width: 64 });
   const inner = gated(g, 'silu', wide, unary(g, 'gelu', wide));
-  const heads = matmulHeads(g, slice(g, inner, { first: 0, width: 32 }), g.weight('heads', Q4_0, 32, 32), 1);
-  const joined = concat(g, heads, slice(g, inner, { first: 32, width: 32 }), { aPart: 8, bPart: 8 });
+  const heads = matmulHeads(g, slice(g, inner, { offset: 0, width: 32 }), g.weight('heads', Q4_0, 32, 32), 1);
+  const joined = concat(g, heads, slice(g, inner, { offset: 32, width: 32 }), { aPart: 8, bPart: 8 });
   const sum = add(g, mixture(g, joined), stateSpace(g, recurrence(g, x)));
   const weight = g.weight('ln', F32, 1, 64);
   const head = layerNorm(g, gatherRows(g, sum), {

@@ -103,10 +103,10 @@ function pathTo(
   const product = cut?.kind === 'slice' ? uses.producer(cut.x) : undefined;
   if (cut?.kind !== 'slice' || product?.kind !== 'matmul') return undefined;
   const { width } = cut.out;
-  if (cut.part !== width) return undefined;
+  if (cut.segmentWidth !== width) return undefined;
   const bias = added?.b.kind === 'weight' && added.b.columns === width ? added.b : undefined;
   if (added && (!bias || product.bias)) return undefined;
-  const columns = { product, first: cut.first, width, bias };
+  const columns = { product, first: cut.offset, width, bias };
   return { columns, norm, rope, ops: [...steps, ...(added ? [added] : []), cut, product] };
 }
 

@@ -149,8 +149,8 @@ function matchGated(op: GatedOp, uses: GraphUses): GatedProducts | undefined {
   const both = uses.producer(gate.x);
   if (both?.kind !== 'matmul' || both.bias || uses.readers(both.out).length !== 2) return undefined;
   const { width } = op.out;
-  const whole = gate.part === width && up.part === width;
-  const halves = whole && gate.first === 0 && up.first === width && both.out.width === 2 * width;
+  const whole = gate.segmentWidth === width && up.segmentWidth === width;
+  const halves = whole && gate.offset === 0 && up.offset === width && both.out.width === 2 * width;
   return halves ? { x: both.x, weights: [both.weight], ops: [both, gate, up] } : undefined;
 }
 

@@ -68,8 +68,8 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   const v = valueNorm
     ? l2Norm(g, values, { by: 'rms', size: valueSize, epsilon: valueNorm.epsilon })
     : values;
-  const half = (first: number): Tensor =>
-    slice(g, queries, { first, part: keySize, every: 2 * keySize, width: heads * keySize });
+  const half = (offset: number): Tensor =>
+    slice(g, queries, { offset, segmentWidth: keySize, stride: 2 * keySize, width: heads * keySize });
   const q = outputGate === 'attn_q' ? half(0) : queries;
   const rotate = (of: Tensor): Tensor =>
     rotation && table ? rope(g, of, { table, headSize: keySize, pairs: rotation.pairs }) : of;
@@ -115,7 +115,7 @@ function recordProjections(
   const biases = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
   const isApart = !scope.has('attn_qkv.bias') && biases.every((name) => scope.has(name));
   const part = (bias: string, first: number, width: number) => {
-    const cut = slice(scope.g, all, { first, width });
+    const cut = slice(scope.g, all, { offset: first, width });
     const added = isApart ? scope.optional(bias, 1, width) : undefined;
     return added ? add(scope.g, cut, added) : cut;
   };

@@ -154,8 +154,8 @@ export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, ro
       return gated(g, activation, gate, product(read, 'ffn_up_exps', hidden, read.width));
     }
     const both = product(read, 'ffn_gate_up_exps', 2 * hidden, read.width);
-    const half = (first: number): Tensor =>
-      slice(g, both, { first, part: hidden, every: 2 * hidden, width: routing.topK * hidden });
+    const half = (offset: number): Tensor =>
+      slice(g, both, { offset, segmentWidth: hidden, stride: 2 * hidden, width: routing.topK * hidden });
     return gated(g, activation, half(0), half(hidden));
   };
   const inner = hiddenLayer();

@@ -60,8 +60,8 @@ function recordFeedForward(scope: PartScope, x: Tensor, spec: FeedForwardSpec): 
       }
       case 'fused': {
         const both = product(x, 'ffn_up', 2 * hidden);
-        const gate = slice(g, both, { first: 0, width: hidden });
-        return gated(g, spec.activation, gate, slice(g, both, { first: hidden, width: hidden }));
+        const gate = slice(g, both, { offset: 0, width: hidden });
+        return gated(g, spec.activation, gate, slice(g, both, { offset: hidden, width: hidden }));
       }
     }
   };

@@ -73,9 +73,9 @@ function recordGatedDeltaNet(
     last: states.perSlot('conv', (taps - 1) * width),
   });
   const [q, k, v] = [
-    slice(g, convolved, { first: 0, width: keys }),
-    slice(g, convolved, { first: keys, width: keys }),
-    slice(g, convolved, { first: 2 * keys, width: values }),
+    slice(g, convolved, { offset: 0, width: keys }),
+    slice(g, convolved, { offset: keys, width: keys }),
+    slice(g, convolved, { offset: 2 * keys, width: values }),
   ];
   const slowness = unary(g, 'softplus', add(g, alpha, scope.weight('ssm_dt.bias', 1, heads)));
   const decay = mul(g, slowness, scope.weight('ssm_a', 1, heads));
@@ -106,6 +106,7 @@ function recordRates(
   }
   const both = linear(scope, x, { name: 'ssm_ba', rows: 2 * heads, scale: 'never' });
   const part = heads / keyHeads;
-  const half = (first: number) => slice(scope.g, both, { first, part, every: 2 * part, width: heads });
+  const half = (offset: number) =>
+    slice(scope.g, both, { offset, segmentWidth: part, stride: 2 * part, width: heads });
   return { alpha: half(part), beta: half(0) };
 }

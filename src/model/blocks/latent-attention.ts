@@ -113,16 +113,16 @@ function recordLatents(scope: PartScope, x: Tensor, spec: LatentAttentionSpec, l
   const rotate = (of: Tensor): Tensor =>
     table ? rope(g, of, { table, headSize: rotatedSize, pairs: spec.rope.pairs }) : of;
   const query = recordQueries(scope, x, spec);
-  const every = plainSize + rotatedSize;
-  const ofHeads = (first: number, part: number): Tensor =>
-    slice(g, query, { first, part, every, width: heads * part });
+  const stride = plainSize + rotatedSize;
+  const ofHeads = (offset: number, segmentWidth: number): Tensor =>
+    slice(g, query, { offset, segmentWidth, stride, width: heads * segmentWidth });
   const both = product(scope, x, 'attn_kv_a_mqa', latentSize + rotatedSize);
-  const latent = slice(g, both, { first: 0, width: latentSize });
+  const latent = slice(g, both, { offset: 0, width: latentSize });
   return {
     plainQuery: ofHeads(0, plainSize),
     rotatedQuery: rotate(ofHeads(plainSize, rotatedSize)),
     latent: normalize(scope, latent, { ...norm, name: 'attn_kv_a_norm' }),
-    rotatedKey: rotate(slice(g, both, { first: latentSize, width: rotatedSize })),
+    rotatedKey: rotate(slice(g, both, { offset: latentSize, width: rotatedSize })),
   };
 }
 
@@ -164,10 +164,10 @@ function recordExpanded(
   const { g } = scope;
   const { heads, plainSize, rotatedSize, valueSize } = spec;
   const sizes = { kvHeads: heads, keySize: plainSize + rotatedSize, valueSize };
-  const every = plainSize + valueSize;
-  const both = product(scope, latent, 'attn_kv_b', heads * every);
-  const ofHeads = (first: number, part: number): Tensor =>
-    slice(g, both, { first, part, every, width: heads * part });
+  const stride = plainSize + valueSize;
+  const both = product(scope, latent, 'attn_kv_b', heads * stride);
+  const ofHeads = (offset: number, segmentWidth: number): Tensor =>
+    slice(g, both, { offset, segmentWidth, stride, width: heads * segmentWidth });
   const parts = { aPart: plainSize, bPart: rotatedSize };
   const cache = layer.states.pagedCache({ ...sizes, window: undefined });
   kvAppend(g, cache, concat(g, ofHeads(0, plainSize), rotatedKey, parts), ofHeads(plainSize, valueSize));

@@ -48,7 +48,7 @@ function recordMamba(scope: PartScope, x: Tensor, spec: MambaSpec, { states }: L
   const { g } = scope;
   const { inner, stateSize, rank, taps, inputNorm } = spec;
   const both = linear(scope, x, { name: 'ssm_in', rows: 2 * inner });
-  const convolved = causalConv(g, slice(g, both, { first: 0, width: inner }), {
+  const convolved = causalConv(g, slice(g, both, { offset: 0, width: inner }), {
     weight: scope.weight('ssm_conv1d.weight', inner, taps),
     bias: scope.weight('ssm_conv1d.bias', 1, inner),
     fn: 'silu',
@@ -56,7 +56,7 @@ function recordMamba(scope: PartScope, x: Tensor, spec: MambaSpec, { states }: L
   });
   const inputs = linear(scope, convolved, { name: 'ssm_x', rows: rank + 2 * stateSize, scale: 'never' });
   const part = (name: string, first: number, width: number): Tensor => {
-    const cut = slice(g, inputs, { first, width });
+    const cut = slice(g, inputs, { offset: first, width });
     if (!inputNorm) return cut;
     const { norm, weights } = inputNorm;
     return weights
@@ -80,6 +80,6 @@ function recordMamba(scope: PartScope, x: Tensor, spec: MambaSpec, { states }: L
       state: states.perSlot('scan', inner * stateSize),
     },
   );
-  const gate = slice(g, both, { first: inner, width: inner });
+  const gate = slice(g, both, { offset: inner, width: inner });
   return linear(scope, gated(g, 'silu', gate, scanned), { name: 'ssm_out', rows: x.width });
 }

@@ -51,20 +51,20 @@ function recordMamba2(scope: PartScope, x: Tensor, spec: Mamba2Spec, { states }:
   const written = groups * stateSize;
   const width = inner + 2 * written;
   const all = linear(scope, x, { name: 'ssm_in', rows: inner + width + heads });
-  const convolved = causalConv(g, slice(g, all, { first: inner, width }), {
+  const convolved = causalConv(g, slice(g, all, { offset: inner, width }), {
     weight: scope.weight('ssm_conv1d.weight', width, taps),
     bias: scope.optional('ssm_conv1d.bias', 1, width),
     fn: 'silu',
     last: states.perSlot('conv', (taps - 1) * width),
   });
-  const steps = slice(g, all, { first: inner + width, width: heads });
+  const steps = slice(g, all, { offset: inner + width, width: heads });
   const scanned = selectiveScan(
     g,
     {
-      x: slice(g, convolved, { first: 0, width: inner }),
+      x: slice(g, convolved, { offset: 0, width: inner }),
       dt: unary(g, 'softplus', add(g, steps, scope.weight('ssm_dt.bias', 1, heads))),
-      b: slice(g, convolved, { first: inner, width: written }),
-      c: slice(g, convolved, { first: inner + written, width: written }),
+      b: slice(g, convolved, { offset: inner, width: written }),
+      c: slice(g, convolved, { offset: inner + written, width: written }),
     },
     {
       ...{ heads, headSize, stateSize, groups },
@@ -73,7 +73,7 @@ function recordMamba2(scope: PartScope, x: Tensor, spec: Mamba2Spec, { states }:
       state: states.perSlot('scan', inner * stateSize),
     },
   );
-  const mixed = gated(g, 'silu', slice(g, all, { first: 0, width: inner }), scanned);
+  const mixed = gated(g, 'silu', slice(g, all, { offset: 0, width: inner }), scanned);
   return linear(scope, normed(scope, mixed, spec), { name: 'ssm_out', rows: x.width });
 }
 

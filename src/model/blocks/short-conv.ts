@@ -34,7 +34,7 @@ function recordShortConv(
   const { g } = scope;
   const { width } = x;
   const all = linear(scope, x, { name: 'shortconv.in_proj', rows: 3 * width, scale: 'never' });
-  const part = (place: number) => slice(g, all, { first: place * width, width });
+  const part = (place: number) => slice(g, all, { offset: place * width, width });
   const convolved = causalConv(g, mul(g, part(0), part(2)), {
     weight: scope.weight('shortconv.conv.weight', width, taps),
     last: states.perSlot('conv', (taps - 1) * width),

@@ -24,8 +24,8 @@ export function lowerGatherRows({ x, index, out }: GatherRowsOp, to: Lowering): 
   });
 }
 
-export function lowerSlice({ x, first, part, every, out }: SliceOp, to: Lowering): void {
-  const columns = [int(first), int(out.width), int(part), int(every)];
+export function lowerSlice({ x, offset, segmentWidth, stride, out }: SliceOp, to: Lowering): void {
+  const columns = [int(offset), int(out.width), int(segmentWidth), int(stride)];
   to.launch({
     file: 'rows.hip',
     kernel: 'slice_rows',

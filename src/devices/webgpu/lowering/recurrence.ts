@@ -22,8 +22,8 @@ import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-export function lowerSlice({ x, first, part, every, out }: SliceOp, to: Lowering): void {
-  const constants = { FIRST: first, PART: part, EVERY: every, SOURCE_WIDTH: x.width };
+export function lowerSlice({ x, offset, segmentWidth, stride, out }: SliceOp, to: Lowering): void {
+  const constants = { FIRST: offset, PART: segmentWidth, EVERY: stride, SOURCE_WIDTH: x.width };
   launchElementwise(to, 'slice', { texts: [SLICE], args: { x: read(x) }, out, constants });
 }
 

@@ -84,7 +84,7 @@ function cutUp(g: GraphBuilder, x: Tensor, { format, fused }: LayerShape): [Tens
   const bias = fused === 'one bias' ? g.weight('attn_qkv_bias', F32, 1, rows) : undefined;
   const all = matmul(g, x, g.weight('attn_qkv', format, rows, WIDTH), bias);
   const part = (name: string, first: number, width: number) => {
-    const cut = slice(g, all, { first, width });
+    const cut = slice(g, all, { offset: first, width });
     return fused === 'three biases' ? add(g, cut, g.weight(name, F32, 1, width)) : cut;
   };
   return [
@@ -105,10 +105,10 @@ function feedForward(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
   const normed = rmsNorm(g, x, g.weight('ffn_norm', F32, 1, WIDTH), 1e-5);
   const both = of.fused && matmul(g, normed, g.weight('ffn_up', format, 2 * HIDDEN, WIDTH));
   const gate = both
-    ? slice(g, both, { first: 0, width: HIDDEN })
+    ? slice(g, both, { offset: 0, width: HIDDEN })
     : matmul(g, normed, g.weight('ffn_gate', format, HIDDEN, WIDTH));
   const up = both
-    ? slice(g, both, { first: HIDDEN, width: HIDDEN })
+    ? slice(g, both, { offset: HIDDEN, width: HIDDEN })
     : matmul(g, normed, g.weight('ffn_up', format, HIDDEN, WIDTH));
   const down = matmul(g, gated(g, 'silu', gate, up), g.weight('ffn_down', format, WIDTH, HIDDEN));
   return added(g, x, down, of);

@@ -11,24 +11,24 @@ function gatherCase(name: string, width: number, batch: RaggedBatch): OpCase {
   };
 }
 
-function sliceCase(width: number, first: number, count: number): OpCase {
+function sliceCase(width: number, offset: number, count: number): OpCase {
   return {
     op: 'slice',
-    name: `columns ${first} to ${first + count} of ${width}`,
+    name: `columns ${offset} to ${offset + count} of ${width}`,
     batch: mixedBatch(),
-    record: (g) => ({ y: slice(g, g.input('x', { axis: 'rows', width }), { first, width: count }) }),
+    record: (g) => ({ y: slice(g, g.input('x', { axis: 'rows', width }), { offset, width: count }) }),
   };
 }
 
 /** A part of each head. */
-function headSliceCase(heads: number, every: number, of: { first: number; part: number }): OpCase {
+function headSliceCase(heads: number, stride: number, of: { offset: number; segmentWidth: number }): OpCase {
   return {
     op: 'slice',
-    name: `columns ${of.first} to ${of.first + of.part} of ${heads} x ${every}`,
+    name: `columns ${of.offset} to ${of.offset + of.segmentWidth} of ${heads} x ${stride}`,
     batch: mixedBatch(),
     record: (g) => {
-      const x = g.input('x', { axis: 'rows', width: heads * every });
-      return { y: slice(g, x, { ...of, every, width: heads * of.part }) };
+      const x = g.input('x', { axis: 'rows', width: heads * stride });
+      return { y: slice(g, x, { ...of, stride, width: heads * of.segmentWidth }) };
     },
   };
 }
@@ -87,9 +87,9 @@ export const ROWS_CASES: readonly OpCase[] = [
   sliceCase(1025, 1, 1000),
   sliceCase(7, 3, 1),
   sliceCase(5, 0, 5),
-  headSliceCase(4, 64, { first: 0, part: 32 }),
-  headSliceCase(4, 64, { first: 32, part: 32 }),
-  headSliceCase(3, 5, { first: 1, part: 2 }),
+  headSliceCase(4, 64, { offset: 0, segmentWidth: 32 }),
+  headSliceCase(4, 64, { offset: 32, segmentWidth: 32 }),
+  headSliceCase(3, 5, { offset: 1, segmentWidth: 2 }),
   concatCase(1, { aPart: 512, bPart: 64 }),
   concatCase(4, { aPart: 32, bPart: 16 }),
   concatCase(5, { aPart: 24, bPart: 8, shared: true }),

@@ -73,7 +73,7 @@ export function gatherCall(
 }
 
 export function sliceCall(of: Placed<SliceOp>, bank: BankInstance, capacity: number): KernelCall {
-  const { first, part, every } = of;
+  const { offset, segmentWidth, stride } = of;
   const [columns, sourceColumns] = [of.out.width, of.x.width];
   const x = bank.words(of.x.at, capacity * sourceColumns);
   const out = bank.words(of.out.at, capacity * columns);
@@ -81,9 +81,9 @@ export function sliceCall(of: Placed<SliceOp>, bank: BankInstance, capacity: num
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        let from = row * sourceColumns + first;
-        for (let i = 0; i < columns; i += part, from += every) {
-          out.set(x.subarray(from, from + part), row * columns + i);
+        let from = row * sourceColumns + offset;
+        for (let i = 0; i < columns; i += segmentWidth, from += stride) {
+          out.set(x.subarray(from, from + segmentWidth), row * columns + i);
         }
       }
     },

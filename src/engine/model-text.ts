@@ -40,7 +40,7 @@ const PROMPT_END = 48;
 const PROMPT_CHARACTERS = 256;
 
 /** The parts from which a model's text handling is made. */
-export interface TextParts {
+export interface ModelTextSetup {
   readonly gguf: GgufFile;
   readonly tokenizer?: Tokenizer | undefined;
   readonly constraints?: ConstraintMaker | undefined;
@@ -62,7 +62,7 @@ export class ModelText {
    * or `CHAT_TEMPLATE_MISSING` for an invalid `chatTemplate`.
    */
   constructor(
-    { gguf, tokenizer, constraints = new LocalConstraints() }: TextParts,
+    { gguf, tokenizer, constraints = new LocalConstraints() }: ModelTextSetup,
     { chatTemplate, logger = silentLogger }: Pick<ModelOptions, 'chatTemplate' | 'logger'>,
   ) {
     this.#gguf = gguf;

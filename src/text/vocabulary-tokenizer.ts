@@ -13,7 +13,7 @@ const SPACE = 0x20;
 const NO_BYTES = new Uint8Array(0);
 
 /** The parts of a tokenizer. */
-export interface TokenizerParts {
+export interface TokenizerSetup {
   readonly model: string;
   readonly vocabulary: Vocabulary;
   readonly special: SpecialTokens;
@@ -34,17 +34,17 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly model: string;
   readonly special: SpecialTokens;
   readonly marksTextStart: boolean;
-  readonly #parts: TokenizerParts;
+  readonly #setup: TokenizerSetup;
   readonly #vocabulary: Vocabulary;
   readonly #bytes: (Uint8Array | undefined)[];
   #splitter: SpecialSplitter | undefined;
   #longest: number | undefined;
 
-  constructor(parts: TokenizerParts) {
+  constructor(parts: TokenizerSetup) {
     this.model = parts.model;
     this.special = parts.special;
     this.marksTextStart = parts.marksTextStart;
-    this.#parts = parts;
+    this.#setup = parts;
     this.#vocabulary = parts.vocabulary;
     this.#bytes = new Array<Uint8Array | undefined>(parts.vocabulary.size);
   }
@@ -67,17 +67,17 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   *#encode(text: string, { addSpecial = true, parseSpecial = false }: EncodeOptions): Steps<number[]> {
-    this.#splitter ??= new SpecialSplitter(this.#vocabulary, this.#parts.strip);
-    const ids: number[] = addSpecial ? [...this.#parts.prefix] : [];
+    this.#splitter ??= new SpecialSplitter(this.#vocabulary, this.#setup.strip);
+    const ids: number[] = addSpecial ? [...this.#setup.prefix] : [];
     let afterSpecial = true;
-    const { subwords, guarded = subwords } = this.#parts;
+    const { subwords, guarded = subwords } = this.#setup;
     const model = typeof parseSpecial === 'boolean' ? subwords : guarded;
     for (const fragment of yield* this.#splitter.split(wellFormed(text), parseSpecial)) {
       if (typeof fragment === 'number') ids.push(fragment);
       else yield* model.encode(fragment, afterSpecial, ids);
       afterSpecial = typeof fragment === 'number';
     }
-    if (addSpecial) ids.push(...this.#parts.suffix);
+    if (addSpecial) ids.push(...this.#setup.suffix);
     return ids;
   }
 
@@ -126,13 +126,13 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   #computeBytes(id: number): Uint8Array {
-    if (this.#parts.spellsAllTokens) return this.#parts.subwords.bytesOf(id);
+    if (this.#setup.spellsAllTokens) return this.#setup.subwords.bytesOf(id);
     switch (this.#vocabulary.types[id]) {
       case TOKEN_TYPES.normal:
-        return this.#parts.subwords.bytesOf(id);
+        return this.#setup.subwords.bytesOf(id);
       case TOKEN_TYPES.byte: {
         const value = byteValue(this.#vocabulary.text(id));
-        return value === undefined ? this.#parts.subwords.bytesOf(id) : Uint8Array.of(value);
+        return value === undefined ? this.#setup.subwords.bytesOf(id) : Uint8Array.of(value);
       }
       case TOKEN_TYPES.control:
       case TOKEN_TYPES.unknown:

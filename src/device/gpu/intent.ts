@@ -91,7 +91,7 @@ export interface ConvertIntent {
 }
 
 /** A product by stacked weights of one format; gate and up are two of them. */
-export interface ProductParts {
+export interface ProductOperands {
   /** Determines the number of rows. */
   readonly rows: Tensor;
   readonly x: ProductInput;
@@ -99,19 +99,19 @@ export interface ProductParts {
 }
 
 /** A product of few rows. */
-export interface MatvecIntent extends ProductParts {
+export interface MatvecIntent extends ProductOperands {
   readonly kind: 'matvec';
   readonly epilogue: Epilogue;
 }
 
 /** A product of many rows, or by unquantized weights that matrix-vector kernels do not support. */
-export interface ProductIntent extends ProductParts {
+export interface ProductIntent extends ProductOperands {
   readonly kind: 'product';
   readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }
 
 /** A product of many rows by the driver's BLAS library, with the weights decoded to f16 first. */
-export interface LibraryProductIntent extends ProductParts {
+export interface LibraryProductIntent extends ProductOperands {
   readonly kind: 'libraryProduct';
   readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }

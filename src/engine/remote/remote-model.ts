@@ -24,7 +24,7 @@ import { RemoteGeneration } from './remote-generation.ts';
 const [FEW_TURNS, FEW_CHARACTERS] = [32, 16 * 1024];
 
 /** The parts of a model whose engine has its own thread. */
-export interface RemoteParts {
+export interface RemoteModelSetup {
   /** Calls into the engine's thread. */
   readonly client: CallClient<EngineCalls>;
   /** The engine's description when it was opened. */
@@ -57,12 +57,12 @@ export class RemoteModel extends TextModel {
   /** @internal */
   protected readonly text: ModelText;
   readonly #client: CallClient<EngineCalls>;
-  readonly #state: RemoteParts['state'];
-  readonly #prompts: RemoteParts['prompts'];
+  readonly #state: RemoteModelSetup['state'];
+  readonly #prompts: RemoteModelSetup['prompts'];
   readonly #life = new Lifetime('the model');
 
   /** @internal */
-  constructor({ client, description, gguf, text, prompts, state }: RemoteParts) {
+  constructor({ client, description, gguf, text, prompts, state }: RemoteModelSetup) {
     super();
     const { config, context, batch, vocabulary, adapters, device, fit } = description;
     this.config = config;

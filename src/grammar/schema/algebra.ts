@@ -5,14 +5,14 @@ import { ANY_ARRAY, ANY_OBJECT, ANYTHING, type Arrays, type Objects, type Values
 import type { Terms } from './terms.ts';
 import { ANY_STRING, bothTexts, isWithoutText, otherTexts, type Texts } from './strings.ts';
 
-/** How sets of one kind of value are combined. */
+/** The set operations for one kind of value. */
 export interface KindAlgebra<Set> {
   readonly any: Set;
-  /** What is in both; undefined where it is plain that nothing is. */
+  /** The intersection; undefined when it is obviously empty. */
   both(a: Set, b: Set, terms: Terms): Set | undefined;
-  /** What is not in it, as sets that may overlap; undefined where no such sets say it. */
+  /** The complement, as sets that may overlap; undefined when it cannot be expressed as sets. */
   others(set: Set, terms: Terms): readonly Set[] | undefined;
-  /** True where it is known that nothing is in it. */
+  /** True when the set is known to be empty. */
   isEmpty(set: Set, terms: Terms): boolean;
 }
 
@@ -50,7 +50,7 @@ export const OBJECTS: KindAlgebra<Objects> = {
 
 const MAX_SETS = 4096;
 
-/** What is in a set of both lists. */
+/** The intersection of two unions. */
 export function bothLists<Set>(
   kind: KindAlgebra<Set>,
   a: readonly Set[],
@@ -76,7 +76,7 @@ function eitherList<Set>(kind: KindAlgebra<Set>, lists: readonly (readonly Set[]
   return all.has(kind.any) ? [kind.any] : [...all];
 }
 
-/** What is in a set of the first list and in none of the second; undefined where no sets say it. */
+/** The first union minus the second; undefined when it cannot be expressed as sets. */
 export function minusList<Set>(
   kind: KindAlgebra<Set>,
   from: readonly Set[],
@@ -87,7 +87,7 @@ export function minusList<Set>(
   let left = from;
   for (const set of what) {
     if (left.length === 0) return left;
-    // To compare decimals takes long.
+    // Comparing decimals is slow.
     terms.fuel.spend(left.length * 128);
     const met = left.map((one) => meets(kind, one, set, terms));
     if (!met.includes(true)) continue;
@@ -108,7 +108,7 @@ function meets<Set>(kind: KindAlgebra<Set>, a: Set, b: Set, terms: Terms): boole
   return shared !== undefined && !kind.isEmpty(shared, terms);
 }
 
-/** The values of both sets. */
+/** The intersection of both sets. */
 export function bothValues(a: Values, b: Values, terms: Terms): Values {
   if (a === ANYTHING) return b;
   if (b === ANYTHING) return a;
@@ -121,9 +121,7 @@ export function bothValues(a: Values, b: Values, terms: Terms): Values {
   };
 }
 
-/**
- * The values of any of the sets. Where `annotates`, a set that is within another one stays: it may tell of more that was evaluated.
- */
+/** The union of the sets. With `annotates`, a subset of another set is kept, because it may have evaluated more. */
 export function eitherValues(sets: readonly Values[], annotates = false): Values {
   const either = <Set>(kind: KindAlgebra<Set>, lists: readonly (readonly Set[])[]): readonly Set[] =>
     annotates ? [...new Set(lists.flat())] : eitherList(kind, lists);
@@ -142,7 +140,7 @@ export function eitherValues(sets: readonly Values[], annotates = false): Values
   };
 }
 
-/** Lists of single values are one list: an `anyOf` of a thousand constants is an enumeration. */
+/** Merges lists of single values: an `anyOf` of a thousand constants is an enumeration. */
 function joinedLists<Of extends Numbers | Texts>(
   lists: readonly (readonly Of[])[],
 ): readonly (readonly Of[])[] {
@@ -155,7 +153,7 @@ function joinedLists<Of extends Numbers | Texts>(
   return values.size === 0 ? [others] : [others, [{ kind: 'list', values } as unknown as Of]];
 }
 
-/** The values of the first set that are not in the second; undefined where nothing says which they are. */
+/** The first set minus the second; undefined when it cannot be expressed as sets. */
 export function minusValues(from: Values, what: Values, terms: Terms): Values | undefined {
   const numbers = minusList(NUMBERS, from.numbers, what.numbers, terms);
   const strings = minusList(STRINGS, from.strings, what.strings, terms);
@@ -166,7 +164,7 @@ export function minusValues(from: Values, what: Values, terms: Terms): Values | 
   return { words, numbers, strings, arrays, objects };
 }
 
-/** The JSON of the values of a set, where they are listed one by one. */
+/** The JSON of a set's values, when they are all listed. */
 export function listedValues({
   words,
   numbers,
@@ -183,7 +181,7 @@ export function listedValues({
   return listed;
 }
 
-/** True where it is known that a set has no value. */
+/** True when a set is known to be empty. */
 export function isWithoutValue(values: Values, terms: Terms): boolean {
   return (
     values.words.size === 0 &&

@@ -10,7 +10,7 @@ import {
   TRUE_TERM,
 } from './shapes.ts';
 
-/** The arrays of both sets; undefined where it is plain that there are none. */
+/** The arrays in both sets; undefined when there are obviously none. */
 export function bothArrays(a: Arrays, b: Arrays): Arrays | undefined {
   const groups = [...new Set([...a.groups, ...b.groups])];
   const min = Math.max(a.min, b.min);
@@ -23,20 +23,20 @@ export function bothArrays(a: Arrays, b: Arrays): Arrays | undefined {
     contains: [...new Set([...a.contains, ...b.contains])],
     ...(unique !== undefined && { unique }),
   };
-  // What can be no item ends the array before it.
+  // An item that no value satisfies ends the array before it.
   const length = prefixLength(arrays);
   for (let at = 0; at <= length && at < max; at++) if (isFalse(itemAt(arrays, at))) max = at;
   return min > max ? undefined : { ...arrays, max };
 }
 
-/** True where it is known that no array is in the set. */
+/** True when the set is known to contain no array. */
 export function isWithoutArray(arrays: Arrays, terms: Terms): boolean {
   const length = Math.min(arrays.min, prefixLength(arrays) + 1);
   for (let at = 0; at < length; at++) if (terms.isNothing(itemAt(arrays, at))) return true;
   return arrays.contains.some(({ term, min, max }) => min > max || (min > 0 && terms.isNothing(term)));
 }
 
-/** Every array that is not in a set, as sets that may overlap; undefined where no such sets say it. */
+/** All arrays outside a set, as sets that may overlap; undefined when they cannot be expressed as sets. */
 export function otherArrays(arrays: Arrays, terms: Terms): Arrays[] | undefined {
   if (arrays.unique !== undefined) return undefined;
   const others: Arrays[] = [];
@@ -54,7 +54,7 @@ export function otherArrays(arrays: Arrays, terms: Terms): Arrays[] | undefined 
   return others;
 }
 
-/** The arrays that contain so many items of a kind; none of it is all of the other. */
+/** The arrays that contain this many items of a kind; none of a kind means that all are of its negation. */
 function containing(items: ContainedItems, terms: Terms): Arrays {
   if (items.max > 0) return { ...ANY_ARRAY, contains: [{ ...items, isSilent: true }] };
   return { ...ANY_ARRAY, groups: [{ prefix: [], rest: negation(items.term, terms), isSilent: true }] };

@@ -1,4 +1,4 @@
-/** An exact decimal number, `digits / 10^scale`; `scale` is as small as it can be, and never negative. */
+/** An exact decimal number, `digits / 10^scale`; `scale` is minimal and never negative. */
 export interface Decimal {
   readonly digits: bigint;
   readonly scale: number;
@@ -15,7 +15,7 @@ function normal(digits: bigint, scale: number): Decimal {
   return { digits: value, scale: places };
 }
 
-/** The decimal that JavaScript writes for a finite number, which is what the text it was read from meant. */
+/** The decimal that JavaScript prints for a finite number, which is the number that its source text meant. */
 export function decimalOf(value: number): Decimal {
   const [mantissa = '0', exponent = '0'] = String(value).split('e');
   const [whole = '0', fraction = ''] = mantissa.split('.');
@@ -24,35 +24,35 @@ export function decimalOf(value: number): Decimal {
   return scale < 0 ? { digits: digits * power(-scale), scale: 0 } : normal(digits, scale);
 }
 
-/** Both over the same power of ten. */
+/** Both with a common scale. */
 function aligned(a: Decimal, b: Decimal): { a: bigint; b: bigint; scale: number } {
   const scale = Math.max(a.scale, b.scale);
   return { a: a.digits * power(scale - a.scale), b: b.digits * power(scale - b.scale), scale };
 }
 
-/** Below, at or above zero as `a` is less than, equal to or greater than `b`. */
+/** Negative, zero or positive as `a` is less than, equal to or greater than `b`. */
 export function compare(a: Decimal, b: Decimal): number {
   const both = aligned(a, b);
   return both.a < both.b ? -1 : both.a > both.b ? 1 : 0;
 }
 
-/** The number with the other sign. */
+/** The negated number. */
 export function negative(value: Decimal): Decimal {
   return { digits: -value.digits, scale: value.scale };
 }
 
-/** The number without its sign. */
+/** The absolute value. */
 export function magnitude(value: Decimal): Decimal {
   return value.digits < 0n ? negative(value) : value;
 }
 
-/** True where `value` is a whole multiple of `step`, which is not zero. */
+/** True when `value` is a multiple of `step`, which must not be zero. */
 export function isMultiple(value: Decimal, step: Decimal): boolean {
   const both = aligned(value, step);
   return both.a % both.b === 0n;
 }
 
-/** The least number that is a whole multiple of both, which are above zero. */
+/** The least common multiple of two positive numbers. */
 export function leastCommonMultiple(a: Decimal, b: Decimal): Decimal {
   const both = aligned(a, b);
   let [x, y] = [both.a, both.b];
@@ -60,7 +60,7 @@ export function leastCommonMultiple(a: Decimal, b: Decimal): Decimal {
   return normal((both.a / x) * both.b, both.scale);
 }
 
-/** The whole multiple of `step` at or next below `value` (`down`), or at or next above it: how many times `step` it is. */
+/** `value / step`, rounded down (`down`) or up to an integer. */
 export function stepsTo(value: Decimal, step: Decimal, down: boolean): bigint {
   const both = aligned(value, step);
   const whole = both.a / both.b;
@@ -70,17 +70,20 @@ export function stepsTo(value: Decimal, step: Decimal, down: boolean): bigint {
   return rest > 0n ? whole + 1n : whole;
 }
 
-/** `step` so many times. */
+/** `count` times `step`. */
 export function times(step: Decimal, count: bigint): Decimal {
   return normal(step.digits * count, step.scale);
 }
 
-/** The nearest number of JavaScript. */
+/** The nearest JavaScript number. */
 export function toNumber(value: Decimal): number {
   return Number(`${value.digits}e-${value.scale}`);
 }
 
-/** How many remainders there are when digits are divided by a step, of which only the last digits tell what twos and fives divide. */
+/**
+ * The number of remainders of division by a step that must be tracked while digits are read; its factors of two and
+ * five depend on the last digits only.
+ */
 export function remainders({ digits }: Decimal): bigint {
   let rest = digits;
   for (const prime of [2n, 5n]) while (rest % prime === 0n) rest /= prime;

@@ -2,13 +2,13 @@ import { invalid, refuse } from './options.ts';
 import { type CopiedJson, type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
 import { forEachSubschema } from './subschemas.ts';
 
-/** A schema at its place. */
+/** A schema and its location. */
 export interface SchemaNode {
   readonly id: number;
-  /** Where it stands in the document; for schemas that only stand for others, where they come from. */
+  /** Its location in the document; for synthetic schemas, that of their origin. */
   readonly pointer: string;
   readonly value: boolean | JsonObject;
-  /** The address that its references are relative to. */
+  /** The base URI of its references. */
   readonly base: string;
 }
 
@@ -16,17 +16,17 @@ const ANCHORS = ['$anchor', '$dynamicAnchor'];
 const NO_BASE = 'json-schema://document/schema';
 const NO_SCHEMA = 'expected a schema: an object, true or false';
 
-/** The keywords by which schemas are found from elsewhere. */
+/** The keywords that make schemas addressable from elsewhere. */
 export const ADDRESSES: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor']);
 
-/** Where a schema stands: below a keyword of another one, or in the place of it. */
+/** Where a schema is: below a keyword of another one, or in its place. */
 interface Place {
   readonly of: SchemaNode;
   readonly keyword?: string;
   readonly step?: string | number | undefined;
 }
 
-/** A schema whose pointer is put together when it is asked for, which only errors do. */
+/** A schema whose pointer is built on demand, since only errors need it. */
 class PlacedNode implements SchemaNode {
   readonly id: number;
   readonly value: boolean | JsonObject;
@@ -52,8 +52,8 @@ function pointerOf({ of, keyword, step }: Place): string {
 }
 
 /**
- * All schemas of a document, their addresses and anchors. Where none has any, which `copyJson` tells, schemas are registered as they
- * are come to.
+ * All schemas of a document, with their addresses and anchors. When it has none, as `copyJson` reports, schemas are
+ * registered lazily.
  */
 export class SchemaDocument {
   readonly root: SchemaNode;
@@ -66,7 +66,7 @@ export class SchemaDocument {
   readonly #negated = new Map<SchemaNode, SchemaNode>();
   #ids = 0;
 
-  /** `isFound` tells whether a schema may have one of the `ADDRESSES`. */
+  /** `isFound` tells whether a schema may use one of the `ADDRESSES`. */
   constructor({ value, isFound }: CopiedJson) {
     if (typeof value === 'boolean') this.root = this.constant(value);
     else if (isObject(value)) this.root = this.#register(value, NO_BASE, '');
@@ -76,19 +76,19 @@ export class SchemaDocument {
     this.#resources.set(this.root.base, this.root);
   }
 
-  /** The schema that a value is which stands at `step` below a keyword of another one. Throws `GRAMMAR_INVALID` where it can be none. */
+  /** The schema at `step` below a keyword of another one. Throws `GRAMMAR_INVALID` when the value is no schema. */
   node(value: Json, of: SchemaNode, keyword: string, step?: string | number): SchemaNode {
     if (typeof value === 'boolean') return this.constant(value);
     if (!isObject(value)) return invalid(pointerOf({ of, keyword, step }), NO_SCHEMA);
     return this.#nodes.get(value) ?? this.#register(value, of.base, { of, keyword, step });
   }
 
-  /** The schema that holds for everything or nothing. */
+  /** The schema that accepts everything or nothing. */
   constant(value: boolean): SchemaNode {
     return this.#make(String(value), () => new PlacedNode(this.#ids++, value, NO_BASE, ''));
   }
 
-  /** The schema of one value that stands in an `enum` or `const` of a schema. */
+  /** The schema of one value in an `enum` or `const`. */
   literal(value: Json, of: SchemaNode): SchemaNode {
     const isScalar = !isArray(value) && !isObject(value);
     const known = isScalar ? undefined : this.#literals.get(value);
@@ -99,7 +99,7 @@ export class SchemaDocument {
     return node;
   }
 
-  /** The schema of a keyword and its value, which stands for a part of another one. */
+  /** A schema of one keyword and its value, which represents a part of another schema. */
   synthetic(keyword: string, value: Json, of: SchemaNode, key: string): SchemaNode {
     return this.#make(
       `${keyword} ${key}`,
@@ -107,7 +107,7 @@ export class SchemaDocument {
     );
   }
 
-  /** The schema of everything that these do not all hold for. */
+  /** The schema of everything that does not satisfy all of these. */
   negation(of: readonly SchemaNode[]): SchemaNode {
     const [first] = of;
     if (!first) return this.constant(false);
@@ -120,7 +120,9 @@ export class SchemaDocument {
     return node;
   }
 
-  /** What `$ref` names. Throws `SCHEMA_UNSUPPORTED` for other documents, `GRAMMAR_INVALID` for what is not there. */
+  /**
+   * The target of a `$ref`. Throws `SCHEMA_UNSUPPORTED` for other documents and `GRAMMAR_INVALID` for a missing target.
+   */
   resolve(reference: string, from: SchemaNode, keyword: string): SchemaNode {
     const at = pointerTo(from.pointer, keyword);
     const { resource, fragment } = this.#split(reference, from.base, at);
@@ -133,7 +135,10 @@ export class SchemaDocument {
     return this.#follow(start, fragment, at);
   }
 
-  /** What `$dynamicRef` names, where one schema alone can be meant. Throws `SCHEMA_UNSUPPORTED` where it depends on the path. */
+  /**
+   * The target of a `$dynamicRef` when only one schema is possible. Throws `SCHEMA_UNSUPPORTED` when it depends on the
+   * dynamic scope.
+   */
   resolveDynamic(reference: string, from: SchemaNode): SchemaNode {
     const target = this.resolve(reference, from, '$dynamicRef');
     const at = pointerTo(from.pointer, '$dynamicRef');
@@ -186,7 +191,7 @@ export class SchemaDocument {
     return node;
   }
 
-  /** Registers the schemas inside of one. */
+  /** Registers the subschemas of a schema. */
   #registerAll(node: SchemaNode): SchemaNode {
     const open = [node];
     for (let of = open.pop(); of; of = open.pop()) {

@@ -17,13 +17,13 @@ import { uniqueLength } from './unique-items.ts';
 const MAX_STATES = 4096;
 const MAX_CONTAINS = 4;
 
-/** What an array has so far: how many items, and of each kind that it has to contain. */
+/** What is known of an array's items so far: how many there are, and how many of each kind that it must contain. */
 interface Seen {
   readonly length: number;
   readonly counts: readonly number[];
 }
 
-/** Writes the rules of a set of arrays. */
+/** Writes the rules for a set of arrays. */
 export class ArrayRules {
   readonly #arrays: Arrays;
   readonly #name: string;
@@ -41,7 +41,7 @@ export class ArrayRules {
     this.#max = arrays.max;
   }
 
-  /** What stands for the arrays in other rules. */
+  /** The rule to use for the arrays in other rules. */
   rule(): Rule {
     const { unique, min } = this.#arrays;
     const isUnique = unique !== undefined && this.#max > 1;
@@ -54,7 +54,7 @@ export class ArrayRules {
     return isUnique ? { kind: 'scope', part: whole } : whole;
   }
 
-  /** An item of a term; where items are unlike each other, one of which each spelling is compared. */
+  /** An item that satisfies a term; with `uniqueItems`, a `distinct` terminal compares its spelling. */
   #item(term: Term): Rule {
     const { unique } = this.#arrays;
     if (unique === undefined || this.#max <= 1) return this.#writer.ruleOf(term);
@@ -62,7 +62,7 @@ export class ArrayRules {
     return regex.kind === 'never' ? NO_RULE : { kind: 'distinct', regex };
   }
 
-  /** Items after an opening bracket, and the closing one: first the prefix, then the others. */
+  /** The items after the opening bracket and the closing one: first the prefix, then the others. */
   #plain(): Rule {
     const { min } = this.#arrays;
     const max = this.#max;
@@ -86,7 +86,7 @@ export class ArrayRules {
     return behind;
   }
 
-  /** Items of which some have to be of some kinds: a state for each length and count that makes a difference. */
+  /** Items of which some must be of certain kinds: one state for each distinguishable length and counts. */
   #containing(contains: readonly ContainedItems[]): Rule {
     if (contains.length > MAX_CONTAINS)
       this.#writer.fuel.refuse(`an array has to contain more than ${MAX_CONTAINS} kinds of items`);
@@ -135,7 +135,7 @@ export class ArrayRules {
     return rules;
   }
 
-  /** Of which of the kinds the next item may be, and what has been counted then. */
+  /** The sets of kinds that the next item may belong to, with the resulting counts. */
   #kinds(
     contains: readonly ContainedItems[],
     counts: readonly number[],

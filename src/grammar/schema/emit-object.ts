@@ -18,12 +18,12 @@ const MAX_FREE_STATES = 2048;
 const MAX_STATES = 20_000;
 const UNCOUNTED = { min: 0, max: Infinity };
 
-/** Writes the rules of a set of objects. */
+/** Writes the rules for a set of objects. */
 export class ObjectRules {
   readonly #objects: Objects;
   readonly #name: string;
   readonly #writer: RuleWriter;
-  /** The members that may be there, by name. */
+  /** The possible members, by name. */
   readonly #members = new Map<string, Term>();
   readonly #required: Set<string>;
   #cells: Cell[] = [];
@@ -36,7 +36,7 @@ export class ObjectRules {
     this.#required = new Set(objects.required);
   }
 
-  /** What stands for the objects in other rules. */
+  /** The rule to use for the objects in other rules. */
   rule(): Rule {
     this.#collect();
     const { min, max, dependent } = this.#objects;
@@ -61,7 +61,7 @@ export class ObjectRules {
     );
   }
 
-  /** The rules of all places between members; undefined where they are too many. */
+  /** The rules of all states between members; undefined when there are too many. */
   #states(order: MemberOrder, rules: MemberRules, most: number, steps?: { left: number }): Rule | undefined {
     const runs = runsIn(order, rules);
     const isNeeded = ([first, names]: readonly [string, readonly string[]]): boolean =>
@@ -89,7 +89,7 @@ export class ObjectRules {
     const others = named.size === 0 ? language : both(language, not(choice(...Array.from(named, text))));
     const cells =
       cellsOf(objects, others, languages) ?? expander.fuel.refuse('too many patterns of names overlap');
-    // What is only not among some names has names.
+    // A language that only excludes some names is never empty.
     this.#isLimited = language !== ANY_TEXT || objects.groups.some(({ patterns }) => patterns.length > 0);
     for (const cell of cells) {
       const few = this.#isLimited ? languages.texts(cell.language, MAX_LISTED) : undefined;
@@ -98,7 +98,7 @@ export class ObjectRules {
     }
   }
 
-  /** Settles what members that are there, or cannot be, ask of others; what is left to be watched. */
+  /** Resolves the dependencies of members that are required or impossible; returns the rest. */
   #settle(pairs: Objects['dependent']): (readonly [string, string])[] {
     for (let before = Number.NaN; before !== this.#required.size - this.#members.size;) {
       before = this.#required.size - this.#members.size;
@@ -112,7 +112,7 @@ export class ObjectRules {
     );
   }
 
-  /** Groups keep their order; between groups, and for names that no group lists, any order is right. */
+  /** The names of a group keep their order; groups may interleave, and unlisted names come anywhere. */
   #order(): MemberOrder {
     const placed = new Set<string>();
     const chains: string[][] = [];
@@ -125,7 +125,7 @@ export class ObjectRules {
     return { chains, free: [...this.#members.keys()].filter((name) => !placed.has(name)) };
   }
 
-  /** What stands behind the first member of objects of which nothing but their members is said, and its value. */
+  /** The rule after the first member and its value, for objects that are described only by their members. */
   behind(first: string): Rule {
     this.#collect();
     this.#members.delete(first);
@@ -138,7 +138,7 @@ export class ObjectRules {
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
-  /** Members in one order, and behind them others. */
+  /** Members in a fixed order, followed by others. */
   #ordered(names: readonly string[], counts: { min: number; max: number }): Rule {
     const { spacing } = this.#writer;
     const empty = counts.min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_RULE;
@@ -149,7 +149,7 @@ export class ObjectRules {
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
-  /** One or more members, as many as the counts say, and behind them others. */
+  /** One or more members within the counts, followed by others. */
   #some(names: readonly string[], { min, max }: { min: number; max: number }, another: Rule): Rule {
     const { spacing } = this.#writer;
     const members = names.map((name) => ({
@@ -163,7 +163,7 @@ export class ObjectRules {
       : { kind: 'members', members, other, separator: terminal(spacing.comma), min, max };
   }
 
-  /** `runs` are members that are one step, by the first of them. */
+  /** `runs` are members that form one step, by their first name. */
   #write(states: readonly MemberState[], runs: ReadonlyMap<string, readonly string[]>): Rule {
     const { spacing } = this.#writer;
     const comma = terminal(spacing.comma);
@@ -174,7 +174,8 @@ export class ObjectRules {
     const member = (key: string): Rule => {
       let rule = written.get(key);
       if (!rule) {
-        // As members: the lexer keeps their names apart from a key that is compared with them, of which masks take long.
+        // Written as members: with literal names the lexer would match them together with a compared key, and masks for
+        // that are slow.
         const members = this.#some(runs.get(key) ?? [key], UNCOUNTED, NO_RULE);
         rule = this.#writer.define(`${this.#name}.m${written.size}`, members);
         written.set(key, rule);
@@ -194,7 +195,7 @@ export class ObjectRules {
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
-  /** The end of an object, before which so many other members may stand. */
+  /** The end of an object, after a bounded number of other members. */
   #end(
     { min, max }: { min: number; max: number },
     isStarted: boolean,
@@ -211,7 +212,7 @@ export class ObjectRules {
     return max === 0 ? empty : oneOf(empty, inOrder(another, more(Math.max(min, 1) - 1, max - 1)));
   }
 
-  /** A member whose name nothing lists. */
+  /** A member with a name that is not listed. */
   #another(): Rule {
     const of = ({ language, term }: Cell): Rule => {
       const key = this.#writer.spelling.quoted(language);

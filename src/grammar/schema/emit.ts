@@ -13,7 +13,7 @@ import type { Objects, Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
 import { taggedObjects, taggedRule } from './tagged-objects.ts';
 
-/** What all grammars of a schema share: that of its root, and those of the terms that are written later. */
+/** Shared by all grammars of a schema: that of its root and those of terms that are written on demand. */
 export class SchemaRules {
   readonly expander: Expander;
   readonly spacing: Spacing;
@@ -21,7 +21,7 @@ export class SchemaRules {
   readonly mixing = { left: MAX_MIXED };
   readonly #plain: PlainSchemas;
   readonly #colon: Rule;
-  /** What is written later, by itself and behind a member's name: by term, and for scalars by what they say. */
+  /** The rules written on demand, by term, as a value alone and as a member's value; for scalars, by content. */
   readonly #laters = { value: new Map<string, Rule>(), member: new Map<string, Rule>() };
   readonly #scalars = { value: new Map<string, Rule>(), member: new Map<string, Rule>() };
 
@@ -33,8 +33,8 @@ export class SchemaRules {
   }
 
   /**
-   * What stands for a term whose rules are written when a text comes to it, or for a member's colon and such a value; undefined for a
-   * term of which only that tells whether it can be held to, and has a value at all.
+   * The rule of a term that is written when the text reaches it, or of a member's colon and such a value. Undefined for
+   * a term that must be written to find out whether it is supported and satisfiable.
    */
   later(term: Term, as: 'value' | 'member'): Rule | undefined {
     let rule = this.#laters[as].get(term.key);
@@ -46,7 +46,7 @@ export class SchemaRules {
     return rule;
   }
 
-  /** Scalars that are alike are one, by whichever terms. */
+  /** Equal scalars share a rule, whichever terms they come from. */
   #laterScalar(term: Term, as: 'value' | 'member'): Rule {
     const key = this.#plain.textOf(term) ?? this.scalars.keyOf(this.expander.values(term));
     const rule = this.#scalars[as].get(key) ?? this.#written(term, as);
@@ -59,12 +59,12 @@ export class SchemaRules {
     return this.written((writer) => writer.grammar(term, { before }));
   }
 
-  /** What stands before a member's value. */
+  /** The colon before a member's value. */
   get colon(): Rule {
     return this.#colon;
   }
 
-  /** A rule that is written when a text comes to it, once: work as bounded as what a plain schema may say in one place. */
+  /** A rule that is written once, when the text reaches it; the work is bounded like that of a plain schema. */
   written(write: (writer: Emitter) => Grammar): Rule {
     let grammar: Grammar | undefined;
     const make = (): Grammar => {
@@ -74,7 +74,7 @@ export class SchemaRules {
     return { kind: 'later', grammar: () => (grammar ??= make()) };
   }
 
-  /** True for a term that `later` takes. */
+  /** True for a term that `later` accepts. */
   isPlain(term: Term): boolean {
     return this.#plain.kindOf(term) !== undefined;
   }
@@ -83,12 +83,12 @@ export class SchemaRules {
 const PLAIN_UNITS = 250_000;
 const MAX_MIXED = 10_000;
 
-/** Writes the rules of terms, each once: a schema that refers to itself becomes a rule that does. */
+/** Writes the rules of terms, each once: a recursive schema becomes a recursive rule. */
 export class Emitter implements RuleWriter {
   readonly #shared: SchemaRules;
   readonly #rules = new Map<string, Rule>();
   readonly #made = new Map<string, Rule>();
-  /** By value, the same behind a colon. */
+  /** By a value's rule: the same after a colon. */
   readonly #members = new Map<Rule, Rule>();
   readonly #open: { name: string; term: Term }[] = [];
 
@@ -120,12 +120,12 @@ export class Emitter implements RuleWriter {
     return this.#shared.scalars.someText;
   }
 
-  /** The grammar of what satisfies a term. */
+  /** The grammar of the values that satisfy a term. */
   grammar(term: Term, { before = NOTHING_MORE, behind = NOTHING_MORE }): Grammar {
     return this.#whole(inOrder(before, this.#ownRule(term), behind));
   }
 
-  /** A grammar with this root, and all that it names. */
+  /** A grammar with this root and all rules that it references. */
   #whole(root: Rule): Grammar {
     this.define('root', root);
     for (let next = this.#open.pop(); next; next = this.#open.pop()) {
@@ -144,7 +144,7 @@ export class Emitter implements RuleWriter {
     return { root: 'root', rules: this.#rules };
   }
 
-  /** Those that a member tells apart are told apart by it, and written when it was read. */
+  /** Objects that a member distinguishes are written when that member has been read. */
   #objects(sets: readonly Objects[], name: string): Rule[] {
     const isPlain = (term: Term): boolean => this.#shared.isPlain(term);
     const { tag, tagged, others } = taggedObjects(sets, this.expander, isPlain);
@@ -155,7 +155,7 @@ export class Emitter implements RuleWriter {
     return [...rules, taggedRule(tag, tagged, behind, this.spacing)];
   }
 
-  /** What stands for a term in other rules. */
+  /** The rule to use for a term in other rules. */
   ruleOf(term: Term): Rule {
     return this.#made.get(term.key) ?? this.#shared.later(term, 'value') ?? this.#ownRule(term);
   }
@@ -183,14 +183,14 @@ export class Emitter implements RuleWriter {
     return rule;
   }
 
-  /** Gives a rule its name. */
+  /** Names a rule. */
   define(name: string, rule: Rule): Rule {
     this.fuel.spend(4);
     this.#rules.set(name, rule);
     return reference(name);
   }
 
-  /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */
+  /** The scalars of a set; with `isCanonical`, one spelling per value. */
   scalars(values: Values, isCanonical = false): Regex {
     return this.#shared.scalars.of(values, isCanonical, this.fuel);
   }

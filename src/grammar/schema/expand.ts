@@ -19,9 +19,9 @@ import { withUnevaluatedItems, withUnevaluatedMembers } from './unevaluated.ts';
 
 const MAX_IN_PLACE = 128;
 const MAX_PROBES = 16;
-/** Thrown where whether there is something hangs on a schema that is being read. */
+/** Thrown when a question depends on a schema that is still being read. */
 const UNKNOWN = Symbol('unknown');
-/** With how many alternatives every combination of them is tried for what it evaluates. */
+/** Up to this many alternatives, every combination of them is tried for what it evaluates. */
 const MAX_EVALUATED = 6;
 
 /** Reads schemas as the sets of values that they describe. */
@@ -51,13 +51,13 @@ export class Expander implements Terms {
     return this.#fuel;
   }
 
-  /** What is asked from now on is other work. */
+  /** Sets the budget for the work that follows. */
   refuel(fuel: Fuel): void {
     this.#fuel = fuel;
     this.languages.languages.fuel = fuel;
   }
 
-  /** What satisfies a term. */
+  /** The values that satisfy a term. */
   values(term: Term): Values {
     let values = this.#terms.get(term.key);
     if (!values) {
@@ -68,13 +68,13 @@ export class Expander implements Terms {
     return values;
   }
 
-  /** True where it is known that nothing satisfies a term: what leads back to where it is asked from is not known. */
+  /** True when a term is known to be unsatisfiable; recursive questions count as unknown. */
   isNothing(term: Term): boolean {
     if (term === TRUE_TERM) return false;
     if (isFalse(term)) return true;
     const known = this.#nothing.get(term.key);
     if (known !== undefined) return known;
-    // Until it is known otherwise there is something: whoever asks for the term within itself has a shorter way out.
+    // Assume it is satisfiable meanwhile: a value that contains the term has an inner one, which satisfies it sooner.
     this.#nothing.set(term.key, false);
     const isNothing = this.#probe(term, (values) => isWithoutValue(values, this));
     if (isNothing === undefined) this.#nothing.delete(term.key);
@@ -82,7 +82,7 @@ export class Expander implements Terms {
     return isNothing ?? false;
   }
 
-  /** The JSON of all values that satisfy a term, where it is known that they are these few. */
+  /** The JSON of all values that satisfy a term, when they are known to be a short list. */
   literals(term: Term): ReadonlySet<string> | undefined {
     if (term === TRUE_TERM) return undefined;
     const [node] = term.nodes;
@@ -90,7 +90,7 @@ export class Expander implements Terms {
     return listed ?? this.#probe(term, listedValues);
   }
 
-  /** Asks about the values of a term; undefined where they hang on a schema that is being read. */
+  /** Asks about the values of a term; undefined when they depend on a schema that is still being read. */
   #probe<Answer>(term: Term, ask: (values: Values) => Answer): Answer | undefined {
     if (this.#probes > MAX_PROBES || term.nodes.some((node) => this.#open.has(node))) return undefined;
     this.fuel.spend(16);
@@ -140,7 +140,7 @@ export class Expander implements Terms {
     return keywords;
   }
 
-  /** The texts in which a pattern is found. Throws `SCHEMA_UNSUPPORTED` and `GRAMMAR_INVALID` with its place. */
+  /** The texts in which a pattern is found. Throws `SCHEMA_UNSUPPORTED` and `GRAMMAR_INVALID` with its location. */
   pattern(source: string, keyword: string, pointer: string): Regex {
     let language = this.#patterns.get(source);
     if (!language) {
@@ -154,14 +154,14 @@ export class Expander implements Terms {
     return language;
   }
 
-  /** One object for each format: it is compiled once. */
+  /** One object per format, so that it is compiled once. */
   #format(name: string): Regex | undefined {
     const language = this.#formats.get(name) ?? formatRegex(name);
     if (language) this.#formats.set(name, language);
     return language;
   }
 
-  /** `annotates` where a schema around it in the same place asks what it evaluates. */
+  /** `annotates` when an enclosing schema at the same location needs to know what it evaluates. */
   #expand(node: SchemaNode, annotates: boolean): Values {
     const keywords = this.#keywordsOf(node);
     const asks = keywords.unevaluatedItems !== undefined || keywords.unevaluatedProperties !== undefined;
@@ -198,7 +198,7 @@ export class Expander implements Terms {
         `more than ${MAX_EVALUATED} alternatives beside an unevaluated keyword`,
       );
     }
-    // Whatever satisfies several alternatives at once was evaluated by all of them.
+    // A value that satisfies several alternatives was evaluated by all of them.
     let sets: Values[] = [];
     for (const one of each) sets = [...sets, one, ...sets.map((other) => bothValues(other, one, this))];
     return eitherValues(sets, true);

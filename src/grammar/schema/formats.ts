@@ -2,13 +2,13 @@ import { wholeRegex } from '../regex/pattern.ts';
 import type { Regex } from '../regex/regex.ts';
 import { both, ofLength } from './regexes.ts';
 
-// Patterns of ECMA-262 that are put together from each other.
+// ECMA-262 patterns, composed of each other.
 const LEAP = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
 const DATE =
   '(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))' +
   `|${LEAP}-02-29)`;
 const OFFSET = '(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)';
-// A leap second is the last one of a day in UTC; other zones' times for it are not told apart here.
+// A leap second is the last second of a day in UTC; equivalent times in other zones are not recognised.
 const TIME = `(?:(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,20})?${OFFSET}|23:59:60(?:\\.\\d{1,20})?(?:[Zz]|[+-]00:00))`;
 const DURATION_TIME = 'T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)';
 const DURATION = `P(?:\\d+W|(?:\\d+D|\\d+M(?:\\d+D)?|\\d+Y(?:\\d+M(?:\\d+D)?)?)(?:${DURATION_TIME})?|${DURATION_TIME})`;
@@ -52,7 +52,7 @@ const VARIABLE =
   '(?:[A-Za-z\\d_]|%[\\da-fA-F]{2})(?:\\.?(?:[A-Za-z\\d_]|%[\\da-fA-F]{2}))*(?::[1-9]\\d{0,3}|\\*)?';
 const TEMPLATE = `(?:[^\\x00-\\x20"<>%\\\\^\`{|}\\x7f]|%[\\da-fA-F]{2}|\\{[+#./;?&=,!@|]?${VARIABLE}(?:,${VARIABLE})*\\})*`;
 
-/** Patterns whose groups are nested at most so deep: those of any depth are no regular language. */
+/** Patterns whose groups are nested up to this depth: unbounded nesting is not regular. */
 function expression(depth: number): string {
   const escape = '\\\\(?:[dDwWsSbBtnvfr^$\\\\.*+?()\\[\\]{}|/]|c[A-Za-z]|x[\\da-fA-F]{2}|u[\\da-fA-F]{4})';
   const member =
@@ -82,7 +82,7 @@ const FORMATS: ReadonlyMap<string, () => Regex> = new Map([
   ['regex', () => wholeRegex(expression(3))],
 ]);
 
-/** The texts of a format of draft 2020-12; undefined for one that is not known. */
+/** The texts of a format of draft 2020-12; undefined for an unknown one. */
 export function formatRegex(name: string): Regex | undefined {
   return FORMATS.get(name)?.();
 }

@@ -7,12 +7,12 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const FIRST_RAW = 0x20;
 
-/** What JSON.stringify writes for a code point inside of a string. */
+/** How JSON.stringify writes a code point inside a string. */
 function escapeOf(code: number): string {
   return JSON.stringify(String.fromCodePoint(code)).slice(1, -1);
 }
 
-/** Code points of the ranges that are written as they are, and the others. */
+/** Splits ranges into code points that are written literally and those that are escaped. */
 function split(ranges: readonly Range[]): { raw: Range[]; escaped: number[] } {
   const raw: Range[] = [];
   const escaped: number[] = [];
@@ -32,7 +32,7 @@ function split(ranges: readonly Range[]): { raw: Range[]; escaped: number[] } {
 
 const hex = set('09', 'AF', 'af');
 
-/** A character in any spelling that JSON has for it, half surrogate pairs excepted. */
+/** A character in any of its JSON spellings, except lone surrogates. */
 const anySpelling = choice(
   {
     kind: 'set',
@@ -66,19 +66,19 @@ const anySpelling = choice(
 
 const quoted = (content: Regex): Regex => sequence(text('"'), content, text('"'));
 
-/** Strings of so many characters, with every spelling that JSON has for them. */
+/** Strings of this many characters, in any of their JSON spellings. */
 export function anyStringRegex(min: number, max: number): Regex {
   return quoted(repeat(anySpelling, min, max));
 }
 
 /**
- * The strings that JSON.stringify writes for the texts of languages. What a string stands for is a function of its spelling, so
- * intersections stay what they are, and a complement is taken among spellings. Languages that are the same object stay so.
+ * The strings that JSON.stringify writes for the texts of languages. A spelling determines its text, so intersections
+ * carry over, and complements are taken among spellings. Languages that are the same object map to the same object.
  */
 export class JsonSpelling {
   readonly #done = new Map<Regex, Regex>();
 
-  /** A language's texts as strings of JSON. */
+  /** A language's texts as JSON strings. */
   quoted(language: Regex): Regex {
     return quoted(this.#spelled(language));
   }

@@ -1,46 +1,47 @@
 import { invalid } from './options.ts';
 
-/** A JSON value whose objects are maps, so that no member's name means anything to JavaScript. */
+/** A JSON value with objects as maps, so that no member name is special to JavaScript. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
-/** An object of JSON. */
+/** A JSON object. */
 export type JsonObject = ReadonlyMap<string, Json>;
 
 const DEEPEST = 64;
 const MAX_VALUES = 200_000;
 const MAX_CHARACTERS = 4_000_000;
 
-/** True for an object of JSON. */
+/** True for a JSON object. */
 export function isObject(value: Json | undefined): value is JsonObject {
   return value instanceof Map;
 }
 
-/** True for an array of JSON. */
+/** True for a JSON array. */
 export function isArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** A JSON pointer one step longer. */
+/** A JSON pointer extended by one step. */
 export function pointerTo(pointer: string, step: string | number): string {
   if (typeof step === 'number' || !(step.includes('/') || step.includes('~'))) return `${pointer}/${step}`;
   return `${pointer}/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** A JSON value, and whether a member of an object in it has one of the names that were looked for. */
+/** A JSON value, and whether an object in it has a member with one of the names searched for. */
 export interface CopiedJson {
   readonly value: Json;
   readonly isFound: boolean;
 }
 
 /**
- * A copy of what is a JSON value, nested 64 deep at most, in which some names are looked for. Throws `GRAMMAR_INVALID` for what JSON cannot write (functions, dates,
- * NaN, lone surrogates, circles) and for what is too large. Members that are undefined are left out, as JSON leaves them out.
+ * Copies a JSON value, nested at most 64 deep, and searches it for member names. Throws `GRAMMAR_INVALID` for what JSON
+ * cannot represent (functions, dates, NaN, lone surrogates, cycles) and for values that are too large. Omits undefined
+ * members, as JSON.stringify does.
  */
 export function copyJson(value: unknown, names: ReadonlySet<string>): CopiedJson {
   let isFound = false;
   let values = 0;
   let characters = 0;
-  /** The steps to where it is; as a pointer only where something is wrong. */
+  /** The path as steps; only errors build a pointer from it. */
   const path: (string | number)[] = [];
   const refuse = (reason: string): never => invalid(path.reduce(pointerTo, ''), reason);
   const text = (of: string): string => {
@@ -82,7 +83,7 @@ export function copyJson(value: unknown, names: ReadonlySet<string>): CopiedJson
   return { value: copied, isFound };
 }
 
-/** True where two JSON values are equal as JSON Schema has it: numbers by value, members in any order. */
+/** True when two JSON values are equal by JSON Schema's definition: numbers by value, members in any order. */
 export function isEqualJson(a: Json, b: Json): boolean {
   if (isArray(a))
     return isArray(b) && a.length === b.length && a.every((item, at) => isEqualJson(item, b[at] ?? null));

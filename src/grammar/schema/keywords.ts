@@ -5,12 +5,12 @@ import { ANY_INTEGER, ANY_NUMBER, bothNumbers, type NumberRange, type Numbers } 
 import { invalid, refuse, type SchemaOptions } from './options.ts';
 import type { Regex } from '../regex/regex.ts';
 
-/** What the keywords of one schema say. */
+/** The keywords of one schema, parsed. */
 export interface Keywords {
   types?: ReadonlySet<string>;
-  /** `enum` and `const`: the value is in every list. */
+  /** `enum` and `const`: the value must be in every list. */
   values: readonly (readonly Json[])[];
-  /** Undefined is no number at all. */
+  /** Undefined means no number at all. */
   numbers: Numbers | undefined;
   minLength: number;
   maxLength: number;
@@ -44,7 +44,7 @@ export interface Keywords {
   unevaluatedProperties?: SchemaNode;
 }
 
-/** What readers of keywords may ask. */
+/** The functions that keyword readers may call. */
 interface Reading {
   readonly document: SchemaDocument;
   readonly options: SchemaOptions;
@@ -52,7 +52,7 @@ interface Reading {
   readonly format: (name: string) => Regex | undefined;
 }
 
-/** A keyword at its place, or a step below it. */
+/** The location of a keyword, or of a step below it. */
 class Place {
   readonly node: SchemaNode;
   readonly keyword: string;
@@ -66,7 +66,7 @@ class Place {
     this.#step = step;
   }
 
-  /** Most are never asked for. */
+  /** Built on demand, since most are never needed. */
   get pointer(): string {
     const own = pointerTo(this.node.pointer, this.keyword);
     return this.#step === undefined ? own : pointerTo(own, this.#step);
@@ -186,7 +186,7 @@ const readItems: Reader = (value, into, place) => {
     into.items = schemaOf(value, place);
     return;
   }
-  // Up to draft 2019-09 a list stood here, and `additionalItems` said what follows it.
+  // Before draft 2020-12 `items` could be a list, and `additionalItems` described the items after it.
   into.prefixItems = value.length === 0 ? [] : schemasOf(value, place);
   const rest = isObject(place.node.value) ? place.node.value.get('additionalItems') : undefined;
   if (rest !== undefined) {
@@ -227,7 +227,7 @@ const readFormat: Reader = (value, into, place) => {
   into.languages = [...into.languages, language];
 };
 
-/** The words of draft 2020-12 that say nothing of a value by themselves, or were read when the document was. */
+/** The keywords of draft 2020-12 that do not constrain a value themselves, or were handled with the document. */
 const SILENT = [
   '$id',
   '$anchor',
@@ -253,7 +253,9 @@ const silent: Reader = () => undefined;
 const refused: Reader = (_, _into, { keyword, pointer }) =>
   refuse(keyword, pointer, 'draft 2020-12 replaced it by $dynamicRef and $dynamicAnchor');
 
-/** Every keyword of draft 2020-12, and of its forerunners those that meant something else. Words that are not here are annotations. */
+/**
+ * Every keyword of draft 2020-12, and those of earlier drafts with another meaning. All other words are annotations.
+ */
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ...[...SILENT, ...ANNOTATIONS, ...CONTENT].map((word) => [word, silent] as const),
   [
@@ -376,7 +378,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['unevaluatedProperties', schema('unevaluatedProperties')],
 ]);
 
-/** True for words that say nothing of a value: annotations, and what is read with the document. */
+/** True for words that do not constrain a value: annotations, and those handled with the document. */
 export function saysNothing(keyword: string): boolean {
   return (READERS.get(keyword) ?? silent) === silent;
 }
@@ -384,7 +386,7 @@ export function saysNothing(keyword: string): boolean {
 const NO_SCHEMAS: Keywords['properties'] = new Map();
 const NONE: readonly never[] = [];
 
-/** What the keywords of a schema say. Throws `GRAMMAR_INVALID` and `SCHEMA_UNSUPPORTED` with the keyword's place. */
+/** Parses the keywords of a schema. Throws `GRAMMAR_INVALID` and `SCHEMA_UNSUPPORTED` with the keyword's location. */
 export function readKeywords(node: SchemaNode, reading: Reading): Keywords {
   const keywords: Keywords = {
     values: NONE,

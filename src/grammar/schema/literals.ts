@@ -13,7 +13,7 @@ import {
   type Word,
 } from './shapes.ts';
 
-/** The values that are equal to one of a list. `node` is the schema whose keyword lists them. */
+/** The values equal to one of a list. `node` is the schema whose keyword lists them. */
 export function literalValues(list: readonly Json[], node: SchemaNode, document: SchemaDocument): Values {
   const words = new Set<Word>();
   const numbers = new Set<number>();
@@ -46,7 +46,7 @@ export function literalValues(list: readonly Json[], node: SchemaNode, document:
   };
 }
 
-/** The JSON of the values of a schema that lists scalars and, at most, says that all of them are strings; undefined for others. */
+/** The JSON of the values of a schema that only lists scalars, possibly with the type string; undefined for others. */
 export function listedScalars(schema: boolean | JsonObject): ReadonlySet<string> | undefined {
   if (!isObject(schema)) return undefined;
   let list: readonly Json[] | undefined;

@@ -1,23 +1,23 @@
-/** In which order members come: chains keep their own, and what is free comes anywhere. */
+/** The order of members: chains keep theirs, and free names come anywhere. */
 export interface MemberOrder {
   readonly chains: readonly (readonly string[])[];
   readonly free: readonly string[];
 }
 
-/** What members an object may have. */
+/** Which members an object may have. */
 export interface MemberRules {
   readonly required: ReadonlySet<string>;
-  /** A member of the first name asks for one of the second. */
+  /** A member with the first name requires one with the second. */
   readonly needs: readonly (readonly [name: string, needed: string])[];
   readonly min: number;
   readonly max: number;
-  /** Whether there may be members of other names. */
+  /** Whether members with other names are allowed. */
   readonly isOpen: boolean;
 }
 
 /**
- * Members that follow each other in the one chain that there is, and hang together with no others: by the first of them. Which of them
- * are there makes no difference to what may come, so that they are one step.
+ * Consecutive members of the only chain that have no dependencies, by the first of them. Which of them are present does
+ * not affect what may follow, so they form one step.
  */
 export function runsIn({ chains, free }: MemberOrder, rules: MemberRules): Map<string, string[]> {
   const runs = new Map<string, string[]>();
@@ -33,35 +33,35 @@ export function runsIn({ chains, free }: MemberOrder, rules: MemberRules): Map<s
   return runs;
 }
 
-/** A place between the members of an object; places are named by their index, and the object begins at 0. */
+/** A state between the members of an object; states are identified by index, and the object begins at 0. */
 export interface MemberState {
   readonly isStarted: boolean;
-  /** Goes on with a member, or leaves out the one that would come next. */
+  /** Takes a member, or skips the next one. */
   readonly steps: readonly { readonly take?: string; readonly to: number }[];
-  /** Where a member of another name leads, while some of the listed ones may still come. */
+  /** The state after a member with another name, while listed ones may still come. */
   readonly another?: number;
-  /** How many members of other names may come before the end, where no other has to. */
+  /** How many members with other names may come before the end, when no listed one must. */
   readonly ends?: { readonly min: number; readonly max: number };
 }
 
-/** What an object is known to have or lack. */
+/** What is known of an object so far. */
 interface Seen {
-  /** How many names of each chain are decided. */
+  /** By chain: how many names are decided. */
   readonly at: readonly number[];
-  /** The free names that are still to come. */
+  /** The free names that may still come. */
   readonly free: readonly string[];
-  /** Names that have to come. */
+  /** Names that must still come. */
   readonly wanted: ReadonlySet<string>;
-  /** Names that may not come any more. */
+  /** Names that must not come any more. */
   readonly barred: ReadonlySet<string>;
   readonly count: number;
   readonly isStarted: boolean;
 }
 
-/** More names than this in any order would be too many states. */
+/** More free names than this need too many states. */
 const MAX_FREE = 10;
 
-/** Walks through what may come next in an object, and makes one state of what has the same future. */
+/** Explores what may come next in an object, and merges states with the same future. */
 export class MemberStates {
   readonly #rules: MemberRules;
   readonly #isCounted: boolean;
@@ -74,7 +74,7 @@ export class MemberStates {
     this.#countTo = rules.max < Infinity ? rules.max : rules.min;
   }
 
-  /** All states; undefined where there are more than `most`, or more steps between them than are left, which are spent. */
+  /** All states; undefined when there are more than `most`, or more transitions than `steps` has left; spends those. */
   explore(order: MemberOrder, most: number, steps = { left: Infinity }): MemberState[] | undefined {
     const { chains, free } = order;
     const states: MemberState[] = [];
@@ -91,7 +91,7 @@ export class MemberStates {
       return index;
     };
     if (free.length > MAX_FREE) return undefined;
-    // There is a state at least for each place in each chain.
+    // There is at least one state for each combination of positions in the chains.
     if (chains.reduce((places, chain) => places * (chain.length + 1), 1) > most) return undefined;
     this.#places = new Map(
       chains.flatMap((names, chain) => names.map((name, index) => [name, { chain, index }])),

@@ -3,7 +3,7 @@ import type { Regex } from '../regex/regex.ts';
 import { both, not } from './regexes.ts';
 import { allOf, isFalse, type MemberGroup, type Objects, type Term } from './shapes.ts';
 
-/** The names that a set of objects speaks of one by one, in the order in which they came. */
+/** The names that a set of objects lists, in order of appearance. */
 export function namesOf(objects: Objects): Set<string> {
   const names = new Set<string>();
   for (const { named } of objects.groups) for (const name of named.keys()) names.add(name);
@@ -12,7 +12,7 @@ export function namesOf(objects: Objects): Set<string> {
   return names;
 }
 
-/** Adds what a group says of the member of a name. */
+/** Adds what a group requires of the member with a name. */
 function addTerms(terms: Term[], group: MemberGroup, name: string, languages: RegularLanguages): void {
   const own = group.named.get(name);
   if (own) terms.push(own);
@@ -25,14 +25,14 @@ function addTerms(terms: Term[], group: MemberGroup, name: string, languages: Re
   if (!isEvaluated && group.additional) terms.push(group.additional);
 }
 
-/** What a set of objects says of the member of a name; `names` apart. */
+/** What a set of objects requires of the member with a name; `names` is separate. */
 export function memberTerm(objects: Objects, name: string, languages: RegularLanguages): Term {
   const terms: Term[] = [];
   for (const group of objects.groups) addTerms(terms, group, name, languages);
   return terms.length === 1 && terms[0] ? terms[0] : allOf(terms);
 }
 
-/** Names that are in none of `names`, and what a set of objects says of their members. */
+/** Names outside `names`, and what a set of objects requires of their members. */
 export interface Cell {
   readonly language: Regex;
   readonly term: Term;
@@ -41,8 +41,8 @@ export interface Cell {
 const MAX_CELLS = 64;
 
 /**
- * Divides the names in `language` that no `named` has by what the groups say of them. Undefined where there are more than 64
- * kinds of them.
+ * Partitions the names in `language` that no `named` lists by what the groups require of them. Undefined when there are
+ * more than 64 parts.
  */
 export function cellsOf(objects: Objects, language: Regex, languages: RegularLanguages): Cell[] | undefined {
   let cells: { language: Regex; term: Term }[] = [{ language, term: allOf([]) }];

@@ -10,7 +10,8 @@ import {
 } from './numbers.ts';
 import { both, choice, EMPTY, NEVER, not, optional, repeat, sequence, set, text } from './regexes.ts';
 
-// Numerals are plain (`12.50`) or, where JSON.stringify writes them so, scientific (`1.5e-7` below 1e-6, `1e+21` from 1e21).
+// Numerals are plain (`12.50`), or scientific where JSON.stringify writes them so (`1.5e-7` below 1e-6, `1e+21` from
+// 1e21).
 const MAX_WHOLE = 21;
 const MAX_FRACTION = 24;
 const LARGE = 21;
@@ -23,12 +24,12 @@ const whole = choice(text('0'), sequence(positive, repeat(digit, 0, MAX_WHOLE - 
 const fraction = sequence(dot, repeat(digit, 1, MAX_FRACTION));
 const shortFraction = sequence(dot, repeat(digit, 1, 20));
 
-/** Digits from one to another. */
+/** A range of digits. */
 function digitsFrom(low: number, high: number): Regex {
   return low > high ? NEVER : set(`${low}${high}`);
 }
 
-/** Strings of digits that begin like `digits` and then have a larger one, or a smaller one. */
+/** Digit strings that share a prefix with `digits` and then have a larger digit, or a smaller one. */
 function differing(digits: string, side: 1 | -1, rest: (left: number) => Regex): Regex[] {
   return Array.from(digits, (character, at) => {
     const own = Number(character);
@@ -37,7 +38,7 @@ function differing(digits: string, side: 1 | -1, rest: (left: number) => Regex):
   });
 }
 
-/** Plain numerals beyond a number without sign: above it (`side` 1) or below it, and the number itself where `orEqual`. */
+/** Plain numerals above an unsigned number (`side` 1) or below it, and the number itself with `orEqual`. */
 function plainBeyond(bound: Decimal, side: 1 | -1, orEqual: boolean): Regex {
   const digits = bound.digits.toString().padStart(bound.scale + 1, '0');
   const own = digits.slice(0, digits.length - bound.scale);
@@ -48,7 +49,7 @@ function plainBeyond(bound: Decimal, side: 1 | -1, orEqual: boolean): Regex {
       ? sequence(positive, repeat(digit, own.length, Infinity))
       : choice(text('0'), sequence(positive, repeat(digit, 0, own.length - 2)));
   const longer = side < 0 && own.length < 2 ? NEVER : other;
-  // A whole part of as many digits begins with no zero, unless it is one.
+  // A whole part of the same length does not begin with zero, unless it is zero.
   const asLong = both(
     choice(...differing(own, side, (left) => repeat(digit, left, left))),
     choice(text('0'), sequence(positive, repeat(digit, 0, Infinity))),
@@ -59,7 +60,7 @@ function plainBeyond(bound: Decimal, side: 1 | -1, orEqual: boolean): Regex {
   );
 }
 
-/** What follows the whole part of a number whose fraction has these digits, for what is beyond it. */
+/** What follows the whole part of a number whose fraction has these digits, for the numbers above or below it. */
 function fractionBeyond(digits: string, side: 1 | -1, orEqual: boolean): Regex {
   const any = repeat(digit, 0, Infinity);
   const nonZero = sequence(repeat(text('0'), 0, Infinity), positive, any);
@@ -70,12 +71,12 @@ function fractionBeyond(digits: string, side: 1 | -1, orEqual: boolean): Regex {
   return choice(orEqual ? equalFraction(digits) : NEVER, side > 0 ? more : less, differ);
 }
 
-/** The beginnings of a string of digits, without the empty and the whole one. */
+/** The proper nonempty prefixes of a digit string. */
 function shorter(digits: string): string[] {
   return Array.from({ length: Math.max(0, digits.length - 1) }, (_, at) => digits.slice(0, at + 1));
 }
 
-/** Integers from one to another as they are written in exponents. */
+/** The integers of a range as exponents are written. */
 function exponents(low: number, high: number): Regex {
   if (low > high) return NEVER;
   const [first, last] = [String(low), String(high)];
@@ -95,7 +96,7 @@ function exponents(low: number, high: number): Regex {
   );
 }
 
-/** Scientific numerals beyond a number without sign, of exponents that are large or small. */
+/** Scientific numerals above or below an unsigned number, with large or small exponents. */
 function scientificBeyond(bound: Decimal, side: 1 | -1, orEqual: boolean): Regex {
   const digits = bound.digits.toString();
   const own = digits.length - 1 - bound.scale;
@@ -127,14 +128,14 @@ function trimmed({ digits, scale }: Decimal): Decimal {
   return { digits: value, scale: places };
 }
 
-/** Mantissas with which 1e308 is still a number of JavaScript. */
+/** The mantissas for which 1e308 is still finite. */
 const largest = plainBeyond(decimalOf(1.7976931348623157), -1, true);
 const ZERO: Decimal = { digits: 0n, scale: 0 };
 const plain = sequence(whole, optional(fraction));
 const scientific = scientificBeyond(ZERO, 1, false);
 const isSmooth = ({ digits }: Decimal): boolean => 10n ** 40n % digits === 0n;
 
-/** Numerals without sign between two bounds, of which `low` is zero or more. */
+/** Unsigned numerals between two bounds; `low` is zero or more. */
 function unsigned(range: NumberRange, low: Bound, high: Bound | undefined): Regex {
   const plainParts: Regex[] = [range.isInteger ? whole : plain];
   const scientificParts: Regex[] = [scientific];
@@ -148,7 +149,7 @@ function unsigned(range: NumberRange, low: Bound, high: Bound | undefined): Rege
   if (step) scientificParts.push(scientificMultiples(step));
   for (const off of range.offSteps) {
     plainParts.push(not(multiples(off)));
-    // What lies below a step is no multiple of it; of the large ones only the grid of tens is known.
+    // Numbers smaller than a step are not multiples of it; for large ones, only powers of ten are checked.
     scientificParts.push(compare(off, decimalOf(1e-6)) >= 0 ? smallOnly : NEVER);
   }
   for (const value of range.without) {
@@ -166,10 +167,10 @@ function multiples(step: Decimal): Regex {
   return { kind: 'multiple', step: step.digits, scale: step.scale };
 }
 
-/** Scientific numerals that are multiples of a step, where that can be told from their form. */
+/** Scientific numerals that are multiples of a step, where their form shows it. */
 function scientificMultiples(step: Decimal): Regex {
   const parts: Regex[] = [];
-  // From 1e21 on, at most 17 digits stand before four or more zeros.
+  // From 1e21 on, at most 17 digits precede four or more zeros.
   const isOfTens = isSmooth(step) && 10n ** BigInt(step.scale + 4) % step.digits === 0n;
   if (isOfTens) {
     const short = sequence(positive, optional(sequence(dot, repeat(digit, 1, 17))));
@@ -184,7 +185,7 @@ function scientificMultiples(step: Decimal): Regex {
   return choice(...parts);
 }
 
-/** Every plain numeral of a number without sign. */
+/** Every plain numeral of an unsigned number. */
 function plainSpellings(value: number): Regex {
   const { digits, scale } = decimalOf(value);
   const all = digits.toString().padStart(scale + 1, '0');
@@ -204,7 +205,7 @@ function scientificSpellings(value: number): Regex {
   return sequence(text(own), equalFraction(part), text(`e${exponent}`));
 }
 
-/** The bound as it is for the numbers with the other sign. */
+/** The bound for the negated numbers. */
 function mirrored(bound: Bound | undefined): Bound | undefined {
   return bound && { at: negative(bound.at), exclusive: bound.exclusive };
 }
@@ -213,7 +214,7 @@ const isBelowZero = (bound: Bound): boolean => bound.at.digits < 0n;
 const FROM_ZERO: Bound = { at: ZERO, exclusive: false };
 const ABOVE_ZERO: Bound = { at: ZERO, exclusive: true };
 
-/** Numerals for the numbers of a range that have no sign, or for those that have one, without it. */
+/** Numerals for a range's nonnegative numbers, or for its negative ones, without the sign. */
 function half(range: NumberRange, least: Bound): Regex {
   const { low, high } = range;
   if (high && (isBelowZero(high) || (high.at.digits === 0n && (high.exclusive || least.exclusive))))
@@ -223,8 +224,9 @@ function half(range: NumberRange, least: Bound): Regex {
 }
 
 /**
- * JSON's numerals of a set of numbers: as JSON.stringify writes them, and plain ones with up to 24 decimals. Where `isCanonical`,
- * one numeral a number. Of multiples of a number with too many remainders, only those next to zero are written. Numbers above 1e21 that are to be multiples of something are left out unless it is plain that they are.
+ * The JSON numerals of a set of numbers: as JSON.stringify writes them, and plain ones with up to 24 decimals. With
+ * `isCanonical`, one numeral per number. For multiples with too many remainders, only those near zero are written.
+ * Multiples above 1e21 are left out unless they are obviously multiples.
  */
 export function numberRegex(numbers: Numbers, isCanonical = false): Regex {
   if (numbers.kind === 'list')
@@ -254,7 +256,7 @@ export function numberRegex(numbers: Numbers, isCanonical = false): Regex {
 
 const zeros = optional(sequence(dot, repeat(text('0'), 1, MAX_FRACTION)));
 
-/** Numerals without sign that end with no zero after the point, and are scientific where JSON.stringify's are. */
+/** Unsigned numerals without trailing zeros in the fraction, scientific exactly where JSON.stringify's are. */
 const CANONICAL = both(
   not(sequence(repeat(digit, 1, Infinity), dot, repeat(digit, 0, Infinity), text('0'))),
   not(sequence(text('0.000000'), repeat(digit, 0, Infinity))),

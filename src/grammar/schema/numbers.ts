@@ -11,24 +11,24 @@ import {
   toNumber,
 } from './decimal.ts';
 
-/** An end of a range. */
+/** One end of a range. */
 export interface Bound {
   readonly at: Decimal;
   readonly exclusive: boolean;
 }
 
-/** Numbers between two bounds, on a grid, without some. */
+/** Numbers between two bounds, possibly on a grid, with some excluded. */
 export interface NumberRange {
   readonly kind: 'range';
   readonly low?: Bound;
   readonly high?: Bound;
-  /** All are whole multiples of this, which is above zero. */
+  /** All are multiples of this positive number. */
   readonly step?: Decimal;
-  /** None is a whole multiple of one of these. */
+  /** None is a multiple of any of these. */
   readonly offSteps: readonly Decimal[];
-  /** None of these is in it. */
+  /** None of these is included. */
   readonly without: ReadonlySet<number>;
-  /** They are integers by name (`type`), so that they are written without a fraction. */
+  /** Declared as integers (`type`), so they are written without a fraction. */
   readonly isInteger: boolean;
 }
 
@@ -49,7 +49,7 @@ export const ANY_NUMBER: NumberRange = { kind: 'range', offSteps: [], without: n
 /** Every integer. */
 export const ANY_INTEGER: NumberRange = { ...ANY_NUMBER, step: ONE, isInteger: true };
 
-/** True where a set has a number. */
+/** True when a set contains a number. */
 export function hasNumber(set: Numbers, value: number): boolean {
   if (set.kind === 'list') return set.values.has(value);
   const exact = decimalOf(value);
@@ -74,7 +74,7 @@ function isBelow(value: Decimal, high: Bound | undefined): boolean {
   return order < 0 || (order === 0 && !high.exclusive);
 }
 
-/** The numbers of both sets; undefined where there are none. */
+/** The numbers in both sets; undefined when there are none. */
 export function bothNumbers(a: Numbers, b: Numbers): Numbers | undefined {
   if (a === ANY_NUMBER) return b;
   if (b === ANY_NUMBER) return a;
@@ -98,7 +98,7 @@ export function bothNumbers(a: Numbers, b: Numbers): Numbers | undefined {
   return isWithoutNumber(range) ? undefined : range;
 }
 
-/** The bound that leaves less, where `side` is 1 for lower bounds and -1 for upper ones. */
+/** The tighter bound; `side` is 1 for lower bounds and -1 for upper ones. */
 function tighter(a: Bound | undefined, b: Bound | undefined, side: 1 | -1): Bound | undefined {
   if (!a || !b) return a ?? b;
   const order = compare(a.at, b.at) * side;
@@ -108,12 +108,12 @@ function tighter(a: Bound | undefined, b: Bound | undefined, side: 1 | -1): Boun
 
 const MAX_LISTED = 1024n;
 
-/** How many numbers a set has: exact up to 1024, Infinity where there are more or nothing says that they are few. */
+/** The size of a set: exact up to 1024, Infinity for larger or unknown ones. */
 export function countNumbers(set: Numbers): number {
   return listNumbers(set)?.values.size ?? Infinity;
 }
 
-/** A set of at most 1024 numbers as their list. */
+/** A set of at most 1024 numbers as a list. */
 export function listNumbers(set: Numbers): NumberList | undefined {
   if (set.kind === 'list') return set;
   const grid = gridOf(set);
@@ -127,7 +127,9 @@ export function listNumbers(set: Numbers): NumberList | undefined {
   return listOf(values, set);
 }
 
-/** True for a set of at most 1024 numbers, or of none: looked at one by one, for the first of them shows that it is not so. */
+/**
+ * True for an empty set, of at most 1024 candidates; they are tested one by one, since usually the first is in the set.
+ */
 function isWithoutNumber(set: NumberRange): boolean {
   const grid = gridOf(set);
   if (!grid) return false;
@@ -137,7 +139,7 @@ function isWithoutNumber(set: NumberRange): boolean {
   return true;
 }
 
-/** The multiples of a step among which all numbers of a set are; undefined where they are more than 1024, or no such multiples. */
+/** The grid points that contain all numbers of a set; undefined when there are more than 1024, or no grid. */
 function gridOf(set: NumberRange): { step: Decimal; first: bigint; last: bigint } | undefined {
   const { low, high, step } = set;
   const nothing = { step: ONE, first: 1n, last: 0n };
@@ -165,12 +167,12 @@ function integers(first: number, last: number, without: ReadonlySet<number>): Se
 }
 
 function listOf(values: readonly Decimal[], set: NumberRange): NumberList {
-  // A number of JavaScript stands for its text, so what it cannot hold exactly is left to the range.
+  // Only numbers that JavaScript represents exactly are listed; others stay a range.
   const exact = values.map(toNumber).map((value) => (value === 0 ? 0 : value));
   return { kind: 'list', values: new Set(exact.filter((value) => hasNumber(set, value))) };
 }
 
-/** Every number that is not in a set, as sets that may overlap. */
+/** The complement of a set, as sets that may overlap. */
 export function otherNumbers(set: Numbers): Numbers[] {
   if (set.kind === 'list') return [{ ...ANY_NUMBER, without: set.values }];
   const others: Numbers[] = [];
@@ -182,13 +184,15 @@ export function otherNumbers(set: Numbers): Numbers[] {
   return others;
 }
 
-/** A numeral is divided as its digits are read, which takes a state for each remainder: with more than so many, multiples are listed. */
+/**
+ * Reading a numeral with long division takes one state per remainder; above this limit, multiples are listed instead.
+ */
 const MAX_REMAINDERS = 10_000;
 const NEAREST = 2000n;
 
 /**
- * For a set of multiples of a number with too many remainders, those of its members that are next to zero or to the bound that is
- * next to it: 4000 at most. Undefined for other sets.
+ * For a set of multiples with too many remainders: its members near zero, or near the bound closest to zero, at most
+ * 4000. Undefined for other sets.
  */
 export function nearestNumbers(set: NumberRange): NumberList | undefined {
   const { low, high, step } = set;
@@ -201,12 +205,12 @@ export function nearestNumbers(set: NumberRange): NumberList | undefined {
   return listOf(values, set);
 }
 
-/** True where a set takes no numbers that are multiples of one with too many remainders, which no list says. */
+/** True when a set excludes multiples with too many remainders, for which there is no list. */
 export function isTooFine(set: Numbers): boolean {
   return set.kind === 'range' && set.offSteps.some((step) => remainders(step) > MAX_REMAINDERS);
 }
 
-/** True for a set that has numbers, whatever numerals are written: a range without a grid, or of integers that are not too large. */
+/** True for a set that surely has a numeral: a range without a grid, or of integers that are not too large. */
 export function isSurelyWritten(set: Numbers): boolean {
   if (set.kind === 'list') return set.values.size > 0;
   if (set.offSteps.length > 0 || listNumbers(set)) return false;

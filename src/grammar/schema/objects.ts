@@ -10,7 +10,7 @@ import {
   TRUE_TERM,
 } from './shapes.ts';
 
-/** The objects of both sets; undefined where it is plain that there are none. */
+/** The objects in both sets; undefined when there are obviously none. */
 export function bothObjects(a: Objects, b: Objects, terms: Terms): Objects | undefined {
   const min = Math.max(a.min, b.min);
   const max = Math.min(a.max, b.max);
@@ -31,7 +31,7 @@ export function bothObjects(a: Objects, b: Objects, terms: Terms): Objects | und
   return objects;
 }
 
-/** True where it is known that no object is in the set. */
+/** True when the set is known to contain no object. */
 export function isWithoutObject(objects: Objects, terms: Terms): boolean {
   for (const name of objects.required) {
     const term = memberTerm(objects, name, terms.languages);
@@ -43,7 +43,7 @@ export function isWithoutObject(objects: Objects, terms: Terms): boolean {
   return isClosed && objects.min > 0 && namesOf(objects).size < objects.min;
 }
 
-/** Every object that is not in a set, as sets that may overlap; undefined where no such sets say it. */
+/** All objects outside a set, as sets that may overlap; undefined when they cannot be expressed as sets. */
 export function otherObjects(objects: Objects, terms: Terms): Objects[] | undefined {
   if (objects.names.some((term) => term !== TRUE_TERM)) return undefined;
   const others: Objects[] = [];
@@ -61,7 +61,7 @@ export function otherObjects(objects: Objects, terms: Terms): Objects[] | undefi
   return others;
 }
 
-/** Every object without a member of that name. */
+/** Every object without a member of this name. */
 export function withoutName(name: string, { document }: Terms): Objects {
   return withMember(name, termOf([document.constant(false)]));
 }
@@ -83,7 +83,7 @@ function otherMembers(
       others.push({ ...withMember(name, negation(term, terms)), required: new Set([name]) });
   }
   if (!additional || additional === TRUE_TERM) return others;
-  // That there is another member is a matter of their number only where all of the named ones are there.
+  // The number of members implies another one only when all named ones are present.
   const isCounted =
     isFalse(additional) && patterns.length === 0 && [...named.keys()].every((name) => required.has(name));
   if (!isCounted) return undefined;

@@ -5,7 +5,7 @@ import type { Objects, Values, Word } from './shapes.ts';
 import type { Texts } from './strings.ts';
 import type { Terms } from './terms.ts';
 
-/** The values of a set that are in exactly one of the others; undefined where nothing says which they are. */
+/** The values of a set that are in exactly one of the others; undefined when they cannot be expressed as sets. */
 export function oneOfValues(base: Values, each: readonly Values[], terms: Terms): Values | undefined {
   const numbers = oneOfListed(
     NUMBERS,
@@ -56,7 +56,7 @@ function oneOfSets<Set>(
   return found;
 }
 
-/** Of values that are all listed, those are in one list that were seen once. */
+/** When all values are listed: those that occur in exactly one list. */
 function oneOfListed<Of extends Numbers | Texts>(
   kind: KindAlgebra<Of>,
   base: readonly Of[],
@@ -75,7 +75,7 @@ function oneOfListed<Of extends Numbers | Texts>(
   return bothLists(kind, base, [{ kind: 'list', values: new Set(values) } as unknown as Of], terms);
 }
 
-/** Objects whose kind a member tells need no comparison with each other. */
+/** Objects that a member distinguishes need no comparison with each other. */
 function oneOfObjects(
   base: readonly Objects[],
   each: readonly (readonly Objects[])[],

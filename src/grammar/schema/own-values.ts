@@ -18,7 +18,7 @@ import { bothArrays } from './arrays.ts';
 
 const NO_WORDS: ReadonlySet<Word> = new Set();
 
-/** What the keywords say by which a schema describes values itself, without those that combine schemas. */
+/** The values described by a schema's keywords, except those that combine schemas. */
 export function ownValues(keywords: Keywords, node: SchemaNode): Values {
   const { types } = keywords;
   const has = (type: string): boolean => types === undefined || types.has(type);

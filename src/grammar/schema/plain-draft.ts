@@ -6,23 +6,23 @@ import { type Json, type JsonObject, isArray, isObject, pointerTo } from './json
 import { saysNothing } from './keywords.ts';
 import { mayBeEmpty } from './regexes.ts';
 
-/** A schema whose keywords can all be held to, and are fulfilled by a value if those of other schemas are. */
+/** A schema whose keywords are all supported, and which is satisfiable if the required schemas are. */
 export interface PlainDraft {
   readonly node: SchemaNode;
-  /** Schemas that a value has to satisfy, or a part of it that has to be there; among them those of the value itself. */
+  /** Schemas that the value, or a required part of it, must satisfy; among them those applied to the value itself. */
   readonly required: SchemaNode[];
   readonly inPlace: SchemaNode[];
-  /** Schemas of parts that may be left out. */
+  /** Schemas of optional parts. */
   readonly optional: SchemaNode[];
-  /** What it costs to write its rules, in members and values. */
+  /** The cost of writing its rules, in members and values. */
   weight: number;
-  /** How many schemas stand in each other's place. */
+  /** The depth of schemas applied in place of each other. */
   depth: number;
-  /** No value is an array or object. */
+  /** True when no value is an array or object. */
   isScalar: boolean;
 }
 
-/** A plain schema while it is read; readers tell whether it still is one. */
+/** A plain schema while it is read; keyword readers report whether it remains plain. */
 interface Reading extends PlainDraft {
   readonly schema: JsonObject;
   readonly expander: Expander;
@@ -35,7 +35,7 @@ const TYPES = new Set([...SCALARS, 'array', 'object']);
 
 const BOUNDS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 const MAX_COUNTED = 1_000_000;
-/** Beyond this, JavaScript does not tell all integers apart. */
+/** Above this, JavaScript cannot represent all integers. */
 const FAR = 1e15;
 const MAX_REMAINDERS = 10_000n;
 const LONGEST_PATTERN = 512;
@@ -44,7 +44,7 @@ const LONGEST_PATTERN = 512;
 interface Family {
   readonly read: Reader;
   readonly keywords: readonly string[];
-  /** With what it may stand: all others where nothing is said. */
+  /** The keywords that may accompany it; any when absent. */
   readonly beside?: readonly string[];
 }
 
@@ -71,8 +71,8 @@ const FAMILIES: ReadonlyMap<string, Family> = new Map(
 );
 
 /**
- * Looks at the keywords of a schema: types, bounds, members and items, lists of scalars, references and alternatives are plain, as
- * most schemas are. Undefined for what is said otherwise, or wrongly: whoever reads it says how.
+ * Examines the keywords of a schema: types, bounds, members and items, lists of scalars, references and alternatives
+ * are plain, which covers most schemas. Undefined for anything else, and for errors, which the full reader reports.
  */
 export function plainDraft(node: SchemaNode, expander: Expander): PlainDraft | undefined {
   const { value } = node;
@@ -112,7 +112,7 @@ function readType(of: Reading): boolean {
   return types !== undefined;
 }
 
-/** Undefined where they are none. */
+/** Undefined when they are invalid. */
 function typesOf({ schema }: Reading): readonly string[] | undefined {
   const value = schema.get('type') ?? null;
   const types = typeof value === 'string' ? [value] : isArray(value) ? value : [];
@@ -129,7 +129,7 @@ function readNumbers({ schema }: Reading): boolean {
     if (keyword === 'minimum' || keyword === 'exclusiveMinimum') low = Math.max(low, bound);
     else high = Math.min(high, bound);
   }
-  // Between them there is an integer.
+  // Guarantees an integer between them.
   if (high - low < 2) return false;
   const step = schema.get('multipleOf');
   if (step === undefined) return true;
@@ -139,7 +139,7 @@ function readNumbers({ schema }: Reading): boolean {
   );
 }
 
-/** The counts of two keywords, both included; undefined where they are none, or out of order. */
+/** The counts of two keywords, inclusive; undefined when they are invalid or out of order. */
 function countsOf(
   { schema }: Reading,
   least: string,
@@ -183,7 +183,7 @@ function readObjects(of: Reading): boolean {
   const properties = schema.has('properties') ? schema.get('properties') : new Map<string, Json>();
   const required = schema.has('required') ? schema.get('required') : [];
   if (!isObject(properties) || !isArray(required)) return false;
-  // Names that nothing declares come in any order, of which there are many.
+  // Undeclared names may come in any order, which takes many states.
   if (!required.every((name) => typeof name === 'string' && properties.has(name))) return false;
   of.weight += properties.size;
   const names = new Set(required);
@@ -195,7 +195,7 @@ function readObjects(of: Reading): boolean {
   return readPart(of, additional, { keyword: 'additionalProperties', isOptional: true });
 }
 
-/** Where the schema of a member or item stands, and whether there need be none. */
+/** The location of a member's or item's schema, and whether the part is optional. */
 interface Part {
   readonly keyword: string;
   readonly step?: string | number;
@@ -254,7 +254,7 @@ function addInPlace(of: Reading, node: SchemaNode): boolean {
   return true;
 }
 
-/** Undefined where it throws that a schema is wrong or not supported. */
+/** Undefined when it throws that a schema is invalid or unsupported. */
 function ifRight<Of>(make: () => Of): Of | undefined {
   try {
     return make();

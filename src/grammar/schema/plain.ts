@@ -4,25 +4,25 @@ import type { SchemaNode } from './document.ts';
 import { saysNothing } from './keywords.ts';
 import type { Term } from './shapes.ts';
 
-/** What says more is written at once, when the schema is read: what is written while a text waits is to be short. */
+/** Larger schemas are written when the schema is read, because writing during generation must be quick. */
 export const MAX_WEIGHT = 4000;
 const MAX_IN_PLACE = 64;
 const MAX_TEXT = 4096;
 
 /**
- * Finds the schemas of which a look at their keywords tells that they can be held to and that they have a value, so that nothing
- * has to be made of them before a text comes there. Every schema that can be reached from a plain one is plain.
+ * Finds schemas whose keywords alone show that they are supported and satisfiable, so that nothing is built for them
+ * until the text gets there. Every schema reachable from a plain one is plain.
  */
 export class PlainSchemas {
   readonly #expander: Expander;
-  /** Undefined for what is not plain. */
+  /** Undefined for schemas that are not plain. */
   readonly #known = new Map<SchemaNode, PlainDraft | undefined>();
 
   constructor(expander: Expander) {
     this.#expander = expander;
   }
 
-  /** Whether what satisfies a term is scalars alone; undefined for a term that is not plain. */
+  /** Whether only scalars satisfy a term; undefined for a term that is not plain. */
   kindOf({ nodes }: Term): 'scalar' | 'any' | undefined {
     const [node] = nodes;
     if (!node) return 'any';
@@ -35,7 +35,7 @@ export class PlainSchemas {
     return draft && (draft.isScalar ? 'scalar' : 'any');
   }
 
-  /** Equal for plain terms that say the same of scalars; undefined where that would be long to write. */
+  /** Equal for plain terms that describe the same scalars; undefined when the key would be long. */
   textOf({ nodes }: Term): string | undefined {
     const [node] = nodes;
     return node && this.#textOf(node);
@@ -54,7 +54,7 @@ export class PlainSchemas {
     }
     if (inPlace.length > 0) return `any ${text}`;
     for (const [keyword, value] of node.value) {
-      // Where a format is asserted, no schema with one is plain.
+      // When formats are asserted, no schema with a format is plain.
       if (keyword === 'format' || saysNothing(keyword)) continue;
       text +=
         typeof value === 'string'
@@ -64,7 +64,7 @@ export class PlainSchemas {
     return text.length > MAX_TEXT ? undefined : text;
   }
 
-  /** Finds out about a schema and all that can be reached from it. */
+  /** Examines a schema and all schemas reachable from it. */
   #settle(first: SchemaNode): void {
     const drafts = this.#read(first);
     if (drafts.size === 0) return;
@@ -79,14 +79,14 @@ export class PlainSchemas {
     for (const [node, draft] of drafts) this.#known.set(node, rejected.has(node) ? undefined : draft);
   }
 
-  /** Settles schemas after those that they name; what is left are those that lead back to themselves, and their users. */
+  /** Settles schemas after those they reference; returns the rest: recursive ones and their users. */
   #read(first: SchemaNode): Drafts {
     const drafts = new Map<SchemaNode, PlainDraft>();
     const open = [first];
     for (let node = open.pop(); node; node = open.pop()) {
       const read = drafts.get(node);
       if (read) {
-        // All that it names was looked at, since it came first.
+        // All schemas that it references were examined before it.
         if (this.#settleAtOnce(read)) drafts.delete(node);
         continue;
       }
@@ -104,7 +104,7 @@ export class PlainSchemas {
     return drafts;
   }
 
-  /** Finds out about a schema of which all that it names is known; false for others. */
+  /** Settles a schema whose references are all settled; false for others. */
   #settleAtOnce(draft: PlainDraft): boolean {
     const { node, required, optional } = draft;
     let isRejected = false;
@@ -125,7 +125,10 @@ export class PlainSchemas {
     return true;
   }
 
-  /** The schemas of which all is known that a value of theirs has to have: what would have to hold itself is never among them. */
+  /**
+   * The schemas whose required schemas are all known to be satisfiable; a schema that would have to contain itself
+   * never is.
+   */
   #settled(drafts: Iterable<PlainDraft>): ReadonlySet<SchemaNode> {
     const waiting = new Map<SchemaNode, PlainDraft[]>();
     const missing = new Map<PlainDraft, number>();
@@ -157,18 +160,18 @@ export class PlainSchemas {
 
 type Drafts = ReadonlyMap<SchemaNode, PlainDraft>;
 
-/** Adds all from which one of the schemas can be reached. */
+/** Adds all schemas from which one of these can be reached. */
 function withUsers(schemas: Set<SchemaNode>, drafts: Drafts): void {
   const users = new Map<SchemaNode, SchemaNode[]>();
   for (const [node, draft] of drafts) {
     for (const other of draft.required) add(users, other, node);
     for (const other of draft.optional) add(users, other, node);
   }
-  // Grows while it is walked through.
+  // The set grows during the loop.
   for (const schema of schemas) for (const user of users.get(schema) ?? []) schemas.add(user);
 }
 
-/** Adds up what stands in the place of a schema; false where that is too much. */
+/** Adds up the schemas applied in place; false when they exceed a limit. */
 function takeIn(draft: PlainDraft, inPlace: readonly PlainDraft[]): boolean {
   for (const { weight, depth, isScalar } of inPlace) {
     draft.weight += weight;

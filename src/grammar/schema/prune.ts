@@ -8,8 +8,8 @@ import { inOrder, NO_RULE, NOTHING_MORE, oneOf } from './rules.ts';
 type MembersRule = Extract<Rule, { readonly kind: 'members' }>;
 
 /**
- * A grammar without what leads to no text: alternatives that are empty, or that never end because they hold themselves. Undefined
- * where nothing is left. `someText` are terminals, or parts of them, that are known to have a text.
+ * A grammar without what matches no text: empty alternatives, and those that never end because they contain themselves.
+ * Undefined when nothing remains. `someText` holds terminals, or parts of them, that are known to match a text.
  */
 export function pruned(
   grammar: Grammar,
@@ -18,7 +18,7 @@ export function pruned(
 ): Grammar | undefined {
   const { rules, root } = grammar;
   const trim = new Trim(languages, someText);
-  // Most rules come before those that they refer to, so that most are settled by one look from the end.
+  // Most rules come before the ones they reference, so one pass from the end settles most of them.
   const open = [...rules.keys()].filter((name) => rules.get(name) !== NO_RULE);
   const left = open.reverse().filter((name) => !trim.settle(name, rules));
   settleAll(left, rules, trim);
@@ -36,7 +36,7 @@ export function pruned(
   return { root, rules: made };
 }
 
-/** Settles the rules that lead to a text once others do. */
+/** Settles rules once the rules they need are settled. */
 function settleAll(names: readonly string[], rules: Grammar['rules'], trim: Trim): void {
   const users = new Map<string, Set<string>>();
   for (const name of names) {
@@ -63,10 +63,10 @@ function forEachName(rule: Rule, visit: (name: string) => void): void {
   }
 }
 
-/** Leaves out what leads to no text, as far as it is known which rules lead to one. */
+/** Removes what matches no text, given which rules are known to match one. */
 class Trim {
   readonly productive = new Set<string>();
-  /** True once a part was found that leads to no text whatever rules do. */
+  /** True once a part was found that matches no text whatever the rules do. */
   hasEmpty = false;
   readonly #languages: RegularLanguages;
   readonly #someText: ReadonlySet<Regex>;
@@ -77,7 +77,7 @@ class Trim {
     this.#someText = someText;
   }
 
-  /** True, and known from now on, where a rule leads to a text by those that are known to. */
+  /** True, and remembered, when the rules known so far make a rule match a text. */
   settle(name: string, rules: Grammar['rules']): boolean {
     if (!this.#isProductive(rules.get(name) ?? NO_RULE)) return false;
     this.productive.add(name);
@@ -117,7 +117,7 @@ class Trim {
     }
   }
 
-  /** The rule with the parts alone that lead to texts. */
+  /** The rule with only the parts that match a text. */
   apply(rule: Rule): Rule {
     switch (rule.kind) {
       case 'regex':
@@ -159,7 +159,7 @@ class Trim {
     }
   }
 
-  /** Those with a value that leads to a text; undefined where they are too few, or one is missing that has to be there. */
+  /** The members whose values match a text; undefined when there are too few, or a required one is missing. */
   #membersLeft(rule: MembersRule): MembersRule | undefined {
     let [required, isMissing] = [0, false];
     let isWhole = true;

@@ -26,7 +26,7 @@ export function text(value: string): Regex {
   return { kind: 'text', text: value };
 }
 
-/** One character of those between the two of each pair, as in `set('09', 'az')`. */
+/** One character within the ranges that each pair bounds, as in `set('09', 'az')`. */
 export function set(...pairs: readonly string[]): Regex {
   return {
     kind: 'set',
@@ -34,7 +34,7 @@ export function set(...pairs: readonly string[]): Regex {
   };
 }
 
-/** One after the other; never where one is never. */
+/** The concatenation; never if a part is never. */
 export function sequence(...parts: readonly Regex[]): Regex {
   if (parts.some(({ kind }) => kind === 'never')) return NEVER;
   const some = parts.filter((part) => part.kind !== 'text' || part.text !== '');
@@ -45,13 +45,13 @@ export function sequence(...parts: readonly Regex[]): Regex {
       : { kind: 'sequence', parts: some };
 }
 
-/** One of them; those that are never are left out. */
+/** The alternatives, without those that are never. */
 export function choice(...parts: readonly Regex[]): Regex {
   const some = parts.filter(({ kind }) => kind !== 'never');
   return some.length === 0 ? NEVER : some.length === 1 && some[0] ? some[0] : { kind: 'choice', parts: some };
 }
 
-/** What all match. */
+/** The intersection. */
 export function both(...parts: readonly Regex[]): Regex {
   if (parts.some(({ kind }) => kind === 'never')) return NEVER;
   const some = parts.filter((part) => part !== ANY_TEXT);
@@ -62,14 +62,14 @@ export function both(...parts: readonly Regex[]): Regex {
       : { kind: 'both', parts: some };
 }
 
-/** What the part does not match. */
+/** The complement. */
 export function not(part: Regex): Regex {
   if (part.kind === 'never') return ANY_TEXT;
   if (part === ANY_TEXT) return NEVER;
   return part.kind === 'not' ? part.part : { kind: 'not', part };
 }
 
-/** So many times. */
+/** `min` to `max` repetitions. */
 export function repeat(part: Regex, min: number, max: number): Regex {
   if (max < min) return NEVER;
   if (max === 0) return EMPTY;
@@ -78,19 +78,19 @@ export function repeat(part: Regex, min: number, max: number): Regex {
   return { kind: 'repeat', part, min, max };
 }
 
-/** Once or not at all. */
+/** Zero or one. */
 export function optional(part: Regex): Regex {
   return repeat(part, 0, 1);
 }
 
-/** Texts of so many characters. */
+/** Texts of `min` to `max` characters. */
 export function ofLength(min: number, max: number): Regex {
   if (min === 0 && max === Infinity) return ANY_TEXT;
   if (min === 1 && max === Infinity) return ONE_CHARACTER_OR_MORE;
   return repeat(ANY_CHARACTER, min, max);
 }
 
-/** False where a look at the operators tells that there is a text; `someText` are languages that are known to have one. */
+/** False when the operators show that there is a text; `someText` holds languages that are known to have one. */
 export function mayBeEmpty(regex: Regex, someText?: ReadonlySet<Regex>): boolean {
   if (someText?.has(regex)) return false;
   switch (regex.kind) {

@@ -6,22 +6,22 @@ import type { Expander } from './expand.ts';
 import type { Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
 
-/** What the rules of arrays and objects are written with. */
+/** What array and object rules need to write their parts. */
 export interface RuleWriter {
   readonly expander: Expander;
   readonly spacing: Spacing;
   readonly fuel: Fuel;
   readonly spelling: JsonSpelling;
-  /** Terminals that are known to have a text. */
+  /** Terminals that are known to match a text. */
   readonly someText: Set<Regex>;
-  /** How many steps from member to member may still be written for the sake of members in any order, in all objects together. */
+  /** The number of transitions left for members in any order, for all objects together. */
   readonly mixing: { left: number };
-  /** What stands for a term in other rules. */
+  /** The rule to use for a term in other rules. */
   ruleOf(term: Term): Rule;
-  /** What stands behind the name of a member whose value satisfies a term: the colon, and the value. */
+  /** The colon and value after a member's name. */
   memberOf(term: Term): Rule;
-  /** Gives a rule its name; what stands for it in other rules. */
+  /** Names a rule; returns the reference to it. */
   define(name: string, rule: Rule): Rule;
-  /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */
+  /** The scalars of a set; with `isCanonical`, one spelling per value. */
   scalars(values: Values, isCanonical?: boolean): Regex;
 }

@@ -12,12 +12,12 @@ export function terminal(regex: Regex): Rule {
   return regex.kind === 'never' ? NO_RULE : { kind: 'regex', regex };
 }
 
-/** The rule of a name. */
+/** A reference to a rule. */
 export function reference(name: string): Rule {
   return { kind: 'reference', name };
 }
 
-/** One after the other. */
+/** The rules in sequence. */
 export function inOrder(...parts: readonly Rule[]): Rule {
   if (parts.includes(NO_RULE)) return NO_RULE;
   const some = parts.filter((part) => part !== NOTHING_MORE);
@@ -28,7 +28,7 @@ export function inOrder(...parts: readonly Rule[]): Rule {
       : { kind: 'sequence', parts: some };
 }
 
-/** One of them. */
+/** One of the alternatives. */
 export function oneOf(...parts: readonly Rule[]): Rule {
   const some = parts.filter((part) => part !== NO_RULE);
   return some.length === 1 && some[0]
@@ -38,7 +38,7 @@ export function oneOf(...parts: readonly Rule[]): Rule {
       : { kind: 'choice', parts: some };
 }
 
-/** So many times. */
+/** `min` to `max` repetitions. */
 export function times(part: Rule, min: number, max: number): Rule {
   if (max < min) return NO_RULE;
   if (max === 0) return NOTHING_MORE;

@@ -7,7 +7,7 @@ import { choice, text } from './regexes.ts';
 import type { Values } from './shapes.ts';
 import { type Texts, textsRegex } from './strings.ts';
 
-/** The JSON of words, numbers and strings as languages, one object for sets that are alike: it is compiled once. */
+/** The JSON of words, numbers and strings as languages; equal sets share one object, so that it is compiled once. */
 export class ScalarRegexes {
   readonly spelling = new JsonSpelling();
   /** Languages that are known to have a text. */
@@ -15,13 +15,13 @@ export class ScalarRegexes {
   readonly #regexes = new Map<string, Regex>();
   readonly #ids = new Map<Regex, number>();
 
-  /** Equal for sets whose scalars are alike. */
+  /** Equal for sets with equal scalars. */
   keyOf({ words, numbers, strings }: Values): string {
     const texts = strings.map((set) => this.#keyOfTexts(set));
     return JSON.stringify([[...words], numbers.map(keyOf), texts]);
   }
 
-  /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. Throws `GRAMMAR_TOO_COSTLY`. */
+  /** The scalars of a set; with `isCanonical`, one spelling per value. Throws `GRAMMAR_TOO_COSTLY`. */
   of(values: Values, isCanonical: boolean, fuel: Fuel): Regex {
     const { words, numbers, strings } = values;
     return this.#once(`${isCanonical} ${this.keyOf(values)}`, () =>

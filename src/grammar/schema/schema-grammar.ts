@@ -12,9 +12,9 @@ import { termOf } from './shapes.ts';
 import { spacingOf } from './spacing.ts';
 
 /**
- * The JSON that satisfies a schema (JSON Schema, draft 2020-12), with the members of objects in the order of `properties`. Every
- * keyword is honoured, or the schema is refused: throws `SCHEMA_UNSUPPORTED` with the keyword and its place, `GRAMMAR_INVALID` for
- * what is no schema or what nothing satisfies, and `GRAMMAR_TOO_COSTLY` for what would take too long.
+ * The JSON that satisfies a schema (JSON Schema, draft 2020-12), with object members in the order of `properties`.
+ * Every keyword is honoured or the schema is refused: throws `SCHEMA_UNSUPPORTED` with the keyword and its location,
+ * `GRAMMAR_INVALID` for an invalid or unsatisfiable schema, and `GRAMMAR_TOO_COSTLY` for one that would take too long.
  */
 export function schemaGrammar(
   schema: unknown,
@@ -34,7 +34,7 @@ export function schemaGrammar(
 
 const BOUNDS = { units: 2_000_000 };
 
-/** Any JSON, or where `kind` is `object` (as `json_object` asks) any object. */
+/** Any JSON value, or with `kind` `object` (as for `json_object`) any object. */
 export function jsonGrammar(kind: 'value' | 'object' = 'value', options: SchemaOptions = {}): Grammar {
   return schemaGrammar(kind === 'object' ? { type: 'object' } : true, options);
 }

@@ -3,21 +3,21 @@ import type { SchemaNode } from './document.ts';
 import { ANY_NUMBER, type Numbers } from './numbers.ts';
 import { ANY_STRING, type Texts } from './strings.ts';
 
-/** Schemas that all hold for one value: their nodes in the order of their ids, each once. */
+/** A conjunction of schemas: their nodes in the order of their ids, without duplicates. */
 export interface Term {
   readonly key: string;
   readonly nodes: readonly SchemaNode[];
 }
 
-/** What a schema says of the items of an array: the first ones one by one, and all that follow. */
+/** What a schema requires of an array's items: a prefix one by one, then the rest. */
 export interface ItemGroup {
   readonly prefix: readonly Term[];
   readonly rest?: Term;
-  /** It evaluates nothing in the sense of `unevaluatedItems`. */
+  /** It evaluates nothing with respect to `unevaluatedItems`. */
   readonly isSilent?: boolean;
 }
 
-/** How many items have to be of a kind. */
+/** How many items must be of a kind. */
 export interface ContainedItems {
   readonly term: Term;
   readonly min: number;
@@ -25,45 +25,46 @@ export interface ContainedItems {
   readonly isSilent?: boolean;
 }
 
-/** A set of arrays: every group holds. */
+/** A set of arrays: all groups apply. */
 export interface Arrays {
   readonly groups: readonly ItemGroup[];
   readonly min: number;
   readonly max: number;
-  /** Where no two items may be equal: the keyword's place. */
+  /** Set when items must be unique: the keyword's location. */
   readonly unique?: string;
   readonly contains: readonly ContainedItems[];
 }
 
 /**
- * What a schema says of the members of an object: those of a name, those whose name is in a language, and those that are neither.
+ * What a schema requires of an object's members: those listed by name, those whose name is in a language, and all
+ * others.
  */
 export interface MemberGroup {
   readonly named: ReadonlyMap<string, Term>;
   readonly patterns: readonly { readonly language: Regex; readonly term: Term }[];
   readonly additional?: Term;
-  /** It evaluates nothing in the sense of `unevaluatedProperties`. */
+  /** It evaluates nothing with respect to `unevaluatedProperties`. */
   readonly isSilent?: boolean;
-  /** Its names come in any order: those of an `enum` or `const`. */
+  /** Its names come in any order, as in an `enum` or `const`. */
   readonly isUnordered?: boolean;
 }
 
-/** A set of objects: every group holds. */
+/** A set of objects: all groups apply. */
 export interface Objects {
   readonly groups: readonly MemberGroup[];
   readonly required: ReadonlySet<string>;
-  /** Schemas that every name satisfies. */
+  /** Schemas that every name must satisfy. */
   readonly names: readonly Term[];
   readonly min: number;
   readonly max: number;
-  /** A member of the first name asks for one of the second. */
+  /** A member with the first name requires one with the second. */
   readonly dependent: readonly (readonly [name: string, needed: string])[];
 }
 
-/** A value that is a word. */
+/** A literal name as a value. */
 export type Word = 'null' | 'true' | 'false';
 
-/** A set of values: the union of what is listed, each kind of value for itself. */
+/** A set of values: the union of the lists, separate for each kind of value. */
 export interface Values {
   readonly words: ReadonlySet<Word>;
   readonly numbers: readonly Numbers[];
@@ -97,10 +98,10 @@ export const ANYTHING: Values = {
 /** No value. */
 export const NOTHING: Values = { words: new Set(), numbers: [], strings: [], arrays: [], objects: [] };
 
-/** What every value satisfies. */
+/** The term that every value satisfies. */
 export const TRUE_TERM: Term = { key: '', nodes: [] };
 
-/** The term of schemas that all hold. */
+/** The conjunction of schemas. */
 export function termOf(nodes: readonly SchemaNode[]): Term {
   const [first] = nodes;
   if (first && nodes.length === 1) {
@@ -110,23 +111,23 @@ export function termOf(nodes: readonly SchemaNode[]): Term {
   return some.length === 0 ? TRUE_TERM : { key: some.map(({ id }) => id).join(','), nodes: some };
 }
 
-/** The term of terms that all hold. */
+/** The conjunction of terms. */
 export function allOf(terms: readonly Term[]): Term {
   const some = terms.filter((term) => term !== TRUE_TERM);
   return some.length === 1 && some[0] ? some[0] : termOf(some.flatMap(({ nodes }) => nodes));
 }
 
-/** True where a term is known to hold for nothing. */
+/** True when a term is known to be unsatisfiable. */
 export function isFalse(term: Term): boolean {
   return term.nodes.some(({ value }) => value === false);
 }
 
-/** What a set of arrays says of the item at an index. */
+/** What a set of arrays requires of the item at an index. */
 export function itemAt({ groups }: Arrays, index: number): Term {
   return allOf(groups.flatMap(({ prefix, rest }) => prefix[index] ?? rest ?? []));
 }
 
-/** How many first items have a say of their own. */
+/** The number of leading items with schemas of their own. */
 export function prefixLength({ groups }: Arrays): number {
   return groups.reduce((most, { prefix }) => Math.max(most, prefix.length), 0);
 }

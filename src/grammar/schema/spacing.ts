@@ -2,7 +2,7 @@ import type { Regex } from '../regex/regex.ts';
 import type { SchemaOptions } from './options.ts';
 import { choice, EMPTY, optional, repeat, sequence, set, text } from './regexes.ts';
 
-/** JSON's punctuation with the whitespace that may stand around it. */
+/** JSON's punctuation with the allowed whitespace around it. */
 export interface Spacing {
   /** Before and after the whole text. */
   readonly around: Regex;
@@ -22,7 +22,7 @@ const USUAL = optional(
 );
 const FLEXIBLE = repeat(set('\t\n', '\r\r', '  '), 0, MAX_FLEXIBLE);
 
-/** The whitespace that an option asks for. */
+/** The whitespace of an option. */
 export function spacingOf(whitespace: SchemaOptions['whitespace'] = 'usual'): Spacing {
   const [around, line, before, after] = {
     compact: [EMPTY, EMPTY, EMPTY, EMPTY],

@@ -2,7 +2,7 @@ import type { Regex } from '../regex/regex.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { both, choice, not, ofLength, text } from './regexes.ts';
 
-/** Texts of a length, in all of some languages. */
+/** Texts within length bounds that are in all of the languages. */
 export interface TextRange {
   readonly kind: 'range';
   /** In code points. */
@@ -29,7 +29,7 @@ function lengthOf(value: string): number {
   return length;
 }
 
-/** True where a set has a text. */
+/** True when a set contains a text. */
 export function hasText(set: Texts, value: string, languages: RegularLanguages): boolean {
   if (set.kind === 'list') return set.values.has(value);
   const length = lengthOf(value);
@@ -40,7 +40,7 @@ export function hasText(set: Texts, value: string, languages: RegularLanguages):
   );
 }
 
-/** The texts of both sets; undefined where it is plain that there are none. */
+/** The texts in both sets; undefined when there are obviously none. */
 export function bothTexts(a: Texts, b: Texts, languages: RegularLanguages): Texts | undefined {
   if (a.kind === 'list' || b.kind === 'list') {
     const [list, other] = a.kind === 'list' ? [a, b] : [b as TextList, a];
@@ -53,7 +53,7 @@ export function bothTexts(a: Texts, b: Texts, languages: RegularLanguages): Text
   return { kind: 'range', min, max, languages: [...new Set([...a.languages, ...b.languages])] };
 }
 
-/** Every text that is not in a set, as sets that may overlap. */
+/** The complement of a set, as sets that may overlap. */
 export function otherTexts(set: Texts): Texts[] {
   if (set.kind === 'list') return [{ ...ANY_STRING, languages: [not(textsRegex(set))] }];
   const others: Texts[] = [];
@@ -63,19 +63,19 @@ export function otherTexts(set: Texts): Texts[] {
   return others;
 }
 
-/** The texts themselves, as a language. */
+/** The texts as a language, not as JSON. */
 export function textsRegex(set: Texts): Regex {
   if (set.kind === 'list') return choice(...Array.from(set.values, text));
   return both(...set.languages, ofLength(set.min, set.max));
 }
 
-/** True where no text is in the set. */
+/** True when the set is empty. */
 export function isWithoutText(set: Texts, languages: RegularLanguages): boolean {
   if (set.kind === 'list') return set.values.size === 0;
   return set.languages.length > 0 && languages.isEmpty(textsRegex(set));
 }
 
-/** A set of at most so many texts as their list. */
+/** A set of at most `most` texts as a list. */
 export function listTexts(set: Texts, most: number, languages: RegularLanguages): TextList | undefined {
   if (set.kind === 'list') return set.values.size <= most ? set : undefined;
   if (set.languages.length === 0 && set.max > 0) return undefined;

@@ -1,6 +1,6 @@
 import { type JsonObject, isArray, isObject } from './json-value.ts';
 
-/** Where keywords of draft 2020-12 hold schemas: one, a list, or a map of them. */
+/** The keywords of draft 2020-12 that hold schemas: one, a list, or a map of them. */
 const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
   ['$defs', 'map'],
   ['definitions', 'map'],
@@ -26,7 +26,10 @@ const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
   ['contentSchema', 'one'],
 ] as const);
 
-/** Visits the schemas right inside of one, with the keyword and the step below it. What `enum`, `const` and unknown words hold is none. */
+/**
+ * Visits the immediate subschemas of a schema, with the keyword and the step below it. The contents of `enum`, `const`
+ * and unknown words are not schemas.
+ */
 export function forEachSubschema(
   schema: JsonObject,
   visit: (inner: JsonObject, keyword: string, step?: string | number) => void,

@@ -6,20 +6,21 @@ import { isFalse, type Objects, type Term } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
 import type { Terms } from './terms.ts';
 
-/** Fewer are not worth it. */
+/** Not worthwhile for fewer. */
 const FEWEST = 4;
 
-/** Sets of objects, by the text of the member that comes first in them. */
+/** Sets of objects by the value of their first member. */
 export interface TaggedObjects {
-  /** That member's name; undefined where there is none. */
+  /** That member's name; undefined when there is none. */
   readonly tag: string | undefined;
   readonly tagged: ReadonlyMap<string, readonly Objects[]>;
   readonly others: readonly Objects[];
 }
 
 /**
- * Finds sets of objects that all begin with the same member, whose texts are listed: of a thousand alternatives that a `const` tells
- * apart, nothing has to be written but of the one that is read. Only those are taken of which nothing but their members is said.
+ * Finds sets of objects whose first member is the same and has listed values: of a thousand alternatives that a `const`
+ * distinguishes, only the one that is read must be written. Takes only objects that are described by their members
+ * alone.
  */
 export function taggedObjects(
   sets: readonly Objects[],
@@ -44,7 +45,7 @@ export function taggedObjects(
   return { tag, tagged, others };
 }
 
-/** The name of the member with which all objects of a set begin. */
+/** The name of the first member of all objects in a set. */
 function firstName({ groups, required, names, min, max, dependent }: Objects): string | undefined {
   const [group] = groups;
   if (!group || groups.length > 1 || group.isSilent === true || group.isUnordered === true) return undefined;
@@ -71,7 +72,7 @@ function areMembersPlain({ groups, required }: Objects, isPlain: (term: Term) =>
   return additional === undefined || isFalse(additional) || isPlain(additional);
 }
 
-/** The objects, which go on behind the tag as `behind` says. */
+/** The objects; `behind` gives the rule after the tag. */
 export function taggedRule(
   tag: string,
   tagged: TaggedObjects['tagged'],

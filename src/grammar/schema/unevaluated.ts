@@ -9,7 +9,7 @@ import {
   TRUE_TERM,
 } from './shapes.ts';
 
-/** A set of arrays, with a schema for every item that the schemas which made the set did not evaluate. */
+/** A set of arrays, with a schema for every item that the set's schemas did not evaluate. */
 export function withUnevaluatedItems(
   arrays: Arrays,
   schema: SchemaNode,
@@ -26,7 +26,7 @@ export function withUnevaluatedItems(
   return { ...arrays, groups: [...arrays.groups, { prefix: before, rest }] };
 }
 
-/** The term that holds where one of these does. */
+/** The disjunction of terms. */
 function anyOf(terms: readonly Term[], node: SchemaNode, document: SchemaDocument): Term {
   if (terms.includes(TRUE_TERM)) return TRUE_TERM;
   const some = terms.filter((term) => !isFalse(term));
@@ -38,7 +38,7 @@ function anyOf(terms: readonly Term[], node: SchemaNode, document: SchemaDocumen
   return termOf([document.synthetic('anyOf', values, node, some.map(({ key }) => key).join('|'))]);
 }
 
-/** A set of objects, with a schema for every member that the schemas which made the set did not evaluate. */
+/** A set of objects, with a schema for every member that the set's schemas did not evaluate. */
 export function withUnevaluatedMembers(objects: Objects, schema: SchemaNode): Objects {
   const groups = objects.groups.filter(({ isSilent }) => isSilent !== true);
   const isAll = groups.some(({ additional }) => additional !== undefined);

@@ -9,8 +9,8 @@ import { bothValues, isWithoutValue } from './algebra.ts';
 const MAX_COUNTED = 1024;
 
 /**
- * How long arrays whose items are unlike each other can be: as long as there is a value left for the next item, whatever came
- * before. Throws `SCHEMA_UNSUPPORTED` where items may be arrays or objects, and where it depends on the items which can follow.
+ * The maximum length of arrays with unique items: as long as a value is left for the next item, whatever came before.
+ * Throws `SCHEMA_UNSUPPORTED` when items may be arrays or objects, and when what may follow depends on the items.
  */
 export function uniqueLength(arrays: Arrays, pointer: string, expander: Expander): number {
   const prefix = Math.min(prefixLength(arrays), arrays.max);
@@ -44,9 +44,9 @@ function overlapping(values: Values, before: readonly Values[], expander: Expand
   return before.filter((other) => !isWithoutValue(bothValues(values, other, expander), expander)).length;
 }
 
-/** How many values there are, at least: Infinity for more than can be counted. */
+/** A lower bound on the number of values: Infinity when it cannot be counted. */
 function countValues({ words, numbers, strings }: Values, languages: RegularLanguages): number {
-  // Sets of a union may overlap, so that only the largest of them is sure to be there.
+  // The sets of a union may overlap, so only the largest counts for certain.
   const counts = [
     ...numbers.map(countNumbers),
     ...strings.map((set) => listTexts(set, MAX_COUNTED, languages)?.values.size ?? Infinity),

@@ -3,7 +3,7 @@ import { startServiceWorker } from './start-service-worker.ts';
 import { AppState } from './state/app-state.ts';
 import { Page } from './views/page.tsx';
 
-// Tokens may come faster than the screen shows them.
+// Tokens may arrive faster than the screen refreshes.
 options.debounceRendering = (draw) => requestAnimationFrame(draw);
 
 const root = document.getElementById('app');

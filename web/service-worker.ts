@@ -1,8 +1,10 @@
-/** The page's files, relative to it, and what changes when one of them does; put in by the build. */
+/** The page's files, relative to it, and a version that changes with any of them; inserted by the build. */
 declare const SHELL_FILES: readonly string[];
 declare const SHELL_VERSION: string;
 
-/** What a service worker's scope has; TypeScript's own description of it cannot stand beside the one of pages. */
+/**
+ * The members of a service worker's scope that are used; TypeScript's own types for it conflict with those of pages.
+ */
 interface ServiceWorkerScope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
@@ -23,13 +25,13 @@ const worker = globalThis as unknown as ServiceWorkerScope;
 const PREFIX = `rocmforge ${worker.registration.scope} `;
 const SHELL = PREFIX + SHELL_VERSION;
 
-/** What lets workers share memory, which the CPU device needs, wherever the page is served from. */
+/** Headers that allow workers to share memory, which the CPU device needs, whatever server the page comes from. */
 const ISOLATION = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-embedder-policy': 'require-corp',
 };
 
-// A page that is open keeps the files that it began with: the next version waits until none is.
+// An open page keeps the files that it started with: a new version waits until no page is open.
 worker.addEventListener('install', (event) => {
   event.waitUntil(fillShell());
 });
@@ -40,7 +42,7 @@ worker.addEventListener('activate', (event) => {
 
 worker.addEventListener('fetch', (event) => {
   const address = shellAddress(event.request);
-  // Models pass by: they are kept elsewhere, and in pieces.
+  // Models are not cached here: they are stored elsewhere, in pieces.
   if (address !== undefined) event.respondWith(fromShell(address, event.request));
 });
 
@@ -56,7 +58,7 @@ async function dropOldShells(): Promise<void> {
   }
 }
 
-/** The address of the file of the page that is asked for; undefined for everything else. */
+/** The address of the requested file if it belongs to the page, otherwise undefined. */
 function shellAddress({ method, url }: Request): string | undefined {
   const { scope } = worker.registration;
   const [address = ''] = url.split(/[?#]/);

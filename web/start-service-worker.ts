@@ -1,9 +1,10 @@
-/** Set when the page was loaded again for the sake of isolation, which is tried once. */
+/** Set once the page has reloaded to become isolated, which is tried only once. */
 const TRIED = 'rocmforge isolated';
 
 /**
- * Lets the page open without a network. Where its server does not isolate it, the service worker does from the second load on;
- * without a GPU the page needs that to run anything, so it loads itself again. Without the worker it only works online.
+ * Makes the page available offline. If its server does not isolate it, the service worker does from the second load on;
+ * without a GPU, nothing can run without isolation, so the page reloads itself. If the worker cannot start, the page
+ * works online only.
  */
 export async function startServiceWorker(): Promise<void> {
   const { serviceWorker, gpu } = navigator as Partial<Pick<Navigator, 'serviceWorker' | 'gpu'>>;
@@ -19,6 +20,6 @@ export async function startServiceWorker(): Promise<void> {
     sessionStorage.setItem(TRIED, 'yes');
     location.reload();
   } catch {
-    // Forbidden, or there is no room for it.
+    // Forbidden, or out of storage.
   }
 }

@@ -16,7 +16,7 @@ import {
 } from './engine-calls.ts';
 import { remoteText } from './remote-text.ts';
 
-/** A model that runs in a worker of its own, with the methods of Node's `LanguageModel`. It owns the worker. */
+/** A model that runs in its own worker, with the methods of Node's `LanguageModel`. It owns the worker. */
 export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'callIdLength'> {
   readonly name: string;
   readonly architecture: string;
@@ -29,7 +29,7 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
   readonly #client: CallClient<EngineCalls>;
   readonly #life = new Lifetime('the model');
 
-  /** Made by `loadModel`. */
+  /** Created by `loadModel`. */
   constructor(client: CallClient<EngineCalls>, of: ModelDescription) {
     this.#client = client;
     this.name = of.name;
@@ -42,12 +42,14 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     this.#callIdLength = of.callIdLength;
   }
 
-  /** Resolves with what was loaded before anything asked for it; rejects when that failed. */
+  /** Resolves with the report of loading everything that was not loaded on demand; rejects if that failed. */
   get loaded(): Promise<LoadReport> {
     return this.#ask('loaded');
   }
 
-  /** Answers a conversation, written down by the model's own template. The stream rejects as Node's throws and rejects. */
+  /**
+   * Answers a conversation, rendered with the model's own template. The stream rejects where Node's throws or rejects.
+   */
   chat(messages: readonly ChatMessage[], of: BrowserChatOptions = {}): ChatStream {
     this.#life.check();
     checkOptions('chat', of, BROWSER_CHAT_OPTIONS);
@@ -58,7 +60,7 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     return new ChatStream(source, this.#callIdLength);
   }
 
-  /** Continues a text or token ids. The stream rejects as Node's throws and rejects. */
+  /** Continues a text or token ids. The stream rejects where Node's throws or rejects. */
   generate(prompt: string | readonly number[], of: BrowserGenerateOptions = {}): TextStream {
     this.#life.check();
     checkOptions('generate', of, BROWSER_GENERATE_OPTIONS);
@@ -69,12 +71,12 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     return new TextStream(source);
   }
 
-  /** Forgets what is cached of the last conversation. */
+  /** Discards the cache of the last conversation. */
   async reset(): Promise<void> {
     await this.#ask('reset');
   }
 
-  /** Releases everything, and ends the worker. */
+  /** Releases everything, and terminates the worker. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     const released = this.#client.call('dispose', undefined);

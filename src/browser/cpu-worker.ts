@@ -1,5 +1,5 @@
 import { runCpuWorker } from '../devices/cpu/worker/index.ts';
 import { ownWorkerPort } from './worker-host.ts';
 
-/** Entry of the CPU device's workers. */
+/** Entry point of the CPU device's workers. */
 runCpuWorker(ownWorkerPort());

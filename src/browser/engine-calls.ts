@@ -13,23 +13,23 @@ import type { BrowserDeviceRequest } from './open-device.ts';
 import type { OpenSourceOptions, SourceLocation } from './open-source.ts';
 import type { DownloadProgress } from './store/download-progress.ts';
 
-/** How far a model has come: into the browser's storage, and onto the device. Both at once while it downloads. */
+/** The progress of a model into the browser's storage and onto the device. While it downloads, both are reported. */
 export type BrowserLoadProgress = DownloadProgress | LoadProgress;
 
-/** What Node's options hold beside functions and objects with methods, which cannot be sent to a worker. */
+/** Node's options without functions and objects with methods, which cannot be sent to a worker. */
 export type SendableOptions = Omit<ModelOptions, 'onProgress' | 'logger' | 'trace' | 'profile' | 'taps'>;
 
-/** Node's options of a text but for the grammar, which lives outside the worker. */
+/** Node's options for generating text, except the grammar, which lives outside the worker. */
 export type BrowserGenerateOptions = Omit<GenerateOptions, 'constraint'>;
 
-/** Node's options of an answer but for the grammar. */
+/** Node's options for answering, except the grammar. */
 export type BrowserChatOptions = Omit<ChatOptions, 'constraint'>;
 
 const { constraint: _, ...TEXT_OPTIONS } = GENERATE_OPTIONS;
 const { constraint: _own, ...ANSWER_OPTIONS } = CHAT_OPTIONS;
 /** The names of `BrowserGenerateOptions`. */
 export const BROWSER_GENERATE_OPTIONS: OptionNames<BrowserGenerateOptions> = TEXT_OPTIONS;
-/** What a page's `chat` takes. */
+/** The names of `BrowserChatOptions`. */
 export const BROWSER_CHAT_OPTIONS: OptionNames<BrowserChatOptions> = ANSWER_OPTIONS;
 
 const {
@@ -43,7 +43,7 @@ const {
 /** The names of `SendableOptions`. */
 export const SENDABLE_OPTIONS: OptionNames<SendableOptions> = SENDABLE;
 
-/** Which model is opened, and how: options without functions and signals. */
+/** The model to open and its options, without functions and signals. */
 export interface OpenRequest {
   readonly location: SourceLocation;
   readonly options: Omit<SendableOptions, 'signal'> &
@@ -51,22 +51,22 @@ export interface OpenRequest {
     Pick<OpenSourceOptions, 'keep' | 'headers' | 'sha256'>;
 }
 
-/** A conversation to be answered. */
+/** A conversation to answer. */
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   readonly options: Omit<BrowserChatOptions, 'signal'>;
 }
 
-/** A text or token ids to be continued. */
+/** A text or token ids to continue. */
 export interface TextRequest {
   readonly prompt: string | readonly number[];
   readonly options: Omit<BrowserGenerateOptions, 'signal'>;
 }
 
-/** What the page asks of the worker. */
+/** The calls that the page makes to the worker. */
 export interface EngineCalls {
   readonly open: { asks: OpenRequest; value: never; answer: ModelDescription };
-  /** Tells how loading goes until it has ended; asked before `open`. */
+  /** Reports the progress of loading until it ends; called before `open`. */
   readonly progress: { asks: undefined; value: BrowserLoadProgress; answer: void };
   readonly chat: { asks: ChatRequest; value: ChatChunk; answer: TextEnd | undefined };
   readonly generate: { asks: TextRequest; value: TextChunk; answer: TextEnd | undefined };
@@ -75,22 +75,22 @@ export interface EngineCalls {
   readonly dispose: { asks: undefined; value: never; answer: void };
 }
 
-/** An opened model, as the page knows it. */
+/** An open model, as the page knows it. */
 export interface ModelDescription {
-  /** What the file calls the model, or the file's own name. */
+  /** The model's name in the file, or the file's own name. */
   readonly name: string;
   readonly architecture: string;
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** Prompt tokens of one step. */
+  /** Maximum prompt tokens per step. */
   readonly batch: number;
-  /** Bytes of its files. */
+  /** Total size of its files in bytes. */
   readonly byteLength: number;
   readonly device: { readonly info: DeviceInfo };
-  /** Where the memory went, in bytes. */
+  /** The use of memory, in bytes. */
   readonly fit: FitSummary;
   /**
-   * How long the ids of calls have to be that the model does not name itself, where its template insists on it.
+   * The required length of tool call ids that the model does not generate itself, if its template insists on one.
    * @internal
    */
   readonly callIdLength: number | undefined;

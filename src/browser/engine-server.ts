@@ -20,7 +20,7 @@ import { canShareMemory, openDecoder } from './open-cpu.ts';
 import { type BackendName, openDevice } from './open-device.ts';
 import { SourceOpener } from './open-source.ts';
 
-/** Answers a page's calls with one model, which `open` loads. */
+/** Serves a page's calls with one model, which `open` loads. */
 export function runEngineServer(port: WorkerPort): void {
   const loading = new ProgressWatch<BrowserLoadProgress>();
   let model: LanguageModel | undefined;
@@ -44,7 +44,7 @@ export function runEngineServer(port: WorkerPort): void {
   });
 }
 
-/** Loads a model while it is still on its way, and gives it out when all of it is there and checked. */
+/** Loads a model while it still downloads, and returns it once it is complete and verified. */
 async function openModel(
   { location, options }: OpenRequest,
   signal: AbortSignal,
@@ -72,31 +72,31 @@ async function openModel(
   }
 }
 
-/** The options without those of the device and of the download. */
+/** The options without those for the device and the download. */
 function ofModel(options: OpenRequest['options']): Partial<SendableOptions> {
   return Object.fromEntries(
     Object.entries(options).filter(([name]) => Object.hasOwn(SENDABLE_OPTIONS, name)),
   );
 }
 
-/** What turns out to be no model is not kept. */
+/** A file that turns out not to be a model is not kept. */
 async function openGguf(sources: SourceOpener, signal: AbortSignal): Promise<GgufFile> {
   try {
     const first = await sources.first();
     return await GgufFile.open(first, { signal, resolveSibling: (name) => sources.sibling(name) });
   } catch (error) {
-    // Where it cannot be removed, why it is no model still says more.
+    // If it cannot be removed, the reason why it is not a model is still the more useful error.
     if (isRocmforgeError(error) && error.code.startsWith('GGUF_')) await sources.discard().catch(() => {});
     throw error;
   }
 }
 
-/** Whether weights are decoded by workers of their own; where those may not share memory, the engine's worker does it. */
+/** Whether separate workers decode weights; if they cannot share memory, the engine's worker decodes. */
 function decodes(options: OpenRequest['options']): boolean {
   return decodesOnHost(options) && canShareMemory();
 }
 
-/** Sends the pieces of a text; its end is the answer. */
+/** Sends the chunks of a text; the call's answer is the end of the text. */
 async function sendText<C extends TextChunk>(
   text: TextStream<C>,
   context: CallContext<C>,
@@ -122,7 +122,7 @@ function describe(model: LanguageModel): ModelDescription {
   };
 }
 
-/** How long ids of calls are that the model's template accepts; undefined for any length, and where there is no template. */
+/** The length of tool call ids that the model's template accepts; undefined for any length, and without a template. */
 function callIdLengthOf(model: LanguageModel): number | undefined {
   try {
     return dialectOf(model.chatTemplate.toolSource).idLength;

@@ -1,5 +1,5 @@
 import { runEngineServer } from './engine-server.ts';
 import { ownWorkerPort } from './worker-host.ts';
 
-/** Entry of the worker that a page's model lives in. */
+/** Entry point of the worker that runs a page's model. */
 runEngineServer(ownWorkerPort());

@@ -13,21 +13,24 @@ import type { SourceLocation } from './open-source.ts';
 import type { StoredModel } from './store/model-store.ts';
 import { BrowserWorker } from './worker-host.ts';
 
-/** An address (relative ones to the page), a file of the user's, the files of a split model, or one of `ModelStore.list`. */
+/**
+ * A URL (possibly relative to the page), a file of the user's, the files of a split model, or an entry of
+ * `ModelStore.list`.
+ */
 export type ModelLocation = string | URL | File | readonly File[] | Pick<StoredModel, 'id'>;
 
 /** How a model is loaded in a browser. */
 export interface BrowserLoadOptions extends SendableOptions, BrowserDeviceRequest {
   /**
-   * Whether the model is kept in the browser's storage, from where it is loaded the next time without its server or file.
-   * Default true. A model that is not kept is read by ranges, in the order and as often as it is needed.
+   * Whether the model is kept in the browser's storage, from which it is loaded the next time without its server or
+   * file. Default true. Otherwise it is read with range requests, as needed and as often as needed.
    */
   readonly keep?: boolean | undefined;
-  /** What the file must have, in hexadecimal. Whatever is kept is hashed, with this or without. */
+  /** The expected hash, in hexadecimal. Whatever is kept is hashed in any case. */
   readonly sha256?: string | undefined;
-  /** Headers of every request, such as an authorization. */
+  /** Headers for every request, such as an authorization. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Is told how far the download and the load have come. */
+  /** Called with the progress of the download and of loading. */
   readonly onProgress?: ((progress: BrowserLoadProgress) => void) | undefined;
 }
 
@@ -42,10 +45,10 @@ const LOAD_OPTIONS: OptionNames<BrowserLoadOptions> = {
 };
 
 /**
- * Starts a worker and loads a model into it, while it still downloads. The model is given out when the download is whole and
- * has the hash that it should have. Dispose it when done. Rejects as Node's `loadModel`, and with `STORAGE_…`,
- * `MODEL_NOT_STORED`, `MODEL_IN_USE`, `HASH_MISMATCH` or `WORKER_LOST`, nothing left open; what was downloaded stays, for the
- * next attempt to go on from, unless it is no model or has another hash.
+ * Starts a worker and loads a model into it while it downloads. Resolves once the download is complete and has the
+ * expected hash. Dispose the model when done. Rejects like Node's `loadModel`, and with `STORAGE_…`,
+ * `MODEL_NOT_STORED`, `MODEL_IN_USE`, `HASH_MISMATCH` or `WORKER_LOST`, leaving nothing open; downloaded data stays, so
+ * that the next attempt can continue, unless it is not a model or has another hash.
  */
 export async function loadModel(
   location: ModelLocation,
@@ -69,7 +72,9 @@ export async function loadModel(
   }
 }
 
-/** Loading goes on when the model is given out, and so does its progress. A failure is told by what fails. */
+/**
+ * Loading may continue after the model is returned, and so does progress. Errors are reported by the call that fails.
+ */
 function watch(client: CallClient<EngineCalls>, onProgress: (progress: BrowserLoadProgress) => void): void {
   client.begin('progress', undefined, { value: onProgress, done: () => {}, failed: () => {} });
 }
@@ -82,10 +87,13 @@ function locate(location: ModelLocation): SourceLocation {
   return 'id' in location ? { kind: 'stored', id: location.id } : { kind: 'files', files: location };
 }
 
-/** Asks that models outlast a short disk. The browser may say no, or ask the user; models are kept as long as it likes then. */
+/**
+ * Requests persistent storage. The browser may refuse, or ask the user; without it, models are kept at the browser's
+ * discretion.
+ */
 async function askToPersist(): Promise<void> {
   const { storage } = navigator as Partial<Pick<Navigator, 'storage'>>;
   if (await storage?.persisted()) return;
-  // Nobody waits for the answer: it changes nothing about the loading.
+  // Not awaited: loading does not depend on the answer.
   void storage?.persist();
 }

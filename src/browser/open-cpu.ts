@@ -3,25 +3,25 @@ import type { BlockDecoder, Device } from '../device/index.ts';
 import { type KernelBytes, openCpuDecoder, openCpuDevice } from '../devices/cpu/index.ts';
 import { browserWorkerHost } from './worker-host.ts';
 
-/** How many workers compute. */
+/** Options of the CPU device in browsers. */
 export interface BrowserCpuOptions {
-  /** Default: the logical processors that the browser names, less the one that the engine runs on. */
+  /** Number of worker threads. Default: the browser's logical processors, minus the one that the engine runs on. */
   readonly threads?: number | undefined;
 }
 
-/** Where the built kernels lie, for bundlers to see. */
+/** The URLs of the compiled kernels, written so that bundlers find them. */
 const KERNELS = {
   relaxed: new URL('../devices/cpu/kernels.relaxed.wasm', import.meta.url),
   baseline: new URL('../devices/cpu/kernels.baseline.wasm', import.meta.url),
 };
 
-/** True where workers may share memory, without which the CPU device cannot run. */
+/** Whether workers can share memory, without which the CPU device cannot run. */
 export function canShareMemory(): boolean {
   return globalThis.crossOriginIsolated;
 }
 
 /**
- * Opens the CPU with workers over shared memory. Rejects with `DEVICE_UNAVAILABLE` where the page may not share memory or
+ * Opens the CPU with workers over shared memory. Rejects with `DEVICE_UNAVAILABLE` if the page cannot share memory or
  * the browser lacks SIMD.
  */
 export async function openCpu({ threads }: BrowserCpuOptions = {}): Promise<Device> {
@@ -33,7 +33,7 @@ export async function openCpu({ threads }: BrowserCpuOptions = {}): Promise<Devi
   return openCpuDevice({ host, threads, kernels: await kernelBytes(), name: 'CPU (WebAssembly)' });
 }
 
-/** Opens SIMD decoders in workers, which start at first use. Rejects as `openCpu`. */
+/** Opens SIMD decoders in workers, which start at first use. Rejects like `openCpu`. */
 export async function openDecoder({ threads }: BrowserCpuOptions = {}): Promise<BlockDecoder> {
   requireSharedMemory();
   const host = browserWorkerHost(

@@ -4,21 +4,21 @@ import type { Device } from '../device/index.ts';
 import { openWebGpuDevice } from '../devices/webgpu/index.ts';
 import { type BrowserCpuOptions, openCpu } from './open-cpu.ts';
 
-/** What a browser can open, the best first. */
+/** The backends that browsers support, in order of preference. */
 const BACKENDS = ['webgpu', 'cpu'] as const;
 
-/** One of the kinds of device that a browser can open. */
+/** One of the kinds of device that browsers support. */
 export type BackendName = (typeof BACKENDS)[number];
 
-/** How a device is asked for in a browser. */
+/** How to request a device in a browser. */
 export interface BrowserDeviceRequest extends BrowserCpuOptions {
-  /** `auto`, the default, takes a GPU under WebGPU where there is one, and the CPU else. */
+  /** `auto`, the default, uses a GPU through WebGPU if there is one, otherwise the CPU. */
   readonly device?: 'auto' | BackendName | undefined;
 }
 
 /**
- * Opens the device asked for. Rejects with `INVALID_ARGUMENT`, and with `DEVICE_UNAVAILABLE`, which for `auto` says why
- * each was not taken.
+ * Opens the requested device. Rejects with `INVALID_ARGUMENT`, or with `DEVICE_UNAVAILABLE`, which for `auto` has the
+ * reason for each backend.
  */
 export async function openDevice(
   request: BrowserDeviceRequest = {},
@@ -55,7 +55,7 @@ async function openBest(request: BrowserDeviceRequest, logger: Logger): Promise<
   return fail('DEVICE_UNAVAILABLE', { device: 'auto', why: reasons.join('; ') });
 }
 
-/** Software is slower than the CPU device, so that it is taken only where it was asked for. */
+/** A software adapter is slower than the CPU device, so it is used only if requested. */
 async function openWebGpu(software: boolean): Promise<Device> {
   const gpu = (navigator as Partial<Pick<Navigator, 'gpu'>>).gpu;
   if (!gpu) {

@@ -6,14 +6,14 @@ import { fileOrigin, type Origin } from './store/origin.ts';
 import { StoreFolder } from './store/store-folder.ts';
 import { StoredSource } from './store/stored-source.ts';
 
-/** Where a model is, in a form that crosses to a worker. */
+/** The location of a model, in a form that can be sent to a worker. */
 export type SourceLocation =
   | { readonly kind: 'url'; readonly url: string }
   /** The file to open first, and the other parts of a split model. */
   | { readonly kind: 'files'; readonly files: readonly File[] }
   | { readonly kind: 'stored'; readonly id: string };
 
-/** How sources are opened. */
+/** Options for opening sources. */
 export interface OpenSourceOptions extends Omit<DownloadOptions, 'signal'> {
   /** Whether the model is kept in the browser's storage. Default true. */
   readonly keep?: boolean | undefined;
@@ -21,7 +21,7 @@ export interface OpenSourceOptions extends Omit<DownloadOptions, 'signal'> {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Opens the sources of one model, and knows which of them are still on their way. */
+/** Opens the sources of one model, and tracks which of them are still downloading. */
 export class SourceOpener {
   readonly #location: SourceLocation;
   readonly #options: OpenSourceOptions;
@@ -32,7 +32,7 @@ export class SourceOpener {
     this.#options = options;
   }
 
-  /** The source that was asked for. */
+  /** The requested source. */
   async first(): Promise<ByteSource> {
     const { sha256 } = this.#options;
     const location = this.#location;
@@ -44,7 +44,7 @@ export class SourceOpener {
       : fail('SOURCE_UNAVAILABLE', { source: 'files', reason: 'there is none' });
   }
 
-  /** Another part of a split model: beside the first on its server, or among the files. */
+  /** Another part of a split model: next to the first on its server, or among the files. */
   async sibling(name: string): Promise<ByteSource> {
     if (this.#location.kind !== 'files') return this.#openUrl(name);
     const file = this.#location.files.find((other) => other.name === name);
@@ -53,12 +53,12 @@ export class SourceOpener {
       : fail('SOURCE_UNAVAILABLE', { source: name, reason: 'it is not among the files' });
   }
 
-  /** Resolves when everything that was to be kept is kept, and checked. Rejects as `Download.done`. */
+  /** Resolves when everything that is to be kept is stored and verified. Rejects like `Download.done`. */
   async whole(): Promise<void> {
     await Promise.all(this.#downloads.map(({ source }) => source.whole()));
   }
 
-  /** Removes what was begun to be kept, when its sources are disposed. */
+  /** Removes what was being stored, once its sources are disposed. */
   async discard(): Promise<void> {
     const folder = await StoreFolder.open();
     for (const { id } of this.#downloads) await folder.remove(id);
@@ -84,7 +84,7 @@ export class SourceOpener {
     return fail('MODEL_NOT_STORED', { model: name, why: 'the file was not copied to its end' });
   }
 
-  /** The stored file where it is whole and the one that is wanted, else what goes on downloading it. */
+  /** The stored file if it is complete and the requested one, otherwise a download that continues it. */
   async #keep(origin: Origin, sha256: string | undefined): Promise<ByteSource> {
     const folder = await StoreFolder.open();
     const id = await idOf(origin);
@@ -114,13 +114,13 @@ export class SourceOpener {
     const record = await folder.record(id);
     const name = record?.url ?? record?.name ?? id;
     const file = await folder.openModel(id, name, 'read-only');
-    // When it was used is worth no failure: another page may be writing the same.
+    // Failing to record the time of use is not an error: another page may be writing it too.
     if (record) await folder.writeRecord(id, { ...record, used: Date.now() }).catch(() => {});
     return new StoredSource({ name, size: file.size, file });
   }
 }
 
-/** Half of a SHA-256, in hexadecimal: a name for a folder. */
+/** Half of a SHA-256, in hexadecimal, as a folder name. */
 async function idOf({ key }: Origin): Promise<string> {
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
   const bytes = new Uint8Array(hash).subarray(0, 16);

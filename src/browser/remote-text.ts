@@ -2,12 +2,12 @@ import type { CallHandle, CallListener } from '../calls/index.ts';
 import type { TextChunk, TextEnd, TextSource } from '../engine/text-stream.ts';
 import { TokenQueue } from '../runtime/token-queue.ts';
 
-/** Text as the engine's worker generates it, from a call that `begin` begins. */
+/** Text generated in the engine's worker, by a call that `begin` starts. */
 export function remoteText<C extends TextChunk>(
   begin: (listener: CallListener<C, TextEnd | undefined>) => CallHandle,
 ): TextSource<C> {
   return async function* (complete) {
-    // The worker sends no more than it has credit for, so that the queue needs no bound of its own.
+    // The worker sends only as much as it has credit for, so the queue needs no limit.
     const queue = new TokenQueue<C, TextEnd>(Number.POSITIVE_INFINITY);
     const calling = begin({
       value: (chunk) => queue.push(chunk),

@@ -30,7 +30,7 @@ export class BrowserWorker implements WorkerHandle {
     else this.#onFailure.push(listener);
   }
 
-  /** A page lives as long as it is shown, whatever its workers do. */
+  /** A page's lifetime does not depend on its workers. */
   hold(): void {}
 
   async terminate(): Promise<void> {
@@ -46,18 +46,18 @@ export class BrowserWorker implements WorkerHandle {
   }
 }
 
-/** Starts as many workers as a device asks for. */
+/** Starts as many workers as a device requests. */
 export function browserWorkerHost(threads: number, start: (name: string) => Worker): WorkerHost {
   return { threads, start: (name) => new BrowserWorker(start(name)) };
 }
 
-/** What a worker's global scope has; TypeScript's own description of it cannot stand beside the one of pages. */
+/** The members of a worker's global scope that are used; TypeScript's own types for it conflict with those of pages. */
 interface WorkerScope {
   postMessage(message: unknown): void;
   addEventListener(type: 'message', listener: (event: MessageEvent<unknown>) => void): void;
 }
 
-/** The channel to whoever started this worker. */
+/** The channel to the thread that started this worker. */
 export function ownWorkerPort(): WorkerPort {
   const scope = globalThis as unknown as WorkerScope;
   return {

@@ -4,20 +4,20 @@ import { type LoadRequest, ModelSession } from './model-session.ts';
 import { ModelShelf } from './model-shelf.ts';
 import { keptSettings } from './settings.ts';
 
-/** Everything that the page knows. */
+/** The state of the page. */
 export class AppState {
   readonly settings = keptSettings();
   readonly shelf = new ModelShelf();
   readonly session = new ModelSession(this.settings);
   readonly conversation = new Conversation(this.settings);
-  /** The dialog that lies over the page. */
+  /** The open dialog. */
   readonly dialog = signal<'models' | 'settings' | undefined>(undefined);
 
   constructor() {
     void this.shelf.refresh();
   }
 
-  /** Loads a model and begins anew with it. */
+  /** Loads a model and starts a new conversation with it. */
   async load(request: LoadRequest): Promise<void> {
     this.dialog.value = undefined;
     this.conversation.clear();
@@ -25,7 +25,7 @@ export class AppState {
     await this.shelf.refresh();
   }
 
-  /** Loads files of the user's, of which the first is opened. */
+  /** Loads the user's files, of which the first is opened. */
   async loadFiles(files: readonly File[]): Promise<void> {
     const models = files
       .filter(({ name }) => /\.gguf$/i.test(name))

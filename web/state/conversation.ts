@@ -2,29 +2,29 @@ import { type Signal, signal } from '@preact/signals';
 import { type BrowserModel, type ChatMessage, isRocmforgeError } from '../../src/browser/index.ts';
 import type { SettingValues } from './settings.ts';
 
-/** One turn. Answers grow while they are written. */
+/** One turn of a conversation. Answers grow while they are generated. */
 export interface Turn {
   readonly id: number;
   readonly role: 'user' | 'assistant';
   readonly text: string;
-  /** What the model thought before it answered. */
+  /** The model's reasoning before its answer. */
   readonly reasoning?: string;
   readonly state: 'writing' | 'done' | 'stopped' | 'failed';
   readonly error?: unknown;
   readonly pace?: Pace;
 }
 
-/** How fast an answer came. */
+/** The speed of an answer. */
 export interface Pace {
   readonly tokens: number;
   /** Undefined until there are two tokens to measure between. */
   readonly tokensPerSecond: number | undefined;
 }
 
-/** Tokens within which repeating is penalized. */
+/** Number of recent tokens to which the repeat penalty applies. */
 const PENALTY_WINDOW = 64;
 
-/** A conversation with the page's model: what was said, and what is being said. */
+/** A conversation with the page's model: its turns, and the answer being generated. */
 export class Conversation {
   readonly turns = signal<readonly Turn[]>([]);
   readonly answering = signal(false);
@@ -36,13 +36,13 @@ export class Conversation {
     this.#settings = settings;
   }
 
-  /** Says something, and lets the model answer. Never rejects: a failure is the answer's. */
+  /** Sends a message and generates the answer. Never rejects: the answer records a failure. */
   async send(model: BrowserModel, text: string): Promise<void> {
     this.#add({ role: 'user', text, state: 'done' });
     await this.#answer(model);
   }
 
-  /** Has the last answer written anew. */
+  /** Regenerates the last answer. */
   async retry(model: BrowserModel): Promise<void> {
     const { value: turns } = this.turns;
     if (turns.at(-1)?.role !== 'assistant') return;
@@ -50,7 +50,7 @@ export class Conversation {
     await this.#answer(model);
   }
 
-  /** Ends the answer where it is. */
+  /** Stops generating the answer. */
   stop(): void {
     this.#stopping?.abort();
   }
@@ -102,13 +102,13 @@ export class Conversation {
   #messages(): ChatMessage[] {
     const system = this.#settings.value.system.trim();
     const { value: all } = this.turns;
-    // A question that was not answered by a word was as good as not asked: two of them in a row no template takes.
+    // A question without any answer is left out, because templates reject two consecutive user messages.
     const isUnanswered = (i: number) => all[i + 1]?.role === 'assistant' && all[i + 1]?.text === '';
     const said = all.filter(({ role, text }, i) => text !== '' && !(role === 'user' && isUnanswered(i)));
     const turns = said.map(({ role, text, reasoning }) => ({
       role,
       content: text,
-      // Templates know which of it a model wants to see again.
+      // Templates know which parts of it a model expects to see again.
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
     }));
     return system === '' ? turns : [{ role: 'system', content: system }, ...turns];

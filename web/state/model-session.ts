@@ -7,14 +7,14 @@ import {
 } from '../../src/browser/index.ts';
 import type { SettingValues } from './settings.ts';
 
-/** What is to be loaded, and what it is called. */
+/** The model to load, and its title. */
 export interface LoadRequest {
   readonly location: ModelLocation;
   readonly title: string;
   readonly sha256?: string;
 }
 
-/** Where the page's model stands. */
+/** The state of the page's model. */
 export type SessionStatus =
   | { readonly kind: 'empty' }
   | {
@@ -25,7 +25,7 @@ export type SessionStatus =
   | { readonly kind: 'ready'; readonly title: string; readonly model: BrowserModel; readonly context: number }
   | { readonly kind: 'failed'; readonly title: string; readonly error: unknown };
 
-/** The one model of the page. */
+/** The page's model; there is at most one. */
 export class ModelSession {
   readonly status = signal<SessionStatus>({ kind: 'empty' });
   readonly #settings: Signal<SettingValues>;
@@ -38,25 +38,25 @@ export class ModelSession {
     this.#settings = settings;
   }
 
-  /** Loads a model in the place of the one that is there. Never rejects: the status says how it went. */
+  /** Loads a model in place of the current one. Never rejects: the status shows the result. */
   async load(request: LoadRequest): Promise<void> {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
     this.#request = request;
     this.status.value = { kind: 'loading', title: request.title, progress: undefined };
-    // What is loading still has its file open, which may be the one that is wanted now.
+    // A load in progress still has its file open, which may be the same one.
     const before = this.#ended;
     this.#ended = before.then(() => this.#load(request, loading));
     await this.#ended;
   }
 
-  /** Loads it again, as the settings are now. */
+  /** Loads the model again with the current settings. */
   async reload(): Promise<void> {
     if (this.#request) await this.load(this.#request);
   }
 
-  /** Ends the loading; what was downloaded stays. */
+  /** Cancels loading; downloaded data stays. */
   cancel(): void {
     this.#loading?.abort();
   }
@@ -71,14 +71,14 @@ export class ModelSession {
       const onProgress = (progress: BrowserLoadProgress) => {
         const isArrival = progress.phase === 'checking' || progress.phase === 'downloading';
         if (isArrival) arriving = progress.bytes !== progress.totalBytes;
-        // What is on the device already says little while the rest is still on its way.
+        // Progress on the device means little while the rest is still downloading.
         if (signal.aborted || (arriving && !isArrival)) return;
         this.status.value = { kind: 'loading', title, progress };
       };
       const kept = { context, cacheType, device, keep } as const;
       const options = { ...kept, load: 'eager', sha256, signal, onProgress } as const;
       const model = await loadModel(location, options);
-      // It was cancelled while its last message was on its way.
+      // Loading was cancelled after the worker had sent its last message.
       if (signal.aborted) await model.dispose();
       signal.throwIfAborted();
       this.#model = model;

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { ModelStore, type StorageQuota, type StoredModel } from '../../src/browser/index.ts';
 
-/** A model that is served beside the page. */
+/** A model served alongside the page. */
 export interface ServedModel {
   readonly file: string;
   readonly title: string;
@@ -10,20 +10,20 @@ export interface ServedModel {
   readonly sha256: string;
 }
 
-/** Where a served model lies. */
+/** The address of a served model. */
 export function addressOf({ file }: ServedModel): string {
   return new URL(`./models/${file}`, document.baseURI).href;
 }
 
-/** The models that there are to choose from: those beside the page, and those that the browser keeps. */
+/** The models to choose from: those served alongside the page, and those in the browser's storage. */
 export class ModelShelf {
   readonly served = signal<readonly ServedModel[]>([]);
   readonly stored = signal<readonly StoredModel[]>([]);
   readonly quota = signal<StorageQuota | undefined>(undefined);
-  /** Why the browser keeps none, or why one could not be removed. */
+  /** Why storage is unavailable, or why a model could not be removed. */
   readonly problem = signal<unknown>(undefined);
 
-  /** Looks again. Never rejects. */
+  /** Updates the lists. Never rejects. */
   async refresh(): Promise<void> {
     await Promise.all([this.#findServed(), this.#findStored()]);
   }
@@ -43,7 +43,7 @@ export class ModelShelf {
       const response = await fetch('./models/models.json');
       if (response.ok) this.served.value = (await response.json()) as ServedModel[];
     } catch {
-      // A page served without models has none.
+      // A page served without models has no list.
     }
   }
 

@@ -1,26 +1,26 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import type { BrowserDeviceRequest } from '../../src/browser/index.ts';
 
-/** What the user chose. Numbers that are undefined are left to the library. */
+/** The user's settings. For undefined numbers, the library's defaults apply. */
 export interface SettingValues {
   readonly system: string;
   readonly temperature: number;
   readonly topP: number;
-  /** Keeps small models from saying the same again and again; 1 is off. */
+  /** Keeps small models from repeating themselves; 1 is off. */
   readonly repeatPenalty: number;
   readonly maxTokens: number;
-  /** Another one for each answer where undefined. */
+  /** If undefined, each answer gets a new one. */
   readonly seed: number | undefined;
-  /** Positions of a conversation; taken when a model is loaded. */
+  /** Maximum positions of a conversation; applied when a model is loaded. */
   readonly context: number;
-  /** How a conversation is kept while it goes on; taken when a model is loaded. */
+  /** The type of the KV cache; applied when a model is loaded. */
   readonly cacheType: 'f16' | 'q8_0';
   readonly device: NonNullable<BrowserDeviceRequest['device']>;
-  /** Whether loaded models stay in the browser. */
+  /** Whether loaded models are kept in the browser's storage. */
   readonly keep: boolean;
 }
 
-/** What a first visit begins with. */
+/** The settings of a first visit. */
 export const DEFAULT_SETTINGS: SettingValues = {
   system: '',
   temperature: 0.7,
@@ -36,7 +36,7 @@ export const DEFAULT_SETTINGS: SettingValues = {
 
 const KEY = 'rocmforge settings';
 
-/** The settings, kept from visit to visit. */
+/** The settings, which persist between visits. */
 export function keptSettings(): Signal<SettingValues> {
   const settings = signal({ ...DEFAULT_SETTINGS, ...readKept() });
   effect(() => {
@@ -44,7 +44,7 @@ export function keptSettings(): Signal<SettingValues> {
     try {
       localStorage.setItem(KEY, text);
     } catch {
-      // Storage is full or forbidden: they last as long as the page.
+      // Storage is full or forbidden: the settings last until the page is closed.
     }
   });
   return settings;

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Turn } from '../state/conversation.ts';
 
-/** Where a sentence ends, or a line. */
+/** The end of a sentence or a line. */
 const SENTENCE_END = /[.!?…]["”’)]*\s|[。！？\n]/g;
 
 /**
- * Says answers to screen readers sentence by sentence, as they are written: token by token they would be interrupted all
- * the time, and at the end they would be late.
+ * Announces answers to screen readers sentence by sentence as they are generated: announcing single tokens would
+ * interrupt them constantly, and announcing whole answers would be late.
  */
 export function Announcer({ turn }: { turn: Turn | undefined }) {
   const [sentences, setSentences] = useState<readonly string[]>([]);

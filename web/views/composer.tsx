@@ -3,7 +3,7 @@ import type { BrowserModel } from '../../src/browser/index.ts';
 import type { AppState } from '../state/app-state.ts';
 import { SendIcon, StopIcon } from './icons.tsx';
 
-/** Where messages are written: Enter sends, Shift and Enter begin a line, Escape stops the answer. */
+/** The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. */
 export function Composer({ state, model }: { state: AppState; model: BrowserModel }) {
   const { conversation } = state;
   const [text, setText] = useState('');
@@ -12,7 +12,7 @@ export function Composer({ state, model }: { state: AppState; model: BrowserMode
   useEffect(() => field.current?.focus(), [model]);
   useEscape(state);
   const send = () => {
-    // The field itself: Enter may come before the last letter was drawn.
+    // The field's own value: Enter may arrive before the last character has been rendered.
     const said = field.current?.value.trim() ?? '';
     if (!field.current || said === '' || conversation.answering.value) return;
     field.current.value = '';
@@ -20,7 +20,7 @@ export function Composer({ state, model }: { state: AppState; model: BrowserMode
     void conversation.send(model, said);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // While an input method composes, Enter chooses what it proposes.
+    // While an input method is composing, Enter selects its suggestion.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     send();
@@ -67,7 +67,7 @@ export function Composer({ state, model }: { state: AppState; model: BrowserMode
   );
 }
 
-/** Escape stops the answer wherever the focus is; in a dialog it closes that. */
+/** Escape stops the answer wherever the focus is; in a dialog, it closes the dialog. */
 function useEscape({ conversation, dialog }: AppState): void {
   useEffect(() => {
     const onKey = ({ key }: KeyboardEvent) => {

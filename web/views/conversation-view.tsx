@@ -4,20 +4,20 @@ import type { AppState } from '../state/app-state.ts';
 import { Announcer } from './announcer.tsx';
 import { TurnView } from './turn-view.tsx';
 
-/** First words for those who have none. */
+/** Suggestions for a first message. */
 const SUGGESTIONS = ['Hello! Who are you?', 'What is the capital of France?', 'Write a short poem.'];
 
-/** Pixels from the end within which the view follows what is written. */
+/** Distance from the end, in pixels, within which the view follows the answer. */
 const NEAR_END = 120;
 
-/** A conversation and whom it is with. */
+/** A conversation and its model. */
 interface ConversationProps {
   readonly state: AppState;
   readonly model: BrowserModel;
   readonly title: string;
 }
 
-/** What was said so far. The view follows the answer unless the reader scrolled away from it. */
+/** The turns of a conversation. The view follows the answer unless the reader has scrolled away from the end. */
 export function ConversationView({ state, model, title }: ConversationProps) {
   const { conversation } = state;
   const turns = conversation.turns.value;

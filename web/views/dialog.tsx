@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { CloseIcon } from './icons.tsx';
 
-/** A dialog over the page, closed by its button, by Escape and by a click beside it. Focus returns to where it was. */
+/** A modal dialog, closed by its button, by Escape or by a click outside. Focus then returns to where it was. */
 export function Dialog(props: {
   title: string;
   kind: string;

@@ -1,6 +1,6 @@
 import { explain } from './format.ts';
 
-/** What went wrong, said at once by screen readers. */
+/** An error, announced immediately by screen readers. */
 export function ErrorNote({ title, error }: { title: string; error: unknown }) {
   const { message, fix } = explain(error);
   return (

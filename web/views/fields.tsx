@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 
-/** A labelled field, as wide as the form or half of it; `children` draws it under the id that the label names. */
+/** A labelled field, as wide as the form or half of it; `children` renders it with the id that the label refers to. */
 export function Field(props: {
   label: string;
   hint?: string | undefined;
@@ -20,7 +20,7 @@ export function Field(props: {
   );
 }
 
-/** A number chosen by a slider, from `min` (0 where not given) to `max`. */
+/** A slider from `min` (default 0) to `max`. */
 export function Range(props: {
   label: string;
   hint: string;
@@ -51,7 +51,10 @@ export function Range(props: {
   );
 }
 
-/** A whole number; undefined where there is none, or one below `least`. While it is typed, it stays as it is typed. */
+/**
+ * A whole number; undefined if the field is empty or the number is below `least`. The text is not changed while it is
+ * being typed.
+ */
 export function Count(props: {
   label: string;
   hint?: string;
@@ -85,7 +88,7 @@ export function Count(props: {
   );
 }
 
-/** One of a few values, which are labelled in the order of `labels`. */
+/** One of a few values, labelled in the order of `labels`. */
 export function Choice<Value extends string>(props: {
   label: string;
   labels: Readonly<Record<Value, string>>;

@@ -1,13 +1,13 @@
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
 
-/** Bytes as people write them: 17.5 MB. */
+/** Bytes in readable units: 17.5 MB. */
 export function formatBytes(bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
   const value = bytes / 1000 ** power;
   return `${value.toFixed(power === 0 || value >= 100 ? 0 : 1)} ${UNITS[power] ?? ''}`;
 }
 
-/** A rate given in billions of bytes a second. */
+/** A rate given in billions of bytes per second. */
 export function formatRate(gigabytesPerSecond: number): string {
   return gigabytesPerSecond >= 0.1
     ? `${gigabytesPerSecond.toFixed(2)} GB/s`
@@ -28,7 +28,7 @@ const AGES: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['minute', 60],
 ];
 
-/** What went wrong, and what to do about it where that is known. */
+/** An error message, and advice if there is any. */
 export function explain(error: unknown): { message: string; fix: string | undefined } {
   const message = error instanceof Error ? error.message : String(error);
   const fix = error instanceof Error && 'fix' in error ? String(error.fix) : undefined;

@@ -1,4 +1,4 @@
-/** A line drawing that says nothing by itself: whatever holds it has a label. */
+/** A decorative line drawing: the element around it has the label. */
 function Icon({ path }: { path: string }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">

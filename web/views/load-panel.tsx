@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { BrowserLoadProgress } from '../../src/browser/index.ts';
 import { formatBytes, formatRate } from './format.ts';
 
-/** What the phases are called. */
+/** The names of the phases. */
 const PHASES: Record<BrowserLoadProgress['phase'], string> = {
   checking: 'Checking what is here already',
   downloading: 'Downloading',
@@ -11,7 +11,7 @@ const PHASES: Record<BrowserLoadProgress['phase'], string> = {
   ready: 'Loading onto the device',
 };
 
-/** A model on its way, and how to stop it. */
+/** The progress of loading a model, with a button to cancel it. */
 export function LoadPanel(props: {
   title: string;
   progress: BrowserLoadProgress | undefined;
@@ -19,7 +19,7 @@ export function LoadPanel(props: {
 }) {
   const { title, progress, onCancel } = props;
   const cancel = useRef<HTMLButtonElement>(null);
-  // What was focused before is gone with the button that began this.
+  // The previously focused button, which started loading, is gone.
   useEffect(() => cancel.current?.focus(), []);
   const { bytes = 0, totalBytes } = progress ?? {};
   const share = totalBytes === undefined ? undefined : Math.floor((100 * bytes) / Math.max(1, totalBytes));

@@ -6,11 +6,11 @@ import { ErrorNote } from './error-note.tsx';
 import { formatAge, formatBytes } from './format.ts';
 import { DeleteIcon, FileIcon } from './icons.tsx';
 
-/** Where a model can come from: beside the page, the browser's storage, an address, a file. */
+/** The sources of models: alongside the page, the browser's storage, an address, a file. */
 export function ModelPicker({ state }: { state: AppState }) {
   const { shelf } = state;
   const served = shelf.served.value;
-  // What is served beside the page has a card of its own, stored or not.
+  // Models served alongside the page have their own cards, stored or not.
   const addresses = new Set(served.map(addressOf));
   const stored = shelf.stored.value.filter(({ url }) => url === undefined || !addresses.has(url));
   return (

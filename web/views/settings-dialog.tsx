@@ -3,7 +3,7 @@ import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
 import { Dialog } from './dialog.tsx';
 import { Choice, Count, Field, Range } from './fields.tsx';
 
-/** How answers are chosen, and how models are loaded. */
+/** Settings for sampling and for loading models. */
 export function SettingsDialog({ state }: { state: AppState }) {
   const { settings, session, dialog } = state;
   const change = (changed: Partial<SettingValues>) => {
@@ -39,7 +39,7 @@ interface FieldsProps {
   readonly change: (changed: Partial<SettingValues>) => void;
 }
 
-/** What a slider chooses. */
+/** The settings with sliders. */
 const RANGES = [
   { name: 'temperature', label: 'Temperature', hint: '0 takes the likeliest word', max: 2 },
   { name: 'topP', label: 'Top-p', hint: '1 leaves all words in', max: 1 },

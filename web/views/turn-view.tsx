@@ -4,7 +4,7 @@ import { ErrorNote } from './error-note.tsx';
 import { CopyIcon, RetryIcon } from './icons.tsx';
 import { renderMarkdown } from './markdown.ts';
 
-/** One turn of the conversation. `onRetry` is given for the answer that can be written anew. */
+/** One turn of the conversation. `onRetry` is given for the answer that can be regenerated. */
 export function TurnView({ turn, onRetry }: { turn: Turn; onRetry: (() => void) | undefined }) {
   if (turn.role === 'user') {
     return (
@@ -25,7 +25,7 @@ export function TurnView({ turn, onRetry }: { turn: Turn; onRetry: (() => void) 
   );
 }
 
-/** What the model thought, folded: it is long, and not the answer. */
+/** The model's reasoning, collapsed: it is long, and not the answer. */
 function Reasoning({ turn, text }: { turn: Turn; text: string }) {
   const isThinking = turn.state === 'writing' && turn.text === '';
   return (

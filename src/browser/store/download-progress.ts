@@ -1,22 +1,22 @@
-/** How far a model has come into the store. */
+/** The progress of a model into the store. */
 export interface DownloadProgress {
-  /** `checking` while what an earlier download left is hashed, `downloading` then. */
+  /** `checking` while data of an earlier download is hashed, then `downloading`. */
   readonly phase: 'checking' | 'downloading';
-  /** Bytes that are stored, or were hashed. */
+  /** Bytes stored, or hashed. */
   readonly bytes: number;
-  /** Undefined where the server does not tell. */
+  /** Undefined if the server does not report it. */
   readonly totalBytes: number | undefined;
-  /** Seconds since the download began. */
+  /** Seconds since the download started. */
   readonly seconds: number;
-  /** Billions of bytes a second that came since then, those kept from before not counted. */
+  /** Billions of bytes per second since then, not counting those stored earlier. */
   readonly gigabytesPerSecond: number;
 }
 
-/** Every report crosses to the page: what is reported moved by a hundredth, or something happened for so long. */
+/** Every report is sent to the page, so there is one per hundredth of the size, or per interval. */
 const INTERVAL_MS = 50;
 const STEP = 0.01;
 
-/** Reports a download's pace, now and then and at its end. */
+/** Reports a download's progress at intervals and at its end. */
 export class DownloadMeter {
   readonly #report: ((progress: DownloadProgress) => void) | undefined;
   readonly #begin = performance.now();
@@ -28,7 +28,7 @@ export class DownloadMeter {
     this.#report = report;
   }
 
-  /** Takes what is there, and how many bytes of it came over the line since the last call. */
+  /** Takes the current state, and the number of bytes received since the last call. */
   report(at: Pick<DownloadProgress, 'phase' | 'bytes' | 'totalBytes'>, received = 0): void {
     this.#received += received;
     const now = performance.now();

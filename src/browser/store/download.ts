@@ -7,15 +7,15 @@ import type { Feed, Origin } from './origin.ts';
 import type { StoreFolder } from './store-folder.ts';
 import type { StoreRecord } from './store-record.ts';
 
-/** How a download is watched, checked and ended. */
+/** How a download is monitored, verified and cancelled. */
 export interface DownloadOptions {
-  /** What the whole file must have, in hexadecimal. */
+  /** The expected hash of the whole file, in hexadecimal. */
   readonly sha256?: string | undefined;
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Where a download goes, and what is there of an earlier one. */
+/** The destination of a download, and what an earlier one left there. */
 export interface DownloadTarget {
   readonly id: string;
   readonly folder: StoreFolder;
@@ -23,10 +23,10 @@ export interface DownloadTarget {
   readonly record: StoreRecord | undefined;
 }
 
-/** Waits between attempts that bring nothing, in milliseconds. Whatever comes in between begins the row again. */
+/** Delays in milliseconds before retrying after attempts without any data. Received data resets the sequence. */
 const RETRY_DELAYS = [250, 1000, 3000, 8000];
 
-/** Bytes of what is there already that are hashed at once. */
+/** Bytes of existing data hashed at a time. */
 const HASH_PIECE = 4 << 20;
 
 const HTTP_TOO_MANY = 429;
@@ -39,13 +39,13 @@ interface Waiter {
 }
 
 /**
- * A file on its way into the store: written in order, hashed as it is written, begun where an earlier download of the same
- * version ended, and taken up again when the connection breaks off. Bytes can be read as soon as they are there.
+ * A download into the store: written in order, hashed while it is written, continued where an earlier download of the
+ * same version ended, and resumed when the connection breaks. Bytes can be read as soon as they have arrived.
  */
 export class Download {
-  /** Resolves with the whole file's bytes as soon as they are told. */
+  /** Resolves with the size of the whole file as soon as it is known. */
   readonly size: Promise<number>;
-  /** Resolves when the file is whole, checked and open for reading only. */
+  /** Resolves when the file is complete, verified and reopened for reading only. */
   readonly done: Promise<void>;
   readonly #origin: Origin;
   readonly #target: DownloadTarget;
@@ -84,12 +84,12 @@ export class Download {
     });
   }
 
-  /** Begins; the target's file is the download's until `done` settles. */
+  /** Starts a download, which owns the target's file until `done` settles. */
   static async begin(origin: Origin, target: DownloadTarget, options: DownloadOptions): Promise<Download> {
     return new Download(origin, target, { ...options, hasher: await createSHA256() });
   }
 
-  /** Resolves when all bytes before `end` are in the file. Rejects as `done`. */
+  /** Resolves when all bytes before `end` are in the file. Rejects like `done`. */
   async reached(end: number): Promise<void> {
     if (this.#failed) throw this.#failure;
     if (this.#bytes >= end) return;
@@ -99,7 +99,7 @@ export class Download {
   }
 
   async #run(): Promise<void> {
-    // Nothing is told before the constructor is through.
+    // Nothing is reported before the constructor has finished.
     await Promise.resolve();
     const { signal } = this.#options;
     try {
@@ -113,7 +113,9 @@ export class Download {
     }
   }
 
-  /** What stays all the same is no model: its record has no hash, and whoever takes it up again looks at every byte. */
+  /**
+   * If removal fails, what remains is not taken for a model: its record has no hash, and resuming it checks every byte.
+   */
   async #discard(): Promise<void> {
     const { folder, id } = this.#target;
     await folder.remove(id).catch(() => {});
@@ -134,11 +136,11 @@ export class Download {
     }
   }
 
-  /** Opens a feed that goes on where the file ends. */
+  /** Opens a feed that continues at the end of the file. */
   async #connect(): Promise<Feed> {
     if (this.#connected) return this.#origin.open(this.#bytes, this.#options.signal);
     const { file, record } = this.#target;
-    // One byte at least is asked for: a server has no range that begins at the end.
+    // At least one byte is requested, because servers reject a range that starts at the end.
     const kept = record ? Math.max(0, Math.min(file.size, record.size - 1)) : 0;
     let feed = await this.#origin.open(kept, this.#options.signal);
     const same = record && feed.size === record.size && feed.validator === record.validator;
@@ -152,7 +154,7 @@ export class Download {
     return feed;
   }
 
-  /** What an earlier download left is hashed from the file itself, and so checked as well. */
+  /** Data of an earlier download is hashed from the file itself, and so verified too. */
   async #checkKept(end: number, total: number): Promise<void> {
     const piece = new Uint8Array(Math.min(HASH_PIECE, end));
     while (this.#bytes < end) {
@@ -171,7 +173,7 @@ export class Download {
     try {
       await this.#identify(size, validator);
       if (start > this.#bytes) fail('READ_SHORT', { source, offset: this.#bytes, length: start, found: 0 });
-      // A server without ranges begins anew; what is there already is passed over.
+      // A server without ranges starts from the beginning; data that is already stored is skipped.
       let skip = this.#bytes - start;
       for (;;) {
         const { done, value } = await reader.read();
@@ -190,7 +192,7 @@ export class Download {
     }
   }
 
-  /** Checks that every feed is of one version, and says what the first tells. */
+  /** Checks that all feeds are of one version, and reports what the first one tells. */
   async #identify(size: number | undefined, validator: string | undefined): Promise<void> {
     if (size === undefined) return;
     const found = { size, validator };
@@ -252,7 +254,7 @@ export class Download {
   }
 }
 
-/** Whether trying again may help: the connection broke off, or the server has trouble. */
+/** Whether retrying may help: the connection broke, or the server has a temporary problem. */
 function mayPass(error: unknown): boolean {
   if (isRocmforgeError(error, 'HTTP_STATUS')) {
     return error.params.found >= HTTP_SERVER || error.params.found === HTTP_TOO_MANY;

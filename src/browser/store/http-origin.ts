@@ -2,7 +2,7 @@ import { fail } from '../../base/errors.ts';
 import { parseRangeResponse } from '../../io/index.ts';
 import type { Feed, Origin } from './origin.ts';
 
-/** A file on a server, with byte ranges or without. */
+/** A file on a server, with or without range requests. */
 export function httpOrigin(url: string, headers: Readonly<Record<string, string>> = {}): Origin {
   return {
     name: url,
@@ -20,7 +20,7 @@ function fileNameOf(url: string): string {
   try {
     return decodeURIComponent(last) || url;
   } catch {
-    // A percent sign that begins no escape is allowed in an address.
+    // A URL may contain a percent sign that does not start an escape.
     return last;
   }
 }
@@ -30,11 +30,11 @@ async function open(
   request: { offset: number; headers: Readonly<Record<string, string>>; signal: AbortSignal },
 ): Promise<Feed> {
   const { offset, signal } = request;
-  // A range is asked for from the beginning, too: browsers then ask for the bytes uncompressed, so that their number is told.
+  // A range is requested from the start as well: browsers then request uncompressed data, so that the size is known.
   const headers = { ...request.headers, range: `bytes=${offset}-` };
   let response: Response;
   try {
-    // The store is the cache: the browser's own would keep the model a second time.
+    // The store is the cache: the browser's own would store the model a second time.
     response = await fetch(source, { headers, signal, cache: 'no-store' });
   } catch (cause) {
     return fail('SOURCE_UNAVAILABLE', { source, reason: String(cause) }, cause);
@@ -53,7 +53,7 @@ async function open(
   }
 }
 
-/** A server that ignores ranges sends all of the file. */
+/** A server that ignores ranges sends the whole file. */
 function wholeOf(response: Response): Pick<Feed, 'size' | 'validator'> {
   return { size: lengthOf(response), validator: validatorOf(response) };
 }
@@ -63,7 +63,8 @@ function rangeOf(source: string, response: Response, offset: number): Omit<Feed,
     const { start, identity } = parseRangeResponse(source, response);
     return { start, ...identity };
   }
-  // Servers of other origins show this header only where they say so. The answer's length then tells the file's.
+  // Servers of other origins must expose this header explicitly. Otherwise, the response's length gives the file's
+  // size.
   const length = lengthOf(response);
   const size = length === undefined ? undefined : offset + length;
   return { start: offset, size, validator: validatorOf(response) };

@@ -1,34 +1,37 @@
 import { StoreFolder } from './store-folder.ts';
 import type { StoreRecord } from './store-record.ts';
 
-/** A model that the browser keeps for this page's origin, whole or in part. */
+/** A model in the browser's storage for this page's origin, complete or partial. */
 export interface StoredModel {
   readonly id: string;
   /** The file's name. */
   readonly name: string;
-  /** Where it came from, undefined for a file of the user's. */
+  /** Its URL; undefined for a file of the user's. */
   readonly url: string | undefined;
-  /** The whole file's bytes; undefined where they were not told before the download was cut off. */
+  /** Size of the whole file in bytes; undefined if it was not known before the download was interrupted. */
   readonly size: number | undefined;
   readonly storedBytes: number;
-  /** False where a download can be taken up again: by `loadModel` with this model, its address or its file. */
+  /** False if the download can be resumed: by `loadModel` with this model, its URL or its file. */
   readonly complete: boolean;
-  /** In hexadecimal, of the whole file; there when it is complete. */
+  /** The hash of the whole file in hexadecimal, present if it is complete. */
   readonly sha256: string | undefined;
   readonly added: Date | undefined;
   readonly used: Date | undefined;
 }
 
-/** How much this page's origin may keep. */
+/** How much this page's origin may store. */
 export interface StorageQuota {
   readonly usedBytes: number;
-  /** What the browser gives at most, as far as it tells. */
+  /** The maximum that the browser allows, if it reports one. */
   readonly quotaBytes: number | undefined;
-  /** False where the browser may remove models by itself when the disk is short. */
+  /** False if the browser may remove models on its own when disk space is low. */
   readonly persistent: boolean;
 }
 
-/** The models in the browser's origin private file system: listed, with their sizes, and removed. Models come by `loadModel`. */
+/**
+ * The models in the browser's origin private file system: lists them with their sizes, and removes them. `loadModel`
+ * adds them.
+ */
 export class ModelStore {
   readonly #folder: StoreFolder;
 
@@ -41,14 +44,14 @@ export class ModelStore {
     return new ModelStore(await StoreFolder.open());
   }
 
-  /** All models, the one used last first. */
+  /** All models, the most recently used first. */
   async list(): Promise<StoredModel[]> {
     const ids = await this.#folder.ids();
     const models = await Promise.all(ids.map((id) => this.#describe(id)));
     return models.sort((a, b) => (b.used?.getTime() ?? 0) - (a.used?.getTime() ?? 0));
   }
 
-  /** Removes a model; nothing where there is none. Rejects with `MODEL_IN_USE`. */
+  /** Removes a model; does nothing if it does not exist. Rejects with `MODEL_IN_USE`. */
   async remove({ id }: Pick<StoredModel, 'id'>): Promise<void> {
     await this.#folder.remove(id);
   }
@@ -71,7 +74,7 @@ function describeRecord({ name, url, size, sha256, added, used }: StoreRecord): 
   return { name, url, size, sha256, complete, added: new Date(added), used: new Date(used) };
 }
 
-/** What was cut off before anything was known of it. */
+/** A download that was interrupted before anything was known about it. */
 const UNKNOWN = (id: string): Described => ({
   name: id,
   url: undefined,

@@ -1,6 +1,6 @@
 import { fail } from '../../base/errors.ts';
 
-/** A file of the origin private file system, held open (https://fs.spec.whatwg.org/#api-filesystemsyncaccesshandle). */
+/** An open file of the origin private file system (https://fs.spec.whatwg.org/#api-filesystemsyncaccesshandle). */
 interface SyncAccessHandle {
   read(into: Uint8Array, options: { at: number }): number;
   write(bytes: Uint8Array, options: { at: number }): number;
@@ -15,8 +15,9 @@ interface SyncFileHandle extends FileSystemFileHandle {
 }
 
 /**
- * A stored file, open for one writer, or for readers (as many as the browser allows: one where it does not know the mode).
- * Reads and writes return when they are done, several times as fast as reading a Blob; only workers have them.
+ * A stored file, open for one writer, or for readers (as many as the browser allows: one if it does not support the
+ * mode). Reads and writes are synchronous and several times as fast as reading a Blob; they are available in workers
+ * only.
  */
 export class OpfsFile {
   readonly #file: SyncFileHandle;
@@ -30,7 +31,7 @@ export class OpfsFile {
     this.#handle = handle;
   }
 
-  /** Opens a file by the name that errors call it. Rejects with `MODEL_IN_USE`. */
+  /** Opens a file; errors refer to it by name. Rejects with `MODEL_IN_USE`. */
   static async open(
     name: string,
     file: FileSystemFileHandle,
@@ -57,7 +58,7 @@ export class OpfsFile {
     if (found !== length) fail('READ_SHORT', { source, offset, length, found });
   }
 
-  /** Throws what the browser throws: a `QuotaExceededError` where there is no room. */
+  /** Throws the browser's errors: a `QuotaExceededError` if there is no space. */
   write(offset: number, bytes: Uint8Array): void {
     for (let done = 0; done < bytes.byteLength;) {
       done += this.#handle.write(bytes.subarray(done), { at: offset + done });
@@ -72,7 +73,7 @@ export class OpfsFile {
     this.#handle.flush();
   }
 
-  /** Gives up writing, so that others may read, too. Reads wait meanwhile. */
+  /** Gives up write access, so that others can read too. Reads wait meanwhile. */
   async becomeReadOnly(): Promise<void> {
     this.#reopening = this.#reopen();
     await this.#reopening;

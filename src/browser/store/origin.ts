@@ -1,28 +1,28 @@
 import type { RemoteIdentity } from '../../io/index.ts';
 
-/** A file's bytes from `start` on, and what is said of the file. */
+/** A file's bytes from `start` on, and what is known about the file. */
 export interface Feed {
   readonly start: number;
-  /** Bytes of the whole file, undefined where that shows at its end only. */
+  /** Size of the whole file in bytes; undefined if it is known only at the end. */
   readonly size: number | undefined;
   readonly validator: RemoteIdentity['validator'];
-  /** Read to its end or cancelled by whoever asked for the feed. */
+  /** To be read to its end or cancelled by the caller. */
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** Where a model that is being stored comes from. */
+/** The origin of a model that is being stored. */
 export interface Origin {
-  /** Address or file name: what errors name, and by which split models find their other parts. */
+  /** URL or file name, used in errors and to find the other parts of split models. */
   readonly name: string;
   /** The file's name, for people. */
   readonly fileName: string;
-  /** The address, undefined for a file. */
+  /** The URL; undefined for a file. */
   readonly url: string | undefined;
-  /** What tells this file from all others. */
+  /** Identifies this file among all others. */
   readonly key: string;
   /**
-   * The bytes from `offset` on, or from an earlier place where it cannot begin there. Rejects with `SOURCE_UNAVAILABLE`,
-   * `READ_FAILED` or `HTTP_STATUS`.
+   * The bytes from `offset` on, or from an earlier position if it cannot start there. Rejects with
+   * `SOURCE_UNAVAILABLE`, `READ_FAILED` or `HTTP_STATUS`.
    */
   open(offset: number, signal: AbortSignal): Promise<Feed>;
 }

@@ -2,10 +2,10 @@ import { fail } from '../../base/errors.ts';
 import { OpfsFile } from './opfs-file.ts';
 import { parseRecord, type StoreRecord, type WrittenRecord } from './store-record.ts';
 
-/** Where models lie in the origin private file system: a folder each, with the file and what is known of it. */
+/** The location of models in the origin private file system: one folder each, with the file and its record. */
 const PATH = ['rocmforge', 'models'];
 const MODEL = 'model.gguf';
-/** Written in turn, so that one is whole while the other is being written. */
+/** Written alternately, so that one is complete while the other is being written. */
 const RECORDS = ['model.json', 'model.other.json'] as const;
 
 /** A browser's folder of stored models, by id. */
@@ -16,7 +16,7 @@ export class StoreFolder {
     this.#root = root;
   }
 
-  /** Rejects with `STORAGE_UNAVAILABLE` where the browser has none for this page. */
+  /** Rejects with `STORAGE_UNAVAILABLE` if the browser has none for this page. */
   static async open(): Promise<StoreFolder> {
     const { storage } = navigator as Partial<Pick<Navigator, 'storage'>>;
     if (!storage) fail('STORAGE_UNAVAILABLE', { why: 'the page does not come from https or localhost' });
@@ -35,12 +35,12 @@ export class StoreFolder {
     return ids;
   }
 
-  /** What is known of a model; undefined where there is none of that id, or no record that is whole. */
+  /** The record of a model; undefined if there is no such model, or no complete record. */
   async record(id: string): Promise<StoreRecord | undefined> {
     return (await this.#records(id))[0]?.record;
   }
 
-  /** Bytes of a model that are stored, whole or not. */
+  /** Bytes of a model that are stored, complete or not. */
   async storedBytes(id: string): Promise<number> {
     try {
       const folder = await this.#root.getDirectoryHandle(id);
@@ -50,7 +50,7 @@ export class StoreFolder {
     }
   }
 
-  /** Workers only. Where it is cut off, what was known before stays known. Rejects with `MODEL_IN_USE`. */
+  /** Workers only. If it is interrupted, the previous record remains valid. Rejects with `MODEL_IN_USE`. */
   async writeRecord(id: string, record: StoreRecord): Promise<void> {
     const folder = await this.#root.getDirectoryHandle(id, { create: true });
     const [newest] = await this.#records(id);
@@ -74,7 +74,7 @@ export class StoreFolder {
     return OpfsFile.open(name, await folder.getFileHandle(MODEL, { create: true }), mode);
   }
 
-  /** Removes a model with all its bytes; nothing where there is none. Rejects with `MODEL_IN_USE`. */
+  /** Removes a model with all its bytes; does nothing if it does not exist. Rejects with `MODEL_IN_USE`. */
   async remove(id: string): Promise<void> {
     try {
       await this.#root.removeEntry(id, { recursive: true });
@@ -84,7 +84,7 @@ export class StoreFolder {
     }
   }
 
-  /** The records that are whole, the newest first. */
+  /** The complete records, the newest first. */
   async #records(id: string): Promise<{ file: string; record: WrittenRecord }[]> {
     const read = await Promise.all(RECORDS.map((file) => this.#readRecord(id, file)));
     return read

@@ -1,26 +1,26 @@
-/** What is written beside a stored model's bytes. */
+/** The record stored with a model's bytes. */
 export interface StoreRecord {
-  /** The file's name, for people. */
+  /** The file's name, for display. */
   readonly name: string;
-  /** Where it came from; undefined for a file that was dropped. */
+  /** Its URL; undefined for a file of the user's. */
   readonly url?: string | undefined;
-  /** The whole file's bytes. */
+  /** Size of the whole file in bytes. */
   readonly size: number;
-  /** What tells this version of the file from others, as far as its server says. */
+  /** Identifies this version of the file, if its server provides a validator. */
   readonly validator?: string | undefined;
-  /** Of the whole file, in hexadecimal; there when all bytes are there and were looked at. */
+  /** The hash of the whole file in hexadecimal; present once all bytes are stored and verified. */
   readonly sha256?: string | undefined;
   /** Milliseconds since 1970. */
   readonly added: number;
   readonly used: number;
 }
 
-/** A record as it is written: of two the one with the larger version counts. */
+/** A record as it is written: of two, the one with the higher version is valid. */
 export interface WrittenRecord extends StoreRecord {
   readonly version: number;
 }
 
-/** Reads a record; undefined where its writing was cut off or somebody else wrote there. */
+/** Parses a record; undefined if it was only partially written or is not one of ours. */
 export function parseRecord(text: string): WrittenRecord | undefined {
   let value: unknown;
   try {

@@ -3,18 +3,18 @@ import { CheckedSource } from '../../io/index.ts';
 import type { Download } from './download.ts';
 import type { OpfsFile } from './opfs-file.ts';
 
-/** What a stored source reads from. */
+/** The data that a stored source reads from. */
 export interface StoredFile {
   readonly name: string;
   readonly size: number;
   readonly file: OpfsFile;
-  /** Still under way; reads then wait for their bytes. */
+  /** Set while the download is in progress; reads then wait for their bytes. */
   readonly download?: Download;
-  /** Ends a download that nobody waits for any more. */
+  /** Cancels a download that is no longer needed. */
   readonly cancel?: () => void;
 }
 
-/** A model in the browser's own storage, whole or on its way there. */
+/** A model in the browser's storage, complete or downloading. */
 export class StoredSource extends CheckedSource {
   readonly #stored: StoredFile;
   #pending: Promise<void> | undefined;
@@ -28,7 +28,7 @@ export class StoredSource extends CheckedSource {
     this.#pending?.catch(() => {});
   }
 
-  /** Resolves when all bytes are there and have the hash that they should have. */
+  /** Resolves when all bytes are stored and have the expected hash. */
   async whole(): Promise<void> {
     await this.#pending;
   }
@@ -42,7 +42,7 @@ export class StoredSource extends CheckedSource {
   protected async release(): Promise<void> {
     if (!this.#pending) return this.#stored.file.close();
     this.#stored.cancel?.();
-    // The download closes the file that it could not finish.
+    // The download closes a file that it could not finish.
     const finished = await this.#pending.then(
       () => true,
       () => false,

@@ -7,12 +7,12 @@ export interface GenerationFigures extends GenerationEnd {
   readonly endpoint: string;
 }
 
-/** A token that was handed out. */
+/** An emitted token. */
 export interface TokenFigures {
   readonly model: string;
   readonly endpoint: string;
   readonly isFirst: boolean;
-  /** Since the request for the first token of a choice, since the one before for the others. */
+  /** Since the request for a choice's first token, since the previous token for the others. */
   readonly seconds: number;
 }
 
@@ -34,11 +34,11 @@ export interface ServerGauges {
 
 /** The server's metrics; the platform provides the implementation. */
 export interface ServerMetrics {
-  /** A request was answered, or its client left. */
+  /** A request was answered, or its client disconnected. */
   request(figures: RequestFigures): void;
   /** A request was refused before anything was computed. */
   refused(reason: 'busy' | 'limited' | 'draining'): void;
-  /** A token was handed out. */
+  /** A token was emitted. */
   token(figures: TokenFigures): void;
   /** A generation has ended. */
   generation(figures: GenerationFigures): void;

@@ -6,30 +6,33 @@ import {
   templateMessage,
 } from './template-messages.ts';
 
-/** Renders messages that are handed over as they are; undefined where the template fails. */
+/** Renders messages without adapting them; undefined when the template fails. */
 export type TryRender = (messages: readonly unknown[], tools?: readonly ChatTool[]) => string | undefined;
 
 /** How a template shows the calls of a message. */
 export interface CallForm extends Pick<MessageForm, 'callArguments' | 'silentCalls'> {
-  /** Whether it shows calls with nothing said beside, and those beside a text. */
+  /** Whether it shows calls without text, and calls beside a text. */
   readonly showsSilent: boolean;
   readonly showsBesideText: boolean;
-  /** Whether a text beside calls is shown. */
+  /** Whether text beside calls is shown. */
   readonly showsText: boolean;
 }
 
-/** What tools may lack and a template may need. */
+/** The parts that a tool may lack but a template may require. */
 export type ToolPart = 'description' | 'parameters' | 'parameter descriptions';
 
-/** How tools are handed over: with what they lack of these parts, or not at all, since none would be shown. */
+/**
+ * How tools are passed: with these parts filled in if they lack them, or not at all, because the template shows no
+ * tools.
+ */
 export type ToolForm = ReadonlySet<ToolPart> | 'unknown';
 
-/** Texts that no template writes itself. */
+/** Texts that no template contains. */
 const MARK = 'rfProbeOne';
 const OTHER = 'rfProbeTwo';
 const TEXT = 'rfProbeText';
 
-/** How messages are handed over where nothing is known of the template. */
+/** How messages are passed when nothing is known about the template. */
 const AS_GIVEN: MessageForm = {
   parts: () => 'as they are',
   strings: 'as they are',
@@ -37,7 +40,7 @@ const AS_GIVEN: MessageForm = {
   silentCalls: 'as they are',
 };
 
-/** What is said of calls by a template that fails anyhow: what it says itself is of more use. */
+/** Assumed when the template fails even without calls: its own error is more useful. */
 const UNTRIED: CallForm = {
   callArguments: 'as objects',
   silentCalls: 'as they are',
@@ -73,12 +76,12 @@ function calling(calls: readonly unknown[], content: string | null): PreparedMes
 
 const RESULT: PreparedMessage = { role: 'tool', content: 'z', tool_call_id: 'probe0001', name: OTHER };
 
-/** A value that was printed as Python writes it shows its quotes. */
+/** A value printed with Python's repr is quoted. */
 function shows(text: string | undefined, mark: string): boolean {
   return text !== undefined && text.includes(mark) && !text.includes(`'${mark}'`);
 }
 
-/** What a template makes of messages, found out by rendering a few, each at its first use. */
+/** What a template supports, found by rendering probe messages on first use. */
 export class TemplateForm {
   readonly #tryRender: TryRender;
   readonly #kept = new Map<string, unknown>();
@@ -87,7 +90,7 @@ export class TemplateForm {
     this.#tryRender = render;
   }
 
-  /** How messages are to be handed over. */
+  /** How to pass messages. */
   messages(calls: CallForm): MessageForm {
     const { callArguments, silentCalls } = calls;
     return {
@@ -98,7 +101,7 @@ export class TemplateForm {
     };
   }
 
-  /** How tools are to be handed over. */
+  /** How to pass tools. */
   tools(withSystem: boolean): ToolForm {
     return this.#once(`tools ${withSystem}`, () => {
       const messages = withSystem && this.showsSystem(false) ? [SYSTEM, USER] : [USER];
@@ -108,7 +111,7 @@ export class TemplateForm {
     });
   }
 
-  /** Whether a system message before all others is shown, in a conversation that the user or a tool has said the last of. */
+  /** Whether a leading system message is shown, in a conversation that ends with a message of the user or a tool. */
   showsSystem(withTools: boolean, endsWith: 'user' | 'tool' = 'user'): boolean {
     return this.#once(`system ${withTools} ${endsWith}`, () => {
       const tools = toolsOf(withTools);
@@ -117,17 +120,17 @@ export class TemplateForm {
         endsWith === 'user' ? [USER] : [USER, calling([callOf(OTHER, { probe: 'v' })], ''), RESULT];
       const text = this.#render([{ role: 'system', content: MARK }, ...turns], tools, form);
       if (text !== undefined) return text.includes(MARK);
-      // Where it fails anyhow, the system message is not the reason.
+      // If it also fails without the system message, that is not the reason.
       return this.#render(turns, tools, form) === undefined;
     });
   }
 
-  /** How calls are to be handed over, and where they are shown. */
+  /** How to pass calls, and where they are shown. */
   calls(withTools: boolean): CallForm {
     return this.#once(`calls ${withTools}`, () => this.#calls(toolsOf(withTools)));
   }
 
-  /** Whether what a tool answered is shown, after a call or after the text of one. */
+  /** Whether tool results are shown, after a call or after the text of one. */
   showsToolResults(withTools: boolean): boolean {
     return this.#once(`results ${withTools}`, () => {
       const tools = toolsOf(withTools);
@@ -140,7 +143,7 @@ export class TemplateForm {
     });
   }
 
-  /** Whether of several calls in one message the second is shown. */
+  /** Whether the second of several calls in one message is shown. */
   get showsAllCalls(): boolean {
     return this.#once('all calls', () => {
       const calls = [callOf(MARK, { probe: 'v' }), callOf(OTHER, { probe: 'v' }, 'probe0002')];
@@ -203,7 +206,7 @@ export class TemplateForm {
     return { ...UNTRIED, showsSilent: false, showsBesideText: false };
   }
 
-  /** What is made of a call where it is shown with its arguments, and nothing is written for a content of none. */
+  /** The rendered text if the call is shown with its arguments, and null content is not printed as `None`. */
   #withCall(of: {
     content: string | null;
     callArguments: MessageForm['callArguments'];
@@ -220,7 +223,7 @@ export class TemplateForm {
 
 const TOOL_PARTS: readonly ToolPart[] = ['description', 'parameters', 'parameter descriptions'];
 
-/** A tool that lacks this part. */
+/** The probe tool without this part. */
 function without(part: ToolPart): ChatTool {
   const { description, parameters = {}, name } = PROBE_TOOL.function;
   const bare = { ...parameters, properties: { probe: { type: 'string' } } };
@@ -234,7 +237,7 @@ function without(part: ToolPart): ChatTool {
   };
 }
 
-/** A tool with these parts, empty where it lacks them. */
+/** A tool with these parts added, empty, if it lacks them. */
 export function toolWith(tool: ChatTool, parts: ReadonlySet<ToolPart>): ChatTool {
   const { description, parameters } = tool.function;
   const schema = parameters ?? (parts.has('parameters') ? { type: 'object', properties: {} } : undefined);

@@ -2,7 +2,7 @@ import { JsonText, TrustedText } from '../jinja/index.ts';
 import { type ChatToolCall, isObjectText } from './chat-message.ts';
 import { joinTexts, type TemplateText } from './template-text.ts';
 
-/** Roles that templates write into their markup, `<|user|>`: a template may take these letters for its own. */
+/** Roles that templates write into their markup, as in `<|user|>`, so they may count as the template's own text. */
 const ROLES: ReadonlySet<string> = new Set([
   'system',
   'developer',
@@ -13,10 +13,10 @@ const ROLES: ReadonlySet<string> = new Set([
   'ipython',
 ]);
 
-/** Contents that are parts. */
+/** Content as a list of parts. */
 export type ContentParts = readonly Readonly<Record<string, unknown>>[];
 
-/** A turn on its way to a template: what was folded into its content may count as the template's own. */
+/** A message being prepared for a template; text folded into its content may count as the template's own. */
 export interface PreparedMessage {
   readonly role: string;
   readonly content?: TemplateText | ContentParts | null;
@@ -26,19 +26,19 @@ export interface PreparedMessage {
   readonly [field: string]: unknown;
 }
 
-/** How a template wants what can be written in more than one way. */
+/** How a template expects what can be represented in several ways. */
 export interface MessageForm {
-  /** Contents of a role that are parts: as they are, or their text alone. */
+  /** How to pass a role's content that is a list of parts: unchanged, or as text only. */
   parts(role: string): 'as they are' | 'as text';
-  /** Contents that are strings: as they are, or as a list of one part. */
+  /** How to pass content that is a string: unchanged, or as a list of one part. */
   readonly strings: 'as they are' | 'as parts';
-  /** Arguments of calls: as objects, or as JSON text. */
+  /** How to pass arguments of calls: as objects, or as JSON text. */
   readonly callArguments: 'as objects' | 'as text';
-  /** What the content of calls is that say nothing beside: as it is, none, or an empty text. */
+  /** The content of calls without text: unchanged, null, or an empty string. */
   readonly silentCalls: 'as they are' | null | '';
 }
 
-/** A message as a template reads it. */
+/** A message in the form that a template reads. */
 export function templateMessage(message: PreparedMessage, form: MessageForm): Record<string, unknown> {
   const { role, tool_calls: calls } = message;
   return {
@@ -55,42 +55,42 @@ function contentOf(message: PreparedMessage, form: MessageForm): Record<string, 
     const { silentCalls } = form;
     return { content: silentCalls === 'as they are' ? (content ?? null) : silentCalls };
   }
-  // What has only been thought, or called and folded: no template writes `None` for it.
+  // Messages with only reasoning or folded calls: an empty content keeps templates from printing `None`.
   if (content === undefined || content === null) return { content: '' };
   if (!isParts(content)) {
     return form.strings === 'as parts' ? { content: [{ type: new TrustedText('text'), text: content }] } : {};
   }
-  // Only the template can know what to do with an image.
+  // Only the template knows how to handle an image.
   const isText = content.every(({ type }) => type === 'text');
   return {
     content: isText && form.parts(role) === 'as text' ? textOfParts(content) : content.map(trusted),
   };
 }
 
-/** Whether a content says nothing at all. */
+/** Whether content is empty. */
 export function isNothing(content: PreparedMessage['content']): boolean {
   return (
     content === undefined || content === null || content === '' || (isParts(content) && content.length === 0)
   );
 }
 
-/** Whether a content is a list of parts. */
+/** Whether content is a list of parts. */
 export function isParts(content: PreparedMessage['content']): content is ContentParts {
   return Array.isArray(content);
 }
 
-/** A part whose kind counts as the template's own word, as roles do. */
+/** A part whose type counts as the template's own text, like roles. */
 function trusted(part: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return part.type === 'text' ? { ...part, type: new TrustedText('text') } : part;
 }
 
-/** What a content says: the texts of parts, a line each. */
+/** The text of content: the texts of its parts, one per line. */
 export function textOfContent(content: PreparedMessage['content']): TemplateText {
   if (content === undefined || content === null) return '';
   return isParts(content) ? textOfParts(content) : content;
 }
 
-/** The texts of parts, a line each. */
+/** The texts of parts, one per line. */
 function textOfParts(parts: ContentParts): TemplateText {
   return joinTexts(
     parts.map(({ text }) => (typeof text === 'string' || text instanceof TrustedText ? text : '')),

@@ -1,14 +1,14 @@
 import { TrustedText } from '../jinja/index.ts';
 
-/** A text for a template: from outside, or with stretches that count as the template's own. */
+/** Text for a template: from outside, or with spans that count as the template's own. */
 export type TemplateText = string | TrustedText;
 
-/** The characters of a text. */
+/** The characters of the text. */
 export function plainText(text: TemplateText): string {
   return typeof text === 'string' ? text : text.text;
 }
 
-/** The texts one after another. What the template wrote, or may count as its own, stays so. */
+/** Concatenates texts. Spans that count as the template's own are kept. */
 export function joinTexts(pieces: readonly TemplateText[], separator = ''): TemplateText {
   if (pieces.every((piece) => typeof piece === 'string')) return pieces.join(separator);
   const written: number[] = [];
@@ -21,7 +21,7 @@ export function joinTexts(pieces: readonly TemplateText[], separator = ''): Temp
   return new TrustedText(text, withoutTouching(written));
 }
 
-/** Stretches that touch are one. */
+/** Merges adjacent spans. */
 function withoutTouching(spans: readonly number[]): number[] {
   const joined: number[] = [];
   for (const at of spans) {

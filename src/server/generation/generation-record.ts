@@ -1,7 +1,7 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** Records what the choices of a request take, for the log, the metrics and the trace. */
+/** Records the times and counts of a request's choices for the log, the metrics and the trace. */
 export class GenerationRecord {
   readonly #call: RequestContext;
   readonly #model: string;
@@ -9,7 +9,7 @@ export class GenerationRecord {
   #generated = 0;
   #cached = 0;
 
-  /** The request is prepared: its model is loaded, and its prompt is there. */
+  /** The request is prepared: its model is loaded, and its prompt is encoded. */
   constructor(call: RequestContext, model: string, operation: 'chat' | 'text_completion') {
     this.#call = call;
     this.#model = model;
@@ -40,7 +40,7 @@ export class GenerationRecord {
     );
   }
 
-  /** The request is over. */
+  /** The request has finished. */
   report(promptTokens: number): void {
     const facts = { promptTokens, cachedTokens: this.#cached, generatedTokens: this.#generated };
     this.#call.addLogFields({ model: this.#model, ...facts });
@@ -52,7 +52,7 @@ export class GenerationRecord {
     });
   }
 
-  /** What a choice did, one after the other, since it began. */
+  /** Traces the phases of a choice, from its beginning. */
   #trace(
     { queueSeconds, promptSeconds, generateSeconds, ...end }: TextEnd,
     begin: number,
@@ -77,7 +77,7 @@ export class ChoiceRecord {
   readonly #begin = performance.now();
   readonly #token: (isFirst: boolean, seconds: number) => void;
   readonly #end: (end: TextEnd, begin: number) => void;
-  /** When the last token came; before the first, when the request did. */
+  /** The time of the last token; before the first, of the request. */
   #last: number;
   #isFirst = true;
 
@@ -91,7 +91,7 @@ export class ChoiceRecord {
     this.#end = end;
   }
 
-  /** A token came. */
+  /** A token was emitted. */
   token(): void {
     const now = performance.now();
     this.#token(this.#isFirst, (now - this.#last) / 1000);
@@ -99,7 +99,7 @@ export class ChoiceRecord {
     this.#last = now;
   }
 
-  /** It has ended. */
+  /** The choice has ended. */
   end(end: TextEnd): void {
     this.#end(end, this.#begin);
   }

@@ -5,7 +5,7 @@ import { invalid } from '../endpoint.ts';
 import { requireTextFits } from './prompt-bounds.ts';
 import { MAX_CHOICES, promptEnd, type SamplingBody } from './sampling-fields.ts';
 
-/** `prompt` of requests that continue texts. */
+/** `prompt` of completion requests. */
 export const promptsField = z
   .union([
     z.string(),
@@ -15,8 +15,8 @@ export const promptsField = z
   .describe('A text, or token ids; or a list of such, each of which is continued.');
 
 /**
- * The ids of a request's prompts, of texts to be filled in where there is a suffix. The names of control tokens are read as those, as other servers do. Rejects with
- * `CONTEXT_OVERFLOW` for a text that is too long, and `ABORTED`.
+ * The token ids of a request's prompts; with a suffix, infill prompts. Names of control tokens in a text are parsed as
+ * such, as in other servers. Rejects with `CONTEXT_OVERFLOW` for a text that is too long, and `ABORTED`.
  */
 export async function encodedPrompts(
   model: TextModel,
@@ -50,8 +50,8 @@ function isIds(list: number[] | (string | number[])[]): list is number[] {
 }
 
 /**
- * The prompt of a text to be filled in between a prefix and a suffix, by the model's own tokens for that (Bavarian et al. 2022, the
- * order prefix, suffix, middle). Rejects with `REQUEST_INVALID`, which names `field`, for models that have none.
+ * The prompt for infilling between a prefix and a suffix, with the model's own tokens for it (Bavarian et al. 2022, in
+ * the order prefix, suffix, middle). Rejects with `REQUEST_INVALID`, which names `field`, for models that have none.
  */
 export async function infillPrompt(
   model: TextModel,

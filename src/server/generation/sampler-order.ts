@@ -3,7 +3,7 @@ import { listOf } from '../fields/list-of.ts';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import { invalid } from '../endpoint.ts';
 
-/** The stages by llama.cpp's names, in the order in which they run, and what turns each off. */
+/** The sampling stages by llama.cpp's names, in order, and the options that disable each. */
 const STAGES: readonly (readonly [names: readonly string[], off: Partial<GenerateOptions>])[] = [
   [['penalties'], { repeatPenalty: 1, frequencyPenalty: 0, presencePenalty: 0 }],
   [['top_n_sigma'], { topNSigma: 0 }],
@@ -15,10 +15,10 @@ const STAGES: readonly (readonly [names: readonly string[], off: Partial<Generat
   [['temperature'], { temperature: 1, dynatempRange: 0 }],
 ];
 
-/** Stages that are known and are not there, so that they may be named while they are off. */
+/** Known stages that are not implemented; they may be named, because they are off. */
 const ABSENT: ReadonlySet<string> = new Set(['dry', 'infill']);
 
-/** Names of stages that are read. */
+/** The maximum number of stages in a request. */
 const MAX_STAGES = 64;
 
 /** `samplers` of llama.cpp's server. */
@@ -26,7 +26,10 @@ export const samplersField = listOf(z.string(), { max: MAX_STAGES })
   .nullish()
   .describe('The stages that choose a token; others are off. They run in one order, which is llama.cpp’s.');
 
-/** What turns off the stages that a request does not name. Throws `REQUEST_INVALID` for stages in another order. */
+/**
+ * The options that disable the stages that a request does not name. Throws `REQUEST_INVALID` for stages in another
+ * order.
+ */
 export function withoutStages(samplers: z.output<typeof samplersField>): Partial<GenerateOptions> {
   if (!samplers) return {};
   const places = samplers

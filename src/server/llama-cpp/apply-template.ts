@@ -6,7 +6,7 @@ import { chatBody, conversationEnd, toolUseOf } from '../openai/chat-body.ts';
 import { chatMessages } from '../openai/chat-messages.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** `POST /apply-template`, as in llama.cpp's server. Takes what a chat does. */
+/** `POST /apply-template`, as in llama.cpp's server. Accepts the fields of a chat request. */
 export const applyTemplateEndpoint = postEndpoint({
   path: '/apply-template',
   summary: 'Tells the prompt that the chat template makes of a conversation.',
@@ -16,7 +16,7 @@ export const applyTemplateEndpoint = postEndpoint({
 
 async function applyTemplate(request: z.output<typeof chatBody>, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
-  // Encoding blocks the thread for a slice: as many at once as other requests.
+  // Encoding blocks the thread for a time slice, so these requests are limited like others.
   using _place = gate.enter(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { model } = lease;

@@ -19,7 +19,7 @@ import {
 } from '../generation/sampling-fields.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** The fields of completions beside their prompt. */
+/** The fields of a completion besides the prompt. */
 export const completionFields = {
   model: modelField,
   ...samplingFields,
@@ -82,7 +82,7 @@ function taskOf(
   return { prompts, choices: 1, options: { ...options, ...constraintOf(request) } };
 }
 
-/** A text under construction. */
+/** The result of one prompt while it is generated. */
 class Result {
   readonly #request: CompletionBody;
   readonly #generation: StartedGeneration;
@@ -111,7 +111,7 @@ class Result {
     this.#end = end;
   }
 
-  /** What came since the last piece. */
+  /** The text and tokens since the last piece. */
   piece(): object {
     const probabilities = this.#probabilities.splice(0);
     const content = this.#text;
@@ -148,7 +148,7 @@ class Result {
   }
 }
 
-/** Times in the names of llama.cpp's server. */
+/** Timings under the names of llama.cpp's server. */
 function timingsOf({
   promptTokens,
   cachedTokens,
@@ -168,7 +168,7 @@ function timingsOf({
 function probabilitiesOf({ tokenizer }: TextModel, token: SampledToken): object {
   const entry = (id: number, logprob = Number.NEGATIVE_INFINITY) => {
     const bytes = tokenizer.tokenBytes(id);
-    // JSON has no infinity.
+    // JSON cannot represent infinity.
     const told = Math.max(logprob, -Number.MAX_VALUE);
     return { id, token: new TextDecoder().decode(bytes), bytes: Array.from(bytes), logprob: told };
   };

@@ -4,7 +4,7 @@ import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { infillPrompt } from '../generation/prompts-field.ts';
 import { complete, completionFields } from './completion.ts';
 
-/** A prompt with tokens of its own at both ends cannot be cut. */
+/** A prompt with its own tokens at both ends cannot be truncated. */
 const { truncate_prompt_tokens: _, ...fields } = completionFields;
 
 const body = z.object({

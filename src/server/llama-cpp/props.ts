@@ -29,7 +29,7 @@ export const propsEndpoint = getEndpoint({
   },
 });
 
-/** The source of the model's chat template, empty where it has none. */
+/** The source of the model's chat template; empty if it has none. */
 function templateOf(model: TextModel): string {
   try {
     return model.chatTemplate.source;

@@ -6,22 +6,22 @@ import { respondWithEvents } from '../generation/respond.ts';
 import type { StartedGeneration } from '../generation/run-task.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** A call as Ollama writes it. */
+/** A tool call in Ollama's format. */
 interface OllamaCall {
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
-/** What has been said, or a piece of it. */
+/** The answer so far, or a piece of it. */
 export interface OllamaPiece {
   text: string;
   thinking: string;
   calls: OllamaCall[];
 }
 
-/** Seconds in Ollama's unit. */
+/** Nanoseconds per second: Ollama gives durations in nanoseconds. */
 const NANOSECONDS = 1e9;
 
-/** Makes Ollama's answers out of a generation's events; `shape` gives a piece the endpoint's own fields. */
+/** Converts a generation's events into Ollama's responses; `shape` adds the endpoint's own fields to a piece. */
 export class AnswerLines {
   readonly #generation: StartedGeneration;
   readonly #shape: (piece: OllamaPiece) => object;
@@ -33,7 +33,7 @@ export class AnswerLines {
     this.#shape = shape;
   }
 
-  /** The response: line by line, or in one piece. */
+  /** The response: line by line, or as a whole. */
   async respond(call: RequestContext, isStreamed: boolean): Promise<Response> {
     if (isStreamed) return respondWithEvents(call, this.#generation, this.#lines());
     const whole = nothing();
@@ -57,7 +57,7 @@ export class AnswerLines {
     }
   }
 
-  /** What an event says; calls are told when they are whole. */
+  /** The content of an event; calls are reported once complete. */
   #piece(event: Exclude<ChoiceEvent, { kind: 'begin' }>): OllamaPiece | undefined {
     if (event.kind === 'text') return event.text === '' ? undefined : { ...nothing(), text: event.text };
     if (event.kind === 'reasoning') return { ...nothing(), thinking: event.text };

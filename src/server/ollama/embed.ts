@@ -3,7 +3,7 @@ import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
 import { modelName } from './ollama-fields.ts';
 
-/** Texts of one request. */
+/** The maximum number of texts in a request. */
 const MAX_INPUTS = 2048;
 
 const body = z.object({

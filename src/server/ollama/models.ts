@@ -4,7 +4,7 @@ import { getEndpoint, json, postEndpoint } from '../endpoint.ts';
 import type { ModelStatus } from '../model-pool.ts';
 import { modelName } from './ollama-fields.ts';
 
-/** `GET /api/tags`, according to Ollama's API reference. What is not known of a model that is not loaded is left out. */
+/** `GET /api/tags`, according to Ollama's API reference. Omits what is unknown about models that are not loaded. */
 export const ollamaTagsEndpoint = getEndpoint({
   path: '/api/tags',
   summary: 'Lists the models, in the format of Ollama.',
@@ -76,7 +76,7 @@ function detailsOf({ gguf, config }: TextModel): object {
   };
 }
 
-/** The file's metadata; lists are left out where they are not asked for. */
+/** The file's metadata, without lists unless requested. */
 function infoOf({ gguf: { metadata } }: TextModel, withLists: boolean): Record<string, unknown> {
   const info: Record<string, unknown> = {};
   for (const key of metadata.keys()) {

@@ -36,7 +36,7 @@ const unused = (why: string) => ({ verdict: 'harmless', why, neutral: [] }) as c
 const refused = (why: string, ...neutral: unknown[]) => ({ verdict: 'refused', why, neutral }) as const;
 const AT_START = unused('it is chosen when the server is started');
 
-/** The fields of Ollama's requests that are not honoured. */
+/** The fields of Ollama's requests that are not supported. */
 export const OLLAMA_FIELDS: OtherFields = {
   context: refused('send the conversation to /api/chat', []),
   images: refused('only text comes in and goes out', []),
@@ -63,18 +63,18 @@ export const OLLAMA_FIELDS: OtherFields = {
   'options.use_mmap': AT_START,
 };
 
-/** The name that the server has for a model; Ollama's clients may name a version. */
+/** The server's name for a model; Ollama's clients may append a tag. */
 export function modelName(name: string): string {
   return name.replace(/:latest$/, '');
 }
 
-/** What holds the answer. */
+/** The constraint on the answer. */
 export function ollamaConstraint({ format }: SharedBody): TextConstraint {
   if (!format) return {};
   return format === 'json' ? { json: true } : { schema: format };
 }
 
-/** What a request wants of the reasoning. */
+/** The reasoning options of a request. */
 export function ollamaReasoning({ think }: SharedBody): ReasoningOptions {
   if (typeof think === 'string') return { effort: think };
   return typeof think === 'boolean' ? { enabled: think } : {};

@@ -3,7 +3,7 @@ import { json, postEndpoint } from '../endpoint.ts';
 
 const named = z.object({ model: z.string().describe('The name of the model.') });
 
-/** `POST /models/load`, as in llama.cpp's server; it answers when the model is loaded. */
+/** `POST /models/load`, as in llama.cpp's server; responds once the model is loaded. */
 export const loadEndpoint = postEndpoint({
   path: '/models/load',
   summary: 'Loads a model.',
@@ -15,7 +15,7 @@ export const loadEndpoint = postEndpoint({
   },
 });
 
-/** `POST /models/unload`, as in llama.cpp's server, but not while requests use the model. */
+/** `POST /models/unload`, as in llama.cpp's server, except that it refuses while requests use the model. */
 export const unloadEndpoint = postEndpoint({
   path: '/models/unload',
   summary: 'Unloads a model that no request uses; the next request loads it again.',

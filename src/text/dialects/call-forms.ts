@@ -1,18 +1,18 @@
-/** How values are written that are no JSON. */
+/** How values that are not JSON are written. */
 export interface LiteralForm {
-  /** What opens and closes a string, beside `"` and `'`. */
+  /** An additional string delimiter besides `"` and `'`. */
   readonly quote?: string;
 }
 
-/** How a call's object is written. */
+/** How the object of a call is written. */
 export interface ObjectsWritten {
-  /** All calls are one list. */
+  /** All calls form one list. */
   readonly isList?: boolean;
-  /** What comes between the markers and the objects. */
+  /** The text between the markers and the objects. */
   readonly padding?: string;
   /** The objects' keys. Default: `name` and `arguments`. */
   readonly keys?: { readonly name: string; readonly arguments: string };
-  /** The property of the call's id, first or last, of letters and digits or of digits alone. */
+  /** The property of the call's id, first or last; the id consists of letters and digits, or of digits alone. */
   readonly id?: { readonly key: string; readonly isFirst?: boolean; readonly length: number | 'number' };
 }
 
@@ -20,81 +20,81 @@ export interface ObjectsWritten {
 export interface ObjectCalls {
   readonly open: readonly string[];
   readonly close?: string;
-  /** The objects have one property: the name, with the arguments as its value. */
+  /** The objects have one property: the tool's name, with the arguments as its value. */
   readonly isKeyed?: boolean;
-  /** How calls are written that are to be some. */
+  /** How calls are written when they are forced. */
   readonly written?: ObjectsWritten;
 }
 
-/** Calls that are a name and, after it, the JSON object of the arguments. */
+/** Calls written as a name followed by the arguments as a JSON object. */
 export interface NamedCalls {
-  /** What encloses all calls; models leave it out at times. */
+  /** The markers around all calls; models sometimes omit them. */
   readonly section?: { readonly open: string; readonly close: string };
   /** What precedes the name. */
   readonly open: string;
-  /** What precedes the name and is none of it, such as the call's type. */
+  /** What precedes the name without being part of it, such as the call's type. */
   readonly type?: string;
   /** What may come between the name and the arguments. */
   readonly between: readonly string[];
-  /** What comes between the name and the call's id, where there is one; or between the id and the name. */
+  /** The marker between the name and the call's id, if there is one; with `isFirst`, between the id and the name. */
   readonly id?: { readonly mark: string; readonly isFirst?: boolean };
-  /** How a call is written that is to be one: what stands before and after the arguments, and the letters of an id. */
+  /** How a forced call is written: the text before and after the arguments, and the length of an id. */
   readonly written?: { readonly before?: string; readonly behind?: string; readonly idLength?: number };
   /** What follows the arguments. */
   readonly close?: string;
-  /** The name says the id, too: `functions.NAME:NUMBER`. */
+  /** The name includes the id: `functions.NAME:NUMBER`. */
   readonly isNumbered?: boolean;
-  /** After `open`, calls may also be a JSON list of objects. */
+  /** After `open`, calls may also be written as a JSON list of objects. */
   readonly orList?: boolean;
 }
 
 /** What ends a parameter's key. */
 export interface KeyEnd {
   readonly mark: string;
-  /** Whether the value is a string or JSON, where the marker says so. */
+  /** Whether the value is a string or JSON, if the marker says so. */
   readonly isString?: boolean;
-  /** The type that the marker names. */
+  /** The type named by the marker. */
   readonly type?: string;
 }
 
-/** Calls whose parameters stand one by one between markers, strings as they are. */
+/** Calls whose parameters are written separately between markers, strings as bare text. */
 export interface ParameterCalls {
-  /** What encloses a call, or several; models leave it out at times. */
+  /** The markers around one or more calls; models sometimes omit them. */
   readonly section?: {
     readonly open: string;
     readonly close: string;
-    /** Each call has one of its own. */
+    /** Each call has its own section. */
     readonly isOfOne?: boolean;
   };
   readonly call: {
     readonly open: string;
     /** What ends the name. */
     readonly nameEnds: readonly string[];
-    /** The calls' numbers, from 1, after the name: what precedes and follows them. */
+    /** The number of a call, from 1, after the name: the text before and after it. */
     readonly number?: { readonly open: string; readonly close: string };
     readonly close: string;
   };
-  /** What encloses arguments that are written as one JSON object. */
+  /** The markers around arguments that are written as one JSON object. */
   readonly object?: { readonly open: string; readonly close: string };
   readonly parameter: {
     readonly open: string;
     readonly keyEnds: readonly KeyEnd[];
-    /** What precedes the value, after the key's end. */
+    /** The marker before the value, after the end of the key. */
     readonly valueOpen?: string;
     readonly close: string;
-    /** A line break after the opening and one before the closing marker are not the value's. */
+    /** A newline after the opening and before the closing marker is not part of the value. */
     readonly isOnLines?: boolean;
   };
 }
 
-/** Calls that look like calls of a programming language: a name, and its arguments by name in brackets. */
+/** Calls in the syntax of a programming language: a name and keyword arguments in brackets. */
 export interface FunctionCalls extends LiteralForm {
   readonly open: readonly string[];
-  /** A list of calls stands in brackets. */
+  /** A list of calls is enclosed in square brackets. */
   readonly isList: boolean;
   /** What precedes each name. */
   readonly prefix?: string;
-  /** The bracket before the arguments, and what comes between a key and its value. */
+  /** The bracket that opens the arguments, and the separator between a key and its value. */
   readonly bracket: '(' | '{';
   readonly separator: '=' | ':';
   readonly close: string;

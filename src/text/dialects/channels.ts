@@ -4,21 +4,21 @@ import type { AnswerContext } from './dialect.ts';
 import type { Reading, Scanner } from './scanner.ts';
 
 const MESSAGE = '<|message|>';
-/** What headers begin with; the prompt holds what precedes. */
+/** What a header may begin with; the prompt already contains the text before it. */
 const HEADERS = ['<|channel|>', 'to=', '<|start|>', 'assistant', MESSAGE];
 
-/** Who a message is to, by its header. */
+/** The recipient of a message, according to its header. */
 export type Recipient = 'reasoning' | 'answer' | { readonly tool: string };
 
-/** How answers are made of messages: `HEADER<|message|>BODY`, and an end between one and the next. */
+/** Answers that consist of messages: `HEADER<|message|>BODY`, with an end marker between them. */
 export interface ChannelForm {
   readonly recipientOf: (header: string) => Recipient;
   readonly ends: readonly string[];
-  /** Reads the calls of a body where they are not the arguments alone. */
+  /** Parses the calls in a body when it is not just the arguments. */
   readonly readCalls?: (context: AnswerContext) => Reading<boolean>;
 }
 
-/** Reads an answer made of messages. */
+/** Parses an answer that consists of messages. */
 export function* readChannels(context: AnswerContext, form: ChannelForm): Reading<void> {
   const { scanner } = context;
   while (!scanner.isAtEnd) {
@@ -35,7 +35,7 @@ export function* readChannels(context: AnswerContext, form: ChannelForm): Readin
   }
 }
 
-/** True where a message's header comes next. */
+/** True when a message's header follows. */
 function* isHeader(scanner: Scanner): Reading<boolean> {
   const before = scanner.place;
   const begin = yield* scanner.takeSpaced(HEADERS);

@@ -7,13 +7,13 @@ import { readArguments } from './calls/object-call.ts';
 import { readProgram } from './calls/llama-calls.ts';
 import type { Reading } from './scanner.ts';
 
-/** What follows the last of these marks in a prompt, with the mark. */
+/** The text from the last of these markers in a prompt on, including the marker. */
 function behindLast(prompt: string, mark: string): string {
   const at = prompt.lastIndexOf(mark);
   return at < 0 ? '' : prompt.slice(at + mark.length);
 }
 
-/** Answers that are taken as they are written. */
+/** Answers that are passed on unparsed. */
 export const PLAIN: Dialect = {
   name: 'plain',
   reasoning: { open: '<think>', close: '</think>' },
@@ -23,7 +23,7 @@ export const PLAIN: Dialect = {
   },
 };
 
-/** What precedes the arguments of a call of harmony. */
+/** What precedes the arguments of a call in harmony. */
 const JSON_BODY = '<|constrain|>json<|message|>';
 
 /** gpt-oss: OpenAI's harmony format. */
@@ -54,7 +54,7 @@ const ATEM = parameterCalls({
   },
 });
 
-/** Muse Glimmer: messages to oneself, to the user and to tools, whose calls are XML. */
+/** Muse Glimmer: messages to itself, to the user and to tools, with calls as XML. */
 export const MUSE: TemplateDialect = {
   name: 'atem',
   thinks: true,
@@ -93,7 +93,7 @@ export const FUNCTIONARY_32: TemplateDialect = {
   read: readFunctionary,
 };
 
-/** `all` and a text, or a tool's name and its arguments, with `>>>` between one and the next. */
+/** `all` and a text, or a tool's name and its arguments, separated by `>>>`. */
 function* readFunctionary(context: AnswerContext): Reading<void> {
   const { scanner, tools } = context;
   const heads = ['all', ...tools.keys()].map((name) => `${name}\n`);
@@ -148,7 +148,7 @@ const K3_CALLS = parameterCalls({
   },
 });
 
-/** Kimi K3: everything in tags of control tokens. */
+/** Kimi K3: everything is in tags made of control tokens. */
 export const KIMI_K3: TemplateDialect = {
   name: 'kimi-k3',
   thinks: true,
@@ -162,7 +162,7 @@ export const KIMI_K3: TemplateDialect = {
   read: readKimi3,
 };
 
-/** Sections between tags: `think`, `response`, and `tools` with calls in it. */
+/** Sections between tags: `think`, `response`, and `tools`, which contains calls. */
 function* readKimi3(context: AnswerContext): Reading<void> {
   const { scanner, tools } = context;
   const [call = ''] = K3_CALLS.starts;

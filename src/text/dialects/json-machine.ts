@@ -1,30 +1,33 @@
-/** What a character is to a JSON text: part of it, its last, after its end (of a bare number or word), or wrong. */
+/**
+ * How a character relates to a JSON text: within it, its last, after its end (for bare numbers and literals), or
+ * invalid.
+ */
 export type JsonStep = 'inside' | 'last' | 'behind' | 'wrong';
 
 type Wanted = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end';
 
-/** Deeper texts are wrong: readers of JSON build them on a stack. */
+/** Deeper nesting is refused, because JSON parsers recurse. */
 const DEEPEST = 256;
 const WORDS = ['true', 'false', 'null'];
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const NUMBER_BEGUN = /^-?((0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)?$/;
 
-/** Follows one JSON value character by character. Whitespace before it belongs to it. */
+/** Follows one JSON value character by character. Leading whitespace is part of it. */
 export class JsonMachine {
   #open = '';
   #wanted: Wanted = 'value';
   #string: 'no' | 'key' | 'value' = 'no';
-  /** After a backslash, characters of its escape that are still to come: 1 for its letter, up to 4 for hexadecimal digits. */
+  /** The characters left in an escape after its backslash: its letter, or up to 4 hexadecimal digits. */
   #escape: 'no' | 'letter' | number = 'no';
-  /** A number or a word so far. */
+  /** The number or literal name so far. */
   #bare = '';
 
-  /** True inside a string, where a raw control character may be written as an escape. */
+  /** True inside a string, where raw control characters may be emitted as escapes. */
   get isInString(): boolean {
     return this.#string !== 'no';
   }
 
-  /** True when what came is all of a bare number or word, that nothing has ended yet. */
+  /** True after a complete bare number or literal name that nothing has terminated yet. */
   get isWholeBare(): boolean {
     return this.#open === '' && isBare(this.#bare);
   }

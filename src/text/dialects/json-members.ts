@@ -1,6 +1,8 @@
 import { JsonMachine } from './json-machine.ts';
 
-/** The members of a JSON object, each value as it is written: large integers and floats stay what they say. */
+/**
+ * The members of a JSON object with their values as written, so that large integers and floats keep their precision.
+ */
 export function membersOf(object: string): Map<string, string> {
   const members = new Map<string, string>();
   let at = behindSpaces(object, object.indexOf('{') + 1);

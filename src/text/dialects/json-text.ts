@@ -1,12 +1,12 @@
 import { JsonMachine } from './json-machine.ts';
 import type { Reading, Scanner } from './scanner.ts';
 
-/** How the reading of a JSON value ended. */
+/** How a JSON value ended. */
 export type JsonEnd = 'whole' | 'cut' | 'malformed';
 
 /**
- * Reads one JSON value without control tokens in it, giving it out as it comes; raw control characters in strings, which models write, come out as escapes.
- * A malformed value was given out up to where it is wrong, and the reading stands there.
+ * Parses one JSON value without control tokens, emitting it as it arrives; raw control characters in strings, which
+ * models write, are emitted as escapes. A malformed value is emitted up to the error, where the scanner stops.
  */
 export function* readJson(scanner: Scanner, give: (text: string) => void): Reading<JsonEnd> {
   const machine = new JsonMachine();
@@ -35,18 +35,20 @@ export function* readJson(scanner: Scanner, give: (text: string) => void): Readi
   }
 }
 
-/** What a string holds, written inside the quotes of JSON. */
+/** Escapes text for a JSON string, without the quotes. */
 export function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Reads a JSON string and gives what it says; undefined for anything else, which may be half read then. */
+/** Parses a JSON string and returns its value; undefined for anything else, which may be partly consumed. */
 export function* readJsonString(scanner: Scanner): Reading<string | undefined> {
   const read = yield* readWholeJson(scanner);
   return typeof read?.value === 'string' ? read.value : undefined;
 }
 
-/** Reads a JSON value and gives what it says; undefined for one that is cut or malformed, which may be half read then. */
+/**
+ * Parses a JSON value and returns it; undefined when it is cut off or malformed, and then it may be partly consumed.
+ */
 export function* readWholeJson(scanner: Scanner): Reading<{ value: unknown; text: string } | undefined> {
   let text = '';
   const end = yield* readJson(scanner, (piece) => {

@@ -2,18 +2,21 @@ import type { ChatTool } from '../chat-message.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** What a parameter that is written as bare text may be: a string as it stands, JSON, or a string where it is no JSON of its types. */
+/**
+ * How the bare text of a parameter is interpreted: as a literal string, as JSON, or as a string unless it is JSON of
+ * the allowed types.
+ */
 export interface ParameterKind {
   readonly mayBeString: boolean;
-  /** JSON's names of the other types; undefined means any. */
+  /** JSON Schema's names of the other allowed types; undefined means any. */
   readonly types: ReadonlySet<string> | undefined;
 }
 
 const ANY: ParameterKind = { mayBeString: true, types: undefined };
-/** Schemas that refer to each other are followed this far. */
+/** The maximum depth of nested schema references. */
 const DEEPEST = 8;
 
-/** The parameters of a tool, as its JSON schema says. */
+/** A tool's parameters according to its JSON schema. */
 export class Parameters {
   readonly schema: Schema;
 
@@ -25,23 +28,23 @@ export class Parameters {
     return new Parameters(tool.function.parameters);
   }
 
-  /** The schemas of the properties, in their order. */
+  /** The schemas of the properties, in order. */
   get properties(): ReadonlyMap<string, unknown> {
     const { properties } = this.schema;
     return new Map(isSchema(properties) ? Object.entries(properties) : []);
   }
 
-  /** The schema of a property; undefined where nothing is said of it. */
+  /** The schema of a property; undefined if there is none. */
   property(name: string): unknown {
     return this.properties.get(name);
   }
 
-  /** What a property of this name may be. */
+  /** The kind of the property with this name. */
   kindOf(name: string): ParameterKind {
     return this.kindOfSchema(this.property(name));
   }
 
-  /** What a value of this schema may be. */
+  /** The kind of a schema's values. */
   kindOfSchema(schema: unknown): ParameterKind {
     const types = this.#typesOf(schema, 0);
     if (!types) return ANY;
@@ -50,7 +53,7 @@ export class Parameters {
     return { mayBeString, types: others };
   }
 
-  /** What a schema leads to by `$ref` into the same text. */
+  /** Follows `$ref` within the same schema. */
   resolve(schema: unknown): unknown {
     let at = schema;
     for (let depth = 0; depth < DEEPEST && isSchema(at) && typeof at['$ref'] === 'string'; depth++) {
@@ -91,8 +94,8 @@ export class Parameters {
 }
 
 /**
- * A value that was written as bare text, as JSON. What is no JSON where JSON is due is read as Python where it is a word of it,
- * and is a string otherwise, so that nothing is lost.
+ * Converts bare text to JSON. Where JSON is expected, other text is interpreted as a Python literal name if it is one,
+ * and as a string otherwise, so that nothing is lost.
  */
 export function bareValue(text: string, { mayBeString, types }: ParameterKind): string {
   const trimmed = text.trim();
@@ -121,7 +124,7 @@ function typeOf(value: unknown): string {
   return typeof value;
 }
 
-/** A schema that is an object. */
+/** True for a schema that is an object. */
 export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

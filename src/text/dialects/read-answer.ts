@@ -1,7 +1,7 @@
 import type { AnswerContext, Dialect } from './dialect.ts';
 import type { Reading } from './scanner.ts';
 
-/** Reads an answer that is reasoning, then text and calls. */
+/** Parses an answer that is reasoning, then text and calls. */
 export function* readAnswer(context: AnswerContext, dialect: Dialect): Reading<void> {
   const { scanner, say, tools } = context;
   const { reasoning, calls, ignored = [] } = dialect;
@@ -24,7 +24,7 @@ export function* readAnswer(context: AnswerContext, dialect: Dialect): Reading<v
   }
 }
 
-/** Reads what precedes the text; gives the mark of a call that ended the reasoning. */
+/** Parses everything before the text; returns the marker of a call that ended the reasoning. */
 function* readBeginning(context: AnswerContext, dialect: Dialect): Reading<string | undefined> {
   const { scanner } = context;
   const { reasoning, ignored = [] } = dialect;
@@ -37,7 +37,10 @@ function* readBeginning(context: AnswerContext, dialect: Dialect): Reading<strin
   }
 }
 
-/** Reads reasoning after its opening, or nothing after its closing mark; gives the mark of a call that ended it. */
+/**
+ * Parses reasoning after its opening marker, and nothing after a closing one; returns the marker of a call that ended
+ * it.
+ */
 function* readReasoning(
   context: AnswerContext,
   { reasoning, calls }: Dialect,
@@ -52,7 +55,7 @@ function* readReasoning(
   return end === reasoning.close ? undefined : end;
 }
 
-/** Reads calls after their opening; where they are none it is text. */
+/** Parses calls after their opening marker; if they are not calls, they are text. */
 function* readCalls(context: AnswerContext, { calls }: Dialect, start: string): Reading<void> {
   const { scanner } = context;
   const behind = scanner.place;

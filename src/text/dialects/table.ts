@@ -9,7 +9,7 @@ import type { CallSyntax } from './call-context.ts';
 import type { ReasoningForm, TemplateDialect } from './dialect.ts';
 import { FUNCTIONARY_32, GPT_OSS, KIMI_K3, MUSE } from './dialects-of-their-own.ts';
 
-/** A dialect, and what the source of a chat template holds that asks for it: all of the words. */
+/** A dialect, and the words in the source of a chat template that identify it, all of which must occur. */
 interface Known {
   readonly words: readonly string[];
   readonly name: string;
@@ -21,7 +21,7 @@ interface Known {
 
 const THINK: ReasoningForm = { open: '<think>', close: '</think>' };
 
-/** How reasoning is told, by what a template's source holds; the first that is there. */
+/** How reasoning is marked, identified by a template's source; the first match applies. */
 const REASONING: readonly ReasoningForm[] = [
   { open: '[THINK]', close: '[/THINK]' },
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
@@ -33,7 +33,7 @@ const REASONING: readonly ReasoningForm[] = [
   { open: '<|think|>', close: '<|end|>', forced: '<|end|><|begin|>assistant<|content|>' },
 ];
 
-/** Nous Research's Hermes form, which Qwen and many others were trained on. */
+/** Nous Research's Hermes format, which Qwen and many others were trained on. */
 const HERMES: Known = {
   words: ['<tool_call>'],
   name: 'hermes',
@@ -43,7 +43,7 @@ const HERMES: Known = {
 const LIST = { isList: true };
 const COHERE_KEYS = { name: 'tool_name', arguments: 'parameters' };
 
-/** `[TOOL_CALLS]NAME[ARGS]{…}`, with an id between in some versions, or a list of objects as in the first. */
+/** `[TOOL_CALLS]NAME[ARGS]{…}`, with an id in between in some versions, or a list of objects as in the first. */
 const MISTRAL: NamedCalls = {
   open: '[TOOL_CALLS]',
   id: { mark: '[CALL_ID]' },
@@ -121,7 +121,7 @@ const DEEPSEEK = {
   close: '<｜tool▁call▁end｜>',
 };
 
-/** The dialects, in the order in which they are looked for. */
+/** The dialects, in search order. */
 const KNOWN: readonly Known[] = [
   {
     words: ['DSML', 'function_calls'],
@@ -289,7 +289,7 @@ const KNOWN: readonly Known[] = [
     name: 'lfm2',
     calls: LFM2_CALLS,
   },
-  // LFM2's templates that leave the assistant's calls to the caller.
+  // LFM2's templates that leave formatting the assistant's calls to the caller.
   { words: ['List of tools: ', '<|im_start|>'], name: 'lfm2', calls: LFM2_CALLS },
   { words: ['functools['], name: 'firefunction', calls: objectCalls({ open: ['functools'], written: LIST }) },
   {
@@ -333,7 +333,7 @@ const OF_THEIR_OWN: readonly { readonly words: readonly string[]; readonly diale
   { words: ["open_tag('think')", '<|sep|>'], dialect: KIMI_K3 },
 ];
 
-/** The dialect that a chat template asks the model for; where it says nothing, the Hermes form. */
+/** The dialect of a chat template; the Hermes format if none is identified. */
 export function dialectOf(templateSource: string): TemplateDialect {
   const holds = ({ words }: { readonly words: readonly string[] }) =>
     words.every((word) => templateSource.includes(word));
@@ -354,7 +354,7 @@ export function dialectOf(templateSource: string): TemplateDialect {
   };
 }
 
-/** Hunyuan 3, whose markers end in a word that the template chooses. */
+/** Hunyuan 3, whose markers end with a word that the template chooses. */
 function hunyuan(suffix: string): TemplateDialect {
   const calls = glmCalls(suffix);
   return {

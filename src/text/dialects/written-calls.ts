@@ -10,7 +10,7 @@ import type {
 } from './call-forms.ts';
 import { membersOf } from './json-members.ts';
 
-/** A call that a model has made, or an example of one. */
+/** A call made by a model, or an example of one. */
 export interface WrittenCall {
   readonly name: string;
   /** A JSON object. */
@@ -18,7 +18,7 @@ export interface WrittenCall {
   readonly id?: string | undefined;
 }
 
-/** Writes calls as a model of the dialect writes them; the markers count as the template's own. */
+/** Writes calls as the dialect's models do; the markers count as the template's own text. */
 export type CallWriter = (calls: readonly WrittenCall[]) => TemplateText;
 
 const LINE = '\n';
@@ -29,7 +29,7 @@ const marker = (text: string) => new TrustedText(text);
 export function writeObjectCalls(form: ObjectCalls, calls: readonly WrittenCall[]): TemplateText {
   const { written = {}, close } = form;
   const { padding = '', isList } = written;
-  // A marker that is the beginning of the object itself is none to write.
+  // A marker that includes the beginning of the object is not written.
   const open = form.open.find((one) => !one.includes('{')) ?? '';
   const objects = calls.map((call, i) =>
     form.isKeyed ? `{${quoted(call.name)}: ${call.arguments}}` : objectOf(call, written, i),
@@ -52,7 +52,7 @@ function objectOf(call: WrittenCall, { keys, id }: ObjectsWritten, index: number
   return `{${members.join(', ')}}`;
 }
 
-/** Calls that are a name and a JSON object. */
+/** Calls written as a name and a JSON object. */
 export function writeNamedCalls(form: NamedCalls, calls: readonly WrittenCall[]): TemplateText {
   const { section, open, type = '', between, written = {}, close = '' } = form;
   const all = calls.map((call, i) =>
@@ -75,7 +75,7 @@ function headOf({ id, isNumbered }: NamedCalls, call: WrittenCall, index: number
   return call.id === undefined ? call.name : joinTexts([call.name, marker(id.mark), call.id]);
 }
 
-/** Calls whose parameters stand one by one between markers. */
+/** Calls whose parameters are written separately between markers. */
 export function writeParameterCalls(form: ParameterCalls, calls: readonly WrittenCall[]): TemplateText {
   const { section, call: around } = form;
   const [end = ''] = around.nameEnds;
@@ -114,7 +114,7 @@ function fieldOf({ parameter }: ParameterCalls, key: string, value: string): Tem
   ]);
 }
 
-/** The end of a key that says of which kind this JSON value is. */
+/** The key's end marker that matches the kind of this JSON value. */
 function keyEndFor(ends: readonly KeyEnd[], value: string): KeyEnd {
   const isString = stringOf(value) !== undefined;
   const type = typeOf(value);
@@ -127,13 +127,13 @@ function typeOf(value: string): string {
   return parsed === null ? 'null' : Array.isArray(parsed) ? 'array' : typeof parsed;
 }
 
-/** What a JSON text says that is a string. */
+/** The value of a JSON text that is a string. */
 function stringOf(value: string): string | undefined {
   const parsed: unknown = value.startsWith('"') ? JSON.parse(value) : undefined;
   return typeof parsed === 'string' ? parsed : undefined;
 }
 
-/** Calls that look like calls of a programming language. */
+/** Calls in the syntax of a programming language. */
 export function writeFunctionCalls(form: FunctionCalls, calls: readonly WrittenCall[]): TemplateText {
   const { bracket, separator, prefix = '', close, isList } = form;
   const [open = ''] = form.open;
@@ -157,7 +157,7 @@ function literalOf({ quote, bracket }: FunctionCalls, value: string): TemplateTe
   return bracket === '(' ? (PYTHON[value] ?? value) : value;
 }
 
-/** Calls whose every tag has a token before it; objects and lists are written as JSON. */
+/** Calls in which every tag is preceded by a token; objects and lists are written as JSON. */
 export function writeNestedTagCalls(token: string, calls: readonly WrittenCall[]): TemplateText {
   const tag = (...inside: readonly TemplateText[]) => joinTexts([marker(token), '<', ...inside, '>']);
   const all = calls.map((call) => {

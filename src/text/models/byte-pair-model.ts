@@ -15,7 +15,7 @@ interface BytePairOptions {
   readonly vocabulary: Vocabulary;
   readonly kind: PretokenizerKind;
   readonly metadata: TokenizerMetadata;
-  /** Stands for what the vocabulary cannot spell. */
+  /** The token for text that the vocabulary cannot represent. */
   readonly unknown: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export class BytePairModel implements SubwordModel {
   readonly #merges: StringList | undefined;
   #encoder: WordEncoder | undefined;
 
-  /** Throws `TOKENIZER_INVALID` where the merges are missing. */
+  /** Throws `TOKENIZER_INVALID` when the merges are missing. */
   constructor(options: BytePairOptions) {
     const merges = StringList.read(options.metadata, MERGES);
     if (merges === undefined && options.kind.mergesOptional !== true) {

@@ -8,7 +8,7 @@ export function byteValue(spelling: string): number | undefined {
   return hex === undefined ? undefined : Number.parseInt(hex, 16);
 }
 
-/** The ids of the 256 byte tokens `<0xNN>`; the unknown token, or -1, where the vocabulary lacks one. */
+/** The ids of the 256 byte tokens `<0xNN>`; for a missing one the unknown token, or -1. */
 export function byteTokenIds(vocabulary: Vocabulary, unknown: number | undefined): Int32Array {
   return Int32Array.from({ length: 256 }, (_, byte) => {
     const spelling = `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;

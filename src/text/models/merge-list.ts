@@ -6,12 +6,12 @@ import type { SymbolTable } from './symbol-table.ts';
 
 const SPACE = 0x20;
 
-/** The ranked merges of `tokenizer.ggml.merges`: lines of two symbols with a space between. */
+/** The ranked merges of `tokenizer.ggml.merges`: lines of two symbols separated by a space. */
 export class MergeList implements PairMerges {
   readonly #vocabulary: Vocabulary;
   readonly #symbols: SymbolTable;
   readonly #ranks: IntPairMap;
-  /** The symbol that each rank's pair becomes; -1 until it is first asked, which spares the look-ups when loading. */
+  /** The symbol that each rank's pair merges into; -1 until first needed, which avoids the lookups when loading. */
   readonly #joined: Int32Array;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 

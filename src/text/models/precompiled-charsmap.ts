@@ -2,16 +2,16 @@ import { fail } from '../../base/errors.ts';
 
 const KEY = 'tokenizer.ggml.precompiled_charsmap';
 
-/** What stands in place of a matched prefix, and how many bytes were matched. */
+/** The replacement of a matched prefix, and the number of bytes that matched. */
 export interface Replacement {
   readonly bytes: Uint8Array;
   readonly length: number;
 }
 
 /**
- * SentencePiece's normalization rules, compiled: an XOR-compressed double array of prefixes (Kanda 2018), then the
- * replacements as null-terminated strings. A unit's bits: 0-7 label, 8 "has a value", 9 "offset is shifted by 8",
- * 10-30 offset, 31 "is a value". Layout: u32 size of the array in bytes, the array, the strings.
+ * SentencePiece's compiled normalization rules: an XOR-compressed double-array trie of prefixes (Kanda 2018), then the
+ * replacements as null-terminated strings. A unit's bits: 0-7 label, 8 "has a value", 9 "offset is shifted by 8", 10-30
+ * offset, 31 "is a value". Layout: u32 size of the array in bytes, the array, the strings.
  */
 export class PrecompiledCharsmap {
   readonly #units: Uint32Array;
@@ -33,7 +33,7 @@ export class PrecompiledCharsmap {
     this.#replacements = bytes.subarray(4 + size);
   }
 
-  /** The rule of the longest prefix at `offset`, or undefined. */
+  /** The rule of the longest matching prefix at `offset`, or undefined. */
   match(text: Uint8Array, offset: number): Replacement | undefined {
     let node = this.#offsetOf(0);
     let length = 0;

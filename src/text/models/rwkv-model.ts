@@ -4,18 +4,18 @@ import { utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 
-/** Tokens that are found between two pauses. */
+/** Tokens per slice between pauses. */
 const AT_ONCE = 1 << 12;
 const BACKSLASH = 0x5c;
 const HEX = 0x78;
-/** What the letters t, n and r stand for after a backslash. */
+/** The control characters that t, n and r represent after a backslash. */
 const CONTROL_CHARACTERS: ReadonlyMap<number, number> = new Map([
   [0x74, 0x09],
   [0x6e, 0x0a],
   [0x72, 0x0d],
 ]);
 
-/** The RWKV world tokenizer: at every place the longest token that matches the bytes. */
+/** The RWKV world tokenizer: greedy longest match over bytes. */
 export class RwkvModel implements SubwordModel {
   readonly #vocabulary: Vocabulary;
   readonly #unknown: number | undefined;
@@ -51,7 +51,7 @@ export class RwkvModel implements SubwordModel {
   }
 }
 
-/** RWKV vocabularies spell arbitrary bytes as Python does: `\t`, `\n`, `\r`, `\xNN`, and `\` before any other byte. */
+/** RWKV vocabularies escape bytes as Python does: `\t`, `\n`, `\r`, `\xNN`, and `\` before any other byte. */
 export function unescapeBytes(spelling: Uint8Array): Uint8Array {
   if (!spelling.includes(BACKSLASH)) return spelling;
   const bytes = new Uint8Array(spelling.length);

@@ -7,8 +7,8 @@ const NO_TOKEN = -2;
 const REMEMBERED_PAIRS = 1 << 20;
 
 /**
- * Merges that are not listed: two symbols join where their union is a token, ranked by that token's score. What was
- * looked up is remembered, up to a bound.
+ * Merges without a list: two symbols merge if their concatenation is a token, ranked by its score. Lookups are cached,
+ * up to a limit.
  */
 export class ScoreMerges implements PairMerges {
   readonly #vocabulary: Vocabulary;
@@ -27,7 +27,7 @@ export class ScoreMerges implements PairMerges {
     return token < 0 ? -1 : (this.#rankOfToken[token] as number);
   }
 
-  /** The token, negative where the union is none. */
+  /** The merged token, or a negative number if there is none. */
   join(left: number, right: number): number {
     const remembered = this.#unions.get(left, right);
     if (remembered !== -1) return remembered;
@@ -39,7 +39,7 @@ export class ScoreMerges implements PairMerges {
   }
 }
 
-/** The place of each token's score among all scores, best first; equal scores share a place. */
+/** The rank of each token's score, best first; equal scores share a rank. */
 function rankScores(vocabulary: Vocabulary): Int32Array {
   const scores = Float32Array.from(vocabulary.scores).subarray(0, vocabulary.size);
   const places = new Map<number, number>();

@@ -7,7 +7,7 @@ import { ScoreMerges } from './score-merges.ts';
 import type { SubwordModel } from './subword-model.ts';
 import { SymbolTable } from './symbol-table.ts';
 
-/** Characters, or symbols, that are handled between two pauses. */
+/** Characters or symbols per slice between pauses. */
 const AT_ONCE = 1 << 12;
 
 interface Encoder {
@@ -17,8 +17,8 @@ interface Encoder {
 }
 
 /**
- * SentencePiece's byte-pair flavour (Kudo & Richardson 2018): the neighbours whose union has the best score join first,
- * over the whole text with spaces as U+2581; characters that the vocabulary lacks become byte tokens.
+ * SentencePiece's BPE model (Kudo & Richardson 2018): merges the adjacent pair with the best score first, over the
+ * whole text with spaces as U+2581; characters missing from the vocabulary become byte tokens.
  */
 export class SentencePieceModel implements SubwordModel {
   readonly #vocabulary: Vocabulary;

@@ -4,19 +4,19 @@ import type { Vocabulary } from '../vocabulary.ts';
 import { byteTokenIds } from './byte-tokens.ts';
 import type { SymbolTable } from './symbol-table.ts';
 
-/** How a byte-pair vocabulary spells text. */
+/** How a byte-pair vocabulary represents text. */
 export interface Spelling {
-  /** What is done to a stretch of text before it is cut into words. */
+  /** Transforms a piece of text before it is split into words. */
   prepare(text: string): string;
-  /** The word as a token of its own would be spelled. */
+  /** The spelling of the whole word as one token. */
   spell(word: string): string;
-  /** Writes the word's first symbols and returns how many; `symbols` has room for three a character. */
+  /** Writes the word's initial symbols and returns their number; `symbols` must have room for three per character. */
   toSymbols(word: string, symbols: Int32Array): number;
-  /** Appends the tokens of the bytes of a symbol that is no token. */
+  /** Appends byte tokens for a symbol that is not a token. */
   fallBack(symbol: number, out: number[]): void;
 }
 
-/** Bytes, each spelled as a printable character, as GPT-2 does. */
+/** Bytes mapped to printable characters, as in GPT-2. */
 export class ByteSpelling implements Spelling {
   readonly #table: SymbolTable;
   readonly #symbols: Int32Array;
@@ -49,13 +49,14 @@ export class ByteSpelling implements Spelling {
   fallBack(symbol: number, out: number[]): void {
     for (const character of this.#table.textOf(symbol)) {
       const id = this.#table.symbolOf(character);
-      // Hugging Face leaves a byte out that has no token, whatever the file calls unknown: StarCoder's ends texts.
+      // Like Hugging Face, omits a byte that has no token, whatever the file's unknown token is: StarCoder's is the end
+      // of text.
       if (this.#table.isToken(id)) out.push(id);
     }
   }
 }
 
-/** Plain characters, spaces as U+2581 where asked, and `<0xNN>` for what the vocabulary lacks. */
+/** Plain characters, with spaces as U+2581 if requested, and `<0xNN>` for characters missing from the vocabulary. */
 export class CharacterSpelling implements Spelling {
   readonly #table: SymbolTable;
   readonly #escapesSpaces: boolean;

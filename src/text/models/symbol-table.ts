@@ -1,9 +1,9 @@
 import type { Vocabulary } from '../vocabulary.ts';
 
-/** Numbers for the strings that merging meets: the ids of tokens, and numbers above them for what is no token. */
+/** Numbers for the strings that occur in merging: token ids, and larger numbers for strings that are not tokens. */
 export class SymbolTable {
   readonly #vocabulary: Vocabulary;
-  /** What was asked for before: single characters above all. */
+  /** A cache of lookups, mostly of single characters. */
   readonly #known = new Map<string, number>();
   readonly #otherTexts: string[] = [];
 
@@ -24,7 +24,7 @@ export class SymbolTable {
     return symbol < size ? this.#vocabulary.text(symbol) : (this.#otherTexts[symbol - size] as string);
   }
 
-  /** True where the symbol is a token that plain text may become. */
+  /** True when the symbol is a token that plain text may be encoded to. */
   isToken(symbol: number): boolean {
     return symbol < this.#vocabulary.size && this.#vocabulary.isPlain(symbol);
   }

@@ -9,9 +9,9 @@ import type { SubwordModel } from './subword-model.ts';
 
 const SPACE = 0x20;
 const ESCAPED_SPACE = utf8Bytes('\u2581');
-/** Characters that are handled between two pauses. */
+/** Characters per slice between pauses. */
 const AT_ONCE = 1 << 12;
-/** How much worse than the worst token an unknown character scores. */
+/** The score of an unknown character, below that of the worst token. */
 const UNKNOWN_PENALTY = 10;
 
 interface Tables {
@@ -28,7 +28,10 @@ interface UnigramOptions {
   readonly unknown: number | undefined;
 }
 
-/** SentencePiece's unigram model (Kudo 2018): the segmentation with the best sum of scores, by dynamic programming. */
+/**
+ * SentencePiece's unigram model (Kudo 2018): finds the segmentation with the highest total score by dynamic
+ * programming.
+ */
 export class UnigramModel implements SubwordModel {
   readonly #options: UnigramOptions;
   readonly #mergeSpaces: boolean;
@@ -111,7 +114,7 @@ export class UnigramModel implements SubwordModel {
   }
 }
 
-/** Follows the best path from the end; neighbouring unknown characters become one unknown token. */
+/** Backtracks the best path; adjacent unknown characters become one unknown token. */
 function readBack(ids: Int32Array, starts: Int32Array, unknown: number): number[] {
   const path: number[] = [];
   for (let end = ids.length - 1; end > 0; end = starts[end] as number) {

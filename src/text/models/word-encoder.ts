@@ -11,12 +11,12 @@ import { SymbolTable } from './symbol-table.ts';
 
 const CACHED_WORDS = 1 << 15;
 const CACHED_WORD_LENGTH = 32;
-/** Characters that are encoded between two pauses. */
+/** Characters per slice between pauses. */
 const AT_ONCE = 1 << 12;
 const LINE_BREAKS = /^\n+$/;
 const NO_MERGES: PairMerges = { rankOf: () => -1, join: (left) => left };
 
-/** The encoding half of a byte-pair model: pre-tokenizer, merges, and a bounded memory of the words it has met. */
+/** The encoder of a byte-pair model: pre-tokenizer, merges, and a bounded cache of words. */
 export class WordEncoder {
   readonly #vocabulary: Vocabulary;
   readonly #kind: PretokenizerKind;
@@ -24,7 +24,7 @@ export class WordEncoder {
   readonly #table: SymbolTable;
   readonly #spelling: Spelling;
   readonly #merger: SymbolMerger;
-  /** No longer word is itself a token: a spelling has at least a byte for each UTF-16 unit. */
+  /** Longer words cannot be tokens: a spelling has at least one byte per UTF-16 unit. */
   readonly #longest: number;
   readonly #words = new Map<string, readonly number[]>();
 

@@ -4,21 +4,21 @@ import { unescapeSpaces, utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 
-/** Marks the tokens that begin a word; GGUF writes it in place of the original `##` on those that do not. */
+/** Marks tokens that begin a word; GGUF uses it instead of the original `##` on those that continue one. */
 const WORD_START = '\u2581';
-/** BERT gives up on longer words. */
+/** BERT does not split longer words. */
 const LONGEST_WORD = 100;
-/** Removed by BERT's cleaning: everything that is neither text nor whitespace. */
+/** Removed by BERT's cleanup: everything that is neither text nor whitespace. */
 const CONTROL = /[\ufffd\p{C}]/gu;
 const PUNCTUATION = /[\p{P}!-/:-@[-`{-~]/u;
 const IDEOGRAPH =
   /[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/u;
-/** Before these, that is before all but marks, a text can be cut and normalized piece by piece. */
+/** A text can be cut before any character except a mark, and normalized piece by piece. */
 const CUT = /\P{M}/gu;
-/** UTF-16 units that are encoded between two pauses, and the marks that follow them. */
+/** UTF-16 units per slice between pauses, plus the marks that follow them. */
 const AT_ONCE = 1 << 10;
 
-/** BERT's WordPiece (Devlin et al. 2018): basic tokens, each cut greedily into the longest known pieces. */
+/** BERT's WordPiece (Devlin et al. 2018): basic tokens, each split greedily into the longest known pieces. */
 export class WordPieceModel implements SubwordModel {
   readonly #vocabulary: Vocabulary;
   readonly #unknown: number | undefined;
@@ -61,11 +61,11 @@ export class WordPieceModel implements SubwordModel {
     const spaced = text.replace(/\p{White_Space}/gu, ' ').replace(CONTROL, '');
     const bare = this.#stripAccents ? spaced.normalize('NFD').replace(/\p{Mn}/gu, '') : spaced;
     if (!this.#lowercase) return bare;
-    // Character by character: BERT knows no final sigma.
+    // Character by character, because BERT does not apply the final sigma rule.
     return bare.replace(/\P{Lowercase}/gu, (character) => character.toLowerCase());
   }
 
-  /** `length` counts characters; those of a word that is too long need not all be there. */
+  /** `length` counts characters; a word over the limit may be passed incomplete. */
   #encodeWord(word: string, length: number, out: number[]): void {
     if (length === 0) return;
     const pieces = length > LONGEST_WORD ? undefined : this.#pieces(utf8Bytes(WORD_START + word));
@@ -97,7 +97,7 @@ function nextCut(text: string, from: number): number {
   return CUT.exec(text)?.index ?? text.length;
 }
 
-/** Punctuation and ideographs are words of their own; so is the space, which is none. */
+/** Punctuation and ideographs are separate words; so is a space, which yields no token. */
 function standsAlone(character: string): boolean {
   return character === ' ' || PUNCTUATION.test(character) || IDEOGRAPH.test(character);
 }

@@ -5,7 +5,7 @@ import type { Reading } from '../scanner.ts';
 import { writeFunctionCalls } from '../written-calls.ts';
 import { readLiteral } from './literal.ts';
 
-/** Reads calls of the form `name(key=value)`. */
+/** Parses calls of the form `name(key=value)`. */
 export function functionCalls(form: FunctionCalls): CallSyntax {
   return {
     starts: form.open,
@@ -40,7 +40,7 @@ function* readCall(context: CallContext, form: FunctionCalls): Reading<boolean> 
   return true;
 }
 
-/** Reads the arguments up to the closing bracket; false where they are cut or malformed. */
+/** Parses the arguments up to the closing bracket; false when they are cut off or malformed. */
 export function* readFields(
   { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
   form: Pick<FunctionCalls, 'bracket' | 'separator' | 'quote'>,
@@ -74,7 +74,7 @@ function unquoted(key: string, quote: string | undefined): string {
   return key;
 }
 
-/** Reads a name of letters, digits and `_.-`; undefined for anything else. */
+/** Parses a name of letters, digits and `_.-`; undefined for anything else. */
 function* readName({ scanner }: CallContext): Reading<string | undefined> {
   let name = '';
   for (;;) {

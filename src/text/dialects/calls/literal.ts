@@ -2,7 +2,7 @@ import { escaped } from '../json-text.ts';
 import type { LiteralForm } from '../call-forms.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 
-/** Deeper values are malformed. */
+/** Values nested deeper are malformed. */
 const DEEPEST = 64;
 const WORDS: Readonly<Record<string, string>> = {
   True: 'true',
@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0' };
 
-/** Reads a literal of Python or of a kin of JSON, giving it out as JSON; false where it is cut or malformed. */
+/** Parses a literal of Python or of a JSON variant and emits it as JSON; false when it is cut off or malformed. */
 export function* readLiteral(
   scanner: Scanner,
   give: (text: string) => void,
@@ -136,7 +136,7 @@ class LiteralReader {
     return true;
   }
 
-  /** A number or a word; other bare text is a string. */
+  /** A number or a literal name; other bare text is a string. */
   *#readBare(): Reading<boolean> {
     const text = (yield* this.#readUntil(',]})')).trim();
     if (text === '' || this.#scanner.isAtEnd) return false;
@@ -145,7 +145,7 @@ class LiteralReader {
     return true;
   }
 
-  /** The text up to one of these characters, which stays. */
+  /** The text before the first of these characters, which is not consumed. */
   *#readUntil(ends: string): Reading<string> {
     let text = '';
     const found = yield* this.#scanner.until([...ends], (piece) => {

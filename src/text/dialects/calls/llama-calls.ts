@@ -7,7 +7,7 @@ import { objectCalls } from './object-calls.ts';
 
 const PYTHON_TAG = '<|python_tag|>';
 const OBJECTS = ['{"name": "', '{"type": "function", "name": "', '{"name":"'];
-/** What tools are called that run a program. */
+/** The names of tools that run code. */
 const INTERPRETERS = ['python', 'ipython', 'code_interpreter'];
 
 const LLAMA_OBJECTS = objectCalls({
@@ -19,7 +19,7 @@ const LLAMA_OBJECTS = objectCalls({
 const TAGGED = namedCalls({ open: '<function=', between: ['>'], close: '</function>' });
 const [FUNCTION_TAG = ''] = TAGGED.starts;
 
-/** functionary v3.1: tags of functions, and programs after `<|python_tag|>`. */
+/** functionary v3.1: function tags, and code after `<|python_tag|>`. */
 export const FUNCTIONARY_31_CALLS: CallSyntax = {
   starts: [FUNCTION_TAG, PYTHON_TAG],
   read: (context, start) => (start === PYTHON_TAG ? readPython(context) : TAGGED.read(context, start)),
@@ -28,8 +28,8 @@ export const FUNCTIONARY_31_CALLS: CallSyntax = {
 };
 
 /**
- * Llama 3.x: a bare JSON object, or after `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or a program for the tool
- * that runs Python; or a tag of a function, which its prompts may ask for.
+ * Llama 3.x: a bare JSON object, or after `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or code for the tool
+ * that runs Python; or a function tag, which prompts may request.
  */
 export const LLAMA_CALLS: CallSyntax = {
   starts: [PYTHON_TAG, FUNCTION_TAG, ...OBJECTS],
@@ -63,13 +63,13 @@ function* readPython(context: CallContext): Reading<boolean> {
   return true;
 }
 
-/** Reads all that is left as the program that a tool runs: its first parameter. */
+/** Parses the rest of the text as code for a tool: its first parameter. */
 export function* readProgram(context: CallContext, name: string): Reading<void> {
   const [parameter = 'code'] = context.tools.get(name)?.properties.keys() ?? [];
   context.begin(name);
   context.give(`{${JSON.stringify(parameter)}: "`);
   yield* context.scanner.until([], (text) => context.give(escaped(text)));
-  // Nothing closes a program: whether it is whole is known by why the text ended.
+  // Code has no closing marker: whether it is complete depends on why the text ended.
   if (!context.scanner.isCut) context.give('"}');
   context.end(context.scanner.isCut ? 'cut' : 'whole');
 }

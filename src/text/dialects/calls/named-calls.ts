@@ -10,7 +10,7 @@ import { choice, letters, LINE, marker, number, sequence, several, text } from '
 
 const LONGEST_NAME = 256;
 
-/** Reads calls that are a name and a JSON object. */
+/** Parses calls that are a name and a JSON object. */
 export function namedCalls(form: NamedCalls): CallSyntax {
   const { section, open } = form;
   return {
@@ -53,7 +53,7 @@ function* readCall(context: CallContext, form: NamedCalls): Reading<boolean> {
   return true;
 }
 
-/** Reads a name or an id up to what ends it; undefined where that does not come soon. */
+/** Parses a name or an id up to one of the markers after it; undefined when none comes soon. */
 function* readShort(
   { scanner }: CallContext,
   ends: readonly string[],
@@ -64,12 +64,12 @@ function* readShort(
     text += piece;
   });
   if (found === undefined || scanner.place - from > LONGEST_NAME) return undefined;
-  // What begins the arguments stays.
+  // The bracket that begins the arguments is not consumed.
   if (found === '{') scanner.goTo(scanner.place - 1);
   return { text: text.trim(), end: found };
 }
 
-/** Name and id of `functions.NAME:NUMBER`. */
+/** The name and id in `functions.NAME:NUMBER`. */
 function unnumbered(written: string): [name: string, id: string] {
   return [written.replace(/^functions\./, '').replace(/:\d+$/, ''), written];
 }

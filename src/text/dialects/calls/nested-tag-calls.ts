@@ -8,11 +8,14 @@ import { fieldsOf, fieldsRule } from '../forced/fields.ts';
 import { bareRule } from '../forced/raw-values.ts';
 import { choice, marker, sequence, several, text } from '../forced/rules.ts';
 
-/** Deeper values are malformed. */
+/** Values nested deeper are malformed. */
 const DEEPEST = 32;
 const LONGEST_NAME = 256;
 
-/** MiniMax M3's calls: every tag has the same token before it, objects are tags by their keys, lists are `item` tags. */
+/**
+ * MiniMax M3's calls: every tag is preceded by the same token, objects are tags named by their keys, lists are `item`
+ * tags.
+ */
 export function nestedTagCalls(token: string): CallSyntax {
   return {
     starts: [`${token}<tool_call>`, `${token}<invoke name="`],
@@ -51,7 +54,7 @@ class FieldReader {
     this.#parameters = of.parameters;
   }
 
-  /** Reads tags up to the closing one, as an object; false where they are cut or malformed. */
+  /** Parses tags up to the closing one as an object; false when they are cut off or malformed. */
   *readObject(schema: unknown, close: string, depth: number): Reading<boolean> {
     const { scanner, give } = this.#context;
     give('{');
@@ -92,7 +95,7 @@ class FieldReader {
     const before = scanner.place;
     const first = yield* scanner.takeSpaced([close, `${this.#token}<item>`, `${this.#token}<`]);
     scanner.goTo(before);
-    // No tags: JSON, or a value of another type.
+    // Without tags: JSON, or a value of another type.
     if (first === undefined) return yield* readValue(this.#context, [close], kind);
     const isItem = first === `${this.#token}<item>`;
     if (isList && (isItem || !isObject)) return yield* this.#readList(schema, close, depth);
@@ -110,7 +113,7 @@ class FieldReader {
     return this.#partOf(schema, ({ items }) => items);
   }
 
-  /** What a schema or one of its alternatives says of a part. */
+  /** The schemas that a schema or its alternatives give for a part. */
   #partOf(found: unknown, pick: (schema: Readonly<Record<string, unknown>>) => unknown): unknown {
     const schema = this.#parameters.resolve(found);
     if (!isSchema(schema)) return undefined;
@@ -128,7 +131,7 @@ class FieldReader {
   }
 }
 
-/** Reads a name up to what ends it; undefined where that does not come soon. */
+/** Parses a name up to the marker after it; undefined when that does not come soon. */
 function* readShort(scanner: Scanner, end: string): Reading<string | undefined> {
   let name = '';
   const found = yield* scanner.until([end], (text) => {
@@ -137,7 +140,9 @@ function* readShort(scanner: Scanner, end: string): Reading<string | undefined> 
   return found === undefined || name.length > LONGEST_NAME ? undefined : name.trim();
 }
 
-/** Calls whose every tag has a token before it; objects and lists are written as JSON. Throws `SCHEMA_UNSUPPORTED`. */
+/**
+ * Calls in which every tag is preceded by a token; objects and lists are written as JSON. Throws `SCHEMA_UNSUPPORTED`.
+ */
 function nestedTagCallsRule(token: string, { tools, isParallel }: CallRules): Rule {
   const calls = [...tools].map(([name, parameters]) => {
     const fields = fieldsOf(parameters).map((field) => {

@@ -5,12 +5,12 @@ import type { Reading, Scanner } from '../scanner.ts';
 const NAMES = new Set(['name', 'tool_name', 'function']);
 const ARGUMENTS = new Set(['arguments', 'parameters', 'args']);
 const IDS = new Set(['id', 'tool_call_id', 'call_id']);
-/** What else may stand before the name. An object that begins otherwise is text. */
+/** Keys that may come before the name. An object that begins with another key is text. */
 const EARLY = [NAMES, ARGUMENTS, IDS, new Set(['type', 'index'])];
 
 /**
- * Reads a call that is a JSON object of its name and its arguments, in any order and among other properties. False when it
- * is none: nothing was told then.
+ * Parses a call written as a JSON object with the name and the arguments, in any order and among other properties.
+ * False when it is not a call; nothing was emitted then.
  */
 export function* readObjectCall(context: CallContext): Reading<boolean> {
   const { scanner } = context;
@@ -22,7 +22,7 @@ export function* readObjectCall(context: CallContext): Reading<boolean> {
   return (yield* readMembers(scanner, (key) => call.read(key))) ? call.close() : call.broken();
 }
 
-/** Reads the members of an object after its bracket, and the closing one; false where one is none. */
+/** Parses an object's members after its opening bracket, and the closing one; false when a member is invalid. */
 function* readMembers(scanner: Scanner, read: (key: string) => Reading<boolean>): Reading<boolean> {
   for (;;) {
     yield* scanner.spaces();
@@ -36,7 +36,7 @@ function* readMembers(scanner: Scanner, read: (key: string) => Reading<boolean>)
   }
 }
 
-/** Reads a call that is a JSON object of one property: its name, with the arguments as the value. */
+/** Parses a call written as a JSON object with one property: the name, with the arguments as its value. */
 export function* readKeyedCall(context: CallContext): Reading<boolean> {
   const { scanner } = context;
   yield* scanner.spaces();
@@ -50,7 +50,7 @@ export function* readKeyedCall(context: CallContext): Reading<boolean> {
   return true;
 }
 
-/** Reads the JSON object of a call's arguments and ends the call. */
+/** Parses the JSON object of a call's arguments and ends the call. */
 export function* readArguments(context: CallContext): Reading<void> {
   const { scanner } = context;
   yield* scanner.spaces();
@@ -61,7 +61,7 @@ export function* readArguments(context: CallContext): Reading<void> {
   context.end(yield* readJson(scanner, context.give));
 }
 
-/** A call while its object is read. */
+/** A call whose object is being parsed. */
 class ObjectCall {
   readonly #context: CallContext;
   #name: string | undefined;
@@ -70,14 +70,14 @@ class ObjectCall {
   /** Arguments that came before the name. */
   #early: string | undefined;
   #hasArguments = false;
-  /** The members being read are those of a `function`. */
+  /** The current members belong to a nested `function`. */
   #isWithin = false;
 
   constructor(context: CallContext) {
     this.#context = context;
   }
 
-  /** Reads the value of a key; false for one that makes it no call. */
+  /** Parses the value of a key; false when the value rules out a call. */
   *read(key: string): Reading<boolean> {
     const { scanner } = this.#context;
     if (this.#name === undefined && !EARLY.some((keys) => keys.has(key))) return false;
@@ -86,7 +86,7 @@ class ObjectCall {
       this.#name = yield* readJsonString(scanner);
       return this.#name !== undefined && this.#begin(this.#name);
     }
-    // As OpenAI has it: name and arguments within.
+    // OpenAI's form: name and arguments in a nested object.
     if (key === 'function' && this.#name === undefined && !this.#isWithin && (yield* scanner.take('{'))) {
       this.#isWithin = true;
       return yield* readMembers(scanner, (inner) => this.read(inner));
@@ -141,7 +141,7 @@ class ObjectCall {
     return true;
   }
 
-  /** What is there when the object is cut off or wrong: a call whose arguments are there is one. */
+  /** Ends a call whose object is cut off or malformed: it is a call if its arguments are there. */
   broken(): boolean {
     if (this.#name === undefined || !this.#context.tools.has(this.#name)) return false;
     this.#context.end(this.#hasArguments ? 'whole' : brokenEnd(this.#context.scanner));

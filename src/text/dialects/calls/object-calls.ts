@@ -5,12 +5,12 @@ import type { Reading } from '../scanner.ts';
 import { writeObjectCalls } from '../written-calls.ts';
 import { readKeyedCall, readObjectCall } from './object-call.ts';
 
-/** Reads calls that are JSON objects. */
+/** Parses calls that are JSON objects. */
 export function objectCalls(form: ObjectCalls): CallSyntax {
   return {
     starts: form.open,
     *read(context, start) {
-      // A marker that is the beginning of the object itself.
+      // A marker that includes the beginning of the object.
       if (start?.includes('{'))
         context.scanner.goTo(context.scanner.place - start.length + start.indexOf('{'));
       return yield* readObjects(context, form);

@@ -10,7 +10,7 @@ import { writeParameterCalls } from '../written-calls.ts';
 const CDATA = '<![CDATA[';
 const LONGEST_NAME = 256;
 
-/** Reads calls whose parameters are between markers. */
+/** Parses calls whose parameters are between markers. */
 export function parameterCalls(form: ParameterCalls): CallSyntax {
   const { section, call } = form;
   return {
@@ -32,7 +32,7 @@ function* readCall(context: CallContext, form: ParameterCalls): Reading<boolean>
   const { call, parameter, object } = form;
   let name = '';
   const from = scanner.place;
-  // A marker that is no end of the name alone is what comes next.
+  // A marker that does not just end the name begins what follows.
   const following = [parameter.open, call.close];
   const found = yield* scanner.until([...call.nameEnds, ...following], (text) => {
     name += text;
@@ -97,7 +97,7 @@ function* readParameter(
 const STRING: ParameterKind = { mayBeString: true, types: new Set() };
 const JSON_VALUE: ParameterKind = { mayBeString: false, types: undefined };
 
-/** Reads a value up to its closing marker: a string as it comes, anything else when it is there. */
+/** Parses a value up to its closing marker: strings are emitted as they arrive, other values once complete. */
 export function* readValue(
   { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
   closes: readonly string[],
@@ -119,7 +119,7 @@ export function* readValue(
   return true;
 }
 
-/** Reads a value that is JSON as such: a marker may stand in its strings. Otherwise nothing was read. */
+/** Parses a value that is JSON itself, whose strings may contain the marker. Otherwise nothing is consumed. */
 function* readBareJson(
   { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
   closes: readonly string[],

@@ -4,28 +4,28 @@ import { type AnswerRules, type Dialect, openingOf, type TextRule } from '../dia
 import { Parameters } from '../parameters.ts';
 import { ANY_TEXT, choice, marker, optional, regex, sequence, text, without } from './rules.ts';
 
-/** What an answer is held to. */
+/** The constraints on an answer. */
 export interface AnswerGrammarOf {
-  /** The tools that it may call. */
+  /** The tools that may be called. */
   readonly tools: readonly ChatTool[];
-  /** It has a call; otherwise it may have some. */
+  /** Whether a call is required; otherwise calls are optional. */
   readonly isRequired: boolean;
-  /** It may begin with reasoning, where models of the dialect think. Default: true. */
+  /** Whether it may begin with reasoning, if the dialect's models reason. Default: true. */
   readonly mayThink?: boolean;
-  /** One call may follow another. */
+  /** Whether several calls are allowed. */
   readonly isParallel: boolean;
-  /** What its text is where it is no call. Default: any text. */
+  /** The grammar of its text when it is not a call. Default: any text. */
   readonly text?: Grammar | undefined;
   /** The prompt, or its end: it may have opened the reasoning. */
   readonly prompt?: string;
 }
 
-/** Markers around an answer come so often at most. */
+/** The maximum number of markers around an answer. */
 const MAX_MARKERS = 3;
 
 /**
- * The grammar of an answer in a dialect: reasoning, which is free, then text or calls whose arguments are of the tools' schemas.
- * Throws `SCHEMA_UNSUPPORTED` and as `schemaGrammar`.
+ * The grammar of an answer in a dialect: unconstrained reasoning, then text, or calls whose arguments match the tools'
+ * schemas. Throws `SCHEMA_UNSUPPORTED`, and as `schemaGrammar`.
  */
 export function answerGrammar(dialect: Dialect, of: AnswerGrammarOf): Grammar {
   const tools = new Map(of.tools.map((tool) => [tool.function.name, Parameters.of(tool)]));
@@ -97,7 +97,7 @@ function languageOf(rule: Rule): Regex {
   return rule.kind === 'regex' ? rule.regex : ANY_TEXT;
 }
 
-/** The reasoning: what is left of it where the prompt has opened it, and line breaks after it. */
+/** The reasoning, or its remainder if the prompt has opened it, and the newlines after it. */
 function reasoningRule(
   { reasoning, thinks, calls }: Dialect,
   { tools, opening, mayThink }: AnswerRules,

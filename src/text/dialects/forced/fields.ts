@@ -12,7 +12,7 @@ export interface Field {
   readonly isRequired: boolean;
 }
 
-/** Keywords of a tool's parameters beside which they can be written one by one: those, and all that say nothing of values. */
+/** Keywords of a tool's parameters that allow writing them separately, besides annotations. */
 const HONOURED = new Set(['type', 'properties', 'required', 'additionalProperties']);
 const ASSERTING = new Set([
   'enum',
@@ -36,7 +36,7 @@ const ASSERTING = new Set([
   'unevaluatedProperties',
 ]);
 
-/** The parameters of a tool in their order. Throws `SCHEMA_UNSUPPORTED` for what says more than which there are. */
+/** The parameters of a tool in order. Throws `SCHEMA_UNSUPPORTED` for keywords that do more than list them. */
 export function fieldsOf(parameters: Parameters): Field[] {
   const { schema, properties } = parameters;
   const keyword = Object.keys(schema).find((word) => ASSERTING.has(word) && !HONOURED.has(word));
@@ -59,7 +59,7 @@ export function argumentsRule({ schema }: Parameters): Rule {
   return { kind: 'grammar', grammar: schemaGrammar({ ...schema, type: 'object' }) };
 }
 
-/** A JSON value of a part of a tool's schema, of these types alone where they are given. */
+/** The JSON values of a part of a tool's schema, restricted to `types` if given. */
 export function jsonRule({ schema: root }: Parameters, schema: unknown, types?: readonly string[]): Rule {
   const definitions: Record<string, unknown> = {};
   for (const word of ['$defs', 'definitions']) if (isSchema(root[word])) definitions[word] = root[word];
@@ -67,9 +67,7 @@ export function jsonRule({ schema: root }: Parameters, schema: unknown, types?: 
   return { kind: 'grammar', grammar: schemaGrammar({ ...definitions, ...typed }) };
 }
 
-/**
- * Fields one after another, those that are not required or not; `between` comes between two of them.
- */
+/** Fields in sequence, of which only the required ones are mandatory; `between` separates them. */
 export function fieldsRule(fields: readonly { rule: Rule; isRequired: boolean }[], between: Rule): Rule {
   const rules = new Map<string, Rule>();
   const name = (at: number, isFirst: boolean) => `${isFirst ? 'first' : 'next'}${at}`;
@@ -89,7 +87,7 @@ export function fieldsRule(fields: readonly { rule: Rule; isRequired: boolean }[
   return { kind: 'grammar', grammar: { rules, root: name(0, true) } };
 }
 
-/** Refuses a schema that calls of a dialect cannot be held to. */
+/** Refuses a schema that a dialect's calls cannot be constrained to. */
 export function refuse(keyword: string, pointer: string, reason: string): never {
   fail('SCHEMA_UNSUPPORTED', { keyword, pointer, reason });
 }

@@ -6,7 +6,10 @@ import { type Field, fieldsOf, fieldsRule, jsonRule } from './fields.ts';
 import { stringRule } from './raw-values.ts';
 import { choice, LINE, marker, sequence, several, text } from './rules.ts';
 
-/** Calls of the form `name(key=value)`; values are JSON, which is a literal of either kind. Throws `SCHEMA_UNSUPPORTED`. */
+/**
+ * Calls of the form `name(key=value)`; values are written as JSON, which both kinds of literals accept. Throws
+ * `SCHEMA_UNSUPPORTED`.
+ */
 export function functionCallsRule(form: FunctionCalls, { tools, isParallel }: CallRules): Rule {
   const { bracket, prefix = '', close } = form;
   const [open = ''] = form.open;

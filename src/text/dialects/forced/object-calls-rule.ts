@@ -8,7 +8,7 @@ import { choice, LINE, letters, marker, number, sequence, several, text } from '
 /** Calls that are JSON objects. Throws as `schemaGrammar`. */
 export function objectCallsRule(form: ObjectCalls, { tools, isParallel }: CallRules): Rule {
   const { written = {}, isKeyed } = form;
-  // A marker that is the beginning of the object itself is none to write.
+  // A marker that includes the beginning of the object is not written.
   const open = form.open.find((one) => !one.includes('{')) ?? '';
   const objects = [...tools].map(([name, parameters]) =>
     isKeyed

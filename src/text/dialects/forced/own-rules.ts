@@ -6,7 +6,7 @@ import { choice, marker, optional, regex, sequence, several, text, without } fro
 
 const MESSAGE = '<|message|>';
 
-/** gpt-oss: an analysis, a preamble, and the final message or a call. One call ends the turn. */
+/** gpt-oss: analysis, preamble, and the final message or a call. A call ends the turn. */
 export function harmonyRule({ tools, isRequired, mayThink }: AnswerRules, form: TextRule): Rule {
   const next = marker('<|end|><|start|>assistant');
   const marks = ['<|end|>', '<|call|>', '<|return|>', '<|start|>', '<|channel|>', MESSAGE];
@@ -25,7 +25,7 @@ export function harmonyRule({ tools, isRequired, mayThink }: AnswerRules, form: 
   return sequence(some(sequence(choice(...(mayThink ? [analysis] : []), preamble), next)), choice(...ends));
 }
 
-/** Muse Glimmer: messages to oneself, to the user and to tools. */
+/** Muse Glimmer: messages to itself, to the user and to tools. */
 export function museRule(
   { tools, isRequired, mayThink }: AnswerRules,
   form: TextRule,
@@ -44,7 +44,7 @@ export function museRule(
   return sequence(thoughts, end);
 }
 
-/** functionary v3.2: after `>>>`, the prompt's last, `all` with a text or a tool's name with its arguments. */
+/** functionary v3.2: after `>>>`, which ends the prompt, `all` with a text or a tool's name with its arguments. */
 export function functionaryRule({ tools, isRequired, isParallel }: AnswerRules, form: TextRule): Rule {
   const marks = ['all', ...tools.keys()].map((name) => `>>>${name}\n`);
   const calls = [...tools].map(([name, parameters]) =>
@@ -56,7 +56,7 @@ export function functionaryRule({ tools, isRequired, isParallel }: AnswerRules, 
   return calls.length === 0 ? said : choice(said, sequence(optional(sequence(said, text('>>>'))), called));
 }
 
-/** Kimi K3: thoughts, a response and calls, each between tags. The prompt has opened the first. */
+/** Kimi K3: reasoning, a response and calls, each between tags. The prompt has opened the first. */
 export function kimi3Rule(rules: AnswerRules, form: TextRule, calls: CallSyntax): Rule {
   const marks = ['<|open|>', '<|close|>', '<|sep|>'];
   const thought = sequence(regex(without(marks)), marker('<|close|>think<|sep|>'));
@@ -77,7 +77,7 @@ export function kimi3Rule(rules: AnswerRules, form: TextRule, calls: CallSyntax)
   return sequence(opened, response(form(marks)), optional(called), end);
 }
 
-/** Messages before the one that ends the turn: so many at most, that a turn comes to its end. */
+/** The messages before the one that ends the turn, limited in number so that the turn ends. */
 function some(part: Rule): Rule {
   return { kind: 'repeat', part, min: 0, max: 3 };
 }

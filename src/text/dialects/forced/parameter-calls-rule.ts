@@ -6,7 +6,7 @@ import { argumentsRule, type Field, fieldsOf, fieldsRule, jsonRule } from './fie
 import { bareRule, isUnsaid, stringRule } from './raw-values.ts';
 import { choice, LINE, marker, number, sequence, several, text } from './rules.ts';
 
-/** Calls whose parameters stand one by one between markers. Throws `SCHEMA_UNSUPPORTED`. */
+/** Calls whose parameters are written separately between markers. Throws `SCHEMA_UNSUPPORTED`. */
 export function parameterCallsRule(form: ParameterCalls, { tools, isParallel }: CallRules): Rule {
   const { section } = form;
   const call = choice(...[...tools].map(([name, parameters]) => callRule(form, name, parameters)));
@@ -56,7 +56,7 @@ function fieldRule({ parameter }: ParameterCalls, parameters: Parameters, field:
   return sequence(marker(open), text(field.name), choice(...values), marker(close));
 }
 
-/** The value after an end of its key; undefined where there is none of the kind that the end says. */
+/** The value after the end of a key; undefined when the schema has no value of the kind that the end marks. */
 function valueRule(
   parameters: Parameters,
   field: Field,

@@ -3,9 +3,9 @@ import { isSchema, type Parameters } from '../parameters.ts';
 import { type Field, jsonRule, refuse } from './fields.ts';
 import { ANY_CHARACTER, ANY_TEXT, choice, regex, without } from './rules.ts';
 
-/** What no bare string holds: it would be read as something else. */
+/** A bare string must not contain this, because it would be parsed differently. */
 const CDATA = '<![CDATA[';
-/** What says nothing of a string's value. */
+/** Keywords that do not constrain a string. */
 const ANNOTATIONS = new Set([
   'type',
   'title',
@@ -23,8 +23,8 @@ const ANNOTATIONS = new Set([
 const JSON_TYPES = ['object', 'array', 'number', 'boolean', 'null'];
 
 /**
- * A value that is written as bare text up to a marker: strings as they stand, everything else as JSON. Throws
- * `SCHEMA_UNSUPPORTED` where a string may be what bare text cannot be held to.
+ * A value written as bare text up to a marker: strings literally, everything else as JSON. Throws `SCHEMA_UNSUPPORTED`
+ * when strings have constraints that bare text cannot be held to.
  */
 export function bareRule(parameters: Parameters, field: Field, close: string): Rule {
   const { mayBeString, types } = parameters.kindOfSchema(field.schema);
@@ -35,7 +35,7 @@ export function bareRule(parameters: Parameters, field: Field, close: string): R
   return word ? choice(json, word) : json;
 }
 
-/** A bare string of a schema that allows strings alone. */
+/** A bare string for a schema that allows only strings. */
 export function stringRule(parameters: Parameters, field: Field, close: string): Rule {
   const schema = parameters.resolve(field.schema);
   if (!isSchema(schema)) return regex(plain(close));
@@ -65,18 +65,21 @@ export function stringRule(parameters: Parameters, field: Field, close: string):
   return regex({ kind: 'both', parts });
 }
 
-/** True for a schema that says no more of a string than that it may be one. */
+/** True for a schema that does not constrain strings. */
 export function isUnsaid(schema: unknown): boolean {
   if (schema === undefined || schema === true) return true;
   return isSchema(schema) && Object.keys(schema).every((keyword) => ANNOTATIONS.has(keyword));
 }
 
-/** Text that the closing marker ends, and that is no CDATA. */
+/** Text up to the closing marker that is not CDATA. */
 function plain(close: string): Regex {
   return without([close, CDATA]);
 }
 
-/** A bare string beside other types: one that begins with a letter and is no word of JSON, where the schema says no more of it. */
+/**
+ * A bare string where other types are allowed too: it begins with a letter and is not a JSON literal, provided the
+ * schema does not constrain strings.
+ */
 function wordRule(schema: unknown, close: string): Rule | undefined {
   if (!isUnsaid(schema)) return undefined;
   const words = ['true', 'false', 'null'].map((word): Regex => ({ kind: 'text', text: word }));

@@ -1,6 +1,6 @@
 import type { Regex, Rule } from '../../../grammar/index.ts';
 
-/** Any code point of a text. */
+/** Any code point. */
 export const ANY_CHARACTER: Regex = {
   kind: 'set',
   ranges: [
@@ -17,11 +17,11 @@ export const ANY_TEXT: Regex = {
   max: Number.POSITIVE_INFINITY,
 };
 
-/** What models have as one special token: a part of a marker. Where a vocabulary has it not, it is text. */
+/** The parts of markers that models have as single special tokens. If a vocabulary lacks one, it is matched as text. */
 const SPECIAL =
   /<\|[^|<>]*\|>|<\|[\w"]+>|<[\w]+\|>|<\|"\|>|<｜[^｜<>]*｜>|｜DSML｜|\[\/?[A-Z_]+\]|<\/?[\w:.-]+>|\]<\]minimax\[>\[/g;
 
-/** This text, as ordinary tokens spell it. */
+/** This text, in ordinary tokens. */
 export function text(written: string): Rule {
   return { kind: 'regex', regex: { kind: 'text', text: written } };
 }
@@ -31,7 +31,7 @@ export function regex(language: Regex): Rule {
   return { kind: 'regex', regex: language };
 }
 
-/** A marker: the special tokens in it as such, the rest as text. */
+/** A marker: its special tokens as tokens, the rest as text. */
 export function marker(written: string): Rule {
   const parts: Rule[] = [];
   let at = 0;
@@ -44,7 +44,7 @@ export function marker(written: string): Rule {
   return sequence(...parts);
 }
 
-/** One part after the other. */
+/** The parts in sequence. */
 export function sequence(...parts: readonly Rule[]): Rule {
   const [only] = parts;
   return only && parts.length === 1 ? only : { kind: 'sequence', parts };
@@ -56,23 +56,23 @@ export function choice(...parts: readonly Rule[]): Rule {
   return only && parts.length === 1 ? only : { kind: 'choice', parts };
 }
 
-/** The part, or nothing. */
+/** The part or nothing. */
 export function optional(part: Rule): Rule {
   return { kind: 'repeat', part, min: 0, max: 1 };
 }
 
-/** The part any number of times. */
+/** Any number of repetitions of the part. */
 export function any(part: Rule): Rule {
   return { kind: 'repeat', part, min: 0, max: Number.POSITIVE_INFINITY };
 }
 
-/** Once, or as often as the model likes where calls may be parallel; `between` keeps them apart. */
+/** The part once, or repeatedly if calls may be parallel; `between` separates the repetitions. */
 export function several(part: Rule, isParallel: boolean, between?: Rule): Rule {
   if (!isParallel) return part;
   return sequence(part, any(between ? sequence(between, part) : part));
 }
 
-/** Text that has none of these in it. */
+/** Text that contains none of these. */
 export function without(markers: readonly string[]): Regex {
   if (markers.length === 0) return ANY_TEXT;
   const parts = markers.map((written): Regex => ({ kind: 'text', text: written }));
@@ -80,13 +80,13 @@ export function without(markers: readonly string[]): Regex {
   return { kind: 'not', part: { kind: 'sequence', parts: [ANY_TEXT, one, ANY_TEXT] } };
 }
 
-/** An integer from 0. */
+/** A nonnegative integer. */
 export function number(): Rule {
   const digit: Regex = { kind: 'set', ranges: [[0x30, 0x39]] };
   return regex({ kind: 'repeat', part: digit, min: 1, max: 3 });
 }
 
-/** Letters and digits. */
+/** This many letters and digits. */
 export function letters(length: number): Rule {
   const ranges = [
     [0x30, 0x39],
@@ -95,5 +95,5 @@ export function letters(length: number): Rule {
   return regex({ kind: 'repeat', part: { kind: 'set', ranges }, min: length, max: length });
 }
 
-/** At most a line break. */
+/** An optional newline. */
 export const LINE: Rule = optional(text('\n'));

@@ -42,7 +42,7 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     this.#callIdLength = of.callIdLength;
   }
 
-  /** Resolves with the report of loading everything that was not loaded on demand; rejects if that failed. */
+  /** Resolves with a report of what was loaded in advance; rejects if that failed. */
   get loaded(): Promise<LoadReport> {
     return this.#ask('loaded');
   }

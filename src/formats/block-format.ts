@@ -3,14 +3,17 @@ import type { BlockLayout } from './block-layout.ts';
 import { fillRandomBytes } from './random-bytes.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
-/** What a format's file states: the layout of one block and what its bytes mean. */
+/** The definition of a format: the layout of one block and what its bytes mean. */
 export interface BlockSpec {
   readonly name: string;
   readonly ggmlType: number;
   readonly blockElements: number;
   readonly blockBytes: number;
 
-  /** How the block is built, for devices to generate their unpack code from. `decodeBlock` is the oracle that tests hold them to. */
+  /**
+   * The layout of the block, from which devices generate their unpacking code. `decodeBlock` is the oracle that tests
+   * compare it with.
+   */
   readonly layout: BlockLayout;
 
   /** Decodes the block at byte `at` into the floats from `to` on. */
@@ -21,12 +24,13 @@ export interface BlockSpec {
 
   /**
    * Turns a block of random bits at byte `at` into weights of mean 0 and about the given standard deviation, by setting
-   * its scales. Where a number below says how far a random block of scale 1 spreads, a test holds it to a few percent.
+   * its scales. If a constant below states the deviation of a random block of scale 1, a test holds it to a few
+   * percent.
    */
   tame(bytes: DataView, at: number, deviation: number): void;
 }
 
-/** A format from what one block means. */
+/** Creates a format from the definition of its blocks. */
 export function blockFormat(spec: BlockSpec): TensorFormat {
   const { name, ggmlType, blockElements, blockBytes, layout, encodeBlock } = spec;
   const format: TensorFormat = {
@@ -59,17 +63,20 @@ export function blockFormat(spec: BlockSpec): TensorFormat {
   };
 }
 
-/** The bytes of `array` as a DataView: any alignment, any kind of memory. */
+/** The bytes of `array` as a DataView, at any alignment and in any kind of memory. */
 export function dataViewOf(array: Uint8Array): DataView {
   return new DataView(array.buffer, array.byteOffset, array.byteLength);
 }
 
-/** The half float at byte `at`, widened. */
+/** The f16 at byte `at`, widened. */
 export function halfAt(bytes: DataView, at: number): number {
   return halfToFloat(bytes.getUint16(at, true));
 }
 
-/** The number or its negative, by a random bit at byte `at`: for formats whose codes are not symmetric about 0. */
+/**
+ * The number or its negative, depending on a random bit at byte `at`: for formats whose codes are not symmetric about
+ * 0.
+ */
 export function randomlySigned(bytes: DataView, at: number, value: number): number {
   return (bytes.getUint8(at) & 1) === 0 ? value : -value;
 }

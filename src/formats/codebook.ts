@@ -1,6 +1,6 @@
 /**
- * Lattice codebooks of the IQ formats: entry `i` is `width` levels at `i * width`. The text is base64 of one little-endian
- * 16-bit number an entry, whose digits in base `levels.length`, the lowest first, choose the levels.
+ * Lattice codebooks of the IQ formats: entry `i` is `width` levels at `i * width`. The text is base64 of one
+ * little-endian 16-bit number per entry, whose digits in base `levels.length`, the lowest first, select the levels.
  */
 export function codebook(text: string, levels: readonly number[], width: number): Int8Array {
   const packed = atob(text.replace(/\s+/g, ''));
@@ -16,7 +16,7 @@ export function codebook(text: string, levels: readonly number[], width: number)
   return book;
 }
 
-/** A codebook that is unpacked when it is first used. */
+/** A codebook that is unpacked on first use. */
 export function lazyCodebook(text: string, levels: readonly number[], width: number): () => Int8Array {
   let book: Int8Array | undefined;
   return () => {
@@ -35,7 +35,7 @@ export function evenSigns(seven: number): number {
   return seven | ((parity & 1) << 7);
 }
 
-/** Writes `width` codebook levels from `entry` on times `scale`, negated where `signs` has a bit. */
+/** Writes `width` codebook levels starting at `entry`, times `scale` and negated if their bit in `signs` is set. */
 export function writeSigned(
   out: Float32Array,
   to: number,

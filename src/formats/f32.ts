@@ -10,7 +10,7 @@ export const F32 = {
     set: (bytes, at, value) => bytes.setFloat32(at, value, true),
     encodes: true,
   }),
-  /** A copy of bytes: going through numbers would change the bits of a signalling NaN. */
+  /** Copies bytes: converting to numbers and back would change the bits of a signalling NaN. */
   decode(src: Uint8Array, srcOffset: number, dst: Float32Array, dstOffset: number, blockCount: number): void {
     const to = new Uint8Array(dst.buffer, dst.byteOffset + 4 * dstOffset, 4 * blockCount);
     to.set(src.subarray(srcOffset, srcOffset + 4 * blockCount));

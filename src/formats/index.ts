@@ -17,7 +17,7 @@ export {
 export * from './formats.ts';
 export type { TensorFormat } from './tensor-format.ts';
 
-/** Every format that a GGUF file may hold here, by ggml's ids: one line in `formats.ts` adds one. */
+/** Every supported format, by ggml's ids; a new one takes a file and a line in `formats.ts`. */
 export const ALL_FORMATS: readonly TensorFormat[] = Object.values<TensorFormat>(formats).sort(
   (a, b) => a.ggmlType - b.ggmlType,
 );
@@ -25,12 +25,12 @@ export const ALL_FORMATS: readonly TensorFormat[] = Object.values<TensorFormat>(
 const byType: ReadonlyMap<number, TensorFormat> = new Map(ALL_FORMATS.map((f) => [f.ggmlType, f]));
 const byName: ReadonlyMap<string, TensorFormat> = new Map(ALL_FORMATS.map((f) => [f.name, f]));
 
-/** The format of a ggml type id, undefined when it is unknown. */
+/** The format of a ggml type id, or undefined. */
 export function formatOf(ggmlType: number): TensorFormat | undefined {
   return byType.get(ggmlType);
 }
 
-/** The format of that name in any case, undefined when it is unknown. */
+/** The format of this name, ignoring case, or undefined. */
 export function formatNamed(name: string): TensorFormat | undefined {
   return byName.get(name.toUpperCase());
 }

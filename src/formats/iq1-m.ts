@@ -8,9 +8,9 @@ const HIGH = 32;
 const SCALES = 48;
 
 /**
- * 256 elements in 16 groups of 16, each `d * (2 * scale + 1)` times two ternary codebook entries of 8, each moved by an
- * eighth up or down. Bytes: 32 of low entry bits; 16 with a nibble an entry: three upper bits and the sign of the shift;
- * four 16-bit words of four 3-bit scales, whose top nibbles together are the half `d`.
+ * 256 elements in 16 groups of 16, each `d * (2 * scale + 1)` times two ternary codebook entries of 8, each shifted up
+ * or down by an eighth. Bytes: 32 of low entry bits; 16 with a nibble per entry: three upper bits and the sign of the
+ * shift; four 16-bit words of four 3-bit scales, whose top nibbles together are the f16 `d`.
  */
 export const IQ1_M = blockFormat({
   name: 'IQ1_M',

@@ -8,9 +8,9 @@ const CODES = 2;
 const HIGH = 34;
 
 /**
- * 256 elements in 8 groups of 32, each `d * (2 * scale + 1)` times four ternary codebook entries of 8, all moved by an
- * eighth up or down. Bytes: half `d`; 32 of low entry bits; 16 bits a group: four times three upper entry bits, a 3-bit
- * scale, the sign of the shift.
+ * 256 elements in 8 groups of 32, each `d * (2 * scale + 1)` times four ternary codebook entries of 8, all shifted up
+ * or down by an eighth. Bytes: f16 `d`; 32 of low entry bits; 16 bits per group: four times three upper entry bits, a
+ * 3-bit scale, the sign of the shift.
  */
 export const IQ1_S = blockFormat({
   name: 'IQ1_S',

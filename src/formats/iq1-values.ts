@@ -1,9 +1,9 @@
 import { IQ1_BOOK } from './codebooks.ts';
 
-/** What IQ1_S and IQ1_M add to or take from every level of an entry. */
+/** The shift that IQ1_S and IQ1_M add to or subtract from every level of an entry. */
 export const IQ1_DELTA = 0.125;
 
-/** Writes the 8 levels of an entry, each moved by `delta`, times `scale`. */
+/** Writes the 8 levels of an entry, each shifted by `delta`, times `scale`. */
 export function writeShifted(
   out: Float32Array,
   to: number,

@@ -10,8 +10,8 @@ const HIGH = 66;
 const SCALES = 74;
 
 /**
- * 256 elements in 16 groups of 16, each `d * (scale + 1/2) / 4` times two codebook entries of 8 with signs. Bytes: half `d`,
- * 32 of low entry bits, 32 of signs, 8 of upper entry bit pairs, 8 of 4-bit scales.
+ * 256 elements in 16 groups of 16, each `d * (scale + 1/2) / 4` times two codebook entries of 8 with signs. Bytes: f16
+ * `d`, 32 of low entry bits, 32 of signs, 8 of upper entry bit pairs, 8 of 4-bit scales.
  */
 export const IQ2_S = blockFormat({
   name: 'IQ2_S',

@@ -8,8 +8,8 @@ const CODES = 2;
 const SCALES = 66;
 
 /**
- * 256 elements in 16 groups of 16, each `d * (scale + 1/2) / 4` times two codebook entries of 8 with signs. Bytes: half `d`;
- * 32 times 16 bits of entry number (9) and signs (7); 8 of 4-bit scales.
+ * 256 elements in 16 groups of 16, each `d * (scale + 1/2) / 4` times two codebook entries of 8 with signs. Bytes: f16
+ * `d`; 32 times 16 bits of entry number (9) and signs (7); 8 of 4-bit scales.
  */
 export const IQ2_XS = blockFormat({
   name: 'IQ2_XS',

@@ -7,8 +7,8 @@ import { IQ2_XXS_BOOK } from './codebooks.ts';
 const GROUPS = 2;
 
 /**
- * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 4` times four codebook entries of 8 with signs. Bytes: half `d`;
- * a group is four entry numbers, then 32 bits: four times seven signs, and the 4-bit scale on top.
+ * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 4` times four codebook entries of 8 with signs. Bytes: f16
+ * `d`; per group four entry numbers, then 32 bits: four times seven signs, and the 4-bit scale on top.
  */
 export const IQ2_XXS = blockFormat({
   name: 'IQ2_XXS',

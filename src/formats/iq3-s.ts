@@ -10,8 +10,8 @@ const SIGNS = 74;
 const SCALES = 106;
 
 /**
- * 256 elements in 8 groups of 32, each `d * (2 * scale + 1)` times eight codebook entries of 4 with signs. Bytes: half `d`,
- * 64 of low entry bits, 8 of ninth bits (one byte a group), 32 of signs, 4 of 4-bit scales.
+ * 256 elements in 8 groups of 32, each `d * (2 * scale + 1)` times eight codebook entries of 4 with signs. Bytes: f16
+ * `d`, 64 of low entry bits, 8 of ninth bits (one byte per group), 32 of signs, 4 of 4-bit scales.
  */
 export const IQ3_S = blockFormat({
   name: 'IQ3_S',

@@ -8,8 +8,8 @@ const CODES = 2;
 const SIGNS = 66;
 
 /**
- * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 2` times eight codebook entries of 4 with signs. Bytes: half
- * `d`; 64 entry numbers; a group's 32 bits: four times seven signs (for 8 elements), and the 4-bit scale on top.
+ * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 2` times eight codebook entries of 4 with signs. Bytes: f16
+ * `d`; 64 entry numbers; 32 bits per group: four times seven signs (for 8 elements), and the 4-bit scale on top.
  */
 export const IQ3_XXS = blockFormat({
   name: 'IQ3_XXS',

@@ -5,7 +5,7 @@ import { IQ4_VALUES } from './iq4-values.ts';
 
 const HALF = 16;
 
-/** 32 elements `d * level[q]`: half `d`, then 16 bytes of nibbles as in Q4_0. */
+/** 32 elements `d * level[q]`: f16 `d`, then 16 bytes of nibbles as in Q4_0. */
 export const IQ4_NL = blockFormat({
   name: 'IQ4_NL',
   ggmlType: 20,

@@ -1,4 +1,4 @@
-/** The 16 levels that IQ4_NL and IQ4_XS choose from: closer together near zero, where weights are. */
+/** The 16 levels of IQ4_NL and IQ4_XS: denser near zero, where most weights are. */
 export const IQ4_VALUES = Int8Array.of(
   -127,
   -104,

@@ -8,8 +8,8 @@ const SCALES_LOW = 4;
 const QUANTS = 8;
 
 /**
- * 256 elements in 8 groups of 32, `d * (scale - 32) * level[q]`. Bytes: half `d`, 16 bits with the upper bit pairs of the
- * scales, 4 of their low nibbles, 128 of nibbles, 16 a group as in Q4_0.
+ * 256 elements in 8 groups of 32, `d * (scale - 32) * level[q]`. Bytes: f16 `d`, 16 bits with the upper bit pairs of
+ * the scales, 4 of their low nibbles, 128 of nibbles, 16 per group as in Q4_0.
  */
 export const IQ4_XS = blockFormat({
   name: 'IQ4_XS',

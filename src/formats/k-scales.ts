@@ -1,6 +1,6 @@
 import { EACH_32, type EitherField, field } from './block-layout.ts';
 
-/** A byte a group of the first four or the last four. */
+/** Steps of one byte per group, within the first four groups or the last four. */
 const FOUR_GROUPS = EACH_32.slice(0, 7);
 
 /** The 6-bit scale of group `group` (0 to 7) in the 12 packed bytes that Q4_K and Q5_K share. */
@@ -15,7 +15,7 @@ export function minK(bytes: DataView, at: number, group: number): number {
   return (bytes.getUint8(at + group + 4) >> 4) | ((bytes.getUint8(at + group) >> 6) << 4);
 }
 
-/** The scales of those 12 bytes, which start at byte `at`, as fields. */
+/** The same scales as fields, for packed bytes that start at byte `at`. */
 export function scaleFieldsK(at: number): EitherField {
   return {
     bit: 7,
@@ -24,7 +24,7 @@ export function scaleFieldsK(at: number): EitherField {
   };
 }
 
-/** Their mins. */
+/** The mins as fields. */
 export function minFieldsK(at: number): EitherField {
   return {
     bit: 7,

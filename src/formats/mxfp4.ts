@@ -5,8 +5,8 @@ import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION } from './fp4.ts';
 const HALF = 16;
 
 /**
- * OCP MXFP4: 32 E2M1 elements under a power of two: the byte E8M0 (2^(e - 127)), then 16 bytes of codes as in Q4_0. The
- * codes' values are kept doubled, so the scale is halved.
+ * OCP MXFP4: 32 E2M1 elements with a power of two as scale: one byte E8M0 (2^(e - 127)), then 16 bytes of codes as in
+ * Q4_0. The codes' values are stored doubled, so the scale is halved.
  */
 export const MXFP4 = blockFormat({
   name: 'MXFP4',
@@ -29,7 +29,7 @@ export const MXFP4 = blockFormat({
       out[to + HALF + i] = d * (FP4_DOUBLED[codes >> 4] as number);
     }
   },
-  /** As near as a power of two comes. */
+  /** As close as a power of two can be. */
   tame(bytes, at, deviation) {
     const exponent = Math.round(Math.log2(deviation / FP4_DOUBLED_DEVIATION)) + 128;
     bytes.setUint8(at, Math.min(254, Math.max(0, exponent)));

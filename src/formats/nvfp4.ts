@@ -6,8 +6,8 @@ const GROUPS = 4;
 const QUANTS = 4;
 
 /**
- * NVIDIA NVFP4: 64 E2M1 elements in 4 groups of 16, each under an unsigned E4M3 scale: 4 bytes of scales, then 8 bytes of
- * codes a group, low nibbles first. The codes' values are kept doubled, so the scale is halved.
+ * NVIDIA NVFP4: 64 E2M1 elements in 4 groups of 16, each with an unsigned E4M3 scale: 4 bytes of scales, then 8 bytes
+ * of codes per group, low nibbles first. The codes' values are stored doubled, so the scale is halved.
  */
 export const NVFP4 = blockFormat({
   name: 'NVFP4',
@@ -46,7 +46,7 @@ function unsignedE4m3(code: number): number {
   return exponent === 0 ? mantissa * 2 ** -9 : (1 + mantissa / 8) * 2 ** (exponent - 7);
 }
 
-/** The code nearest to a positive value, at least the smallest there is. */
+/** The code nearest to a positive value, at least the smallest positive one. */
 function nearestE4m3(value: number): number {
   const exponent = Math.min(8, Math.max(-6, Math.floor(Math.log2(value))));
   const eighths = Math.round(value / 2 ** (exponent - 3));

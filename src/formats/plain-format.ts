@@ -2,7 +2,7 @@ import { dataViewOf } from './block-format.ts';
 import { uniformOfDeviation } from './random-bytes.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
-/** A format without blocks: each element is a number of its own. */
+/** A format without blocks: each element is stored as a separate number. */
 export interface PlainSpec {
   readonly name: string;
   readonly ggmlType: number;
@@ -10,11 +10,11 @@ export interface PlainSpec {
   get(bytes: DataView, at: number): number;
   set(bytes: DataView, at: number, value: number): void;
 
-  /** Whether floats may be encoded: not for integers, which have no scale. */
+  /** Whether floats can be encoded: not for integers, which have no scale. */
   readonly encodes: boolean;
 }
 
-/** A format from how one number is read and written. */
+/** Creates a format from the functions that read and write one number. */
 export function plainFormat(spec: PlainSpec): TensorFormat {
   const size = spec.bytes;
   const format: TensorFormat = {

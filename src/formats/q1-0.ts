@@ -5,7 +5,7 @@ import { field, halfField } from './block-layout.ts';
 const COUNT = 128;
 const QUANTS = 2;
 
-/** 128 elements `d` or `-d`: half `d`, then a bit each, set for `d`. */
+/** 128 elements `d` or `-d`: f16 `d`, then one bit each, set for `d`. */
 export const Q1_0 = blockFormat({
   name: 'Q1_0',
   ggmlType: 41,

@@ -5,7 +5,7 @@ import { field, halfField } from './block-layout.ts';
 const COUNT = 64;
 const QUANTS = 2;
 
-/** 64 elements `d * (q - 1)`: half `d`, then two bits each, four neighbours a byte. */
+/** 64 elements `d * (q - 1)`: f16 `d`, then two bits each, four consecutive elements per byte. */
 export const Q2_0 = blockFormat({
   name: 'Q2_0',
   ggmlType: 42,
@@ -27,7 +27,7 @@ export const Q2_0 = blockFormat({
     }
   },
   tame(bytes, at, deviation) {
-    // Levels -1, 0, 1 and 2 alike often: their mean is a half, so that every other block's sign is turned.
+    // Levels -1, 0, 1 and 2 are equally frequent and have a mean of one half, so blocks get random signs.
     bytes.setUint16(at, floatToHalf(randomlySigned(bytes, at, deviation / Math.sqrt(1.5))), true);
   },
 });

@@ -7,8 +7,8 @@ const SCALE = 80;
 const MIN = 82;
 
 /**
- * 256 elements in 16 groups of 16, `d * scale * q - dmin * min`. Bytes: 16 of scale (low nibble) and min (high nibble), 64
- * of 2-bit quants, halves `d` and `dmin`. A run of 32 quant bytes holds 128 elements, one bit pair after the other.
+ * 256 elements in 16 groups of 16, `d * scale * q - dmin * min`. Bytes: 16 of scale (low nibble) and min (high nibble),
+ * 64 of 2-bit quants, f16 `d` and `dmin`. A run of 32 quant bytes holds 128 elements, one bit pair after the other.
  */
 export const Q2_K = blockFormat({
   name: 'Q2_K',

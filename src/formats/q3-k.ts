@@ -7,8 +7,8 @@ const SCALES = 96;
 const SCALE = 108;
 
 /**
- * 256 elements in 16 groups of 16, `d * (scale - 32) * (q - 4)`. Bytes: 32 of third bits, 64 of low bit pairs laid out as
- * in Q2_K, 12 of 6-bit scales, half `d`.
+ * 256 elements in 16 groups of 16, `d * (scale - 32) * (q - 4)`. Bytes: 32 of third bits, 64 of low bit pairs laid out
+ * as in Q2_K, 12 of 6-bit scales, f16 `d`.
  */
 export const Q3_K = blockFormat({
   name: 'Q3_K',

@@ -5,7 +5,9 @@ import { extremeOf, quantize } from './quantize.ts';
 
 const HALF = 16;
 
-/** 32 elements `d * (q - 8)`: half `d`, then 16 bytes; the low nibbles are the first 16 elements, the high ones the rest. */
+/**
+ * 32 elements `d * (q - 8)`: f16 `d`, then 16 bytes; the low nibbles are the first 16 elements, the high ones the rest.
+ */
 export const Q4_0 = blockFormat({
   name: 'Q4_0',
   ggmlType: 2,

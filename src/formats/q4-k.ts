@@ -7,7 +7,7 @@ const SCALES = 4;
 const QUANTS = 16;
 
 /**
- * 256 elements in 8 groups of 32, `d * scale * q - dmin * min`. Bytes: halves `d` and `dmin`, 12 of 6-bit scales and mins,
+ * 256 elements in 8 groups of 32, `d * scale * q - dmin * min`. Bytes: f16 `d` and `dmin`, 12 of 6-bit scales and mins,
  * 128 of nibbles: 32 bytes hold one group in their low nibbles and the next in their high ones.
  */
 export const Q4_K = blockFormat({

@@ -5,7 +5,7 @@ import { extremeOf, quantize } from './quantize.ts';
 
 const HALF = 16;
 
-/** 32 elements `d * (q - 16)`: half `d`, 32 fifth bits, then 16 bytes of nibbles as in Q4_0. */
+/** 32 elements `d * (q - 16)`: f16 `d`, 32 fifth bits, then 16 bytes of nibbles as in Q4_0. */
 export const Q5_0 = blockFormat({
   name: 'Q5_0',
   ggmlType: 6,

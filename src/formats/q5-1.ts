@@ -5,7 +5,7 @@ import { quantize, rangeOf } from './quantize.ts';
 
 const HALF = 16;
 
-/** 32 elements `d * q + m`: halves `d` and `m`, 32 fifth bits, then 16 bytes of nibbles as in Q4_0. */
+/** 32 elements `d * q + m`: f16 `d` and `m`, 32 fifth bits, then 16 bytes of nibbles as in Q4_0. */
 export const Q5_1 = blockFormat({
   name: 'Q5_1',
   ggmlType: 7,

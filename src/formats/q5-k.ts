@@ -8,8 +8,8 @@ const FIFTHS = 16;
 const QUANTS = 48;
 
 /**
- * As Q4_K with a fifth bit: halves `d` and `dmin`, 12 bytes of scales and mins, 32 of fifth bits (bit `g` of byte `i` for
- * element `i` of group `g`), 128 of nibbles.
+ * Like Q4_K with a fifth bit: f16 `d` and `dmin`, 12 bytes of scales and mins, 32 of fifth bits (bit `g` of byte `i`
+ * for element `i` of group `g`), 128 of nibbles.
  */
 export const Q5_K = blockFormat({
   name: 'Q5_K',

@@ -8,8 +8,8 @@ const SCALE = 208;
 
 /**
  * 256 elements in 16 groups of 16, `d * scale * (q - 32)`. Bytes: 128 of low nibbles, 64 of upper bit pairs, 16 signed
- * scales, half `d`. Each half of the block is four runs of 32 elements: runs 0 and 1 are the low nibbles of its 64 bytes,
- * runs 2 and 3 the high ones, and run `r` takes bit pair `r` of its 32 upper bytes.
+ * scales, f16 `d`. Each half of the block is four runs of 32 elements: runs 0 and 1 are the low nibbles of its 64
+ * bytes, runs 2 and 3 the high ones, and run `r` uses bit pair `r` of its 32 upper bytes.
  */
 export const Q6_K = blockFormat({
   name: 'Q6_K',

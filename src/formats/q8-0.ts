@@ -5,7 +5,7 @@ import { extremeOf } from './quantize.ts';
 
 const COUNT = 32;
 
-/** 32 elements `d * q`: half `d`, then 32 signed bytes. */
+/** 32 elements `d * q`: f16 `d`, then 32 signed bytes. */
 export const Q8_0 = blockFormat({
   name: 'Q8_0',
   ggmlType: 8,
@@ -25,7 +25,7 @@ export const Q8_0 = blockFormat({
     bytes.setUint16(at, floatToHalf(d), true);
     for (let i = 0; i < COUNT; i++) {
       const scaled = Math.fround((values[from + i] as number) * inverse);
-      // Halves away from zero, as C's roundf.
+      // Rounds half away from zero, like C's `roundf`.
       bytes.setInt8(at + 2 + i, Math.sign(scaled) * Math.floor(Math.abs(scaled) + 0.5));
     }
   },

@@ -1,4 +1,4 @@
-/** The value of largest magnitude, with its sign; the first of equals. */
+/** The value of largest magnitude, with its sign; the first among equals. */
 export function extremeOf(values: Float32Array, from: number, count: number): number {
   let extreme = 0;
   for (let i = from; i < from + count; i++) {
@@ -20,7 +20,7 @@ export function rangeOf(values: Float32Array, from: number, count: number): { mi
   return { min, max };
 }
 
-/** `value * inverse + offset` in float32, cut to an integer of 0 to `limit`. */
+/** `value * inverse + offset` in f32, truncated and clamped to 0 to `limit`. */
 export function quantize(value: number, inverse: number, offset: number, limit: number): number {
   const scaled = Math.fround(Math.fround(value * inverse) + offset);
   return Math.min(limit, Math.max(0, Math.trunc(scaled)));

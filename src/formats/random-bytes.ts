@@ -11,7 +11,7 @@ export function fillRandomBytes(dst: Uint8Array, random: () => number): void {
   for (let at = whole; at < dst.byteLength; at++) dst[at] = random() * 256;
 }
 
-/** A uniform number of mean 0 with the given standard deviation, from one uniform in [0, 1). */
+/** A uniformly distributed number with mean 0 and the given standard deviation, from a uniform one in [0, 1). */
 export function uniformOfDeviation(uniform: number, deviation: number): number {
   return (2 * uniform - 1) * Math.sqrt(3) * deviation;
 }

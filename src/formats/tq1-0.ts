@@ -4,7 +4,7 @@ import { halfField } from './block-layout.ts';
 
 const SCALE = 52;
 
-/** Runs of bytes that hold their digits side by side: `bytes` from `start` on, `digits` of each. */
+/** Runs of bytes with their numbers of digits: `bytes` bytes from `start` on, with `digits` digits each. */
 const RUNS = [
   { start: 0, bytes: 32, digits: 5 },
   { start: 32, bytes: 16, digits: 5 },
@@ -12,8 +12,9 @@ const RUNS = [
 ];
 
 /**
- * 256 ternary elements `d * (t - 1)`. A byte is a base-3 fraction of 256: times 3 its integer part is the first digit, and
- * the fraction goes on to the next. Elements go through a run's bytes digit by digit. Half `d` is last.
+ * 256 ternary elements `d * (t - 1)`. A byte is a base-3 fraction of 256: multiplied by 3, its integer part is the
+ * first digit, and the fraction continues with the next. Elements go through a run's bytes digit by digit. f16 `d` is
+ * last.
  */
 export const TQ1_0 = blockFormat({
   name: 'TQ1_0',

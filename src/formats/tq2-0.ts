@@ -4,7 +4,9 @@ import { BYTES_32, field, halfField } from './block-layout.ts';
 
 const SCALE = 64;
 
-/** 256 ternary elements `d * (q - 1)`: 64 bytes of bit pairs (32 bytes hold 128 elements, pair by pair), then half `d`. */
+/**
+ * 256 ternary elements `d * (q - 1)`: 64 bytes of bit pairs (32 bytes hold 128 elements, pair by pair), then f16 `d`.
+ */
 export const TQ2_0 = blockFormat({
   name: 'TQ2_0',
   ggmlType: 35,
@@ -31,7 +33,7 @@ export const TQ2_0 = blockFormat({
   tame(bytes, at, deviation) {
     for (let i = at; i < at + SCALE; i += 4) {
       const pairs = bytes.getUint32(i, true);
-      // 3 stands for no ternary digit and would shift the mean: it becomes 1, which decodes to zero.
+      // 3 is not a ternary digit and would shift the mean: it is replaced by 1, which decodes to zero.
       const threes = pairs & (pairs >>> 1) & 0x55555555;
       bytes.setUint32(i, pairs ^ (threes << 1), true);
     }

@@ -20,16 +20,16 @@ import {
   type Value,
 } from './values.ts';
 
-/** What lists and dicts have and a template may not use: it would change them. */
+/** Methods of lists and dicts that templates may not use because they modify them. */
 const CHANGING: Readonly<Record<string, ReadonlySet<string>>> = {
   list: new Set(['append', 'clear', 'reverse', 'insert', 'sort', 'extend', 'remove', 'pop']),
   dict: new Set(['clear', 'pop', 'popitem', 'setdefault', 'update']),
 };
-/** Attributes that every object of Python has, and no template may see. */
+/** Attributes of every Python object that templates may not access. */
 const INTERNAL =
   /^__(?:class|delattr|dir|doc|eq|format|ge|getattribute|getstate|gt|hash|init|init_subclass|le|lt|ne|new|reduce|reduce_ex|repr|setattr|sizeof|str|subclasshook|dict|mro|subclasses|globals|code|len|iter|contains|getitem|call)__$/;
 
-/** `object.name`: the attribute, or else the item of that name. Throws for what is undefined itself. */
+/** `object.name`: the attribute, otherwise the item of that name. Throws if the object itself is undefined. */
 export function getAttribute(object: Value, name: string, context: Context): Value {
   const attribute = attributeOf(object, name, context);
   if (attribute !== undefined) return attribute;
@@ -41,7 +41,7 @@ function withoutAttribute(object: Value, name: string): Undefined {
   return new Undefined(`'${describeObject(object)}' has no attribute '${name}'`);
 }
 
-/** `object[index]`: the item, or else the attribute of that name. Throws for what is undefined itself. */
+/** `object[index]`: the item, otherwise the attribute of that name. Throws if the object itself is undefined. */
 export function getItem(object: Value, index: Value, context: Context): Value {
   if (object instanceof Undefined) object.fail();
   const item = itemOf(object, index);
@@ -88,7 +88,7 @@ function within(index: bigint, length: number): number | undefined {
   return at >= 0n && at < BigInt(length) ? Number(at) : undefined;
 }
 
-/** A property or a method; undefined where there is none of that name. */
+/** A property or a method; undefined if there is none of that name. */
 export function attributeOf(object: Value, name: string, context: Context): Value | undefined {
   if (object instanceof Undefined) return object.fail();
   const kind = object instanceof Str ? 'str' : typeName(object);

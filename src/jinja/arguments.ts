@@ -11,8 +11,8 @@ export function positional(...values: Value[]): Args {
 }
 
 /**
- * Arguments by the names of parameters, in their order; undefined where none was passed. `required`: how many have to be.
- * Throws as Python's `TypeError`.
+ * Binds arguments to parameter names, in order; undefined if one was not passed. `required` is the number of mandatory
+ * ones. Throws like Python's `TypeError`.
  */
 export function bind(
   name: string,
@@ -37,7 +37,7 @@ export function bind(
   return bound;
 }
 
-/** Arguments of a method that knows no names. Throws as Python's `TypeError`. */
+/** Binds the arguments of a method that takes positional ones only. Throws like Python's `TypeError`. */
 export function bindPositional(name: string, args: Args, most: number, required = 0): (Value | undefined)[] {
   if (args.named.size > 0) raise(`${name}() takes no keyword arguments`);
   const { length } = args.positional;
@@ -49,7 +49,7 @@ export function bindPositional(name: string, args: Args, most: number, required 
   return [...args.positional];
 }
 
-/** A string argument. Throws where it is something else. */
+/** A string argument. Throws if it has another type. */
 export function stringOf(value: Value | undefined, name: string): Str {
   if (value instanceof Str) return value;
   return raise(`${name} must be str, not ${value === undefined ? 'missing' : typeName(value)}`);

@@ -1,24 +1,30 @@
 import { JinjaError } from './jinja-error.ts';
 
-/** Evaluated nodes, rounds of loops, copied items: about a second of work. Templates come with files, from anywhere. */
+/**
+ * Evaluated nodes, loop iterations, copied items: about a second of work. Templates come with files, which are not
+ * trusted.
+ */
 const STEPS = 8_000_000;
-/** Steps that each character from outside adds. */
+/** Steps added for each character of input. */
 const STEPS_PER_CHARACTER = 4;
 /** Characters that cost as much as one step. */
 const CHARACTERS_PER_STEP = 16;
 /** An object takes some 80 bytes. */
 const STEPS_PER_OBJECT = 4;
-/** The longest text that may arise, in UTF-16 units. */
+/** Maximum length of a text in UTF-16 units. */
 export const LONGEST_TEXT = 1 << 26;
-/** Nested nodes and calls, which bounds the stack. Python's own limit lets a macro call itself some 300 times. */
+/**
+ * Maximum depth of nested nodes and calls, which bounds the stack. Python's own limit lets a macro call itself some 300
+ * times.
+ */
 const DEEPEST = 1400;
 
-/** What one rendering may take before it is ended. Throws `JinjaError` of kind `limit`. */
+/** Limits the cost of one rendering. Throws `JinjaError` of kind `limit`. */
 export class Budget {
   #steps = STEPS;
   #depth = 0;
 
-  /** Long texts from outside bring the steps with them that it takes to go through them some sixteen times. */
+  /** Adds steps for input, so that long texts can be processed several times. */
   allowFor(length: number): void {
     this.#steps += STEPS_PER_CHARACTER * length;
   }
@@ -29,7 +35,7 @@ export class Budget {
     if (this.#steps < 0) throw new JinjaError('limit', `more than ${STEPS} steps`);
   }
 
-  /** Counts objects that one operation makes of a text or of nothing: what bounds them is memory, not time. */
+  /** Counts objects that one operation creates from a text or from nothing: their cost is memory rather than time. */
   make(objects = 1): void {
     this.spend(objects * STEPS_PER_OBJECT);
   }
@@ -40,13 +46,13 @@ export class Budget {
     this.spend(1 + Math.ceil(length / CHARACTERS_PER_STEP));
   }
 
-  /** Checks the length of a text before it is made. */
+  /** Checks the length of a text before it is created. */
   checkLength(length: number): void {
     if (length > LONGEST_TEXT)
       throw new JinjaError('limit', `a text of more than ${LONGEST_TEXT} characters`);
   }
 
-  /** Goes a level deeper; each call needs a `leave`. */
+  /** Enters a nested level; each call needs a `leave`. */
   enter(): void {
     this.spend();
     if (++this.#depth > DEEPEST) throw new JinjaError('limit', `nested more than ${DEEPEST} levels deep`);

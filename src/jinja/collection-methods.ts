@@ -39,7 +39,7 @@ const searching: readonly (readonly [string, Method])[] = [
   ['index', (self, args, context) => index((self as List | Tuple).items, args, context)],
 ];
 
-/** The methods of Python's `list` that leave it as it is. */
+/** The methods of Python's `list` that do not modify it. */
 export const LIST_METHODS: ReadonlyMap<string, Method> = new Map([
   ...searching,
   [
@@ -61,7 +61,7 @@ const viewing =
     return new DictView(self as Dict, of);
   };
 
-/** The methods of Python's `dict` that leave it as it is. */
+/** The methods of Python's `dict` that do not modify it. */
 export const DICT_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'copy',

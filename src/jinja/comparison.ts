@@ -48,7 +48,7 @@ function equalObjects(a: PyObject, b: PyObject, context: Context): boolean {
   }
 }
 
-/** As sequences. */
+/** Compares as sequences. */
 function equalRanges(a: Range, b: Range): boolean {
   const length = a.length();
   if (length !== b.length()) return false;
@@ -69,7 +69,7 @@ function equalDicts(a: Dict, b: Dict, context: Context): boolean {
   return true;
 }
 
-/** Negative, zero or positive, as Python orders them; NaN where neither is less. Throws where Python does not order them. */
+/** Negative, zero or positive, by Python's order; NaN if neither is less. Throws if Python does not order them. */
 export function compare(a: Value, b: Value, operator: string, context: Context): number {
   const [left, right] = [numberOf(a), numberOf(b)];
   if (left !== undefined && right !== undefined) {
@@ -97,7 +97,7 @@ function compareItems(a: readonly Value[], b: readonly Value[], operator: string
   return a.length - b.length;
 }
 
-/** By code points: UTF-16 units would put what lies beyond U+FFFF before U+E000. */
+/** Compares by code points: UTF-16 units would order code points beyond U+FFFF before U+E000. */
 function compareTexts(a: string, b: string): number {
   const end = Math.min(a.length, b.length);
   for (let i = 0; i < end; i++) {
@@ -113,7 +113,7 @@ function isSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdfff;
 }
 
-/** Values in ascending order of their keys, equal ones as they stood. */
+/** Values in ascending order of their keys (stable). */
 export function sorted(
   values: readonly Value[],
   key: (value: Value) => Value,

@@ -23,7 +23,7 @@ import {
   type Value,
 } from './values.ts';
 
-/** What a template can call by name. */
+/** The names that a template can call. */
 export interface Library {
   readonly filters: ReadonlyMap<string, Filter>;
   readonly tests: ReadonlyMap<string, Test>;
@@ -31,7 +31,7 @@ export interface Library {
 
 type Of<Kind extends Expression['kind']> = Extract<Expression, { kind: Kind }>;
 
-/** Evaluates expressions as Python evaluates what Jinja2 compiles them to. */
+/** Evaluates expressions as Python evaluates Jinja2's compiled code. */
 export class Evaluator implements Context {
   readonly budget: Budget;
   readonly #library: Library;
@@ -130,12 +130,12 @@ export class Evaluator implements Context {
     }
   }
 
-  /** Whether an expression is true to Python. */
+  /** Whether an expression is true in Python. */
   truth(expression: Expression, scope: Scope): boolean {
     return truth(this.evaluate(expression, scope), this);
   }
 
-  /** Applies a filter, or filters one after another; `text` is what the innermost filters where it names nothing. */
+  /** Applies a filter, or a chain of filters; `text` is the innermost one's input if the chain has none. */
   filterBy(node: Expression, text: Str | undefined, scope: Scope): Value {
     if (node.kind !== 'filter') return raise('expected a filter');
     const inner = node.value;
@@ -148,7 +148,7 @@ export class Evaluator implements Context {
     return this.filter(node.name, value, this.arguments(node.args, scope));
   }
 
-  /** Calls something; `caller` is what a call block passes. */
+  /** Calls a callable; `caller` is passed by a call block. */
   call(node: Expression, scope: Scope, caller?: Value): Value {
     if (node.kind !== 'call') return raise('expected a call');
     const callee = this.evaluate(node.callee, scope);
@@ -212,7 +212,7 @@ export class Evaluator implements Context {
     );
   }
 
-  /** Long sums are deep on their left side: a loop, not a recursion. */
+  /** Long sums are nested on the left: a loop avoids deep recursion. */
   #binary(node: Of<'binary'>, scope: Scope): Value {
     const spine: Of<'binary'>[] = [];
     let first: Expression = node;

@@ -11,22 +11,22 @@ const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map([
   ['none', null],
   ['None', null],
 ]);
-/** Tokens with which the argument of a test without parentheses begins. */
+/** Tokens that can start the argument of a test without parentheses. */
 const ARGUMENT_KINDS: ReadonlySet<string> = new Set(['name', 'string', 'integer', 'float']);
 
-/** Names that filters and tests are known by. */
+/** The names of the known filters and tests. */
 export interface KnownNames {
   readonly filters: { has(name: string): boolean };
   readonly tests: { has(name: string): boolean };
 }
 
-/** Parses expressions by Jinja2's precedence: from `if … else` down to primaries. Throws `JinjaError`. */
+/** Parses expressions with Jinja2's precedence: from `if … else` down to primaries. Throws `JinjaError`. */
 export class ExpressionParser {
-  /** Names that have been read since, for those who want to know. */
+  /** Names read so far, for callers that need them. */
   readonly namesRead = new Set<string>();
-  /** True where an unknown filter or test is an error only when it is reached: in what is evaluated on a condition. */
+  /** Whether an unknown filter or test is an error only when it is reached: in conditionally evaluated code. */
   lenient = false;
-  /** Filters and tests that nobody knows, outside of what is evaluated on a condition. */
+  /** Unknown filters and tests, outside of conditionally evaluated code. */
   readonly unknown: { readonly message: string; readonly line: number }[] = [];
   readonly #stream: TokenStream;
   readonly #known: KnownNames;
@@ -41,18 +41,18 @@ export class ExpressionParser {
     return this.#stream.nested(() => (withCondition ? this.#condition() : this.#or()));
   }
 
-  /** One expression, or several with commas between as a tuple. `ends`: a name that ends it. */
+  /** One expression, or a tuple of several separated by commas. `ends`: a name that ends it. */
   tuple(options: { withCondition?: boolean; ends?: string; parenthesized?: boolean } = {}): Expression {
     const { withCondition = true, ends, parenthesized = false } = options;
     return this.#tuple(() => this.expression(withCondition), ends, parenthesized);
   }
 
-  /** What may stand before `=` or `in`: primaries, with commas between as a tuple. */
+  /** The operand before `=` or `in`: primaries, separated by commas as a tuple. */
   primaries(ends?: string): Expression {
     return this.#tuple(() => this.#stream.nested(() => this.#primary()), ends, false);
   }
 
-  /** Filters one after another; the first is applied to `value`. `inline`: the first stands without its bar. */
+  /** A chain of filters; the first is applied to `value`. `inline`: the first has no bar before it. */
   filters(value: Expression | undefined, inline = false): Expression | undefined {
     let filtered = value;
     for (let bare = inline; bare || this.#stream.isOperator('|'); bare = false) {

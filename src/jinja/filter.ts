@@ -1,7 +1,7 @@
 import type { Args, Context, Value } from './values.ts';
 
-/** A filter of Jinja2, of a value and the arguments behind it. */
+/** A Jinja2 filter, called with a value and further arguments. */
 export type Filter = (value: Value, args: Args, context: Context) => Value;
 
-/** Filters by their names. */
+/** Filters by name. */
 export type Filters = Readonly<Record<string, Filter>>;

@@ -4,7 +4,7 @@ import { Str, StrBuilder } from './str.ts';
 import { textOf } from './text-of.ts';
 import { type Context, numberOf, typeName, type Value } from './values.ts';
 
-/** Digits behind a point, or width, that a template may ask for. */
+/** Maximum precision or width that a template may request. */
 const MOST = 1 << 12;
 const SPEC = /^(?:([^])?([<>=^]))?([-+ ])?(z)?(#)?(0)?(\d+)?([_,])?(?:\.(\d+))?([a-zA-Z%])?$/u;
 
@@ -48,7 +48,7 @@ export function formatValue(value: Value, spec: string, context: Context): Str {
   if (number === undefined) raise(`unsupported format string passed to ${typeName(value)}.__format__`);
   const { sign, prefix, digits } = numberParts(number, parsed);
   const padded = padNumber(sign, prefix, digits, parsed);
-  // A character by its number is whatever whoever gave the number wants.
+  // A character given by its number belongs to the source of the number.
   return parsed.type === 'c' ? Str.outside(padded) : Str.written(padded);
 }
 
@@ -114,7 +114,7 @@ function floatDigits(size: number, { type, precision, alternate }: Spec): string
   return floatConversion(size, type ?? 'r', precision, alternate);
 }
 
-/** The digits of a finite float that is not negative, for `e`, `f`, `g` of any case; `r` for `g` that keeps a point. */
+/** The digits of a finite non-negative float, for `e`, `f`, `g` in either case; `r` is `g` that keeps a point. */
 export function floatConversion(size: number, type: string, precision = 6, alternate = false): string {
   const lower = type.toLowerCase();
   let text: string;
@@ -144,7 +144,7 @@ function padNumber(sign: string, prefix: string, digits: string, spec: Spec): st
   const missing = Math.max(0, spec.width - sign.length - prefix.length - digits.length);
   const { align = '>', fill } = spec;
   if (align === '=') {
-    // Zeros that fill are grouped with the digits.
+    // Zeros used as fill are grouped with the digits.
     if (fill === '0' && spec.grouping !== '') return sign + prefix + zeroFilled(digits, spec, missing);
     return sign + prefix + fill.repeat(missing) + digits;
   }

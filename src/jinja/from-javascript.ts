@@ -4,12 +4,12 @@ import { parseJson } from './parse-json.ts';
 import { type Spans, Str } from './str.ts';
 import { Dict, List, PyObject, type Value } from './values.ts';
 
-/** JSON text in place of the value it stands for: unlike `JSON.parse`, reading it keeps large integers and floats apart. */
+/** JSON text in place of its value: unlike `JSON.parse`, parsing it here distinguishes large integers from floats. */
 export class JsonText {
   constructor(readonly text: string) {}
 }
 
-/** A text that counts as the template's own though it comes from outside: all of it, or the stretches that are given. */
+/** Input that counts as the template's own text: all of it, or the given spans. */
 export class TrustedText {
   constructor(
     readonly text: string,
@@ -17,10 +17,13 @@ export class TrustedText {
   ) {}
 }
 
-/** Numbers that JavaScript writes into JSON without an exponent, and Python therefore reads as ints. */
+/** JavaScript writes smaller numbers into JSON without an exponent, so Python reads them as ints. */
 const MIN_WITH_EXPONENT = 1e21;
 
-/** The Python value of a JavaScript value, as if it went through JSON. Throws `JinjaError` for what JSON does not have. */
+/**
+ * The Python value of a JavaScript value, as if it were passed as JSON. Throws `JinjaError` for values that JSON cannot
+ * represent.
+ */
 export function fromJavaScript(value: unknown, budget: Budget): Value {
   if (value === null || value === undefined || typeof value === 'boolean') return value ?? null;
   if (typeof value === 'string') {

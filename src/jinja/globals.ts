@@ -19,7 +19,7 @@ import {
   type Value,
 } from './values.ts';
 
-/** Longest `range(...)`, as in Jinja2's sandbox. */
+/** Maximum length of `range(...)`, as in Jinja2's sandbox. */
 const LONGEST_RANGE = 100_000;
 
 function range(args: Args): Value {
@@ -37,7 +37,7 @@ function range(args: Args): Value {
   return made;
 }
 
-/** Python's `dict(...)`: of a dict or pairs, and names. */
+/** Python's `dict(...)`, from a dict or pairs, and keyword arguments. */
 function dict(args: Args, context: Context): Dict {
   const [from] = bindPositional('dict', { ...args, named: new Map() }, 1);
   const made = new Dict();
@@ -72,7 +72,10 @@ function joiner(args: Args): Builtin {
   });
 }
 
-/** What every template can call, with the additions of Hugging Face's chat templates. `now`: what `strftime_now` tells. */
+/**
+ * The functions that every template can call, including those of Hugging Face's chat templates. `now` is the time for
+ * `strftime_now`.
+ */
 export function makeGlobals(now: Date): Scope {
   const scope = new Scope();
   const functions: Readonly<Record<string, (args: Args, context: Context) => Value>> = {

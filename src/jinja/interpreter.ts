@@ -9,7 +9,7 @@ import { type Str, StrBuilder } from './str.ts';
 import { textOf } from './text-of.ts';
 import { lengthOf, listOf, Namespace, PyObject, Undefined, type Value, valuesOf, iterate } from './values.ts';
 
-/** How a statement ended: it may leave the loop that it stands in, or go on to its next round. */
+/** How a statement ended: it may leave the enclosing loop, or continue with its next iteration. */
 type Ending = 'break' | 'continue' | undefined;
 
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>;
@@ -20,7 +20,7 @@ export class Interpreter {
   readonly #budget: Budget;
   readonly #root: Scope;
 
-  /** `variables`: what the template is given, behind its own. */
+  /** `variables`: the template's input, which its own variables shadow. */
   constructor(library: Library, budget: Budget, variables: Scope) {
     this.#evaluator = new Evaluator(library, budget);
     this.#budget = budget;
@@ -46,7 +46,7 @@ export class Interpreter {
     return undefined;
   }
 
-  /** An error belongs to the innermost statement that it arose in. */
+  /** An error is attributed to the innermost statement that raised it. */
   #located(statement: Statement, scope: Scope, out: StrBuilder): Ending {
     this.#budget.enter();
     try {
@@ -89,7 +89,7 @@ export class Interpreter {
     }
   }
 
-  /** Statements with a body that has variables of its own. */
+  /** Statements whose body has its own scope. */
   #block(
     statement: Of<'with' | 'filter block' | 'call block' | 'generation' | 'block'>,
     scope: Scope,
@@ -161,7 +161,7 @@ export class Interpreter {
       this.#assign(target, item, inner);
       const ending = this.#runAll(body, inner, out);
       if (ending === 'break') break;
-      // As in Python's Jinja2, a round that was left by `continue` does not keep `else` from running.
+      // As in Python's Jinja2, an iteration that ended with `continue` does not prevent `else` from running.
       if (ending === undefined) completed = true;
     }
     if (!completed && otherwise.length > 0) this.#runAll(otherwise, new Scope(scope), out);

@@ -1,10 +1,10 @@
 /**
- * What went wrong: the template's syntax, a step of rendering, a bound of rendering, or an objection of the template's own
- * (`raise_exception`).
+ * The kind of failure: the template's syntax, an error while rendering, an exceeded limit, or a rejection by the
+ * template itself (`raise_exception`).
  */
 export type JinjaFailure = 'syntax' | 'runtime' | 'limit' | 'rejected';
 
-/** A failure of a template, with the line of its source once that is known. */
+/** A failure of a template, with the line of its source if known. */
 export class JinjaError extends Error {
   line: number | undefined;
 
@@ -18,12 +18,12 @@ export class JinjaError extends Error {
   }
 }
 
-/** Throws a failure of rendering; the words are Python's. */
+/** Throws an error of rendering; the messages are Python's. */
 export function raise(message: string): never {
   throw new JinjaError('runtime', message);
 }
 
-/** Throws a failure of the source. */
+/** Throws a syntax error. */
 export function syntaxError(message: string, line: number): never {
   throw new JinjaError('syntax', message, line);
 }

@@ -4,10 +4,10 @@ import { floatText, intText } from './number-text.ts';
 import { Str, StrBuilder } from './str.ts';
 import { type Context, Dict, List, PyObject, Tuple, typeName, type Value } from './values.ts';
 
-/** How JSON is written. */
+/** Options for writing JSON. */
 export interface JsonStyle {
   readonly ensureAscii: boolean;
-  /** What each level is indented by; undefined for one line. */
+  /** The indentation of each level; undefined for a single line. */
   readonly indent: string | undefined;
   readonly itemSeparator: string;
   readonly keySeparator: string;
@@ -27,7 +27,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const TO_ESCAPE = /[\0-\x1f"\\]/g;
 const TO_ESCAPE_IN_ASCII = /[^ !#-[\]-~]/g;
 
-/** Python's `json.dumps`. What it writes around strings of people counts as theirs. */
+/** Python's `json.dumps`. The syntax that it writes around input strings counts as input. */
 export function toJson(value: Value, style: JsonStyle, context: Context): Str {
   return new JsonWriter(style, context).run(value);
 }

@@ -2,13 +2,13 @@ import { syntaxError } from './jinja-error.ts';
 import { IDENTIFIER, isSpace, trimEnd } from './python-characters.ts';
 import { unescapeLiteral } from './string-literal.ts';
 
-/** What a token is; operators and delimiters are their own kind. */
+/** The kind of a token; each operator or delimiter is its own kind. */
 export type TokenKind =
   'data' | 'name' | 'string' | 'integer' | 'float' | 'operator' | 'open' | 'close' | 'end';
 
 /**
- * A token of a template. `text` is the data, the name, the literal's value, the operator, or of `open` and `close` which
- * delimiter it is: `{{` or `{%`.
+ * A token of a template. `text` is the data, the name, the literal's value or the operator; for `open` and `close` it
+ * is the delimiter: `{{` or `{%`.
  */
 export interface Token {
   readonly kind: TokenKind;
@@ -27,7 +27,9 @@ const STRING = /'[^'\\]*(?:\\[^][^'\\]*)*'|"[^"\\]*(?:\\[^][^"\\]*)*"/y;
 const OPERATOR = /\/\/|\*\*|==|!=|>=|<=|[+\-/*%~[\](){}><=.:|,;]/y;
 const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
-/** The tokens of a source, as Jinja2's lexer cuts it with `trim_blocks` and `lstrip_blocks`. Throws `JinjaError`. */
+/**
+ * The tokens of a source, as produced by Jinja2's lexer with `trim_blocks` and `lstrip_blocks`. Throws `JinjaError`.
+ */
 export function tokenize(source: string): Token[] {
   return new Lexer(source.replace(NEWLINE, '\n').replace(/\n$/, '')).run();
 }
@@ -50,7 +52,7 @@ class Lexer {
     return this.#tokens;
   }
 
-  /** Text up to the next tag, and that tag. */
+  /** Text up to the next tag, and the tag. */
   #root(): void {
     const start = this.#at;
     const tag = this.#nextTag(start);
@@ -84,7 +86,7 @@ class Lexer {
     return sign === '-' || sign === '+' ? sign : '';
   }
 
-  /** The text before a tag, without the whitespace that the tag takes away. */
+  /** The text before a tag, without the whitespace that the tag removes. */
   #stripped(start: number, end: number, sign: string, isVariable: boolean): string {
     const text = this.#source.slice(start, end);
     if (sign === '-') return trimEnd(text);
@@ -173,7 +175,7 @@ class Lexer {
     this.#tokens.push({ kind, text, line: this.#lineAt(at) });
   }
 
-  /** Offsets are asked for in ascending order. */
+  /** Offsets must be requested in ascending order. */
   #lineAt(offset: number): number {
     for (; this.#counted < offset; this.#counted++) if (this.#source[this.#counted] === '\n') this.#line++;
     return this.#line;

@@ -16,7 +16,7 @@ import {
 /** Renders the body of a recursive loop over other values. */
 export type Recurse = (values: Value, depth: number) => Str;
 
-/** The variable `loop`: where a loop stands. Counted from 0 unless the name says otherwise. */
+/** The variable `loop`: the state of a loop. Values count from 0 unless the name says otherwise. */
 export class Loop extends Callable {
   readonly typeName = 'LoopContext';
   readonly #values: Iterator<Value>;
@@ -30,7 +30,7 @@ export class Loop extends Callable {
   #before: Value | undefined;
   #last: Tuple | undefined;
 
-  /** `length`: of the values, where that is known without going through them. */
+  /** `length`: the number of values, if it is known without iterating over them. */
   constructor(values: Iterator<Value>, of: { length: number | undefined; depth: number; recurse?: Recurse }) {
     super();
     this.#values = values;
@@ -39,7 +39,7 @@ export class Loop extends Callable {
     this.#recurse = of.recurse;
   }
 
-  /** Goes on; undefined behind the last value. */
+  /** Advances; returns undefined after the last value. */
   next(): Value | undefined {
     const { done, value } = this.#peek();
     this.#ahead = undefined;

@@ -4,14 +4,14 @@ import { Scope } from './scope.ts';
 import { Str } from './str.ts';
 import { type Args, Callable, type Context, Dict, Tuple, Undefined, type Value } from './values.ts';
 
-/** What a macro's body needs to be rendered. */
+/** What the body of a macro needs for rendering. */
 export interface MacroRuntime {
-  /** Sets a parameter that was not passed. */
+  /** The value of a parameter that was not passed. */
   standard(index: number, scope: Scope): Value;
   render(scope: Scope): Str;
 }
 
-/** A macro, or what a call block passes as `caller`. */
+/** A macro, or the `caller` of a call block. */
 export class Macro extends Callable {
   readonly typeName = 'Macro';
   readonly #name: string | undefined;

@@ -1,9 +1,9 @@
 import type { Str } from './str.ts';
 
-/** Operators of two operands that Python evaluates both of. */
+/** Binary operators of which Python evaluates both operands. */
 export type BinaryOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
 
-/** What a comparison asks. */
+/** Comparison operators. */
 export type Comparison = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | 'not in';
 
 interface Node {
@@ -15,13 +15,13 @@ interface Node {
 export interface Arguments {
   readonly positional: readonly Expression[];
   readonly named: readonly (readonly [string, Expression])[];
-  /** What stands behind `*`. */
+  /** The operand of `*`. */
   readonly more: Expression | undefined;
-  /** What stands behind `**`. */
+  /** The operand of `**`. */
   readonly moreNamed: Expression | undefined;
 }
 
-/** An expression of Jinja2. */
+/** A Jinja2 expression. */
 export type Expression = Node &
   (
     | { readonly kind: 'constant'; readonly value: null | boolean | bigint | number | Str }
@@ -37,7 +37,7 @@ export type Expression = Node &
         readonly step: Expression | undefined;
       }
     | { readonly kind: 'call'; readonly callee: Expression; readonly args: Arguments }
-    /** Without a value it filters the text of a block. */
+    /** Without a value, it filters the text of a block. */
     | {
         readonly kind: 'filter';
         readonly value: Expression | undefined;
@@ -67,7 +67,7 @@ export type Expression = Node &
       }
   );
 
-/** What an assignment writes to. */
+/** The target of an assignment. */
 export type Target =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'tuple'; readonly items: readonly Target[] }
@@ -79,15 +79,15 @@ export interface Parameter {
   readonly standard: Expression | undefined;
 }
 
-/** The signature and body that macros and call blocks have. */
+/** The signature and body of a macro or a call block. */
 export interface MacroBody {
   readonly parameters: readonly Parameter[];
   readonly body: readonly Statement[];
-  /** Whether the body reads `varargs`, `kwargs` and `caller`: what it does not read, callers may not pass. */
+  /** Whether the body reads `varargs`, `kwargs` and `caller`: callers may not pass what it does not read. */
   readonly reads: { readonly varargs: boolean; readonly kwargs: boolean; readonly caller: boolean };
 }
 
-/** A statement of Jinja2. */
+/** A Jinja2 statement. */
 export type Statement = Node &
   (
     | { readonly kind: 'text'; readonly text: Str }

@@ -11,13 +11,13 @@ import { type Args, type Context, integerOf, numberOf, typeName, Undefined, type
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 const FLOAT = /^[+-]?(?:(?:\d+(?:_\d+)*)?\.?(?:\d+(?:_\d+)*)?(?:e[+-]?\d+(?:_\d+)*)?|inf(?:inity)?|nan)$/i;
 
-/** Python's `int(text, base)`; undefined where the text is no int. */
+/** Python's `int(text, base)`; undefined if the text is not an int. */
 function parseInteger(text: string, base: number): bigint | undefined {
   const found = /^([+-]?)(?:0([bBoOxX]))?_?(\w+)$/.exec(trim(text));
   if (!found || text.length > MAX_BITS) return undefined;
   const [, sign, prefix] = found;
   const meant = prefix === undefined ? 10 : { b: 2, o: 8, x: 16 }[prefix.toLowerCase() as 'b' | 'o' | 'x'];
-  // In other bases the letter may be a digit.
+  // In other bases, the letter may be a digit.
   const isPrefix = prefix !== undefined && (base === 0 || base === meant);
   const digits = isPrefix ? (found[3] as string) : `${prefix === undefined ? '' : `0${prefix}`}${found[3]}`;
   const radix = base === 0 ? meant : base;
@@ -31,7 +31,7 @@ function parseInteger(text: string, base: number): bigint | undefined {
   return sign === '-' ? -value : value;
 }
 
-/** Python's `float(text)`; undefined where the text is no number. */
+/** Python's `float(text)`; undefined if the text is not a number. */
 function parseFloatText(text: string): number | undefined {
   const bare = trim(text);
   if (!FLOAT.test(bare) || !/\d|inf|nan/i.test(bare)) return undefined;
@@ -101,7 +101,7 @@ function rounded(number: bigint | number, places: number): bigint | number {
 function roundedWhole(size: number, zeros: number): number {
   if (zeros > 308) return 0;
   const unit = 10n ** BigInt(zeros);
-  // What stands behind the point decides only where the rest is exactly a half.
+  // The fractional digits matter only if the rest is exactly one half.
   const whole = BigInt(Math.floor(size));
   const exact = Number.isInteger(size)
     ? divideHalfEven(whole, unit)
@@ -124,7 +124,7 @@ function fileSize(value: Value, args: Args, context: Context): Value {
   return Str.written(`${fixedText((base * size) / base ** (i + 2), 1)} ${unit}`);
 }
 
-/** The filters that make numbers, or text of them. */
+/** The filters that return numbers, or format them. */
 export const NUMBER_FILTERS: Filters = {
   abs(value, args) {
     bind('abs', args, []);

@@ -30,7 +30,7 @@ const FLOAT_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ],
 ]);
 
-/** The methods of numbers, by the name of their type. */
+/** The methods of numbers, by type name. */
 export const NUMBER_METHODS: Readonly<Record<string, ReadonlyMap<string, Method>>> = {
   bool: INT_METHODS,
   int: INT_METHODS,

@@ -1,8 +1,8 @@
 import { raise } from './jinja-error.ts';
 
-/** Digits of the longest int that Python writes. */
+/** Maximum digits of an int that Python converts to text. */
 const MAX_DIGITS = 4300;
-/** Bits of the largest int: a little more than those digits have. */
+/** Maximum bits of an int: slightly more than those digits need. */
 export const MAX_BITS = 14_300;
 
 /** Python's `str` of an int. */
@@ -47,7 +47,7 @@ function exactly(value: number): { mantissa: bigint; power: number } {
     : { mantissa: fraction | (1n << 52n), power: exponent - 1075 };
 }
 
-/** `numerator / denominator`, rounded to the nearest whole number, halves to the even one. Neither is negative. */
+/** `numerator / denominator`, rounded half to even. Neither is negative. */
 export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   const quotient = numerator / denominator;
   const twice = 2n * (numerator % denominator);
@@ -55,7 +55,7 @@ export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   return up ? quotient + 1n : quotient;
 }
 
-/** The digits of a finite number without its sign, with `places` behind the point; exact, halves to even. */
+/** The digits of a finite number without its sign, with `places` decimals; exact, rounded half to even. */
 export function fixedText(value: number, places: number): string {
   const { mantissa, power } = exactly(value);
   const scaled = mantissa * 10n ** BigInt(places);
@@ -64,7 +64,7 @@ export function fixedText(value: number, places: number): string {
   return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
-/** The digits of a finite number without its sign, as `d.ddd` with `places` behind the point, and the power of ten. */
+/** The digits of a finite number without its sign, as `d.ddd` with `places` decimals, and the power of ten. */
 export function exponentialText(value: number, places: number): { mantissa: string; power: number } {
   if (value === 0) return { mantissa: (0).toFixed(places), power: 0 };
   const { mantissa, power } = exactly(value);

@@ -7,7 +7,7 @@ import { type Context, List, numberOf, Tuple, typeName, Undefined, type Value } 
 
 type Numeric = bigint | number;
 
-/** Applies an operator of two operands as Python does. */
+/** Applies a binary operator as Python does. */
 export function binary(operator: BinaryOperator, a: Value, b: Value, context: Context): Value {
   if (operator === '%' && a instanceof Str) return percentFormat(a, b, context);
   for (const value of [a, b]) if (value instanceof Undefined) value.fail();
@@ -35,7 +35,7 @@ function added(a: Value, b: Value, context: Context): Value {
   return unsupported('+', a, b);
 }
 
-/** `a + b`; `Markup` escapes the other. */
+/** `a + b`; if one is `Markup`, the other is escaped. */
 function joined(a: Str, b: Str, context: Context): Str {
   const safe = a.safe || b.safe;
   const [left, right] = safe ? [escaped(a, context.budget), escaped(b, context.budget)] : [a, b];
@@ -129,7 +129,10 @@ function ofFloats(operator: BinaryOperator, a: number, b: number): number {
   }
 }
 
-/** The quotient without the remainder: the rounded quotient may be a whole number where the exact one is a little less. */
+/**
+ * Subtracts the remainder before dividing: the rounded quotient may be an integer although the exact one is slightly
+ * less.
+ */
 function floorDividedFloats(a: number, b: number): number {
   const rest = remainder(a, b);
   const quotient = (a - rest) / b;
@@ -138,7 +141,7 @@ function floorDividedFloats(a: number, b: number): number {
   return quotient - floor > 0.5 ? floor + 1 : floor;
 }
 
-/** With the sign of the divisor. */
+/** It has the sign of the divisor. */
 function remainder(a: number, b: number): number {
   const rest = a % b;
   if (rest === 0) return b < 0 ? -0 : 0;

@@ -13,7 +13,7 @@ const WORDS: readonly (readonly [string, Value])[] = [
   ['null', null],
 ];
 
-/** Reads JSON as Python does: ints of any size, floats where there is a point or an exponent. Throws `JinjaError`. */
+/** Parses JSON as Python does: ints of any size, floats if there is a point or an exponent. Throws `JinjaError`. */
 export function parseJson(text: string, budget: Budget): Value {
   const parser = new JsonParser(text, budget);
   const value = parser.value();

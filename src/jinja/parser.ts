@@ -3,7 +3,7 @@ import type { Expression, MacroBody, Parameter, Statement, Target } from './node
 import { Str } from './str.ts';
 import { TokenStream } from './token-stream.ts';
 
-/** Tags that need other templates, which a chat template does not have. */
+/** Tags that refer to other templates, which chat templates do not have. */
 const OTHER_TEMPLATES: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends']);
 
 /** Parses a template. Throws `JinjaError` of kind `syntax`. */
@@ -15,7 +15,7 @@ class Parser {
   readonly #stream: TokenStream;
   readonly #expressions: ExpressionParser;
   #loops = 0;
-  /** How often `loop` was assigned to so far. */
+  /** Number of assignments to `loop` so far. */
   #loopStores = 0;
   readonly #blocks = new Set<string>();
 
@@ -31,7 +31,7 @@ class Parser {
     return statements;
   }
 
-  /** Statements up to one of the tags that end them, whose name is the current token then. */
+  /** Statements up to one of the given end tags, whose name is then the current token. */
   #statements(ends: readonly string[]): Statement[] {
     const stream = this.#stream;
     const statements: Statement[] = [];
@@ -54,7 +54,7 @@ class Parser {
     }
   }
 
-  /** The statements of a block up to its end, and which end that was; the stream stands behind the name. */
+  /** The statements of a block up to its end, and the name of the end tag, which has been consumed. */
   #body(...ends: string[]): { body: Statement[]; end: string } {
     this.#stream.skipOperator(':');
     this.#stream.expectClose();
@@ -62,7 +62,7 @@ class Parser {
     return { body, end: this.#stream.next().text };
   }
 
-  /** A body with variables of its own, where unknown filters are errors again. */
+  /** A body with its own scope, in which unknown filters are errors again. */
   #ownBody(...ends: string[]): { body: Statement[]; end: string } {
     return this.#leniently(false, () => this.#body(...ends));
   }
@@ -217,7 +217,7 @@ class Parser {
     return this.#leniently(false, () => this.#macroBody(this.#parameters(), end));
   }
 
-  /** What the body reads is told apart from what stands around it. */
+  /** Names read in the body are tracked separately from those around it. */
   #macroBody(parameters: Parameter[], end: string): MacroBody {
     const { namesRead } = this.#expressions;
     const outside = new Set(namesRead);

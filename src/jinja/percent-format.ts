@@ -15,11 +15,11 @@ import {
   type Value,
 } from './values.ts';
 
-/** Width or digits that a template may ask for. */
+/** Maximum width or precision that a template may request. */
 const MOST = 1 << 12;
 const DIRECTIVE = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?[hlL]?([^])/y;
 
-/** `format % value` of Python. */
+/** Python's `format % value`. */
 export function percentFormat(format: Str, value: Value, context: Context): Str {
   return new PercentFormatter(format, value, context).run();
 }
@@ -96,7 +96,7 @@ class PercentFormatter {
     if (type === 'c' && value instanceof Str && value.length === 1) return value;
     const number = numberOf(value);
     if (number === undefined) raise(`%${type} format: a real number is required, not ${typeName(value)}`);
-    // A character by its number is whatever whoever gave the number wants.
+    // A character given by its number belongs to the source of the number.
     if (type === 'c') return Str.outside(String.fromCodePoint(Number(number)));
     return Str.written(signOf(number, flags) + sizeText(number, type, flags, precision));
   }

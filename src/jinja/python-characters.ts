@@ -8,26 +8,29 @@ export const LINE_END = LINE_ENDS;
 /** A Python identifier. */
 export const IDENTIFIER = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
 
-/** Whether a character is whitespace to Python's `str.isspace`. */
+/** Whether a character is whitespace for Python's `str.isspace`. */
 export function isSpace(character: string | undefined): boolean {
   return character !== undefined && SPACE.test(character);
 }
 
-/** The text without whitespace at its end. */
+/** The text without trailing whitespace. */
 export function trimEnd(text: string): string {
   let end = text.length;
   while (end > 0 && isSpace(text[end - 1])) end--;
   return text.slice(0, end);
 }
 
-/** The text without whitespace on both sides. */
+/** The text without leading and trailing whitespace. */
 export function trim(text: string): string {
   let start = 0;
   while (start < text.length && isSpace(text[start])) start++;
   return trimEnd(text.slice(start));
 }
 
-/** The text with the decimal digits of all scripts as ASCII's. Digits stand in tens, and no tens begin amid others. */
+/**
+ * Replaces the decimal digits of all scripts with ASCII's. Unicode has digits in runs of ten, never starting within
+ * another run.
+ */
 export function asciiDigits(text: string): string {
   return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
     let before = 0;

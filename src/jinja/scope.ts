@@ -1,6 +1,6 @@
 import type { Value } from './values.ts';
 
-/** Variables, and where to look for those that are not among them. */
+/** Variables, and the scope in which others are looked up. */
 export class Scope {
   readonly #variables = new Map<string, Value>();
   readonly #outer: Scope | undefined;

@@ -27,7 +27,7 @@ import {
   type Value,
 } from './values.ts';
 
-/** What strings are compared by where case does not count. */
+/** The key by which strings are compared if case does not matter. */
 function foldedUnless(caseSensitive: Value, context: Context): (value: Value) => Value {
   if (truth(caseSensitive, context)) return (value) => value;
   return (value) => (value instanceof Str ? lower(value, context.budget) : value);
@@ -231,7 +231,7 @@ const selecting =
 function attr(value: Value, args: Args, context: Context): Value {
   const [name] = bind('attr', args, ['name'], 1);
   if (!(name instanceof Str)) return raise('attribute name must be string');
-  // Unlike `value.name` it does not fall back to items.
+  // Unlike `value.name`, it does not fall back to items.
   if (value instanceof Dict && value.named(name.text) !== undefined) {
     const bare = context.attribute(new Dict(), name.text);
     return bare instanceof Undefined ? bare : context.attribute(value, name.text);
@@ -257,7 +257,7 @@ function standard(value: Value, args: Args, context: Context): Value {
   return missing ? otherwise : value;
 }
 
-/** The filters of lists, dicts and whatever else can be iterated over. */
+/** The filters of lists, dicts and other iterables. */
 export const SEQUENCE_FILTERS: Filters = {
   attr,
   batch,

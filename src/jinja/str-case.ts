@@ -3,7 +3,7 @@ import { mapPoints, Str } from './str.ts';
 
 const CASED = /\p{Lowercase}|\p{Uppercase}|\p{Lt}/u;
 
-/** The whole text in another case where no character becomes several, which would move what the template wrote. */
+/** Maps the whole text if no character becomes several, which would move the template's spans. */
 function mapped(str: Str, whole: string, point: (point: string) => string, budget: Budget): Str {
   budget.spendText(whole.length);
   if (whole.length === str.text.length) return new Str(whole, str.written, str.safe);
@@ -20,7 +20,7 @@ export function lower(str: Str, budget: Budget): Str {
   return mapped(str, str.text.toLowerCase(), lowering(str.text), budget);
 }
 
-/** What makes the code points of a text small, one after another: a sigma at the end of a word has a form of its own. */
+/** Maps the code points of a text to lower case one by one: a sigma at the end of a word has its own form. */
 function lowering(text: string): (point: string) => string {
   const whole = text.toLowerCase();
   let at = 0;
@@ -33,12 +33,12 @@ function lowering(text: string): (point: string) => string {
 
 function titlePoint(point: string): string {
   const [first = '', second = '', ...rest] = point.toUpperCase();
-  // Of several characters the first letter alone is large: "Ss", "ʼN".
+  // If there are several characters, only the first letter is upper case: "Ss", "ʼN".
   const head = /\p{Lu}/u.test(first) ? first + second.toLowerCase() : first + second;
   return head + rest.join('').toLowerCase();
 }
 
-/** Python's `str.title`: the first letter of each word large, the others small. */
+/** Python's `str.title`: the first letter of each word in upper case, the others in lower case. */
 export function title(str: Str, budget: Budget): Str {
   let inWord = false;
   const small = lowering(str.text);
@@ -54,7 +54,7 @@ export function title(str: Str, budget: Budget): Str {
   );
 }
 
-/** Python's `str.capitalize`: the first character large, the others small. */
+/** Python's `str.capitalize`: the first character in upper case, the others in lower case. */
 export function capitalize(str: Str, budget: Budget): Str {
   let first = true;
   const small = lowering(str.text);
@@ -70,9 +70,9 @@ export function capitalize(str: Str, budget: Budget): Str {
   );
 }
 
-/** Python's `str.casefold`: what is the same but for its case becomes the same. */
+/** Python's `str.casefold`: texts that differ only in case become equal. */
 export function caseFold(str: Str, budget: Budget): Str {
-  // Large and small again, characters lose their other forms; the dotless i alone would become another letter.
+  // Mapping to upper and back to lower case removes other forms; only the dotless i would become a different letter.
   const fold = (point: string) => point.toLowerCase().toUpperCase().toLowerCase();
   return mapPoints(str, (point) => (point === 'ı' ? point : fold(point)), budget);
 }
@@ -90,7 +90,7 @@ export function swapCase(str: Str, budget: Budget): Str {
   );
 }
 
-/** Whether there is a cased character and all of them are of a case. */
+/** Whether there is a cased character and all of them have the given case. */
 export function isAllOf(text: string, wanted: 'upper' | 'lower'): boolean {
   const [good, bad] =
     wanted === 'upper'

@@ -4,10 +4,10 @@ import { escaped, Str, StrBuilder } from './str.ts';
 import { repr, textOf } from './text-of.ts';
 import type { Args, Context, Value } from './values.ts';
 
-/** Replacement fields inside of format specifications, as in Python. */
+/** Maximum nesting of replacement fields in format specifications, as in Python. */
 const DEEPEST = 2;
 
-/** `format.format(...)` of Python, where fields reach no more than the template does. */
+/** Python's `format.format(...)`, whose fields can access no more than the template can. */
 export function strFormat(format: Str, args: Args, context: Context): Str {
   return new Formatter(args, context, format.safe).run(format, DEEPEST).marked(format.safe);
 }
@@ -89,7 +89,7 @@ function nextBrace(text: string, from: number): number {
   return -1;
 }
 
-/** Where the brace stands that closes a field. */
+/** The position of the brace that closes a field. */
 function fieldEnd(text: string, from: number): number {
   let open = 1;
   for (let at = from; at < text.length; at++) {

@@ -46,7 +46,7 @@ const padding =
     return pad(str, integerOf(width), character, sides, context);
   };
 
-/** Whether there is a character and all are of a kind. */
+/** Whether the string is not empty and all characters are of a kind. */
 const asking =
   (pattern: RegExp): StrMethod =>
   (str, args) => {
@@ -54,7 +54,7 @@ const asking =
     return str.text !== '' && pattern.test(str.text);
   };
 
-/** A stretch of the string, by optional indices in code points; undefined where it begins behind the end. */
+/** A part of the string, by optional indices in code points; undefined if it starts after the end. */
 function window(str: Str, start: Value = null, stop: Value = null): [number, number] | undefined {
   const { length } = str;
   const at = (value: Value, standard: number) => {
@@ -259,13 +259,13 @@ const ESCAPING: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The methods of Python's `str`, and of markupsafe's `Markup`, which escapes what it is given. */
+/** The methods of Python's `str`, and of markupsafe's `Markup`, which escapes its arguments. */
 export const STR_METHODS: ReadonlyMap<string, Method> = new Map(
   Object.entries(PLAIN).map(([name, method]) => [
     name,
     (self, args, context) => {
       const str = self as Str;
-      // Whatever it is, it looks at each character, some of them with a regular expression.
+      // Every method reads each character, some with a regular expression.
       context.budget.spend(str.text.length >> 2);
       if (!str.safe || !ESCAPING.has(name)) return method(str, args, context);
       const safely = (value: Value) => (value instanceof Str ? escaped(value, context.budget) : value);

@@ -3,7 +3,7 @@ import { isSpace, LINE_END } from './python-characters.ts';
 import { type Str, StrBuilder } from './str.ts';
 import type { Context } from './values.ts';
 
-/** The string without whitespace, or without any of `chars`, at the sides named. */
+/** The string without whitespace, or any of `chars`, on the given sides. */
 export function strip(str: Str, sides: 'both' | 'left' | 'right', chars?: string): Str {
   const { text } = str;
   const set = chars === undefined ? undefined : new Set(chars);
@@ -32,7 +32,7 @@ function pointBefore(text: string, end: number): string {
   return /^[\ud800-\udbff][\udc00-\udfff]$/.test(pair) ? pair : (text[end - 1] as string);
 }
 
-/** Python's `split`; without a separator at stretches of whitespace. A negative `most` is no limit. */
+/** Python's `split`; without a separator, at runs of whitespace. A negative `most` means no limit. */
 export function split(str: Str, separator: string | undefined, most: number, context: Context): Str[] {
   context.budget.spendText(str.text.length);
   if (separator === '') raise('empty separator');
@@ -80,7 +80,7 @@ export function splitFromEnd(str: Str, separator: string | undefined, most: numb
   return pieces.reverse();
 }
 
-/** The words from the last to the first, and what is left before them. */
+/** The words from last to first, and the rest before them. */
 function spacedFromEnd(str: Str, most: number, { budget }: Context): Str[] {
   const pieces: Str[] = [];
   for (let end = str.text.length; ;) {
@@ -94,7 +94,7 @@ function spacedFromEnd(str: Str, most: number, { budget }: Context): Str[] {
   }
 }
 
-/** The pieces from the last to the first, and what is left before them. */
+/** The pieces from last to first, and the rest before them. */
 function partsFromEnd(str: Str, separator: string, most: number, { budget }: Context): Str[] {
   const pieces: Str[] = [];
   let end = str.text.length;
@@ -125,7 +125,7 @@ export function splitLines(str: Str, keepEnds: boolean, context: Context): Str[]
   return lines;
 }
 
-/** Python's `replace`; a negative `most` is no limit. */
+/** Python's `replace`; a negative `most` means no limit. */
 export function replace(str: Str, old: Str, by: Str, most: number, context: Context): Str {
   const { text } = str;
   const builder = new StrBuilder(context.budget);
@@ -139,13 +139,13 @@ export function replace(str: Str, old: Str, by: Str, most: number, context: Cont
   return builder.add(str.cut(at)).done(str.safe);
 }
 
-/** Between characters stands the empty string, and at both ends. */
+/** The empty string occurs between characters and at both ends. */
 function nextGap(text: string, at: number, count: number): number {
   if (count === 0) return 0;
   return at >= text.length ? -1 : at + pointFrom(text, at).length;
 }
 
-/** The strings with a separator between. */
+/** The strings joined by a separator. */
 export function join(separator: Str, pieces: Iterable<Str>, context: Context): Str {
   const builder = new StrBuilder(context.budget);
   let first = true;
@@ -157,7 +157,7 @@ export function join(separator: Str, pieces: Iterable<Str>, context: Context): S
   return builder.done();
 }
 
-/** The string with a fill character on one or both sides, up to a width in code points. */
+/** The string padded with a fill character on one or both sides, up to a width in code points. */
 export function pad(
   str: Str,
   width: number,
@@ -167,7 +167,7 @@ export function pad(
 ): Str {
   const missing = Math.max(0, width - str.length);
   context.budget.checkLength(missing);
-  // As in Python's `center`, the odd one stands on the left where the width is odd.
+  // As in Python's `center`, an odd character is added on the left if the width is odd.
   const half = (missing >> 1) + (missing & width & 1);
   const before = sides === 'left' ? missing : sides === 'right' ? 0 : half;
   return new StrBuilder(context.budget)

@@ -1,30 +1,30 @@
 import type { Budget } from './budget.ts';
 
 /**
- * Which characters of a text the template wrote itself: start and end of each stretch, ascending, none empty, none touching
- * the next. In UTF-16 units.
+ * The spans of a text that the template itself wrote: start and end of each, in ascending order, none empty or
+ * adjacent. In UTF-16 units.
  */
 export type Spans = readonly number[];
 
 const NONE: Spans = [];
 
-/** A Python string that knows which of its characters the template wrote; all others came from outside. Immutable. */
+/** A Python string that knows which of its characters the template wrote; all others are input. Immutable. */
 export class Str {
   #offsets: Uint32Array | null | undefined;
 
   constructor(
     readonly text: string,
     readonly written: Spans,
-    /** True for markupsafe's `Markup`, which escapes what it is joined with. */
+    /** Whether it is markupsafe's `Markup`, which escapes whatever it is combined with. */
     readonly safe = false,
   ) {}
 
-  /** A text of the template's own. */
+  /** A text written by the template. */
   static written(text: string): Str {
     return new Str(text, text === '' ? NONE : [0, text.length]);
   }
 
-  /** A text from outside. */
+  /** A text from the input. */
   static outside(text: string): Str {
     return new Str(text, NONE);
   }
@@ -55,7 +55,7 @@ export class Str {
     return low;
   }
 
-  /** The characters between two UTF-16 offsets. */
+  /** The substring between two UTF-16 offsets. */
   cut(start: number, end = this.text.length): Str {
     if (start <= 0 && end >= this.text.length) return this;
     if (start >= end) return new Str('', NONE, this.safe);
@@ -72,7 +72,7 @@ export class Str {
     return safe === this.safe ? this : new Str(this.text, this.written, safe);
   }
 
-  /** Where each code point begins, and the end; null where that is the index itself. */
+  /** The start of each code point, and the end; null if offsets equal indices. */
   #points(): Uint32Array | null {
     if (this.#offsets !== undefined) return this.#offsets;
     this.#offsets = /[\ud800-\udbff][\udc00-\udfff]/.test(this.text) ? pointOffsets(this.text) : null;
@@ -102,7 +102,7 @@ function cutSpans(spans: Spans, start: number, end: number): Spans {
   return cut;
 }
 
-/** The index of the first stretch that ends after an offset. */
+/** The index of the first span that ends after an offset. */
 function firstEndingAfter(spans: Spans, offset: number): number {
   let low = 0;
   let high = spans.length / 2;
@@ -114,7 +114,7 @@ function firstEndingAfter(spans: Spans, offset: number): number {
   return 2 * low;
 }
 
-/** Puts a string together; what it costs is counted as it grows. */
+/** Builds a string, and counts its cost as it grows. */
 export class StrBuilder {
   #text = '';
   readonly #spans: number[] = [];
@@ -139,7 +139,7 @@ export class StrBuilder {
     return this;
   }
 
-  /** Characters that the template wrote, or that came from outside. */
+  /** Adds characters that the template wrote, or that are input. */
   addText(text: string, written: boolean): this {
     const start = this.#text.length;
     this.#grow(text);
@@ -164,7 +164,7 @@ export class StrBuilder {
   }
 }
 
-/** The strings one after another. */
+/** Concatenates strings. */
 export function concat(pieces: readonly Str[], budget: Budget): Str {
   if (pieces.length === 1) return (pieces[0] as Str).marked(false);
   const builder = new StrBuilder(budget);
@@ -172,7 +172,7 @@ export function concat(pieces: readonly Str[], budget: Budget): Str {
   return builder.done();
 }
 
-/** The string with each code point replaced by a text, which was written by whoever wrote the code point. */
+/** Replaces each code point with a text, which has the same origin as the code point. */
 export function mapPoints(str: Str, map: (point: string) => string, budget: Budget): Str {
   const builder = new StrBuilder(budget);
   budget.spend(str.text.length);
@@ -180,7 +180,7 @@ export function mapPoints(str: Str, map: (point: string) => string, budget: Budg
   return builder.done(str.safe);
 }
 
-/** Adds a string with each code point replaced by a text, which was written by whoever wrote the code point. */
+/** Adds a string with each code point replaced by a text, which has the same origin as the code point. */
 export function addMapped(out: StrBuilder, { text, written }: Str, map: (point: string) => string): void {
   let at = 0;
   for (let i = 0; i <= written.length; i += 2) {

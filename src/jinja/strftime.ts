@@ -15,7 +15,7 @@ const MONTHS = [
 ];
 const DAY_MS = 86_400_000;
 
-/** Python's `strftime` of glibc in the C locale and local time; codes that it does not know stay as they are. */
+/** glibc's `strftime`, as used by Python, in the C locale and local time; unknown codes are unchanged. */
 export function strftime(date: Date, format: string): string {
   return format.replace(/%(-?)([A-Za-z%])/g, (whole, minus: string, code: string) => {
     const text = field(date, code);
@@ -58,7 +58,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   S: (date) => two(date.getSeconds()),
   f: (date) => `${String(date.getMilliseconds()).padStart(3, '0')}000`,
   s: (date) => String(Math.floor(date.getTime() / 1000)),
-  // A date without a time zone, as Python's `datetime.now()` is.
+  // The date has no time zone, like that of Python's `datetime.now()`.
   z: () => '',
   Z: () => '',
   n: () => '\n',
@@ -66,7 +66,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   '%': () => '%',
 };
 
-/** Codes that stand for others. */
+/** Codes that are abbreviations of others. */
 const COMPOUND: Readonly<Record<string, string>> = {
   F: '%Y-%m-%d',
   T: '%H:%M:%S',
@@ -83,7 +83,7 @@ function field(date: Date, code: string): string | undefined {
   return compound === undefined ? FIELDS[code]?.(date) : strftime(date, compound);
 }
 
-/** The week of a date by ISO 8601: that of its Thursday. */
+/** The ISO 8601 week of a date: that of its Thursday. */
 function isoWeek(date: Date): { year: number; week: number } {
   const thursday = new Date(date.getFullYear(), date.getMonth(), date.getDate() + 4 - (date.getDay() || 7));
   return { year: thursday.getFullYear(), week: Math.ceil(dayOfYear(thursday) / 7) };

@@ -15,7 +15,7 @@ const SIMPLE: Readonly<Record<string, string>> = {
 };
 const ESCAPE = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3})|([^]))/g;
 
-/** The value of a string literal between its quotes, read as Python's `unicode-escape`. Throws `JinjaError`. */
+/** The value of a string literal without its quotes, decoded like Python's `unicode-escape`. Throws `JinjaError`. */
 export function unescapeLiteral(body: string, line: number): string {
   if (!body.includes('\\')) return body;
   return body.replace(ESCAPE, (whole, ...groups: (string | undefined)[]) => {

@@ -19,20 +19,20 @@ const filters: ReadonlyMap<string, Filter> = new Map(
 );
 const library = { filters, tests: makeTests(filters) };
 
-/** What a template rendered. */
+/** The output of a template. */
 export interface Rendered {
   readonly text: string;
   /**
-   * Which characters the template wrote itself: start and end of each stretch, ascending, in UTF-16 units. All others came
-   * from the variables.
+   * The spans that the template itself wrote: start and end of each, ascending, in UTF-16 units. All other characters
+   * come from the variables.
    */
   readonly written: Spans;
 }
 
 /**
- * A Jinja2 template, rendered as Python's Jinja2 renders it in Hugging Face's environment for chat templates: sandboxed, with
- * `trim_blocks`, `lstrip_blocks`, `break` and `continue`, their `tojson`, `raise_exception` and `strftime_now`. Rendering is
- * bounded in steps, depth and size.
+ * A Jinja2 template, rendered as by Python's Jinja2 in Hugging Face's environment for chat templates: sandboxed, with
+ * `trim_blocks`, `lstrip_blocks`, `break` and `continue`, and their `tojson`, `raise_exception` and `strftime_now`.
+ * Rendering is limited in steps, depth and size.
  */
 export class JinjaTemplate {
   readonly #statements: readonly Statement[];
@@ -47,8 +47,8 @@ export class JinjaTemplate {
   }
 
   /**
-   * Renders with variables that are JSON or what this folder has for it. Throws `CHAT_TEMPLATE_REJECTED` for the template's
-   * own objections, `CHAT_TEMPLATE_FAILED` for all else.
+   * Renders with variables that are JSON or this module's wrappers for it. Throws `CHAT_TEMPLATE_REJECTED` if the
+   * template itself rejects them, `CHAT_TEMPLATE_FAILED` for any other error.
    */
   render(variables: Readonly<Record<string, unknown>>, now: Date): Rendered {
     try {
@@ -70,7 +70,7 @@ export class JinjaTemplate {
 function reasonOf(error: unknown): string {
   if (error instanceof JinjaError)
     return error.line === undefined ? error.message : `line ${error.line}: ${error.message}`;
-  // Engines have less stack in some threads than in others.
+  // Engines have smaller stacks in some threads.
   if (error instanceof RangeError) return 'nested too deeply';
   throw error;
 }

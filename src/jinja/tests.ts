@@ -17,7 +17,7 @@ import {
   valuesOf,
 } from './values.ts';
 
-/** A test of Jinja2, of a value and the values behind it. */
+/** A Jinja2 test, called with a value and further arguments. */
 export type Test = (value: Value, args: readonly Value[], context: Context) => boolean;
 
 type Asked = (value: Value, context: Context) => boolean;
@@ -62,7 +62,7 @@ const ASKED: Readonly<Record<string, Asked>> = {
   upper: (value, context) => isAllOf(textOf(value, context).text, 'upper'),
 };
 
-/** What has a length and items: dicts, too, and what is undefined. */
+/** Whether a value has a length and items: this includes dicts and undefined values. */
 function isSequence(value: Value): boolean {
   return (
     value instanceof Str ||
@@ -74,7 +74,7 @@ function isSequence(value: Value): boolean {
   );
 }
 
-/** Other names of the same. */
+/** Other names of the same tests. */
 const ALIASES: Readonly<Record<string, string>> = {
   equalto: 'eq',
   '==': 'eq',
@@ -87,7 +87,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   '>=': 'ge',
 };
 
-/** The tests of Jinja2 by their names. `filters`: what the test `filter` knows. */
+/** Jinja2's tests by name. `filters`: those that the test `filter` knows. */
 export function makeTests(filters: { has(name: string): boolean }): ReadonlyMap<string, Test> {
   const tests = new Map<string, Test>();
   for (const [name, asked] of Object.entries(ASKED)) {

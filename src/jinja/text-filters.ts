@@ -31,7 +31,7 @@ const plain =
     return run(value, context);
   };
 
-/** Jinja2's `soft_str`: `Markup` stays what it is. */
+/** Jinja2's `soft_str`: `Markup` is unchanged. */
 const soft = textOf;
 
 function indent(value: Value, args: Args, context: Context): Value {
@@ -78,7 +78,7 @@ function truncate(value: Value, args: Args, context: Context): Value {
 
 const WORD_STARTS = /[-\s({[<]/u;
 
-/** Words begin behind brackets, hyphens and whitespace. */
+/** Words start after brackets, hyphens and whitespace. */
 function title(value: Value, context: Context): Value {
   let starts = true;
   return mapPoints(
@@ -104,7 +104,7 @@ function joined(value: Value, args: Args, context: Context): Value {
   return join(textOf(separator, context), pieces, context);
 }
 
-/** What reads an attribute by its path: `a.b.0`. */
+/** A function that reads an attribute by its path: `a.b.0`. */
 export function attributeGetter(
   path: Value,
   context: Context,
@@ -181,7 +181,7 @@ function stripTags(value: Value, context: Context): Value {
   return Str.outside(bare.replace(/&(?:#(\d+)|#x([\da-f]+)|(amp|lt|gt|quot|apos|nbsp));/gi, unescapeEntity));
 }
 
-/** Loops, since regular expressions would look for an end again and again. */
+/** Uses loops, since regular expressions would search for an end repeatedly. */
 function withoutComments(text: string): string {
   return without(text, '<!--', '-->');
 }
@@ -262,7 +262,7 @@ function xmlAttributes(value: Value, args: Args, context: Context): Value {
 
 const html = (value: Value, context: Context) => escaped(textOf(value, context), context.budget);
 
-/** The filters that make text. */
+/** The filters that return text. */
 export const TEXT_FILTERS: Filters = {
   capitalize: plain('capitalize', (value, context) => capitalize(soft(value, context), context.budget)),
   center(value, args, context) {

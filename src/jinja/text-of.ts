@@ -21,7 +21,7 @@ const UNPRINTABLE = /[^\P{C} ]|[^\P{Z} ]/u;
 const NEEDS_ESCAPE = /[\\']|[^\P{C} ]|[^\P{Z} ]/u;
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' };
 
-/** Python's `str`. A number is the template's: its digits say nothing that people chose freely. */
+/** Python's `str`. Numbers count as the template's text: their digits cannot express arbitrary input. */
 export function textOf(value: Value, context: Context): Str {
   if (value instanceof Str) return value;
   const scalar = scalarText(value);
@@ -36,7 +36,7 @@ function scalarText(value: Value): string | undefined {
   return value instanceof Undefined ? '' : undefined;
 }
 
-/** Python's `repr`. What it writes around strings of people counts as theirs. */
+/** Python's `repr`. The syntax that it writes around input strings counts as input. */
 export function repr(value: Value, context: Context): Str {
   const builder = new StrBuilder(context.budget);
   addRepr(value, builder, context);
@@ -115,7 +115,7 @@ function escapedPoint(point: string, quote: string): string {
   return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
 
-/** A string, or what `str` makes of anything else but what is undefined in a place that needs text. */
+/** The value, which must be a string. Throws if it is undefined or has another type. */
 export function requireString(value: Value, what: string): Str {
   if (value instanceof Undefined) value.fail();
   if (!(value instanceof Str)) raise(`${what}: '${typeName(value)}' object is no string`);

@@ -1,10 +1,10 @@
 import { syntaxError } from './jinja-error.ts';
 import { type Token, tokenize } from './lexer.ts';
 
-/** Levels of nesting that a template may have: the parser calls itself. */
+/** Maximum nesting in a template: the parser is recursive. */
 const DEEPEST = 150;
 
-/** The tokens of a template, one after another. */
+/** The tokens of a template, in sequence. */
 export class TokenStream {
   readonly #tokens: readonly Token[];
   #at = 0;
@@ -22,7 +22,7 @@ export class TokenStream {
     return this.#tokens[Math.min(this.#at + 1, this.#tokens.length - 1)] as Token;
   }
 
-  /** The current token, and goes on to the next. */
+  /** Returns the current token, and advances. */
   next(): Token {
     const { current } = this;
     if (current.kind !== 'end') this.#at++;
@@ -66,7 +66,7 @@ export class TokenStream {
     return this.next();
   }
 
-  /** Parses something that may hold its like. */
+  /** Parses something that may be nested in itself. */
   nested<T>(parse: () => T): T {
     if (++this.#depth > DEEPEST) this.fail(`nested more than ${DEEPEST} levels deep`);
     const parsed = parse();
@@ -84,7 +84,7 @@ export class TokenStream {
   }
 }
 
-/** A token in the words of an error. */
+/** A token as described in error messages. */
 export function describe({ kind, text }: Token): string {
   if (kind === 'close') return text === '{{' ? 'end of print statement' : 'end of statement block';
   if (kind === 'data') return 'template data / text';

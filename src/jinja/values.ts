@@ -2,49 +2,49 @@ import type { Budget } from './budget.ts';
 import { raise } from './jinja-error.ts';
 import { Str } from './str.ts';
 
-/** A Python value: None, bool, int, float, str, and all else as an object. */
+/** A Python value: None, bool, int, float, str, or any other as an object. */
 export type Value = null | boolean | bigint | number | Str | PyObject;
 
-/** Arguments as they are passed. */
+/** The arguments of a call. */
 export interface Args {
   readonly positional: readonly Value[];
   readonly named: ReadonlyMap<string, Value>;
 }
 
-/** What functions may use of the rendering that calls them. */
+/** The parts of the rendering that functions may use. */
 export interface Context {
   readonly budget: Budget;
   /** `value.name`. */
   attribute(value: Value, name: string): Value;
   /** `value[index]`. */
   item(value: Value, index: Value): Value;
-  /** Applies a filter by its name. */
+  /** Applies a filter by name. */
   filter(name: string, value: Value, args: Args): Value;
-  /** Applies a test by its name. */
+  /** Applies a test by name. */
   test(name: string, value: Value, args: Args): boolean;
 }
 
-/** An object that is no number and no string. */
+/** A value that is neither a number nor a string. */
 export abstract class PyObject {
-  /** What Python's `type` calls it. */
+  /** Its name in Python's `type`. */
   abstract readonly typeName: string;
 
-  /** The values it consists of; undefined where it cannot be iterated over. */
+  /** Its items; undefined if it is not iterable. */
   iterate(_context: Context): Iterator<Value> | undefined {
     return undefined;
   }
 
-  /** Python's `len`; undefined where it has none. */
+  /** Python's `len`; undefined if it has none. */
   length(_context: Context): number | undefined {
     return undefined;
   }
 
-  /** What is printed where a template prints it. */
+  /** Its text when a template prints it. */
   describe(): string {
     return `<${this.typeName} object>`;
   }
 
-  /** A property or method of its own; undefined where it has none of that name. */
+  /** Its own property or method of this name, or undefined. */
   attribute(_name: string, _context: Context): Value | undefined {
     return undefined;
   }
@@ -71,7 +71,7 @@ export class List extends PyObject {
 export class Tuple extends PyObject {
   readonly typeName = 'tuple';
 
-  /** `names`: of a named tuple, those of its items. */
+  /** `names`: the names of a named tuple's items. */
   constructor(
     readonly items: readonly Value[],
     readonly names: readonly string[] = [],
@@ -93,15 +93,15 @@ export class Tuple extends PyObject {
   }
 }
 
-/** What a dict finds its entries by. */
+/** The key by which a dict finds an entry. */
 export type Key = string | bigint | number | null | PyObject | typeof UNDEFINED_KEY;
 
-/** Of a tuple that is a key, in UTF-16 units. */
+/** Maximum length of a tuple's key in UTF-16 units. */
 const LONGEST_KEY = 1 << 20;
-/** All undefined values are one key. */
+/** All undefined values share one key. */
 export const UNDEFINED_KEY = Symbol('undefined');
 
-/** A Python dict, in the order of insertion. */
+/** A Python dict, in insertion order. */
 export class Dict extends PyObject {
   readonly typeName = 'dict';
   readonly #entries = new Map<Key, readonly [Value, Value]>();
@@ -119,12 +119,12 @@ export class Dict extends PyObject {
     return this.#entries.get(keyOf(key))?.[1];
   }
 
-  /** The value of a key that is a string. */
+  /** The value of a string key. */
   named(name: string): Value | undefined {
     return this.#entries.get(textKey(name))?.[1];
   }
 
-  /** Only for whoever makes the dict: templates cannot change one. A key that is there already stays as it is spelled. */
+  /** Only for code that creates the dict: templates cannot modify one. An existing key keeps its spelling. */
   set(key: Value, value: Value): void {
     const found = keyOf(key);
     const entry = this.#entries.get(found);
@@ -144,7 +144,7 @@ export class Dict extends PyObject {
   }
 }
 
-/** The key that a value is in a dict: equal values have one key. Throws for values that can change. */
+/** The dict key of a value: equal values have the same key. Throws for mutable values. */
 export function keyOf(value: Value): Key {
   if (value instanceof Str) return textKey(value.text);
   if (typeof value === 'boolean') return value ? 1n : 0n;
@@ -156,7 +156,7 @@ export function keyOf(value: Value): Key {
   return value;
 }
 
-/** Tuples in tuples may be the same ones again and again, and spelled out grow without bound. */
+/** Nested tuples may repeat the same ones, so that their text would grow without bound. */
 function tupleKey({ items }: Tuple): string {
   const keys = items.map(spelledKey);
   const length = keys.reduce((total, key) => total + key.length, 0);
@@ -179,11 +179,11 @@ function spelledKey(value: Value): string {
   return `object:${identity}`;
 }
 
-/** A value that is not there: prints as nothing, and fails where anything else is done with it. */
+/** A missing value: prints as nothing, and any other use of it throws. */
 export class Undefined extends PyObject {
   readonly typeName = 'Undefined';
 
-  /** `message`: what is said where it is used. */
+  /** `message`: the error when it is used. */
   constructor(readonly message: string) {
     super();
   }
@@ -202,12 +202,12 @@ export class Undefined extends PyObject {
   }
 }
 
-/** Something that can be called. */
+/** A callable value. */
 export abstract class Callable extends PyObject {
   abstract call(args: Args, context: Context): Value;
 }
 
-/** A function of ours. */
+/** A function implemented here. */
 export class Builtin extends Callable {
   readonly typeName = 'builtin_function_or_method';
   readonly #run: (args: Args, context: Context) => Value;
@@ -225,7 +225,7 @@ export class Builtin extends Callable {
   }
 }
 
-/** Values that are given out once, one after another: what `map` and `select` return. */
+/** A sequence that can be consumed only once: the result of `map` and `select`. */
 export class Generator extends PyObject {
   readonly #values: Iterator<Value>;
 
@@ -282,7 +282,7 @@ export class Range extends PyObject {
     for (let i = 0; i < count; i++) yield this.start + BigInt(i) * this.step;
   }
 
-  /** May be huge: whoever makes one checks it. */
+  /** May be huge: whoever creates one must check it. */
   override length(): number {
     const { start, stop, step } = this;
     const span = step > 0n ? stop - start : start - stop;
@@ -291,7 +291,7 @@ export class Range extends PyObject {
   }
 }
 
-/** Jinja2's `namespace`: what a template may change. */
+/** Jinja2's `namespace`, the only object that a template can modify. */
 export class Namespace extends PyObject {
   readonly typeName = 'Namespace';
   readonly attributes = new Map<string, Value>();
@@ -301,7 +301,7 @@ export class Namespace extends PyObject {
   }
 }
 
-/** What Python's `type` calls a value. */
+/** A value's name in Python's `type`. */
 export function typeName(value: Value): string {
   if (value === null) return 'NoneType';
   if (typeof value === 'boolean') return 'bool';
@@ -322,13 +322,13 @@ export function truth(value: Value, context: Context): boolean {
   return length === undefined || length > 0;
 }
 
-/** The values that something consists of; undefined where it cannot be iterated over. */
+/** The items of a value; undefined if it is not iterable. */
 export function valuesOf(value: Value, context: Context): Iterator<Value> | undefined {
   if (value instanceof Str) return characters(value, context);
   return value instanceof PyObject ? value.iterate(context) : undefined;
 }
 
-/** The same, counting each. Throws where it cannot be iterated over. */
+/** The items of a value, each counted in the budget. Throws if it is not iterable. */
 export function* iterate(value: Value, context: Context): IterableIterator<Value> {
   const values = valuesOf(value, context);
   if (!values) raise(`'${typeName(value)}' object is not iterable`);
@@ -338,7 +338,7 @@ export function* iterate(value: Value, context: Context): IterableIterator<Value
   }
 }
 
-/** All the values that something consists of. */
+/** All items of a value. */
 export function listOf(value: Value, context: Context): readonly Value[] {
   if (value instanceof List || value instanceof Tuple) {
     context.budget.spend(value.items.length);
@@ -362,13 +362,13 @@ export function lengthOf(value: Value, context: Context): number {
   return length ?? raise(`object of type '${typeName(value)}' has no len()`);
 }
 
-/** The number that a bool, an int or a float is in arithmetic. */
+/** The number that a bool, an int or a float has in arithmetic. */
 export function numberOf(value: Value): bigint | number | undefined {
   if (typeof value === 'boolean') return value ? 1n : 0n;
   return typeof value === 'bigint' || typeof value === 'number' ? value : undefined;
 }
 
-/** An index, a count or a width. Throws where the value is no int. */
+/** An index, a count or a width. Throws if the value is not an int. */
 export function integerOf(value: Value): number {
   const number = numberOf(value);
   if (typeof number !== 'bigint') raise(`'${typeName(value)}' object cannot be interpreted as an integer`);

@@ -6,8 +6,8 @@ import { requireString } from './text-of.ts';
 import { type Args, type Context, integerOf, truth, type Value } from './values.ts';
 
 /**
- * Stretches of whitespace, words with the hyphens they may be broken at, and dashes: as Python's `textwrap` cuts. Dashes are
- * looked at from their first one alone, or many would be counted again from each.
+ * Runs of whitespace, words with the hyphens at which they may be broken, and dashes, as split by Python's `textwrap`.
+ * Dashes match only from the first of a run; otherwise long runs would be rescanned from each.
  */
 const CHUNK =
   /[\t\n\v\f\r ]+|-{2,}(?=\w)|[^\t\n\v\f\r ]+?(?:-(?=[^\d\W][\w]|[^\d\W]-)|(?<!-)(?=-{2,}\w)|(?=[\t\n\v\f\r ]|$))/gu;
@@ -58,7 +58,7 @@ function wrapChunks(chunks: readonly Str[], style: WrapStyle, context: Context):
     }
     const next = rest.at(-1);
     if (next && next.length > width) {
-      // To know where its characters are, what is left of it is read again.
+      // Finding code point offsets rescans the rest of the chunk.
       context.budget.spendText(next.text.length);
       breakChunk(rest, line, width - length, style);
     }
@@ -68,7 +68,7 @@ function wrapChunks(chunks: readonly Str[], style: WrapStyle, context: Context):
   return lines;
 }
 
-/** Where no space is left an empty piece is added, which is then taken away in place of whitespace before it. */
+/** If no space is left, an empty piece is added, which is then removed in place of whitespace before it. */
 function breakChunk(rest: Str[], line: Str[], space: number, { breakLong, onHyphens }: WrapStyle): void {
   const chunk = rest.at(-1) as Str;
   if (breakLong) {
@@ -84,7 +84,7 @@ function joinLine(line: readonly Str[], context: Context): Str {
   return builder.done();
 }
 
-/** The length of what fits, up to its last hyphen where there is more than hyphens before that. */
+/** The length of the part that fits, up to its last hyphen if there is anything but hyphens before that. */
 function behindHyphen(chunk: Str, space: number): number {
   const fitting = chunk.text.slice(0, chunk.offsetOf(space));
   const hyphen = fitting.lastIndexOf('-');

@@ -1,4 +1,6 @@
-/** The codebook of IQ1_S and IQ1_M, a number an entry: see `codebook`. The values are part of the format (ggml, MIT). */
+/**
+ * The codebook of IQ1_S and IQ1_M, one number per entry; see `codebook`. The values are part of the format (ggml, MIT).
+ */
 export const IQ1_CODES = `
 AAACAAQABgAIAAoADQASABQAGAAaAB8AJQAnACkAMQA2ADgAPAA+AEMASABKAE4AUABUAFUAWwBdAF8AYQBiAGcAbQBxAHMAdwB5
 AH0AfwCBAIMAhACLAJEAkwCVAJ0AogCkAKgAqgCvALQAtgC6ALwAwQDHAM0A0gDWANgA2gDeAOAA4gDlAOgA6gDsAPAA8gD9AP8A

@@ -1,4 +1,4 @@
-/** The codebook of IQ2_S, a number an entry: see `codebook`. The values are part of the format (ggml, MIT). */
+/** The codebook of IQ2_S, one number per entry; see `codebook`. The values are part of the format (ggml, MIT). */
 export const IQ2_S_CODES = `
 AAACAAQABgAIAAoADAAOABAAEgAUABYAGAAcAB4AIAAiACQAJgAoACoALgAwADIANAA2ADgAOgA8AEAAQgBIAEwAUABSAFQAVgBY
 AFoAXABeAGAAZABmAGwAbgBwAHIAdgB4AHoAfAB+AIIAhACIAIoAkACSAJQAmgCcAKIApACmAKgArACuALQAvAC+AMAAwgDEAMYA

@@ -1,4 +1,4 @@
-/** The codebook of IQ2_XS, a number an entry: see `codebook`. The values are part of the format (ggml, MIT). */
+/** The codebook of IQ2_XS, one number per entry; see `codebook`. The values are part of the format (ggml, MIT). */
 export const IQ2_XS_CODES = `
 AAACAAQABgAIAAoADAAOABAAEgAUABYAGAAcAB4AIAAiACQAJgAoACoALgAwADYAOAA6ADwAQABCAEYASABSAFQAVgBYAFoAXABe
 AGAAYgBkAGYAbABuAHAAcgB2AHgAfgCEAIgAigCQAKIApACmAKgArACuALQAvgDAAMYAygDYAOAA9AD2APgA+gD8AP4AAAECAQYB

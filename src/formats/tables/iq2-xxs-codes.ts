@@ -1,4 +1,4 @@
-/** The codebook of IQ2_XXS, a number an entry: see `codebook`. The values are part of the format (ggml, MIT). */
+/** The codebook of IQ2_XXS, one number per entry; see `codebook`. The values are part of the format (ggml, MIT). */
 export const IQ2_XXS_CODES = `
 AAACAAQABgAIAAoADAASABQAGAAaABwAHgAkACoALgAwADYAOAA+AEoAUgBUAFoAXgBsAIoAlgCiAKQAtgDaAPQA9gD8AAYBCAEO
 ARABFAEgASoBLAEyAT4BRAFGAUoBVgFkAXgBegGEAZwBngGwAc4B4AHmAeoB7AHyAf4BAgIEAgoCDAIiAjoCUgKKApQC2gLcAuIC

@@ -1,4 +1,4 @@
-/** The codebook of IQ3_S, a number an entry: see `codebook`. The values are part of the format (ggml, MIT). */
+/** The codebook of IQ3_S, one number per entry; see `codebook`. The values are part of the format (ggml, MIT). */
 export const IQ3_S_CODES = `
 AAABAAIABQAHAAgACQAKAAwADgAQABEAFQAbACAAIgAlACcAKQArADAAMgA5ADwAPwBAAEEAQgBEAEgASQBNAFAAUwBXAFkAXQBk
 AHEAdQB6AIAAgQCFAIcAiACLAI4AkQCVAJgAnACiAKUApwCpAKsAuAC7AMMAyQDNANAA0gDZANsA3gDkAOgA6gD3APkA/QAAAQsB

@@ -1,4 +1,4 @@
-/** The codebook of IQ3_XXS, a number an entry: see `codebook`. The values are part of the format (ggml, MIT). */
+/** The codebook of IQ3_XXS, one number per entry; see `codebook`. The values are part of the format (ggml, MIT). */
 export const IQ3_XXS_CODES = `
 AAACAAQACQALAA8AEAASABkAIgA7AD0AQQBDAEgASgBRAFUAWABaAGEAbAB4AIAAggCEAIkAkACSAJkAmwCfAKkArwC9AMEAxwDI
 AMoA1QD4AAsBHwEkAS8BOwE9AUEBRwFaAWoBnQG0AcgBzAHOAeMB8QEBAgMCCAIKAhECEwIYAhoCHAInAigCQAJCAkkCUAJSAoEC

@@ -24,9 +24,9 @@ import { printSweeps, printTensorSizes } from './sweeps.ts';
 import type { LazyTensor } from '../../src/load/lazy-tensor.ts';
 import { busyShares, timelineSvg } from './timeline.ts';
 
-// How fast weights come onto a device: the synchronous way against ours, sweeps, load modes, a trace and its picture.
-// `npm run bench:load -- [model.gguf …] [--shape llama-2-7b] [--device cpu] [--weights blocks,f32] [--rounds 3] [--quick]`;
-// further models are loaded together with the first at the end.
+// How fast weights are loaded onto a device: synchronously and with our loader, option sweeps, load modes, a trace and
+// its picture. `npm run bench:load -- [model.gguf …] [--shape llama-2-7b] [--device cpu] [--weights blocks,f32]
+// [--rounds 3] [--quick]`; further models are loaded together with the first at the end.
 
 const CACHE = join(fileURLToPath(new URL('../../../', import.meta.url)), '.cache');
 
@@ -90,7 +90,7 @@ if (!values.quick) {
   await printRepeats([path, ...others], open);
 }
 
-/** Writes the trace of the quickest of several loads, and its picture. */
+/** Writes the trace of the fastest of several loads, and its picture. */
 async function drawTimeline(
   name: string,
   device: Device,
@@ -124,7 +124,7 @@ function sharesOf(trace: LoadTrace): string[] {
 
 function row(name: string, of: LoadMeasurement): string {
   const { seconds, gigabytesPerSecond, uploadedGigabytesPerSecond, breakdown } = of;
-  // The header was opened and the model planned for all of them.
+  // Opening the header and planning happen once for all of them.
   const own = LOAD_PHASES.filter((phase) => phase !== 'open' && phase !== 'plan');
   const phases = own.map((phase) => `${phase} ${(1000 * breakdown[phase].busy).toFixed(0)}`).join(' ');
   const speed = `${gigabytesPerSecond.toFixed(2)} GB/s read, ${uploadedGigabytesPerSecond.toFixed(2)} GB/s uploaded`;

@@ -7,7 +7,7 @@ import { GuidedWalk, type WalkToken, WalkVocabulary } from './grammar/guided-wal
 import { seededRandom } from './random.ts';
 import { add, type ReadAnswer, readAnswer } from './read-answer.ts';
 
-/** Tools of all kinds of arguments. */
+/** Tools with arguments of every kind. */
 export const TOOLS: readonly ChatTool[] = [
   tool('add', { a: { type: 'integer', minimum: -5, maximum: 40 }, b: { type: 'number' } }, ['a']),
   tool(
@@ -57,7 +57,7 @@ const SPECIAL =
 const ajv = new Ajv2020({ strict: false });
 const validators = new Map(TOOLS.map((of) => [of.function.name, ajv.compile(of.function.parameters ?? {})]));
 
-/** All texts of the markers in a grammar. */
+/** All marker texts in a grammar. */
 export function literalsOf(value: unknown, found = new Set<string>()): Set<string> {
   if (value instanceof Map) for (const one of value.values()) literalsOf(one, found);
   else if (Array.isArray(value)) for (const one of value) literalsOf(one, found);
@@ -69,7 +69,7 @@ export function literalsOf(value: unknown, found = new Set<string>()): Set<strin
   return found;
 }
 
-/** What comes out of an answer of tokens. */
+/** Parses an answer given as tokens. */
 export function readTokens(dialect: Dialect, tokens: readonly WalkToken[], prompt: string): ReadAnswer {
   const parser = new AnswerParser(dialect, { tools: TOOLS, prompt });
   const answer: ReadAnswer = { reasoning: '', text: '', calls: [], faults: [] };
@@ -79,7 +79,7 @@ export function readTokens(dialect: Dialect, tokens: readonly WalkToken[], promp
   return answer;
 }
 
-/** The same comes out of a text that is cut at any place. */
+/** Asserts that the result does not depend on where the text is split. */
 function checkSplits(dialect: Dialect, of: { text: string; prompt: string; answer: ReadAnswer }): void {
   for (const pieces of [[of.text], [...of.text]]) {
     const read = readAnswer(dialect, pieces, { tools: TOOLS, prompt: of.prompt });
@@ -87,17 +87,17 @@ function checkSplits(dialect: Dialect, of: { text: string; prompt: string; answe
   }
 }
 
-/** How answers of a dialect are drawn. */
+/** How answers of a dialect are sampled. */
 export interface AnswerDraws {
   /** Whether the markers of templates are special tokens. */
   readonly isControl: boolean;
-  /** Whether there must be a call, and whether there may be several: a grammar each. */
+  /** Whether a call is required and several are allowed: one grammar for each entry. */
   readonly grammars: readonly { readonly isRequired: boolean; readonly isParallel: boolean }[];
-  /** Answers of a grammar. */
+  /** The number of answers per grammar. */
   readonly texts: number;
 }
 
-/** Draws answers that a dialect is held to and asserts that they are read as calls of the tools' schemas. */
+/** Samples answers from a dialect's grammars and asserts that they parse as calls that match the tools' schemas. */
 export function checkAnswers(dialect: Dialect, { isControl, grammars, texts }: AnswerDraws): void {
   const random = seededRandom(7);
   const prompt =

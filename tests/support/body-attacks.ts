@@ -1,9 +1,9 @@
-/** A request that is costly to read, to write down or to encode. */
+/** A request that is expensive to parse, render or encode. */
 export interface BodyAttack {
   readonly name: string;
   readonly path: string;
   readonly body: string;
-  /** What it is answered, where it is not carried out. */
+  /** The expected error code, if it is refused. */
   readonly code?: string;
 }
 
@@ -32,7 +32,7 @@ function chat(name: string, fields: object, code?: string): BodyAttack {
   return { name, path: CHAT, body: JSON.stringify({ ...ASK, ...fields }), ...(code && { code }) };
 }
 
-/** The attacks; `context` is what the model has. */
+/** The attacks; `context` is the model's context length. */
 export function bodyAttacks(context: number): BodyAttack[] {
   const invalid = 'REQUEST_INVALID';
   const overflow = 'CONTEXT_OVERFLOW';

@@ -4,8 +4,8 @@ interface Node {
 }
 
 /**
- * Compiles normalization rules into the form of `tokenizer.ggml.precompiled_charsmap`: each node's children lie at
- * base XOR label, a node with a value has it at its base itself.
+ * Compiles normalization rules into the format of `tokenizer.ggml.precompiled_charsmap`: a node's children are at base
+ * XOR label, and its value, if any, at the base itself.
  */
 export function buildCharsmap(rules: readonly (readonly [string, string])[]): number[] {
   const encoder = new TextEncoder();
@@ -24,7 +24,7 @@ export function buildCharsmap(rules: readonly (readonly [string, string])[]): nu
   const units = new Uint32Array(1 << 14);
   let block = 1;
   const place = (node: Node, at: number, label: number) => {
-    // A block of 256 units for each node: wasteful, but children can never meet.
+    // A block of 256 units per node: wasteful, but children never collide.
     const base = 256 * block++;
     units[at] = ((base ^ at) << 10) | label | (node.value === undefined ? 0 : 0x100);
     if (node.value !== undefined) units[base] = (node.value | 0x80000000) >>> 0;

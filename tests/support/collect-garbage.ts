@@ -7,7 +7,7 @@ const collect = (() => {
   return runInNewContext('gc') as () => void;
 })();
 
-/** Collects what nobody holds any more; its memory is unmapped a moment after it was found to be garbage. */
+/** Collects garbage; memory is unmapped shortly after it was found unreachable. */
 export async function collectGarbage(pause = 100): Promise<void> {
   collect();
   await setTimeout(pause);

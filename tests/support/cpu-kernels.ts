@@ -13,11 +13,11 @@ allowRelaxedSimd();
 export type KernelVariant = 'relaxed' | 'baseline';
 
 const MEMORY_PAGES = 512;
-/** Bytes around every allocation that nothing may touch. */
+/** Bytes around every allocation that must stay unchanged. */
 const GUARD = 64;
 const GUARD_BYTE = 0xa5;
 
-/** The kernels over a memory of their own, with a bump allocator whose blocks are guarded. */
+/** The kernels over their own memory, with a bump allocator that guards its blocks. */
 export class KernelBench {
   readonly memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: 65535, shared: true });
   readonly bytes = new Uint8Array(this.memory.buffer);
@@ -34,7 +34,7 @@ export class KernelBench {
     this.#next = this.kernels.heapBase();
   }
 
-  /** `byteLength` bytes of 0xff (NaN as f32), a multiple of 16 away from a multiple of 64 by `shift`. */
+  /** `byteLength` bytes of 0xff (NaN as f32), `shift` bytes, a multiple of 16, after a multiple of 64. */
   alloc(byteLength: number, shift = 0): number {
     const at = Math.ceil((this.#next + GUARD) / 64) * 64 + shift;
     this.#next = at + byteLength + GUARD;
@@ -44,7 +44,7 @@ export class KernelBench {
     return at;
   }
 
-  /** Memory holding a copy of `data`. */
+  /** Memory with a copy of `data`. */
   put(data: Uint8Array | Float32Array | Int32Array | Uint16Array, shift = 0): number {
     const at = this.alloc(data.byteLength, shift);
     this.bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
@@ -55,7 +55,7 @@ export class KernelBench {
     return new Float32Array(this.memory.buffer, at, count).slice();
   }
 
-  /** Throws when a kernel wrote beside an allocation. */
+  /** Throws when a kernel wrote outside an allocation. */
   checkGuards(): void {
     for (const { at, byteLength } of this.#blocks) {
       for (let i = 1; i <= GUARD; i++) {

@@ -9,20 +9,20 @@ import type { SampledToken } from '../../src/runtime/jobs/sampled-token.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { tinyModel } from './tiny-model.ts';
 
-/** A device, and how a test makes it lost. */
+/** A device, and how a test causes its loss. */
 export interface MortalDevice {
   readonly device: Device;
   lose(): void;
 }
 
-/** What happens when the devices are opened: the first is number 0. Rejects to refuse. */
+/** Called when a device is opened, with its number from 0. Rejects to refuse. */
 type Opening = (number: number) => Promise<void>;
 
-/** A model whose device is lost when a test says so. */
+/** A model whose device is lost on a test's command. */
 class MortalModel implements AsyncDisposable {
   readonly #devices: MortalDevice[] = [];
   #model: LanguageModel | undefined;
-  /** Called before each step, with its number and its rows. */
+  /** Called before each step, with its number and row count. */
   onStep: (step: number, rows: number) => void = () => {};
   opening: Opening = async () => {};
   steps = 0;
@@ -49,7 +49,7 @@ class MortalModel implements AsyncDisposable {
     return this.#model as LanguageModel;
   }
 
-  /** How many devices were opened. */
+  /** The number of devices opened so far. */
   get opened(): number {
     return this.#devices.length;
   }
@@ -77,7 +77,7 @@ class MortalModel implements AsyncDisposable {
     return tokens;
   }
 
-  /** Checks that nothing is left of any device. */
+  /** Checks that nothing remains of any device. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.model.dispose();
     for (const [i, { device }] of this.#devices.entries()) {
@@ -99,7 +99,7 @@ class MortalModel implements AsyncDisposable {
 const promptOf = (length: number, seed: number) =>
   Array.from({ length }, (_, i) => 3 + ((i * 37 + seed * 11) % 256));
 
-/** Drawn with penalties, greedy, and one that waits for a place; the last prompt takes several steps. */
+/** Sampled with penalties, greedy, and one that waits for a slot; the last prompt takes several steps. */
 const REQUESTS = [
   { length: 4, options: { temperature: 1, seed: 3, repeatPenalty: 1.3, penaltyWindow: -1, maxTokens: 14 } },
   { length: 7, options: { maxTokens: 9 } },
@@ -119,17 +119,17 @@ function rejects(work: Promise<unknown>, code: Parameters<typeof isRocmforgeErro
   return assert.rejects(work, (error) => isRocmforgeError(error, code));
 }
 
-/** A case, given how a device is opened. */
+/** A test case, given how to open a device. */
 export interface LossCase {
   readonly name: string;
-  /** It holds whatever else is in a batch, on devices that compute the same then. */
+  /** True if it holds regardless of the batch, on devices whose results do not depend on it. */
   readonly anyBatch?: boolean;
-  /** The device is lost, and opened again, several times. */
+  /** True if the device is lost and reopened several times. */
   readonly manyLosses?: boolean;
   run(open: () => Promise<MortalDevice>): Promise<void>;
 }
 
-/** What has to hold on a device that cannot be opened again in this process. */
+/** Must hold on a device that cannot be reopened in this process. */
 export const FAULT_CASE: LossCase = {
   name: 'a fault that ends the device for good fails everyone who waits, and leaves nothing',
   async run(open) {
@@ -140,7 +140,7 @@ export const FAULT_CASE: LossCase = {
   },
 };
 
-/** What has to hold on every device when it is lost. */
+/** Must hold on every device after a loss. */
 export const LOSS_CASES: readonly LossCase[] = [
   {
     name: 'prompts and streams go on with the same tokens and probabilities, whenever the device is lost',
@@ -149,12 +149,12 @@ export const LOSS_CASES: readonly LossCase[] = [
       await using mortal = await MortalModel.open(open, { sequences: 2 });
       const expected = await answers(mortal);
       const { steps } = mortal;
-      // In the first prompts; while generating; while that is computed again.
+      // During the first prompts, during generation, and while that is recomputed.
       const losses = [1, 6, 7];
       mortal.loseAt(...losses);
       assert.deepEqual(await answers(mortal), expected);
       assert.ok(mortal.steps - steps > Math.max(...losses));
-      // The last two may come so close that they are one.
+      // The last two may be so close together that they count as one.
       assert.ok(mortal.opened >= losses.length, `${mortal.opened} devices`);
     },
   },
@@ -211,7 +211,7 @@ export const LOSS_CASES: readonly LossCase[] = [
           mortal.steps = -1000;
           throw new Error('the driver is not back yet');
         }
-        // Lost while its weights are loaded.
+        // The device is lost while its weights are loaded.
         if (number === 1) void setTimeout(1).then(() => mortal.lose());
       };
       assert.deepEqual(await mortal.ids(promptOf(5, 1)), expected);
@@ -249,7 +249,7 @@ export const LOSS_CASES: readonly LossCase[] = [
       mortal.opening = async () => {
         late = mortal.ids(promptOf(5, 1));
         controller.abort();
-        // It does not wait for the device.
+        // Does not wait for the device.
         await cancelled;
       };
       const stays = mortal.ids(promptOf(5, 1));

@@ -1,7 +1,7 @@
 import { RocmforgeError } from '../../src/base/errors.ts';
 import type { Device } from '../../src/device/index.ts';
 
-/** The device with some members of another's making; everything else is its own. */
+/** The device with some members replaced. */
 export function deviceWith<D extends Device>(device: D, members: Partial<Device>): D {
   return new Proxy(device, {
     get(target, name) {
@@ -12,7 +12,7 @@ export function deviceWith<D extends Device>(device: D, members: Partial<Device>
   });
 }
 
-/** Refuses as a driver does. */
+/** Throws an error as a driver does. */
 export function refuseAsDriver(): never {
   throw new RocmforgeError('DRIVER_CALL', { device: '', call: '', status: 1, text: '', hint: '' });
 }

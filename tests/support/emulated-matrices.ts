@@ -2,12 +2,12 @@ import { chooseTarget, type GpuMatrices, type GpuTarget } from '../../src/device
 import { WebGpuDevice } from '../../src/devices/webgpu/webgpu-device.ts';
 import { openDawn } from '../../src/node/open-webgpu.ts';
 
-/** Threads that stand for a subgroup: they exchange nothing but workgroup memory. */
+/** The number of threads that emulate a subgroup; they communicate through workgroup memory only. */
 const LANES = 32;
 
 /**
- * What `SUBGROUP_MATRICES` says, without matrix units: a thread has eight neighbouring sums of a row, that row of a left matrix,
- * and where a right matrix lies.
+ * `SUBGROUP_MATRICES` without matrix units: a thread holds eight adjacent sums of a row, that row of a left matrix, and
+ * the location of a right matrix.
  */
 const MATRICES_BY_THREADS = /* wgsl */ `
 alias Left = array<vec4<u32>, 2>;
@@ -65,12 +65,12 @@ const EMULATED: GpuMatrices = {
   decodeText: WEIGHT_HALVES_IN_PAIRS,
 };
 
-/** The software GPU with matrix units that it does not have, so that their kernels run on it. */
+/** The software GPU with emulated matrix units, to run their kernels. */
 export function openWithEmulatedMatrices(): Promise<WebGpuDevice> {
   return openChanged('emulated matrices', { matrices: EMULATED });
 }
 
-/** The software GPU as if kernels bound no more buffers on it than WebGPU promises. */
+/** The software GPU limited to the number of buffers per kernel that WebGPU guarantees. */
 export function openWithFewBuffers(): Promise<WebGpuDevice> {
   return openChanged('few buffers', { storageBindings: 8 });
 }

@@ -5,7 +5,7 @@ interface ShownEntry {
   readonly fix: string;
 }
 
-/** The text of docs/errors.md for a catalogue of errors. */
+/** The text of docs/errors.md for an error catalogue. */
 export function errorsPage(catalogue: Readonly<Record<string, ShownEntry>>): string {
   const rows = Object.entries(catalogue)
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -8,10 +8,10 @@ import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';
 
 const IDS = [7, 25, 53, 30, 17, 14, 21, 38];
 const { model: PATH } = familyPaths({ name: 'glm4moe', sizes: {} });
-/** Of the memory that all weights take. */
+/** The fraction of the memory of all weights. */
 const BUDGET = 0.9;
 
-/** A mixture of experts under a budget of memory: layers come anew in every step. */
+/** A mixture of experts under a memory budget: layers are streamed in every step. */
 export function testStreamedExperts(device: GoldenDevice): void {
   const declare = device.declare ?? test;
   declare(`experts that do not fit into memory are streamed on ${device.name}`, async () => {
@@ -27,7 +27,7 @@ export function testStreamedExperts(device: GoldenDevice): void {
   });
 }
 
-/** Memory of the weights that stay, and of the slots for the others. */
+/** The memory of the weights that stay, and of the slots for the others. */
 function bytesOf({ fit }: LanguageModel): number {
   return buffersOf(fit.placement).reduce((sum, bytes) => sum + bytes, 0);
 }

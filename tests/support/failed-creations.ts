@@ -7,15 +7,15 @@ import { failingDevice } from './failing-device.ts';
 import { tinyBytes } from './tiny-model.ts';
 import { WatchedSource } from './watched-source.ts';
 
-/** Which creations fail: every one, or the first and each `step`th after it, where a load takes long. */
+/** Which creations fail: all, or the first and every `step`th after it, if loading takes long. */
 export interface FailedCreations {
   readonly load: ModelOptions['load'];
   readonly step: number;
 }
 
 /**
- * A whole life of a model for each buffer, pinned slot, stream, program and recorded step that cannot be created: the error
- * reaches who asked, or does no harm, nothing stays behind, and a second load works. The device is the caller's.
+ * A model's whole life for each buffer, pinned slot, stream, program and recorded step whose creation fails: the error
+ * reaches the caller or is harmless, nothing is left behind, and a second load works. The device is the caller's.
  */
 export async function checkFailedCreations(device: Device, { load, step }: FailedCreations): Promise<void> {
   const failing = failingDevice(device);

@@ -1,6 +1,6 @@
 import type { Device } from '../../src/device/index.ts';
 
-/** The calls by which a device sets things aside. */
+/** The calls that allocate on a device. */
 const CREATIONS: ReadonlySet<string | symbol> = new Set([
   'createBuffer',
   'createPinned',
@@ -9,15 +9,15 @@ const CREATIONS: ReadonlySet<string | symbol> = new Set([
   'record',
 ]);
 
-/** A device with one of its creations failing, the first of which is number 1. */
+/** A device of which one creation fails, counted from 1. */
 export interface FailingDevice {
   readonly device: Device;
   failAt: number | undefined;
-  /** Creations so far. */
+  /** The number of creations so far. */
   created: number;
 }
 
-/** Wraps a device, which outlives the wrapper's disposal. */
+/** Wraps a device, which is not disposed with the wrapper. */
 export function failingDevice(device: Device): FailingDevice {
   const failing: FailingDevice = {
     failAt: undefined,

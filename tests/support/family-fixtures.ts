@@ -2,34 +2,34 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
 import { fixture } from './fixture.ts';
 
-/** A small random model of an architecture, with what llama.cpp computes with it. */
+/** A small random model of an architecture, with llama.cpp's results for it. */
 export interface FamilyFixture {
-  /** The architecture's name, or what else the files are called. */
+  /** The architecture's name, or another name of the files. */
   readonly name: string;
-  /** The architecture, where it is not the name. */
+  /** The architecture, if different from the name. */
   readonly architecture?: string;
-  /** In what its sizes differ from the shape `tiny`. */
+  /** Its differences from the shape `tiny`. */
   readonly sizes: Partial<SyntheticShape>;
-  /** Whether a text becomes a vector; the golden then holds vectors. */
+  /** Whether it embeds texts; the golden then contains vectors. */
   readonly encodes?: true;
-  /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`. */
+  /** The tolerance of a logit, if above `LARGEST_DIFFERENCE`. */
   readonly difference?: number;
 }
 
-/** llama.cpp and we compute in f32 in different orders. */
+/** llama.cpp and we compute in f32, in different orders. */
 export const LARGEST_DIFFERENCE = 2e-3;
 
-/** In what the small model of an architecture differs from the shape `tiny`, and its golden from others. */
+/** How the small model of an architecture differs from the shape `tiny`, and its golden from others. */
 const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   qwen3moe: { sizes: { experts: 16, chosenExperts: 4 } },
   glm4moe: { sizes: { layers: 3 } },
   gemma2: { sizes: { layers: 3 } },
-  // The sixth layer looks at all positions. llama.cpp looks GELU up in a table of halves, in six layers; with such a table
-  // the reference device comes within 2e-4.
+  // The sixth layer has no window. llama.cpp uses a table of halves for GELU, in six layers; with such a table the
+  // reference device comes within 2e-4.
   gemma3: { sizes: { layers: 6 }, difference: 3e-3 },
   gemma4: { sizes: { layers: 3, experts: 6 }, difference: 3e-3 },
   gpt2: { sizes: { kvHeads: 4 } },
-  // llama.cpp's kernel reads heads of 64 values, whatever the file says.
+  // llama.cpp's kernel assumes heads of 64 values, whatever the file says.
   arwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
   rwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
   bert: { encodes: true, sizes: { kvHeads: 4 } },
@@ -55,7 +55,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   plm: { sizes: { kvHeads: 4 } },
 };
 
-/** Every architecture that is supported: what has no golden is not. */
+/** Every supported architecture: without a golden it is not supported. */
 export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   ...ALL_ARCHITECTURES.map(({ names: [name = ''] }) => ({ name, sizes: {}, ...DIFFERENT[name] })),
   { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
@@ -132,12 +132,12 @@ const OTHERS_OPERATORS = [
   'falcon-h1',
 ];
 
-/** True for families whose operators others have, between them: where compiling a model's kernels takes long, others stand for them. */
+/** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */
 export function hasOthersOperators({ name }: FamilyFixture): boolean {
   return OTHERS_OPERATORS.includes(name);
 }
 
-/** Where a fixture's model and golden lie. */
+/** The paths of a fixture's model and golden. */
 export function familyPaths({ name }: FamilyFixture): { model: string; golden: string } {
   return { model: fixture(`families/${name}.gguf`), golden: fixture(`families/${name}.forced.jsonl`) };
 }

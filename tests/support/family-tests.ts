@@ -11,15 +11,15 @@ import { testTaps } from './tap-tests.ts';
 import { decodeForced, openForGolden, readGolden } from './goldens.ts';
 
 /**
- * Every architecture's random model, against what llama.cpp computes with it; that values of one are read and replaced; and what
- * else holds of models on every device.
+ * Compares every architecture's random model with llama.cpp's results, and tests taps and whatever else must hold for
+ * models on every device.
  */
 export function testFamilies(device: GoldenDevice): void {
   testGoldensOf(FAMILY_FIXTURES, device);
   testModelsOn(device);
 }
 
-/** Random models of architectures, against what llama.cpp computes with them. */
+/** Compares random models of architectures with llama.cpp's results. */
 export function testGoldensOf(families: readonly FamilyFixture[], device: GoldenDevice): void {
   const declare = device.declare ?? test;
   for (const family of families) {
@@ -29,7 +29,7 @@ export function testGoldensOf(families: readonly FamilyFixture[], device: Golden
   }
 }
 
-/** Taps, adapters, prompts in pieces and streamed experts, with whichever model shows them. */
+/** Tests taps, adapters, split prompts and streamed experts, each with a suitable model. */
 export function testModelsOn(device: GoldenDevice): void {
   testTaps(device);
   testAdapters(device);
@@ -54,7 +54,7 @@ async function testEncoder(family: FamilyFixture, device: GoldenDevice): Promise
   await checkEmbeddings(model, await readFile(golden, 'utf8'));
 }
 
-/** Holds a model to the lines of a golden: texts, and the vectors that llama.cpp makes of them. */
+/** Compares a model with a golden's texts and llama.cpp's embeddings of them. */
 export async function checkEmbeddings(model: LanguageModel, golden: string): Promise<void> {
   for (const line of golden.trim().split('\n')) {
     const { ids, vector } = JSON.parse(line) as { ids: number[]; vector: number[] };

@@ -13,22 +13,22 @@ import {
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { fixture } from './fixture.ts';
 
-/** In what a file differs from the small random one of its architecture: as files of the family do that are about. */
+/** How a file differs from the small random one of its architecture, as published files of the family do. */
 export interface FamilyVariant {
   readonly name: string;
   readonly architecture: string;
-  /** In what its sizes differ from the shape `tiny`. */
+  /** Its differences from the shape `tiny`. */
   readonly sizes?: Partial<SyntheticShape>;
-  /** Metadata below the architecture's name, by key; undefined takes one away. */
+  /** Metadata below the architecture's name, by key; undefined removes one. */
   readonly metadata?: Readonly<Record<string, GgufValue | undefined>>;
-  /** Optional tensors that it has beyond the architecture's, and that it has not. */
+  /** Optional tensors that it has in addition to the architecture's, and tensors that it lacks. */
   readonly having?: readonly string[];
   readonly without?: readonly string[];
-  /** Shapes of tensors of the first layer that neither we nor llama.cpp compute with. */
+  /** Shapes of tensors in the first layer that neither we nor llama.cpp use. */
   readonly idle?: Readonly<Record<string, readonly number[]>>;
-  /** Whether a text becomes a vector; the golden then holds vectors. */
+  /** Whether it embeds texts; the golden then contains vectors. */
   readonly encodes?: true;
-  /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`: llama.cpp's table of GELU. */
+  /** The tolerance of a logit, if above `LARGEST_DIFFERENCE`: llama.cpp's table for GELU. */
   readonly difference?: number;
 }
 
@@ -38,10 +38,10 @@ const QKVO_SCALES = scalesOf('attn_q', 'attn_k', 'attn_v', 'attn_output');
 const FEED_FORWARD = ['ffn_gate', 'ffn_up', 'ffn_down'];
 const EXPERTS = FEED_FORWARD.map((name) => `${name}_exps`);
 const SHARED_EXPERT = FEED_FORWARD.map((name) => `${name}_shexp`);
-/** Experts of the shape `tiny`. */
+/** The number of experts in the shape `tiny`. */
 const EXPERT_COUNT = 6;
 
-/** Scales of so many values that llama.cpp takes in and does not multiply by. */
+/** Scales of this many values that llama.cpp loads but does not use. */
 function idleScales(count: number, names: readonly string[]): Record<string, readonly number[]> {
   return Object.fromEntries(scalesOf(...names).map((name) => [name, [count]]));
 }
@@ -57,12 +57,12 @@ const LINEAR = { 'rope.scaling.type': text('linear'), 'rope.scaling.factor': rea
 const HEADS_OF_16 = { 'attention.key_length': count(16), 'attention.value_length': count(16) };
 const COORDINATES: GgufValue = { type: 'array', element: 'i32', values: [1, 1, 0, 0] };
 
-/** Which layers have the window, each by itself. */
+/** Which layers have the window, one flag per layer. */
 function layers(...windowed: boolean[]): GgufValue {
   return { type: 'array', element: 'bool', values: windowed };
 }
 
-/** An encoder's sizes, and how it pools. */
+/** An encoder's sizes and pooling. */
 function pooled(
   kind: number,
   more: FamilyVariant['metadata'] = {},
@@ -70,7 +70,7 @@ function pooled(
   return { sizes: { kvHeads: 4 }, metadata: { pooling_type: count(kind), ...more } };
 }
 
-/** Latent attention as the first files have it: keys and values of all heads are made of one matrix, and cached. */
+/** Latent attention as in the first files: the keys and values of all heads, which one matrix produces, are cached. */
 const EXPANDED: Required<FamilyVariant>['metadata'] = {
   'attention.key_length': count(32),
   'attention.value_length': count(12),
@@ -79,7 +79,10 @@ const EXPANDED: Required<FamilyVariant>['metadata'] = {
   'attention.value_length_mla': undefined,
 };
 
-/** DeepSeek V2 Lite, which llama.cpp knows by its layers: queries of the row itself, softmax gates, no groups. */
+/**
+ * DeepSeek V2 Lite, which llama.cpp identifies by its number of layers: queries directly from the row, softmax gates,
+ * no groups.
+ */
 const V2_LITE: Required<Pick<FamilyVariant, 'sizes' | 'metadata' | 'without'>> = {
   sizes: { layers: 26 },
   metadata: {
@@ -94,7 +97,7 @@ const V2_LITE: Required<Pick<FamilyVariant, 'sizes' | 'metadata' | 'without'>> =
   without: ['exp_probs_b.bias'],
 };
 
-/** What is computed on the CPU as llama.cpp computes it, beside the list of `FAMILY_FIXTURES`. */
+/** The variants that the CPU is compared with llama.cpp on, in addition to `FAMILY_FIXTURES`. */
 export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
   {
     name: 'llama, YaRN',
@@ -559,7 +562,7 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
   },
 ];
 
-/** What llama.cpp computes of each, a line a text, the variant's name beside the sequence. */
+/** llama.cpp's results, one line per text, with the variant's name beside the sequence. */
 export const VARIANTS_GOLDEN = fixture('families/variants.jsonl');
 
 /** Writes a variant's model, the same bytes each time. */

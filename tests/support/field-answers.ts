@@ -4,14 +4,14 @@ import { post } from './test-server.ts';
 /** Fields of a request. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What tests of fields look at, whatever the API. */
+/** The parts of an answer that tests of fields examine, in any API. */
 export interface FieldAnswer {
   readonly status: number;
   readonly type: string;
   readonly body: string;
-  /** What the answer says that nobody read; null for nothing. */
+  /** The fields that the response reports as ignored; null for none. */
   readonly ignored: string | null;
-  /** All text of the first choice. */
+  /** The whole text of the first choice. */
   readonly text: string;
   readonly choices: number;
   /** Tokens. */
@@ -19,7 +19,7 @@ export interface FieldAnswer {
   readonly generated: number;
 }
 
-/** A short request that an endpoint for texts answers. */
+/** A short request for a text endpoint. */
 export function plainRequest(path: string): Fields {
   const messages = [{ role: 'user', content: 'hi' }];
   if (path.endsWith('/count_tokens')) return { messages };

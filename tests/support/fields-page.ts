@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { Endpoint } from '../../src/server/endpoint.ts';
 import { ENDPOINTS } from '../../src/server/routes.ts';
 
-/** An endpoint for texts with the fields that it honours. */
+/** A text endpoint with the fields that it supports. */
 export interface TextEndpoint {
   readonly path: string;
   readonly honoured: ReadonlySet<string>;
   readonly others: NonNullable<Endpoint['others']>;
 }
 
-/** The endpoints that know the fields of other servers. */
+/** The endpoints that know other servers' fields. */
 export const TEXT_ENDPOINTS: readonly TextEndpoint[] = ENDPOINTS.flatMap(({ path, body, others }) =>
   others && body instanceof z.ZodObject ? [{ path, honoured: new Set(Object.keys(body.shape)), others }] : [],
 );
@@ -23,7 +23,7 @@ paths with \`*\` for any list index.
 
 `;
 
-/** docs/fields.md, made from what checks the requests. */
+/** The text of docs/fields.md, generated from the request validation. */
 export function fieldsPage(endpoints = TEXT_ENDPOINTS): string {
   const names = new Set(endpoints.flatMap(({ honoured, others }) => [...honoured, ...Object.keys(others)]));
   const row = (name: string) => {

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What of an axe report is looked at. */
+/** The parts of an axe report that are used. */
 interface AxeReport {
   readonly violations: readonly {
     readonly id: string;
@@ -12,7 +12,7 @@ interface AxeReport {
   }[];
 }
 
-/** What axe-core finds wrong with the page as it is, in both colour schemes: rules and the elements that break them. */
+/** axe-core's findings for the current page in both colour schemes: rules and the elements that violate them. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   const faults: string[] = [];

@@ -4,18 +4,18 @@ import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { HUNG_MS } from '../hung.ts';
 
-/** Set by `scripts/test.mjs` where it could unpack the browser. */
+/** Set by `scripts/test.mjs` if it could unpack the browser. */
 const FOLDER = process.env['ROCMFORGE_TEST_CHROMIUM'];
 
-/** Why tests in a browser cannot run here, or false. With CI set, a missing browser is a failure of the tests. */
+/** Why tests in a browser cannot run, or false. With CI set, a missing browser fails the tests. */
 export const NO_BROWSER: string | false =
   FOLDER !== undefined || process.env['CI'] !== undefined
     ? false
     : 'no browser: run the tests by scripts/test.mjs, on Linux on x86-64';
 
 /**
- * WebGPU in software, with Dawn's switches as in Node: where indices are bounded once more, and workgroup memory is zeroed before
- * kernels that write it first, SwiftShader compiles several times as long.
+ * WebGPU in software, with the same Dawn switches as in Node: if indices are clamped again, and workgroup memory is
+ * zeroed before kernels that write it first, SwiftShader takes several times as long to compile.
  */
 const FLAGS = [
   '--no-zygote',
@@ -25,10 +25,10 @@ const FLAGS = [
   '--enable-dawn-features=disable_workgroup_init,disable_robustness',
 ];
 
-/** How a page is looked at. */
+/** How a page is displayed. */
 export type Look = NonNullable<Parameters<typeof chromium.launchPersistentContext>[1]>;
 
-/** A browser with a profile of its own, which it keeps until it is disposed. */
+/** A browser with its own profile, kept until disposal. */
 export class TestBrowser implements AsyncDisposable {
   readonly #profile: string;
   readonly #folder: string;
@@ -46,7 +46,7 @@ export class TestBrowser implements AsyncDisposable {
     return new TestBrowser(FOLDER, profile, await launch(FOLDER, profile, look));
   }
 
-  /** A new page at an address, before whose own scripts `first` runs; what it throws fails the test. */
+  /** Opens a page at an address and runs `first` before its scripts; exceptions fail the test. */
   async page(address: string, first = ''): Promise<Page> {
     const page = await this.#context.newPage();
     await page.addInitScript(first);
@@ -57,7 +57,7 @@ export class TestBrowser implements AsyncDisposable {
     return page;
   }
 
-  /** Ends the browser as a crash would, and starts it with the same profile. */
+  /** Kills the browser, like a crash, and restarts it with the same profile. */
   async restart(look: Look = {}): Promise<void> {
     await this.#context.close();
     this.#context = await launch(this.#folder, this.#profile, look);

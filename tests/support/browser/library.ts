@@ -7,7 +7,10 @@ import { PROJECT_ROOT } from '../project.ts';
 
 const ENTRIES = ['index', 'engine-worker', 'cpu-worker', 'decode-worker'];
 
-/** Bundles the built library for browsers as a user would, into a folder with a page that makes it global as `rocmforge`. */
+/**
+ * Bundles the built library for browsers as a user would, into a folder with a page that exposes it as the global
+ * `rocmforge`.
+ */
 export async function bundleLibrary(folder: string): Promise<void> {
   const from = join(PROJECT_ROOT, 'dist/src');
   await build({
@@ -29,10 +32,10 @@ export async function bundleLibrary(folder: string): Promise<void> {
   writeFileSync(join(folder, 'index.html'), html);
 }
 
-/** What `evaluate` hands to code that runs in the page: the library, and what the test gave. */
+/** The arguments of code that runs in the page: the library and the test's value. */
 export type InPage<A, R> = (library: typeof Rocmforge, given: A) => Promise<R>;
 
-/** Runs a function in the page. It sees nothing of the test but what is given to it. */
+/** Runs a function in the page. It can use nothing from the test except what it is given. */
 export async function inPage<A, R>(page: Page, given: A, run: InPage<A, R>): Promise<R> {
   await page.waitForFunction('globalThis.rocmforge !== undefined');
   const expression = `(${run.toString()})(globalThis.rocmforge, ${JSON.stringify(given)})`;

@@ -13,19 +13,21 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** What the site does wrong or slowly with the files given to it; change it between requests. */
+/** Faults and delays of the site for its files; may be changed between requests. */
 export interface SiteBehaviour {
   etag: string;
   ignoreRanges: boolean;
-  /** Bytes of a body after which the connection is cut, once for each number. */
+  /** The number of body bytes after which the connection is cut, once per entry. */
   cuts: number[];
-  /** A body that fails takes back what was not read of it: so long a client has to read before the connection is cut. */
+  /**
+   * A failing body discards what was not read yet, so the client gets this long to read before the connection is cut.
+   */
   cutMilliseconds: number;
-  /** Bytes of a body after which nothing comes until `resume`. */
+  /** The number of body bytes after which nothing is sent until `resume`. */
   stallAfter: number | undefined;
 }
 
-/** A site on the loopback device: a folder, and files beside it that come as its behaviour says. */
+/** A site on the loopback interface: a folder, and additional files that are served as its behaviour says. */
 export class Site implements AsyncDisposable {
   readonly behaviour: SiteBehaviour = {
     etag: '"1"',
@@ -34,7 +36,7 @@ export class Site implements AsyncDisposable {
     cutMilliseconds: 250,
     stallAfter: undefined,
   };
-  /** Path and range of the requests for the files. */
+  /** The path and range of each request for the files. */
   readonly requests: string[] = [];
   readonly files = new Map<string, Uint8Array>();
   readonly #server: Server;
@@ -48,7 +50,7 @@ export class Site implements AsyncDisposable {
     this.#server = createServer((request, response) => this.#answer(request, response));
   }
 
-  /** Serves a folder; `isolated` pages may share memory with their workers. */
+  /** Serves a folder; `isolated` pages can share memory with their workers. */
   static async open(folder: string, { isolated = true } = {}): Promise<Site> {
     const site = new Site(folder, isolated);
     await new Promise<void>((resolve) => site.#server.listen(0, '127.0.0.1', resolve));
@@ -59,7 +61,7 @@ export class Site implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Lets stalled bodies go on. */
+  /** Resumes stalled bodies. */
   resume(): void {
     this.behaviour.stallAfter = undefined;
     for (const go of this.#stalled.splice(0)) go();

@@ -20,7 +20,7 @@ function sampleGraph() {
   return { graph: g.finish(), x };
 }
 
-/** A buffer that holds everything, a range of 4 KiB for each value. */
+/** A buffer for all values, with a range of 4 KiB for each. */
 function bindAll(device: Device, program: Program) {
   const { graph } = program;
   const wanted = graph.inputs.length + graph.outputs.length + program.weights.length + 1;
@@ -41,7 +41,7 @@ function withInput(bindings: Bindings, x: Tensor, range: BufferRange): Bindings 
   return { ...bindings, values: new Map([...bindings.values, [x, range]]) };
 }
 
-/** What `bind`, `record` and `run` refuse. */
+/** What `bind`, `record` and `run` must refuse. */
 export function testBindings(context: ContractContext): void {
   contractTest(context, 'bindings: what is missing, too small, unaligned or outside is refused', async () => {
     const device = context.device();

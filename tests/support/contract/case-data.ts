@@ -23,14 +23,14 @@ export interface CaseData {
   readonly weights: ReadonlyMap<Weight, Uint8Array>;
 }
 
-/** Rows of a tensor that a batch has in use. */
+/** The rows of a tensor that a batch uses. */
 export function rowsInUse(tensor: Tensor, batch: RaggedBatch): number {
   if (tensor.axis === 'rows') return batch.rows;
   if (tensor.axis === 'outputs') return batch.outputs;
   return tensor.axis === 'slots' ? batch.shape.slots : 1;
 }
 
-/** A normal number (Box & Muller 1958). */
+/** A normally distributed number (Box & Muller 1958). */
 export function normal(random: () => number): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
@@ -41,7 +41,7 @@ function fillNormal(elements: Elements, random: () => number): void {
 
 const INPUT_MARK = 0x3c;
 
-/** Records the case and makes up its contents, always the same ones. What the batch does not use is poisoned. */
+/** Records the case and generates its contents, the same each time. What the batch does not use is poisoned. */
 export function caseData(of: OpCase): CaseData {
   const graph = new GraphBuilder(`${of.op} ${of.name}`, of.batch.shape);
   for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor);

@@ -2,14 +2,14 @@ import { halfToFloat } from '../../../src/base/half.ts';
 import { matrixOver } from '../../../src/devices/reference/matrix.ts';
 import { type ElementType, type State, stateBlockPlanes } from '../../../src/ops/index.ts';
 
-/** The elements of stored bytes as numbers. */
+/** The elements in stored bytes as numbers. */
 export function elementsOf(bytes: Uint8Array, type: ElementType): Float64Array {
   const copy = bytes.slice().buffer;
   if (type === 'f16') return Float64Array.from(new Uint16Array(copy), (bits) => halfToFloat(bits));
   return Float64Array.from(type === 'i32' ? new Int32Array(copy) : new Float32Array(copy));
 }
 
-/** The elements of rows of a state as numbers. */
+/** The elements in rows of a state as numbers. */
 export function stateRows(bytes: Uint8Array, state: State, rows: readonly number[]): Float64Array {
   const stored = matrixOver(bytes.slice(), state);
   const elements = new Float64Array(rows.length * state.width);
@@ -17,7 +17,7 @@ export function stateRows(bytes: Uint8Array, state: State, rows: readonly number
   return elements;
 }
 
-/** The bytes of each row of a state; those of quants and scales one behind the other where it has both. */
+/** The bytes of each row of a state; where there are both, quants followed by scales. */
 export function stateRowBytes(bytes: Uint8Array, { type, rows, width }: State): Uint8Array[] {
   const planes = type === 'q8_0' ? stateBlockPlanes(rows, width) : undefined;
   const first = planes?.scales ?? bytes.byteLength;
@@ -29,12 +29,13 @@ export function stateRowBytes(bytes: Uint8Array, { type, rows, width }: State): 
   });
 }
 
-/** A few standard deviations: what a single element may be off, in units of `sqrt(limit) * rms`. */
+/** The tolerance of a single element, in units of `sqrt(limit) * rms`: a few standard deviations. */
 const PEAK = 12;
 
 /**
- * What is wrong with `actual`, or nothing: NaN and infinities stand where the reference has them, the squared error of the
- * rest stays below `limit` of the reference's squares, and no single element is off by more than a few times that.
+ * Describes how `actual` deviates, if it does: NaN and infinities must be where the reference has them, the squared
+ * error of the rest must be below `limit` relative to the reference's squares, and no single element may be off by more
+ * than a few times that.
  */
 export function difference(actual: Float64Array, expected: Float64Array, limit: number): string | undefined {
   let error = 0;

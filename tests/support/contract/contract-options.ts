@@ -1,28 +1,28 @@
 import type { Device } from '../../../src/device/index.ts';
 
-/** Tests by the start of their names, and why they are special. */
+/** Tests selected by a prefix of their names, with the reason. */
 export interface TestSelection {
   readonly reason: string;
   readonly tests: readonly (string | RegExp)[];
 }
 
-/** A device under test, and where it differs from the full contract. */
+/** A device under test, and its deviations from the full contract. */
 export interface ContractOptions {
-  /** Which tests, by their names: a file may hold a part of the suite, others the rest. All without it. */
+  /** Selects tests by name, to divide the suite among files. Default: all. */
   readonly only?: (test: string) => boolean;
-  /** Tests that make no sense for the device. */
+  /** Tests that do not apply to the device. */
   readonly skip?: readonly TestSelection[];
   /** Operator tests whose graphs the device must refuse with `OP_UNSUPPORTED`. */
   readonly unsupported?: readonly TestSelection[];
-  /** Operator tests held to another normalized squared error. */
+  /** Operator tests with a different limit on the normalized squared error. */
   readonly relax?: readonly (TestSelection & { readonly nmse: number })[];
-  /** The device never quantizes activations: quantized weights are held to what F32 weights are. */
+  /** The device never quantizes activations, so quantized weights get the limit of F32 weights. */
   readonly exactF32?: boolean;
-  /** Queues work that fails when its turn comes, in a way that only this device's kind has. */
+  /** Queues work that fails when it runs, in a way specific to this kind of device. */
   readonly failQueuedWork?: (device: Device) => (stream: ReturnType<Device['createStream']>) => void;
 }
 
-/** The first selection that names the test. */
+/** The first selection that matches the test's name. */
 export function selected<S extends TestSelection>(
   selections: readonly S[] | undefined,
   name: string,

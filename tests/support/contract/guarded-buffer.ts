@@ -6,7 +6,7 @@ import {
   type Stream,
 } from '../../../src/device/index.ts';
 
-/** Words that are NaN as f32, NaN in every other f16 and negative as i32, and tell where they stand. */
+/** Words that are NaN as f32, NaN in every other f16 and negative as i32, and that encode their position. */
 export function poison(bytes: Uint8Array, mark: number): Uint8Array {
   for (let i = 0; i < bytes.length; i += 4) {
     bytes[i] = (i >> 2) & 0xff;
@@ -17,15 +17,15 @@ export function poison(bytes: Uint8Array, mark: number): Uint8Array {
   return bytes;
 }
 
-/** As many bytes as a tile of rows of most cases takes: who reads a tile too far reads them. */
+/** The size of a tile of rows in most cases, to catch reads of one tile too many. */
 const GUARD = 64 * BUFFER_ALIGNMENT;
-/** With it, every f16 is NaN. */
+/** With this mark, every f16 is NaN. */
 const GUARD_MARK = 0x7f;
 const GUARD_BYTES = poison(new Uint8Array(GUARD), GUARD_MARK);
 
 /**
- * A range inside a larger buffer whose other bytes nobody may change, nor use: what is computed of them is NaN, wherever a
- * device does not keep reads within what was bound.
+ * A range inside a larger buffer whose other bytes must be neither changed nor used: results computed from them are
+ * NaN, on devices that do not bounds-check reads.
  */
 export class GuardedBuffer implements Disposable {
   readonly range: BufferRange;
@@ -46,13 +46,13 @@ export class GuardedBuffer implements Disposable {
     this.range = { buffer: this.#buffer, offset: GUARD, byteLength };
   }
 
-  /** Writes guards and contents. */
+  /** Writes the guards and the contents. */
   upload(stream: Stream, contents: Uint8Array): void {
     this.#image.set(contents, GUARD);
     stream.upload(this.#image, { buffer: this.#buffer, offset: 0, byteLength: this.#image.byteLength });
   }
 
-  /** The contents; a guard byte that has changed is told to `violations`. */
+  /** Returns the contents; reports changed guard bytes to `violations`. */
   async download(stream: Stream, violations: string[]): Promise<Uint8Array> {
     const image = new Uint8Array(this.#image.byteLength);
     await stream.download({ buffer: this.#buffer, offset: 0, byteLength: image.byteLength }, image);

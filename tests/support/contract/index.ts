@@ -15,8 +15,8 @@ export type { ContractOptions, TestSelection } from './contract-options.ts';
 
 /**
  * Everything that the device contract and the operator contract promise, as tests of one device. Operators are compared
- * with the reference device. Names start with their group (`memory`, `streams`, `bindings`, `steps`, `packing`, `operator
- * KIND`, `isolation`), by which `options` selects.
+ * with the reference device. Test names start with their group (`memory`, `streams`, `bindings`, `steps`, `packing`,
+ * `operator KIND`, `isolation`), which `options` uses for selection.
  */
 export function testDeviceContract(
   name: string,

@@ -6,12 +6,12 @@ import { type ContractContext, contractTest, skipsGroup } from './contract-conte
 import type { Fill, OpCase } from './op-case.ts';
 import { runCase } from './run-case.ts';
 
-/** Layers whose rows are prompts of several sequences, which meet in a device's tiles. */
+/** Layers with prompts of several sequences, which share a device's tiles. */
 export const ISOLATION_CASES: readonly OpCase[] = LAYER_CASES.filter(({ name }) =>
   /(f16 cache, halves|q8_0 cache, halves, normed), 101 rows$/.test(name),
 );
 
-/** What is no number in one sequence's cache may not reach the rows of another. */
+/** NaN in one sequence's cache must not affect the rows of another. */
 export function testIsolation(context: ContractContext): void {
   if (skipsGroup(context, 'isolation')) return;
   for (const of of ISOLATION_CASES) {
@@ -24,7 +24,9 @@ export function isolationTestName(of: OpCase): string {
   return `isolation: NaN stays in its sequence, ${of.name}`;
 }
 
-/** Runs a layer twice, once with NaN for a sequence's first values, and compares the other sequences' rows bit for bit. */
+/**
+ * Runs a layer twice, once with NaN in a sequence's first values, and compares the other sequences' rows bit for bit.
+ */
 export async function checkIsolation(device: Device, of: OpCase): Promise<void> {
   const { batch } = of;
   const slot = batch.slots.at(-1) as number;

@@ -1,31 +1,34 @@
 import type { TensorFormat } from '../../../src/formats/index.ts';
 import type { Op } from '../../../src/ops/index.ts';
 
-/** Values only move: they arrive bit for bit. */
+/** Values are only moved: they must match bit for bit. */
 const MOVED = 0;
-/** One f32 rounding or a few a value. */
+/** One or a few f32 roundings per value. */
 const ROUNDED = 1e-13;
-/** Functions that are right to several units in the last place. */
+/** Functions accurate to several units in the last place. */
 const FUNCTION = 1e-11;
 /** Sums of hundreds of f32 products in any order. */
 const SUMMED = 1e-10;
-/** Values in halves weighed by weights that are rounded to halves, as matrix cores take them: 2^-12 of each on average. */
+/** Values in halves with weights rounded to halves, as matrix cores require: an error of 2^-12 each on average. */
 const WEIGHED_IN_HALVES = 6e-8;
-/** The same of blocks, whose keys and values are rounded to halves, too, in whatever direction a device's packing rounds. */
+/**
+ * The same over quantized blocks, whose keys and values are also rounded to halves, in whichever direction a device's
+ * packing rounds.
+ */
 const DECODED_TO_HALVES = 2.5e-7;
-/** Activations quantized to 8 bits in groups of 32: a step of max/127, so that the error is near 3e-5. */
+/** Activations quantized to 8 bits in groups of 32: steps of max/127, for an error near 3e-5. */
 const QUANTIZED_ACTIVATIONS = 1e-4;
 
 const UNQUANTIZED = new Set(['F64', 'F32', 'F16', 'BF16']);
 
-/** True when a device may quantize the activations that meet this weight. */
+/** True when a device may quantize the activations multiplied with this weight. */
 export function allowsQuantizedActivations(format: TensorFormat): boolean {
   return !UNQUANTIZED.has(format.name);
 }
 
 /**
- * The largest normalized squared error of an operator against the reference. `exactF32` holds a device that never
- * quantizes activations to what it says.
+ * The limit on an operator's normalized squared error against the reference. `exactF32` applies the tighter limit for
+ * devices that never quantize activations.
  */
 export function limitOf(op: Op, exactF32: boolean): number {
   switch (op.kind) {

@@ -3,12 +3,12 @@ import type { BufferRange, Device } from '../../../src/device/index.ts';
 import { wholeOf } from '../../../src/device/index.ts';
 import { type ContractContext, contractTest } from './contract-context.ts';
 
-/** Bytes that tell where they stand. */
+/** Bytes that depend on their position. */
 export function pattern(byteLength: number, seed = 0): Uint8Array {
   return Uint8Array.from({ length: byteLength }, (_, i) => (i * 7 + (i >> 8) + seed) & 0xff);
 }
 
-/** Downloads a range on a stream of its own. */
+/** Downloads a range on a separate stream. */
 export async function contentsOf(device: Device, range: BufferRange): Promise<Uint8Array> {
   await using stream = device.createStream('contents');
   const bytes = new Uint8Array(range.byteLength);

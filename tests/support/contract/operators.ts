@@ -29,7 +29,7 @@ function testCase(context: ContractContext, of: OpCase): void {
   contractTest(context, testName(of), () => checkCase(context.device(), of, context.options));
 }
 
-/** What the oracle computes, once for all devices of a test file. */
+/** The reference device's results, computed once for all devices of a test file. */
 const EXPECTED = new WeakMap<OpCase, Promise<CaseRun>>();
 
 function expectedOf(of: OpCase, data: CaseData): Promise<CaseRun> {
@@ -45,7 +45,7 @@ async function runOnReference(data: CaseData): Promise<CaseRun> {
   return await runCase(reference, data);
 }
 
-/** Asserts that a device agrees with the reference on a case, or refuses it where its options say so. */
+/** Asserts that a device agrees with the reference on a case, or refuses it if its options say so. */
 export async function checkCase(device: Device, of: OpCase, options: ContractOptions): Promise<void> {
   const data = caseData(of);
   if (selected(options.unsupported, testName(of))) {
@@ -102,7 +102,7 @@ function tensorRows(tensor: Tensor, of: OpCase): number {
   return tensor.axis === 'one' ? 1 : of.batch.shape[tensor.axis];
 }
 
-/** Rows that the reference left alone are left alone bit for bit; what it wrote is close. */
+/** Rows that the reference did not write must be unchanged bit for bit; those it wrote must be close. */
 function compareState(
   { state, before, limit }: { state: State; before: Uint8Array; limit: number },
   actual: CaseRun,

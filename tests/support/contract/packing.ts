@@ -7,7 +7,7 @@ import { PACKING_CASES } from './cases/index.ts';
 import { type ContractContext, contractTest, skipsGroup } from './contract-context.ts';
 import { runCase } from './run-case.ts';
 
-/** Weights may arrive in pieces of any order, from any place in pinned memory. */
+/** Weights may arrive in pieces, in any order, from any place in pinned memory. */
 export function testPacking(context: ContractContext): void {
   if (skipsGroup(context, 'packing')) return;
   for (const of of PACKING_CASES) {

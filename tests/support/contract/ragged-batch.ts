@@ -1,28 +1,28 @@
 import type { BatchShape } from '../../../src/ops/index.ts';
 import { seededRandom } from '../random.ts';
 
-/** Some next tokens of one sequence. */
+/** Consecutive tokens of one sequence. */
 export interface Slice {
   readonly slot: number;
-  /** Position of the first of them. */
+  /** The position of the first one. */
   readonly from: number;
   readonly count: number;
-  /** Whose logits are wanted: the last one's unless said otherwise. */
+  /** Which tokens need logits: by default the last one. */
   readonly outputs?: 'last' | 'all' | 'none';
 }
 
-/** How a batch is laid out. */
+/** The layout of a batch. */
 export interface RaggedOptions {
   readonly slices: readonly Slice[];
-  /** Rows of the sequences take turns instead of standing together. */
+  /** Interleaves the rows of the sequences instead of grouping them. */
   readonly interleaved?: boolean;
-  /** Rows and outputs of room beyond those in use: 2 and 1 unless said otherwise. */
+  /** Unused rows and outputs in the capacity: by default 2 and 1. */
   readonly spare?: { readonly rows: number; readonly outputs: number };
   readonly blockSize?: number;
   readonly vocabulary?: number;
 }
 
-/** The contents of a batch's index tensors, and the shape that holds them. */
+/** The contents of a batch's index tensors, and the shape for them. */
 export interface RaggedBatch {
   readonly shape: BatchShape;
   readonly rows: number;
@@ -31,10 +31,10 @@ export interface RaggedBatch {
   readonly positions: readonly number[];
   readonly slots: readonly number[];
   readonly outputRows: readonly number[];
-  /** [slots][blocksPerSlot], -1 where a sequence has no block. */
+  /** [slots][blocksPerSlot], -1 for a missing block. */
   readonly blocks: readonly (readonly number[])[];
   readonly blockSize: number;
-  /** Cells that a paged cache needs; some of its blocks belong to nobody. */
+  /** The cells of the paged cache; some of its blocks belong to no sequence. */
   readonly cells: number;
 }
 
@@ -57,7 +57,7 @@ function interleave(parts: readonly Row[][]): Row[] {
   return Array.from({ length: longest }, (_, i) => parts.flatMap((part) => part.slice(i, i + 1))).flat();
 }
 
-/** The numbers below `count` in a random order. */
+/** The numbers below `count` in random order. */
 export function shuffled(count: number, random: () => number): number[] {
   const order = Array.from({ length: count }, (_, i) => i);
   for (let i = count - 1; i > 0; i--) {
@@ -67,7 +67,7 @@ export function shuffled(count: number, random: () => number): number[] {
   return order;
 }
 
-/** A batch of several sequences, their cache blocks scattered over the cache. */
+/** A batch of several sequences, with their cache blocks scattered over the cache. */
 export function raggedBatch(of: RaggedOptions): RaggedBatch {
   const { slices, spare = { rows: 2, outputs: 1 }, blockSize = 4, vocabulary = 50 } = of;
   const parts = slices.map(rowsOf);
@@ -104,12 +104,12 @@ export function raggedBatch(of: RaggedOptions): RaggedBatch {
   };
 }
 
-/** One sequence's first `count` tokens, all of whose logits are wanted: for operators that look at no other row. */
+/** The first `count` tokens of one sequence, with logits for all: for operators that read no other row. */
 export function plainBatch(count: number): RaggedBatch {
   return raggedBatch({ slices: [{ slot: 0, from: 0, count, outputs: 'all' }] });
 }
 
-/** Prompt slices and single tokens of four sequences, in turns. */
+/** Prompt slices and single tokens of four sequences, interleaved. */
 export function mixedBatch(options: Omit<RaggedOptions, 'slices'> = {}): RaggedBatch {
   return raggedBatch({
     slices: [

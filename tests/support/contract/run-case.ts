@@ -12,26 +12,26 @@ import type { CaseData } from './case-data.ts';
 import { GuardedBuffer, poison } from './guarded-buffer.ts';
 import { shuffled } from './ragged-batch.ts';
 
-/** The bytes that a run left behind, and what it did that it may not do. */
+/** The bytes after a run, and its violations of the contract. */
 export interface CaseRun {
   readonly outputs: ReadonlyMap<string, Uint8Array>;
   readonly states: ReadonlyMap<string, Uint8Array>;
   readonly violations: readonly string[];
 }
 
-/** How a weight reaches the device: its rows at once, or in pieces of any order from any place in pinned memory. */
+/** How a weight arrives on the device: all rows at once, or in pieces in any order from any place in pinned memory. */
 export type Packing = 'whole' | 'pieces';
 
 const OUTPUT_MARK = 0x5a;
-/** Pieces that a weight comes in at most. */
+/** The maximum number of pieces per weight. */
 const MAX_PIECES = 24;
 
-/** What an output's range holds before a run. */
+/** The contents of an output's range before a run. */
 export function poisonedOutput(byteLength: number): Uint8Array {
   return poison(new Uint8Array(byteLength), OUTPUT_MARK);
 }
 
-/** Runs a case's graph on a device from compilation to download. Leaves nothing alive. */
+/** Runs a case's graph on a device, from compilation to download. Disposes everything. */
 export async function runCase(device: Device, data: CaseData, packing: Packing = 'whole'): Promise<CaseRun> {
   const program = await device.compile(data.graph);
   const memory = new CaseMemory(device, program, data);
@@ -152,7 +152,7 @@ class CaseMemory implements Disposable {
   }
 }
 
-/** Rows of a piece: few, and an odd multiple of the alignment. */
+/** The rows of a piece: few, and an odd multiple of the alignment. */
 function pieceRows(rows: number, alignment: number): number {
   const units = Math.ceil(rows / alignment / MAX_PIECES);
   return Math.max(3, units + 1 - (units % 2)) * alignment;

@@ -15,7 +15,7 @@ const ROWS = 3;
 const WIDTH = 5;
 const BYTES = ROWS * WIDTH * 4;
 
-/** y = (x * 3 + x) * x: with scratch in between. */
+/** y = (x * 3 + x) * x, which needs scratch memory. */
 function polynomial() {
   const g = new GraphBuilder('polynomial', { rows: ROWS, outputs: 1, slots: 1, blocksPerSlot: 1 });
   const x = g.input('x', { axis: 'rows', width: WIDTH });
@@ -27,7 +27,7 @@ function values(first: number): Float32Array {
   return Float32Array.from({ length: ROWS * WIDTH }, (_, i) => first + i);
 }
 
-/** Ranges of 256 bytes in buffers of their own, and the bindings of `polynomial` over them. */
+/** Ranges of 256 bytes in separate buffers, bound to `polynomial`'s values. */
 class Workspace implements Disposable {
   readonly #buffers: DeviceBuffer[] = [];
   readonly #device: Device;
@@ -74,7 +74,7 @@ async function floatsOf(stream: ReturnType<Device['createStream']>, range: Buffe
 
 const expected = (x: Float32Array) => [...x.map((value) => 4 * value * value)];
 
-/** Steps are captured once and replayed over whatever their memory holds by then. */
+/** Steps are captured once and replayed over the current contents of their memory. */
 export function testSteps(context: ContractContext): void {
   contractTest(context, 'steps: a replay sees what was uploaded before it', async () => {
     const device = context.device();

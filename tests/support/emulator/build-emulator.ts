@@ -37,7 +37,7 @@ const FLAGS = [
   '-Werror',
 ];
 
-/** What a library is linked with beside the system's. */
+/** What a library is linked with besides the system's. */
 const NEEDS: Readonly<Record<string, string>> = { 'libhipblaslt.so.1': 'libamdhip64.so.7' };
 
 /** Paths of the emulated libraries, as ROCm 7 splits them. */
@@ -45,20 +45,20 @@ export interface EmulatorLibraries {
   readonly hip: string;
   readonly hiprtc: string;
   readonly blas: string;
-  /** Where what it compiles may be kept: compiled kernels fit the emulator that compiled them. */
+  /** A cache for its compiled kernels, which only work with the emulator that compiled them. */
   readonly kernels: string;
 }
 
-/** The C++ compiler, and why there is none. */
+/** The C++ compiler, or why there is none. */
 export function findCompiler(): { command: string } | { reason: string } {
   const command = process.env.CXX ?? 'g++';
   if (spawnSync(command, ['--version']).status === 0) return { command };
-  // In continuous integration what cannot be tested is an error, elsewhere it is said.
+  // In continuous integration a missing tool is an error; elsewhere it is reported.
   if (process.env.CI) throw new Error(`${command} is needed to build the GPU emulator, and CI is set`);
   return { reason: `no C++ compiler (${command}): the emulated GPU is not tested` };
 }
 
-/** Builds the emulator into `.cache/emulator/`, once per change of its sources. Throws with the compiler's words. */
+/** Builds the emulator into `.cache/emulator/`, once per change of its sources. Throws with the compiler's output. */
 export async function buildEmulator(compiler: string): Promise<EmulatorLibraries> {
   const folder = join(PROJECT_ROOT, '.cache/emulator', sourcesDigest(compiler));
   if (!existsSync(folder)) await compileInto(folder, compiler);
@@ -82,7 +82,7 @@ async function compileInto(folder: string, compiler: string): Promise<void> {
   mkdirSync(join(folder, '..'), { recursive: true });
   const lock = `${folder}.lock`;
   if (!lockedBySelf(lock)) {
-    // Another test file builds it.
+    // Another test file is building it.
     while (existsSync(lock) && !existsSync(folder)) await new Promise((resolve) => setTimeout(resolve, 50));
     return existsSync(folder) ? undefined : compileInto(folder, compiler);
   }
@@ -111,7 +111,7 @@ async function compileInto(folder: string, compiler: string): Promise<void> {
   }
 }
 
-/** True for the process that may build; a lock whose process is gone is taken over. */
+/** True if this process may build; takes over the lock of a process that has ended. */
 function lockedBySelf(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' });

@@ -15,14 +15,14 @@ import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged
 interface CacheShape {
   readonly type: StateType;
   readonly keys: number;
-  /** Undefined where values are the first of the keys. */
+  /** Undefined when values are the first elements of the keys. */
   readonly values: number | undefined;
 }
 
-/** What a block table is called that is not the batch's. */
+/** The name of a block table that is not the batch's. */
 const OWN_TABLE = 'own blocks';
 
-/** The states of a paged cache for a batch, found by the batch's block table or by one of its own. */
+/** The states of a paged cache for a batch, addressed by the batch's block table or by one of its own. */
 export function pagedCache(
   g: GraphBuilder,
   batch: RaggedBatch,
@@ -37,7 +37,7 @@ export function pagedCache(
   };
 }
 
-/** Cells that hold a position up to the last of their sequence in the batch, no further back than a window. */
+/** Cells that hold positions up to the last one of their sequence in the batch, within the window. */
 function cellsInUse(batch: RaggedBatch, window = Number.POSITIVE_INFINITY): Set<number> {
   const cells = new Set<number>();
   batch.slots.forEach((slot, row) => {
@@ -50,7 +50,7 @@ function cellsInUse(batch: RaggedBatch, window = Number.POSITIVE_INFINITY): Set<
   return cells;
 }
 
-/** Normal numbers where positions lie, NaN in every other cell: nothing of those may reach a result. */
+/** Normal numbers at valid positions and NaN in every other cell, none of which may affect a result. */
 export function fillCache(batch: RaggedBatch, width: number, window?: number): Fill {
   const used = cellsInUse(batch, window);
   return (elements, random) => {
@@ -61,8 +61,8 @@ export function fillCache(batch: RaggedBatch, width: number, window?: number): F
 }
 
 /**
- * A batch whose sequences lie elsewhere in the cache, and whose table names blocks of nobody behind the window: as when they
- * are used again.
+ * The batch with its sequences elsewhere in the cache; behind the window its table contains blocks that no sequence
+ * owns, as after they are reused.
  */
 function elsewhere(batch: RaggedBatch, window: number): RaggedBatch {
   const { blockSize } = batch;
@@ -87,25 +87,25 @@ interface AttentionShape extends Partial<Omit<AttentionParameters, 'sinks'>> {
   readonly kvHeads: number;
   readonly keySize: number;
   readonly type?: StateType;
-  /** How far rows look, where that is not their own position. */
+  /** How far rows attend, if not up to their own position. */
   readonly looks?: Look;
   /** Whether values are the first elements of the keys. */
   readonly latent?: boolean;
-  /** Whether a learned score of each head joins the softmax. */
+  /** Whether the softmax includes a learned score (sink) for each head. */
   readonly hasSinks?: boolean;
-  /** Whether the cache has a block table of its own, of which nothing is left behind the window. */
+  /** Whether the cache has its own block table, in which nothing behind the window is kept. */
   readonly hasOwnTable?: boolean;
 }
 
-/** The last position that a row looks at: of its own, and of the last of its sequence in the batch. */
+/** The last position that a row attends to, given its own and the last of its sequence in the batch. */
 type Look = (position: number, last: number) => number;
 
-/** The whole text, as encoders look. */
+/** The whole text, as in encoders. */
 const whole: Look = (_, last) => last;
-/** Half of what is to come, so that rows of a tile look neither at the same nor at what their positions say. */
+/** Half of what follows, so that the rows of a tile have different limits, which do not follow from their positions. */
 const ahead: Look = (position, last) => position + Math.ceil((last - position) / 2);
 
-/** What the batch's rows look at. */
+/** The limits of the batch's rows. */
 function fillCausalLimits(batch: RaggedBatch, look: Look): Fill {
   const lasts = new Map<number, number>();
   batch.slots.forEach((slot, row) => {
@@ -161,16 +161,16 @@ function appendCase(name: string, batch: RaggedBatch, of: CacheShape, fill?: Fil
   };
 }
 
-/** Blocks whose quantization devices do not agree on by themselves: by number, what its elements are. */
+/** Blocks whose quantization is prone to differ between devices: by number, the values of their elements. */
 const HARD_BLOCKS: readonly ((i: number) => number)[] = [
-  // Quants that lie in the middle of two.
+  // Quantized values halfway between two integers.
   (i) => (i === 5 ? 127 : (i % 2 === 0 ? 1 : -1) * (i + 0.5)),
   () => 0,
-  // A scale that is a subnormal half, one that rounds to zero, one whose reciprocal is no f32.
+  // A scale that is a subnormal half, one that rounds to zero, and one whose reciprocal overflows f32.
   (i) => (i - 9) * 1e-5,
   (i) => (i - 9) * 1e-8,
   (i) => (i - 9) * 2e-41,
-  // The largest scale, and one beyond the halves.
+  // The largest scale, and one that overflows a half.
   (i) => (i - 31) * 2.6e5,
   (i) => (i - 31) * 2.8e5,
   (i) => (i === 3 ? Number.NaN : i),
@@ -184,7 +184,7 @@ const hardBlocks: Fill = (elements, random) => {
   }
 };
 
-/** One sequence far into its context, beside one that has just begun. */
+/** A sequence far into its context together with one that has just begun. */
 const long = raggedBatch({
   slices: [
     { slot: 1, from: 611, count: 2 },
@@ -193,13 +193,13 @@ const long = raggedBatch({
   blockSize: 16,
 });
 
-/** A row that has its step to itself. */
+/** A single row in a step. */
 function alone(from: number): RaggedBatch {
   const spare = { rows: 0, outputs: 0 };
   return raggedBatch({ slices: [{ slot: 0, from, count: 1 }], spare, blockSize: 16 });
 }
 
-/** Rows enough for tiles of them, of prompts that meet in a tile and of one that is far into its context. */
+/** Enough rows for tiles, of prompts that share a tile and of one that is far into its context. */
 const prompts = raggedBatch({
   slices: [
     { slot: 1, from: 100, count: 70 },
@@ -209,7 +209,7 @@ const prompts = raggedBatch({
   blockSize: 16,
 });
 
-/** The same of two sequences whose rows take turns. */
+/** The same for two sequences with interleaved rows. */
 const turns = raggedBatch({
   slices: [
     { slot: 1, from: 30, count: 20 },
@@ -218,7 +218,9 @@ const turns = raggedBatch({
   interleaved: true,
 });
 
-/** Rows that do not look as far as their positions: single ones, few and many of a sequence, over every kind of cache. */
+/**
+ * Rows that attend less far than to their positions: single ones, few and many per sequence, over every kind of cache.
+ */
 const REACH_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
   const of = { heads: 4, kvHeads: 2, keySize: 64, type } as const;
   return [
@@ -231,7 +233,9 @@ const REACH_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap
   ];
 });
 
-/** A cache of blocks: of one a head, of several, of an odd number a cell; single rows, many and few of a sequence. */
+/**
+ * A cache of quantized blocks: one per head, several, an odd number per cell; single rows, many and few per sequence.
+ */
 const QUANTIZED_CASES: readonly OpCase[] = [
   attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type: 'q8_0' }),
   attentionCase('mixed', mixedBatch({ blockSize: 1 }), { heads: 8, kvHeads: 2, keySize: 64, type: 'q8_0' }),
@@ -252,7 +256,7 @@ const QUANTIZED_CASES: readonly OpCase[] = [
   appendCase('hard blocks', plainBatch(5), { type: 'q8_0', keys: 320, values: 224 }, hardBlocks),
 ];
 
-/** Windows over a table of their own, as models with several groups of state have. */
+/** Windows over a separate block table, as in models with several groups of state. */
 const OWN_TABLE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
   const of = { heads: 4, kvHeads: 2, keySize: 64, type, hasOwnTable: true } as const;
   return [
@@ -263,8 +267,8 @@ const OWN_TABLE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).fla
 });
 
 /**
- * Sinks, for few rows, many, and a context in partitions, whose scores are of the size of the sinks, so that these weigh; with no more
- * than one position in the window they weigh most.
+ * Sinks, with few rows, many, and a context in partitions. Scores are of the sinks' magnitude, so that these matter;
+ * with a window of one position they matter most.
  */
 const SINK_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
   const of = { heads: 8, kvHeads: 2, keySize: 64, type, hasSinks: true } as const;
@@ -284,7 +288,9 @@ const SINK_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap(
   ];
 });
 
-/** Queries that grow every 16 positions, as much as Llama 4's do every 8192, from the first on or from the 16th. */
+/**
+ * Queries that are scaled up every 16 positions, as Llama 4's are every 8192, from the first position or from the 16th.
+ */
 const TEMPERATURE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
   const temperature = { temperatureScale: 0.1, temperatureLength: 16 } as const;
   const of = { heads: 4, kvHeads: 2, keySize: 64, type, ...temperature } as const;
@@ -296,7 +302,7 @@ const TEMPERATURE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).f
   ];
 });
 
-/** Heads as wide as those of Gemma 4's layers without a window. */
+/** Heads as wide as in Gemma 4's layers without a window. */
 const WIDE_CASES: readonly OpCase[] = [
   attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 512, type: 'f16' }),
   attentionCase('prompts', prompts, { heads: 2, kvHeads: 1, keySize: 512, type: 'f16' }),
@@ -304,8 +310,8 @@ const WIDE_CASES: readonly OpCase[] = [
 ];
 
 /**
- * Caches of latents, whose values are the first of their keys: of few elements, and of as many as DeepSeek's, for single rows, few and
- * many, for tiles, over a context in partitions.
+ * Caches of latents, whose values are the first elements of their keys: small ones, and ones of DeepSeek's size, for
+ * single rows, few and many, for tiles, and over a context in partitions.
  */
 const LATENT_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
   const small = { heads: 6, kvHeads: 1, keySize: 96, valueSize: 64, type, latent: true } as const;

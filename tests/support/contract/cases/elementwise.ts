@@ -87,7 +87,7 @@ const scaleCases = [1, 33, 256].flatMap((width) =>
   })),
 );
 
-/** Both tails of an activation's curve and its middle. */
+/** Both tails of an activation function and its middle. */
 function fillCurve(elements: Elements): void {
   for (let i = 0; i < elements.length; i++) {
     const t = (2 * i) / (elements.length - 1) - 1;
@@ -123,7 +123,7 @@ const gatedCases = GATED_FUNCTIONS.map((fn, i): OpCase => ({
   },
 }));
 
-/** Gates and ups on both sides of the clamps. */
+/** Gates and ups on both sides of the clamping limits. */
 const clampedCase: OpCase = {
   op: 'gated',
   name: 'swiglu_oai, its whole curve',
@@ -140,7 +140,7 @@ const clampedCase: OpCase = {
   },
 };
 
-/** Each operator reads the one before, and one of them a result that others read, too. */
+/** Each operator reads the previous one's result, and one result is read by others too. */
 const chainCase: OpCase = {
   op: 'layer',
   name: 'operators that follow each other over elements',

@@ -22,7 +22,7 @@ const outside: OpCase = {
   record: (g) => ({ y: embed(g, g.weight('table', Q4_0, ROWS, 64)) }),
 };
 
-/** Every format once as a table; odd widths and larger batches for some. */
+/** Every format once as a table, with odd widths and larger batches for some. */
 export const EMBED_CASES: readonly OpCase[] = [
   ...WEIGHT_FORMATS.map((format) => embedCase(format, 512, mixedBatch())),
   ...[1, 7, 33, 1025].map((columns) => embedCase(F32, columns, plainBatch(3))),

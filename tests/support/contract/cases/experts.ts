@@ -47,7 +47,7 @@ function routeCase(name: string, experts: number, of: Partial<RoutingRule> & { b
   };
 }
 
-/** Whole numbers below `count`, any number of them the same. */
+/** Whole numbers below `count`; duplicates are possible. */
 function choices(count: number) {
   return (elements: Elements, random: () => number) => {
     for (let i = 0; i < elements.length; i++) elements[i] = Math.floor(random() * count);
@@ -61,7 +61,7 @@ interface ExpertShape {
   readonly batch: RaggedBatch;
   readonly topK?: number;
   readonly experts?: number;
-  /** Each choice reads a part of the row of its own. */
+  /** Each selected expert reads its own part of the row. */
   readonly parts?: boolean;
   readonly biased?: boolean;
 }
@@ -110,7 +110,9 @@ function combineCase(width: number, topK: number, batch: RaggedBatch): OpCase {
   };
 }
 
-/** A whole mixture behind its norm, the residual added: what devices like to fuse; with biases as gpt-oss has them. */
+/**
+ * A complete mixture of experts with norm and residual, which devices tend to fuse; optionally with gpt-oss's biases.
+ */
 function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased'): OpCase {
   const [width, hidden, count, topK] = [256, 96, 6, 2];
   const inner = format.blockElements > 32 ? 256 : hidden;

@@ -13,7 +13,7 @@ import { RWKV_LAYER_CASES } from './rwkv-layer.ts';
 import { SAMPLE_CASES } from './sample.ts';
 import { STATE_SPACE_CASES } from './state-space.ts';
 
-/** Every case, operator by operator. */
+/** All cases, by operator. */
 export const ALL_CASES: readonly OpCase[] = [
   ...EMBED_CASES,
   ...MATMUL_CASES,
@@ -30,7 +30,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...RWKV_LAYER_CASES,
 ];
 
-/** Cases whose weights arrive in pieces: every format, and layers, whose weights a device may join. */
+/** Cases with weights that arrive in pieces: every format, and layers, whose weights a device may merge. */
 export const PACKING_CASES: readonly OpCase[] = [
   ...MATMUL_CASES.filter(({ name }) => name.includes('37 x 512')),
   ...LAYER_CASES.filter(({ name }) => /^llama layer, .* 17 rows$/.test(name)),

@@ -25,15 +25,15 @@ interface LayerShape {
   readonly cacheType: 'f32' | 'f16' | 'q8_0';
   readonly pairs: RopePairs;
   readonly batch: RaggedBatch;
-  /** The format of the weights that make values, where it is another. */
+  /** The format of the value weights, if different. */
   readonly values?: TensorFormat;
-  /** Whether heads of queries and keys are normalized. */
+  /** Whether there are Q/K norms. */
   readonly headNorms?: boolean;
-  /** Whether what a block gives is normalized before it is added. */
+  /** Whether the output of a sublayer is normalized before it is added. */
   readonly blockNorms?: boolean;
-  /** Whether queries, keys and values are one product that is cut up, as gate and up are; and which biases they have. */
+  /** Whether Q, K and V are one product that is split, as are gate and up; and with which biases. */
   readonly fused?: 'without bias' | 'one bias' | 'three biases';
-  /** How many values of a head are rotated; all of them where nothing is said. */
+  /** How many values per head RoPE rotates; by default all. */
   readonly rotated?: number;
 }
 
@@ -43,7 +43,7 @@ const KV_HEADS = 2;
 const HEAD_SIZE = 64;
 const HIDDEN = 512;
 
-/** Weights that leave the size of activations as it is. */
+/** Weights that preserve the magnitude of activations. */
 function tamed(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = normal(random) / 16;
 }
@@ -77,7 +77,7 @@ function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
   return added(g, x, matmul(g, attended, weight('attn_output', WIDTH, HEADS * HEAD_SIZE)), of);
 }
 
-/** Queries, keys and values of one product, with their biases. */
+/** Q, K and V from one product, with their biases. */
 function cutUp(g: GraphBuilder, x: Tensor, { format, fused }: LayerShape): [Tensor, Tensor, Tensor] {
   const kv = KV_HEADS * HEAD_SIZE;
   const rows = HEADS * HEAD_SIZE + 2 * kv;
@@ -94,7 +94,7 @@ function cutUp(g: GraphBuilder, x: Tensor, { format, fused }: LayerShape): [Tens
   ];
 }
 
-/** What a block gives, with what went into it. */
+/** The output of a sublayer, added to its input. */
 function added(g: GraphBuilder, x: Tensor, given: Tensor, { blockNorms = false }: LayerShape): Tensor {
   if (!blockNorms) return add(g, given, x);
   return add(g, rmsNorm(g, given, g.weight(`${given.name}_norm`, F32, 1, WIDTH), 1e-5), x);
@@ -183,7 +183,7 @@ const reused: OpCase = {
   limit: QUANTIZED,
 };
 
-/** Prompts of several sequences that meet within few rows, one of them far into its context. */
+/** Prompts of several sequences within few rows, one of them far into its context. */
 const prompts = raggedBatch({
   slices: [
     { slot: 1, from: 100, count: 70 },
@@ -193,14 +193,14 @@ const prompts = raggedBatch({
   blockSize: 16,
 });
 
-/** A row that has its step to itself, far enough into its context for several blocks of a GPU. */
+/** A single row in a step, far enough into its context for several GPU blocks. */
 const alone = raggedBatch({
   slices: [{ slot: 0, from: 300, count: 1 }],
   spare: { rows: 0, outputs: 0 },
   blockSize: 16,
 });
 
-/** As many rows as devices hand to libraries. */
+/** Enough rows that devices call BLAS libraries. */
 const longPrompt = raggedBatch({ slices: [{ slot: 0, from: 0, count: 260 }], blockSize: 32 });
 
 export const LAYER_CASES: readonly OpCase[] = [

@@ -35,7 +35,7 @@ function matmulCase({ format, columns, outputs, batch, bias }: MatmulShape): OpC
   };
 }
 
-/** A matrix for each of `heads` parts of a row. */
+/** A separate matrix for each of a row's `heads` parts. */
 function headsCase(heads: number, { format, columns, outputs, batch }: Omit<MatmulShape, 'bias'>): OpCase {
   return {
     op: 'matmulHeads',
@@ -87,7 +87,7 @@ const notFinite: OpCase = {
 
 const MAIN = [F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K];
 
-/** Every format with few rows and with more; the usual ones over batch sizes and widths. */
+/** Every format with few rows and with more; the common ones over batch sizes and widths. */
 export const MATMUL_CASES: readonly OpCase[] = [
   ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 33, batch: plainBatch(2) })),
   ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 37, batch: plainBatch(9) })),

@@ -15,7 +15,7 @@ function rmsCase(width: number, group: number, epsilon = 1e-5): OpCase {
   };
 }
 
-/** Groups with a row of weights each, or without any. */
+/** Groups, with a row of weights each or without weights. */
 function groupsCase(width: number, group: number, weights: 'by group' | 'none'): OpCase {
   return {
     op: 'rmsNorm',

@@ -14,7 +14,7 @@ import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged
 
 const rows = (g: GraphBuilder, name: string, width: number) => g.input(name, { axis: 'rows', width });
 
-/** Slices of sequences that begin, go on, and stand still. */
+/** Slices of sequences that start, continue, and pause. */
 export const RECURRENT_BATCHES: Readonly<Record<string, RaggedBatch>> = {
   mixed: mixedBatch(),
   'a prompt': plainBatch(33),

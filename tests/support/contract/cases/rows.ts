@@ -33,7 +33,7 @@ function headSliceCase(heads: number, stride: number, of: { offset: number; segm
   };
 }
 
-/** Parts of each head, or one part of `b` behind every head's. */
+/** Parts of each head, or one part of `b` appended to every head's. */
 function concatCase(parts: number, of: { aPart: number; bPart: number; shared?: boolean }): OpCase {
   const { aPart, bPart, shared = false } = of;
   return {
@@ -58,7 +58,7 @@ const concatOfOne: OpCase = {
   },
 };
 
-/** Token ids that no batch has. */
+/** Token ids that are in no batch. */
 export function fillTokens(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = 1000 + Math.floor(random() * 1000);
 }

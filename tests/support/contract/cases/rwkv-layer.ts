@@ -23,12 +23,12 @@ const WIDTH = 64;
 const RANK = 16;
 const MIXTURES = 4;
 
-/** Weights that leave the size of activations as it is. */
+/** Weights that preserve the magnitude of activations. */
 function tamed(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = normal(random) / 8;
 }
 
-/** The operators of an RWKV-7 layer as its architecture records them, fewer of each kind. */
+/** The operators of an RWKV-7 layer as its architecture records them, with fewer of each kind. */
 function record(g: GraphBuilder, format: TensorFormat, headSize: number): Readonly<Record<string, Tensor>> {
   const vector = (name: string) => g.weight(name, F32, 1, WIDTH);
   const product = (x: Tensor, name: string, rows = WIDTH) =>
@@ -72,7 +72,7 @@ function rwkvCase(of: { format: TensorFormat; headSize: number }, name: string, 
   };
 }
 
-/** Small heads, and those of every RWKV-7, which devices may have kernels of their own for. */
+/** Small heads, and heads of RWKV-7's size, for which devices may have special kernels. */
 const [SMALL, WHOLE] = [32, 64];
 
 export const RWKV_LAYER_CASES: readonly OpCase[] = [

@@ -16,7 +16,7 @@ const PLAIN: SamplingParameters = { ...DEFAULT_SAMPLING, temperature: 1, topK: 0
 
 interface SampleSetup {
   readonly vocabulary: number;
-  /** The rows' parameters, in turns. */
+  /** The parameters of the rows, cyclically. */
   readonly rows: readonly Partial<SamplingParameters>[];
   readonly count?: number;
   readonly logits?: (index: number, random: () => number) => number;
@@ -115,7 +115,8 @@ const sequences: OpCase = {
   }),
 };
 
-// Cases that need no size of their own share one: a device whose kernels know the vocabulary compiles them once for all.
+// Cases share one vocabulary size unless they need another: devices whose kernels are specialized for it compile them
+// once.
 export const SAMPLE_CASES: readonly OpCase[] = [
   ...STAGES.map(([name, parameters]) =>
     sampleCase(name, { vocabulary: 100, rows: [parameters, { ...parameters, logProbabilities: 0 }] }),
@@ -148,7 +149,7 @@ export const SAMPLE_CASES: readonly OpCase[] = [
     rows: [{ logProbabilities: ALTERNATIVES }, { temperature: 0, logProbabilities: ALTERNATIVES }],
     logits: (i) => (i % 10 === 6 ? -2 : Number.NEGATIVE_INFINITY),
   }),
-  // Rows of logits that say nothing stand between others, which lose nothing by it.
+  // Rows with invalid logits between others, which must not be affected.
   ...(
     [
       ['a NaN', Number.NaN],

@@ -138,7 +138,7 @@ export const STATE_SPACE_CASES: readonly OpCase[] = [
   deltaCase('a prompt', { heads: 1, keyHeads: 1, keySize: 256, valueSize: 20 }),
   scanCase('mixed', { heads: 6, headSize: 8, stateSize: 4, groups: 3, rates: 1 }),
   scanCase('a prompt', { heads: 3, headSize: 20, stateSize: 64, groups: 1, rates: 1 }),
-  // As Nemotron Nano and Falcon-H1 have them.
+  // As in Nemotron Nano and Falcon-H1.
   scanCase('mixed', { heads: 4, headSize: 80, stateSize: 128, groups: 2, rates: 1 }),
   scanCase('mixed', { heads: 2, headSize: 64, stateSize: 256, groups: 1, rates: 1 }),
 ];

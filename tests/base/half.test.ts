@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { bfloatToFloat, floatToBfloat, floatToHalf, halfToFloat } from '../../src/base/half.ts';
+import fc from '../support/fast-check.ts';
 
 test('every half float survives widening and narrowing', () => {
   for (let bits = 0; bits < 65536; bits++) {

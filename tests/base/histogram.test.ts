@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Histogram } from '../../src/base/histogram.ts';
+import fc from '../support/fast-check.ts';
 
 test('quantiles are those of the values, within a bucket', () => {
   fc.assert(

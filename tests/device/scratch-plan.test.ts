@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { BUFFER_ALIGNMENT, type Lifespan, planLifespans, planScratch } from '../../src/device/index.ts';
 import { F32 } from '../../src/formats/index.ts';
 import {
@@ -14,6 +13,7 @@ import {
   type Tensor,
   tensorBytes,
 } from '../../src/ops/index.ts';
+import fc from '../support/fast-check.ts';
 
 interface Block {
   readonly offset: number;

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { ALL_FORMATS } from '../../src/formats/index.ts';
 import {
   GgufFile,
@@ -12,6 +11,7 @@ import {
 } from '../../src/gguf/index.ts';
 import { BlobSource, MemorySink, MemorySource } from '../../src/io/index.ts';
 import { dataOf, fileOf, format, SMALL_PLAN } from '../support/gguf-files.ts';
+import fc from '../support/fast-check.ts';
 
 const PATTERN = {
   u8: fc.integer({ min: 0, max: 255 }),

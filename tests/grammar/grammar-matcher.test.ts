@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import {
   type Grammar,
@@ -12,6 +11,7 @@ import {
 import { NaiveRecognizer, smallGrammar } from '../support/grammar/naive-grammar.ts';
 import { smallVocabulary } from '../support/grammar/small-vocabulary.ts';
 import { runsOf } from '../support/property-runs.ts';
+import fc from '../support/fast-check.ts';
 
 const vocabulary = new PreparedVocabulary(
   smallVocabulary([

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { type Grammar, matchesGrammar, type Regex, type Rule } from '../../src/grammar/index.ts';
 import { NaiveRecognizer, smallGrammar } from '../support/grammar/naive-grammar.ts';
 import { runsOf } from '../support/property-runs.ts';
+import fc from '../support/fast-check.ts';
 
 const text = (of: string): Rule => ({ kind: 'regex', regex: { kind: 'text', text: of } });
 const regex = (of: Regex): Rule => ({ kind: 'regex', regex: of });

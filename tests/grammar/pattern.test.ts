@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { Fuel, matchesRegex, RegularLanguages, searchRegex, wholeRegex } from '../../src/grammar/index.ts';
 import { runsOf } from '../support/property-runs.ts';
+import fc from '../support/fast-check.ts';
 
 /** Pieces of patterns that every ECMAScript engine takes. */
 const atom = fc.constantFrom(

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import {
   Fuel,
@@ -12,6 +11,7 @@ import {
 } from '../../src/grammar/index.ts';
 import { CHARACTERS, endsOf, smallRegex, smallText } from '../support/grammar/naive-regex.ts';
 import { runsOf } from '../support/property-runs.ts';
+import fc from '../support/fast-check.ts';
 
 const any: Regex = { kind: 'set', ranges: [[0, 0x10ffff]] };
 const text = (of: string): Regex => ({ kind: 'text', text: of });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import {
   type Grammar,
@@ -13,6 +12,7 @@ import {
 import { smallGrammar } from '../support/grammar/naive-grammar.ts';
 import { type SmallToken, smallVocabulary } from '../support/grammar/small-vocabulary.ts';
 import { runsOf } from '../support/property-runs.ts';
+import fc from '../support/fast-check.ts';
 
 const text = (of: string): Rule => ({ kind: 'regex', regex: { kind: 'text', text: of } });
 const sequence = (...parts: Rule[]): Rule => ({ kind: 'sequence', parts });

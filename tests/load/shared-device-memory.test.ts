@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { Evictable } from '../../src/base/shared-room.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
 import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
+import fc from '../support/fast-check.ts';
 
 /** Weights that know whether they have memory. */
 class Lodger implements Evictable {

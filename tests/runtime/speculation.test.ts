@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { lookUp } from '../../src/scheduler/prompt-lookup.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { tinyModel } from '../support/tiny-model.ts';
+import fc from '../support/fast-check.ts';
 
 test('what followed the last ids before is proposed, of the longest repetition the last', () => {
   assert.deepEqual(lookUp([1, 2, 3, 9, 1, 2, 3], 3), [9, 1, 2]);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   type Batchable,
   type BatchRules,
@@ -17,6 +16,7 @@ import { windowBlocks } from '../../src/state/windowed-group.ts';
 import { StateMemory } from '../support/state-memory.ts';
 import { KV_BLOCK_SIZE, type SizedGroup, type StateGroup } from '../../src/model/state-groups.ts';
 import { runsOf } from '../support/property-runs.ts';
+import fc from '../support/fast-check.ts';
 
 const CONTEXT = 256;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { promptShares, type SchedulingClass, SlotShares } from '../../src/scheduler/fair-shares.ts';
+import fc from '../support/fast-check.ts';
 
 interface Waits {
   readonly name: string;

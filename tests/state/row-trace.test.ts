@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { RowTrace } from '../../src/state/row-trace.ts';
+import fc from '../support/fast-check.ts';
 
 test('a trace says of every position what it was told last', () => {
   const notes = fc.array(

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { blocksFor, groupsWithin, KV_BLOCK_SIZE, type SizedGroup } from '../../src/model/state-groups.ts';
 import { PagedGroup } from '../../src/state/paged-group.ts';
 import type { SequenceState } from '../../src/state/sequence-state.ts';
 import { stateOf } from '../../src/state/state-of.ts';
 import { windowBlocks, WindowedGroup } from '../../src/state/windowed-group.ts';
 import { StateMemory } from '../support/state-memory.ts';
+import fc from '../support/fast-check.ts';
 
 const SLOTS = 4;
 const BLOCKS = 16;

@@ -2,8 +2,7 @@
 export const ALL_RUNS = 'ROCMFORGE_TEST_ALL_RUNS';
 
 /**
- * How often to draw for a property whose draws take a while: a quarter of `all` in `npm test`, which draws others every time,
- * and all in `npm run test:full`.
+ * How often to draw for a property whose draws take a while: a quarter of `all` in `npm test`, and all in `npm run test:full`.
  */
 export function runsOf(all: number): number {
   return process.env[ALL_RUNS] === undefined ? Math.ceil(all / 4) : all;

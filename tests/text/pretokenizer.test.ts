@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { createTokenizer, PRETOKENIZER_KINDS } from '../../src/text/index.ts';
 import { Pretokenizer } from '../../src/text/pretokenizer.ts';
 import { pretokenizerKind } from '../../src/text/pretokenizer-kinds.ts';
 import { tokenizerFixture, vocabularyMetadata, withPretokenizer } from '../support/vocabularies.ts';
+import fc from '../support/fast-check.ts';
 
 function split(name: string, text: string): string[] {
   return [...new Pretokenizer(pretokenizerKind(name).rules).words(text)].flat();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { StopMatcher } from '../../src/text/index.ts';
+import fc from '../support/fast-check.ts';
 
 function run(
   stops: readonly string[],

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { finish } from '../../src/base/turns.ts';
 import { StringFinder } from '../../src/text/string-finder.ts';
+import fc from '../support/fast-check.ts';
 
 const short = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀'), maxLength: 6 });
 const long = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀', 'c'), maxLength: 60 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import fc from 'fast-check';
 import { StreamingDetokenizer, type Tokenizer } from '../../src/text/index.ts';
 import { VOCABULARIES, vocabularyTokenizer } from '../support/vocabularies.ts';
+import fc from '../support/fast-check.ts';
 
 /** Any text of whole characters; U+2581 is how SentencePiece spells a space, so it cannot come back. */
 const text = fc

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { floatText } from '../../src/devices/webgpu/kernels/library/float-text.ts';
 import { openDawn, type openWebGpu } from '../../src/node/open-webgpu.ts';
 import { NO_SOFTWARE_GPU } from '../support/software-gpu.ts';
+import fc from '../support/fast-check.ts';
 
 test('a runtime’s own WebGPU is taken before Dawn', { skip: NO_SOFTWARE_GPU }, async (t) => {
   const dawn = await openDawn();

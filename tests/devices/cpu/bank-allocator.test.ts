@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { BankAllocator } from '../../../src/devices/cpu/memory/bank-allocator.ts';
+import fc from '../../support/fast-check.ts';
 
 const END = 64 * 1024;
 

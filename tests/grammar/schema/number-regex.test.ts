@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Fuel, RegularLanguages } from '../../../src/grammar/index.ts';
 import { compare, decimalOf, isMultiple } from '../../../src/grammar/schema/decimal.ts';
 import { numberRegex } from '../../../src/grammar/schema/number-regex.ts';
@@ -14,6 +13,7 @@ import {
   otherNumbers,
 } from '../../../src/grammar/schema/numbers.ts';
 import { runsOf } from '../../support/property-runs.ts';
+import fc from '../../support/fast-check.ts';
 
 const someNumber = fc.oneof(
   fc.integer({ min: -200, max: 200 }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { Candidates } from '../../../src/ops/sampling/candidates.ts';
+import fc from '../../support/fast-check.ts';
 
 const logitsOf = fc
   .array(fc.oneof(fc.integer({ min: -4, max: 4 }), fc.constantFrom(Number.NaN, -Infinity, Infinity)), {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { drawUniform } from '../../../src/ops/sampling/random.ts';
+import fc from '../../support/fast-check.ts';
 
 /** pcg3d's first output in exact integers, as a second opinion on the wrapping arithmetic. */
 function pcg3d(...input: [number, number, number]): number {

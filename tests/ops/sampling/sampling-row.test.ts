@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
@@ -11,6 +10,7 @@ import {
   validateSampling,
   writeSamplingRow,
 } from '../../../src/ops/index.ts';
+import fc from '../../support/fast-check.ts';
 
 const share = fc.float({ min: 0, max: 1, noNaN: true });
 const penalty = fc.float({ min: -100, max: 100, noNaN: true });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import type { SamplingParameters } from '../../../src/ops/index.ts';
 import { naiveDistribution, naiveLogits } from './naive.ts';
 import { distributionOf, NEUTRAL, sampleOne, someLogits } from './sampling-setup.ts';
+import fc from '../../support/fast-check.ts';
 
 type Parameters = Partial<SamplingParameters>;
 

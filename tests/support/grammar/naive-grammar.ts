@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import type { Grammar, Regex, Rule } from '../../../src/grammar/index.ts';
 import { endsOf } from './naive-regex.ts';
+import fc from '../fast-check.ts';
 
 /** Where a part may end, and the texts of its scope by then (JSON of a sorted list). */
 type End = `${number}|${string}`;

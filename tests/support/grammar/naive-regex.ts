@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import type { Regex } from '../../../src/grammar/index.ts';
+import fc from '../fast-check.ts';
 
 /** Where a match that begins at `start` may end, by the definition of each operator: slow, and plainly right. */
 export function endsOf(regex: Regex, text: readonly string[], start: number): Set<number> {

@@ -1,5 +1,4 @@
-import fc from 'fast-check';
-
+import fc from '../fast-check.ts';
 /** A schema of JSON as data. */
 export type Schema = boolean | { readonly [keyword: string]: unknown };
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import fc from 'fast-check';
 import { isRocmforgeError } from '../../../src/base/errors.ts';
 import { type Grammar, schemaGrammar, type TokenGrammar } from '../../../src/grammar/index.ts';
 import { byteGrammar, isText, SPELLED } from './byte-matcher.ts';
 import { randomSchema, type Schema, VALUES } from './random-schemas.ts';
+import fc from '../fast-check.ts';
 
 /** How many schemas and texts were looked at, and how many schemas were refused, by the keyword or kind of error. */
 export interface WalkCounts {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { AnswerParser, type ChatTool, dialectOf } from '../../../src/text/index.ts';
 import { JsonMachine } from '../../../src/text/dialects/json-machine.ts';
 import { add, type ReadAnswer, readAnswer, splits } from '../../support/read-answer.ts';
+import fc from '../../support/fast-check.ts';
 
 const HERMES = dialectOf('<tool_call>');
 const QWEN = dialectOf('<tool_call><parameter=');

@@ -108,6 +108,11 @@ function manyText(step: number, valueOf: (i: number) => unknown): string {
 
 const scalarOf = (i: number) => (i % 3 === 0 ? null : `value ${i}`);
 
+/** Some members that ask for others, which come later. */
+const ASKING = Object.fromEntries(
+  Array.from({ length: 8 }, (_, i) => [`property_${i * 100}`, [`property_${i * 100 + 50}`]]),
+);
+
 const CASES: readonly { name: string; grammar: () => Grammar; texts: readonly string[] }[] = [
   {
     name: 'any JSON',
@@ -185,6 +190,23 @@ const CASES: readonly { name: string; grammar: () => Grammar; texts: readonly st
     name: 'oneOf of 1 000',
     grammar: () => schemaGrammar({ oneOf: KINDS }),
     texts: [JSON.stringify({ kind: 'property_500', value: 'some text' })],
+  },
+  {
+    name: '10 x 100 in allOf',
+    grammar: () =>
+      schemaGrammar({
+        allOf: Array.from({ length: 10 }, (_, part) => ({
+          properties: Object.fromEntries(
+            NAMES.slice(part * 100, part * 100 + 100).map((name) => [name, SCALAR]),
+          ),
+        })),
+      }),
+    texts: [manyText(11, scalarOf)],
+  },
+  {
+    name: '1 000, some ask',
+    grammar: () => schemaGrammar(many(SCALAR, { dependentRequired: ASKING })),
+    texts: [manyText(50, scalarOf)],
   },
   {
     name: '1 000 $defs',

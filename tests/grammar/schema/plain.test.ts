@@ -114,3 +114,23 @@ test('what has no value is left out, however plain its keywords are', () => {
     assert.ok(![...Buffer.from(wrong)].every((byte) => matcher.tryAccept(byte)), wrong);
   }
 });
+
+test('members that others ask for are watched among runs of those that nobody does', () => {
+  const schema = {
+    type: 'object',
+    properties: Object.fromEntries([...'abcdefgh'].map((name) => [name, { const: 1 }])),
+    required: ['d'],
+    dependentRequired: { b: ['f'], g: ['a'] },
+  };
+  for (const additionalProperties of [true, false]) {
+    const grammar = byteGrammar(schemaGrammar({ ...schema, additionalProperties }));
+    const isLetThrough = (names: string): boolean =>
+      isText(grammar, JSON.stringify(Object.fromEntries([...names].map((name) => [name, 1]))));
+    for (const right of ['d', 'ad', 'cdeh', 'bdf', 'abcdefgh', 'adg', 'def', 'adfgh'])
+      assert.ok(isLetThrough(right), right);
+    // One is missing that is required, or asked for, or they are out of order.
+    for (const wrong of ['', 'ce', 'bd', 'bdeh', 'dg', 'cdegh', 'abdg', 'dc', 'fbd'])
+      assert.ok(!isLetThrough(wrong), wrong);
+    assert.equal(isLetThrough('dhx'), additionalProperties);
+  }
+});

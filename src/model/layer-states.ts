@@ -9,7 +9,7 @@ import { KV_BLOCK_SIZE, type SizedGroup, tableName } from './state-groups.ts';
 export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;
 
 /**
- * f16 and f32 store keys and values directly; q8_0 in blocks of 32 signed bytes with a half-float scale, 8.5 bits per
+ * f16 and f32 store keys and values directly; q8_0 in blocks of 32 signed bytes with an f16 scale, 8.5 bits per
  * element, for models whose head sizes are whole blocks.
  */
 export type CacheType = (typeof CACHE_TYPES)[number];
@@ -22,7 +22,7 @@ export interface CachedHeads {
   readonly valueSize: number;
   /** Size of the sliding window in positions, including the row's own; undefined for all positions. */
   readonly window: number | undefined;
-  /** Whether a head's values are the first elements of its keys, and not stored. */
+  /** Whether a head's values are the first elements of its keys, so that they are not stored. */
   readonly latent?: boolean;
 }
 

@@ -85,7 +85,7 @@ export function wideExperts(shape: SyntheticShape) {
   return { ...expertMetadata(shape), expert_feed_forward_length: count(shape.hidden) };
 }
 
-/** KV heads in the last layer only: the layers before it have a recurrence in attention's place. */
+/** KV heads in the last layer only: in the layers before it, a recurrence replaces attention. */
 export function keyHeadsInLast({ layers, kvHeads }: SyntheticShape): Record<string, GgufValue> {
   return { 'attention.head_count_kv': inLayer(layers - 1, kvHeads, layers) };
 }
@@ -106,7 +106,10 @@ export function wideHeads({ width, heads }: SyntheticShape): Record<string, Gguf
   };
 }
 
-/** Sizes of latent attention: DeepSeek's, or small ones where the shape is small; the cache holds latents, or all heads. */
+/**
+ * Sizes of latent attention: DeepSeek's, or small ones for small shapes; the cache holds latents, or the keys and
+ * values of all heads.
+ */
 export function latentMetadata(
   { width, heads }: SyntheticShape,
   form: 'absorbed' | 'expanded',
@@ -144,7 +147,7 @@ export function tokenTypes({ vocabulary }: SyntheticShape): Record<string, GgufV
   return { token_type_count: count(vocabulary) };
 }
 
-/** Rotary angles for half of each head. */
+/** RoPE on half of each head. */
 export function halfRotated({ width, heads }: SyntheticShape): Record<string, GgufValue> {
   return { 'rope.dimension_count': count(width / heads / 2) };
 }

@@ -4,9 +4,9 @@ import { STATE_BLOCK } from './state-blocks.ts';
 import { type BatchTensors, type State, stateBytes, type Tensor, type Value, type Weight } from './value.ts';
 
 /**
- * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence lie in the cells of block
- * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`. Both are of one type, f32,
- * f16 or q8_0.
+ * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence are in the cells of block
+ * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`. Both are of one
+ * type, f32, f16 or q8_0.
  */
 export interface PagedCache {
   readonly keys: State;

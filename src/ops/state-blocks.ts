@@ -14,9 +14,9 @@ export interface StateBlockPlanes {
 }
 
 /**
- * A state of type `q8_0` is two planes: first the quants, signed bytes, `width` per row; then all scales, half floats,
- * one for each `STATE_BLOCK` elements, padded to a 32-bit word. So blocks of quants start at multiples of 32 bytes, and
- * one block number addresses both quants and scale.
+ * A state of type `q8_0` is two planes: first the quants, signed bytes, `width` per row; then all scales, f16, one for
+ * each `STATE_BLOCK` elements, padded to a 32-bit word. So blocks of quants start at multiples of 32 bytes, and one
+ * block number addresses both quants and scale.
  */
 export function stateBlockPlanes(rows: number, width: number): StateBlockPlanes {
   const scales = rows * width;

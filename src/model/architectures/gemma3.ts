@@ -8,8 +8,8 @@ import { count, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.
 const LAYERS_OF_27B = 62;
 
 /**
- * Gemma 3: Q/K norms instead of Gemma 2's soft caps; five of six layers have a sliding window, and RoPE frequencies of
- * their own (Gemma team 2025).
+ * Gemma 3: Q/K norms instead of Gemma 2's soft caps; five of six layers have a sliding window, and separate RoPE
+ * frequencies (Gemma team 2025).
  */
 export const gemma3: Architecture = {
   names: ['gemma3'],

@@ -3,9 +3,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { encoder } from '../stacks/encoder.ts';
 import { count, flag, QKV_BIASES, tokenTypes } from '../synthetic-family.ts';
 
-/**
- * Jina embeddings 3: BERT with RoPE (Sturua et al. 2024). Task-specific weights are adapters, in files of their own.
- */
+/** Jina embeddings 3: BERT with RoPE (Sturua et al. 2024). Task-specific weights are adapters, in separate files. */
 export const jinaBertV3: Architecture = {
   names: ['jina-bert-v3'],
   configure(read) {

@@ -11,7 +11,7 @@ import { count, OUTPUT, type SyntheticShape } from '../synthetic-family.ts';
 /** Optional tensors of Mamba-2 blocks that a synthetic model has. */
 export const MAMBA2_OPTIONAL: readonly string[] = ['ssm_conv1d.bias', 'ssm_norm.weight'];
 
-/** Values of the attention and feed-forward keys, which these layers lack. */
+/** Metadata of attention and feed-forward, which these layers lack. */
 const WITHOUT_HALVES = { 'attention.head_count': count(0), feed_forward_length: count(0) };
 
 /** Mamba (Gu & Dao 2023) and FalconMamba, which normalizes `dt`, `b` and `c`: layers of one block, without attention. */

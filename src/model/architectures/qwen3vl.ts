@@ -3,8 +3,8 @@ import { count, wideHeads } from '../synthetic-family.ts';
 import { qwen3 } from './qwen3.ts';
 
 /**
- * The text half of Qwen 3 VL: positions have several coordinates, which are equal in texts; there are no image
- * features, which early layers would add.
+ * The text half of Qwen 3 VL: positions have several coordinates, which are equal in texts; without images, early
+ * layers have no image features to add.
  */
 export const qwen3vl: Architecture = {
   names: ['qwen3vl'],

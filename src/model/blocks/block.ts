@@ -3,7 +3,7 @@ import type { LayerStates } from '../layer-states.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { StateGroup } from '../state-groups.ts';
 
-/** What a block records with besides its input and its layer's weights. */
+/** The inputs of a block besides its activations and its layer's weights. */
 export interface LayerInputs {
   readonly index: number;
   /** Values that the embedding part and earlier layers share with every layer, by name. */

@@ -7,7 +7,7 @@ import { type ExpertsSpec, recordExperts } from './experts.ts';
 import { feedForward, type FeedForwardSpec } from './feed-forward.ts';
 import { type Norm, normalize } from './norm.ts';
 
-/** A feed-forward and a mixture of experts side by side. */
+/** A feed-forward and a mixture of experts in parallel. */
 export interface DenseBesideExpertsSpec {
   /** The norm before and after each of the two; the router's has no learned factors. */
   readonly norm: Norm;
@@ -15,13 +15,13 @@ export interface DenseBesideExpertsSpec {
   readonly experts: ExpertsSpec;
 }
 
-/** A feed-forward and a mixture of experts, added up. */
+/** The sum of a feed-forward and a mixture of experts. */
 export type DenseBesideExpertsBlock = Block<'dense-beside-experts', DenseBesideExpertsSpec>;
 
 /**
- * Creates the block, which reads the residual stream and contains its norms: `ffn_norm` and `post_ffw_norm_1` around the
- * feed-forward, `pre_ffw_norm_2` and `post_ffw_norm_2` around the experts. The router reads the stream's own RMS norm,
- * divided by the root of its width and multiplied by `ffn_gate_inp.scale` (Gemma 4).
+ * Creates the block, which reads the residual stream and contains its own norms: `ffn_norm` and `post_ffw_norm_1`
+ * around the feed-forward, `pre_ffw_norm_2` and `post_ffw_norm_2` around the experts. The router reads an RMS norm of
+ * the stream without factors, divided by the root of its width and multiplied by `ffn_gate_inp.scale` (Gemma 4).
  */
 export function denseBesideExperts(spec: DenseBesideExpertsSpec): DenseBesideExpertsBlock {
   return {

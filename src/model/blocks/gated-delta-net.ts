@@ -21,8 +21,8 @@ export interface GatedDeltaNetSpec {
   /** Norm of each head's result; its epsilon also normalizes the lengths of queries and keys. */
   readonly norm: Norm;
   /**
-   * How files store the projections to decay and beta: separate matrices, with key heads in turns (Qwen 3.5), or
-   * `ssm_ba`, with the betas and then the decays of each key head's group (Qwen 3 Next).
+   * How files store the projections to decay and beta: in separate matrices, with value heads in `tiled` order (Qwen
+   * 3.5), or in `ssm_ba`, with the betas and then the decays of each key head's group (Qwen 3 Next).
    */
   readonly layout: 'apart' | 'grouped';
 }

@@ -35,7 +35,7 @@ function recordProduct(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
   return scaledProduct(scope.g, x, { weight, bias, scale });
 }
 
-/** `(x * weight) * scale + bias`, as far as these exist. */
+/** `(x * weight) * scale + bias`, without the parts that the file lacks. */
 export function scaledProduct(
   g: GraphBuilder,
   x: Tensor,

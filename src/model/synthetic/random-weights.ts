@@ -19,10 +19,10 @@ const NORM_SPREAD = 0.05;
 /** The spread of biases around 0. */
 const BIAS_SPREAD = 0.2;
 
-/** The spread of a state's rates of decay around -1: states never grow. */
+/** The spread of decay rates around -1; negative rates keep states from growing. */
 const RATE_SPREAD = 0.5;
 
-/** The spread of weights' scales around 1: wide enough that nobody takes them for 1. */
+/** The spread of weight scales around 1: wide enough that ignoring them is noticed. */
 const SCALE_SPREAD = 0.5;
 
 /**

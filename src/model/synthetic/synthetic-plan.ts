@@ -54,7 +54,7 @@ function architectureNamed(name: string): Architecture {
   return fail('INVALID_ARGUMENT', { name: 'architecture', found: name, expected });
 }
 
-/** The metadata as they will be read from the file. */
+/** The metadata as read back from the file. */
 async function headerOf(metadata: GgufPlan['metadata']): Promise<GgufFile> {
   const sink = new MemorySink();
   await GgufWriter.begin(sink, { metadata, tensors: [] });

@@ -15,7 +15,8 @@ const SPACE = '\u0120';
 const LINE_FEED = '\u010a';
 
 /**
- * A synthetic tokenizer with so many pieces: SentencePiece, or single characters if the pieces cannot spell any text.
+ * A synthetic tokenizer with this many pieces: SentencePiece, or single characters if there are too few pieces for
+ * that.
  */
 export function tokenizerMetadata(vocabulary: number): [string, GgufValue][] {
   return vocabulary < MIN_VOCABULARY ? characters(vocabulary) : sentencePieces(vocabulary);

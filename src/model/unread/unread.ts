@@ -3,7 +3,7 @@ export interface Unread {
   readonly kind: 'tensor' | 'key';
   /** Its name; for tensors of several layers, `blk.*.` and the rest. */
   readonly name: string;
-  /** How many tensors it stands for. */
+  /** Number of tensors that it covers. */
   readonly count: number;
   /** `error` if it would change the results: the file is refused unless that is allowed. */
   readonly level: 'error' | 'warning';

@@ -1,9 +1,9 @@
 /** What a stage may know besides the candidates and its own parameter. */
 export interface StageContext {
-  /** The parameter that stands beside its own one. */
+  /** The stage's second parameter; its own if it has none. */
   readonly beside: number;
   readonly temperature: number;
-  /** A draw of its own in [0, 1): `changed` tells it from others. */
+  /** A separate random number in [0, 1), distinguished from others by `changed`. */
   uniform(changed: number): number;
 }
 

@@ -26,7 +26,10 @@ export interface SamplingParameters {
    * (Meister et al. 2023).
    */
   readonly typicalP: number;
-  /** Keeps the tokens whose logit is at most so many standard deviations below the largest; 0 or less keeps all (Tang et al. 2024). */
+  /**
+   * Keeps the tokens whose logit is at most this many standard deviations below the largest; 0 or less keeps all (Tang
+   * et al. 2024).
+   */
   readonly topNSigma: number;
   /** The probability with which XTC drops the most likely candidates of a token; 0 disables it. */
   readonly xtcProbability: number;

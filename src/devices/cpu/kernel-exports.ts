@@ -248,7 +248,7 @@ export function writeAttentionParameters(view: DataView, at: number, of: Attenti
 }
 
 /** Maximum query heads per call of `attention`: more would leave threads without work if there are few key heads. */
-const MOST_HEADS_TOGETHER = 8;
+const MAX_HEADS_TOGETHER = 8;
 
 /** Number of a key head's query heads that a call of `attention` takes. */
 export function headsTogether({
@@ -259,7 +259,7 @@ export function headsTogether({
   readonly kvHeads: number;
 }): number {
   const group = heads / kvHeads;
-  let together = Math.min(group, MOST_HEADS_TOGETHER);
+  let together = Math.min(group, MAX_HEADS_TOGETHER);
   while (group % together !== 0) together--;
   return together;
 }

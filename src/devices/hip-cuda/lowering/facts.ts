@@ -10,7 +10,7 @@ const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 /** Workgroups per multiprocessor that keep it busy when the context of few rows is partitioned. */
 const GROUPS_PER_PROCESSOR = 2;
 /** Minimum positions of a context partition. */
-const SHORTEST_PARTITION = 32;
+const MIN_PARTITION_LENGTH = 32;
 
 /** The capabilities of a GPU under HIP or CUDA: there are kernels for every intent. */
 export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIBRARY)[number]> {
@@ -27,7 +27,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
     f16RowUnit: F16_CHUNK,
     attention: {
       wantedGroups: GROUPS_PER_PROCESSOR * target.multiprocessors,
-      shortestPartition: SHORTEST_PARTITION,
+      shortestPartition: MIN_PARTITION_LENGTH,
       mergesInLastGroup: true,
       rowForms: ['f32', 'q8', 'f16'],
       tileForms: ['f16'],

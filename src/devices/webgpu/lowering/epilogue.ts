@@ -3,15 +3,15 @@ import type { MatmulExpertsOp, Tensor, Weight } from '../../../ops/index.ts';
 import {
   ADDENDS,
   EXPERT_OF,
-  FINISH_FLOATS,
-  FINISH_HEADS,
-  finishGatedQuantizedText,
-  finishGatedText,
+  FLOATS_EPILOGUE,
+  HEADS_EPILOGUE,
+  gatedQuantizedEpilogueText,
+  gatedEpilogueText,
   GATED_RESULT,
   HEAD_ROWS_BY_HALVES,
   HEAD_ROWS_IN_ORDER,
   PART_BIASES,
-} from '../kernels/finish.ts';
+} from '../kernels/epilogue.ts';
 import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { ROWS_IN_ORDER } from '../kernels/matvec.ts';
@@ -45,23 +45,23 @@ export function addedBy(epilogue: Epilogue, to: Lowering): Added {
 }
 
 /** How matrix-vector kernels finish the sums of a chunk's rows: `finish` and `row_of`. */
-export function finishOf(
+export function epilogueParts(
   epilogue: Epilogue,
   of: { readonly rows: number; readonly outputs: number },
   to: Lowering,
 ): (chunk: WeightChunk) => KernelPart {
   if (epilogue.kind === 'gated') {
-    const finish = finishGated({ ...epilogue, ...of, routingWeights: undefined, biases: NO_BIASES });
-    return () => finish;
+    const epiloguePart = gatedEpilogue({ ...epilogue, ...of, routingWeights: undefined, biases: NO_BIASES });
+    return () => epiloguePart;
   }
   if (epilogue.kind === 'heads') {
-    const finish = finishHeads(epilogue.of, addedBy(epilogue, to), to);
-    return () => finish;
+    const epiloguePart = headsEpilogue(epilogue.of, addedBy(epilogue, to), to);
+    return () => epiloguePart;
   }
   const { kind, args } = addedBy(epilogue, to);
   return (chunk) => ({
     args: { ...args, y: write(epilogue.y) },
-    texts: [FINISH_FLOATS, ADDENDS[kind], ROWS_IN_ORDER],
+    texts: [FLOATS_EPILOGUE, ADDENDS[kind], ROWS_IN_ORDER],
     constants: { WIDTH: of.outputs, FIRST_ROW: chunk.firstRow },
   });
 }
@@ -87,7 +87,7 @@ export function expertBiases(
 }
 
 /** The product of gate and up; `routingWeights` are factors of the rows, if given. */
-export function finishGated(
+export function gatedEpilogue(
   of: Pick<GatedEpilogue, 'fn' | 'y' | 'form'> & {
     readonly rows: number;
     readonly outputs: number;
@@ -111,21 +111,21 @@ export function finishGated(
       GATED_RESULT,
       ...biases.texts,
       ...(quantized
-        ? [finishGatedQuantizedText({ weighted }), QUANTIZE_TEAM]
-        : [finishGatedText({ weighted })]),
+        ? [gatedQuantizedEpilogueText({ weighted }), QUANTIZE_TEAM]
+        : [gatedEpilogueText({ weighted })]),
     ],
     constants: { WIDTH: outputs, Y_SCALES_AT: quantizedScalesAt(rows, outputs) },
   };
 }
 
-function finishHeads(of: HeadGroup, { kind, args }: Added, to: Lowering): KernelPart {
+function headsEpilogue(of: HeadGroup, { kind, args }: Added, to: Lowering): KernelPart {
   const { append, rotation } = of.heads;
   cacheUnit(append.cache);
   const bound = headArguments(of, to);
   return {
     args: { ...args, ...bound.args },
     texts: [
-      FINISH_HEADS,
+      HEADS_EPILOGUE,
       ADDENDS[kind],
       rotation?.pairs === 'neox' ? HEAD_ROWS_BY_HALVES : HEAD_ROWS_IN_ORDER,
       ...bound.texts,

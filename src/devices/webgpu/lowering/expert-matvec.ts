@@ -7,12 +7,12 @@ import type {
   ProductInput,
 } from '../../../device/index.ts';
 import { type MatmulExpertsOp, type MatmulHeadsOp, readsOwnPart, type Weight } from '../../../ops/index.ts';
-import { addedBiasesText, ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
+import { addedBiasesText, ADDENDS, FLOATS_EPILOGUE } from '../kernels/epilogue.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, ROWS_IN_ORDER } from '../kernels/matvec.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { expertBiases, finishGated, NO_BIASES } from './epilogue.ts';
+import { expertBiases, gatedEpilogue, NO_BIASES } from './epilogue.ts';
 import { launchGroupedGated, launchGroupedProduct } from './expert-tiles.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -37,7 +37,7 @@ interface ExpertMatvec {
   readonly weights: readonly Weight[];
   /** Whether a row's choices, each of which reads its own part of the row, are summed. */
   readonly added: boolean;
-  readonly finish: KernelPart;
+  readonly epiloguePart: KernelPart;
   /** Outputs per workgroup. */
   readonly outputs: number;
 }
@@ -64,7 +64,7 @@ function launchChoices({ op, x }: ExpertProductIntent | HeadProductIntent, to: L
     name: op.kind === 'matmulHeads' ? 'matmul_heads' : 'matmul_experts',
     ...{ of: op, x, weights: [op.weight], added: false },
     outputs: OUTPUTS_PER_GROUP,
-    finish: choicesFinish(op, to),
+    epiloguePart: choicesEpilogue(op, to),
   });
 }
 
@@ -83,7 +83,7 @@ function launchGatedChoices(
     name: 'gated_experts',
     ...{ of: gate, x, weights: [gate.weight, up.weight], added: false },
     outputs: OUTPUTS_PER_GROUP,
-    finish: finishGated({
+    epiloguePart: gatedEpilogue({
       ...{ fn: op.fn, y, form, rows, outputs: gate.outputs, routingWeights },
       biases: expertBiases([gate, up], 'choice', to),
     }),
@@ -97,22 +97,22 @@ export function emitAddedExperts(intent: AddedExpertsIntent, to: Lowering): void
     name: 'added_experts',
     ...{ of: op, x, weights: [op.weight], added: true },
     outputs: OUTPUTS_OF_ADDED,
-    finish: addedFinish(intent, to),
+    epiloguePart: addedEpilogue(intent, to),
   });
 }
 
 /** Each choice's results, with the biases of its expert. */
-function choicesFinish(op: ExpertMatvec['of'], to: Lowering): KernelPart {
+function choicesEpilogue(op: ExpertMatvec['of'], to: Lowering): KernelPart {
   const biases = op.kind === 'matmulHeads' ? NO_BIASES : expertBiases([op], 'choice', to);
   return {
     args: { ...biases.args, y: write(op.out) },
-    texts: [FINISH_FLOATS, ADDENDS.expert, ...biases.texts, ROWS_IN_ORDER],
+    texts: [FLOATS_EPILOGUE, ADDENDS.expert, ...biases.texts, ROWS_IN_ORDER],
     constants: { WIDTH: op.outputs, FIRST_ROW: 0 },
   };
 }
 
 /** The sums of a row's choices, with their biases by the routing weights and the residual. */
-function addedFinish({ op, routingWeights, addend, y }: AddedExpertsIntent, to: Lowering): KernelPart {
+function addedEpilogue({ op, routingWeights, addend, y }: AddedExpertsIntent, to: Lowering): KernelPart {
   const { bias } = op;
   const biased = bias && { bias: to.vector(bias, FLOAT_LAYOUT), routing_weights: read(routingWeights) };
   const addends = bias
@@ -120,13 +120,13 @@ function addedFinish({ op, routingWeights, addend, y }: AddedExpertsIntent, to: 
     : ADDENDS[addend ? 'residual' : 'none'];
   return {
     args: { ...(addend ? { addend: read(addend) } : {}), ...biased, y: write(y) },
-    texts: [FINISH_FLOATS, addends, ROWS_IN_ORDER],
+    texts: [FLOATS_EPILOGUE, addends, ROWS_IN_ORDER],
     constants: { WIDTH: op.outputs, FIRST_ROW: 0 },
   };
 }
 
 function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
-  const { name, of, added, finish, outputs } = product;
+  const { name, of, added, epiloguePart, outputs } = product;
   const matrix = matrixOf(product.weights, to);
   const down = to.capacity(of.x) * (added ? 1 : chosenOf(of));
   if (down > to.target.gridSize) {
@@ -143,7 +143,7 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
         reduceText(to.target, { team: TEAM, threads: THREADS }),
         ...matrix.texts,
         ...input.texts,
-        ...finish.texts,
+        ...epiloguePart.texts,
       ],
       constants: {
         ...expertConstants(of, chunk, to),
@@ -151,14 +151,14 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
         OUTPUTS: outputs,
         ...matrix.constants,
         ...input.constants,
-        ...finish.constants,
+        ...epiloguePart.constants,
       },
       args: {
         counts: to.counts,
         ...(of.kind === 'matmulHeads' ? {} : { experts: read(of.expertIds, 'array<i32>') }),
         weight: matrix.argument(chunk),
         ...input.args,
-        ...finish.args,
+        ...epiloguePart.args,
       },
       grid: [Math.ceil(of.outputs / outputs), down],
     });

@@ -17,7 +17,7 @@ export type LackedIntent = (typeof LACKS)[number];
 /** Workgroups that keep large GPUs busy; WebGPU does not report the number of multiprocessors. */
 const WANTED_GROUPS = 256;
 /** Minimum positions of a context partition. */
-const SHORTEST_PARTITION = 64;
+const MIN_PARTITION_LENGTH = 64;
 /** Elements of a quantized group: f16 rows are whole groups. */
 const GROUP = 32;
 
@@ -41,7 +41,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     f16RowUnit: GROUP,
     attention: {
       wantedGroups: WANTED_GROUPS,
-      shortestPartition: SHORTEST_PARTITION,
+      shortestPartition: MIN_PARTITION_LENGTH,
       mergesInLastGroup: false,
       rowForms: ['f32', 'q8'],
       tileForms: ['f32', 'f16'],

@@ -1,7 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Epilogue } from '../../../device/index.ts';
 import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
-import { ADDENDS } from '../kernels/finish.ts';
+import { ADDENDS } from '../kernels/epilogue.ts';
 import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';

@@ -5,7 +5,7 @@ import { loopFor } from '../kernels/library/loop.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, packedProductText } from '../kernels/matvec.ts';
-import { finishOf, outputsOf } from './epilogue.ts';
+import { epilogueParts, outputsOf } from './epilogue.ts';
 import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
 import { integerInput, type KernelPart, numberInput } from './product-input.ts';
@@ -37,11 +37,15 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
   const capacity = to.capacity(x);
   const parts = epilogue.kind === 'gated' ? 2 : 1;
   const input = inputOf(of, matrix, to);
-  const finishChunk = finishOf(epilogue, { rows: capacity, outputs: outputsOf(weights, epilogue) }, to);
+  const epiloguePartOf = epilogueParts(
+    epilogue,
+    { rows: capacity, outputs: outputsOf(weights, epilogue) },
+    to,
+  );
   // What is finished in groups of elements comes in workgroups of whole ones.
   const whole = epilogue.kind === 'gated' || epilogue.kind === 'heads';
   for (const chunk of matrix.weight.chunks) {
-    const finish = finishChunk(chunk);
+    const epiloguePart = epiloguePartOf(chunk);
     const rows = chunk.rowCount / parts;
     const outputs = whole || rows > FEW_OUTPUTS ? OUTPUTS_PER_GROUP : OUTPUTS_PER_SMALL_GROUP;
     to.launch({
@@ -52,7 +56,7 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
         reduceText(to.target, { team: TEAM, threads: THREADS }),
         ...matrix.texts,
         ...input.texts,
-        ...finish.texts,
+        ...epiloguePart.texts,
       ],
       constants: {
         THREADS,
@@ -64,9 +68,9 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
         PART_ROWS: rows,
         ...matrix.constants,
         ...input.constants,
-        ...finish.constants,
+        ...epiloguePart.constants,
       },
-      args: { counts: to.counts, weight: matrix.argument(chunk), ...input.args, ...finish.args },
+      args: { counts: to.counts, weight: matrix.argument(chunk), ...input.args, ...epiloguePart.args },
       grid: [Math.ceil(rows / outputs)],
     });
   }

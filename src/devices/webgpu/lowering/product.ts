@@ -1,5 +1,5 @@
 import type { ProductIntent } from '../../../device/index.ts';
-import { ADDENDS } from '../kernels/finish.ts';
+import { ADDENDS } from '../kernels/epilogue.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { PACKED_TILES } from '../kernels/packed-tiles.ts';

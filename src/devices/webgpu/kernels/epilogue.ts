@@ -1,5 +1,5 @@
 /** Stores the sums with what `addend_of` adds to them. */
-export const FINISH_FLOATS = /* wgsl */ `
+export const FLOATS_EPILOGUE = /* wgsl */ `
 fn finish(rows: u32, group: u32, thread: u32) {
   for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
     let r = at / OUTPUTS;
@@ -44,11 +44,12 @@ fn addend_of(r: u32, n: u32) -> f32 {
 `;
 
 /** `gated(gate, up)`; for experts, times the choice's weight where routing weights are to be applied. */
-export interface GatedFinish {
+export interface GatedEpilogueOptions {
   readonly weighted: boolean;
 }
 
-const routingWeight = ({ weighted }: GatedFinish) => (weighted ? ' * routing_weights[output_row(r)]' : '');
+const routingWeight = ({ weighted }: GatedEpilogueOptions) =>
+  weighted ? ' * routing_weights[output_row(r)]' : '';
 
 /** Gate and up, whose sums of output `n` stand at `at`; requires `bias_of`. */
 export const GATED_RESULT = /* wgsl */ `
@@ -59,7 +60,7 @@ fn gated_result(r: u32, n: u32, at: u32) -> f32 {
 `;
 
 /** The product of gate and up as f32. */
-export const finishGatedText = (of: GatedFinish): string => /* wgsl */ `
+export const gatedEpilogueText = (of: GatedEpilogueOptions): string => /* wgsl */ `
 fn finish(rows: u32, group: u32, thread: u32) {
   for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
     let r = at / OUTPUTS;
@@ -70,7 +71,7 @@ fn finish(rows: u32, group: u32, thread: u32) {
 `;
 
 /** The same, quantized for the product that reads it next; 32 outputs a workgroup. */
-export const finishGatedQuantizedText = (of: GatedFinish): string => /* wgsl */ `
+export const gatedQuantizedEpilogueText = (of: GatedEpilogueOptions): string => /* wgsl */ `
 fn finish(rows: u32, group: u32, thread: u32) {
   for (var start = 0u; start < ROWS * OUTPUTS; start += THREADS) {
     let at = min(start + thread, ROWS * OUTPUTS - 1u);
@@ -85,7 +86,7 @@ fn finish(rows: u32, group: u32, thread: u32) {
  * Queries, keys and values, 32 outputs a workgroup: queries and keys rotated by the rope table, keys and values appended to the
  * cache. A text of its own says which outputs a workgroup has (`HEAD_ROWS`); both elements of a pair are in one workgroup.
  */
-export const FINISH_HEADS = /* wgsl */ `
+export const HEADS_EPILOGUE = /* wgsl */ `
 fn head_value(r: u32, i: u32, n: u32) -> f32 {
   let value = results[r * OUTPUTS + i] + addend_of(r, n);
   if (!is_rotated(n)) { return value; }

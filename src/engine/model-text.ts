@@ -15,13 +15,13 @@ import {
   dialectOf,
   encodeChat,
   encodeChatInTurns,
-  isThinkingAsked,
+  isThinkingRequested,
   LocalConstraints,
   PLAIN,
   reasoningVariables,
   type Rendered,
   type TextForm,
-  thinksUnasked,
+  thinksByDefault,
   type TokenConstraint,
   type Tokenizer,
 } from '../text/index.ts';
@@ -128,7 +128,7 @@ export class ModelText {
   /** The form of the answer to a prompt; undefined for none. Throws `INVALID_ARGUMENT`. */
   answerForm(prompt: readonly number[], options: AnswerOptions): TextForm | undefined {
     const { chatTemplate, dialect } = this;
-    const mayThink = isThinkingAsked(options.reasoning ?? {}) ?? this.#thinksUnasked;
+    const mayThink = isThinkingRequested(options.reasoning ?? {}) ?? this.#thinksByDefault;
     const end = this.#endOf(prompt);
     return answerFormOf(options, { template: chatTemplate.toolSource, dialect, prompt: end, mayThink });
   }
@@ -166,8 +166,8 @@ export class ModelText {
   }
 
   /** False if the template itself turns reasoning off, or does not turn it on. */
-  get #thinksUnasked(): boolean {
-    this.#thinks ??= thinksUnasked((reasoning) => {
+  get #thinksByDefault(): boolean {
+    this.#thinks ??= thinksByDefault((reasoning) => {
       const { text } = this.#render([{ role: 'user', content: 'Hello' }], { reasoning });
       return text;
     });

@@ -8,7 +8,7 @@ import {
 } from '../text/index.ts';
 
 /** A character takes at most as many tokens as it has bytes. */
-const LONGEST_CHARACTER = 4;
+const MAX_CHARACTER_BYTES = 4;
 
 /** What a reasoning budget applies to. */
 export interface ReasoningBudgetOf {
@@ -90,7 +90,7 @@ export class ReasoningBudget implements TokenConstraint {
   /** Determines whether the reasoning has to be closed now. */
   #look(): void {
     if (this.#closed !== undefined && this.#closed < this.#closing.length) return;
-    const isWhole = this.#unfinished === 0 || this.#unfinished >= LONGEST_CHARACTER;
+    const isWhole = this.#unfinished === 0 || this.#unfinished >= MAX_CHARACTER_BYTES;
     this.#closed = this.#parser.isReasoning && this.#left <= 0 && isWhole ? 0 : undefined;
   }
 }

@@ -8,14 +8,14 @@ export interface FuelOptions {
   readonly deadline?: number;
   readonly signal?: AbortSignal;
   /** Called whenever the work checks the clock, every few milliseconds, to do other work in between. */
-  readonly onLook?: () => void;
+  readonly onCheck?: () => void;
 }
 
 const UNITS = 20_000_000;
 /** The budget for accepting a token or computing a mask: a tenth of a second or two. */
 const TOKEN_UNITS = 250_000;
 /** Units between two checks of the clock. */
-const BETWEEN_LOOKS = 4096;
+const UNITS_PER_CHECK = 4096;
 
 /**
  * The remaining budget of a piece of work. Everything that processes a grammar spends it step by step, so that no
@@ -26,24 +26,24 @@ export class Fuel {
   readonly #what: string;
   readonly #deadline: number;
   readonly #signal: AbortSignal | undefined;
-  readonly #onLook: (() => void) | undefined;
+  readonly #onCheck: (() => void) | undefined;
   #left: number;
-  #untilLook = BETWEEN_LOOKS;
+  #unitsUntilCheck = UNITS_PER_CHECK;
 
   /** `what` names the work in the error: "the pattern", "the mask of the next token". */
-  constructor(what: string, { units = UNITS, deadline = Infinity, signal, onLook }: FuelOptions = {}) {
+  constructor(what: string, { units = UNITS, deadline = Infinity, signal, onCheck }: FuelOptions = {}) {
     this.#what = what;
     this.#left = units;
     this.#deadline = deadline;
     this.#signal = signal;
-    this.#onLook = onLook;
+    this.#onCheck = onCheck;
   }
 
   spend(units: number): void {
     this.#left -= units;
-    this.#untilLook -= units;
+    this.#unitsUntilCheck -= units;
     if (this.#left < 0) fail('GRAMMAR_TOO_COSTLY', { what: this.#what, reason: 'it takes too much work' });
-    if (this.#untilLook < 0) this.#look();
+    if (this.#unitsUntilCheck < 0) this.#check();
   }
 
   /** Throws `GRAMMAR_TOO_COSTLY` for this work with another reason. */
@@ -51,9 +51,9 @@ export class Fuel {
     return fail('GRAMMAR_TOO_COSTLY', { what: this.#what, reason });
   }
 
-  #look(): void {
-    this.#untilLook = BETWEEN_LOOKS;
-    this.#onLook?.();
+  #check(): void {
+    this.#unitsUntilCheck = UNITS_PER_CHECK;
+    this.#onCheck?.();
     throwIfAborted(this.#signal, this.#what);
     if (performance.now() > this.#deadline) this.refuse('it takes too long');
   }

@@ -42,7 +42,7 @@ export class GrammarMatcher {
 
   /** True if nothing may follow: the text has ended, or can only end. */
   get isComplete(): boolean {
-    return this.#hasEnded || (this.canEnd && !this.#grammar.configurations.goesOn(this.#configuration));
+    return this.#hasEnded || (this.canEnd && !this.#grammar.configurations.canContinue(this.#configuration));
   }
 
   /** True if the grammar allows no continuation at all. */

@@ -21,24 +21,24 @@ export {
 } from './constrained/index.ts';
 export {
   answerGrammar,
-  type AnswerGrammarOf,
+  type AnswerGrammarOptions,
   AnswerCollector,
   type AnswerMessage,
-  type AnswerOf,
+  type AnswerParserOptions,
   AnswerParser,
   type AnswerPart,
   type CallOutcome,
   type Dialect,
   dialectOf,
-  freshCallId,
+  newCallId,
   type IncompleteCall,
-  isThinkingAsked,
+  isThinkingRequested,
   PLAIN,
   type ReasoningForm,
   type ReasoningOptions,
   reasoningVariables,
   templateVariables,
-  thinksUnasked,
+  thinksByDefault,
 } from './dialects/index.ts';
 export type { Rendered, Spans } from '../jinja/index.ts';
 export { createTokenizer } from './create-tokenizer.ts';

@@ -1,4 +1,9 @@
-import { type AnswerOf, AnswerParser, type AnswerPart, type Dialect } from '../../src/text/index.ts';
+import {
+  type AnswerParserOptions,
+  AnswerParser,
+  type AnswerPart,
+  type Dialect,
+} from '../../src/text/index.ts';
 
 /** A call as its parts say it. */
 export interface ReadCall {
@@ -17,7 +22,11 @@ export interface ReadAnswer {
 }
 
 /** What comes out of an answer that is pushed in these pieces. */
-export function readAnswer(dialect: Dialect, pieces: Iterable<string>, of: AnswerOf = {}): ReadAnswer {
+export function readAnswer(
+  dialect: Dialect,
+  pieces: Iterable<string>,
+  of: AnswerParserOptions = {},
+): ReadAnswer {
   const parser = new AnswerParser(dialect, of);
   const read: ReadAnswer = { reasoning: '', text: '', calls: [], faults: [] };
   for (const piece of pieces) for (const part of parser.push(piece)) add(read, part);

@@ -29,7 +29,7 @@ test('compiling pauses for others between planes of Unicode, of which each prope
   const schema = { type: 'object', properties: { a: { type: 'string', pattern } } };
   for (const form of [{ kind: 'regex', pattern } as const, { kind: 'schema', schema } as const]) {
     let looks = 0;
-    compiler.matcher(writtenForm(form), { onLook: () => looks++ });
+    compiler.matcher(writtenForm(form), { onCheck: () => looks++ });
     assert.ok(looks >= 15, `${looks} looks`);
   }
 });

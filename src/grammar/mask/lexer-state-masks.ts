@@ -16,7 +16,7 @@ export interface EndingTokens {
 }
 
 /** What a lexer state allows by itself: tokens after which a terminal is still unfinished. */
-export interface Inside {
+export interface LexerStateMask {
   /** The mask to start with. It is shared and must not be changed. */
   readonly base: Int32Array | undefined;
   /** Tokens to allow in addition, and then tokens to forbid. */
@@ -39,10 +39,10 @@ const MAX_KEPT = 4 * 2 ** 20;
  * allows safe text up to some length, or none, only the other tokens are walked; for a state that differs from another
  * only by exclusions (names already used), only the differences.
  */
-export class InsideMasks {
+export class LexerStateMasks {
   readonly #lexer: Lexer;
   readonly #vocabulary: PreparedVocabulary;
-  readonly #known = new Map<number, Inside>();
+  readonly #known = new Map<number, LexerStateMask>();
   readonly #afterSafe = new Map<number, number>();
   readonly #states: Int32Array;
   readonly #others: Int32Array;
@@ -55,7 +55,7 @@ export class InsideMasks {
     this.#others = new Int32Array(vocabulary.all.deepest + 1);
   }
 
-  of(state: number): Inside {
+  of(state: number): LexerStateMask {
     const known = this.#known.get(state);
     if (known) return known;
     const inside = this.#compute(state);
@@ -69,7 +69,7 @@ export class InsideMasks {
     return inside;
   }
 
-  #compute(state: number): Inside {
+  #compute(state: number): LexerStateMask {
     const plain = this.#lexer.withoutComplements(state);
     if (plain !== state) {
       const inside = this.of(plain);
@@ -94,7 +94,7 @@ export class InsideMasks {
       if (next === DEAD) return { length, hasEnding };
       hasEnding ||= this.#lexer.ending(next) !== 0;
       if (next === at) break;
-      if (!this.#lexer.goesOn(next)) return { length: -1, hasEnding: true };
+      if (!this.#lexer.canContinue(next)) return { length: -1, hasEnding: true };
       at = next;
     }
     return { length: MAX_CHARACTERS, hasEnding };
@@ -141,15 +141,15 @@ export class InsideMasks {
         continue;
       }
       states[depth] = next;
-      const goesOn = lexer.goesOn(next);
-      walk.take(node, goesOn, lexer.ending(next));
-      node = goesOn ? node + 1 : (ends[node] as number);
+      const canContinue = lexer.canContinue(next);
+      walk.take(node, canContinue, lexer.ending(next));
+      node = canContinue ? node + 1 : (ends[node] as number);
     }
     walk.leave(bytes.length);
   }
 
   /** What another state allows, minus what this one does not. */
-  #differing(state: number, plain: number, base: Inside): Inside {
+  #differing(state: number, plain: number, base: LexerStateMask): LexerStateMask {
     const walk = new Walk(this.#vocabulary.words, base.trie);
     const seen = new Set<number>();
     const minus: number[] = [];
@@ -157,8 +157,8 @@ export class InsideMasks {
       ? [base.trie]
       : [base.trie, this.#vocabulary.safe]) {
       this.#compare(state, plain, trie, (node, next, other) => {
-        const isAllowed = next !== DEAD && this.#lexer.goesOn(next);
-        if (this.#lexer.goesOn(other) && !isAllowed) {
+        const isAllowed = next !== DEAD && this.#lexer.canContinue(next);
+        if (this.#lexer.canContinue(other) && !isAllowed) {
           const last = trie.firstTokens[node + 1] as number;
           for (let i = trie.firstTokens[node] as number; i < last; i++) minus.push(trie.tokens[i] as number);
         }
@@ -200,7 +200,7 @@ export class InsideMasks {
       states[depth] = next;
       others[depth] = other;
       tell(node, next, other);
-      node = this.#lexer.goesOn(other) ? node + 1 : (ends[node] as number);
+      node = this.#lexer.canContinue(other) ? node + 1 : (ends[node] as number);
     }
   }
 }
@@ -219,23 +219,23 @@ class Walk {
     this.trie = trie;
   }
 
-  take(node: number, goesOn: boolean, ending: number): void {
+  take(node: number, canContinue: boolean, ending: number): void {
     const { firstTokens, tokens, ends } = this.trie;
-    if (goesOn) {
+    if (canContinue) {
       const last = firstTokens[node + 1] as number;
       for (let i = firstTokens[node] as number; i < last; i++) this.#allowed.push(tokens[i] as number);
     }
     if (ending === 0) return;
-    if (!goesOn) this.takeEnding(node, goesOn, ending);
+    if (!canContinue) this.takeEnding(node, canContinue, ending);
     else if ((ends[node] as number) > node + 1) this.#open.push(node, ending, this.#allowed.length);
   }
 
   /** An ending regardless of what is allowed below it. */
-  takeEnding(node: number, goesOn: boolean, ending: number): void {
+  takeEnding(node: number, canContinue: boolean, ending: number): void {
     if (ending === 0) return;
     const group = this.#endings.get(ending) ?? { ends: [], nodes: [] };
     this.#endings.set(ending, group);
-    if (!goesOn && this.trie.hasToken(node)) group.ends.push(node);
+    if (!canContinue && this.trie.hasToken(node)) group.ends.push(node);
     if ((this.trie.ends[node] as number) > node + 1) group.nodes.push(node);
   }
 
@@ -256,7 +256,7 @@ class Walk {
   }
 
   /** The result; with many tokens, as a mask. */
-  inside(base: Int32Array | undefined, endsInSafeText: boolean): Inside {
+  inside(base: Int32Array | undefined, endsInSafeText: boolean): LexerStateMask {
     const endings = [...this.#endings].map(([ending, group]) => ({ ending, ...group }));
     const shared = { minus: [], endings, trie: this.trie, endsInSafeText };
     if (this.#allowed.length < this.#words) return { ...shared, base, plus: this.#allowed };
@@ -266,7 +266,7 @@ class Walk {
   }
 }
 
-function costOf({ base, plus, minus, endings }: Inside, words: number): number {
+function costOf({ base, plus, minus, endings }: LexerStateMask, words: number): number {
   const ended = endings.reduce((sum, { ends, nodes }) => sum + ends.length + nodes.length, 0);
   return (base === undefined ? 0 : words) + plus.length + minus.length + ended + 64;
 }

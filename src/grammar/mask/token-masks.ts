@@ -1,7 +1,7 @@
 import type { CompiledGrammar } from '../compiled-grammar.ts';
 import { DEAD, DEPENDS_ON_TEXT } from '../parser/configurations.ts';
 import { Ints } from '../tuple-table.ts';
-import { type Inside, InsideMasks } from './inside-masks.ts';
+import { type LexerStateMask, LexerStateMasks } from './lexer-state-masks.ts';
 import { clearBit, type PreparedVocabulary, setBit } from './prepared-vocabulary.ts';
 import type { TokenTrie } from './token-trie.ts';
 
@@ -40,7 +40,7 @@ interface Kept {
 export class TokenMasks {
   readonly #grammar: CompiledGrammar;
   readonly #vocabulary: PreparedVocabulary;
-  readonly #inside: InsideMasks;
+  readonly #inside: LexerStateMasks;
   readonly #kept = new Map<number, Kept>();
   readonly #scratch: Int32Array;
   /** By depth in the trie: the configuration there. */
@@ -51,7 +51,7 @@ export class TokenMasks {
   constructor(grammar: CompiledGrammar, vocabulary: PreparedVocabulary) {
     this.#grammar = grammar;
     this.#vocabulary = vocabulary;
-    this.#inside = new InsideMasks(grammar.rows.lexer, vocabulary);
+    this.#inside = new LexerStateMasks(grammar.rows.lexer, vocabulary);
     this.#scratch = new Int32Array(vocabulary.words);
     this.#states = new Int32Array(vocabulary.all.deepest + 1);
   }
@@ -100,7 +100,7 @@ export class TokenMasks {
     const { shadows, rows } = this.#grammar;
     const mask = new Int32Array(this.#vocabulary.words);
     const making = new Making(rows.maxTexts, mask);
-    const insides: { inside: Inside; member: number }[] = [];
+    const insides: { inside: LexerStateMask; member: number }[] = [];
     for (let i = 0; i < members.length; i += 3) {
       for (const part of rows.lexer.partsOf(members[i + 2] as number)) {
         const inside = this.#inside.of(part);
@@ -124,7 +124,7 @@ export class TokenMasks {
     return { mask, undecided: making.undecided, tokens, texts: making.texts };
   }
 
-  #apply({ base, plus, minus }: Inside, mask: Int32Array, isFirst: boolean): void {
+  #apply({ base, plus, minus }: LexerStateMask, mask: Int32Array, isFirst: boolean): void {
     // What one terminal forbids, another may allow.
     const isOwn = isFirst || minus.length === 0;
     const target = isOwn ? mask : this.#scratch;
@@ -143,7 +143,7 @@ export class TokenMasks {
   }
 
   /** Tokens at whose end, or within which, terminals of a member end. */
-  #takeEndings(inside: Inside, member: number, row: number, making: Making): void {
+  #takeEndings(inside: LexerStateMask, member: number, row: number, making: Making): void {
     const { rows, shadows } = this.#grammar;
     const { trie } = inside;
     for (const { ending, ends, nodes } of inside.endings) {

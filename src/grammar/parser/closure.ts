@@ -1,6 +1,6 @@
 import { NO_MEMORY } from './memories.ts';
 import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
-import { goesOn, isEnough, MemberPlace, type MemberTable, takesOther } from './member-table.ts';
+import { canContinue, canEnd, MemberPlace, type MemberTable, allowsOther } from './member-table.ts';
 import { END, isTerminal, MEMBER, ONCE, SEPARATOR, type Terminal, TEXTS } from './rule-tables.ts';
 
 /** Computes the closure of a kernel. */
@@ -69,7 +69,7 @@ export class Closure {
     const place = this.#rows.item(item, Item.place);
     const table = members[place] as MemberTable;
     const state = this.#rows.item(item, Item.count);
-    if (takesOther(table, state)) this.#add(this.#rows.moved(item, place + MemberPlace.other));
+    if (allowsOther(table, state)) this.#add(this.#rows.moved(item, place + MemberPlace.other));
     this.#awaitTerminal(item, (symbols[place] as number) >> 1);
   }
 
@@ -79,8 +79,8 @@ export class Closure {
     const place = this.#rows.item(item, Item.place);
     const table = members[place] as MemberTable;
     const state = this.#rows.item(item, Item.count);
-    if (isEnough(table, state)) this.#complete(item);
-    if (goesOn(table, state)) this.#await(item, symbols[place] as number, false);
+    if (canEnd(table, state)) this.#complete(item);
+    if (canContinue(table, state)) this.#await(item, symbols[place] as number, false);
   }
 
   #await(item: number, symbol: number, isLast: boolean): void {

@@ -88,7 +88,7 @@ export class Configurations {
   }
 
   /** True when the text may continue. */
-  goesOn(configuration: number): boolean {
+  canContinue(configuration: number): boolean {
     if (this.#table.lengthOf(configuration) > 1) return true;
     const row = this.row(configuration);
     if (row === NO_ROW) return false;
@@ -177,7 +177,7 @@ export class Configurations {
         dependsOnText ||= began !== ANYWHERE;
         this.#rows.scan(row, ending, () => Uint8Array.from(text.array.subarray(began, text.length)), kernel);
       }
-      if (this.#rows.lexer.goesOn(state)) members.push(row, began, state);
+      if (this.#rows.lexer.canContinue(state)) members.push(row, began, state);
     }
     const next = this.#from(kernel, members, text.length);
     if (!dependsOnText && !this.#holdsPosition(next)) this.#transitions.set(configuration, byte, next);

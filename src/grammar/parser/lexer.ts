@@ -29,7 +29,7 @@ export class Lexer {
   /** Sets of terminals that end together: [slot, word number] pairs; 0 is the empty set. */
   readonly #endings = new TupleTable();
   readonly #endingOf = new Ints();
-  readonly #goesOn = new Ints();
+  readonly #canContinue = new Ints();
   readonly #rows = new TransitionRows();
   readonly #parts = new Map<number, readonly number[]>();
   /** The pairs of the state under construction. */
@@ -73,8 +73,8 @@ export class Lexer {
   }
 
   /** True when some terminal can continue. */
-  goesOn(state: number): boolean {
-    return this.#goesOn.at(state) === 1;
+  canContinue(state: number): boolean {
+    return this.#canContinue.at(state) === 1;
   }
 
   /**
@@ -153,17 +153,17 @@ export class Lexer {
     if (state !== before) return state;
     const { languages } = this.#regular;
     const ending: number[] = [];
-    let goesOn = false;
+    let canContinue = false;
     for (let i = 0; i < length; i += 2) {
       const language = pairs[i + 1] as Language;
       if (languages.isNullable(language)) {
         const isWord = languages.kind(language) === Kind.named;
         ending.push(pairs[i] as number, isWord ? languages.member(language, 1) : NO_WORD);
       }
-      goesOn ||= this.#regular.liveness.canGoOn(language);
+      canContinue ||= this.#regular.liveness.canContinue(language);
     }
     this.#endingOf.push(this.#endings.intern(ending));
-    this.#goesOn.push(goesOn ? 1 : 0);
+    this.#canContinue.push(canContinue ? 1 : 0);
     languages.fuel.spend(1 + (length >> 3));
     return state;
   }

@@ -68,7 +68,7 @@ export function memberTable(of: MembersOfTable): MemberTable | undefined {
 }
 
 /** The state after a member; `index` is `size` for a member that is not listed. */
-export function stateBehind(table: MemberTable, state: number, index: number): number {
+export function stateAfterMember(table: MemberTable, state: number, index: number): number {
   const { size, min, max } = table;
   const next = Math.min(index + 1, size);
   const counted = max < Infinity ? max : min;
@@ -82,19 +82,19 @@ export function nextMembers(table: MemberTable, state: number, words: WordLists,
 }
 
 /** True when a member may follow. */
-export function goesOn(table: MemberTable, state: number): boolean {
+export function canContinue(table: MemberTable, state: number): boolean {
   const { low, high } = nextRange(table, state);
-  return low <= high || takesOther(table, state);
+  return low <= high || allowsOther(table, state);
 }
 
 /** True when a member that is not listed may follow. */
-export function takesOther(table: MemberTable, state: number): boolean {
+export function allowsOther(table: MemberTable, state: number): boolean {
   const { hasOther, max } = table;
   return hasOther && requiredIn(table, state) === 0 && countIn(table, state) < max;
 }
 
 /** True when no further member is required. */
-export function isEnough(table: MemberTable, state: number): boolean {
+export function canEnd(table: MemberTable, state: number): boolean {
   return requiredIn(table, state) === 0 && countIn(table, state) >= table.min;
 }
 

@@ -3,7 +3,7 @@ import { Ints, TupleTable } from '../tuple-table.ts';
 import type { Language } from '../regex/language-kinds.ts';
 import { Sizes } from '../regex/sizes.ts';
 import { DEAD, Lexer, NO_WORD } from './lexer.ts';
-import { MemberPlace, type MemberTable, nextMembers, stateBehind } from './member-table.ts';
+import { MemberPlace, type MemberTable, nextMembers, stateAfterMember } from './member-table.ts';
 import { Memories, NO_MEMORY } from './memories.ts';
 import { Closure } from './closure.ts';
 import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
@@ -238,7 +238,7 @@ export class Rows implements RowMaker {
     const terminals = keys.map((key) => groups.get(key) as number[]);
     const pairs = terminals.map(([item], slot) => ({ slot, language: this.#languageAt(item as number) }));
     return {
-      lexer: this.lexer.start(pairs.filter(({ language }) => this.#regular.liveness.canGoOn(language))),
+      lexer: this.lexer.start(pairs.filter(({ language }) => this.#regular.liveness.canContinue(language))),
       terminals,
       isAmbiguous: keys.some((key, i) => {
         const isSame = i > 0 && terminalOf(key) === terminalOf(keys[i - 1] as number);
@@ -318,7 +318,7 @@ function behindMember(table: MemberTable, place: number, state: number): [place:
   const at = place - table.place;
   if (at === MemberPlace.separator) return [table.place, state];
   const index = at === MemberPlace.other ? table.size : at - MemberPlace.values;
-  return [table.place + MemberPlace.separator, stateBehind(table, state, index)];
+  return [table.place + MemberPlace.separator, stateAfterMember(table, state, index)];
 }
 
 function terminalOf(key: number): number {

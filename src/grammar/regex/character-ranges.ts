@@ -7,7 +7,7 @@ export type CharacterRanges = readonly (readonly [number, number])[];
 const LAST = 0x10ffff;
 
 /** Sorts the ranges, merges those that touch, and removes surrogates. */
-export function normalRanges(ranges: CharacterRanges): CharacterRanges {
+export function normalizeRanges(ranges: CharacterRanges): CharacterRanges {
   const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
   const merged: [number, number][] = [];
   for (const [first, last] of sorted) {
@@ -24,15 +24,15 @@ export function normalRanges(ranges: CharacterRanges): CharacterRanges {
 }
 
 /** All code points outside the ranges. */
-export function otherRanges(ranges: CharacterRanges): CharacterRanges {
+export function complementRanges(ranges: CharacterRanges): CharacterRanges {
   const others: [number, number][] = [];
   let next = 0;
-  for (const [first, last] of normalRanges(ranges)) {
+  for (const [first, last] of normalizeRanges(ranges)) {
     if (first > next) others.push([next, first - 1]);
     next = last + 1;
   }
   if (next <= LAST) others.push([next, LAST]);
-  return normalRanges(others);
+  return normalizeRanges(others);
 }
 
 const rangesOf = (pairs: string): CharacterRanges => {
@@ -50,7 +50,7 @@ export const CLASSES = {
 } as const;
 
 /** What `.` stands for without the flag `s`. */
-export const NOT_A_LINE_END = otherRanges(rangesOf('\n\n\r\r\u2028\u2029'));
+export const NOT_A_LINE_END = complementRanges(rangesOf('\n\n\r\r\u2028\u2029'));
 
 /** Spends what a piece of work costs, in the units of `Fuel`. */
 export type Spend = (units: number) => void;
@@ -83,7 +83,7 @@ function propertyRanges(property: string, spend: Spend | undefined): CharacterRa
       found.push([first, first + run.length / width - 1]);
     }
   }
-  return normalRanges(found);
+  return normalizeRanges(found);
 }
 
 /** Planes with assigned characters: neither entirely unassigned nor for private use. */

@@ -11,7 +11,7 @@ import type { Languages } from './languages.ts';
 export class Liveness {
   readonly #languages: Languages;
   readonly #derivatives: Derivatives;
-  readonly #goesOn = new Map<Language, boolean>();
+  readonly #canContinue = new Map<Language, boolean>();
   readonly #some: Language;
   readonly #distances: Distances;
 
@@ -28,17 +28,17 @@ export class Liveness {
   }
 
   /** True when the language has a nonempty text. */
-  canGoOn(language: Language): boolean {
+  canContinue(language: Language): boolean {
     const languages = this.#languages;
     if (languages.isPlain(language)) {
       const kind = languages.kind(language);
       return kind !== Kind.never && kind !== Kind.empty && kind !== Kind.named;
     }
     if (!languages.isNullable(language)) return this.isLive(language);
-    let known = this.#goesOn.get(language);
+    let known = this.#canContinue.get(language);
     if (known === undefined) {
       known = this.isLive(languages.and([language, this.#some]));
-      this.#goesOn.set(language, known);
+      this.#canContinue.set(language, known);
     }
     return known;
   }

@@ -2,8 +2,8 @@ import {
   type CharacterRanges,
   CLASSES,
   NOT_A_LINE_END,
-  normalRanges,
-  otherRanges,
+  normalizeRanges,
+  complementRanges,
   UnicodeProperties,
 } from './character-ranges.ts';
 import type { Regex } from './regex.ts';
@@ -227,14 +227,14 @@ export class PatternParser {
     const named = this.#match(/([pP])\{([^}]*)\}/y);
     if (named) {
       const ranges = this.#property(named[2] ?? '');
-      return named[1] === 'P' ? otherRanges(ranges) : ranges;
+      return named[1] === 'P' ? complementRanges(ranges) : ranges;
     }
     const coded = this.#match(/x([\da-f]{2})|u([\da-f]{4})|u\{([\da-f]+)\}|c([a-z])|0(?!\d)/iy);
     if (coded) return this.#code(coded);
     const character = this.#next();
     const kind = character.toLowerCase();
     if (kind === 'd' || kind === 'w' || kind === 's') {
-      return character === kind ? CLASSES[kind] : otherRanges(CLASSES[kind]);
+      return character === kind ? CLASSES[kind] : complementRanges(CLASSES[kind]);
     }
     const control = 'tnvfr'.indexOf(character);
     if (control >= 0) return one('\t\n\v\f\r'.charCodeAt(control));
@@ -282,7 +282,7 @@ export class PatternParser {
       if (to[0] < from[0]) this.#problems.invalid('a range of a class of the pattern is out of order');
       ranges.push([from[0], to[0]]);
     }
-    return isOther ? otherRanges(ranges) : normalRanges(ranges);
+    return isOther ? complementRanges(ranges) : normalizeRanges(ranges);
   }
 
   #classMember(): CharacterRanges {

@@ -1,15 +1,15 @@
 import { fail } from '../../base/errors.ts';
-import { CLASSES, otherRanges, type Spend, UnicodeProperties } from './character-ranges.ts';
+import { CLASSES, complementRanges, type Spend, UnicodeProperties } from './character-ranges.ts';
 import { type Pattern, PatternParser, type PatternProblems } from './pattern-parser.ts';
 import type { Regex } from './regex.ts';
 
 const NEVER: Regex = { kind: 'never' };
 const EMPTY: Regex = { kind: 'text', text: '' };
-const CHARACTER: Regex = { kind: 'set', ranges: otherRanges([]) };
+const CHARACTER: Regex = { kind: 'set', ranges: complementRanges([]) };
 const ANY: Regex = { kind: 'repeat', part: CHARACTER, min: 0, max: Infinity };
 const NOT_EMPTY: Regex = { kind: 'repeat', part: CHARACTER, min: 1, max: Infinity };
 const WORD: Regex = { kind: 'set', ranges: CLASSES.w };
-const OTHER: Regex = { kind: 'set', ranges: otherRanges(CLASSES.w) };
+const OTHER: Regex = { kind: 'set', ranges: complementRanges(CLASSES.w) };
 const BEFORE_WORD: Regex = { kind: 'sequence', parts: [WORD, ANY] };
 const MAX_UNROLLED = 16;
 /** Repetitions with assertions are unrolled, and nested ones multiply. */

@@ -1,4 +1,4 @@
-import { ANY_NUMBER, bothNumbers, type Numbers, otherNumbers } from './numbers.ts';
+import { ANY_NUMBER, intersectNumbers, type Numbers, complementNumbers } from './numbers.ts';
 import { bothArrays, isWithoutArray, otherArrays } from './arrays.ts';
 import { bothObjects, isWithoutObject, otherObjects } from './objects.ts';
 import { ANY_ARRAY, ANY_OBJECT, ANYTHING, type Arrays, type Objects, type Values } from './shapes.ts';
@@ -19,8 +19,8 @@ export interface KindAlgebra<Set> {
 /** Numbers. */
 export const NUMBERS: KindAlgebra<Numbers> = {
   any: ANY_NUMBER,
-  both: bothNumbers,
-  others: otherNumbers,
+  both: intersectNumbers,
+  others: complementNumbers,
   isEmpty: () => false,
 };
 

@@ -1,7 +1,7 @@
 import type { Rule } from '../grammar.ts';
 import { negation } from './terms.ts';
 import type { RuleWriter } from './rule-writer.ts';
-import { inOrder, NO_RULE, oneOf, reference, terminal, times } from './rules.ts';
+import { sequenceRule, NO_TEXT_RULE, choiceRule, reference, terminal, repeatRule } from './rules.ts';
 import {
   allOf,
   type Arrays,
@@ -46,11 +46,11 @@ export class ArrayRules {
     const { unique, min } = this.#arrays;
     const isUnique = unique !== undefined && this.#max > 1;
     if (isUnique) this.#max = Math.min(this.#max, uniqueLength(this.#arrays, unique, this.#writer.expander));
-    if (min > this.#max) return NO_RULE;
+    if (min > this.#max) return NO_TEXT_RULE;
     const contains = this.#arrays.contains.filter((items) => items.min > 0 || items.max < Infinity);
-    if (contains.some((items) => items.min > items.max)) return NO_RULE;
+    if (contains.some((items) => items.min > items.max)) return NO_TEXT_RULE;
     const inside = contains.length === 0 ? this.#plain() : this.#containing(contains);
-    const whole = inOrder(terminal(this.#writer.spacing.open('[')), inside);
+    const whole = sequenceRule(terminal(this.#writer.spacing.open('[')), inside);
     return isUnique ? { kind: 'scope', part: whole } : whole;
   }
 
@@ -59,7 +59,7 @@ export class ArrayRules {
     const { unique } = this.#arrays;
     if (unique === undefined || this.#max <= 1) return this.#writer.ruleOf(term);
     const regex = this.#writer.scalars(this.#writer.expander.values(term), true);
-    return regex.kind === 'never' ? NO_RULE : { kind: 'distinct', regex };
+    return regex.kind === 'never' ? NO_TEXT_RULE : { kind: 'distinct', regex };
   }
 
   /** The items after the opening bracket and the closing one: first the prefix, then the others. */
@@ -67,21 +67,21 @@ export class ArrayRules {
     const { min } = this.#arrays;
     const max = this.#max;
     const length = Math.min(prefixLength(this.#arrays), max);
-    const rest = length < max ? this.#item(itemAt(this.#arrays, length)) : NO_RULE;
+    const rest = length < max ? this.#item(itemAt(this.#arrays, length)) : NO_TEXT_RULE;
     const following = (from: number, to: number): Rule =>
-      to <= 0 || rest === NO_RULE
+      to <= 0 || rest === NO_TEXT_RULE
         ? from > 0
-          ? NO_RULE
+          ? NO_TEXT_RULE
           : this.#close
-        : inOrder(times(inOrder(this.#comma, rest), from, to), this.#close);
-    const empty = min === 0 ? terminal(text(']')) : NO_RULE;
-    if (length === 0) return oneOf(empty, inOrder(rest, following(Math.max(min, 1) - 1, max - 1)));
+        : sequenceRule(repeatRule(sequenceRule(this.#comma, rest), from, to), this.#close);
+    const empty = min === 0 ? terminal(text(']')) : NO_TEXT_RULE;
+    if (length === 0) return choiceRule(empty, sequenceRule(rest, following(Math.max(min, 1) - 1, max - 1)));
     let behind = following(Math.max(0, min - length), max - length);
     for (let at = length - 1; at >= 0; at--) {
       const item = this.#item(itemAt(this.#arrays, at));
-      const end = at >= min ? (at === 0 ? empty : this.#close) : NO_RULE;
-      const more = at === 0 ? inOrder(item, behind) : inOrder(this.#comma, item, behind);
-      behind = this.#writer.define(`${this.#name}.${at}`, oneOf(end, more));
+      const end = at >= min ? (at === 0 ? empty : this.#close) : NO_TEXT_RULE;
+      const more = at === 0 ? sequenceRule(item, behind) : sequenceRule(this.#comma, item, behind);
+      behind = this.#writer.define(`${this.#name}.${at}`, choiceRule(end, more));
     }
     return behind;
   }
@@ -107,7 +107,7 @@ export class ArrayRules {
     const first = nameOf({ length: 0, counts: contains.map(() => 0) });
     for (let at = 0; at < open.length; at++) {
       const seen = open[at] as Seen;
-      this.#writer.define(nameOf(seen), oneOf(...this.#steps(seen, contains, nameOf)));
+      this.#writer.define(nameOf(seen), choiceRule(...this.#steps(seen, contains, nameOf)));
     }
     return reference(first);
   }
@@ -130,7 +130,7 @@ export class ArrayRules {
       if (isFalse(term)) continue;
       const item = this.#item(term);
       const state = reference(nameOf({ length: Math.min(length + 1, countedTo), counts: next }));
-      rules.push(length === 0 ? inOrder(item, state) : inOrder(this.#comma, item, state));
+      rules.push(length === 0 ? sequenceRule(item, state) : sequenceRule(this.#comma, item, state));
     }
     return rules;
   }

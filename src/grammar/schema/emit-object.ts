@@ -9,7 +9,7 @@ import {
   runsIn,
 } from './member-states.ts';
 import { ANY_TEXT, both, choice, not, text } from './regexes.ts';
-import { inOrder, NO_RULE, oneOf, reference, terminal } from './rules.ts';
+import { sequenceRule, NO_TEXT_RULE, choiceRule, reference, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
 import { textsRegex } from './strings.ts';
 
@@ -41,9 +41,9 @@ export class ObjectRules {
     this.#collect();
     const { min, max, dependent } = this.#objects;
     const needs = this.#settle(dependent);
-    for (const name of this.#required) if (!this.#members.has(name)) return NO_RULE;
+    for (const name of this.#required) if (!this.#members.has(name)) return NO_TEXT_RULE;
     const isClosed = this.#cells.length === 0;
-    if (isClosed && this.#members.size < min) return NO_RULE;
+    if (isClosed && this.#members.size < min) return NO_TEXT_RULE;
     const isWhole = isClosed && this.#members.size <= max;
     const counts = { min: this.#required.size >= min ? 0 : min, max: isWhole ? Infinity : max };
     const order = this.#order();
@@ -133,18 +133,21 @@ export class ObjectRules {
     const { spacing } = this.#writer;
     const close = terminal(spacing.close('}'));
     const some = this.#some([...this.#members.keys()], UNCOUNTED, this.#another());
-    const more = inOrder(terminal(spacing.comma), some, close);
-    const whole = oneOf(this.#required.size === 0 ? close : NO_RULE, more);
+    const more = sequenceRule(terminal(spacing.comma), some, close);
+    const whole = choiceRule(this.#required.size === 0 ? close : NO_TEXT_RULE, more);
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
   /** Members in a fixed order, followed by others. */
   #ordered(names: readonly string[], counts: { min: number; max: number }): Rule {
     const { spacing } = this.#writer;
-    const empty = counts.min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_RULE;
-    const whole = inOrder(
+    const empty = counts.min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_TEXT_RULE;
+    const whole = sequenceRule(
       terminal(spacing.open('{')),
-      oneOf(empty, inOrder(this.#some(names, counts, this.#another()), terminal(spacing.close('}')))),
+      choiceRule(
+        empty,
+        sequenceRule(this.#some(names, counts, this.#another()), terminal(spacing.close('}'))),
+      ),
     );
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
@@ -157,9 +160,9 @@ export class ObjectRules {
       value: this.#writer.memberOf(this.#members.get(name) as Term),
       isRequired: this.#required.has(name),
     }));
-    const other = another === NO_RULE ? undefined : another;
+    const other = another === NO_TEXT_RULE ? undefined : another;
     return max === 0 || (names.length === 0 && !other)
-      ? NO_RULE
+      ? NO_TEXT_RULE
       : { kind: 'members', members, other, separator: terminal(spacing.comma), min, max };
   }
 
@@ -176,22 +179,25 @@ export class ObjectRules {
       if (!rule) {
         // Written as members: with literal names the lexer would match them together with a compared key, and masks for
         // that are slow.
-        const members = this.#some(runs.get(key) ?? [key], UNCOUNTED, NO_RULE);
+        const members = this.#some(runs.get(key) ?? [key], UNCOUNTED, NO_TEXT_RULE);
         rule = this.#writer.define(`${this.#name}.m${written.size}`, members);
         written.set(key, rule);
       }
       return rule;
     };
     for (const [at, state] of states.entries()) {
-      const lead = (rule: Rule): Rule => (state.isStarted ? inOrder(comma, rule) : rule);
+      const lead = (rule: Rule): Rule => (state.isStarted ? sequenceRule(comma, rule) : rule);
       const parts: Rule[] = state.steps.map(({ take, to }) => {
-        return take === undefined ? reference(name(to)) : inOrder(lead(member(take)), reference(name(to)));
+        return take === undefined
+          ? reference(name(to))
+          : sequenceRule(lead(member(take)), reference(name(to)));
       });
-      if (state.another !== undefined) parts.push(inOrder(lead(another), reference(name(state.another))));
+      if (state.another !== undefined)
+        parts.push(sequenceRule(lead(another), reference(name(state.another))));
       if (state.ends) parts.push(this.#end(state.ends, state.isStarted, another, comma, close));
-      this.#writer.define(name(at), oneOf(...parts));
+      this.#writer.define(name(at), choiceRule(...parts));
     }
-    const whole = inOrder(terminal(spacing.open('{')), reference(name(0)));
+    const whole = sequenceRule(terminal(spacing.open('{')), reference(name(0)));
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
@@ -206,10 +212,10 @@ export class ObjectRules {
     const more = (from: number, to: number): Rule =>
       to === 0
         ? close
-        : inOrder({ kind: 'repeat', part: inOrder(comma, another), min: from, max: to }, close);
+        : sequenceRule({ kind: 'repeat', part: sequenceRule(comma, another), min: from, max: to }, close);
     if (isStarted) return more(min, max);
-    const empty = min === 0 ? terminal(text('}')) : NO_RULE;
-    return max === 0 ? empty : oneOf(empty, inOrder(another, more(Math.max(min, 1) - 1, max - 1)));
+    const empty = min === 0 ? terminal(text('}')) : NO_TEXT_RULE;
+    return max === 0 ? empty : choiceRule(empty, sequenceRule(another, more(Math.max(min, 1) - 1, max - 1)));
   }
 
   /** A member with a name that is not listed. */
@@ -217,8 +223,8 @@ export class ObjectRules {
     const of = ({ language, term }: Cell): Rule => {
       const key = this.#writer.spelling.quoted(language);
       if (!this.#isLimited) this.#writer.someText.add(key);
-      return inOrder({ kind: 'distinct', regex: key }, this.#writer.memberOf(term));
+      return sequenceRule({ kind: 'distinct', regex: key }, this.#writer.memberOf(term));
     };
-    return oneOf(...this.#cells.map(of));
+    return choiceRule(...this.#cells.map(of));
   }
 }

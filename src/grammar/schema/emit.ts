@@ -7,7 +7,7 @@ import type { Expander } from './expand.ts';
 import type { JsonSpelling } from './json-string.ts';
 import { PlainSchemas } from './plain.ts';
 import type { RuleWriter } from './rule-writer.ts';
-import { inOrder, NOTHING_MORE, oneOf, reference, terminal } from './rules.ts';
+import { sequenceRule, EMPTY_TEXT_RULE, choiceRule, reference, terminal } from './rules.ts';
 import { ScalarRegexes } from './scalars.ts';
 import type { Objects, Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
@@ -55,7 +55,7 @@ export class SchemaRules {
   }
 
   #written(term: Term, as: 'value' | 'member'): Rule {
-    const before = as === 'member' ? this.#colon : NOTHING_MORE;
+    const before = as === 'member' ? this.#colon : EMPTY_TEXT_RULE;
     return this.written((writer) => writer.grammar(term, { before }));
   }
 
@@ -121,8 +121,8 @@ export class Emitter implements RuleWriter {
   }
 
   /** The grammar of the values that satisfy a term. */
-  grammar(term: Term, { before = NOTHING_MORE, behind = NOTHING_MORE }): Grammar {
-    return this.#whole(inOrder(before, this.#ownRule(term), behind));
+  grammar(term: Term, { before = EMPTY_TEXT_RULE, behind = EMPTY_TEXT_RULE }): Grammar {
+    return this.#whole(sequenceRule(before, this.#ownRule(term), behind));
   }
 
   /** A grammar with this root and all rules that it references. */
@@ -134,7 +134,7 @@ export class Emitter implements RuleWriter {
       const { arrays, objects } = values;
       this.define(
         name,
-        oneOf(
+        choiceRule(
           terminal(this.scalars(values)),
           ...this.#objects(objects, name),
           ...arrays.map((set, at) => new ArrayRules(set, `${name}.a${at}`, this).rule()),
@@ -165,7 +165,7 @@ export class Emitter implements RuleWriter {
     const later = made ? undefined : this.#shared.later(term, 'member');
     if (later) return later;
     const value = made ?? this.#ownRule(term);
-    const member = this.#members.get(value) ?? inOrder(this.#shared.colon, value);
+    const member = this.#members.get(value) ?? sequenceRule(this.#shared.colon, value);
     this.#members.set(value, member);
     return member;
   }

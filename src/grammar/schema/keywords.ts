@@ -1,7 +1,7 @@
 import { decimalOf } from './decimal.ts';
 import type { SchemaDocument, SchemaNode } from './document.ts';
 import { type Json, isArray, isObject, pointerTo } from './json-value.ts';
-import { ANY_INTEGER, ANY_NUMBER, bothNumbers, type NumberRange, type Numbers } from './numbers.ts';
+import { ANY_INTEGER, ANY_NUMBER, intersectNumbers, type NumberRange, type Numbers } from './numbers.ts';
 import { invalid, refuse, type SchemaOptions } from './options.ts';
 import type { Regex } from '../regex/regex.ts';
 
@@ -124,7 +124,7 @@ function textsOf(value: Json, place: Place): readonly string[] {
 }
 
 function narrow(into: Keywords, by: Partial<NumberRange>): void {
-  into.numbers = into.numbers && bothNumbers(into.numbers, { ...ANY_NUMBER, ...by });
+  into.numbers = into.numbers && intersectNumbers(into.numbers, { ...ANY_NUMBER, ...by });
 }
 
 const bound = (side: 'low' | 'high', exclusive: boolean): Reader => {
@@ -177,7 +177,7 @@ const readType: Reader = (value, into, place) => {
   if (unknown !== undefined) wrong(place, unknown, `one of ${[...TYPES].join(', ')}`);
   into.types = new Set(types);
   if (types.includes('integer') && !types.includes('number')) {
-    into.numbers = into.numbers && bothNumbers(into.numbers, ANY_INTEGER);
+    into.numbers = into.numbers && intersectNumbers(into.numbers, ANY_INTEGER);
   }
 };
 
@@ -379,7 +379,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 ]);
 
 /** True for words that do not constrain a value: annotations, and those handled with the document. */
-export function saysNothing(keyword: string): boolean {
+export function isAnnotation(keyword: string): boolean {
   return (READERS.get(keyword) ?? silent) === silent;
 }
 

@@ -1,6 +1,6 @@
 import type { SchemaDocument, SchemaNode } from './document.ts';
 import { type Json, type JsonObject, isArray, isObject } from './json-value.ts';
-import { saysNothing } from './keywords.ts';
+import { isAnnotation } from './keywords.ts';
 import {
   ANY_ARRAY,
   ANY_OBJECT,
@@ -55,7 +55,7 @@ export function listedScalars(schema: boolean | JsonObject): ReadonlySet<string>
     if (list === undefined && keyword === 'const') list = [value];
     else if (list === undefined && keyword === 'enum' && isArray(value)) list = value;
     else if (keyword === 'type' && value === 'string') isOfStrings = true;
-    else if (!saysNothing(keyword)) return undefined;
+    else if (!isAnnotation(keyword)) return undefined;
   }
   const isListed = (value: Json): boolean =>
     isOfStrings ? typeof value === 'string' : !isArray(value) && !isObject(value);

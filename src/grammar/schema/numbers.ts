@@ -75,7 +75,7 @@ function isBelow(value: Decimal, high: Bound | undefined): boolean {
 }
 
 /** The numbers in both sets; undefined when there are none. */
-export function bothNumbers(a: Numbers, b: Numbers): Numbers | undefined {
+export function intersectNumbers(a: Numbers, b: Numbers): Numbers | undefined {
   if (a === ANY_NUMBER) return b;
   if (b === ANY_NUMBER) return a;
   if (a.kind === 'list' || b.kind === 'list') {
@@ -173,7 +173,7 @@ function listOf(values: readonly Decimal[], set: NumberRange): NumberList {
 }
 
 /** The complement of a set, as sets that may overlap. */
-export function otherNumbers(set: Numbers): Numbers[] {
+export function complementNumbers(set: Numbers): Numbers[] {
   if (set.kind === 'list') return [{ ...ANY_NUMBER, without: set.values }];
   const others: Numbers[] = [];
   if (set.low) others.push({ ...ANY_NUMBER, high: { at: set.low.at, exclusive: !set.low.exclusive } });

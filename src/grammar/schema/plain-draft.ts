@@ -3,7 +3,7 @@ import { decimalOf, remainders } from './decimal.ts';
 import type { SchemaNode } from './document.ts';
 import type { Expander } from './expand.ts';
 import { type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
-import { saysNothing } from './keywords.ts';
+import { isAnnotation } from './keywords.ts';
 import { mayBeEmpty } from './regexes.ts';
 
 /** A schema whose keywords are all supported, and which is satisfiable if the required schemas are. */
@@ -38,7 +38,7 @@ const MAX_COUNTED = 1_000_000;
 /** Above this, JavaScript cannot represent all integers. */
 const FAR = 1e15;
 const MAX_REMAINDERS = 10_000n;
-const LONGEST_PATTERN = 512;
+const MAX_PATTERN_LENGTH = 512;
 
 /** Keywords that are read together. */
 interface Family {
@@ -81,7 +81,7 @@ export function plainDraft(node: SchemaNode, expander: Expander): PlainDraft | u
   for (const keyword of value.keys()) {
     const family = FAMILIES.get(keyword);
     if (family === undefined) {
-      if (!saysNothing(keyword)) return undefined;
+      if (!isAnnotation(keyword)) return undefined;
     } else if (!families.includes(family)) families.push(family);
   }
   if (families.length > 1 && !families.every((one) => mayStandBeside(one, families))) return undefined;
@@ -160,7 +160,7 @@ function readStrings(of: Reading): boolean {
   if (schema.has('format') && expander.options.formats === 'assertion') return false;
   const pattern = schema.get('pattern');
   if (pattern === undefined) return true;
-  if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN) return false;
+  if (typeof pattern !== 'string' || pattern.length > MAX_PATTERN_LENGTH) return false;
   if (schema.has('minLength') || schema.has('maxLength')) return false;
   const language = ifRight(() => expander.pattern(pattern, 'pattern', pointerTo(node.pointer, 'pattern')));
   return language !== undefined && !mayBeEmpty(language);

@@ -1,7 +1,7 @@
 import type { Expander } from './expand.ts';
 import { type PlainDraft, plainDraft } from './plain-draft.ts';
 import type { SchemaNode } from './document.ts';
-import { saysNothing } from './keywords.ts';
+import { isAnnotation } from './keywords.ts';
 import type { Term } from './shapes.ts';
 
 /** Larger schemas are written when the schema is read, because writing during generation must be quick. */
@@ -55,7 +55,7 @@ export class PlainSchemas {
     if (inPlace.length > 0) return `any ${text}`;
     for (const [keyword, value] of node.value) {
       // When formats are asserted, no schema with a format is plain.
-      if (keyword === 'format' || saysNothing(keyword)) continue;
+      if (keyword === 'format' || isAnnotation(keyword)) continue;
       text +=
         typeof value === 'string'
           ? `${keyword}"${value.length} ${value}`

@@ -3,7 +3,7 @@ import type { Regex } from '../regex/regex.ts';
 import { hasMembers } from '../parser/member-table.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { mayBeEmpty } from './regexes.ts';
-import { inOrder, NO_RULE, NOTHING_MORE, oneOf } from './rules.ts';
+import { sequenceRule, NO_TEXT_RULE, EMPTY_TEXT_RULE, choiceRule } from './rules.ts';
 
 type MembersRule = Extract<Rule, { readonly kind: 'members' }>;
 
@@ -19,7 +19,7 @@ export function pruned(
   const { rules, root } = grammar;
   const trim = new Trim(languages, someText);
   // Most rules come before the ones they reference, so one pass from the end settles most of them.
-  const open = [...rules.keys()].filter((name) => rules.get(name) !== NO_RULE);
+  const open = [...rules.keys()].filter((name) => rules.get(name) !== NO_TEXT_RULE);
   const left = open.reverse().filter((name) => !trim.settle(name, rules));
   settleAll(left, rules, trim);
   if (!trim.productive.has(root)) return undefined;
@@ -40,7 +40,7 @@ export function pruned(
 function settleAll(names: readonly string[], rules: Grammar['rules'], trim: Trim): void {
   const users = new Map<string, Set<string>>();
   for (const name of names) {
-    forEachName(rules.get(name) ?? NO_RULE, (used) => {
+    forEachName(rules.get(name) ?? NO_TEXT_RULE, (used) => {
       const own = users.get(used);
       if (own) own.add(name);
       else users.set(used, new Set([name]));
@@ -79,7 +79,7 @@ class Trim {
 
   /** True, and remembered, when the rules known so far make a rule match a text. */
   settle(name: string, rules: Grammar['rules']): boolean {
-    if (!this.#isProductive(rules.get(name) ?? NO_RULE)) return false;
+    if (!this.#isProductive(rules.get(name) ?? NO_TEXT_RULE)) return false;
     this.productive.add(name);
     return true;
   }
@@ -122,31 +122,31 @@ class Trim {
     switch (rule.kind) {
       case 'regex':
       case 'distinct':
-        return this.#isEmpty(rule.regex) ? NO_RULE : rule;
+        return this.#isEmpty(rule.regex) ? NO_TEXT_RULE : rule;
       case 'reference':
-        return this.productive.has(rule.name) ? rule : NO_RULE;
+        return this.productive.has(rule.name) ? rule : NO_TEXT_RULE;
       case 'sequence': {
         const parts = rule.parts.map((part) => this.apply(part));
-        return parts.every((part, at) => part === rule.parts[at]) ? rule : inOrder(...parts);
+        return parts.every((part, at) => part === rule.parts[at]) ? rule : sequenceRule(...parts);
       }
       case 'choice': {
         const parts = rule.parts.map((part) => this.apply(part));
-        return parts.every((part, at) => part === rule.parts[at] && part !== NO_RULE)
+        return parts.every((part, at) => part === rule.parts[at] && part !== NO_TEXT_RULE)
           ? rule
-          : oneOf(...parts);
+          : choiceRule(...parts);
       }
       case 'repeat': {
         const part = this.apply(rule.part);
-        if (part === NO_RULE) return rule.min === 0 ? NOTHING_MORE : NO_RULE;
+        if (part === NO_TEXT_RULE) return rule.min === 0 ? EMPTY_TEXT_RULE : NO_TEXT_RULE;
         return part === rule.part ? rule : { ...rule, part };
       }
       case 'scope': {
         const part = this.apply(rule.part);
-        return part === rule.part ? rule : part === NO_RULE ? NO_RULE : { kind: 'scope', part };
+        return part === rule.part ? rule : part === NO_TEXT_RULE ? NO_TEXT_RULE : { kind: 'scope', part };
       }
       case 'members': {
         const left = this.#membersLeft(rule);
-        if (!left) return NO_RULE;
+        if (!left) return NO_TEXT_RULE;
         const members = left.members.map((member) => ({ ...member, value: this.apply(member.value) }));
         return { ...left, members, other: left.other && this.apply(left.other) };
       }

@@ -1,4 +1,4 @@
-import { normalRanges } from '../regex/character-ranges.ts';
+import { normalizeRanges } from '../regex/character-ranges.ts';
 import type { Regex } from '../regex/regex.ts';
 
 /** No text. */
@@ -30,7 +30,7 @@ export function text(value: string): Regex {
 export function set(...pairs: readonly string[]): Regex {
   return {
     kind: 'set',
-    ranges: normalRanges(pairs.map((pair) => [pair.codePointAt(0) ?? 0, pair.codePointAt(1) ?? 0])),
+    ranges: normalizeRanges(pairs.map((pair) => [pair.codePointAt(0) ?? 0, pair.codePointAt(1) ?? 0])),
   };
 }
 

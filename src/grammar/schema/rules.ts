@@ -2,14 +2,14 @@ import type { Rule } from '../grammar.ts';
 import type { Regex } from '../regex/regex.ts';
 
 /** The empty text. */
-export const NOTHING_MORE: Rule = { kind: 'sequence', parts: [] };
+export const EMPTY_TEXT_RULE: Rule = { kind: 'sequence', parts: [] };
 
 /** No text. */
-export const NO_RULE: Rule = { kind: 'choice', parts: [] };
+export const NO_TEXT_RULE: Rule = { kind: 'choice', parts: [] };
 
 /** A terminal. */
 export function terminal(regex: Regex): Rule {
-  return regex.kind === 'never' ? NO_RULE : { kind: 'regex', regex };
+  return regex.kind === 'never' ? NO_TEXT_RULE : { kind: 'regex', regex };
 }
 
 /** A reference to a rule. */
@@ -18,29 +18,29 @@ export function reference(name: string): Rule {
 }
 
 /** The rules in sequence. */
-export function inOrder(...parts: readonly Rule[]): Rule {
-  if (parts.includes(NO_RULE)) return NO_RULE;
-  const some = parts.filter((part) => part !== NOTHING_MORE);
+export function sequenceRule(...parts: readonly Rule[]): Rule {
+  if (parts.includes(NO_TEXT_RULE)) return NO_TEXT_RULE;
+  const some = parts.filter((part) => part !== EMPTY_TEXT_RULE);
   return some.length === 1 && some[0]
     ? some[0]
     : some.length === 0
-      ? NOTHING_MORE
+      ? EMPTY_TEXT_RULE
       : { kind: 'sequence', parts: some };
 }
 
 /** One of the alternatives. */
-export function oneOf(...parts: readonly Rule[]): Rule {
-  const some = parts.filter((part) => part !== NO_RULE);
+export function choiceRule(...parts: readonly Rule[]): Rule {
+  const some = parts.filter((part) => part !== NO_TEXT_RULE);
   return some.length === 1 && some[0]
     ? some[0]
     : some.length === 0
-      ? NO_RULE
+      ? NO_TEXT_RULE
       : { kind: 'choice', parts: some };
 }
 
 /** `min` to `max` repetitions. */
-export function times(part: Rule, min: number, max: number): Rule {
-  if (max < min) return NO_RULE;
-  if (max === 0) return NOTHING_MORE;
+export function repeatRule(part: Rule, min: number, max: number): Rule {
+  if (max < min) return NO_TEXT_RULE;
+  if (max === 0) return EMPTY_TEXT_RULE;
   return min === 1 && max === 1 ? part : { kind: 'repeat', part, min, max };
 }

@@ -1,7 +1,7 @@
 import type { Rule } from '../grammar.ts';
 import { MAX_WEIGHT } from './plain.ts';
 import { text } from './regexes.ts';
-import { inOrder, oneOf, terminal } from './rules.ts';
+import { sequenceRule, choiceRule, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
 import type { Terms } from './terms.ts';
@@ -87,14 +87,19 @@ export function taggedRule(
   };
   const members = Array.from(tagged, ([value, sets]) => ({
     text: value,
-    value: sets.length === 1 && sets[0] ? ruleOf(sets[0]) : oneOf(...sets.map(ruleOf)),
+    value: sets.length === 1 && sets[0] ? ruleOf(sets[0]) : choiceRule(...sets.map(ruleOf)),
     isRequired: false,
   }));
-  return inOrder(terminal(spacing.open('{')), terminal(text(JSON.stringify(tag))), terminal(spacing.colon), {
-    kind: 'members',
-    members,
-    separator: terminal(spacing.comma),
-    min: 1,
-    max: 1,
-  });
+  return sequenceRule(
+    terminal(spacing.open('{')),
+    terminal(text(JSON.stringify(tag))),
+    terminal(spacing.colon),
+    {
+      kind: 'members',
+      members,
+      separator: terminal(spacing.comma),
+      min: 1,
+      max: 1,
+    },
+  );
 }

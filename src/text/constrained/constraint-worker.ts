@@ -30,7 +30,7 @@ export function runConstraintWorker(port: ConstraintPort): void {
   /** Messages that arrived during the current request. */
   const waiting: ConstraintRequest[] = [];
 
-  const onLook = (): void => {
+  const onCheck = (): void => {
     for (let request = port.receive?.(); request !== undefined; request = port.receive?.()) {
       const next = request as ConstraintRequest;
       if (next.kind === 'fill' && texts.has(next.text)) serve(next);
@@ -49,7 +49,7 @@ export function runConstraintWorker(port: ConstraintPort): void {
     const known = vocabularies.get(vocabulary);
     invariant(known, 'a vocabulary is sent before its texts');
     known.compiler ??= new FormCompiler(known.table);
-    const matcher = known.compiler.matcher(written, { signal, onLook });
+    const matcher = known.compiler.matcher(written, { signal, onCheck });
     for (const id of accepted) matcher.accept(id);
     texts.set(text, { matcher, mask });
   };

@@ -21,7 +21,7 @@ const COMPILE_UNITS = 1_500_000;
 /** What may abort compiling, and what is done in between. */
 export interface CompilingOptions {
   readonly signal?: Pick<AbortSignal, 'aborted' | 'reason'> | undefined;
-  readonly onLook?: () => void;
+  readonly onCheck?: () => void;
 }
 
 /**
@@ -39,7 +39,7 @@ export class FormCompiler {
   }
 
   /**
-   * A matcher at the start of a text; `written` is the form as text. While compiling, it calls `onLook`, which may use
+   * A matcher at the start of a text; `written` is the form as text. While compiling, it calls `onCheck`, which may use
    * other matchers. Throws as `formGrammar`.
    */
   matcher(written: string, options: CompilingOptions = {}): GrammarMatcher {
@@ -71,12 +71,12 @@ export class FormCompiler {
     }
   }
 
-  #compile(form: TextForm, { signal, onLook }: CompilingOptions): TokenGrammar {
+  #compile(form: TextForm, { signal, onCheck }: CompilingOptions): TokenGrammar {
     const limits: FuelOptions = {
       units: COMPILE_UNITS,
       deadline: performance.now() + COMPILE_MS,
       ...(signal && { signal: signal as AbortSignal }),
-      ...(onLook && { onLook }),
+      ...(onCheck && { onCheck }),
     };
     return new TokenGrammar(formGrammar(form, limits), this.#vocabulary, limits);
   }

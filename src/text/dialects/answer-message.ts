@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../chat-message.ts';
 import type { AnswerPart, CallOutcome } from './answer-part.ts';
-import { freshCallId } from './call-id.ts';
+import { newCallId } from './call-id.ts';
 
 /** A call without complete arguments: it was cut off, or the model wrote something else. */
 export interface IncompleteCall {
@@ -61,7 +61,7 @@ export class AnswerCollector {
       outcome === 'whole' ? [] : [{ name, arguments: written, outcome }],
     );
     const tool_calls = whole.map(({ id, name, arguments: written }) => ({
-      id: id ?? freshCallId(idLength),
+      id: id ?? newCallId(idLength),
       type: 'function' as const,
       function: { name, arguments: written },
     }));

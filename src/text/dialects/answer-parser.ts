@@ -7,7 +7,7 @@ import { readAnswer } from './read-answer.ts';
 import { type Reading, Scanner } from './scanner.ts';
 
 /** The context of an answer. */
-export interface AnswerOf {
+export interface AnswerParserOptions {
   /** The tools that the answer may call; without any, calls are not parsed. */
   readonly tools?: readonly ChatTool[];
   /** The prompt, or its end: it may have opened the reasoning, or begun the answer. */
@@ -24,7 +24,7 @@ export class AnswerParser {
   readonly #reading: Reading<void>;
   #isReasoning = false;
 
-  constructor(dialect: Dialect, { tools = [], prompt = '' }: AnswerOf = {}) {
+  constructor(dialect: Dialect, { tools = [], prompt = '' }: AnswerParserOptions = {}) {
     this.#writer = new AnswerWriter(tools.length > 0);
     const context = this.#contextOf(new Map(tools.map((tool) => [tool.function.name, Parameters.of(tool)])));
     this.#reading = (dialect.read ?? readAnswer)(context, dialect);
@@ -69,28 +69,28 @@ export class AnswerParser {
     return {
       scanner: this.#scanner,
       tools,
-      begin: (name, id) => {
+      beginCall: (name, id) => {
         wasUnknown = !tools.has(name);
         if (wasUnknown) writer.fault({ kind: 'fault', fault: 'unknown-tool', name });
         else writer.begin(name, id);
         return !wasUnknown;
       },
-      give: (text) => {
+      emitArguments: (text) => {
         writer.give(text);
         this.#scanner.forget();
       },
-      end: (outcome, id) => writer.end(outcome, id),
-      reason: (text) => this.#write('reasoning', text),
-      say: (text) => this.#write('text', text),
-      mark: (isReasoning) => {
+      endCall: (outcome, id) => writer.end(outcome, id),
+      emitReasoning: (text) => this.#write('reasoning', text),
+      emitText: (text) => this.#write('text', text),
+      markReasoning: (isReasoning) => {
         this.#isReasoning = isReasoning;
         writer.mark();
       },
-      refuse: (fault) => {
+      reportFault: (fault) => {
         if (!wasUnknown) writer.fault({ kind: 'fault', fault });
         wasUnknown = false;
       },
-      leaveOut: (name, text) => writer.fault({ kind: 'fault', fault: 'unknown-tool', name, text }),
+      reportUnknownTool: (name, text) => writer.fault({ kind: 'fault', fault: 'unknown-tool', name, text }),
     };
   }
 }

@@ -10,11 +10,11 @@ export interface CallContext {
   /** The parameters of the tools that may be called. */
   readonly tools: ReadonlyMap<string, Parameters>;
   /** Begins a call; false, with nothing reported but a fault, if there is no such tool. */
-  begin(name: string, id?: string): boolean;
+  beginCall(name: string, id?: string): boolean;
   /** Emits a piece of the arguments of the current call. */
-  give(text: string): void;
+  emitArguments(text: string): void;
   /** Ends the current call; missing arguments are an empty object. */
-  end(outcome: CallOutcome, id?: string): void;
+  endCall(outcome: CallOutcome, id?: string): void;
 }
 
 /** Which calls a text may have. */
@@ -42,7 +42,7 @@ export interface CallSyntax {
 }
 
 /** Parses a call after its opening, and all that follow it; false if the first was none. */
-export function* readInTurn(
+export function* readConsecutiveCalls(
   { scanner }: CallContext,
   open: string,
   readCall: () => Reading<boolean>,
@@ -58,6 +58,6 @@ export function* readInTurn(
 }
 
 /** How an incomplete call ends. */
-export function brokenEnd(scanner: Scanner): CallOutcome {
+export function incompleteOutcome(scanner: Scanner): CallOutcome {
   return scanner.isAtEnd ? 'cut' : 'malformed';
 }

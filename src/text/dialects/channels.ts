@@ -23,14 +23,14 @@ export function* readChannels(context: AnswerContext, form: ChannelForm): Readin
   const { scanner } = context;
   while (!scanner.isAtEnd) {
     if (!(yield* isHeader(scanner))) {
-      yield* scanner.until(['<|start|>', '<|channel|>'], context.say);
+      yield* scanner.until(['<|start|>', '<|channel|>'], context.emitText);
       continue;
     }
     const from = scanner.place;
     const found = yield* scanner.until([MESSAGE], () => undefined);
     const header = scanner.written(from, scanner.place);
     if (found !== undefined) yield* readBody(context, form, form.recipientOf(header));
-    else context.say(scanner.plain(from, scanner.place));
+    else context.emitText(scanner.plain(from, scanner.place));
     scanner.forget();
   }
 }
@@ -54,12 +54,12 @@ function* readBody(context: AnswerContext, form: ChannelForm, recipient: Recipie
     yield* scanner.until(form.ends, (piece) => {
       text += piece;
     });
-    context.leaveOut(recipient.tool, text);
-  } else if (recipient === 'answer') yield* scanner.until(form.ends, context.say);
+    context.reportUnknownTool(recipient.tool, text);
+  } else if (recipient === 'answer') yield* scanner.until(form.ends, context.emitText);
   else {
-    context.mark(true);
-    yield* scanner.until(form.ends, context.reason);
-    context.mark(false);
+    context.markReasoning(true);
+    yield* scanner.until(form.ends, context.emitReasoning);
+    context.markReasoning(false);
   }
 }
 
@@ -69,7 +69,7 @@ function* readToolBody(context: AnswerContext, tool: string): Reading<void> {
   const first = yield* scanner.peek();
   if (first !== '{' && first !== undefined && tool === 'python') yield* readProgram(context, tool);
   else {
-    context.begin(tool);
+    context.beginCall(tool);
     yield* readArguments(context);
   }
 }

@@ -1,7 +1,7 @@
 import { plainText } from '../template-text.ts';
 import { parameterCalls } from './calls/parameter-calls.ts';
 import { HARMONY, readChannels } from './channels.ts';
-import { functionaryRule, harmonyRule, kimi3Rule, museRule } from './forced/own-rules.ts';
+import { functionaryRule, harmonyRule, kimi3Rule, museRule } from './forced/custom-rules.ts';
 import type { AnswerContext, Dialect, TemplateDialect } from './dialect.ts';
 import { readArguments } from './calls/object-call.ts';
 import { readProgram } from './calls/llama-calls.ts';
@@ -18,8 +18,8 @@ export const PLAIN: Dialect = {
   name: 'plain',
   reasoning: { open: '<think>', close: '</think>' },
   opening: () => '',
-  *read({ scanner, say }) {
-    yield* scanner.until([], say);
+  *read({ scanner, emitText }) {
+    yield* scanner.until([], emitText);
   },
 };
 
@@ -100,15 +100,15 @@ function* readFunctionary(context: AnswerContext): Reading<void> {
   const marks = heads.map((head) => `>>>${head}`);
   let head = yield* scanner.takeAny(heads);
   if (head === undefined) {
-    const mark = yield* scanner.until(marks, context.say);
+    const mark = yield* scanner.until(marks, context.emitText);
     head = mark?.slice('>>>'.length);
   }
   while (head !== undefined) {
     let mark: string | undefined;
-    if (head === 'all\n') mark = yield* scanner.until(marks, context.say);
+    if (head === 'all\n') mark = yield* scanner.until(marks, context.emitText);
     else {
       yield* readFunctionaryCall(context, head.trim());
-      mark = yield* scanner.until(marks, context.say);
+      mark = yield* scanner.until(marks, context.emitText);
     }
     head = mark?.slice('>>>'.length);
     scanner.forget();
@@ -120,7 +120,7 @@ function* readFunctionaryCall(context: AnswerContext, name: string): Reading<voi
   const first = yield* context.scanner.peek();
   if (name === 'python' && first !== '{' && first !== undefined) yield* readProgram(context, name);
   else {
-    context.begin(name);
+    context.beginCall(name);
     yield* readArguments(context);
   }
 }
@@ -167,12 +167,12 @@ function* readKimi3(context: AnswerContext): Reading<void> {
   const { scanner, tools } = context;
   const [call = ''] = K3_CALLS.starts;
   const marks = [THINK, '<|open|>', '<|close|>', ...(tools.size > 0 ? [call] : [])];
-  let give: (text: string) => void = context.say;
+  let give: (text: string) => void = context.emitText;
   for (;;) {
     const mark = yield* scanner.until(marks, give);
     if (mark === undefined) return;
-    give = mark === THINK ? context.reason : context.say;
-    context.mark(mark === THINK);
+    give = mark === THINK ? context.emitReasoning : context.emitText;
+    context.markReasoning(mark === THINK);
     const behind = scanner.place;
     if (mark === call) {
       if (!(yield* K3_CALLS.read(context, call))) scanner.goTo(behind);

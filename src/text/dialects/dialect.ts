@@ -17,14 +17,14 @@ export interface ReasoningForm {
 
 /** What a parser of whole answers reports, besides calls. */
 export interface AnswerContext extends CallContext {
-  readonly reason: (text: string) => void;
-  readonly say: (text: string) => void;
+  readonly emitReasoning: (text: string) => void;
+  readonly emitText: (text: string) => void;
   /** Reasoning begins or ends here; it may be empty. */
-  readonly mark: (isReasoning: boolean) => void;
+  readonly markReasoning: (isReasoning: boolean) => void;
   /** What began like a call is none. */
-  readonly refuse: (fault: 'malformed' | 'cut') => void;
+  readonly reportFault: (fault: 'malformed' | 'cut') => void;
   /** Text that the model addressed to an unknown tool. */
-  readonly leaveOut: (name: string, text: string) => void;
+  readonly reportUnknownTool: (name: string, text: string) => void;
 }
 
 /** The requirements for an answer. */

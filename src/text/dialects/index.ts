@@ -1,16 +1,16 @@
 export { AnswerCollector, type AnswerMessage, type IncompleteCall } from './answer-message.ts';
 export type { AnswerPart, CallOutcome } from './answer-part.ts';
-export { AnswerParser, type AnswerOf } from './answer-parser.ts';
-export { freshCallId } from './call-id.ts';
+export { AnswerParser, type AnswerParserOptions } from './answer-parser.ts';
+export { newCallId } from './call-id.ts';
 export type { Dialect, ReasoningForm } from './dialect.ts';
-export { answerGrammar, type AnswerGrammarOf } from './forced/answer-grammar.ts';
-export { PLAIN } from './dialects-of-their-own.ts';
+export { answerGrammar, type AnswerGrammarOptions } from './forced/answer-grammar.ts';
+export { PLAIN } from './custom-dialects.ts';
 export {
-  isThinkingAsked,
+  isThinkingRequested,
   type ReasoningOptions,
   reasoningVariables,
   templateVariables,
-  thinksUnasked,
+  thinksByDefault,
 } from './reasoning-switch.ts';
 export { dialectOf } from './table.ts';
 export type { CallWriter, WrittenCall } from './written-calls.ts';

@@ -7,7 +7,7 @@ export type JsonStep = 'inside' | 'last' | 'behind' | 'wrong';
 type Wanted = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end';
 
 /** Deeper nesting is refused, because JSON parsers recurse. */
-const DEEPEST = 256;
+const MAX_DEPTH = 256;
 const WORDS = ['true', 'false', 'null'];
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const NUMBER_BEGUN = /^-?((0|[1-9]\d*)(\.\d*)?([eE][+-]?\d*)?)?$/;
@@ -87,7 +87,7 @@ export class JsonMachine {
   #begin(character: string): JsonStep {
     if (character === '"') this.#string = 'value';
     else if (character === '{' || character === '[') {
-      if (this.#open.length === DEEPEST) return 'wrong';
+      if (this.#open.length === MAX_DEPTH) return 'wrong';
       this.#open += character;
       this.#wanted = character === '{' ? 'key-or-end' : 'value-or-end';
     } else {

@@ -3,7 +3,7 @@ import type { Reading } from './scanner.ts';
 
 /** Parses an answer that is reasoning, then text and calls. */
 export function* readAnswer(context: AnswerContext, dialect: Dialect): Reading<void> {
-  const { scanner, say, tools } = context;
+  const { scanner, emitText, tools } = context;
   const { reasoning, calls, ignored = [] } = dialect;
   const starts = tools.size > 0 ? (calls?.starts ?? []) : [];
   const opens = reasoning.isAnywhere ? [reasoning.open, reasoning.close] : [];
@@ -13,7 +13,7 @@ export function* readAnswer(context: AnswerContext, dialect: Dialect): Reading<v
     if (!(yield* calls.read(context, undefined))) scanner.goTo(before);
   }
   for (;;) {
-    mark ??= yield* scanner.until([...starts, ...ignored, ...opens], say);
+    mark ??= yield* scanner.until([...starts, ...ignored, ...opens], emitText);
     if (mark === undefined) return;
     if (opens.includes(mark)) mark = yield* readReasoning(context, dialect, mark);
     else {
@@ -46,12 +46,12 @@ function* readReasoning(
   { reasoning, calls }: Dialect,
   mark: string,
 ): Reading<string | undefined> {
-  context.mark(mark !== reasoning.close);
+  context.markReasoning(mark !== reasoning.close);
   if (mark === reasoning.close) return undefined;
   const isEndedByCalls = reasoning.isEndedByCalls === true && context.tools.size > 0;
   const ends = [reasoning.close, ...(isEndedByCalls ? (calls?.starts ?? []) : [])];
-  const end = yield* context.scanner.until(ends, context.reason);
-  context.mark(false);
+  const end = yield* context.scanner.until(ends, context.emitReasoning);
+  context.markReasoning(false);
   return end === reasoning.close ? undefined : end;
 }
 
@@ -60,8 +60,8 @@ function* readCalls(context: AnswerContext, { calls }: Dialect, start: string): 
   const { scanner } = context;
   const behind = scanner.place;
   if (calls && (yield* calls.read(context, start))) return;
-  context.refuse(scanner.isAtEnd ? 'cut' : 'malformed');
+  context.reportFault(scanner.isAtEnd ? 'cut' : 'malformed');
   const text = scanner.plain(behind - start.length, behind);
   scanner.goTo(behind);
-  context.say(text);
+  context.emitText(text);
 }

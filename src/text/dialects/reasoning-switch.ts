@@ -56,7 +56,7 @@ export function reasoningVariables(
 }
 
 /** Whether a model should reason before it answers; undefined if the options do not say. */
-export function isThinkingAsked({ enabled, effort, budget }: ReasoningOptions): boolean | undefined {
+export function isThinkingRequested({ enabled, effort, budget }: ReasoningOptions): boolean | undefined {
   if (enabled === false || effort === 'none' || budget === 0) return false;
   return enabled === true || effort !== undefined || budget !== undefined ? true : undefined;
 }
@@ -65,7 +65,7 @@ export function isThinkingAsked({ enabled, effort, budget }: ReasoningOptions): 
  * Whether a model may reason if the options do not say: not if its template then renders the same as with reasoning
  * turned off, and something else with it turned on. `write` renders.
  */
-export function thinksUnasked(write: (reasoning: ReasoningOptions) => string): boolean {
+export function thinksByDefault(write: (reasoning: ReasoningOptions) => string): boolean {
   try {
     const off = write({ enabled: false });
     return write({}) !== off || write({ enabled: true }) === off;

@@ -7,7 +7,7 @@ import { objectCalls } from './calls/object-calls.ts';
 import { parameterCalls } from './calls/parameter-calls.ts';
 import type { CallSyntax } from './call-context.ts';
 import type { ReasoningForm, TemplateDialect } from './dialect.ts';
-import { FUNCTIONARY_32, GPT_OSS, KIMI_K3, MUSE } from './dialects-of-their-own.ts';
+import { FUNCTIONARY_32, GPT_OSS, KIMI_K3, MUSE } from './custom-dialects.ts';
 
 /** A dialect, and the words in the source of a chat template that identify it, all of which must occur. */
 interface Known {

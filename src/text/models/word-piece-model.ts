@@ -7,7 +7,7 @@ import type { SubwordModel } from './subword-model.ts';
 /** Marks tokens that begin a word; GGUF uses it instead of the original `##` on those that continue one. */
 const WORD_START = '\u2581';
 /** BERT does not split longer words. */
-const LONGEST_WORD = 100;
+const MAX_WORD_LENGTH = 100;
 /** Removed by BERT's cleanup: everything that is neither text nor whitespace. */
 const CONTROL = /[\ufffd\p{C}]/gu;
 const PUNCTUATION = /[\p{P}!-/:-@[-`{-~]/u;
@@ -40,7 +40,7 @@ export class WordPieceModel implements SubwordModel {
       const end = nextCut(text, start + AT_ONCE);
       for (const character of this.#normalize(text.slice(start, end))) {
         if (!standsAlone(character)) {
-          if (length++ < LONGEST_WORD) word += character;
+          if (length++ < MAX_WORD_LENGTH) word += character;
           continue;
         }
         this.#encodeWord(word, length, out);
@@ -68,7 +68,7 @@ export class WordPieceModel implements SubwordModel {
   /** `length` counts characters; a word over the limit may be passed incomplete. */
   #encodeWord(word: string, length: number, out: number[]): void {
     if (length === 0) return;
-    const pieces = length > LONGEST_WORD ? undefined : this.#pieces(utf8Bytes(WORD_START + word));
+    const pieces = length > MAX_WORD_LENGTH ? undefined : this.#pieces(utf8Bytes(WORD_START + word));
     if (pieces !== undefined) out.push(...pieces);
     else if (this.#unknown !== undefined) out.push(this.#unknown);
   }

@@ -6,11 +6,11 @@ import { numberRegex } from '../../../src/grammar/schema/number-regex.ts';
 import {
   ANY_INTEGER,
   ANY_NUMBER,
-  bothNumbers,
+  intersectNumbers,
   hasNumber,
   listNumbers,
   type Numbers,
-  otherNumbers,
+  complementNumbers,
 } from '../../../src/grammar/schema/numbers.ts';
 import { runsOf } from '../../support/property-runs.ts';
 import fc from '../../support/fast-check.ts';
@@ -53,7 +53,7 @@ const range = fc
   })
   .map(({ low, high, by, off, without, isInteger }): Numbers | undefined => {
     const base = isInteger ? ANY_INTEGER : ANY_NUMBER;
-    return bothNumbers(base, {
+    return intersectNumbers(base, {
       ...ANY_NUMBER,
       ...(low && { low }),
       ...(high && { high }),
@@ -107,9 +107,12 @@ test('near each bound the numerals are right', () => {
       const values = [at, at + 1, at - 1, at + 0.5, at - 0.001, at * 10, at / 10, -at, at * 1.0000001].filter(
         Number.isFinite,
       );
-      check(bothNumbers(ANY_NUMBER, { ...ANY_NUMBER, ...(isLow ? { low: end } : { high: end }) }), values);
       check(
-        bothNumbers(ANY_INTEGER, { ...ANY_NUMBER, ...(isLow ? { low: end } : { high: end }) }),
+        intersectNumbers(ANY_NUMBER, { ...ANY_NUMBER, ...(isLow ? { low: end } : { high: end }) }),
+        values,
+      );
+      check(
+        intersectNumbers(ANY_INTEGER, { ...ANY_NUMBER, ...(isLow ? { low: end } : { high: end }) }),
         values.map(Math.trunc),
       );
     }),
@@ -121,7 +124,7 @@ test('what is not in a set is in the sets of others', () => {
   fc.assert(
     fc.property(range, fc.array(someNumber, { minLength: 5, maxLength: 20 }), (set, values) => {
       if (!set) return;
-      const others = otherNumbers(set);
+      const others = complementNumbers(set);
       for (const value of values)
         assert.equal(
           others.some((other) => hasNumber(other, value)),
@@ -166,6 +169,9 @@ test('texts that no JSON has are in no language of numbers', () => {
     }
     assert.ok(languages.matches(regex, '-0'));
   }
-  const positive = bothNumbers(ANY_NUMBER, { ...ANY_NUMBER, low: { at: decimalOf(0), exclusive: false } });
+  const positive = intersectNumbers(ANY_NUMBER, {
+    ...ANY_NUMBER,
+    low: { at: decimalOf(0), exclusive: false },
+  });
   assert.ok(positive && !languages.matches(numberRegex(positive), '-0'));
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fail } from '../../../src/base/errors.ts';
 import { choiceGrammar, matchesGrammar, schemaGrammar } from '../../../src/grammar/index.ts';
-import { answerGrammar, dialectOf, isThinkingAsked, thinksUnasked } from '../../../src/text/index.ts';
+import { answerGrammar, dialectOf, isThinkingRequested, thinksByDefault } from '../../../src/text/index.ts';
 import { checkAnswers, DIALECTS, literalsOf, readTokens, TOOLS } from '../../support/answer-walks.ts';
 import { GuidedWalk, WalkVocabulary } from '../../support/grammar/guided-walk.ts';
 import { seededRandom } from '../../support/random.ts';
@@ -68,13 +68,13 @@ test('an answer that may not think is said at once, in every dialect that thinks
 
 test('a model thinks unasked unless its template writes the same as where reasoning is off', () => {
   const written = (template: Record<'on' | 'off' | 'unsaid', string>) =>
-    thinksUnasked(({ enabled }) => template[enabled === undefined ? 'unsaid' : enabled ? 'on' : 'off']);
+    thinksByDefault(({ enabled }) => template[enabled === undefined ? 'unsaid' : enabled ? 'on' : 'off']);
   assert.equal(written({ on: 'a', off: 'b', unsaid: 'a' }), true);
   assert.equal(written({ on: 'a', off: 'b', unsaid: 'b' }), false);
   assert.equal(written({ on: 'a', off: 'b', unsaid: 'c' }), true);
   assert.equal(written({ on: 'a', off: 'a', unsaid: 'a' }), true);
   assert.equal(
-    thinksUnasked(() => fail('REASONING_UNSUPPORTED', { what: 'reasoning' })),
+    thinksByDefault(() => fail('REASONING_UNSUPPORTED', { what: 'reasoning' })),
     true,
   );
   for (const [wish, asked] of [
@@ -86,6 +86,6 @@ test('a model thinks unasked unless its template writes the same as where reason
     [{ effort: 'low' }, true],
     [{ enabled: true }, true],
   ] as const) {
-    assert.equal(isThinkingAsked(wish), asked, JSON.stringify(wish));
+    assert.equal(isThinkingRequested(wish), asked, JSON.stringify(wish));
   }
 });

@@ -1,5 +1,5 @@
 import type { FunctionCalls } from '../call-forms.ts';
-import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import { incompleteOutcome, type CallContext, type CallSyntax } from '../call-context.ts';
 import { functionCallsRule } from '../forced/function-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
 import { writeFunctionCalls } from '../written-calls.ts';
@@ -35,21 +35,21 @@ function* readCall(context: CallContext, form: FunctionCalls): Reading<boolean> 
   if (form.prefix !== undefined) yield* scanner.take(form.prefix);
   const name = yield* readName(context);
   if (name === undefined || (yield* scanner.takeSpaced([form.bracket])) === undefined) return false;
-  if (!context.begin(name)) return false;
-  context.end((yield* readFields(context, form)) ? 'whole' : brokenEnd(scanner));
+  if (!context.beginCall(name)) return false;
+  context.endCall((yield* readFields(context, form)) ? 'whole' : incompleteOutcome(scanner));
   return true;
 }
 
 /** Parses the arguments up to the closing bracket; false when they are cut off or malformed. */
 export function* readFields(
-  { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
+  { scanner, emitArguments }: Pick<CallContext, 'scanner' | 'emitArguments'>,
   form: Pick<FunctionCalls, 'bracket' | 'separator' | 'quote'>,
 ): Reading<boolean> {
   const close = form.bracket === '(' ? ')' : '}';
   const literal = form.quote === undefined ? {} : { quote: form.quote };
   for (let count = 0; ; count++) {
     if ((yield* scanner.takeSpaced([close])) !== undefined) {
-      give(count === 0 ? '{}' : '}');
+      emitArguments(count === 0 ? '{}' : '}');
       return true;
     }
     if (count > 0 && (yield* scanner.takeSpaced([','])) === undefined) return false;
@@ -60,8 +60,8 @@ export function* readFields(
     });
     key = unquoted(key.trim(), form.quote);
     if (found !== form.separator || key === '') return false;
-    give(`${count === 0 ? '{' : ', '}${JSON.stringify(key)}: `);
-    if (!(yield* readLiteral(scanner, give, literal))) return false;
+    emitArguments(`${count === 0 ? '{' : ', '}${JSON.stringify(key)}: `);
+    if (!(yield* readLiteral(scanner, emitArguments, literal))) return false;
   }
 }
 

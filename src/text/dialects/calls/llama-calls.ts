@@ -52,9 +52,9 @@ function* readPython(context: CallContext): Reading<boolean> {
   const calls = [...tools.keys()].map((name) => `${name}.call(`);
   const call = yield* scanner.takeAny(calls);
   if (call !== undefined) {
-    context.begin(call.slice(0, -'.call('.length));
+    context.beginCall(call.slice(0, -'.call('.length));
     const isWhole = yield* readFields(context, { bracket: '(', separator: '=' });
-    context.end(isWhole ? 'whole' : scanner.isAtEnd ? 'cut' : 'malformed');
+    context.endCall(isWhole ? 'whole' : scanner.isAtEnd ? 'cut' : 'malformed');
     return true;
   }
   const interpreter = INTERPRETERS.find((name) => tools.has(name));
@@ -66,10 +66,10 @@ function* readPython(context: CallContext): Reading<boolean> {
 /** Parses the rest of the text as code for a tool: its first parameter. */
 export function* readProgram(context: CallContext, name: string): Reading<void> {
   const [parameter = 'code'] = context.tools.get(name)?.properties.keys() ?? [];
-  context.begin(name);
-  context.give(`{${JSON.stringify(parameter)}: "`);
-  yield* context.scanner.until([], (text) => context.give(escaped(text)));
+  context.beginCall(name);
+  context.emitArguments(`{${JSON.stringify(parameter)}: "`);
+  yield* context.scanner.until([], (text) => context.emitArguments(escaped(text)));
   // Code has no closing marker: whether it is complete depends on why the text ended.
-  if (!context.scanner.isCut) context.give('"}');
-  context.end(context.scanner.isCut ? 'cut' : 'whole');
+  if (!context.scanner.isCut) context.emitArguments('"}');
+  context.endCall(context.scanner.isCut ? 'cut' : 'whole');
 }

@@ -1,14 +1,14 @@
 import type { NamedCalls } from '../call-forms.ts';
-import { type CallContext, type CallRules, type CallSyntax, readInTurn } from '../call-context.ts';
+import { type CallContext, type CallRules, type CallSyntax, readConsecutiveCalls } from '../call-context.ts';
 import type { Reading } from '../scanner.ts';
 import { writeNamedCalls } from '../written-calls.ts';
 import { readArguments } from './object-call.ts';
 import { objectCalls } from './object-calls.ts';
 import type { Rule } from '../../../grammar/index.ts';
 import { argumentsRule } from '../forced/fields.ts';
-import { choice, letters, LINE, marker, number, sequence, several, text } from '../forced/rules.ts';
+import { choice, letters, LINE, marker, number, sequence, repeatedCalls, text } from '../forced/rules.ts';
 
-const LONGEST_NAME = 256;
+const MAX_NAME_LENGTH = 256;
 
 /** Parses calls that are a name and a JSON object. */
 export function namedCalls(form: NamedCalls): CallSyntax {
@@ -22,7 +22,7 @@ export function namedCalls(form: NamedCalls): CallSyntax {
         scanner.goTo(scanner.place - 1);
         return yield* objectCalls({ open: [] }).read(context, undefined);
       }
-      if (!(yield* readInTurn(context, open, () => readCall(context, form)))) return false;
+      if (!(yield* readConsecutiveCalls(context, open, () => readCall(context, form)))) return false;
       if (section) yield* scanner.takeSpaced([section.close]);
       return true;
     },
@@ -46,7 +46,7 @@ function* readCall(context: CallContext, form: NamedCalls): Reading<boolean> {
     [name, id] = idForm.isFirst ? [second.text, first.text] : [first.text, second.text];
   }
   if (form.isNumbered) [name, id] = unnumbered(name);
-  if (!context.begin(name, id)) return false;
+  if (!context.beginCall(name, id)) return false;
   yield* readArguments(context);
   yield* scanner.takeSpaced(['```']);
   if (close !== undefined) yield* scanner.takeSpaced([close]);
@@ -63,7 +63,7 @@ function* readShort(
   const found = yield* scanner.until(ends, (piece) => {
     text += piece;
   });
-  if (found === undefined || scanner.place - from > LONGEST_NAME) return undefined;
+  if (found === undefined || scanner.place - from > MAX_NAME_LENGTH) return undefined;
   // The bracket that begins the arguments is not consumed.
   if (found === '{') scanner.goTo(scanner.place - 1);
   return { text: text.trim(), end: found };
@@ -91,6 +91,6 @@ function namedCallsRule(form: NamedCalls, { tools, isParallel }: CallRules): Rul
     const behind = marker((written.behind ?? '') + close);
     return sequence(marker(open + type), head, before, argumentsRule(parameters), behind);
   });
-  const all = several(choice(...calls), isParallel, LINE);
+  const all = repeatedCalls(choice(...calls), isParallel, LINE);
   return section ? sequence(marker(section.open), all, marker(section.close)) : all;
 }

@@ -1,4 +1,10 @@
-import { brokenEnd, type CallContext, type CallRules, type CallSyntax, readInTurn } from '../call-context.ts';
+import {
+  incompleteOutcome,
+  type CallContext,
+  type CallRules,
+  type CallSyntax,
+  readConsecutiveCalls,
+} from '../call-context.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 import { writeNestedTagCalls } from '../written-calls.ts';
@@ -6,11 +12,11 @@ import { readValue } from './parameter-calls.ts';
 import type { Rule } from '../../../grammar/index.ts';
 import { fieldsOf, fieldsRule } from '../forced/fields.ts';
 import { bareRule } from '../forced/raw-values.ts';
-import { choice, marker, sequence, several, text } from '../forced/rules.ts';
+import { choice, marker, sequence, repeatedCalls, text } from '../forced/rules.ts';
 
 /** Values nested deeper are malformed. */
 const DEEPEST = 32;
-const LONGEST_NAME = 256;
+const MAX_NAME_LENGTH = 256;
 
 /**
  * MiniMax M3's calls: every tag is preceded by the same token, objects are tags named by their keys, lists are `item`
@@ -23,7 +29,7 @@ export function nestedTagCalls(token: string): CallSyntax {
       const { scanner } = context;
       const open = `${token}<invoke name="`;
       if (start !== open && (yield* scanner.takeSpaced([open])) === undefined) return false;
-      if (!(yield* readInTurn(context, open, () => readCall(context, token)))) return false;
+      if (!(yield* readConsecutiveCalls(context, open, () => readCall(context, token)))) return false;
       yield* scanner.takeSpaced([`${token}</tool_call>`]);
       return true;
     },
@@ -35,11 +41,11 @@ export function nestedTagCalls(token: string): CallSyntax {
 function* readCall(context: CallContext, token: string): Reading<boolean> {
   const { scanner, tools } = context;
   const name = yield* readShort(scanner, '">');
-  if (name === undefined || !context.begin(name)) return false;
+  if (name === undefined || !context.beginCall(name)) return false;
   const parameters = tools.get(name) as Parameters;
   const fields = new FieldReader(context, { token, parameters });
   const isWhole = yield* fields.readObject(parameters.schema, `${token}</invoke>`, 0);
-  context.end(isWhole ? 'whole' : brokenEnd(scanner));
+  context.endCall(isWhole ? 'whole' : incompleteOutcome(scanner));
   return true;
 }
 
@@ -56,31 +62,31 @@ class FieldReader {
 
   /** Parses tags up to the closing one as an object; false when they are cut off or malformed. */
   *readObject(schema: unknown, close: string, depth: number): Reading<boolean> {
-    const { scanner, give } = this.#context;
-    give('{');
+    const { scanner, emitArguments } = this.#context;
+    emitArguments('{');
     for (let count = 0; ; count++) {
       const next = yield* scanner.takeSpaced([close, `${this.#token}<`]);
       if (next === close) break;
       const key = next === undefined ? undefined : yield* readShort(scanner, '>');
       if (key === undefined) return false;
-      give(`${count === 0 ? '' : ', '}${JSON.stringify(key)}: `);
+      emitArguments(`${count === 0 ? '' : ', '}${JSON.stringify(key)}: `);
       if (!(yield* this.#readValue(this.#propertyOf(schema, key), key, depth + 1))) return false;
     }
-    give('}');
+    emitArguments('}');
     return true;
   }
 
   *#readList(schema: unknown, close: string, depth: number): Reading<boolean> {
-    const { scanner, give } = this.#context;
-    give('[');
+    const { scanner, emitArguments } = this.#context;
+    emitArguments('[');
     for (let count = 0; ; count++) {
       const next = yield* scanner.takeSpaced([close, `${this.#token}<item>`]);
       if (next === close) break;
       if (next === undefined) return false;
-      if (count > 0) give(', ');
+      if (count > 0) emitArguments(', ');
       if (!(yield* this.#readValue(this.#itemOf(schema), 'item', depth + 1))) return false;
     }
-    give(']');
+    emitArguments(']');
     return true;
   }
 
@@ -137,7 +143,7 @@ function* readShort(scanner: Scanner, end: string): Reading<string | undefined> 
   const found = yield* scanner.until([end], (text) => {
     name += text;
   });
-  return found === undefined || name.length > LONGEST_NAME ? undefined : name.trim();
+  return found === undefined || name.length > MAX_NAME_LENGTH ? undefined : name.trim();
 }
 
 /**
@@ -158,6 +164,6 @@ function nestedTagCallsRule(token: string, { tools, isParallel }: CallRules): Ru
     return sequence(head, fieldsRule(fields, sequence()), marker(token), text('</invoke>'));
   });
   const open = sequence(marker(token), text('<tool_call>\n'));
-  const all = several(choice(...calls), isParallel, text('\n'));
+  const all = repeatedCalls(choice(...calls), isParallel, text('\n'));
   return sequence(open, all, text('\n'), marker(token), text('</tool_call>'));
 }

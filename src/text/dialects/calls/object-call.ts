@@ -1,4 +1,4 @@
-import { brokenEnd, type CallContext } from '../call-context.ts';
+import { incompleteOutcome, type CallContext } from '../call-context.ts';
 import { readJson, readJsonString, readWholeJson } from '../json-text.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 
@@ -44,7 +44,7 @@ export function* readKeyedCall(context: CallContext): Reading<boolean> {
   yield* scanner.spaces();
   const name = yield* readJsonString(scanner);
   yield* scanner.spaces();
-  if (name === undefined || !(yield* scanner.take(':')) || !context.begin(name)) return false;
+  if (name === undefined || !(yield* scanner.take(':')) || !context.beginCall(name)) return false;
   yield* readArguments(context);
   yield* scanner.takeSpaced(['}']);
   return true;
@@ -55,10 +55,10 @@ export function* readArguments(context: CallContext): Reading<void> {
   const { scanner } = context;
   yield* scanner.spaces();
   if ((yield* scanner.peek()) !== '{') {
-    context.end(brokenEnd(scanner));
+    context.endCall(incompleteOutcome(scanner));
     return;
   }
-  context.end(yield* readJson(scanner, context.give));
+  context.endCall(yield* readJson(scanner, context.emitArguments));
 }
 
 /** A call whose object is being parsed. */
@@ -99,15 +99,15 @@ class ObjectCall {
   }
 
   #begin(name: string): boolean {
-    const { begin, give } = this.#context;
-    if (!begin(name, this.#id)) return false;
+    const { beginCall, emitArguments } = this.#context;
+    if (!beginCall(name, this.#id)) return false;
     this.#wasIdTold = this.#id !== undefined;
-    if (this.#early !== undefined) give(this.#early);
+    if (this.#early !== undefined) emitArguments(this.#early);
     return true;
   }
 
   *#readArguments(): Reading<boolean> {
-    const { scanner, give } = this.#context;
+    const { scanner, emitArguments } = this.#context;
     if ((yield* scanner.peek()) !== '{') return yield* this.#readOddArguments();
     let early = '';
     const take =
@@ -115,7 +115,7 @@ class ObjectCall {
         ? (text: string) => {
             early += text;
           }
-        : give;
+        : emitArguments;
     const end = yield* readJson(scanner, take);
     if (this.#name === undefined) this.#early = early;
     this.#hasArguments = end === 'whole';
@@ -129,22 +129,22 @@ class ObjectCall {
     const text = read.value === null ? '{}' : read.value;
     if (typeof text !== 'string' || !isObjectText(text)) return false;
     if (this.#name === undefined) this.#early = text;
-    else this.#context.give(text);
+    else this.#context.emitArguments(text);
     this.#hasArguments = true;
     return true;
   }
 
   close(): boolean {
     if (this.#name === undefined) return false;
-    if (!this.#hasArguments) this.#context.give('{}');
-    this.#context.end('whole', this.#wasIdTold ? undefined : this.#id);
+    if (!this.#hasArguments) this.#context.emitArguments('{}');
+    this.#context.endCall('whole', this.#wasIdTold ? undefined : this.#id);
     return true;
   }
 
   /** Ends a call whose object is cut off or malformed: it is a call if its arguments are there. */
   broken(): boolean {
     if (this.#name === undefined || !this.#context.tools.has(this.#name)) return false;
-    this.#context.end(this.#hasArguments ? 'whole' : brokenEnd(this.#context.scanner));
+    this.#context.endCall(this.#hasArguments ? 'whole' : incompleteOutcome(this.#context.scanner));
     return true;
   }
 }

@@ -1,5 +1,10 @@
 import type { ParameterCalls } from '../call-forms.ts';
-import { brokenEnd, type CallContext, type CallSyntax, readInTurn } from '../call-context.ts';
+import {
+  incompleteOutcome,
+  type CallContext,
+  type CallSyntax,
+  readConsecutiveCalls,
+} from '../call-context.ts';
 import { escaped, readJson } from '../json-text.ts';
 import { readArguments } from './object-call.ts';
 import { parameterCallsRule } from '../forced/parameter-calls-rule.ts';
@@ -8,7 +13,7 @@ import type { Reading } from '../scanner.ts';
 import { writeParameterCalls } from '../written-calls.ts';
 
 const CDATA = '<![CDATA[';
-const LONGEST_NAME = 256;
+const MAX_NAME_LENGTH = 256;
 
 /** Parses calls whose parameters are between markers. */
 export function parameterCalls(form: ParameterCalls): CallSyntax {
@@ -18,7 +23,7 @@ export function parameterCalls(form: ParameterCalls): CallSyntax {
     *read(context, start) {
       const { scanner } = context;
       if (start !== call.open && (yield* scanner.takeSpaced([call.open])) === undefined) return false;
-      if (!(yield* readInTurn(context, call.open, () => readCall(context, form)))) return false;
+      if (!(yield* readConsecutiveCalls(context, call.open, () => readCall(context, form)))) return false;
       if (section) yield* scanner.takeSpaced([section.close]);
       return true;
     },
@@ -37,11 +42,11 @@ function* readCall(context: CallContext, form: ParameterCalls): Reading<boolean>
   const found = yield* scanner.until([...call.nameEnds, ...following], (text) => {
     name += text;
   });
-  if (found === undefined || scanner.place - from > LONGEST_NAME) return false;
+  if (found === undefined || scanner.place - from > MAX_NAME_LENGTH) return false;
   if (following.includes(found)) scanner.goTo(scanner.place - found.length);
   name = name.trim();
   if (call.number) yield* scanner.until([call.number.close], () => undefined);
-  if (!context.begin(name)) return false;
+  if (!context.beginCall(name)) return false;
   if (object && (yield* scanner.takeSpaced([object.open])) !== undefined) {
     yield* readArguments(context);
     yield* scanner.takeSpaced([object.close]);
@@ -62,17 +67,17 @@ function* readParameters(
     if (next === call.close) break;
     const isWhole = next !== undefined && (yield* readParameter(context, { parameter, parameters, count }));
     if (!isWhole) {
-      context.end(brokenEnd(scanner));
+      context.endCall(incompleteOutcome(scanner));
       return;
     }
     count++;
   }
-  context.give(count === 0 ? '{}' : '}');
-  context.end('whole');
+  context.emitArguments(count === 0 ? '{}' : '}');
+  context.endCall('whole');
 }
 
 function* readParameter(
-  { scanner, give }: CallContext,
+  { scanner, emitArguments }: CallContext,
   of: { parameter: ParameterCalls['parameter']; parameters: Parameters; count: number },
 ): Reading<boolean> {
   const { parameter, parameters, count } = of;
@@ -84,14 +89,14 @@ function* readParameter(
   if (found === undefined) return false;
   key = key.trim();
   if (parameter.valueOpen !== undefined && !(yield* scanner.takeSpaced([parameter.valueOpen]))) return false;
-  give(`${count === 0 ? '{' : ', '}${JSON.stringify(key)}: `);
+  emitArguments(`${count === 0 ? '{' : ', '}${JSON.stringify(key)}: `);
   const told = parameter.keyEnds.find(({ mark }) => mark === found)?.isString;
   const kind = told === undefined ? parameters.kindOf(key) : told ? STRING : JSON_VALUE;
   if (parameter.isOnLines) yield* scanner.take('\n');
   const isCdata = yield* scanner.take(CDATA);
   const close = isCdata ? `]]>${parameter.close}` : parameter.close;
   const closes = parameter.isOnLines ? [`\n${close}`, close] : [close];
-  return yield* readValue({ scanner, give }, closes, isCdata ? STRING : kind);
+  return yield* readValue({ scanner, emitArguments }, closes, isCdata ? STRING : kind);
 }
 
 const STRING: ParameterKind = { mayBeString: true, types: new Set() };
@@ -99,29 +104,29 @@ const JSON_VALUE: ParameterKind = { mayBeString: false, types: undefined };
 
 /** Parses a value up to its closing marker: strings are emitted as they arrive, other values once complete. */
 export function* readValue(
-  { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
+  { scanner, emitArguments }: Pick<CallContext, 'scanner' | 'emitArguments'>,
   closes: readonly string[],
   kind: ParameterKind,
 ): Reading<boolean> {
   if (kind.mayBeString && kind.types?.size === 0) {
-    give('"');
-    const found = yield* scanner.until(closes, (text) => give(escaped(text)));
-    if (found !== undefined) give('"');
+    emitArguments('"');
+    const found = yield* scanner.until(closes, (text) => emitArguments(escaped(text)));
+    if (found !== undefined) emitArguments('"');
     return found !== undefined;
   }
-  if (yield* readBareJson({ scanner, give }, closes, kind)) return true;
+  if (yield* readBareJson({ scanner, emitArguments }, closes, kind)) return true;
   let text = '';
   const found = yield* scanner.until(closes, (piece) => {
     text += piece;
   });
   if (found === undefined) return false;
-  give(bareValue(text, kind));
+  emitArguments(bareValue(text, kind));
   return true;
 }
 
 /** Parses a value that is JSON itself, whose strings may contain the marker. Otherwise nothing is consumed. */
 function* readBareJson(
-  { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
+  { scanner, emitArguments }: Pick<CallContext, 'scanner' | 'emitArguments'>,
   closes: readonly string[],
   { mayBeString }: ParameterKind,
 ): Reading<boolean> {
@@ -134,7 +139,7 @@ function* readBareJson(
       text += piece;
     });
     if (end === 'whole' && (yield* scanner.takeSpaced(closes)) !== undefined) {
-      give(text);
+      emitArguments(text);
       return true;
     }
   }

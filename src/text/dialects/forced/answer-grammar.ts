@@ -5,7 +5,7 @@ import { Parameters } from '../parameters.ts';
 import { ANY_TEXT, choice, marker, optional, regex, sequence, text, without } from './rules.ts';
 
 /** The constraints on an answer. */
-export interface AnswerGrammarOf {
+export interface AnswerGrammarOptions {
   /** The tools that may be called. */
   readonly tools: readonly ChatTool[];
   /** Whether a call is required; otherwise calls are optional. */
@@ -27,7 +27,7 @@ const MAX_MARKERS = 3;
  * The grammar of an answer in a dialect: unconstrained reasoning, then text, or calls whose arguments match the tools'
  * schemas. Throws `SCHEMA_UNSUPPORTED`, and as `schemaGrammar`.
  */
-export function answerGrammar(dialect: Dialect, of: AnswerGrammarOf): Grammar {
+export function answerGrammar(dialect: Dialect, of: AnswerGrammarOptions): Grammar {
   const tools = new Map(of.tools.map((tool) => [tool.function.name, Parameters.of(tool)]));
   const held = of.text;
   const form: TextRule = held

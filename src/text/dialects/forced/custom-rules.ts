@@ -2,7 +2,7 @@ import type { Rule } from '../../../grammar/index.ts';
 import type { CallSyntax } from '../call-context.ts';
 import type { AnswerRules, TextRule } from '../dialect.ts';
 import { argumentsRule } from './fields.ts';
-import { choice, marker, optional, regex, sequence, several, text, without } from './rules.ts';
+import { choice, marker, optional, regex, sequence, repeatedCalls, text, without } from './rules.ts';
 
 const MESSAGE = '<|message|>';
 
@@ -50,7 +50,7 @@ export function functionaryRule({ tools, isRequired, isParallel }: AnswerRules, 
   const calls = [...tools].map(([name, parameters]) =>
     sequence(text(`${name}\n`), argumentsRule(parameters)),
   );
-  const called = several(choice(...calls), isParallel, text('>>>'));
+  const called = repeatedCalls(choice(...calls), isParallel, text('>>>'));
   const said = sequence(text('all\n'), form(marks));
   if (isRequired) return called;
   return calls.length === 0 ? said : choice(said, sequence(optional(sequence(said, text('>>>'))), called));

@@ -4,7 +4,7 @@ import type { FunctionCalls } from '../call-forms.ts';
 import type { Parameters } from '../parameters.ts';
 import { type Field, fieldsOf, fieldsRule, jsonRule } from './fields.ts';
 import { stringRule } from './raw-values.ts';
-import { choice, LINE, marker, sequence, several, text } from './rules.ts';
+import { choice, LINE, marker, sequence, repeatedCalls, text } from './rules.ts';
 
 /**
  * Calls of the form `name(key=value)`; values are written as JSON, which both kinds of literals accept. Throws
@@ -23,8 +23,8 @@ export function functionCallsRule(form: FunctionCalls, { tools, isParallel }: Ca
   });
   const call = choice(...calls);
   const enclosed = (part: Rule) => sequence(marker(open), part, marker(close));
-  if (!form.isList) return several(enclosed(call), isParallel, LINE);
-  return enclosed(sequence(text('['), several(call, isParallel, text(', ')), text(']')));
+  if (!form.isList) return repeatedCalls(enclosed(call), isParallel, LINE);
+  return enclosed(sequence(text('['), repeatedCalls(call, isParallel, text(', ')), text(']')));
 }
 
 function valueRule({ quote }: FunctionCalls, parameters: Parameters, field: Field): Rule {

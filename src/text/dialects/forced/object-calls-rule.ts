@@ -3,7 +3,7 @@ import type { CallRules } from '../call-context.ts';
 import type { ObjectCalls, ObjectsWritten } from '../call-forms.ts';
 import type { Parameters } from '../parameters.ts';
 import { argumentsRule } from './fields.ts';
-import { choice, LINE, letters, marker, number, sequence, several, text } from './rules.ts';
+import { choice, LINE, letters, marker, number, sequence, repeatedCalls, text } from './rules.ts';
 
 /** Calls that are JSON objects. Throws as `schemaGrammar`. */
 export function objectCallsRule(form: ObjectCalls, { tools, isParallel }: CallRules): Rule {
@@ -25,8 +25,8 @@ export function objectCallsRule(form: ObjectCalls, { tools, isParallel }: CallRu
       form.close === undefined ? sequence() : sequence(padding, marker(form.close)),
     );
   if (written.isList)
-    return enclosed(sequence(text('['), several(object, isParallel, text(', ')), text(']')));
-  return several(enclosed(object), isParallel, open === '' ? text('; ') : LINE);
+    return enclosed(sequence(text('['), repeatedCalls(object, isParallel, text(', ')), text(']')));
+  return repeatedCalls(enclosed(object), isParallel, open === '' ? text('; ') : LINE);
 }
 
 function objectRule(name: string, parameters: Parameters, { keys, id }: ObjectsWritten): Rule {

@@ -3,17 +3,17 @@ import type { CallRules } from '../call-context.ts';
 import type { KeyEnd, ParameterCalls } from '../call-forms.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import { argumentsRule, type Field, fieldsOf, fieldsRule, jsonRule } from './fields.ts';
-import { bareRule, isUnsaid, stringRule } from './raw-values.ts';
-import { choice, LINE, marker, number, sequence, several, text } from './rules.ts';
+import { bareRule, isUnconstrained, stringRule } from './raw-values.ts';
+import { choice, LINE, marker, number, sequence, repeatedCalls, text } from './rules.ts';
 
 /** Calls whose parameters are written separately between markers. Throws `SCHEMA_UNSUPPORTED`. */
 export function parameterCallsRule(form: ParameterCalls, { tools, isParallel }: CallRules): Rule {
   const { section } = form;
   const call = choice(...[...tools].map(([name, parameters]) => callRule(form, name, parameters)));
-  if (!section) return several(call, isParallel, LINE);
+  if (!section) return repeatedCalls(call, isParallel, LINE);
   const enclosed = (part: Rule) => sequence(marker(section.open), LINE, part, LINE, marker(section.close));
-  if (section.isOfOne) return several(enclosed(call), isParallel, LINE);
-  return enclosed(several(call, isParallel, LINE));
+  if (section.isOfOne) return repeatedCalls(enclosed(call), isParallel, LINE);
+  return enclosed(repeatedCalls(call, isParallel, LINE));
 }
 
 function callRule(form: ParameterCalls, name: string, parameters: Parameters): Rule {
@@ -69,7 +69,7 @@ function valueRule(
   if (end.isString) {
     if (isStringAlone) return stringRule(parameters, field, close);
     const resolved = parameters.resolve(field.schema);
-    const isFree = mayBeString && isUnsaid(resolved);
+    const isFree = mayBeString && isUnconstrained(resolved);
     return isFree
       ? stringRule(parameters, { ...field, schema: isSchema(resolved) ? {} : true }, close)
       : undefined;

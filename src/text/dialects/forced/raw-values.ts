@@ -66,7 +66,7 @@ export function stringRule(parameters: Parameters, field: Field, close: string):
 }
 
 /** True for a schema that does not constrain strings. */
-export function isUnsaid(schema: unknown): boolean {
+export function isUnconstrained(schema: unknown): boolean {
   if (schema === undefined || schema === true) return true;
   return isSchema(schema) && Object.keys(schema).every((keyword) => ANNOTATIONS.has(keyword));
 }
@@ -81,7 +81,7 @@ function plain(close: string): Regex {
  * schema does not constrain strings.
  */
 function wordRule(schema: unknown, close: string): Rule | undefined {
-  if (!isUnsaid(schema)) return undefined;
+  if (!isUnconstrained(schema)) return undefined;
   const words = ['true', 'false', 'null'].map((word): Regex => ({ kind: 'text', text: word }));
   const isWord: Regex = {
     kind: 'sequence',

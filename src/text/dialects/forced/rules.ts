@@ -62,14 +62,14 @@ export function optional(part: Rule): Rule {
 }
 
 /** Any number of repetitions of the part. */
-export function any(part: Rule): Rule {
+export function zeroOrMore(part: Rule): Rule {
   return { kind: 'repeat', part, min: 0, max: Number.POSITIVE_INFINITY };
 }
 
 /** The part once, or repeatedly if calls may be parallel; `between` separates the repetitions. */
-export function several(part: Rule, isParallel: boolean, between?: Rule): Rule {
+export function repeatedCalls(part: Rule, isParallel: boolean, between?: Rule): Rule {
   if (!isParallel) return part;
-  return sequence(part, any(between ? sequence(between, part) : part));
+  return sequence(part, zeroOrMore(between ? sequence(between, part) : part));
 }
 
 /** Text that contains none of these. */

@@ -3,9 +3,9 @@ export type { TextModel } from '../engine/text-model.ts';
 export type { ModelStatus } from '../server/model-pool.ts';
 export {
   type ApiKey,
-  type GenerationFigures,
+  type GenerationMetrics,
   ModelServer,
-  type RequestFigures,
+  type RequestMetrics,
   type ServedModel,
   type ServerGauges,
   type ServerMetrics,
@@ -14,5 +14,5 @@ export {
   type ServerTracing,
   type SpanAttributes,
   type SpanTimes,
-  type TokenFigures,
+  type TokenMetrics,
 } from '../server/index.ts';

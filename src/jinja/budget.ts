@@ -12,7 +12,7 @@ const CHARACTERS_PER_STEP = 16;
 /** An object takes some 80 bytes. */
 const STEPS_PER_OBJECT = 4;
 /** Maximum length of a text in UTF-16 units. */
-export const LONGEST_TEXT = 1 << 26;
+export const MAX_TEXT_LENGTH = 1 << 26;
 /**
  * Maximum depth of nested nodes and calls, which bounds the stack. Python's own limit lets a macro call itself some 300
  * times.
@@ -48,8 +48,8 @@ export class Budget {
 
   /** Checks the length of a text before it is created. */
   checkLength(length: number): void {
-    if (length > LONGEST_TEXT)
-      throw new JinjaError('limit', `a text of more than ${LONGEST_TEXT} characters`);
+    if (length > MAX_TEXT_LENGTH)
+      throw new JinjaError('limit', `a text of more than ${MAX_TEXT_LENGTH} characters`);
   }
 
   /** Enters a nested level; each call needs a `leave`. */

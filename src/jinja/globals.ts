@@ -20,7 +20,7 @@ import {
 } from './values.ts';
 
 /** Maximum length of `range(...)`, as in Jinja2's sandbox. */
-const LONGEST_RANGE = 100_000;
+const MAX_RANGE_LENGTH = 100_000;
 
 function range(args: Args): Value {
   const bounds = bindPositional('range', args, 3, 1).map((value) => {
@@ -31,8 +31,8 @@ function range(args: Args): Value {
   const [first = 0n, second, step = 1n] = bounds;
   if (step === 0n) raise('range() arg 3 must not be zero');
   const made = second === undefined ? new Range(0n, first, 1n) : new Range(first, second, step);
-  if (made.length() > LONGEST_RANGE) {
-    raise(`Range too big. The sandbox blocks ranges larger than MAX_RANGE (${LONGEST_RANGE}).`);
+  if (made.length() > MAX_RANGE_LENGTH) {
+    raise(`Range too big. The sandbox blocks ranges larger than MAX_RANGE (${MAX_RANGE_LENGTH}).`);
   }
   return made;
 }

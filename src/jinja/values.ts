@@ -97,7 +97,7 @@ export class Tuple extends PyObject {
 export type Key = string | bigint | number | null | PyObject | typeof UNDEFINED_KEY;
 
 /** Maximum length of a tuple's key in UTF-16 units. */
-const LONGEST_KEY = 1 << 20;
+const MAX_KEY_LENGTH = 1 << 20;
 /** All undefined values share one key. */
 export const UNDEFINED_KEY = Symbol('undefined');
 
@@ -160,7 +160,7 @@ export function keyOf(value: Value): Key {
 function tupleKey({ items }: Tuple): string {
   const keys = items.map(spelledKey);
   const length = keys.reduce((total, key) => total + key.length, 0);
-  if (length > LONGEST_KEY) raise(`a tuple as a key of more than ${LONGEST_KEY} characters`);
+  if (length > MAX_KEY_LENGTH) raise(`a tuple as a key of more than ${MAX_KEY_LENGTH} characters`);
   return `\0tuple${JSON.stringify(keys)}`;
 }
 

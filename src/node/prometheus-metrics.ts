@@ -1,10 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type {
-  GenerationFigures,
-  RequestFigures,
+  GenerationMetrics,
+  RequestMetrics,
   ServerGauges,
   ServerMetrics,
-  TokenFigures,
+  TokenMetrics,
 } from '../server/index.ts';
 import { VllmMetrics } from './vllm-metrics.ts';
 
@@ -72,7 +72,7 @@ export class PrometheusMetrics implements ServerMetrics {
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  request({ endpoint, status, seconds }: RequestFigures): void {
+  request({ endpoint, status, seconds }: RequestMetrics): void {
     this.#requests.observe({ endpoint, status: String(status) }, seconds);
   }
 
@@ -80,11 +80,11 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#refused.inc({ reason });
   }
 
-  token(figures: TokenFigures): void {
+  token(figures: TokenMetrics): void {
     this.#vllm.token(figures);
   }
 
-  generation(figures: GenerationFigures): void {
+  generation(figures: GenerationMetrics): void {
     this.#vllm.generation(figures);
     const { model, promptTokens, cachedTokens, generatedTokens } = figures;
     this.#tokens.inc({ model, kind: 'prompt_computed' }, promptTokens - cachedTokens);

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { GenerationFigures, ServerGauges, TokenFigures } from '../server/index.ts';
+import type { GenerationMetrics, ServerGauges, TokenMetrics } from '../server/index.ts';
 
 type ModelStatus = ServerGauges['models'][number];
 
@@ -92,11 +92,11 @@ export class VllmMetrics {
     );
   }
 
-  token({ model, endpoint, isFirst, seconds }: TokenFigures): void {
+  token({ model, endpoint, isFirst, seconds }: TokenMetrics): void {
     (isFirst ? this.#firstToken : this.#nextToken).observe({ model_name: model, endpoint }, seconds);
   }
 
-  generation(figures: GenerationFigures): void {
+  generation(figures: GenerationMetrics): void {
     const { endpoint, promptTokens, cachedTokens, reason } = figures;
     const model = { model_name: figures.model };
     this.#prompt.inc(model, promptTokens);

@@ -4,10 +4,10 @@ export type { ApiKey } from './tenant.ts';
 export { errorResponse } from './error-response.ts';
 export { ModelServer, type ServerOptions } from './server.ts';
 export type {
-  GenerationFigures,
-  RequestFigures,
+  GenerationMetrics,
+  RequestMetrics,
   ServerGauges,
   ServerMetrics,
-  TokenFigures,
+  TokenMetrics,
 } from './metrics.ts';
 export type { RequestSpan, ServerTracing, SpanAttributes, SpanTimes } from './tracing.ts';

@@ -2,13 +2,13 @@ import type { GenerationEnd } from '../runtime/sequence.ts';
 import type { ModelStatus } from './model-pool.ts';
 
 /** Token counts and times of a finished generation. */
-export interface GenerationFigures extends GenerationEnd {
+export interface GenerationMetrics extends GenerationEnd {
   readonly model: string;
   readonly endpoint: string;
 }
 
 /** An emitted token. */
-export interface TokenFigures {
+export interface TokenMetrics {
   readonly model: string;
   readonly endpoint: string;
   readonly isFirst: boolean;
@@ -17,7 +17,7 @@ export interface TokenFigures {
 }
 
 /** A finished request. */
-export interface RequestFigures {
+export interface RequestMetrics {
   /** Its path: `/v1/completions`. */
   readonly endpoint: string;
   /** The HTTP status; 499 if the client disconnected before the end. */
@@ -35,13 +35,13 @@ export interface ServerGauges {
 /** The server's metrics; the platform provides the implementation. */
 export interface ServerMetrics {
   /** A request was answered, or its client disconnected. */
-  request(figures: RequestFigures): void;
+  request(figures: RequestMetrics): void;
   /** A request was refused before anything was computed. */
   refused(reason: 'busy' | 'limited' | 'draining'): void;
   /** A token was emitted. */
-  token(figures: TokenFigures): void;
+  token(figures: TokenMetrics): void;
   /** A generation has ended. */
-  generation(figures: GenerationFigures): void;
+  generation(figures: GenerationMetrics): void;
   /** All metrics as text, with the content type. */
   exposition(gauges: ServerGauges): Promise<{ contentType: string; text: string }>;
 }

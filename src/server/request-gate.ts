@@ -5,9 +5,9 @@ import type { Tenant } from './tenant.ts';
 const WEIGHT = 0.2;
 
 /** A request's place at the gate; disposing it leaves. */
-export interface Place extends Disposable {
+export interface Admission extends Disposable {
   /** Counts the number of sequences that the request runs at once. Throws `SERVER_BUSY`. */
-  widen(sequences: number): void;
+  reserve(sequences: number): void;
 }
 
 /**
@@ -33,7 +33,7 @@ export class RequestGate {
   }
 
   /** Admits a request with one sequence until the result is disposed. Throws `SERVER_BUSY` and `RATE_LIMITED`. */
-  enter(tenant: Tenant): Place {
+  admit(tenant: Tenant): Admission {
     const places = this.#places.get(tenant) ?? { requests: 0, sequences: 0 };
     if (places.requests >= tenant.concurrency) {
       fail('RATE_LIMITED', {
@@ -41,16 +41,16 @@ export class RequestGate {
         seconds: this.retrySeconds(),
       });
     }
-    this.#widen(places, 1);
+    this.#reserve(places, 1);
     this.#places.set(tenant, places);
     places.requests++;
     this.#active++;
     const begin = performance.now();
     let own = 1;
     return {
-      widen: (sequences) => {
+      reserve: (sequences) => {
         if (own === 0 || sequences <= own) return;
-        this.#widen(places, sequences - own);
+        this.#reserve(places, sequences - own);
         own = sequences;
       },
       [Symbol.dispose]: () => {
@@ -74,7 +74,7 @@ export class RequestGate {
     while (this.#active > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  #widen(places: { sequences: number }, by: number): void {
+  #reserve(places: { sequences: number }, by: number): void {
     if (places.sequences + by > this.parallel + this.queue) {
       fail('SERVER_BUSY', { active: places.sequences, seconds: this.retrySeconds() });
     }

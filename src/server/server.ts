@@ -76,7 +76,7 @@ const DEFAULT_QUEUE = 64;
 const DEFAULT_MAX_BODY = 8 * 2 ** 20;
 const DEFAULT_TIME_LIMIT = 600;
 /** Characters of a path that an error message shows. */
-const LONGEST_SHOWN = 200;
+const MAX_SHOWN_LENGTH = 200;
 
 /**
  * An HTTP server without a socket, from requests to responses, so that the same code runs behind Node's listener and in
@@ -236,10 +236,10 @@ function elsewhere(method: string, path: string): Response {
   if (method === 'OPTIONS' && allow !== '') return new Response(null, { status: 204, headers: { allow } });
   const error =
     allow === ''
-      ? new RocmforgeError('ROUTE_NOT_FOUND', { method, path: path.slice(0, LONGEST_SHOWN) })
+      ? new RocmforgeError('ROUTE_NOT_FOUND', { method, path: path.slice(0, MAX_SHOWN_LENGTH) })
       : new RocmforgeError('METHOD_NOT_ALLOWED', {
           method,
-          path: path.slice(0, LONGEST_SHOWN),
+          path: path.slice(0, MAX_SHOWN_LENGTH),
           allowed: allow,
         });
   return errorResponse(error, dialectOf(path));

@@ -8,7 +8,7 @@ import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt, refuseConstrainedPrefill } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
-import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
+import { generateOptions, truncatedPrompt } from '../generation/sampling-fields.ts';
 import { type MessageEvent, MessageWriter } from './message-writer.ts';
 import {
   chatMessagesOf,
@@ -44,7 +44,7 @@ export const countTokensEndpoint = postEndpoint({
   handle: async (request, call) => {
     const { pool, gate } = call.server;
     // Encoding occupies the thread, so these requests are limited like others.
-    using _place = gate.enter(call.tenant);
+    using _place = gate.admit(call.tenant);
     using lease = await pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf(request);
     const thinking = { reasoning: reasoningOf(request), variables: {} };
@@ -84,7 +84,7 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
     continues: continueFinal,
   });
   return {
-    prompts: [promptEnd(model, request, prompt)],
+    prompts: [truncatedPrompt(model, request, prompt)],
     options,
     choices: 1,
     form,

@@ -3,7 +3,7 @@ import type { OtherFields } from './other-fields.ts';
 
 /** Maximum fields that a response lists, and characters of a name. */
 const MAX_NAMED = 32;
-const LONGEST_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 
 /**
  * The fields of a body that its schema left out, except those known to be harmless, as paths with `*` for any list
@@ -24,7 +24,7 @@ export function unreadFields(body: unknown, read: unknown, others: OtherFields):
 
 /** Paths in the form that a header can have. */
 export function headerOf(paths: readonly string[]): string {
-  return paths.map((path) => path.slice(0, LONGEST_NAME).replaceAll(/[^\w.*-]/g, '?')).join(', ');
+  return paths.map((path) => path.slice(0, MAX_NAME_LENGTH).replaceAll(/[^\w.*-]/g, '?')).join(', ');
 }
 
 /** Members of a body's objects that validation left out. */

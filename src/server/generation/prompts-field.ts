@@ -3,7 +3,7 @@ import { idsOf, listOf } from '../fields/list-of.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { invalid } from '../endpoint.ts';
 import { requireTextFits } from './prompt-bounds.ts';
-import { MAX_CHOICES, promptEnd, type SamplingBody } from './sampling-fields.ts';
+import { MAX_CHOICES, truncatedPrompt, type SamplingBody } from './sampling-fields.ts';
 
 /** `prompt` of completion requests. */
 export const promptsField = z
@@ -40,7 +40,7 @@ export async function encodedPrompts(
     if (typeof text === 'string') requireTextFits(model, text);
     const how = { addSpecial, parseSpecial: true, signal };
     const ids = typeof text === 'string' ? await model.tokenizer.encodeInTurns(text, how) : text;
-    prompts.push(promptEnd(model, request, ids));
+    prompts.push(truncatedPrompt(model, request, ids));
   }
   return prompts;
 }

@@ -2,7 +2,7 @@ import { fail } from '../../base/errors.ts';
 import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
-import { type AnswerPart, freshCallId } from '../../text/index.ts';
+import { type AnswerPart, newCallId } from '../../text/index.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents, TaskPrompts } from './choice-event.ts';
@@ -38,7 +38,7 @@ export interface StartedGeneration {
 /**
  * Runs a task on a model by name: admits it, loads the model, and resolves when the first token arrives or takes long,
  * so that errors of the request are known before the response starts. Everything is released when the events end or are
- * left; place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and the errors
+ * left; admission and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and the errors
  * of loading and generating.
  */
 export async function startGeneration(
@@ -63,20 +63,20 @@ async function* run(
   prepare: (model: TextModel) => Promise<GenerationTask>,
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
-  using place = gate.enter(call.tenant);
+  using admission = gate.admit(call.tenant);
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
   const task = withinLimits(await prepare(model), call);
   const count = task.prompts.length * task.choices;
   const atOnce = Math.min(count, gate.parallel);
-  place.widen(atOnce);
+  admission.reserve(atOnce);
   // Each choice has its own signal: many listeners on one signal would cause a leak warning.
   const stops = Array.from({ length: count }, () => new AbortController());
   const stop = () => {
     for (const controller of stops) controller.abort();
     // The next event may never be requested; others should not have to wait for that.
     lease[Symbol.dispose]();
-    place[Symbol.dispose]();
+    admission[Symbol.dispose]();
   };
   call.signal.addEventListener('abort', stop);
   if (call.signal.aborted) stop();
@@ -169,7 +169,7 @@ function* partEvents(
       said = undefined;
     } else if (part.kind === 'reasoning') yield { kind: 'reasoning', choice, text: part.text };
     else if (part.kind === 'call') {
-      const { call, name, id = freshCallId(of.idLength) } = part;
+      const { call, name, id = newCallId(of.idLength) } = part;
       yield { kind: 'call', choice, call, id, name };
     } else if (part.kind === 'arguments') {
       yield { kind: 'arguments', choice, call: part.call, text: part.text };

@@ -10,7 +10,7 @@ import { type Snake, snakeCase } from '../fields/field-names.ts';
 /** Maximum stop strings of a request. */
 const MAX_STOPS = 16;
 /** Maximum length of each, in characters: every token is checked against them. */
-const LONGEST_STOP = 1024;
+const MAX_STOP_LENGTH = 1024;
 
 /** Maximum answers to one prompt. */
 export const MAX_CHOICES = 128;
@@ -59,7 +59,7 @@ export const samplingFields = {
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
   logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
   stop: z
-    .union([z.string().max(LONGEST_STOP), listOf(z.string().max(LONGEST_STOP), { max: MAX_STOPS })])
+    .union([z.string().max(MAX_STOP_LENGTH), listOf(z.string().max(MAX_STOP_LENGTH), { max: MAX_STOPS })])
     .nullish()
     .describe('Strings that end the text; they are not part of it.'),
   priority: z
@@ -76,7 +76,7 @@ export const samplingFields = {
     .nullish()
     .describe('The stop string that ends the text is part of it.'),
   allowed_token_ids: tokenIds(1).nullish().describe('The only token ids that the text may be of.'),
-  bad_words: listOf(z.string().min(1).max(LONGEST_STOP), { max: MAX_WORDS })
+  bad_words: listOf(z.string().min(1).max(MAX_STOP_LENGTH), { max: MAX_WORDS })
     .nullish()
     .describe('Words that the text must not have, at the beginning of a word or within one.'),
   samplers: samplersField,
@@ -169,7 +169,7 @@ function spellingsOf({ tokenizer }: TextModel, word: string): number[][] {
 }
 
 /** The part of a prompt that `truncate_prompt_tokens` keeps. */
-export function promptEnd(
+export function truncatedPrompt(
   model: TextModel,
   body: SamplingBody,
   prompt: readonly number[],

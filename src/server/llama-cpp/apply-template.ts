@@ -17,7 +17,7 @@ export const applyTemplateEndpoint = postEndpoint({
 async function applyTemplate(request: z.output<typeof chatBody>, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
   // Encoding blocks the thread for a time slice, so these requests are limited like others.
-  using _place = gate.enter(call.tenant);
+  using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { model } = lease;
   const { signal } = call;

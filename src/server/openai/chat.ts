@@ -7,7 +7,7 @@ import { answerForm, chatPrompt, refuseConstrainedPrefill } from '../generation/
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
-import { generateOptions, maxTokensOf, promptEnd } from '../generation/sampling-fields.ts';
+import { generateOptions, maxTokensOf, truncatedPrompt } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks, fingerprintOf } from './chat-chunks.ts';
 import { type ChatBody, chatBody, conversationEnd, isLegacy, toolUseOf } from './chat-body.ts';
@@ -66,7 +66,7 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
     continues: end.continueFinal,
   });
   return {
-    prompts: [promptEnd(model, request, prompt)],
+    prompts: [truncatedPrompt(model, request, prompt)],
     options,
     choices: n ?? 1,
     form,

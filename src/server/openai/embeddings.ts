@@ -40,7 +40,7 @@ export const embeddingsEndpoint = postEndpoint({
 
 async function embed(request: EmbeddingsBody, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
-  using _place = gate.enter(call.tenant);
+  using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   checkDimensions(request, lease.model);
   const pooling = request.pooling === 'cls' ? 'first' : (request.pooling ?? undefined);

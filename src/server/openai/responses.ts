@@ -8,7 +8,7 @@ import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
-import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
+import { generateOptions, truncatedPrompt } from '../generation/sampling-fields.ts';
 import { ResponseWriter } from './response-writer.ts';
 import {
   chatMessagesOfItems,
@@ -55,7 +55,7 @@ async function taskOf(
     continues: false,
   });
   return {
-    prompts: [promptEnd(model, request, prompt)],
+    prompts: [truncatedPrompt(model, request, prompt)],
     options,
     choices: 1,
     form: answerForm(textConstraintOf(request), use),

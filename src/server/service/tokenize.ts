@@ -5,11 +5,11 @@ import { json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
 /** Maximum length of a text: all its ids are returned at once. */
-const LONGEST_TEXT = 2 ** 18;
+const MAX_TEXT_LENGTH = 2 ** 18;
 
 const text = z.object({
   model: modelField,
-  content: z.string().max(LONGEST_TEXT),
+  content: z.string().max(MAX_TEXT_LENGTH),
   add_special: z.boolean().default(false).describe('Adds what the model wants around a text.'),
   parse_special: z.boolean().default(true).describe('Reads the names of control tokens as those.'),
   with_pieces: z.boolean().default(false).describe('Tells the text of each token, or its bytes.'),
@@ -26,7 +26,7 @@ export const tokenizeEndpoint = postEndpoint({
 async function tokenize(request: z.output<typeof text>, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
   // Encoding occupies the thread, so these requests are limited like others.
-  using _place = gate.enter(call.tenant);
+  using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { tokenizer } = lease.model;
   const { content, add_special: addSpecial, parse_special: parseSpecial } = request;

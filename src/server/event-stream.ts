@@ -23,7 +23,7 @@ export function eventStream(
     async pull(controller) {
       next ??= events.next();
       // Lines of JSON have no comments.
-      const come = isLines ? await next : await within(next, pingMs);
+      const come = isLines ? await next : await resultWithin(next, pingMs);
       if (!come) return controller.enqueue(encoder.encode(': ping\n\n'));
       next = undefined;
       if (come.done) controller.close();
@@ -44,7 +44,7 @@ export function eventStream(
 }
 
 /** The value of a promise, or undefined if it takes longer than `ms`. Rejects like the promise. */
-export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+export async function resultWithin<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), ms);

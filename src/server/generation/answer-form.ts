@@ -4,7 +4,7 @@ import type { TextModel } from '../../engine/text-model.ts';
 import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { requireTurnsFit } from './prompt-bounds.ts';
-import type { Thinking } from './reasoning-fields.ts';
+import type { RequestedReasoning } from './reasoning-fields.ts';
 
 /** The functions that an answer may call. */
 export interface ToolUse {
@@ -38,7 +38,7 @@ export async function chatPrompt(
   messages: readonly ChatMessage[],
   of: {
     use?: ToolUse | undefined;
-    thinking?: Thinking | undefined;
+    thinking?: RequestedReasoning | undefined;
     /** The last message is the beginning of the answer. */
     continueFinal?: boolean;
     addGenerationPrompt?: boolean;

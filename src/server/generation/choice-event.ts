@@ -5,7 +5,7 @@ import type { ScoredId } from '../../engine/score.ts';
 import type { CallOutcome } from '../../text/index.ts';
 
 /** Why a choice ended: at its own end or a stop string, at a limit, or to have functions called. */
-export type Finish = 'stop' | 'length' | 'calls';
+export type FinishReason = 'stop' | 'length' | 'calls';
 
 /** What a generation starts from. */
 export interface TaskPrompts {
@@ -51,7 +51,7 @@ export type ChoiceEvent =
       readonly call: number;
       readonly outcome: CallOutcome;
     }
-  | { readonly kind: 'end'; readonly choice: number; readonly finish: Finish; readonly end: TextEnd };
+  | { readonly kind: 'end'; readonly choice: number; readonly finish: FinishReason; readonly end: TextEnd };
 
 /** All events after the first. */
 export type ChoiceEvents = AsyncGenerator<Exclude<ChoiceEvent, { kind: 'begin' }>, void>;

@@ -20,7 +20,7 @@ export const reasoningFields = {
 };
 
 /** The reasoning options of a request, and variables for the template. */
-export interface Thinking {
+export interface RequestedReasoning {
   readonly reasoning: ReasoningOptions;
   readonly variables: Readonly<Record<string, unknown>>;
 }
@@ -29,10 +29,10 @@ export interface Thinking {
 const SWITCHES = ['enable_thinking', 'thinking'];
 
 /** Throws `REQUEST_INVALID` for variables that the template does not read. */
-export function thinkingOf(
+export function requestedReasoning(
   model: TextModel,
   fields: z.output<z.ZodObject<typeof reasoningFields>>,
-): Thinking {
+): RequestedReasoning {
   const known = templateVariables(model.chatTemplate.source);
   const variables: Record<string, unknown> = {};
   let enabled: boolean | undefined;

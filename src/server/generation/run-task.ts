@@ -6,7 +6,7 @@ import { type AnswerPart, newCallId } from '../../text/index.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents, TaskPrompts } from './choice-event.ts';
-import { within } from '../event-stream.ts';
+import { resultWithin } from '../event-stream.ts';
 import { GenerationRecord } from './generation-record.ts';
 import { mergeStreams } from './merge-streams.ts';
 
@@ -88,7 +88,7 @@ async function* run(
     // Handled below, unless the events are left before.
     first.catch(() => {});
     // A client that waits longer gets the response's headers meanwhile.
-    await within(first, FIRST_TOKEN_WAIT_MS);
+    await resultWithin(first, FIRST_TOKEN_WAIT_MS);
     yield { kind: 'begin', id: lease.id, model, task };
     let next = await first;
     while (!next.done) {

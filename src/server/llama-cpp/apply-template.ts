@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { json, postEndpoint } from '../endpoint.ts';
 import { chatPrompt } from '../generation/answer-form.ts';
-import { thinkingOf } from '../generation/reasoning-fields.ts';
+import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { chatBody, conversationEnd, toolUseOf } from '../openai/chat-body.ts';
 import { chatMessages } from '../openai/chat-messages.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -21,7 +21,7 @@ async function applyTemplate(request: z.output<typeof chatBody>, call: RequestCo
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { model } = lease;
   const { signal } = call;
-  const how = { use: toolUseOf(request), thinking: thinkingOf(model, request), signal };
+  const how = { use: toolUseOf(request), thinking: requestedReasoning(model, request), signal };
   const ids = await chatPrompt(model, chatMessages(request.messages), {
     ...how,
     ...conversationEnd(request),

@@ -1,18 +1,18 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { CallOutcome, Tokenizer } from '../../text/index.ts';
-import type { ChoiceEvent, Finish } from '../generation/choice-event.ts';
+import type { ChoiceEvent, FinishReason } from '../generation/choice-event.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import { usageOf } from './usage.ts';
 
 /** OpenAI's finish reasons. */
-export const FINISH_REASONS: Readonly<Record<Finish, string>> = {
+export const FINISH_REASONS: Readonly<Record<FinishReason, string>> = {
   stop: 'stop',
   length: 'length',
   calls: 'tool_calls',
 };
 
 /** The word for why a chat ended. */
-export function finishReason(finish: Finish, isLegacy: boolean): string {
+export function finishReason(finish: FinishReason, isLegacy: boolean): string {
   return isLegacy && finish === 'calls' ? 'function_call' : FINISH_REASONS[finish];
 }
 
@@ -28,7 +28,7 @@ interface AnswerChoice {
   reasoning: string;
   readonly calls: ToolCall[];
   readonly logprobs: ContentLogprob[];
-  finish: Finish;
+  finish: FinishReason;
 }
 
 /** Collects the events of a chat's choices into the complete answer. */

@@ -4,7 +4,7 @@ import { json, postEndpoint } from '../endpoint.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt, refuseConstrainedPrefill } from '../generation/answer-form.ts';
-import { thinkingOf } from '../generation/reasoning-fields.ts';
+import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, maxTokensOf, truncatedPrompt } from '../generation/sampling-fields.ts';
@@ -46,7 +46,7 @@ async function answerChat(request: ChatBody, call: RequestContext): Promise<Resp
 async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal): Promise<GenerationTask> {
   const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
-  const thinking = thinkingOf(model, request);
+  const thinking = requestedReasoning(model, request);
   const end = conversationEnd(request);
   const prompt = await chatPrompt(model, chatMessages(request.messages), {
     use,

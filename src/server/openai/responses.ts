@@ -5,7 +5,7 @@ import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
-import { thinkingOf } from '../generation/reasoning-fields.ts';
+import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, truncatedPrompt } from '../generation/sampling-fields.ts';
@@ -43,7 +43,7 @@ async function taskOf(
   signal: AbortSignal,
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const thinking = thinkingOf(model, {
+  const thinking = requestedReasoning(model, {
     ...request,
     reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort,
   });

@@ -37,7 +37,10 @@ interface Choice {
   readonly message: { readonly content: string | null; readonly tool_calls?: readonly Call[] };
 }
 
-/** The bundled model's own template and those of other dialects, with what keeps thoughts from filling the answer. */
+/**
+ * The bundled model's own template and those of other dialects, with options that keep reasoning from filling the
+ * answer.
+ */
 const TEMPLATES: readonly (readonly [string | undefined, object])[] = [
   [undefined, { reasoning_budget_tokens: 0 }],
   ['Qwen3-Coder.jinja', {}],
@@ -45,7 +48,7 @@ const TEMPLATES: readonly (readonly [string | undefined, object])[] = [
   ['GLM-4.6.jinja', { reasoning_budget_tokens: 0 }],
 ];
 
-/** Declares a test a template: calls that are forced, named, allowed and forbidden, as often as there are seeds. */
+/** Declares one test per template, with calls that are forced, named, allowed and forbidden, for each seed. */
 export function testForcedCalls(seeds: readonly number[]): void {
   for (const [template, thinking] of TEMPLATES) {
     test(`calls that are asked for come and satisfy their schemas: ${template ?? 'its own template'}`, async (t) => {

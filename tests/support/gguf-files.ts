@@ -3,21 +3,21 @@ import { type GgufPlan, GgufWriter, type PlacedTensor } from '../../src/gguf/ind
 import { MemorySink } from '../../src/io/index.ts';
 import { seededRandom } from './random.ts';
 
-/** The format of that name, which must exist. */
+/** The format with this name, which must exist. */
 export function format(name: string): TensorFormat {
   const found = formatNamed(name);
   if (!found) throw new Error(`no format ${name}`);
   return found;
 }
 
-/** Repeatable bytes for a tensor, different for every name. */
+/** Reproducible bytes for a tensor, depending on its name. */
 export function dataOf(tensor: PlacedTensor): Uint8Array {
   const seed = Array.from(tensor.name).reduce((sum, c) => sum * 31 + (c.codePointAt(0) ?? 0), 7);
   const random = seededRandom(seed);
   return Uint8Array.from({ length: tensor.byteLength }, () => random() * 256);
 }
 
-/** A whole file in memory, its tensors filled by `dataOf`. */
+/** A whole file in memory, with tensors filled by `dataOf`. */
 export async function fileOf(plan: GgufPlan): Promise<Uint8Array<ArrayBuffer>> {
   const sink = new MemorySink();
   const writer = await GgufWriter.begin(sink, plan);

@@ -9,21 +9,24 @@ import { PROJECT_ROOT } from './project.ts';
 import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';
 import { sharedPath } from './shared.ts';
 
-/** How a golden's model is opened: the device is the test's own. */
+/** Options for opening a golden's model, except those that the test's device determines. */
 export type GoldenOptions = Omit<LoadModelOptions, 'device' | 'threads' | 'sharedMemory' | 'hostMemory'>;
 
-/** A device that goldens are held against. */
+/** A device that is compared with goldens. */
 export interface GoldenDevice {
   readonly name: string;
-  /** Opens a model on it; the model owns what it was opened from. */
+  /** Opens a model on the device; the model owns what it was opened from. */
   open(path: string, options: GoldenOptions): Promise<LanguageModel>;
-  /** Positions a sequence that a slow device computes; all without it. */
+  /** The number of positions per sequence that a slow device computes; by default all. */
   readonly positions?: number;
-  /** Rows of a step at most, where those that are not in use cost as much as the others. */
+  /** The maximum number of rows in a step, where unused rows cost as much as the others. */
   readonly rows?: number;
-  /** It does not quantize activations as ggml does: it agrees with the oracle more than with a reference that does. */
+  /**
+   * True if it does not quantize activations as ggml does: then it agrees better with the oracle than with a reference
+   * that does.
+   */
   readonly exact?: boolean;
-  /** Declares a test; node's `test` without it. */
+  /** Declares a test; by default with node's `test`. */
   readonly declare?: (name: string, body: () => Promise<void>) => void;
 }
 
@@ -38,7 +41,7 @@ const FLOAT_CASES = [
     from: 0,
   },
   {
-    // Biases, scales, far rotation factors; positions far beyond the context it says it was trained for.
+    // Biases, scales, long RoPE factors; positions far beyond the file's training context.
     name: 'llama-dense with 8 192 tokens',
     model: sharedPath('models/random/llama-dense-random.gguf'),
     golden: sharedPath('goldens/llama-dense-random.8k.forced.jsonl'),
@@ -46,11 +49,14 @@ const FLOAT_CASES = [
   },
 ] as const;
 
-/** The reference quantizes activations, and a device may: near ties may go either way. */
+/** The reference quantizes activations, and a device may: near ties may be decided differently. */
 const MIN_AGREEMENT = 0.99;
 const MAX_LIKELIHOOD_DIFFERENCE = 0.02;
 
-/** The f64 oracle agrees with the golden of MiniMind2-Small Q4_K_M at 285 of 291 clear positions, at no fewer with the others. */
+/**
+ * The f64 oracle agrees with the golden of MiniMind2-Small Q4_K_M at 285 of 291 clear positions, and with the others at
+ * least as often.
+ */
 const MIN_EXACT_AGREEMENT = 0.96;
 
 const QUANTIZED_CASES = [
@@ -61,8 +67,8 @@ const QUANTIZED_CASES = [
     cacheType: 'f32',
   },
   {
-    // llama.cpp itself (node-llama-cpp 3.22.1) agrees with this golden at 297 of the 300 clear positions, having left it by 0.01 at the
-    // very first; we agree at 297 with the default cache, at 296 with an f32 cache.
+    // llama.cpp itself (node-llama-cpp 3.22.1) agrees with this golden at 297 of the 300 clear positions, with a
+    // difference of 0.01 at the very first; we agree at 297 with the default cache, at 296 with an f32 cache.
     name: 'MiniMind2-Small Q8_0',
     cacheType: 'f16',
     model: sharedPath('models/bundle/minimind2-small-q8_0.gguf'),
@@ -76,7 +82,7 @@ const QUANTIZED_CASES = [
   },
 ] as const;
 
-/** Models in f32, those whose names match, against goldens within 1e-3 a logit. */
+/** Compares the f32 models whose names match with goldens, within 1e-3 per logit. */
 export function testFloatGoldens(device: GoldenDevice, models = /./): void {
   for (const { name, model: path, golden, from } of FLOAT_CASES) {
     if (!models.test(name)) continue;
@@ -96,7 +102,7 @@ export function testFloatGoldens(device: GoldenDevice, models = /./): void {
   }
 }
 
-/** Random models with biases and scales; the Llama with far rotation factors, the GLM with norms behind each half. */
+/** Random models with biases and scales; the Llama with long RoPE factors, the GLM with norms after each sublayer. */
 const ALL_LOGITS = [
   { name: 'llama-dense', file: 'llama-dense-random' },
   { name: 'glm4-dense', file: 'glm4-dense-random' },
@@ -104,8 +110,8 @@ const ALL_LOGITS = [
 ] as const;
 
 /**
- * Every logit of a short text by random models, those whose names match, and what follows greedily; and of a trained one the
- * last.
+ * Compares every logit of a short text, and the greedy continuation, for the random models whose names match; and the
+ * last logits of a trained one.
  */
 export function testAllLogits(device: GoldenDevice, models = /./): void {
   for (const { name, file } of ALL_LOGITS) {
@@ -116,7 +122,7 @@ export function testAllLogits(device: GoldenDevice, models = /./): void {
 
 const TRAINED = 'tiny-rwkv-7v0-834K';
 
-/** The text `"in`, of which the authors of a small RWKV-7 give the logits that follow. */
+/** The text `"in`, for which the authors of a small RWKV-7 publish the next logits. */
 const AUTHORS_TEXT = [0x22, 0x69, 0x6e];
 
 function testAuthorsLogits(device: GoldenDevice): void {
@@ -163,7 +169,7 @@ function testLogitsOf(device: GoldenDevice, name: string, file: string): void {
   });
 }
 
-/** Quantized models, those whose names match, against goldens of a reference that quantizes activations. */
+/** Compares the quantized models whose names match with goldens of a reference that quantizes activations. */
 export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
   for (const { name, model: path, golden, cacheType } of QUANTIZED_CASES) {
     if (!models.test(name)) continue;
@@ -179,7 +185,8 @@ export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
       );
       const smallest = device.exact ? MIN_EXACT_AGREEMENT : MIN_AGREEMENT;
       assert.ok(report.clearAgreement >= smallest, `${report.clearAgreement} of them agree`);
-      // The mean of fewer positions spreads wider, by more than their share, so that chance seldom fails it.
+      // The mean over fewer positions varies more; the tolerance grows by more than that, so that chance seldom fails
+      // it.
       const share = report.positions / positionsOf(whole);
       const spread = share < 1 ? 2 / Math.sqrt(share) : 1;
       const difference = Math.abs(report.logLikelihoodDifference);
@@ -189,9 +196,9 @@ export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
 }
 
 /**
- * The bundled model over a q8_0 cache: as many clear positions agree with the golden as over an f16 cache, and what follows is as
- * likely. On the CPU device both agree at 287 of 291, and the mean log-likelihoods are -2.734 (q8_0), -2.718 (f16) and
- * -2.735 (f32).
+ * The bundled model with a q8_0 cache agrees with the golden at as many clear positions as with an f16 cache, and its
+ * continuation is as likely. On the CPU device both agree at 287 of 291, and the mean log-likelihoods are -2.734
+ * (q8_0), -2.718 (f16) and -2.735 (f32).
  */
 export function testQuantizedCache(device: GoldenDevice): void {
   const [{ model: path, golden }] = QUANTIZED_CASES;
@@ -215,7 +222,7 @@ function positionsOf(sequences: readonly GoldenSequence[]): number {
   return sequences.reduce((sum, { top }) => sum + top.length, 0);
 }
 
-/** Declares a test over files, which is skipped with the reason where one is not there. */
+/** Declares a test over files; it is skipped with the reason if one is missing. */
 function declare<P extends readonly (string | undefined)[]>(
   { name, declare: own }: GoldenDevice,
   claim: string,
@@ -230,7 +237,7 @@ function declare<P extends readonly (string | undefined)[]>(
   else test(title, run);
 }
 
-/** The sequences as far as the device goes. */
+/** The sequences, truncated to what the device computes. */
 function shortened(whole: readonly GoldenSequence[], device: GoldenDevice): GoldenSequence[] {
   const { positions } = device;
   if (positions === undefined) return [...whole];

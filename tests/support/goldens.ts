@@ -8,7 +8,7 @@ export async function readGolden(path: string): Promise<GoldenSequence[]> {
   return parseGolden(await readFile(path, 'utf8'));
 }
 
-/** Opens a model with room for the goldens' sequences, the cache as the reference program had it. */
+/** Opens a model with capacity for the goldens' sequences, and the reference program's cache type. */
 export async function openForGolden(
   path: string,
   sequences: readonly GoldenSequence[],
@@ -18,7 +18,7 @@ export async function openForGolden(
   return open(path, { context, batch: 256, logitRows: 32, cacheType: 'f32' });
 }
 
-/** Forced decoding of a model against all sequences of a golden, and over what the golden generated after each. */
+/** Runs forced decoding over all sequences of a golden and over the greedy continuation of each. */
 export async function decodeForced(
   model: LanguageModel,
   sequences: readonly GoldenSequence[],
@@ -35,7 +35,7 @@ export async function decodeForced(
   return { ...decoding.report(), greedyAgrees };
 }
 
-/** Passes on the positions before `end`, and notes the best token of the last of them and of all that follow. */
+/** Passes on the positions before `end`, and records the best token of the last of them and of all later ones. */
 async function* splitAt(
   logits: AsyncIterable<PositionLogits>,
   end: number,
@@ -52,20 +52,20 @@ export function bestOf(logits: Float32Array): number {
   return logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
 }
 
-/** Little-endian floats of a file. */
+/** The little-endian floats in a file. */
 export async function readFloats(path: string): Promise<Float32Array> {
   const bytes = await readFile(path);
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 
-/** What `random.expected.txt` says of one model: the prompt, and the ids that follow greedily. */
+/** The contents of `random.expected.txt` for one model: the prompt and its greedy continuation, as ids. */
 export interface ExpectedIds {
   readonly n_vocab: number;
   readonly prompt_ids: readonly number[];
   readonly greedy_ids: readonly number[];
 }
 
-/** The line of a model in `random.expected.txt`. */
+/** Reads a model's line in `random.expected.txt`. */
 export async function readExpected(path: string, model: string): Promise<ExpectedIds> {
   const lines = (await readFile(path, 'utf8')).split('\n');
   const line = lines.find((text) => text.startsWith(`${model} `));

@@ -1,4 +1,4 @@
-/** A chat request to which it is costly to hold a text, as it goes over the wire. */
+/** A chat request with a constraint that is expensive to enforce, as sent over the network. */
 export interface GrammarAttack {
   readonly name: string;
   readonly body: string;
@@ -12,7 +12,7 @@ function named<T>(count: number, make: (index: number) => T): Record<string, T> 
   return Object.fromEntries(times(count, (index) => [`name${index}`, make(index)]));
 }
 
-/** A schema within a schema, `depth` times. */
+/** Schemas nested `depth` deep. */
 function nested(depth: number, around: (inner: object) => object): object {
   let schema: object = { type: 'string' };
   for (let level = 0; level < depth; level++) schema = around(schema);
@@ -119,7 +119,7 @@ const GRAMMARS: Readonly<Record<string, string>> = {
   'parentheses 100 000 deep': `root ::= ${'('.repeat(100_000)}"a"${')'.repeat(100_000)}`,
 };
 
-/** A tool with a schema of so many properties. */
+/** A tool with a schema of this many properties. */
 function tool(index: number, properties: number): object {
   const parameters = object(
     named(properties, (i) => ({
@@ -131,7 +131,7 @@ function tool(index: number, properties: number): object {
   return { type: 'function', function: { name: `tool_${index}`, strict: true, parameters } };
 }
 
-/** The fields of a request by the attack's name, or their text where that is too deep to be written. */
+/** The fields of each attack's request by name, or their text if nesting is too deep to serialize. */
 function fields(): [string, string | object][] {
   const schemas = Object.entries(SCHEMAS).map(([name, schema]): [string, object] => [
     `schema: ${name}`,
@@ -167,7 +167,7 @@ function fields(): [string, string | object][] {
   ];
 }
 
-/** The attacks, each with what else its request says. */
+/** The attacks, each merged with the rest of the request. */
 export function grammarAttacks(request: Readonly<Record<string, unknown>>): GrammarAttack[] {
   const base = JSON.stringify(request).slice(0, -1);
   return fields().map(([name, of]) => {

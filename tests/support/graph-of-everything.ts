@@ -52,7 +52,7 @@ export function builder(): GraphBuilder {
   return new GraphBuilder('test', SHAPE);
 }
 
-/** A cache that fits `HEADS`. */
+/** A cache for `HEADS`. */
 export function cacheFor(g: GraphBuilder, type: 'f16' | 'f32' = 'f16') {
   return {
     keys: g.state('keys', type, 48, HEADS.kvHeads * HEADS.keySize),
@@ -120,7 +120,7 @@ function mixture(g: GraphBuilder, x: Tensor): Tensor {
   return combineExperts(g, scaled, routingWeights);
 }
 
-/** A graph in which every kind of operator occurs, optional operands given. */
+/** A graph with every kind of operator and all optional operands. */
 export function graphOfEverything(): OpGraph {
   const g = builder();
   const x = embed(g, g.weight('table', Q4_0, 100, 64));

@@ -9,7 +9,7 @@ import { TINY, tinyModel } from './tiny-model.ts';
 const PROMPTS = [[1, 2, 3], Array.from({ length: 21 }, (_, i) => 3 + ((i * 37) % 256)), [1, 9]];
 const SIZES = { context: 48, batch: 8, logitRows: 4 } as const;
 
-/** What a model says and computes with its embedding in one of the places. */
+/** A model's results with its embedding in one of the places. */
 async function answersOf(device: Device, format: string, options: ModelOptions) {
   const decoder = options.embedding === 'host' ? await openDecoder({ threads: 2 }) : undefined;
   const parts = {
@@ -34,7 +34,7 @@ async function answersOf(device: Device, format: string, options: ModelOptions) 
   return { texts, logits, fit };
 }
 
-/** Checks that an embedding on the host changes no bit of what comes out, and saves its memory on the device. */
+/** Checks that an embedding on the host does not change a bit of the results, and saves its memory on the device. */
 export async function compareEmbeddingPlaces(
   open: () => Promise<Device>,
   format: string,

@@ -1,10 +1,10 @@
 /**
- * How long something in a test may take before it counts as hung, in milliseconds: the one bound on time that tests know. What
- * takes seconds may take minutes at the lowest priority beside others, and must not fail for it.
+ * After how many milliseconds something in a test counts as hung: the only time limit that tests use. At the lowest
+ * priority on a busy machine, what takes seconds may take minutes and must not fail.
  */
 export const HUNG_MS = 60 * 60_000;
 
-/** Asks until the answer is true, every few milliseconds. Rejects with `what` when it never becomes so. */
+/** Polls every few milliseconds until the answer is true. Rejects with `what` if it never is. */
 export async function until(what: () => string, ask: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + HUNG_MS;
   while (!(await ask())) {

@@ -13,15 +13,15 @@ import { syntheticTensors } from '../../src/model/synthetic/synthetic-tensors.ts
 import { tokenizerMetadata } from '../../src/model/synthetic/tokenizer-metadata.ts';
 import { count, real, text } from '../../src/model/synthetic-family.ts';
 
-/** Positions that the layers with a window look back on: less than a cache block. */
+/** The window's size in positions: less than a cache block. */
 const WINDOW = 12;
 const WIDTH = 64;
 const RANK = 16;
 const VOCABULARY = 64;
 
 /**
- * A model whose layers remember in three ways, in turn: a recurrent state (RWKV-7), all positions, and a window of them. No
- * published model is made so; those that mix two of them are made of the same parts.
+ * A model with layers of three kinds in turn: a recurrent state (RWKV-7), full attention, and a sliding window. No
+ * published model combines all three, but those that combine two are built from the same parts.
  */
 export const hybrid: Architecture = {
   names: ['hybrid'],
@@ -70,7 +70,7 @@ async function fileOf(bytes: Uint8Array<ArrayBuffer>): Promise<GgufFile> {
   return GgufFile.open(new MemorySource(bytes, 'hybrid.gguf'));
 }
 
-/** A file of the model with seeded random weights. */
+/** The model's file with seeded random weights. */
 export async function hybridModel(): Promise<GgufFile> {
   const header = new MemorySink();
   await GgufWriter.begin(header, { metadata: METADATA, tensors: [] });

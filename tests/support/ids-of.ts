@@ -1,7 +1,7 @@
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import type { LanguageModel } from '../../src/engine/language-model.ts';
 
-/** The ids that a model generates behind a prompt. */
+/** The ids that a model generates after a prompt. */
 export async function idsOf(
   model: LanguageModel,
   prompt: readonly number[] | string,

@@ -19,23 +19,23 @@ import { FAMILY_FIXTURES } from './family-fixtures.ts';
 import { amdTarget } from './hip-cuda/amd-targets.ts';
 import { syntheticGraphs, type SyntheticModel, syntheticModel } from './synthetic-graphs.ts';
 
-/** One launch of a graph: its kernel and grid, which say what is computed together, and everything else that it is made of. */
+/** One launch of a graph: its kernel and grid, which show what is fused, and everything else that defines it. */
 export interface ListedLaunch {
   readonly kernel: string;
   readonly grid: readonly number[];
   readonly details: string;
-  /** A hash of the kernel's text, where the device makes it up. */
+  /** A hash of the kernel's text, if the device generates it. */
   readonly text?: string;
 }
 
-/** A target without hardware, and how a graph becomes launches for it. */
+/** A target without hardware, and how a graph is lowered for it. */
 export interface ListedTarget {
   readonly name: string;
   readonly facts: GpuFacts;
   launches(graph: OpGraph): ListedLaunch[];
 }
 
-/** An H100 as its driver describes it. */
+/** An H100 as its driver reports it. */
 const HOPPER: HipCudaTarget = {
   api: 'cuda',
   vendor: 'nvidia',
@@ -50,7 +50,7 @@ const HOPPER: HipCudaTarget = {
   blas: true,
 };
 
-/** A GPU with the limits that WebGPU promises everywhere. */
+/** A GPU with the limits that WebGPU guarantees everywhere. */
 const PLAIN: GpuTarget = {
   lanes: 1,
   packedDot: false,
@@ -71,7 +71,7 @@ const MATRICES: GpuMatrices = {
 
 const LARGE = { ...PLAIN, lanes: 32, packedDot: true, workgroupBytes: 48 << 10, storageBindings: 16 };
 
-/** Every kind of target that plans differ by. */
+/** Every kind of target for which plans differ. */
 export const LISTED_TARGETS: readonly ListedTarget[] = [
   hipCuda('cuda sm_90', HOPPER),
   hipCuda('hip gfx1100', amdTarget('gfx1100')),
@@ -81,7 +81,7 @@ export const LISTED_TARGETS: readonly ListedTarget[] = [
   webgpu('webgpu matrices', { ...LARGE, matrices: MATRICES }),
 ];
 
-/** Numbers for values in the order in which they are first asked for. */
+/** Numbers values in the order of first use. */
 class Places<K> {
   readonly #numbers = new Map<K, number>();
 
@@ -92,7 +92,7 @@ class Places<K> {
   }
 }
 
-/** Further apart than anything that is bound is large. */
+/** Larger than any binding, so that ranges do not overlap. */
 const SPAN = 2 ** 40;
 
 function hipCuda(name: string, target: HipCudaTarget): ListedTarget {
@@ -156,10 +156,10 @@ function weightText({ layout, parts, byteLength }: PackedWeight): string {
   return `${layout} ${parts.map((part) => part.name).join('+')} ${byteLength}`;
 }
 
-/** Rows that plans are made for: a token, some, and a prompt's. */
+/** Row counts of the plans: a token, several, and a prompt's. */
 export const LISTED_ROWS = [1, 4, 16, 64, 512] as const;
 
-/** A family in sizes that published models have in proportion. */
+/** A family in realistic proportions. */
 export interface ListedModel {
   readonly name: string;
   readonly shape: SyntheticShape;
@@ -182,7 +182,7 @@ const OWN_SIZES: Readonly<Record<string, Partial<SyntheticShape>>> = {
   glm4moe: { layers: 3 },
 };
 
-/** Every family, in a quantized format with larger values as llama.cpp's files have, and in f16. */
+/** Every family, in a quantized format with larger types for values, as in llama.cpp's files, and in f16. */
 export const LISTED_MODELS: readonly ListedModel[] = FAMILY_FIXTURES.flatMap(
   ({ name, architecture = name, sizes: { experts } }) => {
     const { experts: count, chosenExperts, expertHidden, ...dense } = SIZES;
@@ -196,7 +196,7 @@ export const LISTED_MODELS: readonly ListedModel[] = FAMILY_FIXTURES.flatMap(
   },
 );
 
-/** The low-rank products of RWKV-7, which quantized files hold as f16. */
+/** RWKV-7's low-rank products, which quantized files store as f16. */
 const RANKS = /time_mix_[wavg][12]\.weight$/;
 
 function withRanksOfNumbers(model: SyntheticModel): SyntheticModel {
@@ -207,7 +207,7 @@ function withRanksOfNumbers(model: SyntheticModel): SyntheticModel {
   return { ...model, tensors: new Map(tensors) };
 }
 
-/** The graphs of a model for so many rows of four sequences, each kind of layer once. */
+/** The graphs of a model for this many rows of four sequences, with each kind of layer once. */
 export async function listedGraphs({
   shape,
   format,
@@ -223,7 +223,7 @@ export async function listedGraphs({
   };
 }
 
-/** A hash of the launches with their arguments: of what is computed together, how it is shared out, and from what. */
+/** A hash of the launches with their arguments: of what is fused, how it is distributed, and its operands. */
 export function listHash(launches: readonly ListedLaunch[]): string {
   const text = launches
     .map(({ kernel, grid, details }) => `${kernel} ${grid.join('x')} ${details}`)
@@ -231,13 +231,13 @@ export function listHash(launches: readonly ListedLaunch[]): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** A graph and what it is of. */
+/** A graph and a description of it. */
 export interface NamedGraph {
   readonly name: string;
   readonly graph: OpGraph;
 }
 
-/** The launches of a graph; in their place, why the target refuses it. */
+/** The launches of a graph, or why the target refuses it. */
 export function launchesOr(graph: OpGraph, target: ListedTarget): ListedLaunch[] {
   try {
     return target.launches(graph);
@@ -248,8 +248,8 @@ export function launchesOr(graph: OpGraph, target: ListedTarget): ListedLaunch[]
 }
 
 /**
- * A line for each model and target: how many launches its last kind of layer takes for each number of rows, and a hash of
- * the launches of all parts with their arguments.
+ * One line per model and target: the number of launches of its last kind of layer for each row count, and a hash of all
+ * parts' launches with their arguments.
  */
 export async function launchSummary(): Promise<string[]> {
   const lines: string[] = [];

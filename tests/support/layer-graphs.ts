@@ -5,7 +5,7 @@ import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { OpGraph } from '../../src/ops/index.ts';
 import { syntheticGraphs, syntheticModel } from './synthetic-graphs.ts';
 
-/** The graph of a 7B model's layer for so many rows, its values' weights in a format of their own where one is given. */
+/** The graph of a 7B model's layer for this many rows, optionally with another format for the value weights. */
 export async function layerGraph(rows: number, format = Q4_0, values?: TensorFormat): Promise<OpGraph> {
   const shape = { ...syntheticShape('llama-2-7b'), layers: 1 };
   const { layers } = syntheticGraphs(await syntheticModel(shape, format, values), {
@@ -21,7 +21,10 @@ export async function layerGraph(rows: number, format = Q4_0, values?: TensorFor
   return layer.graph;
 }
 
-/** Lowered for a token or for many rows, a layer wants the same packed weights: else a model's would be stored twice. */
+/**
+ * A layer must need the same packed weights for one token and for many rows, or a model's weights would be stored
+ * twice.
+ */
 export async function checkOneLayout(weightsOf: (graph: OpGraph) => readonly PackedWeight[]): Promise<void> {
   for (const formats of [[Q4_0], [Q4_K, Q6_K]] as const) {
     const [one, ...others] = await Promise.all(

@@ -13,20 +13,20 @@ import { until } from './hung.ts';
 const FORMATS = ['Q8_0', 'Q4_0', 'F16', 'F32'];
 const MEBIBYTE = 2 ** 20;
 
-/** A device whose models come and go, and how often. */
+/** A device on which models are loaded and disposed, and how often. */
 export interface Cycles {
   readonly device: Device;
-  /** Loads of one model, one after the other. */
+  /** Sequential loads of one model. */
   readonly loads: number;
-  /** Files among which rounds choose, at most four. */
+  /** The number of files that rounds choose from, at most four. */
   readonly files: number;
   /** Rounds in which two models of each file are loaded at once. */
   readonly rounds: number;
-  /** Objects that the driver holds, by kind, where it tells. */
+  /** The number of objects that the driver holds, by kind, if it reports that. */
   readonly driverObjects?: () => Readonly<Record<string, number>>;
 }
 
-/** What the process and the device hold while no model is there. */
+/** What the process and the device hold without a model. */
 interface Held {
   readonly free: number;
   readonly live: number;
@@ -34,10 +34,13 @@ interface Held {
   readonly threads: number;
 }
 
-/** The driver's objects are pooled: how many there are depends on how much happened at once. */
+/** The driver pools objects: their number depends on past concurrency. */
 const MAX_POOLED = 16;
 
-/** Models are loaded, answer and go: afterwards everything is as it was, and the device had the same bytes each time. */
+/**
+ * Models are loaded, generate and are disposed: afterwards everything is as before, and the device had the same bytes
+ * each time.
+ */
 export async function checkCycles({
   device,
   loads,
@@ -63,7 +66,7 @@ export async function checkCycles({
   };
   const alone: string[] = [];
   for (const bytes of files) alone.push(await life(bytes));
-  // Once all at once: pools of streams and of transfers have their size then.
+  // All at once first, so that pools of streams and transfers reach their size.
   assert.deepEqual(await Promise.all([...files, ...files].map(life)), [...alone, ...alone]);
   const before = await held();
   const driver = driverObjects?.() ?? {};
@@ -84,7 +87,7 @@ export async function checkCycles({
   assert.ok(grown < 200, `${grown.toFixed(0)} MiB more`);
 }
 
-/** No more is held than before. Threads and descriptors end a moment after what they served, those of pools sooner or later. */
+/** Nothing more is held than before. Threads and descriptors end shortly after their use, those of pools eventually. */
 async function checkFlat(held: () => Promise<Held>, before: Held, when: string): Promise<void> {
   let now = before;
   await until(

@@ -16,20 +16,20 @@ import { WatchedSource } from './watched-source.ts';
 
 const OPTIONS: ModelOptions = { context: 32, batch: 1 };
 
-/** A file on the way, and what the caller may end it by. */
+/** A file being loaded, and the caller's means to end that. */
 interface Attempt {
   readonly source: ByteSource;
   readonly options?: ModelOptions;
 }
 
-/** What goes wrong while a model is loaded, and what that is told as. */
+/** A fault while a model is loaded, and the error that reports it. */
 interface Fault {
   readonly name: string;
   readonly codes: readonly ErrorCode[];
   begin(): Promise<Attempt> | Attempt;
 }
 
-/** Faults of a file, and aborts, in the middle of a load: a typed error, everything released, and the next load works. */
+/** Faults of a file, and aborts, during a load: a typed error, everything released, and the next load works. */
 export async function checkLoadFaults(t: TestContext, device: Device): Promise<void> {
   const sharedMemory = await SharedDeviceMemory.open(device);
   const bytes = await tinyBytes('Q8_0');
@@ -106,7 +106,7 @@ function* faults(bytes: Uint8Array, folder: string): Generator<Fault, void> {
   };
 }
 
-/** Without a moment in which the file is shorter. */
+/** The file is never shorter in between. */
 function writeOver(path: string, bytes: Uint8Array): void {
   const file = openSync(path, 'r+');
   writeSync(file, bytes);

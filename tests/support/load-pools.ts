@@ -5,7 +5,7 @@ import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { TINY, tinyModel } from './tiny-model.ts';
 
-/** What a model says, and what its weights are on the device, read back from where they lie. */
+/** What a model generates, and its weights on the device, read back. */
 interface Found {
   readonly text: string;
   readonly weights: ReadonlyMap<string, Uint8Array>;
@@ -13,7 +13,9 @@ interface Found {
   readonly buffers: number;
 }
 
-/** Weights in buffers of their own and in pools: the same bytes, the same text, and shared memory makes no difference. */
+/**
+ * Weights in separate buffers and in pools: the same bytes and the same text, and shared memory makes no difference.
+ */
 export async function checkPools(device: Device): Promise<void> {
   const sharedMemory = await SharedDeviceMemory.open(device);
   const alone = await load({ pool: false });

@@ -5,7 +5,7 @@ import { openGguf } from '../../src/node/open-gguf.ts';
 import { seededRandom } from '../../src/base/seeded-random.ts';
 import { fixture } from './fixture.ts';
 
-/** A random adapter: its rank and alpha, the matrices that it changes. */
+/** A random adapter: its rank and alpha, and the matrices that it adapts. */
 interface AdapterShape {
   readonly rank: number;
   readonly alpha: number;
@@ -13,11 +13,11 @@ interface AdapterShape {
   readonly seed: number;
 }
 
-/** The model that the adapters are for. */
+/** The base model of the adapters. */
 export const LORA_BASE = fixture('families/llama.gguf');
 export const LORA_GOLDEN = fixture('families/llama.lora.jsonl');
 
-/** Ranks that differ, one of them no multiple of anything; one adapter changes what the other leaves alone. */
+/** Different ranks, one of them odd; each adapter also changes a matrix that the other does not. */
 export const LORA_ADAPTERS: readonly (AdapterShape & { readonly file: string })[] = [
   { file: adapterPath('first'), rank: 3, alpha: 6, targets: /attn_[qv]|ffn_down/, seed: 11 },
   { file: adapterPath('second'), rank: 8, alpha: 0, targets: /attn_(q|output)|ffn_(gate|up)/, seed: 12 },
@@ -29,7 +29,7 @@ export const LORA_FILES: Readonly<Record<string, string>> = {
   second: adapterPath('second'),
 };
 
-/** The adapters of each text of the golden, and how strongly each counts. */
+/** The adapters of each text in the golden, with their scales. */
 export const LORA_MIXTURES: readonly Readonly<Record<string, number>>[] = [
   { first: 1 },
   { second: 0.5 },

@@ -8,12 +8,15 @@ import type { GoldenDevice } from './golden-tests.ts';
 import { bestOf } from './goldens.ts';
 import { LORA_BASE, LORA_FILES, LORA_GOLDEN } from './lora-fixtures.ts';
 
-/** A text of the golden, and the scales of the adapters that it went through. */
+/** A text of the golden, and the scales of its adapters. */
 export type AdaptedGolden = GoldenSequence & { readonly adapters: Readonly<Record<string, number>> };
 
 const OPTIONS = { sequences: 1, cacheType: 'f32', batch: 32, logitRows: 32, context: 64 } as const;
 
-/** What llama.cpp computes with a model and two adapters, alone and mixed: beside the weights, and added to them. */
+/**
+ * Compares with llama.cpp's results for a model with two adapters, alone and mixed: applied at run time, and merged
+ * into the weights.
+ */
 export function testAdapters(device: GoldenDevice): void {
   const declare = device.declare ?? test;
   declare(`adapters, alone and mixed, match their golden on ${device.name}`, async () => {

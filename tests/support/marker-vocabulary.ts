@@ -1,7 +1,7 @@
 import { createTokenizer, type Tokenizer } from '../../src/text/index.ts';
 import { metadataOf } from './metadata.ts';
 
-/** A kind of tokenizer that a made-up vocabulary can be for. */
+/** The kinds of tokenizers that a synthetic vocabulary supports. */
 export type MarkerModel = 'llama' | 'gpt2' | 'rwkv' | 't5' | 'bert';
 
 const NORMAL = 1;
@@ -9,15 +9,15 @@ const CONTROL = 3;
 const USER_DEFINED = 4;
 const BYTE = 6;
 
-/** What a template writes that looks like a token of its own. */
+/** The texts in a template that look like special tokens. */
 export function markersOf(source: string): string[] {
   const found = source.match(/<[^\s<>'"{}%]{1,40}>|\[\/?[A-Z_]{2,30}\]|\]<\]|[a-z_]+▁[a-z_▁]+/g) ?? [];
   return [...new Set(found)];
 }
 
 /**
- * A tokenizer whose vocabulary has each marker as a control or user-defined token, all beginnings of markers as ordinary
- * ones, so that merges can lead up to them, and all characters of the texts.
+ * A tokenizer whose vocabulary has each marker as a control or user-defined token, all prefixes of markers as normal
+ * ones, so that merges can build them, and all characters of the texts.
  */
 export function markerTokenizer(
   model: MarkerModel,
@@ -72,7 +72,7 @@ function byteName(byte: number): string {
   return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 }
 
-/** GPT-2's letters for bytes. */
+/** GPT-2's characters for bytes. */
 function byteAlphabet(text: string): string {
   return [...new TextEncoder().encode(text)]
     .map((byte) => {

@@ -24,7 +24,7 @@ export function metadataOf(values: Readonly<Record<string, Value>>): TokenizerMe
   };
 }
 
-/** An array of strings as GGUF holds it: element type 8, count, and each string with its length. */
+/** An array of strings in GGUF's encoding: element type 8, count, and each string with its length. */
 function encodeStrings(strings: readonly string[]): Uint8Array {
   const texts = strings.map((text) => new TextEncoder().encode(text));
   const payload = new Uint8Array(texts.reduce((sum, text) => sum + 8 + text.length, 12));

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
 import { collectGarbage } from './collect-garbage.ts';
 
-/** What a process holds when garbage is collected. */
+/** What a process holds after garbage collection. */
 export interface Held {
   readonly mebibytes: number;
   readonly descriptors: number;
@@ -21,18 +21,18 @@ export async function held(): Promise<Held> {
   };
 }
 
-/** How lives of a model are repeated. */
+/** How to repeat a model's life. */
 export interface CycleOptions extends LoadModelOptions {
   readonly path: string;
   readonly cycles: number;
-  /** Lives until what is kept for the next ones has settled. */
+  /** The number of lives until what is kept for later ones has settled. */
   readonly settling: number;
   readonly onCycle?: (cycle: number, held: Held) => void;
 }
 
 /**
- * Loads a model, lets it generate and disposes it, again and again. Each time nothing is left of its device and the text is
- * the same. Gives what the process held when it had settled, and at the end.
+ * Loads a model, generates and disposes it, repeatedly. Each time nothing is left of its device and the text is the
+ * same. Returns what the process held after settling, and at the end.
  */
 export async function modelCycles(options: CycleOptions): Promise<{ settled: Held; end: Held }> {
   const { path, cycles, settling, onCycle, ...load } = options;

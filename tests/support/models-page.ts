@@ -1,7 +1,7 @@
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { type FamilyFixture, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 
-/** The devices on which every architecture's random model is compared with its golden, and the tests that do it. */
+/** The devices on which every architecture's random model is compared with its golden, and the tests that do so. */
 export const FAMILY_DEVICES = [
   { device: 'reference', test: 'tests/goldens/families.test.ts' },
   { device: 'cpu', test: 'tests/goldens/families.test.ts' },
@@ -9,7 +9,7 @@ export const FAMILY_DEVICES = [
   { device: 'webgpu', test: 'tests/webgpu/families.test.ts' },
 ] as const;
 
-/** Some well-known published models of each architecture, by the name of its fixture. */
+/** Well-known published models of each architecture, by the name of its fixture. */
 const PUBLISHED: Readonly<Record<string, string>> = {
   afmoe: 'Trinity',
   apertus: 'Apertus',
@@ -98,7 +98,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   xverse: 'XVERSE',
 };
 
-/** The text of docs/models.md for the fixtures of the tests. */
+/** The text of docs/models.md for the tests' fixtures. */
 export function modelsPage(families: readonly FamilyFixture[]): string {
   const limits = families.map((family) => {
     const cells = FAMILY_DEVICES.map(() => `< ${family.difference ?? LARGEST_DIFFERENCE}`);
@@ -137,7 +137,7 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
   ].join('\n');
 }
 
-/** A family's names in files: of those that share an architecture, some have a golden of their own. */
+/** A family's names in files; some families that share an architecture have goldens of their own. */
 function labelOf({ name, architecture, encodes }: FamilyFixture, families: readonly FamilyFixture[]): string {
   if (encodes) return `\`${name}\` (embeddings)`;
   if (architecture) return `\`${architecture}\`${architecture === name ? '' : ` (${name})`}`;

@@ -5,7 +5,7 @@ import type { MortalDevice } from './device-loss.ts';
 
 const SOURCE = new URL('../../src/', import.meta.url);
 
-/** A CPU device that is told, when a test says so, that one of its workers died. */
+/** A CPU device that, on a test's command, is told that one of its workers died. */
 export async function openMortalCpu(): Promise<MortalDevice> {
   const listeners: ((error: Error) => void)[] = [];
   const host = nodeWorkerHost(new URL('node/cpu-worker.js', SOURCE), 2);

@@ -10,15 +10,15 @@ import { ownWorkerPort } from '../../src/node/worker-port.ts';
 import type { MortalDevice } from './device-loss.ts';
 import { openMortalCpu } from './mortal-cpu.ts';
 
-// Entry of an engine's thread that dies when a test says so, or whose device does.
+// The entry point of an engine thread that dies on a test's command, or whose device does.
 
-/** What a test has to say to it, before `open` or at any time. */
+/** A test's commands to it, before `open` or at any time. */
 export type MortalOrder =
-  /** Dies when a call of this name comes, of a prompt with this first token where that is said. */
+  /** Dies on a call with this name; with `token`, only for a prompt that begins with it. */
   | { readonly dies: string; readonly token?: number }
-  /** Opens a device that is lost before the steps with these numbers, from now on. */
+  /** Opens devices that are lost before the steps with these numbers, counted from now on. */
   | { readonly loseAt: readonly number[] }
-  /** From now on the device can be opened again, or not. */
+  /** Whether the device can be opened again from now on. */
   | { readonly opens: boolean };
 
 let dies: { readonly dies: string; readonly token?: number } | undefined;
@@ -40,7 +40,7 @@ function take(message: MortalOrder | { kind: string; name?: string; asks?: unkno
   }
 }
 
-/** Outside whatever may be awaited, when the call has begun. */
+/** Outside any awaited code, after the call has begun. */
 function die(): void {
   setTimeout(() => {
     throw new Error('something that nobody expected');
@@ -51,7 +51,7 @@ function loaded({ location, options }: WorkerLoad, of: EngineEnvironment): Promi
   return loadModel(location, { ...options, ...of });
 }
 
-/** A model as `loadModel` opens it, but for its device. Its disposal rejects where anything is left of a device. */
+/** A model opened as by `loadModel`, except for its device. Its disposal rejects if anything is left of a device. */
 async function losable(
   { location, options }: WorkerLoad,
   { logger, ...of }: EngineEnvironment,

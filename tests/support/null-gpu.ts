@@ -1,9 +1,9 @@
 import type { GpuProvider } from '../../src/devices/webgpu/index.ts';
 
-/** A device that checks what it is given as any other would, and computes nothing. */
+/** A device that validates its input like any other, and computes nothing. */
 export interface NullGpu {
   readonly device: GPUDevice;
-  /** Dawn, which ends with the last reference to it. */
+  /** Dawn, which is destroyed with the last reference to it. */
   readonly gpu: GpuProvider;
 }
 

@@ -6,8 +6,8 @@ import { openCpu } from '../../src/node/open-cpu.ts';
 import type { GoldenOptions } from './golden-tests.ts';
 
 /**
- * Opens models on one CPU device for all tests of a file: to start its threads takes ten times as long as what a small model
- * computes. Behind the tests the device has to hold nothing of them.
+ * Opens models on one CPU device for all tests of a file, because starting its threads takes ten times as long as a
+ * small model's computation. After the tests the device must hold nothing of them.
  */
 export function onOneCpu(): (path: string, options: GoldenOptions) => Promise<LanguageModel> {
   let opened: Promise<SharedDeviceMemory> | undefined;

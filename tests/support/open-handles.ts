@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Open descriptors of this process on the given path; undefined where the system does not tell. */
+/** The number of open descriptors of this process for the path; undefined if the system does not report it. */
 export function openDescriptors(path: string): number | undefined {
   if (process.platform !== 'linux') return undefined;
   return readdirSync('/proc/self/fd').filter((fd) => targetOf(fd) === path).length;
 }
 
-/** Mappings of the given path in this process; undefined where the system does not tell. */
+/** The number of mappings of the path in this process; undefined if the system does not report it. */
 export function openMappings(path: string): number | undefined {
   if (process.platform !== 'linux') return undefined;
   return readFileSync('/proc/self/maps', 'utf8')
@@ -14,7 +14,7 @@ export function openMappings(path: string): number | undefined {
     .filter((line) => line.endsWith(path)).length;
 }
 
-/** The listing's own descriptor is gone when it is looked at. */
+/** The descriptor of the listing itself is already closed. */
 function targetOf(fd: string): string | undefined {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`);

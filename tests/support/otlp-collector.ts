@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** A span as OTLP's JSON has it (opentelemetry-proto, `trace.proto`). */
+/** A span in OTLP's JSON encoding (opentelemetry-proto, `trace.proto`). */
 export interface SentSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -15,7 +15,7 @@ export interface SentSpan {
   readonly status: { readonly code?: number };
 }
 
-/** A collector at a socket of its own, which answers all that is sent there with a status. */
+/** A collector on its own socket, which answers every request with a status. */
 export async function collector(
   t: TestContext,
   status = 200,
@@ -39,7 +39,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** The spans of all requests to a collector. */
+/** The spans in all requests to a collector. */
 export function spansOf(requests: readonly { body: string }[]): SentSpan[] {
   type Sent = { resourceSpans: { scopeSpans: { spans: SentSpan[] }[] }[] };
   return requests.flatMap(({ body }) =>

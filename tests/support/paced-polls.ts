@@ -1,11 +1,11 @@
 /**
- * Dawn asks its driver what is done by `setImmediate`, a hundred thousand times a second and with a new function each time: as long
- * as software computes or compiles, that takes as much of a processor as the computing itself. Imported, this module lets it
- * ask once a millisecond; everybody else's `setImmediate` is as it was.
+ * Dawn polls its driver through `setImmediate`, a hundred thousand times per second and with a new function each time:
+ * while software computes or compiles, that takes as much CPU as the computation itself. When imported, this module
+ * limits it to one poll per millisecond; other callers' `setImmediate` is unchanged.
  */
 const immediately = globalThis.setImmediate;
 
-/** Native code without a name: what Dawn makes. */
+/** Unnamed native functions: Dawn's. */
 function isDawns(callback: (...args: never) => void): boolean {
   return callback.name === '' && Function.prototype.toString.call(callback).includes('[native code]');
 }

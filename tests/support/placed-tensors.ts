@@ -4,19 +4,21 @@ import type { TensorFormat } from '../../src/formats/index.ts';
 import { type GgufFile, loadTensorBytes, type TensorInfo } from '../../src/gguf/index.ts';
 import { LazyTensor } from '../../src/load/lazy-tensor.ts';
 
-/** How tensors of a file become weights. */
+/** How a file's tensors become weights. */
 export interface PlacedOptions {
   readonly rowAlignment?: number;
-  /** What matrices become; the file's format unless given. */
+  /** The format of matrices; by default the file's. */
   readonly become?: TensorFormat;
 }
 
-/** A weight with memory for each tensor of the file, on a device that keeps file rows, such as the reference device. */
+/**
+ * A weight with memory for each of the file's tensors, on a device that keeps file rows, such as the reference device.
+ */
 export function placedTensors(gguf: GgufFile, device: Device, options: PlacedOptions = {}): LazyTensor[] {
   return gguf.tensors.map((tensor) => placedTensor(tensor, device, options));
 }
 
-/** A weight of one tensor with memory, which the caller disposes, or the device. */
+/** A weight of one tensor with memory, which the caller or the device disposes. */
 export function placedTensor(
   tensor: TensorInfo,
   device: Device,
@@ -33,7 +35,7 @@ export function placedTensor(
   return weight;
 }
 
-/** What a weight's memory holds. */
+/** The contents of a weight's memory. */
 export async function arrived(device: Device, { range }: LazyTensor): Promise<Uint8Array> {
   await using stream = device.createStream('check');
   const found = new Uint8Array(range.byteLength);
@@ -41,7 +43,7 @@ export async function arrived(device: Device, { range }: LazyTensor): Promise<Ui
   return found;
 }
 
-/** What a weight's memory should hold, by the formats' own decoders. */
+/** The expected contents of a weight's memory, according to the formats' own decoders. */
 export async function expected({ packed, tensors }: LazyTensor): Promise<Uint8Array> {
   const [tensor] = tensors as [TensorInfo];
   const bytes = await loadTensorBytes(tensor);

@@ -10,16 +10,16 @@ export const RWKV7 = familyPaths({ name: 'rwkv7', sizes: {} }).model;
 /** Longer than two chunks of any device's recurrence. */
 export const PROMPT: readonly number[] = Array.from({ length: 45 }, (_, i) => (5 + 11 * i + i * i) % 61);
 
-/** Rows of a step: the prompt at once, in pieces that end within a device's chunks, and token by token. */
+/** Rows per step: the whole prompt, pieces that end within a device's chunks, and single tokens. */
 const BATCHES = [48, 19, 1] as const;
 
-/** A recurrence comes to the same state however a prompt is cut. */
+/** A recurrence reaches the same state however a prompt is split. */
 export function testPromptChunks(device: GoldenDevice): void {
   const declare = device.declare ?? test;
   declare(`a prompt in one piece, in many and token by token on ${device.name}`, async () => {
     let expected: Float32Array[] | undefined;
     const { rows = PROMPT.length } = device;
-    // Fewer rows than the prompt has are pieces of it.
+    // With fewer rows than the prompt has, it is split anyway.
     for (const batch of rows < PROMPT.length ? [rows, 1] : BATCHES) {
       await using model = await device.open(RWKV7, { context: 64, batch, logitRows: batch });
       const logits = await logitsOf(model, PROMPT);
@@ -37,7 +37,7 @@ export async function logitsOf(model: LanguageModel, ids: readonly number[]): Pr
   return rows;
 }
 
-/** How far two texts' logits are apart anywhere. */
+/** The largest difference between two texts' logits. */
 export function largestDifference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
   assert.equal(a.length, b.length);
   const rows = a.map((row, r) => Math.max(...row.map((value, i) => Math.abs(value - (b[r]?.[i] ?? NaN)))));

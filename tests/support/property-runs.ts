@@ -1,4 +1,4 @@
-/** Set where a property is to be drawn for as often as it is worth. */
+/** Set to run properties the full number of times. */
 export const ALL_RUNS = 'ROCMFORGE_TEST_ALL_RUNS';
 
 /**

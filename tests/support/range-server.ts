@@ -2,20 +2,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** What the server does wrong or slowly; change it between requests. */
+/** The server's faults and delays; may be changed between requests. */
 export interface Behaviour {
   etag?: string | undefined;
   ignoreRanges?: boolean;
   status?: number;
-  /** Replaces the Content-Range of an answer. */
+  /** Replaces the Content-Range of a response. */
   contentRange?: string | undefined;
-  /** Bytes of a body after which the connection is cut. */
+  /** The number of body bytes after which the connection is cut. */
   cutAfter?: number | undefined;
-  /** Bytes of a body after which nothing comes any more. */
+  /** The number of body bytes after which nothing more is sent. */
   stallAfter?: number | undefined;
 }
 
-/** A server of files on the loopback device that counts what it sends. */
+/** A file server on the loopback interface that counts what it sends. */
 export interface RangeServer {
   readonly url: string;
   readonly behaviour: Behaviour;
@@ -23,7 +23,7 @@ export interface RangeServer {
   bytesSent: number;
 }
 
-/** Starts a server of the given files (by path, with leading slash); it stops when the test ends. */
+/** Starts a server for the given files (by path, with leading slash); it stops when the test ends. */
 export async function startRangeServer(
   t: TestContext,
   files: ReadonlyMap<string, Uint8Array>,

@@ -5,7 +5,7 @@ import {
   type Dialect,
 } from '../../src/text/index.ts';
 
-/** A call as its parts say it. */
+/** A call assembled from its parts. */
 export interface ReadCall {
   name: string;
   id?: string;
@@ -13,7 +13,7 @@ export interface ReadCall {
   outcome?: string;
 }
 
-/** All of an answer. */
+/** A whole answer. */
 export interface ReadAnswer {
   reasoning: string;
   text: string;
@@ -21,7 +21,7 @@ export interface ReadAnswer {
   faults: Extract<AnswerPart, { kind: 'fault' }>[];
 }
 
-/** What comes out of an answer that is pushed in these pieces. */
+/** The result of parsing an answer pushed in these pieces. */
 export function readAnswer(
   dialect: Dialect,
   pieces: Iterable<string>,
@@ -34,7 +34,7 @@ export function readAnswer(
   return read;
 }
 
-/** Adds a part to what was read. */
+/** Adds a part to the result. */
 export function add(read: ReadAnswer, part: AnswerPart): void {
   if (part.kind === 'text') read.text += part.text;
   else if (part.kind === 'reasoning') read.reasoning += part.text;
@@ -50,7 +50,7 @@ export function add(read: ReadAnswer, part: AnswerPart): void {
   }
 }
 
-/** A text cut in two at every place, and into its single characters. */
+/** All splits of a text into two pieces, and into single characters. */
 export function* splits(text: string): Generator<string[], void> {
   for (let at = 1; at < text.length; at++) yield [text.slice(0, at), text.slice(at)];
   yield [...text];

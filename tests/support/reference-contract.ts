@@ -2,7 +2,7 @@ import { wholeOf } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { type ContractOptions, testDeviceContract } from './contract/index.ts';
 
-/** Declares the device contract's tests, those that are wanted, for the reference device. */
+/** Declares the selected tests of the device contract for the reference device. */
 export function testReferenceContract(only: NonNullable<ContractOptions['only']>): void {
   testDeviceContract('reference', async () => openReferenceDevice({ memoryBytes: 2 ** 30 }), {
     only,

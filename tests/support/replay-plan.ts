@@ -10,13 +10,13 @@ import {
   type Tensor,
 } from '../../src/ops/index.ts';
 
-/** What an intent reads of what others compute, and what it writes. */
+/** What an intent reads and what it writes. */
 interface Effects {
   readonly reads: readonly (Place | State | undefined)[];
   readonly writes: readonly (Place | State)[];
 }
 
-/** A planned product of any kind. */
+/** Any kind of planned product. */
 interface WithParts {
   readonly x: ProductInput;
   readonly epilogue: Epilogue;
@@ -132,8 +132,8 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
 };
 
 /**
- * Follows a plan for a graph: every intent reads what was bound or computed before it in the form in which it was computed, no
- * value is computed twice, and all outputs are there in the end.
+ * Replays a plan for a graph: every intent reads values that were bound or computed before, in the form in which they
+ * were computed; no value is computed twice, and all outputs exist at the end.
  */
 export function replayPlan(graph: OpGraph, intents: readonly Intent[], label: string): void {
   const appended = graph.ops.flatMap((op) =>

@@ -8,16 +8,16 @@ import { temporaryFolder } from './temporary.ts';
 import { tinyBytes } from './tiny-model.ts';
 import { HUNG_MS } from './hung.ts';
 
-/** The compiled bin. */
+/** The compiled CLI. */
 export const MAIN = join(PROJECT_ROOT, 'dist/src/cli/rocmforge.cjs');
 
-/** The model that comes with the package. */
+/** The model bundled with the package. */
 export const BUNDLED = join(PROJECT_ROOT, 'models/minimind2-small-q4_k_m.gguf');
 
-/** An answer that goes on however long it takes until somebody interrupts it. */
+/** Generates until interrupted. */
 export const ENDLESS = ['--ignore-end', '--context-shift', '8', '-n', '1000000000'] as const;
 
-/** How a process ended, and what it wrote. */
+/** How a process ended, and its output. */
 export interface CliResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -25,18 +25,18 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** A running `rocmforge`. It is killed when it hangs, and when the test ends before it does. */
+/** A running `rocmforge`. It is killed when it hangs, and when the test ends first. */
 export interface RunningCli {
   readonly process: ChildProcessWithoutNullStreams;
   readonly result: Promise<CliResult>;
 }
 
-/** Starts the compiled bin as a process of its own, its streams being pipes. */
+/** Starts the compiled CLI in a separate process, with pipes as its streams. */
 export function startCli(t: TestContext, ...args: readonly string[]): RunningCli {
   return startCliIn(t, process.env, args);
 }
 
-/** Starts the compiled bin with an environment of its own. */
+/** Starts the compiled CLI with its own environment. */
 export function startCliIn(t: TestContext, env: NodeJS.ProcessEnv, args: readonly string[]): RunningCli {
   const process_ = spawn(process.execPath, [MAIN, ...args], {
     cwd: PROJECT_ROOT,
@@ -48,7 +48,7 @@ export function startCliIn(t: TestContext, env: NodeJS.ProcessEnv, args: readonl
   return { process: process_, result: resultOf(process_) };
 }
 
-/** Runs the compiled bin to its end, with `input` on its standard input. */
+/** Runs the compiled CLI to its end, with `input` on its standard input. */
 export function runCli(t: TestContext, args: readonly string[], input = ''): Promise<CliResult> {
   const { process: process_, result } = startCli(t, ...args);
   process_.stdin.end(input);
@@ -65,7 +65,7 @@ async function resultOf(process_: ChildProcessWithoutNullStreams): Promise<CliRe
   return { code, signal, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() };
 }
 
-/** A file of a tiny random model with a chat template and a context of 4096, there until the test ends. */
+/** A file of a tiny random model with a chat template and a context of 4096, removed when the test ends. */
 export async function tinyModelFile(t: TestContext): Promise<string> {
   const path = join(temporaryFolder(t), 'tiny.gguf');
   const metadata: Parameters<typeof tinyBytes>[1] = [['llama.context_length', { type: 'u32', value: 4096 }]];

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const SHARED = fileURLToPath(new URL('../../../../shared/', import.meta.url));
 
-/** The path of a file that is not part of the project, or undefined where it is absent. */
+/** The path of a file outside the project, or undefined if it is absent. */
 export function sharedPath(...parts: readonly string[]): string | undefined {
   const path = join(SHARED, ...parts);
   return existsSync(path) ? path : undefined;

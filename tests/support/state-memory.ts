@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { KV_BLOCK_SIZE, type SizedGroup } from '../../src/model/state-groups.ts';
 import type { SequenceState } from '../../src/state/sequence-state.ts';
 
-/** What a slot that values belong to has seen: everything that was written, in order. */
+/** The history of a slot's values: everything that was written, in order. */
 type History = readonly number[];
 
 /**
- * The memory that a state's allocators keep book of, as a device has it: cells by block, values by slot with their checkpoints.
- * It reads what rows of a model would, and finds out where that is not what was written.
+ * The memory that a state's allocators manage, as on a device: cells by block, values by slot with their checkpoints.
+ * It reads what a model's rows would read, and detects when that is not what was written.
  */
 export class StateMemory {
   readonly #cells: Map<number, number>[];
@@ -24,7 +24,7 @@ export class StateMemory {
     this.#checkpoints = Array.from({ length: slots }, () => []);
   }
 
-  /** Does the copies that planned steps want. */
+  /** Performs the copies that planned steps require. */
   copy(): void {
     for (const { slot, does } of this.state.takeCopies()) {
       if (does === 'save') this.#checkpoints[slot] = this.#values[slot] as History;
@@ -32,7 +32,9 @@ export class StateMemory {
     }
   }
 
-  /** Computes the rows from `first` to the end of `history`, which is what they are to find before them and leave behind. */
+  /**
+   * Computes the rows from `first` to the end of `history`, which is what they must find before them and leave behind.
+   */
   compute(slot: number, first: number, history: History): void {
     for (const [index, group] of this.groups.entries()) {
       if (group.kind === 'slots') this.#step(slot, first, history);
@@ -40,7 +42,7 @@ export class StateMemory {
     }
   }
 
-  /** Everything is gone. */
+  /** All contents are lost. */
   lose(): void {
     for (const cells of this.#cells) cells.clear();
     this.#values.fill([]);
@@ -60,7 +62,7 @@ export class StateMemory {
     for (let position = first; position < history.length; position++) {
       cells.set(this.#cellOf(index, slot, position), history[position] as number);
     }
-    // What the first row looks at, and all rows behind it, when the last is written.
+    // What the first row attends to, and every row after it, when the last one is written.
     const window = group?.kind === 'windowed' ? group.window : Number.POSITIVE_INFINITY;
     for (let seen = Math.max(0, first - window + 1); seen < history.length; seen++) {
       const found: number | undefined = cells.get(this.#cellOf(index, slot, seen));

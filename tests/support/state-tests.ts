@@ -13,19 +13,19 @@ import { hybrid, hybridModel } from './hybrid-model.ts';
 /** A device that is opened for each model. */
 export interface StateDevice {
   readonly name: string;
-  /** Declares a test that is given the device, or says why it cannot be run. */
+  /** Declares a test that receives the device, or says why it cannot run. */
   declare(claim: string, work: (device: Device) => Promise<void>): void;
-  /** What its models are opened with beside what a test wants: plans of which any computes the same. */
+  /** Additional options for its models, such as plans, which must not affect the results. */
   readonly options?: ModelOptions;
-  /** Rows of a step at most, where more take too long. */
+  /** The maximum number of rows in a step, if more take too long. */
   readonly rows?: number;
-  /** Whose models; default all. */
+  /** Selects models; by default all. */
   readonly models?: RegExp;
-  /** How much of the usual lengths its texts have. Default 1. */
+  /** A factor on the usual length of texts. Default: 1. */
   readonly brevity?: number;
 }
 
-/** Models whose layers do not all remember keys and values of all positions. */
+/** Models with layers that do not all have full attention. */
 const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
   'a hybrid of recurrence, attention and windows': hybridModel,
   'gated delta nets beside attention (Qwen 3.5)': () =>
@@ -36,21 +36,23 @@ const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
   'windows (Gemma 3)': () => openGguf(familyPaths({ name: 'gemma3', sizes: {} }).model),
 };
 
-/** Few enough cache positions that sequences lose their place, in blocks of 32. */
+/** So few cache positions, in blocks of 32, that sequences are preempted. */
 const CONTEXT = 160;
 
 /** More than ten windows long. */
 const promptOf = (length: number, from = 0) =>
   Array.from({ length }, (_, i) => 3 + ((7 * i + i * i + from) % 58));
 
-/** Few tokens can be said, so that what was said is said again, and often not what followed it then. */
+/** Only a few tokens are allowed, so that texts repeat, often with a different continuation. */
 const FEW = new Map(
   Array.from({ length: 64 }, (_, id) => id)
     .filter((id) => id < 20 || id > 22)
     .map((id) => [id, Number.NEGATIVE_INFINITY]),
 );
 
-/** Declares that sequences of models with several groups of state get the same tokens, whatever is done to their states. */
+/**
+ * Declares that sequences of models with several groups of state get the same tokens, whatever happens to their states.
+ */
 export function testStates(on: StateDevice): void {
   for (const [model, file] of Object.entries(MODELS)) {
     if (on.models?.test(model) === false) continue;
@@ -60,7 +62,7 @@ export function testStates(on: StateDevice): void {
   }
 }
 
-/** Declares them for some models on the reference device. */
+/** Declares the same tests for some models on the reference device. */
 export function testReferenceStates(models: RegExp): void {
   testStates({
     name: 'reference',
@@ -74,7 +76,7 @@ export function testReferenceStates(models: RegExp): void {
   });
 }
 
-/** A device and a model's file, and what is asked of them. */
+/** A device, a model's file, and the operations of the tests. */
 class Setting {
   readonly rows: number;
   readonly #on: StateDevice;
@@ -88,7 +90,7 @@ class Setting {
     this.#file = file;
   }
 
-  /** Tokens of a text that is `usual` long where nothing takes too long. */
+  /** The number of tokens of a text: `usual`, unless the device is slow. */
   tokens(usual = 24): number {
     return Math.ceil(usual * (this.#on.brevity ?? 1));
   }
@@ -103,7 +105,7 @@ class Setting {
     return LanguageModel.open(parts, { context: CONTEXT, batch: this.rows, ...this.#on.options, ...options });
   }
 
-  /** What each prompt is continued by, alone on a model that was not used before. */
+  /** The continuation of each prompt, alone on a new model. */
   async alone(prompts: readonly (readonly number[])[], options: GenerateOptions = {}): Promise<number[][]> {
     const texts: number[][] = [];
     await using model = await this.open();
@@ -143,7 +145,7 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
     const prompts = [promptOf(40), promptOf(75, 3), promptOf(5, 9), promptOf(60, 1)];
     const options = { maxTokens: of.tokens(60) };
     const expected = await of.alone(prompts, options);
-    // Three of them at once would take more blocks than there are: the last to come lose their place and come back.
+    // Three at once would need more blocks than there are: the last ones are preempted and resumed.
     for (const cachePositions of [3 * CONTEXT, CONTEXT]) {
       await using model = await of.open({ sequences: 3, batch: Math.min(16, of.rows), cachePositions });
       const texts = prompts.map((prompt) => generated(model, prompt, options));
@@ -159,7 +161,7 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
     await using model = await of.open({ sequences: 2 });
     const first = await Promise.all(prompts.map((prompt) => generated(model, prompt, usual)));
     assert.deepEqual(first, expected);
-    // What the texts before left in their slots is gone on from, as far as it can be.
+    // Continues from what the previous texts left in their slots, where possible.
     const again: number[][] = [];
     for (const prompt of prompts) again.push(await generated(model, prompt, usual));
     assert.deepEqual(again, expected);

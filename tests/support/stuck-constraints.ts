@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { runConstraintWorker } from '../../src/text/index.ts';
 
-/** A thread that serves constraints, and never answers for the pattern `stuck`, or ends for the pattern `dead`. */
+/** A constraint thread that never answers for the pattern `stuck`, and ends for the pattern `dead`. */
 const port = parentPort;
 if (port) {
   runConstraintWorker({

@@ -9,20 +9,20 @@ import { type GraphOptions, type ModelGraphs, recordModel } from '../../src/mode
 import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 
-/** A model that no file holds: nothing can be loaded. */
+/** A model without a file: its weights cannot be loaded. */
 export interface SyntheticModel {
   readonly architecture: Architecture;
   readonly config: ModelConfig;
   readonly tensors: ReadonlyMap<string, TensorInfo>;
 }
 
-/** The model that `rocmforge synth` would write in this shape; values' weights in a format of their own, where one is given. */
+/** The model that `rocmforge synth` would write in this shape, optionally with another format for the value weights. */
 export async function syntheticModel(
   shape: SyntheticShape,
   format: TensorFormat,
   values: TensorFormat = format,
 ): Promise<SyntheticModel> {
-  // The pieces of a large vocabulary are many, and nothing here reads them.
+  // A large vocabulary has many pieces, which nothing here reads.
   const plan = await syntheticPlan('synthetic', { ...shape, vocabulary: 64 }, { format });
   const sink = new MemorySink();
   await GgufWriter.begin(sink, { ...plan, tensors: [] });
@@ -42,7 +42,7 @@ export async function syntheticModel(
   return { architecture, config, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
 }
 
-/** Its graphs, each group of its state with so many blocks. */
+/** Its graphs, with this many blocks for each group of its state. */
 export function syntheticGraphs(
   { config, tensors }: SyntheticModel,
   { blocks, ...options }: Omit<GraphOptions, 'groups'> & { blocks: number },

@@ -7,7 +7,7 @@ import type { GoldenDevice } from './golden-tests.ts';
 const IDS = [7, 25, 53, 30, 17, 14, 21];
 const OTHERS = [3, 3, 9, 60, 1, 0, 5];
 
-/** Values in the middle of a layer, at its end, and at both ends of the model. */
+/** Values within a layer, at its end, and at both ends of the model. */
 const NAMES = ['embedding', 'blk.0.attention', 'blk.0.add', 'blk.1.ffn_gate', 'blk.1.add 2', 'logits'];
 
 /** Values of the graph are read and replaced while it runs. */
@@ -31,12 +31,12 @@ export function testTaps(device: GoldenDevice): void {
     assertClose(await logitsOf(model, IDS), expected);
     assert.deepEqual([...seen.keys()], NAMES);
     assertClose(seen.get('logits') ?? new Float32Array(0), expected);
-    // What another text left behind the last layer, put in this text's place, gives the other text's logits.
+    // Another text's output of the last layer, put in place of this text's, yields the other text's logits.
     await logitsOf(model, OTHERS);
     replacements.set('blk.1.add 2', (seen.get('blk.1.add 2') ?? new Float32Array(0)).slice());
     assertClose(await logitsOf(model, IDS), others);
     replacements.clear();
-    // Without what attention adds, the residual stream behind it is the embedding.
+    // Without attention's output, the residual stream after it is the embedding.
     const width = (seen.get('blk.0.attention')?.length ?? 0) / IDS.length;
     replacements.set('blk.0.attention', new Float32Array(IDS.length * width));
     await logitsOf(model, IDS);

@@ -9,7 +9,7 @@ import { type ServedModel, ModelServer, type ServerOptions } from '../../src/ser
 import { BUNDLED } from './run-cli.ts';
 import { tinyModel } from './tiny-model.ts';
 
-/** A tiny random model by name, on the CPU device unless asked otherwise. */
+/** A tiny random model by name, by default on the CPU device. */
 export function tinySource(
   id = 'tiny',
   options: ModelOptions = {},
@@ -37,7 +37,7 @@ export function bundledSource(options: LoadModelOptions = {}): ServedModel {
   };
 }
 
-/** A server of a tiny model, there until the test ends. */
+/** A server of a tiny model, closed when the test ends. */
 export async function tinyServer(t: TestContext, options: Partial<ServerOptions> = {}): Promise<ModelServer> {
   const { parallel = 4 } = options;
   const models = [tinySource('tiny', { sequences: parallel })];
@@ -47,7 +47,7 @@ export async function tinyServer(t: TestContext, options: Partial<ServerOptions>
   return server;
 }
 
-/** A server behind a socket of this machine, there until the test ends. */
+/** A server on a local socket, closed when the test ends. */
 export async function listen(
   t: TestContext,
   server: ModelServer,
@@ -58,7 +58,7 @@ export async function listen(
   return listener.url;
 }
 
-/** A POST of a value as JSON. */
+/** A POST request with a JSON body. */
 export function post(path: string, body: unknown, init: RequestInit = {}): Request {
   const headers = { 'content-type': 'application/json', ...(init.headers as Record<string, string>) };
   return new Request(`http://server${path}`, {
@@ -69,7 +69,7 @@ export function post(path: string, body: unknown, init: RequestInit = {}): Reque
   });
 }
 
-/** The JSON values of a stream's events, `[DONE]` left out. */
+/** The JSON values of a stream's events, except `[DONE]`. */
 export function eventsOf(text: string): unknown[] {
   return text
     .split('\n')

@@ -7,7 +7,7 @@ import { openCpu } from '../../src/node/open-cpu.ts';
 import type { ServedModel } from '../../src/server/index.ts';
 import { BUNDLED } from './run-cli.ts';
 
-/** A template of a reasoning model: it opens the reasoning unless it is told not to, and writes earlier reasoning down. */
+/** The template of a reasoning model: it opens the reasoning unless disabled, and includes earlier reasoning. */
 const TEMPLATE = [
   '{% for message in messages %}<|im_start|>{{ message.role }}\n',
   '{% if message.reasoning_content %}<think>\n{{ message.reasoning_content }}\n</think>\n\n{% endif %}',
@@ -17,7 +17,7 @@ const TEMPLATE = [
   '{# tools: <tool_call> #}',
 ].join('');
 
-/** The bundled model's file with that template in its own's place, as long as it. */
+/** The bundled model's file with its template replaced by this one, padded to the same length. */
 async function patchedFile(): Promise<GgufFile> {
   const bytes = Buffer.from(readFileSync(BUNDLED));
   const file = await GgufFile.open(new MemorySource(bytes));
@@ -30,7 +30,7 @@ async function patchedFile(): Promise<GgufFile> {
   return GgufFile.open(new MemorySource(bytes, 'thinking.gguf'));
 }
 
-/** The bundled model as a reasoning model: what it thinks makes no sense, but is told apart. */
+/** The bundled model as a reasoning model: its reasoning makes no sense, but is parsed as such. */
 export async function thinkingModel(
   options: Parameters<typeof LanguageModel.open>[1] = {},
 ): Promise<LanguageModel> {

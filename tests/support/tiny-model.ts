@@ -3,7 +3,7 @@ import { MemorySink, MemorySource } from '../../src/io/index.ts';
 import { format } from './gguf-files.ts';
 import { seededRandom } from './random.ts';
 
-/** Sizes of a random Llama that runs in milliseconds; its tokenizer knows bytes and two words. */
+/** The sizes of a random Llama that runs in milliseconds; its tokenizer knows bytes and two words. */
 export const TINY = { width: 64, layers: 3, heads: 4, kvHeads: 2, hidden: 96, context: 128, vocabulary: 261 };
 
 const PIECES = ['<unk>', '<s>', '</s>', ...bytePieces(), '\u2581hi', '\u2581'];
@@ -18,7 +18,7 @@ function tokenType(id: number): number {
   return id < 259 ? 6 : 1;
 }
 
-/** The plan of a tiny Llama, with `matrix` the format of its matrices and metadata that replaces the usual. */
+/** The plan of a tiny Llama, with `matrix` as its matrices' format and changed metadata. */
 export function tinyPlan(matrix: string, changed: GgufPlan['metadata'] = []): GgufPlan {
   const { width, layers, heads, kvHeads, hidden, context, vocabulary } = TINY;
   const kvWidth = (width / heads) * kvHeads;
@@ -74,13 +74,13 @@ export function tinyPlan(matrix: string, changed: GgufPlan['metadata'] = []): Gg
   };
 }
 
-/** In what a tiny model differs from the usual one. */
+/** How a tiny model differs from the default one. */
 interface TinyOptions {
-  /** Other weights for another seed. */
+  /** The seed of the weights. */
   readonly seed?: number;
-  /** The head has a matrix of its own. */
+  /** The head has its own matrix. */
   readonly hasHead?: boolean;
-  /** F32 tensors that it has beside those of its architecture, by their shapes. */
+  /** F32 tensors in addition to the architecture's, by shape. */
   readonly extra?: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -120,7 +120,7 @@ export async function tinyModel(
   return GgufFile.open(new MemorySource(await tinyBytes(matrix, changed, options), 'tiny.gguf'));
 }
 
-/** A file's bytes with a NaN in the place of an element of an f32 tensor. */
+/** A file's bytes with NaN as one element of an f32 tensor. */
 export async function withNaN(
   bytes: Uint8Array<ArrayBuffer>,
   name: string,

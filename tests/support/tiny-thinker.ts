@@ -7,12 +7,12 @@ import { tinyBytes, tinyPlan } from './tiny-model.ts';
 
 const TEMPLATE =
   '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<think>\n{% endif %}';
-/** Tokens before the one that ends the reasoning, at least. */
+/** The minimum number of tokens before the one that ends the reasoning. */
 const THOUGHTS = 3;
 const NORMAL = 1;
 const CONTROL = 3;
 
-/** A model that thinks, and what it says at a temperature of 0 without penalties. */
+/** A reasoning model, and what it generates at temperature 0 without penalties. */
 export interface TinyThinker {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly reasoning: string;
@@ -20,8 +20,8 @@ export interface TinyThinker {
 }
 
 /**
- * A tiny random model that closes its reasoning and answers: what it generates is known, so that one of the tokens has the text
- * `</think>`, and the others, but those that the prompt needs, are words.
+ * A tiny random model that closes its reasoning and answers: since its output is known, one of its tokens gets the text
+ * `</think>`, and the others, except those that the prompt needs, become words.
  */
 export async function tinyThinker(question: string, tokens: number): Promise<TinyThinker> {
   const plan = new Map(tinyPlan('F32').metadata);

@@ -5,10 +5,10 @@ import { MemorySource } from '../../src/io/index.ts';
 import { createTokenizer, type Tokenizer, type TokenizerMetadata } from '../../src/text/index.ts';
 import { fixture } from './fixture.ts';
 
-/** The vocabularies of llama.cpp that are kept as fixtures. */
+/** llama.cpp's vocabularies that are fixtures. */
 export const VOCABULARIES = ['gpt-2', 'llama-bpe', 'llama-spm', 'qwen2'] as const;
 
-/** The text of a file beside the vocabularies. */
+/** The text of a file next to the vocabularies. */
 export function tokenizerFixture(name: string): string {
   return readFileSync(fixture(`tokenizers/${name}`), 'utf8');
 }
@@ -24,7 +24,7 @@ export async function vocabularyTokenizer(name: (typeof VOCABULARIES)[number]): 
   return createTokenizer(await vocabularyMetadata(name));
 }
 
-/** The same vocabulary under the rules of another name of `tokenizer.ggml.pre`. */
+/** The same vocabulary with the rules of another name of `tokenizer.ggml.pre`. */
 export function withPretokenizer(metadata: GgufMetadata, name: string): TokenizerMetadata {
   return {
     string: (key) => (key === 'tokenizer.ggml.pre' ? name : metadata.string(key)),

@@ -1,6 +1,6 @@
 import type { GpuProvider } from '../../src/devices/webgpu/index.ts';
 
-/** Calls that set something aside on the GPU, or make what a step is made of. */
+/** Calls that allocate on the GPU, or create the parts of a step. */
 export const GPU_CREATIONS = [
   'createBindGroup',
   'createBindGroupLayout',
@@ -14,13 +14,13 @@ export const GPU_CREATIONS = [
 
 const WATCHED = [...GPU_CREATIONS, 'createCommandEncoder'] as const;
 
-/** A GPU whose devices' calls are counted. */
+/** A GPU that counts its devices' calls. */
 export interface WatchedGpu {
   readonly gpu: GpuProvider;
   readonly calls: Map<string, number>;
   /** Buffers that were created and not destroyed. */
   readonly buffers: ReadonlySet<GPUBuffer>;
-  /** The device that was requested last. */
+  /** The most recently requested device. */
   device(): GPUDevice;
 }
 
@@ -28,7 +28,7 @@ interface Dawn {
   create(switches: readonly string[]): GpuProvider;
 }
 
-/** Dawn, watched. The devices themselves are real. */
+/** Dawn, with its calls observed. The devices themselves are real. */
 export async function watchedGpu(): Promise<WatchedGpu> {
   const name = 'webgpu';
   const dawn = ((await import(name)) as Dawn).create(['enable-dawn-features=disable_workgroup_init']);

@@ -1,13 +1,13 @@
 import { fail } from '../../src/base/errors.ts';
 import { MemorySource } from '../../src/io/index.ts';
 
-/** A file in memory that counts its reads, and fails them when it is told to. */
+/** A file in memory that counts its reads, and fails them on command. */
 export class WatchedSource extends MemorySource {
   reads = 0;
   bytesRead = 0;
-  /** The number of the first read that fails, counted from 1; all after it fail too. */
+  /** The number of the first read that fails, counted from 1; all later ones fail too. */
   failFrom: number | undefined;
-  /** Called before each read; the read waits for what it gives. */
+  /** Called before each read, which awaits the result. */
   onRead: ((offset: number) => Promise<void> | void) | undefined;
 
   constructor(bytes: Uint8Array, name = 'watched.gguf') {

@@ -9,7 +9,9 @@ import type { OpCase } from './contract/op-case.ts';
 import { testName } from './contract/operators.ts';
 import { caseGraph } from './hip-cuda/lowered-modules.ts';
 
-/** What a module is but for the sizes that it is compiled for: whether a size is zero may decide what it does. */
+/**
+ * A module's identity apart from the sizes that it is compiled for; whether a size is zero may affect its behaviour.
+ */
 function kindOf({ name, texts, constants }: KernelModule): string {
   const sizeless = Object.entries(constants).map(([key, value]) => [
     key,
@@ -26,9 +28,9 @@ function textOf(module: KernelModule): string {
 }
 
 /**
- * Picks the tests of the device contract for a GPU in software, whose driver takes longer over a kernel's text than over
- * running it: of the operators' cases those in which there is a kernel that no other case has, whatever its sizes, and those
- * that run kernels which are there already. The whole contract is in `test:full`.
+ * Selects the tests of the device contract for a software GPU, whose driver takes longer to compile a kernel than to
+ * run it: of the operators' cases, those with a kernel that no other case has at any size, and those whose kernels are
+ * already compiled. The whole contract runs in `test:full`.
  */
 export async function everyKernelOnce(): Promise<(test: string) => boolean> {
   const gpu = await openDawn();
@@ -39,7 +41,7 @@ export async function everyKernelOnce(): Promise<(test: string) => boolean> {
   return (test) => !leftOut.has(test);
 }
 
-/** The cases that compile kernels which differ by their sizes only from what other cases, all packing's among them, compile. */
+/** The cases whose kernels differ only in sizes from those of other cases, including all packing cases. */
 function casesOfKnownKernels(target: GpuTarget): OpCase[] {
   const texts = new Set<string>();
   const kinds = new Set<string>();

@@ -3,7 +3,7 @@ import type { GoldenDevice } from './golden-tests.ts';
 
 const ROWS = 32;
 
-/** The software GPU as goldens are held against it: it quantizes activations, but not as ggml does. */
+/** The software GPU for golden tests: it quantizes activations, but not as ggml does. */
 export const WEBGPU_GOLDENS: GoldenDevice = {
   name: 'WebGPU',
   exact: true,

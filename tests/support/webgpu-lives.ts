@@ -1,4 +1,5 @@
-// Run as a process of its own: lives of the bundled model on WebGPU; prints a line of JSON a life, and the outcome last.
+// Runs in a separate process: lives of the bundled model on WebGPU; prints one line of JSON per life, and the outcome
+// last.
 import { modelCycles } from './model-cycles.ts';
 import './paced-polls.ts';
 import { BUNDLED } from './run-cli.ts';

@@ -6,10 +6,10 @@ import { openGguf } from '../../src/node/open-gguf.ts';
 import { BUNDLED_MODEL } from '../../src/cli/load.ts';
 import { buffersOf } from '../../src/plan/memory/weight-placement.ts';
 
-/** Of the file's size. */
+/** The budget as a fraction of the file's size. */
 const BUDGET = 0.4;
 
-/** The bundled model says the same with a weight budget of 40 % of its size as without one. */
+/** The bundled model generates the same text with a weight budget of 40 % of its size as without one. */
 export async function checkWeightBudget(openDevice: () => Promise<Device>, tokens: number): Promise<void> {
   const whole = await say(openDevice, tokens, {});
   assert.equal(whole.streamedParts, 0);

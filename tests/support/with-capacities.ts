@@ -1,7 +1,7 @@
 import type { Device } from '../../src/device/index.ts';
 import { deviceWith } from './device-with.ts';
 
-/** The device as one that gains by plans of several capacities. */
+/** The device with the given capacities for plans. */
 export function withCapacities(device: Device, capacities: readonly number[]): Device {
   return deviceWith(device, {
     rowCapacities: (rows) => [...capacities.filter((capacity) => capacity < rows), rows],

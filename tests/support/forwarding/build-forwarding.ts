@@ -9,13 +9,13 @@ const SOURCES = join(PROJECT_ROOT, 'tests/support/forwarding');
 const CUDA_HOME = process.env.CUDA_HOME ?? '/usr/local/cuda';
 const CUDA_LIBRARIES = join(CUDA_HOME, 'lib64');
 
-/** Paths of libraries that have HIP's names and calls, and CUDA's behind them. */
+/** Paths of libraries that implement HIP's functions by calling CUDA's. */
 export interface ForwardingLibraries {
   readonly hip: string;
   readonly hiprtc: string;
 }
 
-/** Builds HIP over CUDA, or says what it lacks. Throws with the compiler's words. */
+/** Builds HIP on top of CUDA, or reports what is missing. Throws with the compiler's output. */
 export function buildForwarding(): ForwardingLibraries | { reason: string } {
   const compiler = findCompiler();
   if ('reason' in compiler) return compiler;
@@ -43,7 +43,7 @@ function newestNvrtc(): string {
   return names.find((name) => existsSync(join(CUDA_LIBRARIES, name))) ?? 'libnvrtc.so.13';
 }
 
-/** A library that asks the loader for `needed`, of which only the name is known here: the symbols are found when it is loaded. */
+/** Links against `needed` by name only: its symbols are resolved when the library is loaded. */
 function compile(compiler: string, of: { library: string; source: string; needed: string }): void {
   run(compiler, [
     ...['-shared', '-fPIC', '-fvisibility=hidden', '-Wall', '-Wextra', '-Werror'],

@@ -22,7 +22,7 @@ const WORDS = [
   ', ',
 ];
 
-/** What the ids of `byteVocabulary` spell: first each byte, then some longer texts. */
+/** The texts of `byteVocabulary`'s ids: first every byte, then some longer texts. */
 export const SPELLED: readonly Uint8Array[] = [
   ...Array.from({ length: BYTES }, (_, byte) => Uint8Array.of(byte)),
   ...WORDS.map((word) => Buffer.from(word)),
@@ -38,7 +38,7 @@ export function byteGrammar(grammar: Grammar): TokenGrammar {
   return new TokenGrammar(grammar, byteVocabulary);
 }
 
-/** True when the whole text is one of the grammar. */
+/** True when the grammar matches the whole text. */
 export function isText(grammar: TokenGrammar, text: string): boolean {
   const matcher = grammar.matcher();
   return [...Buffer.from(text)].every((byte) => matcher.tryAccept(byte)) && matcher.canEnd;

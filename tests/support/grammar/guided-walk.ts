@@ -6,7 +6,7 @@ import {
   TokenGrammar,
 } from '../../../src/grammar/index.ts';
 
-/** A token of a walk. */
+/** One token of a walk. */
 export interface WalkToken {
   readonly text: string;
   readonly isControl: boolean;
@@ -14,7 +14,7 @@ export interface WalkToken {
 
 const END = 0;
 
-/** Tokens of single bytes, of these pieces, and of control tokens; 0 ends the text. */
+/** Tokens of single bytes, of these pieces, and control tokens; token 0 ends the text. */
 export class WalkVocabulary implements GrammarVocabulary {
   readonly endOfGeneration = new Set([END]);
   readonly #tokens: { readonly bytes: Uint8Array; readonly isControl: boolean; readonly text: string }[] = [];
@@ -52,7 +52,7 @@ export class WalkVocabulary implements GrammarVocabulary {
   }
 }
 
-/** Grammars ready to be walked through, with a source of numbers from 0 to 1. */
+/** Prepares grammars for random walks, with a source of numbers from 0 to 1. */
 export class GuidedWalk {
   readonly #vocabulary: WalkVocabulary;
   readonly #grammar: TokenGrammar;
@@ -65,8 +65,8 @@ export class GuidedWalk {
   }
 
   /**
-   * Tokens of a text, at random: pieces more often than letters, and an end where there may be one; undefined for a text that
-   * finds none in so many.
+   * The tokens of a random text, preferring pieces over single letters, and ending where that is allowed; undefined if
+   * it does not end within `most` tokens.
    */
   walk(most: number): WalkToken[] | undefined {
     const matcher = this.#grammar.matcher();

@@ -6,8 +6,8 @@ import fc from '../fast-check.ts';
 type End = `${number}|${string}`;
 
 /**
- * Recognizes a text by the definition of each kind of rule: what a rule matches from a place is the least set that satisfies all
- * rules, found by asking all of them again until nothing new comes.
+ * Recognizes a text by the definition of each kind of rule: what a rule matches from a position is the least fixed
+ * point of all rules, found by evaluating them repeatedly until nothing changes.
  */
 export class NaiveRecognizer {
   readonly #text: readonly string[];
@@ -96,7 +96,7 @@ export class NaiveRecognizer {
     });
   }
 
-  /** What `count` members before one with this index, or behind the last, go on with. */
+  /** The ends after `count` members, when the next one has this index or comes after the last. */
   #members(
     rule: Rule & { kind: 'members' },
     grammar: Grammar,
@@ -209,7 +209,7 @@ const rule = fc.letrec<{ rule: Rule }>((tie) => ({
   ),
 })).rule;
 
-/** Small grammars of every kind of rule over the letters a and b; their rules name each other at will. */
+/** Small grammars of every kind of rule over the letters a and b, with arbitrary references between rules. */
 export const smallGrammar: fc.Arbitrary<Grammar> = fc
   .tuple(rule, rule, rule)
   .map((rules) => ({ root: 'A', rules: new Map(rules.map((of, i) => [NAMES[i] as string, of])) }));

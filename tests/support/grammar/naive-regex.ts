@@ -1,7 +1,7 @@
 import type { Regex } from '../../../src/grammar/index.ts';
 import fc from '../fast-check.ts';
 
-/** Where a match that begins at `start` may end, by the definition of each operator: slow, and plainly right. */
+/** Where a match that begins at `start` may end, by each operator's definition: slow, but obviously correct. */
 export function endsOf(regex: Regex, text: readonly string[], start: number): Set<number> {
   switch (regex.kind) {
     case 'never':
@@ -43,7 +43,7 @@ export function endsOf(regex: Regex, text: readonly string[], start: number): Se
 function repeated(regex: Regex & { kind: 'repeat' }, text: readonly string[], start: number): Set<number> {
   const ends = new Set<number>();
   let starts = new Set([start]);
-  // More rounds than characters add nothing but empty ones.
+  // More repetitions than characters only add empty ones.
   const rounds = Math.min(regex.max, regex.min + text.length + 1);
   for (let round = 0; round <= rounds; round++) {
     if (round >= regex.min) for (const at of starts) ends.add(at);

@@ -1,5 +1,5 @@
 import fc from '../fast-check.ts';
-/** A schema of JSON as data. */
+/** A JSON schema as data. */
 export type Schema = boolean | { readonly [keyword: string]: unknown };
 
 const NAMES = ['a', 'b', 'c', 'x"y', 'é\\'] as const;
@@ -17,7 +17,7 @@ const PATTERNS = [
 const NUMBERS = [-2, -1.5, -0.1, 0, 0.5, 1, 1.5, 2, 3, 10, 1e-7] as const;
 const STEPS = [1, 2, 3, 0.5, 0.1, 0.25, 10] as const;
 
-/** Values that random schemas are about. */
+/** Values that random schemas use. */
 export const VALUES: readonly unknown[] = [
   null,
   true,
@@ -122,8 +122,8 @@ const { schema } = fc.letrec<{ schema: Schema; keywords: Schema }>((tie) => {
 });
 
 /**
- * Keywords that look at what the others evaluated: at the root alone and not beside schemas in the same place, of which ajv loses
- * count (it takes `items: true` inside of an `oneOf` for nothing).
+ * Keywords that depend on what others evaluated: only at the root, and not beside schemas applied in place, whose
+ * evaluation ajv loses track of (it ignores `items: true` inside a `oneOf`).
  */
 const unevaluated = fc.record(
   { unevaluatedProperties: schema, unevaluatedItems: schema },
@@ -132,7 +132,7 @@ const unevaluated = fc.record(
 
 const IN_PLACE = ['allOf', 'anyOf', 'oneOf', 'not', 'if', '$ref', 'dependentSchemas', 'contains'];
 
-/** Random schemas of every keyword, with definitions that they refer to. */
+/** Random schemas with every keyword, and definitions that they reference. */
 export const randomSchema: fc.Arbitrary<Schema> = fc
   .tuple(schema, schema, schema, fc.option(unevaluated, { freq: 4, nil: {} }))
   .map(([root, one, two, more]) => {

@@ -6,7 +6,7 @@ import { byteGrammar, isText, SPELLED } from './byte-matcher.ts';
 import { randomSchema, type Schema, VALUES } from './random-schemas.ts';
 import fc from '../fast-check.ts';
 
-/** How many schemas and texts were looked at, and how many schemas were refused, by the keyword or kind of error. */
+/** The numbers of schemas and texts that were checked, and of refused schemas by keyword or error code. */
 export interface WalkCounts {
   schemas: number;
   texts: number;
@@ -14,12 +14,12 @@ export interface WalkCounts {
   readonly refused: Map<string, number>;
 }
 
-/** Characters that a text goes on with sooner than with others, so that it is worth reading, and so that it ends. */
+/** Characters that a walk prefers, so that the text becomes interesting and ends. */
 const LIKELY = new Set(Buffer.from('"{}[],:0123456789.-ab ctrufalsenx\\'));
 const CLOSING = new Set(Buffer.from('"}]0123456789.e'));
 const LONGEST = 400;
 
-/** A random text of a grammar, by the masks of its tokens. Fails where a text can neither end nor go on. */
+/** A random text of a grammar, chosen by token masks. Fails if a text can neither end nor continue. */
 function walk(grammar: TokenGrammar, random: () => number): string | undefined {
   const matcher = grammar.matcher();
   const mask = new Int32Array(Math.ceil((SPELLED.length + 1) / 32));
@@ -34,7 +34,7 @@ function walk(grammar: TokenGrammar, random: () => number): string | undefined {
   return Buffer.concat(read).toString();
 }
 
-/** A token that the mask lets through behind so many others; undefined where there is none. */
+/** A random token that the mask allows; undefined if there is none. */
 function choose(mask: Int32Array, length: number, random: () => number): number | undefined {
   const allowed: number[] = [];
   for (let id = 0; id < SPELLED.length; id++) {
@@ -46,7 +46,7 @@ function choose(mask: Int32Array, length: number, random: () => number): number 
   return from[Math.floor(random() * from.length)];
 }
 
-/** The grammar of a schema; undefined where it is refused with a typed error. */
+/** The grammar of a schema; undefined if it is refused with a typed error. */
 function grammarOf(schema: Schema, counts: WalkCounts): { grammar: Grammar | undefined } | undefined {
   try {
     return { grammar: schemaGrammar(schema) };
@@ -59,7 +59,7 @@ function grammarOf(schema: Schema, counts: WalkCounts): { grammar: Grammar | und
   }
 }
 
-/** The JSON of a value with its members in every order, as only some orders are let through. */
+/** The JSON of a value with its members in every order, since only some orders are allowed. */
 function* writings(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) yield JSON.stringify(value);
   else for (const order of orders(Object.entries(value))) yield JSON.stringify(Object.fromEntries(order));
@@ -72,7 +72,7 @@ function* orders<Of>(list: readonly Of[]): Generator<Of[]> {
   }
 }
 
-/** Draws from 0 to 1 (mulberry32). */
+/** A random source from 0 to 1 (mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -84,8 +84,8 @@ function randomOf(seed: number): () => number {
 }
 
 /**
- * Random schemas of all keywords, held against an independent validator: what a grammar lets through satisfies the schema, and of
- * some values those are let through, in some order of their members, that satisfy it.
+ * Compares random schemas of all keywords with an independent validator: what a grammar allows satisfies the schema,
+ * and sample values that satisfy it are allowed, with their members in some order.
  */
 export function walkSchemas(schemas: number, walks: number, seed?: number): WalkCounts {
   const counts: WalkCounts = { schemas: 0, texts: 0, values: 0, refused: new Map() };
@@ -98,7 +98,7 @@ export function walkSchemas(schemas: number, walks: number, seed?: number): Walk
   return counts;
 }
 
-/** The schema with `contains` in an `allOf`: beside `prefixItems: [false]`, ajv does not look at it where there are no items. */
+/** The schema with `contains` moved to an `allOf`: beside `prefixItems: [false]`, ajv ignores it for empty arrays. */
 function apart(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(apart);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -115,7 +115,7 @@ function apart(schema: unknown): unknown {
   return { ...rest, allOf: [...(allOf as unknown[]), own] };
 }
 
-/** Ajv's answer, where it has one, but for `multipleOf`, which it tests by dividing floating-point numbers. */
+/** Ajv's answer, if it has one, except for `multipleOf`, which it checks with floating-point division. */
 function validatorOf(schema: Schema): (value: unknown) => boolean | undefined {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false, logger: false });
   ajv.removeKeyword('multipleOf');
@@ -126,7 +126,7 @@ function validatorOf(schema: Schema): (value: unknown) => boolean | undefined {
   };
   const validate = (step: number, value: number): boolean => units(value, 400) % units(step, 400) === 0n;
   ajv.addKeyword({ keyword: 'multipleOf', type: 'number', validate });
-  // Of some schemas that refer to themselves, or have alternatives that nothing satisfies, ajv makes code that fails, or none.
+  // For some recursive schemas, and for unsatisfiable alternatives, ajv generates code that throws, or none.
   const answer = <Of>(ask: () => Of): Of | undefined => {
     try {
       return ask();
@@ -156,7 +156,7 @@ function walkSchema(schema: Schema, walks: number, random: () => number, counts:
   }
   for (let turn = 0; compiled && turn < walks; turn++) {
     const text = walk(compiled, random);
-    // What a number of JavaScript cannot hold tells nothing.
+    // Numbers that JavaScript cannot represent prove nothing.
     if (text === undefined || /\d{16}/.test(text.replaceAll('.', ''))) continue;
     counts.texts++;
     assert.ok(isValid(JSON.parse(text)) !== false, `${text} under ${shown}`);

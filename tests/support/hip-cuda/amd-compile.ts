@@ -20,16 +20,16 @@ const CLANG_FLAGS = [
   ...['-std=c++17', '-O3', '-ffp-contract=off', '-S', '-o', '-', '-'],
 ];
 
-/** Texts whose kernels must keep everything in registers: what they would spill goes through the memory that bounds them. */
+/** Files whose kernels must not spill registers: they are memory-bound, and spills use the same memory. */
 const WITHOUT_SPILLS = ['matvec.hip', 'attention.hip', 'attention-tiles.hip'];
 
-/** What Debian's hipRTC of ROCm 5.2 knows. */
+/** The targets that Debian's hipRTC of ROCm 5.2 supports. */
 const HIPRTC_TARGETS = ['gfx1030', 'gfx90a'];
 
-/** Which kernels are compiled for a target; the targets have an order. */
+/** Selects the kernels to compile for a target, given the target's index. */
 export type KernelChoice = (target: HipCudaTarget, order: number) => Promise<readonly KernelModule[]>;
 
-/** Declares a test a target: the kernels compile, and the texts bound by memory spill nothing. */
+/** Declares one test per target: the kernels compile, and the memory-bound ones do not spill. */
 export function testClang(choose: KernelChoice): void {
   const options = spawnSync(CLANG, ['--version']).status === 0 ? {} : missing(CLANG);
   for (const [order, target] of AMD_TARGETS.entries()) {
@@ -41,7 +41,10 @@ export function testClang(choose: KernelChoice): void {
   }
 }
 
-/** Declares a test a target: the kernels compile with the machine's hipRTC, through our own driver and child process. */
+/**
+ * Declares one test per target: the kernels compile with the machine's hipRTC, through our own driver and child
+ * process.
+ */
 export function testHiprtc(choose: KernelChoice): void {
   for (const [order, name] of HIPRTC_TARGETS.entries()) {
     const target = amdTarget(name);
@@ -55,13 +58,13 @@ export function testHiprtc(choose: KernelChoice): void {
   }
 }
 
-/** Says why a tool's tests are left out; with CI set, a missing tool is a failure. */
+/** Says why a tool's tests are skipped; with CI set, a missing tool is a failure. */
 function missing(tool: string): { skip: string } {
   assert.ok(!process.env.CI, `${tool} is needed, and CI is set`);
   return { skip: `${tool} is not installed: kernels are not compiled with it` };
 }
 
-/** Compiles one text and says what registers its kernels take. */
+/** Compiles one file and reports the registers of its kernels. */
 async function compileWithClang(t: TestContext, module: KernelModule, target: HipCudaTarget): Promise<void> {
   const own = [`--offload-arch=${target.name}`, `-DWAVE=${target.waveSize}`];
   const { code, assembly, words } = await run([...own, ...CLANG_FLAGS], kernelSource(module, ALL_TEXTS));
@@ -95,7 +98,7 @@ function run(
   });
 }
 
-/** Works on as many items at once as there are processors. */
+/** Processes as many items concurrently as there are processors. */
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = [...items];
   const next = async (): Promise<void> => {

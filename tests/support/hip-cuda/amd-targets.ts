@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import type { HipCudaTarget } from '../../../src/devices/hip-cuda/index.ts';
 
-/** AMD GPUs that kernels are compiled for: lanes of a wave, and the processors of a card that has the instruction set. */
+/**
+ * The AMD GPUs that kernels are compiled for: the wave size, and the number of processors of a card with the
+ * instruction set.
+ */
 const CARDS: Readonly<Record<string, { readonly waveSize: 32 | 64; readonly multiprocessors: number }>> = {
   gfx906: { waveSize: 64, multiprocessors: 60 },
   gfx90a: { waveSize: 64, multiprocessors: 110 },
@@ -26,7 +29,7 @@ export const AMD_TARGETS: readonly HipCudaTarget[] = Object.entries(CARDS).map((
   blas: true,
 }));
 
-/** The target of a name that is in the list. */
+/** The target with this name, which must be in the list. */
 export function amdTarget(name: string): HipCudaTarget {
   const target = AMD_TARGETS.find((known) => known.name === name);
   assert.ok(target, name);

@@ -12,35 +12,35 @@ import { amdTarget } from './amd-targets.ts';
 import { ALL_TEXTS } from './kernel-texts.ts';
 import { caseGraph } from './lowered-modules.ts';
 
-/** The parts of the device contract that test files hold, by the starts of their tests' names; `rest` is what no other holds. */
+/** The parts of the device contract that test files run, by prefixes of test names; `rest` is everything else. */
 const PARTS = {
   products: /^(?:operator (?:matmul|matmulHeads|matmulExperts): |packing: )/,
   attention: /^operator (?:attention|kvAppend): /,
   layers: /^(?:operator layer: |isolation: )/,
 } as const;
 
-/** A part of the device contract, small enough for a file of its own. */
+/** A part of the device contract, small enough for one file. */
 export type ContractPart = keyof typeof PARTS | 'rest';
 
-/** Whether a test belongs to a part. */
+/** Selects the tests of a part. */
 export function inPart(part: ContractPart): (test: string) => boolean {
   if (part !== 'rest') return (test) => PARTS[part].test(test);
   return (test) => !Object.values(PARTS).some((tests) => tests.test(test));
 }
 
-/** The text of matrix fragments, whose layout each target has of its own. */
+/** The text of matrix fragments, whose layout is specific to each target. */
 const OWN_LAYOUT = 'matrix.h';
 
-/** What a module is but for the format of its weights. */
+/** A module's identity apart from the format of its weights. */
 function kindOf({ file, defines }: KernelModule): string {
   const { PACKED_FORMAT: _packed, FORMAT: _format, ...rest } = defines;
   return moduleKey({ file, defines: rest });
 }
 
 /**
- * Tests whose kernels are not those of another target that has passed the whole contract: other texts or definitions, or
- * products by matrix instructions, which are the target's own behind the same text. How weights of a format are read is not,
- * so that of kernels which differ by the format alone there is one.
+ * Tests with kernels that differ from those of another target that has passed the whole contract: other texts or
+ * definitions, or products with matrix instructions, which differ by target behind the same text. Decoding weights does
+ * not differ, so kernels that differ only by format are represented by one.
  */
 export function whatDiffers(target: string, from: string): (test: string) => boolean {
   const lowered = (of: OpCase, name: string) =>

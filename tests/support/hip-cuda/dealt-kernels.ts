@@ -3,7 +3,7 @@ import type { KernelChoice } from './amd-compile.ts';
 import { AMD_TARGETS } from './amd-targets.ts';
 import { allModules } from './lowered-modules.ts';
 
-/** The kernels of every target by their texts. */
+/** The kernels of every target by file. */
 async function kernelsByText(): Promise<Map<HipCudaTarget, Map<string, KernelModule[]>>> {
   const byText = async (target: HipCudaTarget) => {
     const texts = new Map<string, KernelModule[]>();
@@ -16,7 +16,7 @@ async function kernelsByText(): Promise<Map<HipCudaTarget, Map<string, KernelMod
 }
 
 /**
- * What a target compiles: each text's first kernel, and of what its definitions make of it one in so many, dealt out to the
+ * The kernels that a target compiles: the first of each file, and one in `oneIn` of its variants, distributed among the
  * targets that have it.
  */
 export function dealtKernels(oneIn: number): KernelChoice {

@@ -13,7 +13,7 @@ import { seededRandom } from '../random.ts';
 const ROWS = 37;
 const COLUMNS = 512;
 
-/** Holds what rows become that the device decodes while it packs them against what the host's decoders give. */
+/** Compares rows that the device decodes while packing with the host decoders' results. */
 export async function decodesAsTheHost(
   device: HipCudaDevice,
   formats: readonly TensorFormat[],

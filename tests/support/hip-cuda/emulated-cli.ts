@@ -6,10 +6,10 @@ import { type CliResult, startCliIn } from '../run-cli.ts';
 
 const compiler = findCompiler();
 
-/** Why no driver can be emulated here, or false. */
+/** Why no driver can be emulated, or false. */
 export const NO_EMULATOR: string | false = 'reason' in compiler ? compiler.reason : false;
 
-/** Runs the bin to its good end on a machine whose loader finds the emulated driver and compiler. */
+/** Runs the CLI successfully with a loader that finds the emulated driver and compiler. */
 export async function runWithGpu(t: TestContext, ...args: readonly string[]): Promise<CliResult> {
   assert.ok('command' in compiler);
   const folder = dirname((await buildEmulator(compiler.command)).hip);

@@ -7,15 +7,18 @@ import { findCompiler } from '../emulator/build-emulator.ts';
 import { Emulator, STATUS, withDevice } from './emulator.ts';
 import { caseGraph } from './lowered-modules.ts';
 
-/** Compiles the cases' kernels on all processors, where the tests would compile one after the other; the cache keeps them. */
+/**
+ * Compiles the cases' kernels on all processors in advance, since the tests would compile them one by one; the cache
+ * keeps them.
+ */
 async function compileCases(device: Device, only: (test: string) => boolean): Promise<void> {
   const cases = ALL_CASES.filter((of) => only(testName(of)));
   await Promise.all(cases.map((of) => device.compile(caseGraph(of))));
 }
 
 /**
- * Declares the device contract's tests, those that are wanted, for an emulated GPU; they are skipped, with the reason, where
- * it cannot be built.
+ * Declares the selected tests of the device contract for an emulated GPU; they are skipped, with the reason, if it
+ * cannot be built.
  */
 export async function testEmulatedContract(
   target: string,

@@ -22,7 +22,7 @@ export async function testEmulatedGoldens(target: string): Promise<void> {
   testQuantizedGoldens(device);
 }
 
-/** Declares the tests of architectures' random models for an emulated GPU, of those that no other stands for. */
+/** Declares the tests of architectures' random models for an emulated GPU, except those that others represent. */
 export async function testEmulatedFamilies(target: string): Promise<void> {
   const device = await emulatedDevice(target);
   testGoldensOf(
@@ -32,7 +32,7 @@ export async function testEmulatedFamilies(target: string): Promise<void> {
   testModelsOn(device);
 }
 
-/** Declares those of the others. */
+/** Declares the tests of the remaining architectures. */
 export async function testOtherEmulatedFamilies(target: string): Promise<void> {
   testGoldensOf(FAMILY_FIXTURES.filter(hasOthersOperators), await emulatedDevice(target));
 }
@@ -52,7 +52,7 @@ async function emulatedDevice(target: string): Promise<GoldenDevice> {
   };
 }
 
-/** The steps' rows are few, because an emulated step takes as long for those that are not in use. */
+/** Steps have few rows, because an emulated step takes as long for unused ones. */
 const MAX_ROWS = 48;
 const ROWS = 8;
 

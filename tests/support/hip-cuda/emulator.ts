@@ -22,10 +22,10 @@ import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
 import { PROJECT_ROOT } from '../project.ts';
 import { openedDevice } from './opened-device.ts';
 
-/** Kernels that only tests have, beside the package's. */
+/** Kernels that only tests use, in addition to the package's. */
 export const TEST_KERNEL_FOLDER = join(PROJECT_ROOT, 'tests/support/hip-cuda/kernels');
 
-/** The driver's statuses that tests ask the emulator for. */
+/** The driver statuses that tests make the emulator return. */
 export const STATUS = {
   outOfMemory: 2,
   invalidHandle: 400,
@@ -34,7 +34,7 @@ export const STATUS = {
   launchFailure: 719,
 } as const;
 
-/** What an emulated driver keeps alive. */
+/** The kinds of objects that an emulated driver tracks. */
 export type LiveKind = 'buffers' | 'pinned' | 'streams' | 'events' | 'modules' | 'graphs' | 'executables';
 
 const KINDS: readonly LiveKind[] = [
@@ -47,7 +47,7 @@ const KINDS: readonly LiveKind[] = [
   'executables',
 ];
 
-/** The emulator's calls for tests: see `control.cpp`. */
+/** The emulator's control interface for tests: see `control.cpp`. */
 interface Control {
   failCall(call: string, nth: number, status: number): void;
   calls(call: string): number;
@@ -59,24 +59,24 @@ interface Control {
   why(): string;
 }
 
-/** How an emulated device is opened. */
+/** Options for opening an emulated device. */
 export interface EmulatedDeviceOptions {
   readonly kernels?: KernelSet;
   readonly logger?: Logger;
-  /** Whether the driver pins pages that may only be read, as CUDA's do. Default false, as HIP's. */
+  /** Whether the driver can pin read-only pages, as CUDA's can. Default: false, as in HIP. */
   readonly pinsReadOnly?: boolean;
-  /** Whether products may run on the emulated BLAS library. Default false. */
+  /** Whether products may use the emulated BLAS library. Default: false. */
   readonly blas?: boolean;
 }
 
-/** The emulated driver of this process: one GPU, of the kind that the first opener asks for. */
+/** The emulated driver of this process: one GPU, of the kind that is opened first. */
 export class Emulator implements AsyncDisposable {
   readonly library: DriverLibrary;
   readonly control: Control;
   readonly platform: NodeHipCudaPlatform;
-  /** Where its run-time compiler lies. */
+  /** Paths of its run-time compiler. */
   readonly compilers: { readonly hip: readonly string[] };
-  /** Where its BLAS library lies. */
+  /** The path of its BLAS library. */
   readonly blas: string;
 
   private constructor(of: Pick<Emulator, 'library' | 'control' | 'platform' | 'compilers' | 'blas'>) {
@@ -120,7 +120,7 @@ export class Emulator implements AsyncDisposable {
   }: EmulatedDeviceOptions = {}): HipCudaDevice {
     const { platform } = this;
     const library = pinsReadOnly ? this.#pinning : this.library;
-    // A BLAS library of this machine would not know the emulated driver.
+    // The machine's own BLAS library would not work with the emulated driver.
     const blasLibraries = blas ? [this.blas] : [];
     return openedDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
   }
@@ -134,7 +134,7 @@ export class Emulator implements AsyncDisposable {
     return new DriverLibrary(this.platform.ffi, table, [this.library.file]);
   }
 
-  /** How many objects of each kind the driver holds; kinds without any are left out. */
+  /** The number of live objects of each kind; kinds without any are left out. */
   live(): Partial<Record<LiveKind, number>> {
     return Object.fromEntries(
       KINDS.map((kind) => [kind, this.control.live(kind)] as const).filter(([, count]) => count !== 0),
@@ -151,20 +151,20 @@ export class Emulator implements AsyncDisposable {
   }
 }
 
-/** Node's platform, with the kernels of tests beside the package's. */
+/** Node's platform, with the tests' kernels in addition to the package's. */
 export function openTestPlatform(options: HipCudaPlatformOptions): Promise<NodeHipCudaPlatform> {
   return openHipCudaPlatform({ kernelFolders: [KERNEL_FOLDER, TEST_KERNEL_FOLDER], ...options });
 }
 
-/** Declares a test that gets the emulator, with everything that an earlier test asked of it forgotten. */
+/** Declares a test that gets the emulator, with all earlier settings reset. */
 export type EmulatedTest = (
   name: string,
   body: (emulator: Emulator, t: TestContext) => Promise<void>,
 ) => void;
 
 /**
- * Opens the emulator for a test file. Where it cannot be built, its tests are skipped with the reason; every test must leave
- * the driver without objects.
+ * Opens the emulator for a test file. If it cannot be built, its tests are skipped with the reason; every test must
+ * leave the driver without objects.
  */
 export async function emulatedTests(target: string): Promise<EmulatedTest> {
   const compiler = findCompiler();
@@ -181,7 +181,7 @@ export async function emulatedTests(target: string): Promise<EmulatedTest> {
   };
 }
 
-/** Runs with a fresh device, which is disposed behind it. */
+/** Runs with a new device, which is disposed afterwards. */
 export async function withDevice(
   emulator: Emulator,
   body: (device: HipCudaDevice) => Promise<void>,

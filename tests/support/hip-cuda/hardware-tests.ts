@@ -10,7 +10,7 @@ import { decodesAsTheHost } from './device-decoding.ts';
 import { Polynomial } from './polynomial.ts';
 import { HUNG_MS } from '../hung.ts';
 
-/** What holds on every GPU, real or emulated, beyond the device contract. */
+/** What must hold on every GPU, real or emulated, beyond the device contract. */
 export const HARDWARE_TESTS: readonly (readonly [
   name: string,
   body: (device: HipCudaDevice) => Promise<void>,
@@ -70,13 +70,13 @@ async function cycles(device: HipCudaDevice): Promise<void> {
     await stream.synchronize();
   }
   assert.equal(device.liveObjects(), 0);
-  // The driver keeps some memory of its own, far less than the 1 000 MiB that came and went.
+  // The driver keeps some memory, far less than the 1 000 MiB that were allocated and freed.
   assert.ok(before - (await device.memory()).free < 64 << 20);
 }
 
-/** Two ranges that meet within a page, each in a mapping of its own. */
+/** Two ranges that share a page, each in its own mapping. */
 export async function pinsFiles(device: HipCudaDevice): Promise<void> {
-  // HIP's drivers say nothing about it.
+  // HIP's drivers do not report it.
   assert.ok(device.pinReadOnly || device.info.backend === 'hip');
   if (!device.pinReadOnly) return;
   const content = Uint8Array.from({ length: 3 << 20 }, (_, i) => (i * 31) >> 3);

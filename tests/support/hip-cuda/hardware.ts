@@ -30,8 +30,8 @@ import { openedDevice } from './opened-device.ts';
 const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 
 /**
- * Declares everything that holds on a GPU of this machine: the device contract, what goes beyond it, the kernels' prelude and
- * the goldens, those of every architecture too. Skipped, with the driver's reason, where there is no GPU.
+ * Declares all tests for a GPU of this machine: the device contract, the additional hardware tests, the kernels'
+ * prelude and the goldens, including every architecture's. Skipped, with the driver's reason, if there is no GPU.
  */
 export async function testHardware(
   driver: 'hip' | 'cuda',
@@ -88,10 +88,13 @@ function openLibrary(
   }
 }
 
-/** Large enough for the driver to unmap it at once. */
+/** Large enough that the driver unmaps it at once. */
 const UNMAPPED_BYTES = 256 << 20;
 
-/** Declares what holds when a kernel's fault has ended the driver's context: in a process of its own, for which it is final. */
+/**
+ * Declares what must hold after a kernel fault has ended the driver's context: in a separate process, because the fault
+ * is final for it.
+ */
 export async function testFault(driver: 'hip' | 'cuda'): Promise<void> {
   const platform = await openTestPlatform({});
   after(() => platform[Symbol.asyncDispose]());

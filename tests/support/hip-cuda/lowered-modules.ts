@@ -13,12 +13,12 @@ import type { OpCase } from '../contract/op-case.ts';
 import { syntheticGraphs, syntheticModel } from '../synthetic-graphs.ts';
 import { PROBE } from './probe.ts';
 
-/** Rows of a step: one sequence's token, several sequences', and a prompt's. */
+/** Rows of a step: one sequence's token, several sequences' tokens, and a prompt's. */
 const ROWS = [1, 4, 8, 32, 512];
 const CONTEXT = 4096;
 const BLOCK_SIZE = 32;
 
-/** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
+/** The graphs of a layer and of the head, in real models' widths, for every batch size with its own kernels. */
 async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<OpGraph[]> {
   const shape = { ...of, layers: 1 };
   const model = await syntheticModel(shape, format);
@@ -43,13 +43,13 @@ export function caseGraph(of: OpCase): OpGraph {
   return graph.finish();
 }
 
-/** What the lowering asks for by these graphs, each text with its definitions once. */
+/** The modules that the lowering needs for these graphs, without duplicates. */
 function modulesOf(graphs: readonly OpGraph[], target: HipCudaTarget): KernelModule[] {
   const modules = graphs.flatMap((graph) => HIP_CUDA_KERNELS.lower(graph, target).modules);
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }
 
-/** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
+/** The kernels of typical models: common weight formats, with and without grouped-query attention. */
 export async function modelModules(target: HipCudaTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
   const shapes = [syntheticShape('llama-2-7b'), syntheticShape('llama-3-8b')];
@@ -57,12 +57,12 @@ export async function modelModules(target: HipCudaTarget): Promise<KernelModule[
   return modulesOf((await Promise.all(graphs)).flat(), target);
 }
 
-/** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
+/** Every kernel for models of any format and the device contract's cases, and the prelude's probes. */
 export async function allModules(target: HipCudaTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
   const shape = syntheticShape('llama-2-7b');
   const graphs = formats.map((format) => modelGraphs(shape, format));
-  // Heads of 256 take the most registers.
+  // Heads of 256 need the most registers.
   const common = formats.filter(({ name }) => name === 'Q4_0');
   const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
   const all = (await Promise.all([...graphs, ...large])).flat();

@@ -1,6 +1,6 @@
 import { describeHipCudaDevice, type HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 
-/** A device whose driver is started and ready. Throws as `HipCudaDevice.open`; nothing of the driver is held then. */
+/** A device with a started driver. Throws like `HipCudaDevice.open`, and then holds nothing of the driver. */
 export function openedDevice(options: Parameters<typeof describeHipCudaDevice>[0]): HipCudaDevice {
   const device = describeHipCudaDevice(options);
   device.open();

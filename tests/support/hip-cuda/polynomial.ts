@@ -12,8 +12,8 @@ import { GraphBuilder, mul, scale, unary } from '../../../src/ops/index.ts';
 const WIDTH = 3;
 
 /**
- * y = max(0, (2 x)^2) on a device: three kernels of two texts, scratch between them, one step. Nothing is fused, because what is
- * read twice or given out stands in memory.
+ * y = max(0, (2 x)^2) on a device: three kernels from two files, scratch in between, one step. Nothing is fused,
+ * because values that are read twice or returned must be in memory.
  */
 export class Polynomial implements Disposable {
   readonly #device: Device;
@@ -33,7 +33,7 @@ export class Polynomial implements Disposable {
     this.#y = of.y;
   }
 
-  /** On buffers of `byteLength` each. Leaves nothing behind where it rejects. */
+  /** Uses buffers of `byteLength` each. Leaves nothing behind when it rejects. */
   static async on(device: Device, byteLength = 256): Promise<Polynomial> {
     const g = new GraphBuilder('polynomial', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
     const x = g.input('x', { axis: 'rows', width: WIDTH });
@@ -79,7 +79,7 @@ export class Polynomial implements Disposable {
     return [...result];
   }
 
-  /** Computes on memory that was given back: the device is lost of that, where buffers are large enough to be unmapped. */
+  /** Computes on freed memory, which loses the device if buffers are large enough to be unmapped. */
   fault(): void {
     for (const buffer of this.#buffers) buffer[Symbol.dispose]();
     const stream = this.#device.createStream('fault');
@@ -88,7 +88,7 @@ export class Polynomial implements Disposable {
     try {
       while (!event.query());
     } catch {
-      // The event says that the device is lost.
+      // The event reports the loss of the device.
     }
   }
 

@@ -3,7 +3,7 @@ import type { HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 import { seededRandom } from '../random.ts';
 import { at, bufferOf, type Prober, readInto } from './probe.ts';
 
-/** What the prelude promises, on any device: a name and what asserts it. */
+/** What the prelude guarantees on any device: a name and its assertion. */
 export const PRELUDE_TESTS: readonly (readonly [
   name: string,
   body: (device: HipCudaDevice, prober: Prober) => Promise<void>,

@@ -12,10 +12,10 @@ import {
 } from '../../../src/devices/hip-cuda/index.ts';
 import { GraphBuilder } from '../../../src/ops/index.ts';
 
-/** The texts of `kernels/probe.hip`. */
+/** The kernels in `kernels/probe.hip`. */
 export const PROBE: KernelModule = { file: 'probe.hip', defines: {} };
 
-/** How a probe kernel is launched. */
+/** The launch of a probe kernel. */
 export interface ProbeLaunch {
   readonly kernel: string;
   readonly threads?: number;
@@ -24,7 +24,7 @@ export interface ProbeLaunch {
   readonly args: readonly KernelArgument[];
 }
 
-/** A kernel set whose every graph is the launches given at its creation. */
+/** A kernel set that lowers every graph to the given launches. */
 export function fixedKernels(modules: readonly KernelModule[], launches: () => readonly Launch[]): KernelSet {
   return {
     lower: () => ({
@@ -36,7 +36,7 @@ export function fixedKernels(modules: readonly KernelModule[], launches: () => r
   };
 }
 
-/** Launches of probe kernels over a device whose kernel set is the prober's. */
+/** Launches probe kernels on a device that uses the prober's kernel set. */
 export class Prober {
   #launches: readonly Launch[] = [];
   readonly kernels: KernelSet;
@@ -85,7 +85,7 @@ export async function bufferOf(device: HipCudaDevice, contents: ArrayBufferView)
   return buffer;
 }
 
-/** Reads a buffer's start into a typed array, and gives it back. */
+/** Reads the start of a buffer into a typed array, and disposes the buffer. */
 export async function readInto<T extends ArrayBufferView>(
   device: HipCudaDevice,
   buffer: DeviceBuffer,
@@ -96,7 +96,7 @@ export async function readInto<T extends ArrayBufferView>(
   return into;
 }
 
-/** A pointer argument to a buffer, `offset` bytes in. */
+/** A pointer argument to a buffer at `offset` bytes. */
 export function at(buffer: HipCudaBuffer, offset = 0): KernelArgument {
   return pointer(buffer.address + offset);
 }

@@ -121,7 +121,7 @@ async function load(clients: ReturnType<typeof fork>, round: LoadRound): Promise
   return result;
 }
 
-/** A text of about so many tokens, in which no two lines are equal. */
+/** A text of about this many tokens, in which no two lines are equal. */
 async function textOf(url: string, tokens: number): Promise<string> {
   const line = (i: number) => `${i}: ${SENTENCES[i % SENTENCES.length]}`;
   const few = Array.from({ length: 300 }, (_, i) => line(i)).join('');

@@ -32,7 +32,7 @@ interface Work {
   readonly past: number;
 }
 
-/** A workload with a cache of so many blocks. */
+/** A workload with a cache of this many blocks. */
 interface InputWork extends Work {
   readonly blocks: number;
 }

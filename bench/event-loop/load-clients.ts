@@ -54,7 +54,7 @@ async function run(round: LoadRound): Promise<LoadResult> {
       const reply = isBare
         ? await sendRequest(`${url}/tokenize`, content)
         : await sendRequest(`${url}/v1/chat/completions`, conversation);
-      // A conversation of so many tokens is refused once they are known, where the context is shorter.
+      // A conversation of this many tokens is refused once it is tokenized, if the context is shorter.
       if (reply.status !== 200 && (isBare || reply.status !== 400)) {
         throw new Error(`a long prompt had status ${reply.status}`);
       }

@@ -2,7 +2,7 @@
 export const ALL_RUNS = 'ROCMFORGE_TEST_ALL_RUNS';
 
 /**
- * How often to draw for a property whose draws take a while: a quarter of `all` in `npm test`, and all in `npm run test:full`.
+ * The number of runs of a slow property: a quarter of `all` in `npm test`, and all in `npm run test:full`.
  */
 export function runsOf(all: number): number {
   return process.env[ALL_RUNS] === undefined ? Math.ceil(all / 4) : all;

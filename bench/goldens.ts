@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
-import { FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
+import { CHUNKS, FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
 import { FAMILY_VARIANTS, VARIANTS_GOLDEN, writeVariant } from '../tests/support/family-variants.ts';
 import {
   adapterPath,
@@ -19,7 +19,7 @@ import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts
 import { installPeer } from './peer/install-peer.ts';
 
 // Creates the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
-// `npm run goldens -- [architecture | lora | variants ...]`.
+// `npm run goldens -- [architecture | lora | variants | chunks ...]`.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -45,6 +45,7 @@ for (const family of FAMILY_FIXTURES) {
 }
 if (wanted.length === 0 || wanted.includes('lora')) await writeLoraGolden();
 if (wanted.length === 0 || wanted.includes('variants')) await writeVariantsGolden();
+if (wanted.length === 0 || wanted.includes('chunks')) await writeChunksGolden();
 // The library's threads would keep the process alive.
 process.exit(0);
 
@@ -64,6 +65,14 @@ async function writeVariantsGolden(): Promise<void> {
   console.log(basename(VARIANTS_GOLDEN));
 }
 
+/** The small Llama 4 at the border of its first two chunks. */
+async function writeChunksGolden(): Promise<void> {
+  const { model, golden, ids, from } = CHUNKS;
+  const sequences = await referenceSequences(module, model, [ids], { from });
+  writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
+  console.log(basename(golden));
+}
+
 /** Two adapters of the small Llama, and llama.cpp's results with one, the other, and both. */
 async function writeLoraGolden(): Promise<void> {
   const lines: string[] = [];
@@ -72,7 +81,7 @@ async function writeLoraGolden(): Promise<void> {
   }
   for (const scales of LORA_MIXTURES) {
     const adapters = Object.entries(scales).map(([name, scale]) => ({ filePath: adapterPath(name), scale }));
-    const sequences = await referenceSequences(module, LORA_BASE, TEXTS, adapters);
+    const sequences = await referenceSequences(module, LORA_BASE, TEXTS, { adapters });
     lines.push(...sequences.map((sequence) => JSON.stringify({ ...sequence, adapters: scales })));
   }
   writeFileSync(LORA_GOLDEN, lines.map((line) => `${line}\n`).join(''));

@@ -3,6 +3,8 @@ import { pathToFileURL } from 'node:url';
 /** The reference program's results for one sequence, with the fields of a golden. */
 export interface ReferenceSequence {
   readonly ids: readonly number[];
+  /** The first position with results, if not 0. */
+  readonly from?: number;
   readonly lse: readonly number[];
   readonly top: readonly (readonly [id: number, logit: number])[][];
   readonly next: readonly number[];
@@ -34,23 +36,30 @@ interface PeerSequence {
   ): Promise<readonly ({ next: { logits?: ReadonlyMap<number, number> } } | undefined)[]>;
 }
 
+/** What is computed with, and of what. */
+interface ReferenceOptions {
+  readonly adapters?: readonly { filePath: string; scale: number }[];
+  /** The first position with results. Default 0. */
+  readonly from?: number;
+}
+
 /** Computes goldens with llama.cpp's CPU build: f32 KV cache, no flash attention. `module` is node-llama-cpp's path. */
 export async function referenceSequences(
   module: string,
   modelPath: string,
   texts: readonly (readonly number[])[],
-  adapters: readonly { filePath: string; scale: number }[] = [],
+  { adapters = [], from = 0 }: ReferenceOptions = {},
 ): Promise<ReferenceSequence[]> {
   const model = await openPeerModel(module, modelPath);
   const sequences: ReferenceSequence[] = [];
   for (const ids of texts) {
     // A new context for each, so that nothing is left of the previous text.
     const context = await model.createContext({
-      contextSize: 64,
+      contextSize: Math.max(64, ids.length + GREEDY),
       threads: { ideal: 1, min: 1 },
       ...(adapters.length > 0 ? { lora: { adapters } } : {}),
     });
-    sequences.push(await decode(context.getSequence(), ids));
+    sequences.push(await decode(context.getSequence(), ids, from));
     await context.dispose();
   }
   return sequences;
@@ -100,19 +109,24 @@ async function openPeerModel(module: string, modelPath: string): Promise<PeerMod
   });
 }
 
-async function decode(sequence: PeerSequence, ids: readonly number[]): Promise<ReferenceSequence> {
-  const logits = await logitsOf(sequence, ids);
+async function decode(
+  sequence: PeerSequence,
+  ids: readonly number[],
+  from: number,
+): Promise<ReferenceSequence> {
+  const logits = await logitsOf(sequence, ids, from);
   const greedy = [bestOf(logits.at(-1))];
   while (greedy.length < GREEDY) greedy.push(bestOf((await logitsOf(sequence, greedy.slice(-1)))[0]));
   return {
     ids,
+    ...(from > 0 && { from }),
     lse: logits.map((row) => rounded(logSumExp(row))),
     top: logits.map((row) =>
       ranked(row)
         .slice(0, BEST)
         .map(([id, logit]) => [id, rounded(logit)]),
     ),
-    next: ids.slice(1).map((id, at) => rounded(logits[at]?.get(id) ?? Number.NaN)),
+    next: ids.slice(from + 1).map((id, at) => rounded(logits[at]?.get(id) ?? Number.NaN)),
     greedy,
   };
 }
@@ -120,10 +134,11 @@ async function decode(sequence: PeerSequence, ids: readonly number[]): Promise<R
 async function logitsOf(
   sequence: PeerSequence,
   ids: readonly number[],
+  from = 0,
 ): Promise<ReadonlyMap<number, number>[]> {
   const options = { generateNext: { logits: true, token: true, options: { temperature: 0 } } };
-  const results = await sequence.controlledEvaluate(ids.map((id) => [id, options]));
-  return results.map((result) => {
+  const results = await sequence.controlledEvaluate(ids.map((id, at) => [id, at < from ? {} : options]));
+  return results.slice(from).map((result) => {
     if (!result?.next.logits) throw new Error('the reference gave no logits');
     return result.next.logits;
   });

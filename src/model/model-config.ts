@@ -17,8 +17,6 @@ export interface ModelConfig {
   readonly width: number;
   /** The trained context, in positions. */
   readonly trainedContext: number;
-  /** Maximum context that is computed correctly. Default: unlimited. */
-  readonly maxContext?: number;
   /**
    * The pooling of models that compute embeddings, whose rows take the place of logits; undefined for generative
    * models.

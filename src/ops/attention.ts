@@ -36,10 +36,11 @@ export interface KvAppendOp {
 }
 
 /**
- * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p])) * value[p]` over the positions of the row's sequence from
- * `max(0, causalLimit - window + 1)` to the row's `causalLimit`, by default its own position; keys and values are
- * shared by `heads / kvHeads` heads. With a soft cap, `cap(s) = softCap * tanh(s / softCap)` (Gemma 2). With sinks, the
- * softmax's denominator also includes `exp(sinks[h])` (gpt-oss).
+ * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p]) + bias(h, p)) * value[p]` over the positions of the row's
+ * sequence from `firstVisible` to the row's `causalLimit`, by default its own position; keys and values are shared by
+ * `heads / kvHeads` heads. With a soft cap, `cap(s) = softCap * tanh(s / softCap)` (Gemma 2). With ALiBi, `bias(h, p) =
+ * alibiSlope(h) * (p - causalLimit)` (Press et al. 2022). With sinks, the softmax's denominator also includes
+ * `exp(sinks[h])` (gpt-oss).
  */
 export interface AttentionOp extends AttentionParameters {
   readonly kind: 'attention';
@@ -63,6 +64,11 @@ export interface ScoreParameters {
   readonly softCap?: number | undefined;
   /** Size of the sliding window in positions, including the row's own. Default: all positions. */
   readonly window?: number | undefined;
+  /**
+   * Positions of a chunk: rows attend to those of their own chunk, which begins at a multiple of it (Llama 4). Not
+   * together with a window. Default: no chunks.
+   */
+  readonly chunk?: number | undefined;
   /** f32 [1, heads]: a learned score per query head that takes part in the softmax but has no value (gpt-oss). */
   readonly sinks?: Weight | undefined;
   /**
@@ -73,6 +79,35 @@ export interface ScoreParameters {
   readonly temperatureScale?: number | undefined;
   readonly temperatureLength?: number | undefined;
   readonly temperatureOffset?: number | undefined;
+  /**
+   * The exponent of the last of a power of two of heads' slopes, which are `2 ^ (-alibiBias * (h + 1) / heads)` (ALiBi;
+   * llama.cpp's `max_alibi_bias`). Not together with a soft cap. Default: no bias.
+   */
+  readonly alibiBias?: number | undefined;
+  /** The largest power of two that is not above the number of heads; `attention` sets it. */
+  readonly alibiHeads?: number | undefined;
+}
+
+/** The first position that a row sees whose causal limit is `last`. */
+export function firstVisible(
+  { window, chunk }: Pick<ScoreParameters, 'window' | 'chunk'>,
+  last: number,
+): number {
+  if (chunk !== undefined) return Math.floor(last / chunk) * chunk;
+  return window === undefined ? 0 : Math.max(0, last - window + 1);
+}
+
+/**
+ * The slope of a head's bias per position of distance (Press et al. 2022): a geometric sequence for the first
+ * `alibiHeads` heads; the others take every other value of the sequence for twice as many. 0 without ALiBi.
+ */
+export function alibiSlope(
+  { alibiBias = 0, alibiHeads = 1 }: Pick<ScoreParameters, 'alibiBias' | 'alibiHeads'>,
+  head: number,
+): number {
+  if (alibiBias === 0) return 0;
+  const step = head < alibiHeads ? head + 1 : head - alibiHeads + 0.5;
+  return 2 ** ((-alibiBias * step) / alibiHeads);
 }
 
 /** The factor on the scores of a row at a position: `scale` times the temperature's. */
@@ -92,10 +127,13 @@ export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i
   scale: 'f32',
   softCap: 'f32',
   window: 'i32',
+  chunk: 'i32',
   sinks: 'weight',
   temperatureScale: 'f32',
   temperatureLength: 'i32',
   temperatureOffset: 'i32',
+  alibiBias: 'f32',
+  alibiHeads: 'i32',
 };
 
 /** The names in `SCORE_PARAMETERS`, in order. */
@@ -171,6 +209,9 @@ export function attention(
     temperatureScale === 0 || (hasLength && isWhole),
     'a temperature has a length of whole positions',
   );
+  g.require(of.chunk === undefined || of.window === undefined, 'rows see a window or a chunk, not both');
+  g.require(!of.alibiBias || !of.softCap, "scores with ALiBi's bias have no soft cap");
+  const alibiHeads = of.alibiBias ? 2 ** Math.floor(Math.log2(of.heads)) : undefined;
   const isVector = of.sinks === undefined || (of.sinks.rows === 1 && of.sinks.columns === of.heads);
   g.require(isVector, `there are ${of.heads} sinks`);
   const sizes = [of.keySize, of.valueSize];
@@ -182,7 +223,16 @@ export function attention(
     isTable(g, cache.blocks),
     `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
   );
-  g.push({ kind: 'attention', q, cache, batch: { slots, blocks: cache.blocks }, causalLimit, out, ...of });
+  const parameters = { ...of, ...(alibiHeads !== undefined && { alibiHeads }) };
+  g.push({
+    kind: 'attention',
+    q,
+    cache,
+    batch: { slots, blocks: cache.blocks },
+    causalLimit,
+    out,
+    ...parameters,
+  });
   return out;
 }
 

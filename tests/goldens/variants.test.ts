@@ -57,15 +57,3 @@ test('an encoder whose file names no pooling has vectors by the one that is aske
   assert.deepEqual(asked.vector, own.vector);
   assert.notDeepEqual(first.vector, own.vector);
 });
-
-test('a model that looks at chunks of a text is opened for contexts of one', async () => {
-  const path = fixture('families/llama4.gguf');
-  const expected = 'at most 8192: beyond that the model computes what is not computed here';
-  await assert.rejects(open(path, { context: 8193 }), (error) => {
-    assert.ok(isRocmforgeError(error, 'INVALID_ARGUMENT'));
-    assert.deepEqual(error.params, { name: 'context', found: '8193', expected });
-    return true;
-  });
-  await using model = await open(path, { context: 64 });
-  assert.equal(model.config.maxContext, 8192);
-});

@@ -29,6 +29,11 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   gemma3: { sizes: { layers: 6 }, difference: 3e-3 },
   gemma4: { sizes: { layers: 3, experts: 6 }, difference: 3e-3 },
   gpt2: { sizes: { kvHeads: 4 } },
+  bloom: { sizes: { kvHeads: 4 } },
+  jais: { sizes: { kvHeads: 4 } },
+  // Heads that are no power of two.
+  mpt: { sizes: { width: 48, heads: 6, kvHeads: 6 } },
+  refact: { sizes: { kvHeads: 1 } },
   // llama.cpp's kernel assumes heads of 64 values, whatever the file says.
   arwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
   rwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
@@ -66,6 +71,14 @@ export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
     sizes: { experts: 4 },
   })),
 ];
+
+/** A text that goes from Llama 4's first chunk to its second, with llama.cpp's results around the border. */
+export const CHUNKS = {
+  model: fixture('families/llama4.gguf'),
+  golden: fixture('families/llama4.chunks.jsonl'),
+  ids: Array.from({ length: 8212 }, (_, i) => (7 + 13 * i + (i % 97) * (i % 89)) % 61),
+  from: 8184,
+};
 
 const OTHERS_OPERATORS = [
   'llama',
@@ -130,6 +143,9 @@ const OTHERS_OPERATORS = [
   'granitehybrid',
   'nemotron_h',
   'falcon-h1',
+  'mpt',
+  'refact',
+  'jais',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

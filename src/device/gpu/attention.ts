@@ -70,7 +70,7 @@ function attentionInForm(
 /** The number of partitions of a row's context, which keep a GPU busy even with few rows (split-KV). */
 function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { wantedGroups, shortestPartition } = to.facts.attention;
-  const { cache, batch, window = Number.POSITIVE_INFINITY } = op;
+  const { cache, batch, chunk = Number.POSITIVE_INFINITY, window = chunk } = op;
   const context = Math.min(window, batch.blocks.width * cache.blockSize);
   const wanted = Math.floor(wantedGroups / (to.capacity(op.out) * headGroups(op)));
   return Math.max(1, Math.min(wanted, MAX_PARTITIONS, Math.ceil(context / shortestPartition)));

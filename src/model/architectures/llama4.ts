@@ -8,13 +8,15 @@ import { count, expertMetadata, OUTPUT } from '../synthetic-family.ts';
 /** Positions per attention chunk, and per step of the query temperature; files do not store it. */
 const CHUNK = 8192;
 const TEMPERATURE = { temperatureScale: 0.1, temperatureLength: CHUNK, temperatureOffset: 1 } as const;
+/** In every fourth layer, the last of each period, heads are not rotated. */
+const NO_ROPE_PERIOD = 4;
 /** Maverick, which does not normalize its heads. */
 const EXPERTS_OF_MAVERICK = 128;
 
 /**
  * Llama 4: three of four layers apply RoPE, then normalize heads, and attend within chunks; the fourth has no RoPE, and
  * its queries have a temperature. Each row is routed to one expert, whose input is multiplied by the routing weight,
- * besides a shared one. Chunks are not implemented, so contexts are limited to the first one (Meta 2025).
+ * besides a shared one (Meta 2025).
  */
 export const llama4: Architecture = {
   names: ['llama4'],
@@ -28,6 +30,7 @@ export const llama4: Architecture = {
     }
     const base = read.real('rope.freq_base_swa', sizes.rope.base, true);
     const queryNorm = { norm: sizes.norm, of: 'head', factors: 'none', place: 'after rotation' } as const;
+    const chunked = read.windowed(NO_ROPE_PERIOD);
     const rotated = {
       pairs: 'interleaved',
       ...(experts.count !== EXPERTS_OF_MAVERICK && { queryNorm }),
@@ -36,11 +39,10 @@ export const llama4: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(
-          attentionSpec(
-            read,
-            sizes.heads(layer),
-            (layer + 1) % 4 === 0 ? { pairs: undefined, ...TEMPERATURE } : rotated,
-          ),
+          attentionSpec(read, sizes.heads(layer), {
+            ...((layer + 1) % NO_ROPE_PERIOD === 0 ? { pairs: undefined, ...TEMPERATURE } : rotated),
+            ...(chunked(layer) && { chunk: CHUNK }),
+          }),
         ),
         (layer + 1) % step === 0
           ? mixtureOfExperts({
@@ -51,7 +53,7 @@ export const llama4: Architecture = {
             })
           : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
-    return { ...decoder({ ...sizes, rope: { ...sizes.rope, base } }, layerOf), maxContext: CHUNK };
+    return decoder({ ...sizes, rope: { ...sizes.rope, base } }, layerOf);
   },
   synthetic: {
     metadata: (shape) => ({

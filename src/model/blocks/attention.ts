@@ -54,7 +54,7 @@ export function attention(spec: AttentionSpec): AttentionBlock {
   return {
     kind: 'attention',
     spec,
-    state: cacheGroup(spec.window),
+    state: cacheGroup(spec.window ?? spec.chunk),
     record: (scope, x, layer) => recordAttention(scope, x, spec, layer),
   };
 }
@@ -62,7 +62,7 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
   const { rope: rotation, queryNorm, valueNorm, hasSinks, outputGate, bidirectional, ...parameters } = spec;
-  const { heads, kvHeads, keySize, valueSize, window } = parameters;
+  const { heads, kvHeads, keySize, valueSize, chunk, window = chunk } = parameters;
   const table = rotation && layer.shared.get(rotation.table);
   const [queries, k, values] = recordProjections(scope, x, spec);
   const v = valueNorm

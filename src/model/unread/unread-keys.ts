@@ -34,7 +34,7 @@ const isHeadSize = ({ value, number }: UnreadValue) =>
 
 const RWKV = ['rwkv7', 'arwkv7'];
 const MAMBA = ['mamba', 'mamba2'];
-const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', ...RWKV, ...MAMBA];
+const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', 'bloom', 'jais', 'mpt', 'refact', ...RWKV, ...MAMBA];
 const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3'];
 
 /** The first rule that matches a key applies. Keys that match none are a warning. */

@@ -123,7 +123,6 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(read);
   const unread = new UnreadCheck({ gguf, read, config, allowed: options.allowUnread ?? false });
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
-  checkContext(context, config);
   const slots = options.sequences ?? 1;
   // An encoder processes a whole text at once, and needs all its rows.
   const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
@@ -213,12 +212,6 @@ function checkChoice<T extends string>(name: string, found: T | undefined, choic
 }
 
 const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;
-
-function checkContext(context: number, { maxContext = Number.POSITIVE_INFINITY }: ModelConfig): void {
-  if (context <= maxContext) return;
-  const expected = `at most ${maxContext}: beyond that the model computes what is not computed here`;
-  fail('INVALID_ARGUMENT', { name: 'context', found: `${context}`, expected });
-}
 
 function checkCounts(options: PlanOptions): void {
   for (const name of COUNTS) {

@@ -78,7 +78,10 @@ function cacheOf(shape: Shape) {
 type Cache = ReturnType<typeof cacheOf>;
 
 const SCALE = 0.3;
-const NO_TEMPERATURE = { temperatureScale: 0, temperatureLength: 0, temperatureOffset: 0 };
+const WITHOUT_TERMS = {
+  ...{ temperatureScale: 0, temperatureLength: 0, temperatureOffset: 0 },
+  ...{ chunk: 0, alibiBias: 0, alibiHeads: 0 },
+};
 
 /** Attention of one head, in f64. */
 function exactHead(shape: Shape, cache: Cache, head: number): Float64Array {
@@ -120,7 +123,7 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
     valueCellBytes: kvHeads * valueSize * elementBytes,
     keyScaleBytes: 0,
     valueScaleBytes: 0,
-    scores: { scale: SCALE, softCap: shape.softCap, window: 0, sinks: 0, ...NO_TEMPERATURE },
+    scores: { scale: SCALE, softCap: shape.softCap, window: 0, sinks: 0, ...WITHOUT_TERMS },
   };
   const p = bench.alloc(ATTENTION_PARAMETER_BYTES);
   writeAttentionParameters(new DataView(bench.memory.buffer), p, parameters);

@@ -22,10 +22,12 @@ const VALUE_CELL_BYTES: usize = 20;
 const KEY_SCALE_BYTES: usize = 24;
 const VALUE_SCALE_BYTES: usize = 28;
 const CACHE_TYPE: usize = 32;
-/** Behind them the `SCORE_PARAMETERS` of `src/ops/attention.ts`: f32, the window, of which `begin` speaks, and an address. */
+/** Behind them the `SCORE_PARAMETERS` of `src/ops/attention.ts`: f32, the window and the chunk, of which `begin` speaks, and an address. */
 const SCALE: usize = 36;
 const SOFT_CAP: usize = 40;
-const SINKS: usize = 48;
+const SINKS: usize = 52;
+const ALIBI_BIAS: usize = 68;
+const ALIBI_HEADS: usize = 72;
 
 /** What `CACHE_TYPE` says: f32 is 0. */
 const F16: u32 = 1;
@@ -99,9 +101,23 @@ function scoreFour(q: usize, rows: usize, size: u32): v128 {
   return sumLanesOfFour(a0, a1, a2, a3);
 }
 
-/** The chunk's scores of one head, into `weights`; positions beyond `count` score -infinity. Gives the highest. */
+/** What a position adds to a head's scores (ALiBi): `alibiSlope` of `src/ops/attention.ts`. */
 @inline
-function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize): f32 {
+function alibiSlope(p: usize, head: u32): f32 {
+  const bias = load<f32>(p + ALIBI_BIAS);
+  if (bias == 0) return 0;
+  const heads = load<u32>(p + ALIBI_HEADS);
+  const step: f32 = head < heads ? <f32>(head + 1) : <f32>(head - heads) + 0.5;
+  const exponent = (-bias * step) / <f32>heads;
+  return f32x4.extract_lane(exp4(f32x4.splat(exponent * <f32>0.6931471805599453)), 0);
+}
+
+/**
+ * The chunk's scores of one head, into `weights`; positions beyond `count` score -infinity. `slope` times a position's distance
+ * behind the row, which the chunk's first has `ahead` of, is added. Gives the highest.
+ */
+@inline
+function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize, slope: f32, ahead: u32): f32 {
   const scale = f32x4.splat(load<f32>(p + SCALE));
   const softCap = load<f32>(p + SOFT_CAP);
   const size = load<u32>(p + KEY_SIZE);
@@ -113,6 +129,10 @@ function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize)
       if (softCap != 0) {
         const cap = f32x4.splat(softCap);
         scores = f32x4.mul(cap, tanh4(f32x4.div(scores, cap)));
+      }
+      if (slope != 0) {
+        const distances = f32x4.convert_i32x4_s(i32x4.sub(i32x4(0, 1, 2, 3), i32x4.splat(ahead - i)));
+        scores = f32x4.add(scores, f32x4.mul(f32x4.splat(slope), distances));
       }
       const inside = i32x4.lt_s(i32x4.add(i32x4(0, 1, 2, 3), i32x4.splat(i)), i32x4.splat(count));
       scores = v128.bitselect(scores, f32x4.splat(-Infinity), inside);
@@ -215,7 +235,8 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
     gatherRows(scratch, keys, load<u32>(p + KEY_CELL_BYTES), keyScales, load<u32>(p + KEY_SCALE_BYTES), blocks, p, first, count, keySize, buffer);
     for (let h: u32 = 0; h < group; h++) {
       const own = weights + WEIGHT_BYTES * h;
-      const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p);
+      const slope = alibiSlope(p, index * group + h);
+      const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p, slope, end - 1 - first);
       softmaxChunk(states + STATE_BYTES * h, own, high, isHalf);
     }
     const valueBytes = load<u32>(p + VALUE_CELL_BYTES);

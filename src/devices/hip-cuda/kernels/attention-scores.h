@@ -22,12 +22,33 @@ DEVICE f32 denominator(f32 largest, f32 total, i32 head, const Scores& of) {
   return of.sinks ? total + softmax_weight(of.sinks[head] - largest) : total;
 }
 
+/// What a position adds to a head's scores: `alibiSlope` in src/ops/attention.ts. 0 unless kernels are compiled with ALIBI.
+DEVICE f32 alibi_slope([[maybe_unused]] i32 head, [[maybe_unused]] const Scores& of) {
+#if ALIBI
+  f32 step = head < of.alibi_heads ? f32(head + 1) : f32(head - of.alibi_heads) + 0.5f;
+  return hardware_exp2(-of.alibi_bias * step / f32(of.alibi_heads));
+#else
+  return 0;
+#endif
+}
+
+/// A score with the bias of a position `distance` ahead of the last one that the row looks at.
+DEVICE f32 biased(f32 score, [[maybe_unused]] f32 slope, [[maybe_unused]] i32 distance) {
+#if ALIBI
+  return fused_multiply_add(slope, f32(distance), score);
+#else
+  return score;
+#endif
+}
+
 /// True where a row that looks as far as `last` looks at a position.
 DEVICE bool is_visible(i32 last, i32 position, const Scores& of) {
+  if (of.chunk > 0) return position <= last && position >= last / of.chunk * of.chunk;
   return position <= last && (of.window <= 0 || position > last - of.window);
 }
 
 /// The first position that a row that looks as far as `last` looks at.
 DEVICE i32 first_visible(i32 last, const Scores& of) {
+  if (of.chunk > 0) return last / of.chunk * of.chunk;
   return of.window > 0 && last >= of.window ? last - of.window + 1 : 0;
 }

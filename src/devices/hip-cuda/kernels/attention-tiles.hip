@@ -4,7 +4,7 @@
 // rows see nothing, and writes its rows' results. The result is f16.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
-//   LATENT       1 where a position's values are the first elements of its keys
+//   LATENT       1 where a position's values are the first elements of its keys      ALIBI   1 where distances are biased
 #include "attention-scores.h"
 #include "cache-octets.h"
 #include "functions.h"
@@ -204,6 +204,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   cache.value_scales = scales_of(values, cells, kv_heads * VALUE_STRIDE);
 #endif
   RowState state = {LOWEST, 0};
+  [[maybe_unused]] f32 slope = alibi_slope(head, of);
   barrier();
   u64 done = 0;
   for (i32 leader = 0; leader < rows; leader++) {
@@ -239,7 +240,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
         UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
           i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
           bool seen = shared.slots[16 * wave + row] == slot && is_visible(own, at + column, of);
-          shared.scores[wave][row * SCORE_LINE + column] = seen ? scores.at[i] : LOWEST;
+          shared.scores[wave][row * SCORE_LINE + column] = seen ? biased(scores.at[i], slope, at + column - own) : LOWEST;
         }
       }
       warp_barrier();

@@ -5,7 +5,7 @@
 //   KEY, VALUE   sizes of a head       GROUP   query heads of a key head
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
-//   LATENT       1 where a position's values are the first elements of its keys
+//   LATENT       1 where a position's values are the first elements of its keys      ALIBI   1 where distances are biased
 //   THREADS      of a block      SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before
 #include "attention-scores.h"
 #include "functions.h"
@@ -46,14 +46,15 @@ struct Positions {
 #endif
 };
 
-/// Adds those of the positions that are `used`.
-DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, const Scores& of) {
+/// Adds those of the positions that are `used`; the first is `distance` ahead of the row's last one, the next STREAMS further.
+DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, const f32* slopes, i32 distance,
+                          const Scores& of) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     f32 scores[UNROLLED], largest = stream.largest[h];
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 score = product(q[h], at.keys[u]);
       UNROLL for (i32 step = STREAM_LANES / 2; step > 0; step >>= 1) score += shuffle_xor(score, step);
-      scores[u] = used[u] ? capped(score, of) : LOWEST;
+      scores[u] = used[u] ? biased(capped(score, of), slopes[h], distance + u * STREAMS) : LOWEST;
       largest = max_of(largest, scores[u]);
     }
     f32 rescale = softmax_weight(stream.largest[h] - largest);
@@ -170,6 +171,8 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     }
     set_query(own[h], elements);
   }
+  f32 slopes[HEADS];
+  UNROLL for (i32 h = 0; h < HEADS; h++) slopes[h] = alibi_slope(head + h, of);
   Stream stream;
   clear(stream);
   for (i32 start = begin; start < end; start += STREAMS * UNROLLED) {
@@ -179,7 +182,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
       used[u] = p < end;
       if (!SINGLE_ROW || start > begin) context.load(at, u, min_of(p, end - 1), lane_in_stream);
     }
-    add_positions(stream, own, at, used, of);
+    add_positions(stream, own, at, used, slopes, start + stream_of - position, of);
   }
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {

@@ -1,7 +1,7 @@
 import type { AttentionTilesIntent } from '../../../device/index.ts';
 import type { AttentionOp } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
-import { attentionArgs, cacheDefines, latentDefines, scoreArgs } from './attention.ts';
+import { alibiDefines, attentionArgs, cacheDefines, latentDefines, scoreArgs } from './attention.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixCores, matrixLanes } from './matrix-cores.ts';
@@ -61,6 +61,7 @@ export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering
     defines: {
       ...cacheDefines(cache),
       ...latentDefines(cache),
+      ...alibiDefines(op),
       KEY: op.keySize,
       VALUE: op.valueSize,
       GROUP: heads / kvHeads,

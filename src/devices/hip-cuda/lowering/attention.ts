@@ -38,6 +38,11 @@ export function latentDefines({ values }: PagedCache): { LATENT?: 1 } {
   return values ? {} : { LATENT: 1 };
 }
 
+/** How a kernel for attention is compiled that adds ALiBi's bias. */
+export function alibiDefines({ alibiBias }: AttentionOp): { ALIBI?: 1 } {
+  return alibiBias ? { ALIBI: 1 } : {};
+}
+
 /** The first arguments of every attention kernel: rows, queries, and the cache that they attend to. */
 export function attentionArgs(
   { q, causalLimit, cache, batch, out }: AttentionOp,
@@ -117,6 +122,7 @@ function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: nu
     SINGLE_ROW: to.capacity(op.out) === 1 ? 1 : 0,
     ...cacheDefines(op.cache),
     ...latentDefines(op.cache),
+    ...alibiDefines(op),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,

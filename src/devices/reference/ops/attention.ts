@@ -1,4 +1,4 @@
-import { type AttentionOp, scaleAt, valueStride } from '../../../ops/index.ts';
+import { alibiSlope, type AttentionOp, firstVisible, scaleAt, valueStride } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 import type { Matrix } from '../matrix.ts';
 import { dot } from './dot.ts';
@@ -12,10 +12,10 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   const sinks = op.sinks && frame.weightRow(op.sinks, 0);
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
-    const cells = visible(op, frame.matrix(op.causalLimit).scalar(row)).map((position) =>
-      cellOf(frame, { cache, batch, slot, position }),
-    );
-    const scale = scaleAt(op, frame.matrix(op.causalLimit).scalar(row));
+    const last = frame.matrix(op.causalLimit).scalar(row);
+    const positions = visible(op, last);
+    const cells = positions.map((position) => cellOf(frame, { cache, batch, slot, position }));
+    const scale = scaleAt(op, last);
     const keys = cells.map(keyOf);
     const values = cells.map(valueOf);
     const q = frame.matrix(op.q).read(row);
@@ -23,7 +23,11 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
     for (let head = 0; head < heads; head++) {
       const shared = Math.floor(head / (heads / kvHeads));
       const query = q.subarray(head * keySize, (head + 1) * keySize);
-      const scores = keys.map((key) => capped(scale * dot(query, key, shared * keySize), op.softCap));
+      const slope = alibiSlope(op, head);
+      const scores = keys.map((key, at) => {
+        const score = capped(scale * dot(query, key, shared * keySize), op.softCap);
+        return score + slope * ((positions[at] as number) - last);
+      });
       const weights = softmax(scores, sinks?.[head]);
       values.forEach((value, at) => {
         for (let i = 0; i < valueSize; i++) {
@@ -47,8 +51,8 @@ function rowsOnce(matrix: Matrix): (row: number) => Float64Array {
 }
 
 /** The positions that a row attends to. */
-function visible({ window }: AttentionOp, position: number): number[] {
-  const first = window === undefined ? 0 : Math.max(0, position - window + 1);
+function visible(op: AttentionOp, position: number): number[] {
+  const first = firstVisible(op, position);
   return Array.from({ length: position + 1 - first }, (_, i) => first + i);
 }
 

@@ -228,7 +228,7 @@ function largestText({ rowThreads, ownQuads }: AttentionTileCounts, loop: Loop):
           'j',
           4,
           (j) => /* wgsl */ `
-          max_score = max(max_score, select(LOWEST, capped(scores[${j}]), at + 4u * quad + ${j} - own_first < seen));
+          max_score = max(max_score, select(LOWEST, biased(capped(scores[${j}]), head, at + 4u * quad + ${j}, own_position), at + 4u * quad + ${j} - own_first < seen));
         `,
         )}
       `,
@@ -253,8 +253,9 @@ function weightsText({ rowThreads, ownOctets }: AttentionTileCounts, loop: Loop)
             'j',
             4,
             (j) => /* wgsl */ `
-            let weight = exp2((capped(scores[${j}]) - max_score) * LOG2_E);
-            weights[${j}] = select(0.0, weight, at + 8u * octet + 4u * ${h} + ${j} - own_first < seen);
+            let position = at + 8u * octet + 4u * ${h} + ${j};
+            let weight = exp2((biased(capped(scores[${j}]), head, position, own_position) - max_score) * LOG2_E);
+            weights[${j}] = select(0.0, weight, position - own_first < seen);
           `,
           )}
           total += weights.x + weights.y + weights.z + weights.w;

@@ -35,11 +35,12 @@ fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
   workgroupBarrier();
 }
 
-// The softmax weights of scores, relative to the largest so far.
-fn softmax_tile(start: u32, end: u32, thread: u32) {
+// The softmax weights of the scores of heads from first_head on, relative to the largest so far.
+fn softmax_tile(start: u32, end: u32, first_head: u32, last: u32, thread: u32) {
   let head = thread / 32u;
   let place = thread % 32u;
-  let own = select(LOWEST, weights[min(head, HEADS - 1u) * 32u + place], head < HEADS);
+  let score = biased(weights[min(head, HEADS - 1u) * 32u + place], first_head + head, start + place, last);
+  let own = select(LOWEST, score, head < HEADS);
   let before = largest[head];
   let max_score = max(before, team_max(own, thread));
   let used = head < HEADS && start + place < end;
@@ -86,7 +87,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sums: array<array<Unit, OWN_WORDS>, HEADS>;
   for (var start = begin; start < end; start += 32u) {
     score(start, end, slot, kv_head, thread);
-    softmax_tile(start, end, thread);
+    softmax_tile(start, end, head, position, thread);
     for (var h = 0u; h < HEADS; h++) {
       for (var w = 0u; w < OWN_WORDS; w++) { sums[h][w] *= rescale[h]; }
     }

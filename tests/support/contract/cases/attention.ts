@@ -302,6 +302,24 @@ const TEMPERATURE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).f
   ];
 });
 
+/**
+ * ALiBi's bias, with a power of two of heads and without; chunks of which rows see their own: few rows, many, rows of
+ * other limits, and a context in partitions.
+ */
+const BIAS_AND_CHUNK_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
+  const alibi = { heads: 4, kvHeads: 2, keySize: 64, type, alibiBias: 8 } as const;
+  const chunked = { heads: 4, kvHeads: 2, keySize: 64, type, chunk: 24 } as const;
+  return [
+    attentionCase('mixed, ALiBi', mixedBatch(), { ...alibi, heads: 6 }),
+    attentionCase('a row alone at 290, ALiBi', alone(290), { ...alibi, kvHeads: 1, window: 200 }),
+    attentionCase('prompts, ALiBi', prompts, { ...alibi, heads: 6, hasSinks: true }),
+    attentionCase('mixed, chunks', mixedBatch(), { ...chunked, chunk: 3 }),
+    attentionCase('a row alone at 290, chunks', alone(290), { ...chunked, chunk: 200 }),
+    attentionCase('prompts, chunks', prompts, chunked),
+    attentionCase('in turns, chunks', turns, chunked),
+  ];
+});
+
 /** Heads as wide as in Gemma 4's layers without a window. */
 const WIDE_CASES: readonly OpCase[] = [
   attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 512, type: 'f16' }),
@@ -362,6 +380,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   ...SINK_CASES,
   ...LATENT_CASES,
   ...TEMPERATURE_CASES,
+  ...BIAS_AND_CHUNK_CASES,
   ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),

@@ -1,5 +1,6 @@
 import {
   type AttentionOp,
+  firstVisible,
   SCORE_NAMES,
   scaleAt,
   STATE_BLOCK,
@@ -122,7 +123,7 @@ export function attentionCall(
   _capacity: number,
   place: CallPlace,
 ): KernelCall {
-  const { heads, kvHeads, keySize, valueSize, cache, window = Number.POSITIVE_INFINITY } = of;
+  const { heads, kvHeads, keySize, valueSize, cache } = of;
   const { attention } = bank.kernels;
   const { scratch } = bank;
   const work = scratch + ATTENTION_PARAMETERS;
@@ -157,7 +158,7 @@ export function attentionCall(
         const blocks = index.blocksOf(row);
         if (blocks < 0) continue;
         const end = (index.positions[row] as number) + 1;
-        const begin = Math.max(0, end - window);
+        const begin = firstVisible(of, end - 1);
         ownScale[0] = scaleAt(of, end - 1);
         for (let column = firstColumn; column < endColumn; column += unit) {
           const index = column / unit;

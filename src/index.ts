@@ -22,7 +22,8 @@ export type { RemoteModel } from './engine/remote/remote-model.ts';
 export type { TextModel } from './engine/text-model.ts';
 export type { RuntimeOptions } from './runtime/jobs/runtime-options.ts';
 export type { PromptItem } from './runtime/prompt-items.ts';
-export type { SequenceSnapshot } from './runtime/sequence-snapshot.ts';
+export type { SequenceSnapshot, StateShape } from './runtime/sequence-snapshot.ts';
+export { readState, writeState } from './engine/state-file.ts';
 export type { SampledToken, ScoredToken } from './runtime/jobs/sampled-token.ts';
 export {
   type PhaseSummary,

@@ -24,6 +24,7 @@ export interface ServerFlags {
   readonly cors?: readonly string[];
   readonly otlpEndpoint?: string;
   readonly sleepIdleSeconds?: number;
+  readonly slotSavePath?: string;
   readonly maxBody?: number;
   readonly timeLimit?: number;
 }
@@ -149,6 +150,10 @@ function limitOptions(): Option[] {
       '--sleep-idle-seconds <seconds>',
       'unload models after so many seconds without a request (default: never)',
     ).argParser(realNumber),
+    new Option(
+      '--slot-save-path <folder>',
+      'where POST /slots/{id} saves the states of slots (default: such requests are refused)',
+    ),
     new Option('--time-limit <seconds>', 'maximum seconds of a request (default: 600)').argParser(realNumber),
   ].map((option) => option.helpGroup('Limits:'));
 }

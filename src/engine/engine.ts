@@ -10,7 +10,7 @@ import { explainFault } from '../runtime/first-fault.ts';
 import { checkVectors } from '../runtime/prompt-items.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
-import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
+import { type SequenceSnapshot, snapshotSizes } from '../runtime/sequence-snapshot.ts';
 import { type Generation, tokenStream } from '../runtime/generation.ts';
 import {
   type ContextShift,
@@ -169,13 +169,33 @@ export class Engine implements AsyncDisposable {
     return this.#exclusive.save(ids, signal);
   }
 
+  /** Saves what a slot holds from its latest sequence, once no sequence runs. Rejects with `INVALID_ARGUMENT`. */
+  async saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot> {
+    this.#checkSlot(slot);
+    return this.#exclusive.saveHeld(slot, signal);
+  }
+
+  /** Evicts what a slot holds, once no sequence runs; resolves with the number of its positions. Rejects as `saveSlot`. */
+  async eraseSlot(slot: number, signal?: AbortSignal): Promise<number> {
+    this.#checkSlot(slot);
+    return this.#exclusive.erase(slot, signal);
+  }
+
   /**
-   * Restores a saved state into an idle slot, for a sequence whose prompt begins with its ids; call it once per
-   * sequence. Rejects with `INVALID_ARGUMENT` if the state is another model's.
+   * Restores a saved state into an idle slot, or a certain one, for a sequence whose prompt begins with its ids; call it
+   * once per sequence. Rejects with `INVALID_ARGUMENT` if the state is another model's.
    */
-  async restore(snapshot: SequenceSnapshot): Promise<void> {
+  async restore(snapshot: SequenceSnapshot, slot?: number): Promise<void> {
     this.#checkPrompt(snapshot.ids);
-    await this.#exclusive.restore(snapshot);
+    this.#checkSlot(slot);
+    await this.#exclusive.restore(snapshot, slot);
+  }
+
+  /** The sizes in bytes of the saved state of `length` positions, in the order of `SequenceSnapshot.states`. */
+  snapshotSizes(length: number): number[] {
+    this.#life.check();
+    if (length > this.context) fail('CONTEXT_OVERFLOW', { tokens: length, context: this.context });
+    return snapshotSizes(this.#setup.plan, this.#setup.state, length);
   }
 
   /** While idle, records steps that are likely to be needed. */
@@ -199,6 +219,13 @@ export class Engine implements AsyncDisposable {
     await this.#run?.[Symbol.asyncDispose]();
   }
 
+  #checkSlot(slot: number | undefined): void {
+    this.#life.check();
+    const { slots } = this.#setup.plan.shape;
+    if (slot === undefined || (Number.isInteger(slot) && slot >= 0 && slot < slots)) return;
+    fail('INVALID_ARGUMENT', { name: 'slot', found: `${slot}`, expected: `a slot from 0 to ${slots - 1}` });
+  }
+
   #checkPrompt(ids: readonly number[], vectors?: GenerateRequest['vectors']): void {
     this.#life.check();
     checkIds(ids, { context: this.context, vocabulary: this.#vocabulary, vectors });
@@ -210,8 +237,9 @@ export class Engine implements AsyncDisposable {
     return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
   }
 
-  #checkRequest({ prompt, vectors, maxTokens, speculation, shift }: GenerateRequest): void {
+  #checkRequest({ prompt, vectors, maxTokens, speculation, shift, scheduling }: GenerateRequest): void {
     this.#checkPrompt(prompt, vectors);
+    this.#checkSlot(scheduling?.slot);
     if (vectors) checkVectors(vectors, this.#vectorShape);
     checkLimits({ maxTokens, speculation });
     checkShift(shift, this.context);

@@ -23,6 +23,7 @@ import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
+import { modelFingerprint } from './model-fingerprint.ts';
 import { ModelText } from './model-text.ts';
 import {
   withoutDraftMemory,
@@ -31,7 +32,7 @@ import {
   withSpeculation,
 } from '../runtime/opening/plan-draft.ts';
 import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
-import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
+import type { SequenceSnapshot, StateShape } from '../runtime/sequence-snapshot.ts';
 import { alternativesOf, type ScoredId, type ScoreOptions, scoredIds } from './score.ts';
 import { TextModel } from './text-model.ts';
 import { RuledTokens } from './token-rules.ts';
@@ -51,6 +52,7 @@ export class LanguageModel extends TextModel {
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
   readonly #life = new Lifetime('the model');
+  #fingerprint: Promise<string> | undefined;
   /** @internal */
   protected readonly text: ModelText;
 
@@ -269,9 +271,25 @@ export class LanguageModel extends TextModel {
     return this.#engine.save(ids, signal);
   }
 
-  async restoreState(snapshot: SequenceSnapshot): Promise<void> {
+  async saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#requireGenerating();
-    await this.#engine.restore(snapshot);
+    return this.#engine.saveSlot(slot, signal);
+  }
+
+  async eraseSlot(slot: number, signal?: AbortSignal): Promise<number> {
+    this.#requireGenerating();
+    return this.#engine.eraseSlot(slot, signal);
+  }
+
+  async restoreState(snapshot: SequenceSnapshot, slot?: number): Promise<void> {
+    this.#requireGenerating();
+    await this.#engine.restore(snapshot, slot);
+  }
+
+  async stateShape(length: number): Promise<StateShape> {
+    this.#requireGenerating();
+    this.#fingerprint ??= modelFingerprint(this.gguf, this.#setup.merged);
+    return { fingerprint: await this.#fingerprint, sizes: this.#engine.snapshotSizes(length) };
   }
 
   /** A lower bound of what a step moves and computes. */

@@ -111,7 +111,12 @@ export const CHAT_OPTIONS: OptionNames<ChatOptions> = {
   parallelCalls: true,
 };
 
-const SCHEDULING: OptionNames<SchedulingClass> = { priority: true, tenant: true, request: true };
+const SCHEDULING: OptionNames<SchedulingClass> = {
+  priority: true,
+  tenant: true,
+  request: true,
+  slot: true,
+};
 const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
 const SCORE_OPTIONS: OptionNames<ScoreOptions> = { alternatives: true, adapters: true, signal: true };
 const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: true, signal: true };

@@ -4,7 +4,7 @@ import type { LoadReport } from '../load/async-model-loader.ts';
 import { chooseAdapters } from '../model/lora/adapter-set.ts';
 import { type Generation, generationAfter, tokenStream } from '../runtime/generation.ts';
 import type { SequenceSink, TokenStream } from '../runtime/sequence.ts';
-import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
+import type { SequenceSnapshot, StateShape } from '../runtime/sequence-snapshot.ts';
 import {
   type ChatMessage,
   type ChatRenderOptions,
@@ -62,10 +62,22 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    */
   abstract saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot>;
   /**
-   * Restores a saved state for the next text that begins with its ids; call it once for each concurrent text. Rejects
-   * with `INVALID_ARGUMENT` if the state is another model's.
+   * Saves the state that the latest text of a slot has left there, once no text is being generated. Rejects with
+   * `INVALID_ARGUMENT` if the slot is empty, or there is no such slot.
    */
-  abstract restoreState(snapshot: SequenceSnapshot): Promise<void>;
+  abstract saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot>;
+  /** Evicts that state; resolves with the number of its positions. Rejects as `saveSlot`, but for empty slots. */
+  abstract eraseSlot(slot: number, signal?: AbortSignal): Promise<number>;
+  /**
+   * Restores a saved state for the next text that begins with its ids, in any slot or a certain one; call it once for
+   * each concurrent text. Rejects with `INVALID_ARGUMENT` if the state is another model's.
+   */
+  abstract restoreState(snapshot: SequenceSnapshot, slot?: number): Promise<void>;
+  /**
+   * What identifies the model, and the sizes of a saved state of `length` positions: `writeState` and `readState` use
+   * it. Rejects with errors of reading.
+   */
+  abstract stateShape(length: number): Promise<StateShape>;
   /**
    * The log-probability of each id but the first, behind those before it. Nothing else runs meanwhile. Rejects with
    * `GENERATION_UNSUPPORTED` for encoders, or as `generate`.

@@ -14,5 +14,6 @@ export {
   type ServerTracing,
   type SpanAttributes,
   type SpanTimes,
+  type StateFiles,
   type TokenMetrics,
 } from '../server/index.ts';

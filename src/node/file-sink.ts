@@ -40,7 +40,8 @@ export class FileSink implements ByteSink, AsyncDisposable {
   }
 }
 
-function writeFailed(path: string, cause: unknown): never {
+/** Throws `WRITE_FAILED`. */
+export function writeFailed(path: string, cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return fail('WRITE_FAILED', { path, reason }, cause);
 }

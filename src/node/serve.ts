@@ -7,4 +7,5 @@ export { createLogger } from './logger.ts';
 export { modelFilesIn, servedModels } from './model-files.ts';
 export { type OtlpOptions, OtlpTracing } from './otlp-tracing.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';
+export { StateFolder } from './state-folder.ts';
 export { pageFiles } from './page-files.ts';

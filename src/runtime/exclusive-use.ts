@@ -1,4 +1,4 @@
-import { invariant, throwIfAborted } from '../base/errors.ts';
+import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import type { DeviceRun } from './device-run.ts';
 import { explainFault } from './first-fault.ts';
@@ -93,13 +93,50 @@ export class ExclusiveUse {
     }
   }
 
-  /** Puts a saved state into an idle slot. */
-  async restore({ ids, states }: SequenceSnapshot): Promise<void> {
+  /** Saves what a slot holds once no sequence runs; it keeps its contents. Rejects with `INVALID_ARGUMENT` if it is empty. */
+  async saveHeld(slot: number, signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
+    const { slots, state } = this.#setup;
+    const leave = await this.#setup.alone(signal);
+    try {
+      return await this.#withDevice(async ({ plan, stream }) => {
+        const held = slots.idle(slot);
+        invariant(held, 'slots are idle while nobody else runs');
+        const { ids, length, lineage } = held;
+        if (length === 0) {
+          const expected = 'a slot that holds a text';
+          fail('INVALID_ARGUMENT', { name: 'slot', found: `${slot}, which is empty`, expected });
+        }
+        state.settle(slot, length);
+        plan.copySlots(stream, state.takeCopies());
+        const states = await saveSlot({ plan, state, stream, slot }, length);
+        return { ids: ids.slice(0, length), states, ...(lineage !== undefined && { lineage }) };
+      });
+    } finally {
+      leave();
+    }
+  }
+
+  /** Evicts what a slot holds once no sequence runs; resolves with the number of its positions. */
+  async erase(slot: number, signal: AbortSignal | undefined): Promise<number> {
+    const { slots } = this.#setup;
+    const leave = await this.#setup.alone(signal);
+    try {
+      await this.#begin();
+      const length = slots.idle(slot)?.length ?? 0;
+      slots.erase(slot);
+      return length;
+    } finally {
+      leave();
+    }
+  }
+
+  /** Puts a saved state into an idle slot: `only`, if it is given. */
+  async restore({ ids, states, lineage }: SequenceSnapshot, only?: number): Promise<void> {
     const { slots, state } = this.#setup;
     const leave = await this.#setup.alone(undefined);
     try {
       await this.#withDevice(async ({ plan, stream }) => {
-        const taken = slots.take([]);
+        const taken = slots.take([], [], undefined, only);
         invariant(taken, 'a slot is idle while nobody else runs');
         const { slot } = taken;
         let held: readonly number[] = [];
@@ -110,7 +147,7 @@ export class ExclusiveUse {
           // As if it had been computed as a prompt.
           slots.trace(slot).note(0, ids.length, plan.shape.rows);
         } finally {
-          slots.give(slot, held);
+          slots.give(slot, held, lineage);
         }
       });
     } finally {

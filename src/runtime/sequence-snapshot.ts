@@ -7,8 +7,21 @@ import type { SequenceState } from '../state/sequence-state.ts';
 /** A model's state after some ids, so that a later text that begins with them need not recompute it. */
 export interface SequenceSnapshot {
   readonly ids: readonly number[];
-  /** The contents of each layer's states, in the plan's order: per-slot values, or the blocks of its positions. */
+  /**
+   * The contents of each layer's states, in the plan's order: per-slot values, or the blocks of its positions. They are
+   * in shared memory where there is such, so that threads pass them on without a copy.
+   */
   readonly states: readonly Uint8Array[];
+  /** What the state depends on besides the ids: the adapters and their scales. Default: none. */
+  readonly lineage?: string | undefined;
+}
+
+/** What a model's saved states look like. */
+export interface StateShape {
+  /** Identifies the model. */
+  readonly fingerprint: string;
+  /** The sizes in bytes of each layer's states, in the order of `SequenceSnapshot.states`. */
+  readonly sizes: readonly number[];
 }
 
 /** The slot to copy. Nothing else may use the state meanwhile. */
@@ -26,7 +39,7 @@ export async function saveSlot(
 ): Promise<Uint8Array[]> {
   const saved: Uint8Array[] = [];
   for (const ranges of plan.stateRanges(state, slot, length)) {
-    const whole = new Uint8Array(totalBytes(ranges));
+    const whole = sharedBytes(totalBytes(ranges));
     let at = 0;
     for (const range of ranges) {
       const { bytes, offset } = await read(stream, range);
@@ -72,6 +85,17 @@ export async function restoreSlot(
       at += range.byteLength;
     }
   }
+}
+
+/** The sizes in bytes of each layer's states after `length` positions, in the plan's order. */
+export function snapshotSizes(plan: ExecutionPlan, state: SequenceState, length: number): number[] {
+  return plan.stateRanges(state, 0, length).map(totalBytes);
+}
+
+/** Memory that is passed between threads without a copy, where there is such. */
+export function sharedBytes(length: number): Uint8Array {
+  const isShared = typeof SharedArrayBuffer === 'function';
+  return isShared ? new Uint8Array(new SharedArrayBuffer(length)) : new Uint8Array(length);
 }
 
 function totalBytes(ranges: readonly BufferRange[]): number {

@@ -345,7 +345,8 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   #isAdmissible(sequence: S): boolean {
-    const { paused, awaitsHost, place } = sequence;
+    const { paused, awaitsHost, place, scheduling } = sequence;
+    if (scheduling?.slot !== undefined && !this.#slots.idle(scheduling.slot)) return false;
     return !paused && !awaitsHost && place.pending === 0 && !this.#isPrefixUnderWay(sequence);
   }
 
@@ -363,7 +364,7 @@ export class ContinuousBatcher<S extends Batchable> {
    * A free slot, or one taken from a sequence whose reader lags behind, which then waits without a slot and blocks
    * nobody.
    */
-  #takeSlot({ ids, lineage }: S): ReturnType<SlotPool['take']> {
+  #takeSlot({ ids, lineage, scheduling }: S): ReturnType<SlotPool['take']> {
     if (this.#slots.free === 0) {
       const lagging = this.#lagging;
       if (!lagging) return undefined;
@@ -373,6 +374,7 @@ export class ContinuousBatcher<S extends Batchable> {
       ids,
       this.#running.map((running) => this.#cachedBy(running)),
       lineage,
+      scheduling?.slot,
     );
   }
 

@@ -6,6 +6,8 @@ export interface SchedulingClass {
   readonly tenant?: string | undefined;
   /** Sequences of one request share its part of the tenant's slots. Default: each sequence is its own request. */
   readonly request?: string | undefined;
+  /** The slot that it has to run in, for which it waits. Default: the one that holds most of its prompt. */
+  readonly slot?: number | undefined;
 }
 
 /** What the shares need to know of a sequence. */

@@ -4,6 +4,7 @@ export { applyTemplateEndpoint } from './llama-cpp/apply-template.ts';
 export { completionEndpoint } from './llama-cpp/completion.ts';
 export { infillEndpoint } from './llama-cpp/infill.ts';
 export { propsEndpoint } from './llama-cpp/props.ts';
+export { slotActionEndpoint } from './llama-cpp/slot-actions.ts';
 export { ollamaChatEndpoint } from './ollama/chat.ts';
 export { ollamaEmbedEndpoint } from './ollama/embed.ts';
 export { ollamaGenerateEndpoint } from './ollama/generate.ts';

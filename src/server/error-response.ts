@@ -38,7 +38,12 @@ const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
 };
 
 /** Internal failures whose messages reveal nothing about this machine. */
-const TOLD: ReadonlySet<ErrorCode> = new Set(['SERVER_DRAINING', 'MODEL_NOT_LOADED', 'LOGITS_NOT_FINITE']);
+const TOLD: ReadonlySet<ErrorCode> = new Set([
+  'SERVER_DRAINING',
+  'FEATURE_DISABLED',
+  'MODEL_NOT_LOADED',
+  'LOGITS_NOT_FINITE',
+]);
 
 /**
  * The body of an error in the API's format. Of internal failures only the code is sent, because the message may name

@@ -10,4 +10,5 @@ export type {
   ServerMetrics,
   TokenMetrics,
 } from './metrics.ts';
+export type { StateFiles } from './state-files.ts';
 export type { RequestSpan, ServerTracing, SpanAttributes, SpanTimes } from './tracing.ts';

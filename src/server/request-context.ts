@@ -8,6 +8,7 @@ import { fieldOf } from './fields/field-names.ts';
 import type { ServerMetrics } from './metrics.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
+import type { StateFiles } from './state-files.ts';
 import type { Tenant } from './tenant.ts';
 import type { RequestSpan, ServerTracing } from './tracing.ts';
 
@@ -25,6 +26,8 @@ export interface ServerContext {
   readonly maxTokens: number;
   /** Maximum bytes of a body. */
   readonly maxBody: number;
+  /** Where the states of slots are saved, if anywhere. */
+  readonly states: StateFiles | undefined;
   readonly version: string;
   /** Models that are loaded before the server is healthy. */
   readonly preloads: readonly string[];

@@ -12,6 +12,7 @@ import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
+import type { StateFiles } from './state-files.ts';
 import type { ServerTracing } from './tracing.ts';
 
 /** Options of a server. */
@@ -44,6 +45,8 @@ export interface ServerOptions {
   readonly origins?: readonly string[];
   /** Handles other paths, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
+  /** Where the states of slots are saved. It stays the caller's. Default: nowhere, and such requests are refused. */
+  readonly states?: StateFiles | undefined;
   readonly metrics?: ServerMetrics;
   /** Where the spans of requests go. It stays the caller's. Default: nowhere. */
   readonly tracing?: ServerTracing | undefined;
@@ -66,6 +69,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   keys: true,
   origins: true,
   page: true,
+  states: true,
   metrics: true,
   tracing: true,
   logger: true,
@@ -123,6 +127,7 @@ export class ModelServer implements AsyncDisposable {
       timeLimit,
       maxTokens,
       maxBody,
+      states: options.states,
       version,
       preloads,
       isDraining,

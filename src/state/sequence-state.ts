@@ -89,6 +89,11 @@ export class SequenceState {
     for (const group of this.groups) group.sharePrefix(from, to, length);
   }
 
+  /** Prepares the state of a slot that holds `length` positions for being saved; `takeCopies` has the copies for that. */
+  settle(slot: number, length: number): void {
+    this.#slotGroup?.settle(slot, length);
+  }
+
   /** Makes room in an empty slot for a saved state of `length` positions. False if there is none. */
   adopt(slot: number, length: number): boolean {
     return length <= this.context && this.groups.every((group) => group.adopt(slot, length));

@@ -66,6 +66,14 @@ export class SlotGroup implements GroupAllocator {
     this.#checkpoints[slot] = 0;
   }
 
+  /** Makes the slot's values those after `length` positions, which it or its checkpoint holds. */
+  settle(slot: number, length: number): void {
+    if (length === 0 || this.#positions[slot] === length) return;
+    invariant(length === this.#checkpoints[slot], 'a slot or its checkpoint holds its positions');
+    this.copies.push({ slot, does: 'restore' });
+    this.#positions[slot] = length;
+  }
+
   shareable(): number {
     return 0;
   }

@@ -45,24 +45,24 @@ export class SlotPool {
   }
 
   /**
-   * Takes a slot with the longest available prefix of `ids` except the last id, because its logits are needed. Returns
-   * the slot and the number of positions that it already holds. Slots in use share their prefixes. Undefined if no slot
-   * is free.
+   * Takes a slot with the longest available prefix of `ids` except the last id, because its logits are needed, or the
+   * slot `only`. Returns the slot and the number of positions that it already holds. Slots in use share their prefixes.
+   * Undefined if no such slot is free.
    */
   take(
     ids: readonly number[],
     used: readonly CachedSlot[] = [],
     lineage?: string,
+    only?: number,
   ): { slot: number; held: number } | undefined {
     const wanted = { ids, lineage };
-    const own = bestOf(this.#idle, (idle) => this.#resumable(idle, wanted));
+    const free = only === undefined ? this.#idle : this.#idle.filter(({ slot }) => slot === only);
+    const own = bestOf(free, (idle) => this.#resumable(idle, wanted));
     if (!own) return undefined;
     const donor = bestOf([...used, ...this.#idle], (held) => this.#shareable(held, wanted));
     const shared = donor?.positions ?? 0;
     const receiver =
-      this.#idle.find(({ length }) => length === 0) ??
-      this.#idle.find((idle) => idle !== donor?.of) ??
-      own.of;
+      free.find(({ length }) => length === 0) ?? free.find((idle) => idle !== donor?.of) ?? own.of;
     // A slot keeps what it holds beyond the common prefix, unless not reusing it would cost as much elsewhere.
     const loss = own.of.length - own.positions;
     const isSpared = loss >= this.#state.prefixUnit && receiver.length < loss;
@@ -119,6 +119,18 @@ export class SlotPool {
     const trace = this.#traces[slot];
     invariant(trace, `slot ${slot} is one of ${this.#traces.length}`);
     return trace;
+  }
+
+  /** What a free slot holds; undefined if it is in use, or there is no such slot. */
+  idle(slot: number): CachedSlot | undefined {
+    return this.#idle.find((idle) => idle.slot === slot);
+  }
+
+  /** Evicts the contents of a free slot. */
+  erase(slot: number): void {
+    const index = this.#idle.findIndex((idle) => idle.slot === slot);
+    invariant(index >= 0, `slot ${slot} is free`);
+    this.#forget(index);
   }
 
   /** Evicts the contents of idle slots. */

@@ -18,6 +18,7 @@ const examplesOf = (page: string): string[] =>
 const GUIDES = {
   readme: examplesOf('README.md'),
   'by-hand': examplesOf('docs/by-hand.md'),
+  engine: examplesOf('docs/engine.md'),
   loading: examplesOf('docs/loading.md'),
 };
 
@@ -82,6 +83,11 @@ describe('the TypeScript examples compile strictly and run:', () => {
     for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap']) {
       assert.match(sampling, new RegExp(`^${phase}: \\d+ times, [\\d.e-]+ ms$`, 'm'));
     }
+  });
+
+  test('that of the page about the engine', async () => {
+    const [bytes = ''] = await printed('engine', 1);
+    assert.ok(Number(bytes) > 1000, bytes);
   });
 
   test('those of the guide to loading', async () => {

@@ -102,6 +102,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   guided_grammar: says('abc', { guided_grammar: ABC }),
   guided_json: says('12', { guided_json: { const: 12 } }),
   guided_regex: says('abc', { guided_regex: 'ab[c]' }),
+  id_slot: elsewhere('slot-actions.test.ts'),
   ignore_eos: async (ask) => {
     assert.equal((await ask({ ...ENDS })).generated, 0);
     assert.equal((await ask({ ...ENDS, ignore_eos: true })).generated, 6);

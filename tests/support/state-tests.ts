@@ -5,6 +5,8 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import type { GgufFile } from '../../src/gguf/index.ts';
+import { readState, writeState } from '../../src/engine/state-file.ts';
+import { MemorySink, MemorySource } from '../../src/io/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
 import { familyPaths } from './family-fixtures.ts';
@@ -178,11 +180,29 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
     const snapshot = await model.saveState(held);
     await generated(model, promptOf(90, 17), usual);
     await model.restoreState(snapshot);
-    await model.restoreState(snapshot);
+    const file = new MemorySink();
+    await writeState(model, snapshot, file);
+    await model.restoreState(await readState(model, new MemorySource(file.bytes())));
     const both = await Promise.all([generated(model, prompt, usual), generated(model, prompt, usual)]);
     assert.deepEqual(both, [...expected, ...expected]);
     const foreign = { ids: held, states: snapshot.states.slice(1) };
     await assert.rejects(model.restoreState(foreign), { code: 'INVALID_ARGUMENT' });
+  },
+
+  async 'what a text has left in its slot, saved'(of) {
+    const usual = { maxTokens: of.tokens(), scheduling: { slot: 1 } };
+    await using model = await of.open({ sequences: 2, speculation: 3 });
+    const first = await generated(model, promptOf(70), usual);
+    const snapshot = await model.saveSlot(1);
+    const prompt = [...snapshot.ids, 11, 12, 13];
+    assert.deepEqual(snapshot.ids, [...promptOf(70), ...first].slice(0, snapshot.ids.length));
+    assert.ok(snapshot.ids.length > 0);
+    const [expected] = await of.alone([prompt]);
+    assert.deepEqual(await generated(model, prompt, usual), expected, 'the slot keeps it');
+    await model.eraseSlot(1);
+    await assert.rejects(model.saveSlot(1), { code: 'INVALID_ARGUMENT' });
+    await model.restoreState(snapshot, 0);
+    assert.deepEqual(await generated(model, prompt, { ...usual, scheduling: { slot: 0 } }), expected);
   },
 
   async 'drafts that are accepted and rejected'(of) {

@@ -33,6 +33,12 @@ export const modelErrors = {
     'Convert the model again, or use a model whose metadata is complete.',
     (p) => `${p.key}: found ${p.found}, expected ${p.expected}`,
   ),
+  STATE_INVALID: entry<{ found: string; expected: string }>(
+    400,
+    'A file is not a saved state of this model.',
+    'Restore states only into the model that saved them, opened with the same type of KV cache; save a damaged one again.',
+    (p) => `saved state: found ${p.found}, expected ${p.expected}`,
+  ),
   CACHE_TYPE: entry<{ cacheType: string; headSize: number; block: number }>(
     400,
     'The KV cache cannot use this type, because the model’s head size is not a multiple of its blocks.',

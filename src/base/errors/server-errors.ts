@@ -44,6 +44,18 @@ export const serverErrors = {
     'Unload it after they have ended; /slots lists running sequences.',
     (p) => `model ${p.model} is used by ${p.requests} requests`,
   ),
+  STATE_FILE_NOT_FOUND: entry<{ file: string }>(
+    404,
+    'There is no saved state of this name.',
+    'Restore a file that was saved before; the names are those of POST /slots/{id}?action=save.',
+    (p) => `there is no saved state ${p.file}`,
+  ),
+  FEATURE_DISABLED: entry<{ what: string; option: string }>(
+    501,
+    'The server was started without something that this request needs.',
+    'Start the server with the option that the message names.',
+    (p) => `${p.what}: the server was started without ${p.option}`,
+  ),
   TRACING_UNAVAILABLE: entry<{ why: string }>(
     503,
     'The packages that send traces are not installed.',

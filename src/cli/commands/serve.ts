@@ -88,6 +88,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keysInFile,
     modelFilesIn,
     servedModels,
+    StateFolder,
     pageFiles,
   } = await import('../../node/serve.ts');
   const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
@@ -107,7 +108,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,
   });
-  const { maxModels, apiKey = [], apiKeyFile } = flags;
+  const { maxModels, apiKey = [], apiKeyFile, slotSavePath } = flags;
   const models = await servedModels(locations, { ...opened, logger });
   const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
@@ -121,6 +122,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     parallel: sequences * maxModels,
     ...serverLimitsOf(flags),
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
+    states: slotSavePath === undefined ? undefined : await StateFolder.open(slotSavePath),
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
     logger,

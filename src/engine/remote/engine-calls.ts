@@ -6,7 +6,7 @@ import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
 import type { GenerationEnd } from '../../runtime/sequence.ts';
-import type { SequenceSnapshot } from '../../runtime/sequence-snapshot.ts';
+import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { VectorPooling } from '../embedding.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { EngineTarget, TokensRequest } from '../engine-target.ts';
@@ -66,7 +66,14 @@ export interface EngineCalls {
     answer: ScoredId[];
   };
   readonly save: { asks: readonly number[]; value: never; answer: SequenceSnapshot };
-  readonly restore: { asks: SequenceSnapshot; value: never; answer: void };
+  readonly saveSlot: { asks: number; value: never; answer: SequenceSnapshot };
+  readonly eraseSlot: { asks: number; value: never; answer: number };
+  readonly restore: {
+    asks: { readonly snapshot: SequenceSnapshot; readonly slot: number | undefined };
+    value: never;
+    answer: void;
+  };
+  readonly stateShape: { asks: number; value: never; answer: StateShape };
   readonly loaded: { asks: undefined; value: never; answer: LoadReport };
   readonly reset: { asks: undefined; value: never; answer: void };
   readonly dispose: { asks: undefined; value: never; answer: void };

@@ -8,7 +8,7 @@ import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import type { SequenceSink } from '../../runtime/sequence.ts';
-import type { SequenceSnapshot } from '../../runtime/sequence-snapshot.ts';
+import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { ChatMessage } from '../../text/index.ts';
 import type { TokensRequest, VectorRequest } from '../engine-target.ts';
@@ -139,9 +139,24 @@ export class RemoteModel extends TextModel {
     return this.#client.call('save', ids, signal);
   }
 
-  async restoreState(snapshot: SequenceSnapshot): Promise<void> {
+  async saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.checkAlive();
-    await this.#client.call('restore', snapshot);
+    return this.#client.call('saveSlot', slot, signal);
+  }
+
+  async eraseSlot(slot: number, signal?: AbortSignal): Promise<number> {
+    this.checkAlive();
+    return this.#client.call('eraseSlot', slot, signal);
+  }
+
+  async restoreState(snapshot: SequenceSnapshot, slot?: number): Promise<void> {
+    this.checkAlive();
+    await this.#client.call('restore', { snapshot, slot });
+  }
+
+  async stateShape(length: number): Promise<StateShape> {
+    this.checkAlive();
+    return this.#client.call('stateShape', length);
   }
 
   async reset(): Promise<void> {

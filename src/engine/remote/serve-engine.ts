@@ -49,7 +49,10 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
     vector: ({ ids, pooling }, { signal }) => states.during(opened().vector(ids, { pooling, signal })),
     score: ({ ids, ...options }, { signal }) => states.during(opened().score(ids, { ...options, signal })),
     save: (ids, { signal }) => states.during(opened().saveState(ids, signal)),
-    restore: (snapshot) => states.during(opened().restoreState(snapshot)),
+    saveSlot: (slot, { signal }) => states.during(opened().saveSlot(slot, signal)),
+    eraseSlot: (slot, { signal }) => states.during(opened().eraseSlot(slot, signal)),
+    restore: ({ snapshot, slot }) => states.during(opened().restoreState(snapshot, slot)),
+    stateShape: (length) => opened().stateShape(length),
     loaded: async () => opened().loaded,
     reset: async () => opened().reset(),
     dispose: async () => {

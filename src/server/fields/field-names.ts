@@ -16,6 +16,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   json: 'response_format',
   logProbabilities: 'top_logprobs',
   schema: 'response_format',
+  slot: 'id_slot',
   stopTokens: 'stop_token_ids',
   toolChoice: 'tool_choice',
 };

@@ -104,7 +104,6 @@ export const OTHER_FIELDS: OtherFields = {
   dry_sequence_breakers: PART_OF_OFF,
   grammar_lazy: refused('a grammar applies from the first token', false),
   grammar_triggers: refused('a grammar applies from the first token', []),
-  id_slot: harmless('the slot with the longest cached prefix is found automatically'),
   image_data: refused('only text is supported', []),
   min_keep: refused('stages have no minimum number of tokens', 0, 1),
   mirostat: refused(NO_SAMPLER, 0),

@@ -110,7 +110,7 @@ function withinLimits(task: GenerationTask, { server, tenant, id }: RequestConte
   const options = {
     ...task.options,
     maxTokens: Math.min(maxTokens, server.maxTokens),
-    scheduling: { priority, tenant: tenant.name, request: id },
+    scheduling: { ...scheduling, priority, tenant: tenant.name, request: id },
   };
   return { ...task, options };
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
+import type { SchedulingClass } from '../../scheduler/fair-shares.ts';
 import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
 import { invalid } from '../endpoint.ts';
 import { samplersField, withoutStages } from './sampler-order.ts';
@@ -66,6 +67,13 @@ export const samplingFields = {
     .int()
     .nullish()
     .describe('The lower, the earlier, as in vLLM; for keys that may choose it. Default 0.'),
+  id_slot: z
+    .int()
+    .min(-1)
+    .nullish()
+    .describe(
+      'The slot to run in, for which the request waits. Default -1: the one that holds most of the prompt.',
+    ),
   ignore_eos: z.boolean().nullish().describe("Goes on after the model's own end."),
   repetition_penalty: numberFields.repeat_penalty.describe("vLLM's name of repeat_penalty."),
   repeat_last_n: numberFields.penalty_window.describe("llama.cpp's name of penalty_window."),
@@ -145,10 +153,17 @@ export function generateOptions(
     allowedTokens: body.allowed_token_ids,
     bannedTokens: words?.flatMap((word) => spellingsOf(model, word)),
     special: body.skip_special_tokens === false ? true : undefined,
-    scheduling: typeof body.priority === 'number' ? { priority: body.priority } : undefined,
+    scheduling: schedulingOf(body),
     ...withoutStages(body.samplers),
     ...rest,
   });
+}
+
+function schedulingOf({ priority, id_slot: slot }: SamplingBody): SchedulingClass {
+  return {
+    ...(typeof priority === 'number' && { priority }),
+    ...(typeof slot === 'number' && slot >= 0 && { slot }),
+  };
 }
 
 /** The value of a field that has two names. Throws `REQUEST_INVALID` if they differ. */

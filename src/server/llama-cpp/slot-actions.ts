@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { fail } from '../../base/errors.ts';
+import { readState, writeState } from '../../engine/state-file.ts';
+import type { TextModel } from '../../engine/text-model.ts';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
+import { modelField } from '../generation/sampling-fields.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { StateFiles } from '../state-files.ts';
+
+/** A plain file name on every system: no folders, nothing hidden, no trailing dot or space. */
+const FILE_NAME = /^[\w-](?:[\w .-]{0,126}[\w-])?$/;
+
+const body = z.object({
+  model: modelField,
+  filename: z
+    .string()
+    .regex(FILE_NAME, 'expected letters, digits, _, -, and dots or spaces between them')
+    .nullish()
+    .describe('The name of the file, in the folder of --slot-save-path.'),
+});
+
+/** `POST /slots/{id}?action=save|restore|erase`, as in llama.cpp's server. */
+export const slotActionEndpoint = postEndpoint({
+  path: '/slots/{id}',
+  summary: 'Saves the state of a slot (?action=save), restores it (restore) or erases it (erase).',
+  body,
+  handle: act,
+});
+
+async function act(
+  { model: name, filename }: z.output<typeof body>,
+  call: RequestContext,
+): Promise<Response> {
+  const { pathname, searchParams } = new URL(call.request.url);
+  const { pool, states } = call.server;
+  const slot = Number(pathname.slice('/slots/'.length));
+  const action = searchParams.get('action');
+  if (action !== 'save' && action !== 'restore' && action !== 'erase') {
+    invalid('action', 'expected save, restore or erase, in the address');
+  }
+  if (action === 'erase') {
+    using lease = await pool.acquire(name ?? undefined, call.signal);
+    return json({ id_slot: slot, n_erased: await lease.model.eraseSlot(slot, call.signal) });
+  }
+  if (!states) fail('FEATURE_DISABLED', { what: 'saving slots', option: '--slot-save-path' });
+  if (typeof filename !== 'string') invalid('filename', 'is required');
+  using lease = await pool.acquire(name ?? undefined, call.signal);
+  const does = action === 'save' ? save : restore;
+  return json({ id_slot: slot, filename, ...(await does(lease.model, { slot, filename, states, call })) });
+}
+
+interface SlotFile {
+  readonly slot: number;
+  readonly filename: string;
+  readonly states: StateFiles;
+  readonly call: RequestContext;
+}
+
+async function save(model: TextModel, { slot, filename, states, call }: SlotFile): Promise<object> {
+  const begin = performance.now();
+  const snapshot = await model.saveSlot(slot, call.signal);
+  const n_written = await states.write(filename, (sink) => writeState(model, snapshot, sink));
+  return { n_saved: snapshot.ids.length, n_written, timings: { save_ms: performance.now() - begin } };
+}
+
+async function restore(model: TextModel, { slot, filename, states, call }: SlotFile): Promise<object> {
+  const begin = performance.now();
+  await using file = await states.open(filename);
+  const snapshot = await readState(model, file, call.signal);
+  await model.restoreState(snapshot, slot);
+  const timings = { restore_ms: performance.now() - begin };
+  return { n_restored: snapshot.ids.length, n_read: file.size, timings };
+}

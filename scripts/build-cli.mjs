@@ -15,6 +15,7 @@ const ENTRIES = {
   'cpu-worker': 'src/node/cpu-worker.ts',
   'decode-worker': 'src/node/decode-worker.ts',
   'constraint-worker': 'src/node/constraint-worker.ts',
+  'facts-worker': 'src/node/facts-worker.ts',
   'prompt-worker': 'src/node/prompt-worker.ts',
   'hip-cuda-compile-process': 'src/node/hip-cuda-compile-process.ts',
 };

@@ -137,19 +137,24 @@ export class LanguageModel extends TextModel {
   }
 
   /**
-   * The memory that `open` would use, including a draft model's, from the files' headers alone. Rejects with
-   * `MODEL_TOO_LARGE` like `open`.
+   * The memory that `open` would use, including a draft model's, from the files' headers alone; with `alone`, if nothing
+   * else used the device. Rejects with `MODEL_TOO_LARGE` like `open`.
    */
-  static async fit(setup: ModelSetup, options: ModelOptions = {}): Promise<FitPlan> {
+  static async fit(
+    setup: ModelSetup,
+    options: ModelOptions = {},
+    { alone = false }: { readonly alone?: boolean } = {},
+  ): Promise<FitPlan> {
     checkOpening(setup, options);
     const wanted = withSpeculation(setup, options);
     const plan = planDraft(setup, wanted);
-    const draft = plan && (await LanguageModel.fit(plan.setup, plan.options));
+    const draft = plan && (await LanguageModel.fit(plan.setup, plan.options, { alone }));
     const isShared = plan?.setup.sharesDevice ?? false;
-    const { free = Number.POSITIVE_INFINITY, ...limits } = await limitsOf(
+    const { free: now = Number.POSITIVE_INFINITY, ...limits } = await limitsOf(
       setup,
       withoutDraftMemory(wanted, draft),
     );
+    const free = alone ? (await setup.device.memory()).total : now;
     const left = free - (draft && isShared ? draft.onDevice : 0);
     const { fit } = await planToFit(setup, wanted, { ...limits, free: left });
     return draft ? withDraftMemory(fit, draft, isShared) : fit;

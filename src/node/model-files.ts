@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { ServedModel } from '../server/index.ts';
+import { modelMemory } from './model-facts.ts';
 import { loadModelInWorker, type WorkerModelOptions } from './load-model-in-worker.ts';
 
 const EXTENSION = '.gguf';
@@ -62,6 +63,7 @@ async function sourceOf(id: string, location: string, options: WorkerModelOption
   return {
     id,
     created: Math.floor(modified / 1000),
+    memory: (signal) => modelMemory(location, options, signal),
     open: ({ signal, onProgress }) =>
       loadModelInWorker(location, {
         ...options,

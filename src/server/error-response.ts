@@ -42,6 +42,7 @@ const TOLD: ReadonlySet<ErrorCode> = new Set([
   'SERVER_DRAINING',
   'FEATURE_DISABLED',
   'MODEL_NOT_LOADED',
+  'MODELS_MEMORY',
   'LOGITS_NOT_FINITE',
 ]);
 

@@ -1,4 +1,5 @@
 import { beforeAbort } from '../base/before-abort.ts';
+import { formatBytes } from '../base/bytes.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { type Evictable, SharedRoom } from '../base/shared-room.ts';
@@ -11,6 +12,11 @@ export interface ServedModel {
   readonly id: string;
   /** When the model was created, in seconds since 1970. */
   readonly created: number;
+  /**
+   * The memory that it takes once it is open, in bytes: required if the server's models are limited by memory. Rejects
+   * with errors of opening.
+   */
+  memory?(signal: AbortSignal): Promise<number>;
   /** Opens the model; `onProgress` receives the fraction loaded, from 0 to 1. */
   open(of: { signal: AbortSignal; onProgress: (part: number) => void }): Promise<TextModel>;
 }
@@ -31,6 +37,8 @@ export interface ModelStatus {
   readonly failure: Error | undefined;
   /** The model, when it is ready. */
   readonly model: TextModel | undefined;
+  /** When it will be unloaded unless it is used before, in milliseconds since 1970; undefined: not by time. */
+  readonly expires: number | undefined;
 }
 
 /** A model that stays loaded until the lease is disposed. */
@@ -42,8 +50,10 @@ export interface ModelLease extends Disposable {
 
 /** Options of a pool. */
 interface PoolOptions {
-  /** Maximum models loaded at the same time. */
-  readonly maxModels: number;
+  /** Maximum models loaded at the same time. Default: as many as the memory holds. */
+  readonly maxModels?: number | undefined;
+  /** Maximum memory of loaded models, in bytes. Default: unlimited. */
+  readonly memory?: number | undefined;
   readonly logger?: Logger | undefined;
   /** Lists the available models again. Default: they never change. */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
@@ -55,7 +65,9 @@ interface PoolOptions {
 
 /** What the pool knows of a model. One that has room is loaded, or about to be. */
 class Entry implements Evictable {
-  readonly size = 1;
+  /** In bytes if models are limited by memory, which is measured before it gets room; otherwise 1. */
+  size = 1;
+  measuring: Promise<number> | undefined;
   /** Shared by everyone who requests it; undefined after it failed or the model was lost or evicted. */
   loading: Promise<TextModel> | undefined;
   /** The disposal of a lost model, which still occupies its room. */
@@ -67,6 +79,10 @@ class Entry implements Evictable {
   users = 0;
   /** Unloads it unless it is used before. */
   sleep: ReturnType<typeof setTimeout> | undefined;
+  /** When that will be, in milliseconds since 1970. */
+  expires: number | undefined;
+  /** Seconds without a request after which it is unloaded, as its latest request wants it. */
+  keepSeconds = Number.POSITIVE_INFINITY;
   lastUse = 0;
   readonly #log: Logger;
 
@@ -78,10 +94,11 @@ class Entry implements Evictable {
   }
 
   status(): ModelStatus {
-    const { source, model, progress, users, lost, failure } = this;
+    const { source, model, progress, users, lost, failure, expires } = this;
     const idle = failure ? 'failed' : 'unloaded';
     const state = model ? 'ready' : this.loading ? 'loading' : idle;
-    return { id: source.id, created: source.created, state, progress, users, lost, failure, model };
+    const { id, created } = source;
+    return { id, created, state, progress, users, lost, failure, model, expires };
   }
 
   /** The holder of the room opens the model. */
@@ -99,6 +116,7 @@ class Entry implements Evictable {
 
   /** From here on, the next request loads the model again. */
   forget(): void {
+    this.expires = undefined;
     this.loading = undefined;
     this.model = undefined;
     this.progress = 0;
@@ -129,17 +147,26 @@ export class ModelPool implements AsyncDisposable {
   readonly #onLost: (id: string) => void;
   readonly #idleSeconds: number;
   readonly #ending = new AbortController();
-  /** Counted in models. */
+  /** Maximum memory of loaded models, in bytes. */
+  readonly #memory: number | undefined;
+  /** Counted in bytes if the memory is limited, otherwise in models. */
   readonly #room: SharedRoom;
 
+  /** Throws `INVALID_ARGUMENT` for two limits. */
   constructor(sources: readonly ServedModel[], { maxModels, logger, onLost, ...more }: PoolOptions) {
+    const { memory } = more;
+    if (memory !== undefined && maxModels !== undefined) {
+      const expected = 'a limit in bytes or in models, not both';
+      fail('INVALID_ARGUMENT', { name: 'modelsMemory', found: `and ${maxModels} models`, expected });
+    }
     this.#log = logger ?? silentLogger;
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source, this.#log)]));
     this.#onLost = onLost ?? (() => {});
     this.#idleSeconds = more.idleSeconds ?? Number.POSITIVE_INFINITY;
     this.#discover = more.discover;
+    this.#memory = memory;
     this.#room = new SharedRoom({
-      size: maxModels,
+      size: memory ?? maxModels ?? Number.POSITIVE_INFINITY,
       waiting: 'the request',
       refuse: () => fail('INTERNAL', { what: 'a pool has room for a model' }),
     });
@@ -157,10 +184,15 @@ export class ModelPool implements AsyncDisposable {
 
   /**
    * The model of this name, or the first one that loads if none is given, loaded if need be. Rejects with
-   * `MODEL_NOT_FOUND`, `ABORTED` and `MODEL_NOT_LOADED`, whose cause is the error of opening; the next request then
-   * tries again.
+   * `MODEL_NOT_FOUND`, `ABORTED`, `MODELS_MEMORY` and `MODEL_NOT_LOADED`, whose cause is the error of opening; the next
+   * request then tries again. `keepSeconds` replaces the time for which it stays loaded without requests, until the next
+   * request.
    */
-  async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
+  async acquire(
+    id: string | undefined,
+    signal?: AbortSignal,
+    keepSeconds = this.#idleSeconds,
+  ): Promise<ModelLease> {
     if (id !== undefined && !this.#entries.has(id)) await this.refresh();
     const entry = this.#find(id);
     // Queues behind those who wait for room: they may be waiting for this very model to be released.
@@ -171,6 +203,7 @@ export class ModelPool implements AsyncDisposable {
       entry.users--;
     };
     try {
+      if (this.#memory !== undefined) await this.#measure(entry, this.#memory, signal);
       await this.#room.hold([entry], signal);
       leave = () => {
         entry.users--;
@@ -178,6 +211,8 @@ export class ModelPool implements AsyncDisposable {
         this.#rest(entry);
       };
       clearTimeout(entry.sleep);
+      entry.expires = undefined;
+      entry.keepSeconds = keepSeconds;
       entry.lastUse = this.#room.now();
       entry.loading ??= this.#open(entry);
       const model = await beforeAbort(entry.loading, signal, 'the request');
@@ -234,12 +269,15 @@ export class ModelPool implements AsyncDisposable {
 
   /** Unloads a model after a while without users. */
   #rest(entry: Entry): void {
-    const isSleepless = this.#idleSeconds === Number.POSITIVE_INFINITY || this.#ending.signal.aborted;
+    const { keepSeconds: seconds } = entry;
+    const isSleepless = seconds === Number.POSITIVE_INFINITY || this.#ending.signal.aborted;
     if (entry.users > 0 || isSleepless) return;
+    const ms = timerSpan(seconds);
+    entry.expires = Date.now() + ms;
     entry.sleep = setTimeout(() => {
-      this.#log.info('model idle', { model: entry.source.id, seconds: this.#idleSeconds });
+      this.#log.info('model idle', { model: entry.source.id, seconds });
       void this.#room.evict(entry);
-    }, timerSpan(this.#idleSeconds));
+    }, ms);
   }
 
   #find(id: string | undefined): Entry {
@@ -249,6 +287,34 @@ export class ModelPool implements AsyncDisposable {
     return (
       entry ?? fail('MODEL_NOT_FOUND', { model: String(id), known: [...this.#entries.keys()].join(', ') })
     );
+  }
+
+  /** Finds out how much memory a model takes, once for all who ask. Rejects as `acquire`. */
+  async #measure(entry: Entry, limit: number, signal: AbortSignal | undefined): Promise<void> {
+    const { source } = entry;
+    if (!source.memory) return;
+    entry.measuring ??= source.memory(this.#ending.signal).catch((error: unknown) => {
+      entry.measuring = undefined;
+      return this.#failed(entry, error);
+    });
+    const size = await beforeAbort(entry.measuring, signal, 'the request');
+    if (size > limit) {
+      const [needed, most] = [size, limit].map(formatBytes) as [string, string];
+      fail('MODELS_MEMORY', { model: source.id, needed, limit: most });
+    }
+    entry.size = size;
+  }
+
+  /** Records that a model cannot be opened, and throws `MODEL_NOT_LOADED`. */
+  #failed(entry: Entry, error: unknown): never {
+    const { id: model } = entry.source;
+    entry.forget();
+    throwIfAborted(this.#ending.signal, 'the server');
+    const cause = typedError(error);
+    entry.failure = cause;
+    this.#log.warn('model not loaded', { model, code: cause.code, reason: cause.message });
+    // What it says about files concerns only the operator of the server.
+    throw new RocmforgeError('MODEL_NOT_LOADED', { model, reason: cause.code }, { cause: error });
   }
 
   async #open(entry: Entry): Promise<TextModel> {
@@ -270,17 +336,7 @@ export class ModelPool implements AsyncDisposable {
       this.#log.info('model loaded', { model: source.id, ms: Math.round(performance.now() - begin) });
       return model;
     } catch (error) {
-      entry.forget();
-      throwIfAborted(signal, 'the server');
-      const cause = typedError(error);
-      entry.failure = cause;
-      this.#log.warn('model not loaded', { model: source.id, code: cause.code, reason: cause.message });
-      // What it says about files concerns only the operator of the server.
-      throw new RocmforgeError(
-        'MODEL_NOT_LOADED',
-        { model: source.id, reason: cause.code },
-        { cause: error },
-      );
+      return this.#failed(entry, error);
     }
   }
 

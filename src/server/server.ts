@@ -25,8 +25,13 @@ export interface ServerOptions {
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
   /** Models to load immediately, before the server reports itself healthy. Default: the first that loads. */
   readonly preload?: readonly string[];
-  /** Maximum models loaded at the same time. Default 1. */
+  /** Maximum models loaded at the same time. Default 1, or as many as `modelsMemory` holds. */
   readonly maxModels?: number;
+  /**
+   * Maximum memory of loaded models in bytes, instead of their number: the least recently used are unloaded for others,
+   * which wait while all are in use. Requires models that tell their memory. Default: unlimited.
+   */
+  readonly modelsMemory?: number | undefined;
   /** Seconds without a request after which a model is unloaded; the next request loads it again. Default: it stays loaded. */
   readonly sleepIdleSeconds?: number | undefined;
   /** Sequences that each model generates at once, as it was opened. Default 1. */
@@ -60,6 +65,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   discover: true,
   preload: true,
   maxModels: true,
+  modelsMemory: true,
   sleepIdleSeconds: true,
   parallel: true,
   queue: true,
@@ -96,13 +102,20 @@ export class ModelServer implements AsyncDisposable {
 
   constructor(options: ServerOptions) {
     checkOptions('ModelServer', options, SERVER_OPTIONS);
-    const { models, maxModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
+    const {
+      models,
+      modelsMemory: memory,
+      parallel = 1,
+      queue = DEFAULT_QUEUE,
+      metrics = NO_METRICS,
+    } = options;
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
     const { maxTokens = Number.POSITIVE_INFINITY, maxBody = DEFAULT_MAX_BODY } = options;
     const [first] = models;
     if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
+    const { maxModels = memory === undefined ? 1 : undefined } = options;
     const preloads = options.preload ?? [first.id];
-    if (preloads.length > maxModels) {
+    if (maxModels !== undefined && preloads.length > maxModels) {
       const expected = `at most the ${maxModels} that may be loaded at once`;
       fail('INVALID_ARGUMENT', { name: 'preload', found: `${preloads.length} models`, expected });
     }
@@ -114,7 +127,7 @@ export class ModelServer implements AsyncDisposable {
     };
     const { discover, sleepIdleSeconds: idleSeconds } = options;
     checkSeconds({ timeLimit, sleepIdleSeconds: idleSeconds });
-    const pool = new ModelPool(models, { maxModels: maxModels, logger, onLost, discover, idleSeconds });
+    const pool = new ModelPool(models, { maxModels, memory, logger, onLost, discover, idleSeconds });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;

@@ -215,3 +215,111 @@ test('a model that nobody uses is unloaded when asked for or after a while, and 
   assert.deepEqual(opens, ['a', 'b', 'a']);
   await assert.rejects(pool.unload('z'), (error) => isRocmforgeError(error, 'MODEL_NOT_FOUND'));
 });
+
+/** Sources that take so much memory, of which the function tells how much is taken now, and was at most. */
+function weighingPool(sizes: Readonly<Record<string, number>>, memory: number) {
+  let taken = 0;
+  let most = 0;
+  let measured = 0;
+  const sources = Object.entries(sizes).map(([id, size]) => {
+    const source = tinySource(id, {}, openNullDevice);
+    return {
+      ...source,
+      memory: async () => {
+        measured++;
+        return size;
+      },
+      open: async (of: Parameters<typeof source.open>[0]) => {
+        most = Math.max(most, (taken += size));
+        const model = await source.open(of);
+        const dispose = model.dispose.bind(model);
+        model.dispose = async () => {
+          await dispose();
+          taken -= size;
+        };
+        return model;
+      },
+    };
+  });
+  const pool = new ModelPool(sources, { memory });
+  return { pool, counts: () => ({ taken, most, measured }) };
+}
+
+test('models are unloaded for others by their memory: the least recently used first, and only as many as it takes', async () => {
+  const { pool, counts } = weighingPool({ a: 60, b: 60, c: 30, d: 10, e: 101 }, 100);
+  await using _pool = pool;
+  const use = async (id: string) => (await pool.acquire(id))[Symbol.dispose]();
+  const ready = () => pool.list().flatMap(({ id, state }) => (state === 'ready' ? [id] : []));
+  for (const id of ['a', 'c', 'd']) await use(id);
+  assert.deepEqual(ready(), ['a', 'c', 'd'], 'all three fit');
+  await use('b');
+  assert.deepEqual(ready(), ['b', 'c', 'd'], 'the oldest is enough');
+  await use('c');
+  await use('a');
+  assert.deepEqual(ready(), ['a', 'c'], 'and here it is not');
+  await assert.rejects(
+    use('e'),
+    (error) => isRocmforgeError(error, 'MODELS_MEMORY') && /e needs 101 B, .* 100 B/.test(error.message),
+  );
+  assert.deepEqual(ready(), ['a', 'c'], 'nobody goes for what cannot come');
+  assert.deepEqual(counts(), { taken: 90, most: 100, measured: 5 }, 'each is measured once');
+
+  using held = await pool.acquire('a');
+  const waiting = pool.acquire('b');
+  const aborted = new AbortController();
+  const leaving = pool.acquire('b', aborted.signal);
+  aborted.abort();
+  await assert.rejects(leaving, { code: 'ABORTED' });
+  assert.equal(pool.statusOf('b').state, 'unloaded', 'it waits for those that run');
+  held[Symbol.dispose]();
+  (await waiting)[Symbol.dispose]();
+  assert.deepEqual([ready().includes('b'), counts().most <= 100], [true, true]);
+});
+
+test('whatever is asked for in whatever order, models never take more than their memory', async () => {
+  const sizes = { a: 50, b: 30, c: 20, d: 45, e: 5 };
+  const { pool, counts } = weighingPool(sizes, 100);
+  await Promise.all(
+    Array.from({ length: 60 }, async (_, i) => {
+      using lease = await pool.acquire('abcde'[(i * 7 + (i >> 2)) % 5]);
+      for await (const _chunk of lease.model.generate([5, 6, 7], { maxTokens: 2 }));
+    }),
+  );
+  await pool[Symbol.asyncDispose]();
+  const { taken, most } = counts();
+  assert.equal(taken, 0);
+  assert.ok(most > 50 && most <= 100, `${most}`);
+});
+
+test('a model that cannot be measured fails as one that cannot be opened, and is measured again', async () => {
+  let tries = 0;
+  const source = {
+    ...tinySource('a', {}, openNullDevice),
+    memory: async () => {
+      if (++tries === 1) throw new Error('its file is broken');
+      return 10;
+    },
+  };
+  await using pool = new ModelPool([source], { memory: 100 });
+  await assert.rejects(pool.acquire('a'), { code: 'MODEL_NOT_LOADED' });
+  assert.equal(pool.statusOf('a').state, 'failed');
+  (await pool.acquire('a'))[Symbol.dispose]();
+  assert.deepEqual([tries, pool.statusOf('a').state], [2, 'ready']);
+  assert.throws(() => new ModelPool([source], { memory: 100, maxModels: 1 }), { code: 'INVALID_ARGUMENT' });
+});
+
+test('each request says how long its model stays loaded after it', async () => {
+  const { pool } = countingPool(['a'], 1);
+  await using _pool = pool;
+  const status = () => pool.statusOf('a');
+  (await pool.acquire('a', undefined, 1000))[Symbol.dispose]();
+  const left = (status().expires ?? 0) - Date.now();
+  assert.ok(left > 0 && left <= 1e6, `${left} ms`);
+  using lease = await pool.acquire('a', undefined, 0);
+  assert.deepEqual([status().state, status().expires], ['ready', undefined], 'it is used');
+  lease[Symbol.dispose]();
+  while (status().state === 'ready') await new Promise(setImmediate);
+  assert.equal(status().expires, undefined);
+  (await pool.acquire('a'))[Symbol.dispose]();
+  assert.deepEqual([status().state, status().expires], ['ready', undefined], 'and then as the pool has it');
+});

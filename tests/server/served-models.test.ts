@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { createLogger } from '../../src/node/logger.ts';
 import { modelFilesIn, servedModels } from '../../src/node/model-files.ts';
+import type { RemoteModel } from '../../src/index.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { BUNDLED } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
@@ -64,4 +65,15 @@ test('where no model can be loaded, the server says what is wrong with the first
   const server = new ModelServer({ models });
   t.after(() => server[Symbol.asyncDispose]());
   await assert.rejects(server.loaded, (error) => isRocmforgeError(error, 'GGUF_MAGIC'));
+});
+
+test('a model takes the memory that was planned for it on another thread', async () => {
+  const [served] = await servedModels([BUNDLED], { device: 'cpu', threads: 1, context: 256, sequences: 2 });
+  const { signal } = new AbortController();
+  const planned = await served?.memory?.(signal);
+  const model = await served?.open({ signal, onProgress: () => {} });
+  await using opened = model as RemoteModel;
+  assert.equal(planned, opened.fit.total);
+  const [broken] = await servedModels([import.meta.filename], { device: 'cpu' });
+  await assert.rejects(broken?.memory?.(signal) ?? Promise.resolve(), { code: 'GGUF_MAGIC' });
 });

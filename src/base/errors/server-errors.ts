@@ -38,6 +38,12 @@ export const serverErrors = {
     'See the server’s log for the reason; /v1/models lists the available models.',
     (p) => `model ${p.model} could not be loaded (${p.reason})`,
   ),
+  MODELS_MEMORY: entry<{ model: string; needed: string; limit: string }>(
+    507,
+    'A model needs more memory than the server’s models may have together.',
+    'Start the server with a larger --models-memory or a smaller --context.',
+    (p) => `model ${p.model} needs ${p.needed}, all models together may have ${p.limit}`,
+  ),
   MODEL_BUSY: entry<{ model: string; requests: number }>(
     409,
     'A model cannot be unloaded while requests use it.',

@@ -8,6 +8,7 @@ import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
 import {
+  byteSize,
   type DeviceFlags,
   deviceOptions,
   draftOptions,
@@ -33,7 +34,8 @@ import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template
 interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags {
   readonly model?: readonly string[];
   readonly models?: string;
-  readonly maxModels: number;
+  readonly maxModels?: number;
+  readonly modelsMemory?: number;
   readonly parallel: number;
   readonly cachePositions?: number;
 }
@@ -62,7 +64,15 @@ function whatOptions(): Option[] {
       'GGUF file or address, or NAME=LOCATION; repeatable (default: the bundled model)',
     ).argParser(repeated),
     new Option('--models <folder>', 'serve every GGUF file of a folder').conflicts('model'),
-    new Option('--max-models <count>', 'models loaded at the same time').argParser(wholeNumber(1)).default(1),
+    new Option('--max-models <count>', 'models loaded at the same time (default: 1)').argParser(
+      wholeNumber(1),
+    ),
+    new Option(
+      '--models-memory <size>',
+      'memory of all loaded models, such as 20GiB, instead of --max-models; also a limit for each (--memory)',
+    )
+      .argParser(byteSize)
+      .conflicts(['maxModels', 'memory']),
     new Option('-p, --parallel <count>', 'sequences that a model generates at once')
       .argParser(wholeNumber(1))
       .default(4),
@@ -91,12 +101,13 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     StateFolder,
     pageFiles,
   } = await import('../../node/serve.ts');
-  const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
+  const { parallel: sequences, cachePositions, model: named, modelsMemory, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
   const runtime = paceOf(flags);
   const opened = {
     ...loadOptionsOf({ ...shared, sequences }),
+    ...(modelsMemory !== undefined && { memory: modelsMemory }),
     cachePositions,
     chatTemplate,
     profile,
@@ -108,7 +119,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,
   });
-  const { maxModels, apiKey = [], apiKeyFile, slotSavePath } = flags;
+  const { maxModels = 1, apiKey = [], apiKeyFile, slotSavePath } = flags;
   const models = await servedModels(locations, { ...opened, logger });
   const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
@@ -118,8 +129,8 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await using server = new ModelServer({
     models,
     ...(folder !== undefined && { discover }),
-    maxModels: maxModels,
-    parallel: sequences * maxModels,
+    ...(modelsMemory === undefined ? { maxModels } : { modelsMemory }),
+    parallel: sequences * (modelsMemory === undefined ? maxModels : models.length),
     ...serverLimitsOf(flags),
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
     states: slotSavePath === undefined ? undefined : await StateFolder.open(slotSavePath),

@@ -2,6 +2,7 @@ import { fail } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import { chooseAdapters } from '../model/lora/adapter-set.ts';
+import type { FitSummary } from '../plan/memory/fit-plan.ts';
 import { type Generation, generationAfter, tokenStream } from '../runtime/generation.ts';
 import type { SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../runtime/sequence-snapshot.ts';
@@ -50,6 +51,8 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   abstract readonly counters: EngineCounters;
   abstract readonly loaded: Promise<LoadReport>;
   abstract readonly gguf: GgufFile;
+  /** Memory use, in bytes. */
+  abstract readonly fit: Pick<FitSummary, 'total' | 'onDevice'>;
   readonly lost?: Promise<Error>;
 
   /** @internal */

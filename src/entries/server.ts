@@ -4,6 +4,8 @@ export type { ModelStatus } from '../server/model-pool.ts';
 export {
   type ApiKey,
   type GenerationMetrics,
+  type ModelDetails,
+  type ModelFiles,
   ModelServer,
   type RequestMetrics,
   type ServedModel,

@@ -21,6 +21,9 @@ export interface FactsCalls {
 /** The thread while it is needed, and how many calls it is carrying out. */
 let thread: { readonly client: CallClient<FactsCalls>; calls: number } | undefined;
 
+/** Settles when earlier digests are there: one file at a time is read. */
+let digesting: Promise<void> = Promise.resolve();
+
 /** The memory that a model would take, in bytes, planned on another thread. Rejects as `LanguageModel.fit`. */
 export function modelMemory(
   location: string,
@@ -40,8 +43,13 @@ export function modelDetails(
 }
 
 /** The SHA-256 of files one after another, in hexadecimal, computed on another thread. Rejects with errors of reading. */
-export function fileDigest(paths: readonly string[]): Promise<string> {
-  return call('digest', paths);
+export async function fileDigest(paths: readonly string[]): Promise<string> {
+  const digest = digesting.then(() => call('digest', paths));
+  digesting = digest.then(
+    () => {},
+    () => {},
+  );
+  return digest;
 }
 
 async function call<N extends keyof FactsCalls>(
@@ -55,7 +63,11 @@ async function call<N extends keyof FactsCalls>(
   });
   used.calls++;
   try {
-    return await used.client.call(name, asks, signal);
+    // Nobody waits for a digest, and it may take minutes.
+    const holds = name !== 'digest';
+    return await new Promise<FactsCalls[N]['answer']>((resolve, reject) => {
+      used.client.begin(name, asks, { value: () => {}, done: resolve, failed: reject }, { signal, holds });
+    });
   } finally {
     if (--used.calls === 0) {
       if (thread === used) thread = undefined;

@@ -1,8 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { ServedModel } from '../server/index.ts';
-import { modelMemory } from './model-facts.ts';
+import { fileDigest, modelDetails, modelMemory } from './model-facts.ts';
 import { loadModelInWorker, type WorkerModelOptions } from './load-model-in-worker.ts';
 
 const EXTENSION = '.gguf';
@@ -13,7 +13,7 @@ const FIRST_PART = /-00001-of-\d{5}$/;
 /** The name under which a file is served: its own without the extension and the part number. */
 export function modelName(location: string): string {
   // In a path, these are ordinary characters.
-  const address = /^https?:\/\//i.test(location) ? (location.split(/[?#]/, 1)[0] as string) : location;
+  const address = isAddress(location) ? (location.split(/[?#]/, 1)[0] as string) : location;
   const name = basename(address);
   const stem = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : name;
   return stem.replace(FIRST_PART, '');
@@ -63,6 +63,8 @@ async function sourceOf(id: string, location: string, options: WorkerModelOption
   return {
     id,
     created: Math.floor(modified / 1000),
+    details: once(() => modelDetails(location, options)),
+    digest: digestOf(location),
     memory: (signal) => modelMemory(location, options, signal),
     open: ({ signal, onProgress }) =>
       loadModelInWorker(location, {
@@ -71,4 +73,52 @@ async function sourceOf(id: string, location: string, options: WorkerModelOption
         onProgress: ({ bytes, totalBytes }) => onProgress(totalBytes > 0 ? bytes / totalBytes : 0),
       }),
   };
+}
+
+/** The outcome of the first call that succeeds, for all calls. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let outcome: Promise<T> | undefined;
+  return () => {
+    outcome ??= work().catch((error: unknown) => {
+      outcome = undefined;
+      throw error;
+    });
+    return outcome;
+  };
+}
+
+/** The digest of a model's files once it is known; none for addresses of other machines. */
+function digestOf(location: string): () => string | undefined {
+  let digest: string | undefined;
+  let isWanted = false;
+  const compute = async () => {
+    digest = await fileDigest(await partsOf(location));
+  };
+  return () => {
+    if (!isWanted && !isAddress(location)) {
+      isWanted = true;
+      // Files that cannot be read have none.
+      compute().catch(() => {});
+    }
+    return digest;
+  };
+}
+
+/** All files of a model, of which `path` is the first. Rejects with errors of reading. */
+export async function partsOf(path: string): Promise<string[]> {
+  const stem = path.slice(0, -EXTENSION.length);
+  if (!path.endsWith(EXTENSION) || !FIRST_PART.test(stem)) return [path];
+  const begin = basename(stem).replace(FIRST_PART, '');
+  const count = stem.slice(-5);
+  const names = await readdir(dirname(path));
+  const isPart = (name: string) =>
+    name.startsWith(`${begin}-`) && /^-\d{5}-of-\d{5}\.gguf$/.test(name.slice(begin.length));
+  return names
+    .filter((name) => isPart(name) && name.endsWith(`-of-${count}${EXTENSION}`))
+    .sort()
+    .map((name) => join(dirname(path), name));
+}
+
+function isAddress(location: string): boolean {
+  return /^https?:\/\//i.test(location);
 }

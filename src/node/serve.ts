@@ -5,6 +5,7 @@ export type { WorkerModelOptions } from './load-model-in-worker.ts';
 export { keysInFile } from './key-file.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, servedModels } from './model-files.ts';
+export { ModelFolder } from './model-folder.ts';
 export { type OtlpOptions, OtlpTracing } from './otlp-tracing.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';
 export { StateFolder } from './state-folder.ts';

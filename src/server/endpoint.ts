@@ -9,7 +9,7 @@ import { unreadFields } from './fields/unread-fields.ts';
 
 /** A path of the server with its handler. The OpenAPI document is generated from these. */
 export interface Endpoint {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** The path as OpenAPI writes it: `/v1/models/{model}`. */
   readonly path: string;
   readonly summary: string;

@@ -6,8 +6,15 @@ export { infillEndpoint } from './llama-cpp/infill.ts';
 export { propsEndpoint } from './llama-cpp/props.ts';
 export { slotActionEndpoint } from './llama-cpp/slot-actions.ts';
 export { ollamaChatEndpoint } from './ollama/chat.ts';
-export { ollamaEmbedEndpoint } from './ollama/embed.ts';
+export { ollamaEmbedEndpoint, ollamaEmbeddingsEndpoint } from './ollama/embed.ts';
 export { ollamaGenerateEndpoint } from './ollama/generate.ts';
+export {
+  ollamaCopyEndpoint,
+  ollamaCreateEndpoint,
+  ollamaDeleteEndpoint,
+  ollamaPullEndpoint,
+  ollamaPushEndpoint,
+} from './ollama/manage.ts';
 export {
   ollamaPsEndpoint,
   ollamaShowEndpoint,

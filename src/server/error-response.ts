@@ -41,6 +41,7 @@ const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
 const TOLD: ReadonlySet<ErrorCode> = new Set([
   'SERVER_DRAINING',
   'FEATURE_DISABLED',
+  'OPERATION_UNSUPPORTED',
   'MODEL_NOT_LOADED',
   'MODELS_MEMORY',
   'LOGITS_NOT_FINITE',

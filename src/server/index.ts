@@ -10,5 +10,7 @@ export type {
   ServerMetrics,
   TokenMetrics,
 } from './metrics.ts';
+export type { ModelDetails } from './model-details.ts';
+export type { ModelFiles } from './model-files.ts';
 export type { StateFiles } from './state-files.ts';
 export type { RequestSpan, ServerTracing, SpanAttributes, SpanTimes } from './tracing.ts';

@@ -6,6 +6,7 @@ import { type Evictable, SharedRoom } from '../base/shared-room.ts';
 import { timerSpan } from '../base/timer-span.ts';
 import type { TextModel } from '../engine/text-model.ts';
 import { typedError } from './error-response.ts';
+import type { ModelDetails } from './model-details.ts';
 
 /** A model that can be served: its name, and how it is opened on demand. */
 export interface ServedModel {
@@ -17,6 +18,13 @@ export interface ServedModel {
    * with errors of opening.
    */
   memory?(signal: AbortSignal): Promise<number>;
+  /** What its file says of it, without opening the model. Rejects with errors of reading. */
+  details?(): Promise<ModelDetails>;
+  /**
+   * The SHA-256 of its files, in hexadecimal; undefined until it is known. The first call starts to compute it, on another
+   * thread.
+   */
+  digest?(): string | undefined;
   /** Opens the model; `onProgress` receives the fraction loaded, from 0 to 1. */
   open(of: { signal: AbortSignal; onProgress: (part: number) => void }): Promise<TextModel>;
 }
@@ -24,6 +32,7 @@ export interface ServedModel {
 /** The state of a served model. */
 export interface ModelStatus {
   readonly id: string;
+  readonly source: ServedModel;
   /** When the model was made, in seconds since 1970. */
   readonly created: number;
   readonly state: 'unloaded' | 'loading' | 'ready' | 'failed';
@@ -98,7 +107,7 @@ class Entry implements Evictable {
     const idle = failure ? 'failed' : 'unloaded';
     const state = model ? 'ready' : this.loading ? 'loading' : idle;
     const { id, created } = source;
-    return { id, created, state, progress, users, lost, failure, model, expires };
+    return { id, source, created, state, progress, users, lost, failure, model, expires };
   }
 
   /** The holder of the room opens the model. */
@@ -185,14 +194,9 @@ export class ModelPool implements AsyncDisposable {
   /**
    * The model of this name, or the first one that loads if none is given, loaded if need be. Rejects with
    * `MODEL_NOT_FOUND`, `ABORTED`, `MODELS_MEMORY` and `MODEL_NOT_LOADED`, whose cause is the error of opening; the next
-   * request then tries again. `keepSeconds` replaces the time for which it stays loaded without requests, until the next
-   * request.
+   * request then tries again.
    */
-  async acquire(
-    id: string | undefined,
-    signal?: AbortSignal,
-    keepSeconds = this.#idleSeconds,
-  ): Promise<ModelLease> {
+  async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
     if (id !== undefined && !this.#entries.has(id)) await this.refresh();
     const entry = this.#find(id);
     // Queues behind those who wait for room: they may be waiting for this very model to be released.
@@ -212,7 +216,7 @@ export class ModelPool implements AsyncDisposable {
       };
       clearTimeout(entry.sleep);
       entry.expires = undefined;
-      entry.keepSeconds = keepSeconds;
+      entry.keepSeconds = this.#idleSeconds;
       entry.lastUse = this.#room.now();
       entry.loading ??= this.#open(entry);
       const model = await beforeAbort(entry.loading, signal, 'the request');
@@ -231,6 +235,16 @@ export class ModelPool implements AsyncDisposable {
     const entry = this.#find(id);
     const isGone = await this.#room.evict(entry);
     if (!isGone && entry.users > 0) fail('MODEL_BUSY', { model: id, requests: entry.users });
+  }
+
+  /**
+   * How many seconds a model stays loaded after the requests that use it now; the next request ends that. Throws
+   * `MODEL_NOT_FOUND`.
+   */
+  keep(id: string, seconds: number): void {
+    const entry = this.#find(id);
+    entry.keepSeconds = seconds;
+    this.#rest(entry);
   }
 
   /** Looks for models that were added, removed or replaced. Loaded models stay as they are. Never rejects. */
@@ -270,8 +284,10 @@ export class ModelPool implements AsyncDisposable {
   /** Unloads a model after a while without users. */
   #rest(entry: Entry): void {
     const { keepSeconds: seconds } = entry;
+    clearTimeout(entry.sleep);
+    entry.expires = undefined;
     const isSleepless = seconds === Number.POSITIVE_INFINITY || this.#ending.signal.aborted;
-    if (entry.users > 0 || isSleepless) return;
+    if (entry.users > 0 || !entry.loading || isSleepless) return;
     const ms = timerSpan(seconds);
     entry.expires = Date.now() + ms;
     entry.sleep = setTimeout(() => {

@@ -10,6 +10,7 @@ import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
+import type { ModelFiles } from './model-files.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
 import type { StateFiles } from './state-files.ts';
@@ -50,6 +51,8 @@ export interface ServerOptions {
   readonly origins?: readonly string[];
   /** Handles other paths, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
+  /** The files of the models, which requests may copy and delete. Default: such requests are refused. */
+  readonly files?: ModelFiles | undefined;
   /** Where the states of slots are saved. It stays the caller's. Default: nowhere, and such requests are refused. */
   readonly states?: StateFiles | undefined;
   readonly metrics?: ServerMetrics;
@@ -75,6 +78,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   keys: true,
   origins: true,
   page: true,
+  files: true,
   states: true,
   metrics: true,
   tracing: true,
@@ -140,6 +144,7 @@ export class ModelServer implements AsyncDisposable {
       timeLimit,
       maxTokens,
       maxBody,
+      files: options.files,
       states: options.states,
       version,
       preloads,

@@ -10,7 +10,7 @@ import { PROJECT_ROOT } from '../support/project.ts';
 const PAGE = readFileSync(join(PROJECT_ROOT, 'docs/server.md'), 'utf8');
 
 test('docs/server.md names every endpoint, option and metric of the server, and no others', async () => {
-  const endpoints = Array.from(PAGE.matchAll(/^\| `((?:GET|POST) \/\S*)` \|/gm), ([, name]) => name);
+  const endpoints = Array.from(PAGE.matchAll(/^\| `((?:GET|POST|DELETE) \/\S*)` \|/gm), ([, name]) => name);
   assert.deepEqual(endpoints.toSorted(), ENDPOINTS.map(({ method, path }) => `${method} ${path}`).toSorted());
   for (const { long } of serveCommand.options.filter(
     ({ helpGroupHeading }) => helpGroupHeading === 'Server:',

@@ -312,14 +312,23 @@ test('each request says how long its model stays loaded after it', async () => {
   const { pool } = countingPool(['a'], 1);
   await using _pool = pool;
   const status = () => pool.statusOf('a');
-  (await pool.acquire('a', undefined, 1000))[Symbol.dispose]();
+  const use = async (seconds?: number) => {
+    const lease = await pool.acquire('a');
+    if (seconds !== undefined) pool.keep('a', seconds);
+    return lease;
+  };
+  (await use(1000))[Symbol.dispose]();
   const left = (status().expires ?? 0) - Date.now();
   assert.ok(left > 0 && left <= 1e6, `${left} ms`);
-  using lease = await pool.acquire('a', undefined, 0);
+  using lease = await use(0);
   assert.deepEqual([status().state, status().expires], ['ready', undefined], 'it is used');
   lease[Symbol.dispose]();
   while (status().state === 'ready') await new Promise(setImmediate);
   assert.equal(status().expires, undefined);
-  (await pool.acquire('a'))[Symbol.dispose]();
+  pool.keep('a', 0);
+  assert.equal(status().state, 'unloaded', 'what is not loaded has no time');
+  (await use())[Symbol.dispose]();
   assert.deepEqual([status().state, status().expires], ['ready', undefined], 'and then as the pool has it');
+  pool.keep('a', 1000);
+  assert.ok(status().expires, 'one that nobody uses');
 });

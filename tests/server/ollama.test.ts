@@ -143,7 +143,7 @@ test('models are listed and described, and errors have the API’s shape', async
     model: MODEL,
     messages: MESSAGES,
     stream: false,
-    options: { ...OPTIONS, num_ctx: 4096 },
+    options: { ...OPTIONS, num_ctx: 1024, num_thread: 8 },
   };
   const response = await server.fetch(post('/api/chat', harmless));
   assert.deepEqual([response.status, response.headers.get('x-rocmforge-ignored-fields')], [200, null]);

@@ -62,6 +62,12 @@ export const serverErrors = {
     'Start the server with the option that the message names.',
     (p) => `${p.what}: the server was started without ${p.option}`,
   ),
+  OPERATION_UNSUPPORTED: entry<{ what: string; why: string }>(
+    501,
+    'The server does not have this operation of the API.',
+    'Do it by other means, as the message says.',
+    (p) => `${p.what}: ${p.why}`,
+  ),
   TRACING_UNAVAILABLE: entry<{ why: string }>(
     503,
     'The packages that send traces are not installed.',

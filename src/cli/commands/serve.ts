@@ -34,6 +34,7 @@ import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template
 interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags {
   readonly model?: readonly string[];
   readonly models?: string;
+  readonly manageModels?: boolean;
   readonly maxModels?: number;
   readonly modelsMemory?: number;
   readonly parallel: number;
@@ -64,6 +65,7 @@ function whatOptions(): Option[] {
       'GGUF file or address, or NAME=LOCATION; repeatable (default: the bundled model)',
     ).argParser(repeated),
     new Option('--models <folder>', 'serve every GGUF file of a folder').conflicts('model'),
+    new Option('--manage-models', 'requests may copy and delete the files of --models (default: refused)'),
     new Option('--max-models <count>', 'models loaded at the same time (default: 1)').argParser(
       wholeNumber(1),
     ),
@@ -98,6 +100,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keysInFile,
     modelFilesIn,
     servedModels,
+    ModelFolder,
     StateFolder,
     pageFiles,
   } = await import('../../node/serve.ts');
@@ -121,7 +124,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   });
   const { maxModels = 1, apiKey = [], apiKeyFile, slotSavePath } = flags;
   const models = await servedModels(locations, { ...opened, logger });
-  const { models: folder } = flags;
+  const { models: folder, manageModels = false } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
   const version = packageVersion();
   const { otlpEndpoint: endpoint } = flags;
@@ -133,6 +136,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     parallel: sequences * (modelsMemory === undefined ? maxModels : models.length),
     ...serverLimitsOf(flags),
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
+    files: folder !== undefined && manageModels ? new ModelFolder(folder) : undefined,
     states: slotSavePath === undefined ? undefined : await StateFolder.open(slotSavePath),
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),

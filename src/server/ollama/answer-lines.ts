@@ -4,6 +4,7 @@ import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import type { StartedGeneration } from '../generation/run-task.ts';
+import { type ContentLogprob, contentLogprob } from '../openai/logprobs.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** A tool call in Ollama's format. */
@@ -16,6 +17,8 @@ export interface OllamaPiece {
   text: string;
   thinking: string;
   calls: OllamaCall[];
+  /** Of its tokens, if they were asked for. */
+  logprobs: ContentLogprob[];
 }
 
 /** Nanoseconds per second: Ollama gives durations in nanoseconds. */
@@ -43,15 +46,16 @@ export class AnswerLines {
       whole.text += piece?.text ?? '';
       whole.thinking += piece?.thinking ?? '';
       whole.calls.push(...(piece?.calls ?? []));
+      whole.logprobs.push(...(piece?.logprobs ?? []));
       if (event.kind === 'end') ({ end } = event);
     }
-    return json({ ...this.#head(), ...this.#shape(whole), ...(end && this.#ending(end)) });
+    return json({ ...this.#head(), ...this.#shaped(whole), ...(end && this.#ending(end)) });
   }
 
   async *#lines(): AsyncGenerator<StreamEvent, void> {
     for await (const event of this.#generation.events) {
       const piece = this.#piece(event);
-      const line = { ...this.#head(), ...this.#shape(piece ?? nothing()) };
+      const line = { ...this.#head(), ...this.#shaped(piece ?? nothing()) };
       if (event.kind === 'end') yield { data: JSON.stringify({ ...line, ...this.#ending(event.end) }) };
       else if (piece) yield { data: JSON.stringify({ ...line, done: false }) };
     }
@@ -59,7 +63,12 @@ export class AnswerLines {
 
   /** The content of an event; calls are reported once complete. */
   #piece(event: Exclude<ChoiceEvent, { kind: 'begin' }>): OllamaPiece | undefined {
-    if (event.kind === 'text') return event.text === '' ? undefined : { ...nothing(), text: event.text };
+    if (event.kind === 'text') {
+      const { token } = event;
+      const isTold = token?.logProbability !== undefined;
+      const logprobs = isTold ? [contentLogprob(this.#generation.model.tokenizer, token)] : [];
+      return event.text === '' && !isTold ? undefined : { ...nothing(), text: event.text, logprobs };
+    }
     if (event.kind === 'reasoning') return { ...nothing(), thinking: event.text };
     if (event.kind === 'call') this.#open = { name: event.name, arguments: '' };
     else if (event.kind === 'arguments' && this.#open) this.#open.arguments += event.text;
@@ -68,6 +77,11 @@ export class AnswerLines {
       return { ...nothing(), calls: [{ function: { name, arguments: JSON.parse(written) as unknown } }] };
     }
     return undefined;
+  }
+
+  #shaped(piece: OllamaPiece): object {
+    const { logprobs } = piece;
+    return { ...this.#shape(piece), ...(logprobs.length > 0 && { logprobs }) };
   }
 
   #head(): object {
@@ -89,5 +103,5 @@ export class AnswerLines {
 }
 
 function nothing(): OllamaPiece {
-  return { text: '', thinking: '', calls: [] };
+  return { text: '', thinking: '', calls: [], logprobs: [] };
 }

@@ -9,6 +9,8 @@ import { chatTools, toolSchema } from '../openai/chat-messages.ts';
 import type { RequestContext } from '../request-context.ts';
 import { AnswerLines, type OllamaPiece } from './answer-lines.ts';
 import {
+  keepLoaded,
+  loadOrUnload,
   modelName,
   OLLAMA_FIELDS,
   ollamaFields,
@@ -43,13 +45,14 @@ export const ollamaChatEndpoint = postEndpoint({
   body,
   others: OLLAMA_FIELDS,
   handle: async (request, call) => {
-    const name = modelName(request.model);
     if (!request.messages?.length) {
-      using lease = await call.server.pool.acquire(name, call.signal);
-      const said = { message: { role: 'assistant', content: '' }, done: true, done_reason: 'load' };
-      return json({ model: lease.id, created_at: new Date().toISOString(), ...said });
+      return json({ ...(await loadOrUnload(request, call)), message: { role: 'assistant', content: '' } });
     }
-    const generation = await startGeneration(call, name, (model) => taskOf(request, model, call));
+    const name = modelName(request.model);
+    const generation = await startGeneration(call, name, (model) => {
+      keepLoaded(name, request.keep_alive, call.server.pool);
+      return taskOf(request, model, call);
+    });
     return new AnswerLines(generation, messageOf).respond(call, request.stream !== false);
   },
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
-import { modelName } from './ollama-fields.ts';
+import { keepAliveField } from './keep-alive.ts';
+import { keepLoaded, modelName } from './ollama-fields.ts';
 
 /** The maximum number of texts in a request. */
 const MAX_INPUTS = 2048;
@@ -11,6 +12,7 @@ const body = z.object({
   input: z.union([z.string().min(1), listOf(z.string().min(1), { min: 1, max: MAX_INPUTS })]),
   truncate: z.boolean().nullish().describe('Texts that are too long are refused, or cut where this is true.'),
   dimensions: z.int().positive().nullish(),
+  keep_alive: keepAliveField,
 });
 
 /** `POST /api/embed`, according to Ollama's API reference. */
@@ -19,11 +21,12 @@ export const ollamaEmbedEndpoint = postEndpoint({
   summary: 'Computes embeddings, in the format of Ollama.',
   dialect: 'ollama',
   body,
-  handle: async ({ model: name, input, truncate, dimensions }, call) => {
+  handle: async ({ model: name, input, truncate, dimensions, keep_alive }, call) => {
     const { pool, gate } = call.server;
     const start = performance.now();
     using _place = gate.admit(call.tenant);
     using lease = await pool.acquire(modelName(name), call.signal);
+    keepLoaded(lease.id, keep_alive, pool);
     const { model } = lease;
     const { width } = model.config;
     if (dimensions && dimensions !== width) invalid('dimensions', `the model's embeddings have ${width}`);
@@ -40,5 +43,27 @@ export const ollamaEmbedEndpoint = postEndpoint({
     const total_duration = Math.round((performance.now() - start) * 1e6);
     const took = { total_duration, load_duration: 0, prompt_eval_count: tokens };
     return json({ model: lease.id, embeddings, ...took });
+  },
+});
+
+/** `POST /api/embeddings`, the older endpoint for one text. */
+export const ollamaEmbeddingsEndpoint = postEndpoint({
+  path: '/api/embeddings',
+  summary: 'Computes the embedding of a text, in the older format of Ollama.',
+  dialect: 'ollama',
+  body: z.object({
+    model: body.shape.model,
+    prompt: z.string().min(1),
+    keep_alive: keepAliveField,
+  }),
+  handle: async ({ model: name, prompt, keep_alive }, call) => {
+    const { pool, gate } = call.server;
+    using _place = gate.admit(call.tenant);
+    using lease = await pool.acquire(modelName(name), call.signal);
+    keepLoaded(lease.id, keep_alive, pool);
+    const { signal } = call;
+    const { vector, tokens } = await lease.model.embed(prompt, { signal });
+    call.addLogFields({ model: lease.id, promptTokens: tokens });
+    return json({ embedding: Array.from(vector) });
   },
 });

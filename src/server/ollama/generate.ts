@@ -8,6 +8,8 @@ import { startGeneration, type GenerationTask } from '../generation/run-task.ts'
 import type { RequestContext } from '../request-context.ts';
 import { AnswerLines, type OllamaPiece } from './answer-lines.ts';
 import {
+  keepLoaded,
+  loadOrUnload,
   modelName,
   OLLAMA_FIELDS,
   ollamaFields,
@@ -33,13 +35,12 @@ export const ollamaGenerateEndpoint = postEndpoint({
   body,
   others: OLLAMA_FIELDS,
   handle: async (request, call) => {
+    if (!request.prompt) return json({ ...(await loadOrUnload(request, call)), response: '' });
     const name = modelName(request.model);
-    if (!request.prompt) {
-      using lease = await call.server.pool.acquire(name, call.signal);
-      const said = { response: '', done: true, done_reason: 'load' };
-      return json({ model: lease.id, created_at: new Date().toISOString(), ...said });
-    }
-    const generation = await startGeneration(call, name, (model) => taskOf(request, model, call));
+    const generation = await startGeneration(call, name, (model) => {
+      keepLoaded(name, request.keep_alive, call.server.pool);
+      return taskOf(request, model, call);
+    });
     return new AnswerLines(generation, responseOf).respond(call, request.stream !== false);
   },
 });

@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
-import { getEndpoint, json, postEndpoint } from '../endpoint.ts';
+import { invalid, getEndpoint, json, postEndpoint } from '../endpoint.ts';
+import { detailsOfFile, type ModelDetails } from '../model-details.ts';
 import type { ModelStatus } from '../model-pool.ts';
 import { modelName } from './ollama-fields.ts';
 
-/** `GET /api/tags`, according to Ollama's API reference. Omits what is unknown about models that are not loaded. */
+/** `GET /api/tags`, according to Ollama's API reference. Omits what is unknown about a model, such as a broken file's size. */
 export const ollamaTagsEndpoint = getEndpoint({
   path: '/api/tags',
   summary: 'Lists the models, in the format of Ollama.',
   dialect: 'ollama',
   handle: async ({ server: { pool } }) => {
     await pool.refresh();
-    return json({ models: pool.list().map(entryOf) });
+    return json({ models: await Promise.all(pool.list().map(entryOf)) });
   },
 });
 
@@ -20,10 +21,9 @@ export const ollamaPsEndpoint = getEndpoint({
   path: '/api/ps',
   summary: 'Lists the loaded models, in the format of Ollama.',
   dialect: 'ollama',
-  handle: ({ server: { pool } }) => {
-    const loaded = pool.list().filter(({ model }) => model !== undefined);
-    const models = loaded.map((status) => ({ ...entryOf(status), context_length: status.model?.context }));
-    return json({ models });
+  handle: async ({ server: { pool } }) => {
+    const models = pool.list().flatMap((status) => (status.model ? [loadedEntry(status, status.model)] : []));
+    return json({ models: await Promise.all(models) });
   },
 });
 
@@ -40,16 +40,24 @@ export const ollamaShowEndpoint = postEndpoint({
   path: '/api/show',
   summary: 'Describes a model, in the format of Ollama.',
   dialect: 'ollama',
-  body: z.object({ model: z.string(), verbose: z.boolean().nullish().describe('Tells lists, too.') }),
+  body: z.object({
+    model: z.string().nullish().describe('A name of /api/tags.'),
+    name: z.string().nullish().describe("The older name of the field 'model'."),
+    verbose: z.boolean().nullish().describe('Tells lists, too.'),
+  }),
   handle: async (request, call) => {
-    const id = modelName(request.model);
+    const id = modelName(request.model ?? request.name ?? invalid('model', 'is required'));
     using lease = await call.server.pool.acquire(id, call.signal);
     const { model } = lease;
     const { metadata } = model.gguf;
     const template = metadata.string('tokenizer.chat_template') ?? '';
     return json({
+      license: metadata.string('general.license') ?? '',
+      modelfile: `FROM ${lease.id}\n`,
+      parameters: `num_ctx ${model.context}`,
       template,
-      details: detailsOf(model),
+      system: '',
+      details: detailsOf(detailsOfFile(model.gguf)),
       model_info: infoOf(model, request.verbose === true),
       capabilities: capabilitiesOf(model, template),
       modified_at: modifiedAt(call.server.pool.statusOf(id)),
@@ -57,22 +65,43 @@ export const ollamaShowEndpoint = postEndpoint({
   },
 });
 
-function entryOf(status: ModelStatus): object {
-  const { id, model } = status;
-  return { name: id, model: id, modified_at: modifiedAt(status), details: model ? detailsOf(model) : {} };
+async function entryOf(status: ModelStatus): Promise<object> {
+  const { id, source, model } = status;
+  const details = model ? detailsOfFile(model.gguf) : await source.details?.().catch(() => undefined);
+  const digest = source.digest?.();
+  return {
+    name: id,
+    model: id,
+    modified_at: modifiedAt(status),
+    ...(details && { size: details.bytes }),
+    ...(digest !== undefined && { digest }),
+    details: details ? detailsOf(details) : {},
+  };
+}
+
+async function loadedEntry(status: ModelStatus, { context, fit }: TextModel): Promise<object> {
+  const { expires } = status;
+  return {
+    ...(await entryOf(status)),
+    size: fit.total,
+    size_vram: fit.onDevice,
+    context_length: context,
+    ...(expires !== undefined && { expires_at: new Date(expires).toISOString() }),
+  };
 }
 
 function modifiedAt({ created }: ModelStatus): string {
   return new Date(1000 * created).toISOString();
 }
 
-function detailsOf({ gguf, config }: TextModel): object {
-  const size = gguf.metadata.string('general.size_label');
+function detailsOf({ architecture, parameters, quantization }: ModelDetails): object {
   return {
+    parent_model: '',
     format: 'gguf',
-    family: config.architecture,
-    families: [config.architecture],
-    ...(size !== undefined && { parameter_size: size }),
+    family: architecture,
+    families: [architecture],
+    parameter_size: parameters,
+    quantization_level: quantization,
   };
 }
 
@@ -88,8 +117,13 @@ function infoOf({ gguf: { metadata } }: TextModel, withLists: boolean): Record<s
   return info;
 }
 
-function capabilitiesOf({ config }: TextModel, template: string): string[] {
+function capabilitiesOf({ config, tokenizer }: TextModel, template: string): string[] {
   if (config.pooling) return ['embedding'];
   const thinks = /think|reasoning/.test(template);
-  return ['completion', ...(template.includes('tools') ? ['tools'] : []), ...(thinks ? ['thinking'] : [])];
+  return [
+    'completion',
+    ...(template.includes('tools') ? ['tools'] : []),
+    ...(thinks ? ['thinking'] : []),
+    ...(tokenizer.special.fimMiddle !== undefined ? ['insert'] : []),
+  ];
 }

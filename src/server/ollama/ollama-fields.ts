@@ -2,9 +2,12 @@ import { z } from 'zod';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { ReasoningOptions } from '../../text/index.ts';
+import { invalid } from '../endpoint.ts';
 import type { OtherFields } from '../fields/other-fields.ts';
 import { jsonSchema, type TextConstraint } from '../generation/answer-form.ts';
-import { generateOptions, samplingFields } from '../generation/sampling-fields.ts';
+import type { RequestContext } from '../request-context.ts';
+import { keepAliveField, keepSecondsOf } from './keep-alive.ts';
+import { generateOptions, logprobsField, samplingFields } from '../generation/sampling-fields.ts';
 
 /** Fields that Ollama's chat and generate share. */
 export const ollamaFields = {
@@ -21,16 +24,23 @@ export const ollamaFields = {
     .union([z.literal('json'), z.literal(''), jsonSchema])
     .nullish()
     .describe('json, or a JSON schema that the answer satisfies.'),
+  keep_alive: keepAliveField,
+  logprobs: z.boolean().nullish().describe('Reports log-probabilities of the tokens.'),
+  top_logprobs: logprobsField.describe('Reports so many of the most likely tokens with each, too.'),
   options: z
     .object({
       ...samplingFields,
+      num_ctx: z
+        .int()
+        .nullish()
+        .describe('The context that the answer needs; refused if the server was started with a smaller one.'),
       num_predict: z.int().nullish().describe('Most tokens of the answer; below 0: no limit.'),
     })
     .nullish()
     .describe('How tokens are chosen.'),
 };
 
-type SharedBody = Pick<z.output<z.ZodObject<typeof ollamaFields>>, 'think' | 'format' | 'options'>;
+type SharedBody = Omit<z.output<z.ZodObject<typeof ollamaFields>>, 'model' | 'stream'>;
 
 const unused = (why: string) => ({ verdict: 'harmless', why, neutral: [] }) as const;
 const refused = (why: string, ...neutral: unknown[]) => ({ verdict: 'refused', why, neutral }) as const;
@@ -40,19 +50,15 @@ const AT_START = unused('it is chosen when the server is started');
 export const OLLAMA_FIELDS: OtherFields = {
   context: refused('send the conversation to /api/chat', []),
   images: refused('only text comes in and goes out', []),
-  keep_alive: unused('a model stays loaded until another one needs the room'),
-  logprobs: refused('log-probabilities are told by /v1/chat/completions', false),
   'messages.*.images': refused('only text comes in and goes out', []),
   suffix: refused('filling in the middle is not supported', ''),
   template: refused('the template is chosen when the server is started: --chat-template', ''),
-  top_logprobs: refused('log-probabilities are told by /v1/chat/completions', 0),
   'options.low_vram': AT_START,
   'options.main_gpu': AT_START,
   'options.mirostat': refused('there is no such sampler', 0),
   'options.mirostat_eta': unused('it says only how something is done that is refused where it is asked for'),
   'options.mirostat_tau': unused('it says only how something is done that is refused where it is asked for'),
   'options.num_batch': AT_START,
-  'options.num_ctx': AT_START,
   'options.num_gpu': AT_START,
   'options.num_keep': unused('a full context ends the text'),
   'options.num_thread': AT_START,
@@ -83,10 +89,43 @@ export function ollamaReasoning({ think }: SharedBody): ReasoningOptions {
 /** How the answer is generated. */
 export function ollamaOptions(
   model: TextModel,
-  { options }: SharedBody,
+  { options, logprobs, top_logprobs }: SharedBody,
   rest: Partial<GenerateOptions>,
 ): GenerateOptions {
-  const { num_predict: most, ...sampling } = options ?? {};
+  const { num_predict: most, num_ctx: context, ...sampling } = options ?? {};
+  if (typeof context === 'number' && context > model.context) {
+    invalid('options.num_ctx', `the model was opened with ${model.context} positions: --context`);
+  }
   const maxTokens = typeof most === 'number' && most >= 0 ? most : Number.POSITIVE_INFINITY;
-  return generateOptions(model, sampling, { maxTokens, ...rest });
+  const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
+  return generateOptions(model, sampling, { maxTokens, logProbabilities, ...rest });
+}
+
+/** Loads a model without generating, or unloads it if `keep_alive` is 0; the answer says which. */
+export async function loadOrUnload(
+  { model, keep_alive }: { readonly model: string } & Pick<SharedBody, 'keep_alive'>,
+  { server: { pool }, signal }: RequestContext,
+): Promise<object> {
+  const id = modelName(model);
+  const seconds = keepSecondsOf(keep_alive);
+  const head = { model: id, created_at: new Date().toISOString() };
+  if (seconds === 0) {
+    // One that is in use is unloaded after that.
+    pool.keep(id, 0);
+    if (pool.statusOf(id).users === 0) await pool.unload(id);
+    return { ...head, done: true, done_reason: 'unload' };
+  }
+  using lease = await pool.acquire(id, signal);
+  keepLoaded(lease.id, keep_alive, pool);
+  return { ...head, done: true, done_reason: 'load' };
+}
+
+/** Applies a request's `keep_alive` to the model that it uses. Throws `REQUEST_INVALID`. */
+export function keepLoaded(
+  id: string,
+  keep_alive: SharedBody['keep_alive'],
+  pool: RequestContext['server']['pool'],
+): void {
+  const seconds = keepSecondsOf(keep_alive);
+  if (seconds !== undefined) pool.keep(id, seconds);
 }

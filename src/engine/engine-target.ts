@@ -10,7 +10,9 @@ import type { TokenRules } from './token-rules.ts';
 /**
  * A request to continue token ids. All of it except the signal and a custom constraint can be sent to another thread.
  */
-export interface TokensRequest extends GenerateRequest {
+export interface TokensRequest extends Omit<GenerateRequest, 'adapters'> {
+  /** By name, with their scales. Default: those that apply by default. */
+  readonly adapters?: ReadonlyMap<string, number> | undefined;
   /** The form that constrains the text, as written by `writeForm`. Default: none. */
   readonly form?: string | undefined;
   /** Restrictions on its tokens. Default: none. */

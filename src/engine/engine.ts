@@ -191,6 +191,12 @@ export class Engine implements AsyncDisposable {
     await this.#exclusive.restore(snapshot, slot);
   }
 
+  /** Changes weights' contents, once no sequence runs, and loads them again. Rejects as `change` throws. */
+  async reload(change: () => void, isChanged: (name: string) => boolean): Promise<void> {
+    this.#life.check();
+    await this.#exclusive.reload(change, isChanged);
+  }
+
   /** The sizes in bytes of the saved state of `length` positions, in the order of `SequenceSnapshot.states`. */
   snapshotSizes(length: number): number[] {
     this.#life.check();

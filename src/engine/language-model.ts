@@ -6,7 +6,8 @@ import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../plan/execution-plan.ts';
 import type { FitPlan } from '../plan/memory/fit-plan.ts';
-import { chooseAdapters } from '../model/lora/adapter-set.ts';
+import { chooseAdapters, isAdapterTensor } from '../model/lora/adapter-set.ts';
+import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { type CompiledModel, compileModel, planToFit } from '../plan/plan-to-fit.ts';
 import { stateOf } from '../state/state-of.ts';
@@ -219,7 +220,8 @@ export class LanguageModel extends TextModel {
   /** @internal */
   begin(request: TokensRequest, sink: SequenceSink): Generation {
     this.#life.check();
-    const { form, answer, rules, constraint, ...rest } = request;
+    const { form, answer, rules, constraint, adapters, ...others } = request;
+    const rest = { ...others, adapters: () => chooseAdapters(this.adapters, adapters) };
     const { prompt, signal, stopTokens: ends } = rest;
     const held = (made: TokenConstraint | undefined) => {
       const inner = answer ? this.text.withinBudget(prompt, made, answer) : made;
@@ -259,7 +261,7 @@ export class LanguageModel extends TextModel {
     const { signal, adapters } = options;
     return this.#engine.evaluate(ids, from, {
       signal,
-      adapters: chooseAdapters(this.adapters, adapters),
+      adapters: () => chooseAdapters(this.adapters, adapters),
     });
   }
 
@@ -295,6 +297,34 @@ export class LanguageModel extends TextModel {
     this.#requireGenerating();
     this.#fingerprint ??= modelFingerprint(this.gguf, this.#setup.merged);
     return { fingerprint: await this.#fingerprint, sizes: this.#engine.snapshotSizes(length) };
+  }
+
+  async loadAdapter(name: string, location: string, scale = 0): Promise<void> {
+    this.#life.check();
+    const { adapters, openFile, gguf } = this.#setup;
+    if (!adapters || !openFile) return fail('ADAPTER_ROOM', { adapter: name, most: 0 });
+    await using file = await openFile(location);
+    const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
+    const architecture = gguf.metadata.string('general.architecture') ?? '';
+    const put = await adapters.prepare(LoraAdapter.read(name, file, { architecture, tensors }), scale);
+    await this.#engine.reload(() => {
+      chooseAdapters(new Map([...adapters.standard, [name, scale]]));
+      put();
+    }, isAdapterTensor);
+  }
+
+  async unloadAdapter(name: string): Promise<void> {
+    this.#life.check();
+    const { adapters } = this.#setup;
+    // Throws for an unknown one before running sequences are waited for.
+    chooseAdapters(this.adapters, new Map([[name, 0]]));
+    await this.#engine.reload(() => adapters?.remove(name), isAdapterTensor);
+  }
+
+  async scaleAdapters(scales: ReadonlyMap<string, number>): Promise<void> {
+    this.#life.check();
+    chooseAdapters(this.adapters, scales);
+    this.#setup.adapters?.rescale(scales);
   }
 
   /** A lower bound of what a step moves and computes. */

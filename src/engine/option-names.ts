@@ -59,6 +59,7 @@ const MODEL_SETUP: OptionNames<ModelSetup> = {
   sharedMemory: true,
   sharesDevice: true,
   draft: true,
+  openFile: true,
   constraints: true,
 };
 

@@ -86,6 +86,19 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    * `GENERATION_UNSUPPORTED` for encoders, or as `generate`.
    */
   abstract score(ids: readonly number[], options?: ScoreOptions): Promise<ScoredId[]>;
+  /**
+   * Loads a LoRA adapter, or replaces the one of this name, once no text is being generated; cached prefixes are
+   * forgotten. `scale` is for requests that select no adapters (default 0: it is not applied). Requires room
+   * (`maxAdapters`). Rejects with `ADAPTER_INVALID`, `ADAPTER_ROOM`, and errors of reading.
+   */
+  abstract loadAdapter(name: string, location: string, scale?: number): Promise<void>;
+  /** Unloads a LoRA adapter, once no text is being generated. Rejects with `INVALID_ARGUMENT` for an unknown one. */
+  abstract unloadAdapter(name: string): Promise<void>;
+  /**
+   * Sets the scales of adapters for later requests that select none; others stay. Rejects with `INVALID_ARGUMENT` for
+   * unknown adapters, or too many that apply.
+   */
+  abstract scaleAdapters(scales: ReadonlyMap<string, number>): Promise<void>;
   abstract reset(): void | Promise<void>;
   abstract dispose(): Promise<void>;
   /** Throws `DISPOSED`. @internal */
@@ -199,7 +212,9 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const rules = tokenRulesOf(options, this.vocabulary);
     const isHeld = form ?? constraint ?? rules ?? answer?.reasoning?.budget;
     const sampling = samplingOf(options, isHeld !== undefined);
-    const adapters = chooseAdapters(this.adapters, options.adapters);
+    const { adapters } = options;
+    // The engine does it again when it begins: they may come and go until then.
+    chooseAdapters(this.adapters, adapters);
     const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation };
     const request = { prompt, vectors, ...how, scheduling, signal, answer, rules };
     if (!form) return tokenStream((sink) => this.begin(request, sink));

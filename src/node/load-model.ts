@@ -32,6 +32,8 @@ export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   sharedMemory: true,
   adapters: true,
   mergeAdapters: true,
+  maxAdapters: true,
+  maxAdapterRank: true,
   draft: true,
   headers: true,
 };
@@ -87,7 +89,8 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
     const draft = options.draft && (await openDraft(options.draft, options));
     const { sharedConstraints } = await import('./constraints.ts');
-    const parts = { ...source, device, reopen, draft, compiled, constraints: sharedConstraints() };
+    const openFile = (file: string) => openGguf(file, { http: { ...(headers && { headers }) } });
+    const parts = { ...source, device, reopen, draft, compiled, openFile, constraints: sharedConstraints() };
     return await LanguageModel.open(parts, model);
   } catch (error) {
     if (!shared) await opening.opened.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
@@ -98,7 +101,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
 
 /** Their code is loaded only if there are any. */
 async function adaptersOf(gguf: GgufFile, options: LoadModelOptions): Promise<OpenedAdapters> {
-  if (!options.adapters) return {};
+  if (!options.adapters && options.maxAdapters === undefined) return {};
   const { openAdapters } = await import('./open-adapters.ts');
   return openAdapters(gguf, options, options.signal);
 }

@@ -1,10 +1,13 @@
 import { fail } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { TensorIndex } from '../model/part-scope.ts';
-import { AdapterSet } from '../model/lora/adapter-set.ts';
+import { type AdapterRoom, AdapterSet } from '../model/lora/adapter-set.ts';
 import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { mergeAdapters } from '../model/lora/merge-adapters.ts';
 import { openGguf } from './open-gguf.ts';
+
+/** The default of vLLM. */
+const DEFAULT_RANK = 16;
 
 /** The location of a LoRA adapter, and its scale. */
 export interface AdapterSource {
@@ -18,6 +21,13 @@ export interface AdapterSource {
 export interface AdapterOptions {
   /** LoRA adapters in GGUF that requests can select, by name. Default: none. */
   readonly adapters?: Readonly<Record<string, string | AdapterSource>> | undefined;
+  /**
+   * Maximum adapters, including those from the beginning: room for others, which `loadAdapter` loads later. All matrices
+   * of layers then have room for adapters, which takes memory and time in every step. Default: no room for others.
+   */
+  readonly maxAdapters?: number | undefined;
+  /** Maximum rank of adapters that are loaded later. Default 16. */
+  readonly maxAdapterRank?: number | undefined;
   /**
    * Merges the adapters into the weights while loading, at their scales, instead of applying them separately: steps are
    * as fast as without adapters, but requests cannot select. Adapted quantized matrices become F16. Default false.
@@ -37,11 +47,12 @@ export interface OpenedAdapters {
  */
 export async function openAdapters(
   base: GgufFile,
-  { adapters = {}, mergeAdapters: merges = false }: AdapterOptions,
+  { adapters = {}, mergeAdapters: merges = false, maxAdapters, maxAdapterRank = DEFAULT_RANK }: AdapterOptions,
   signal?: AbortSignal,
 ): Promise<OpenedAdapters> {
   const sources = Object.entries(adapters).map(([name, of]) => sourceOf(name, of, merges ? 1 : 0));
-  if (sources.length === 0) return {};
+  const room = roomOf({ maxAdapters, maxAdapterRank, merges });
+  if (sources.length === 0 && !room) return {};
   const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
   const architecture = base.metadata.string('general.architecture') ?? '';
   const files: GgufFile[] = [];
@@ -53,10 +64,31 @@ export async function openAdapters(
       read.push([LoraAdapter.read(name, gguf, { architecture, tensors }), scale]);
     }
     if (merges) return { merged: await mergeAdapters(read, tensors) };
-    return { adapters: await AdapterSet.load(read, tensors) };
+    return { adapters: await AdapterSet.load(read, tensors, room) };
   } finally {
     for (const file of files) await file.dispose();
   }
+}
+
+/** Throws `INVALID_ARGUMENT` for room that is none, or beside merged adapters. */
+function roomOf({
+  maxAdapters: count,
+  maxAdapterRank: rank,
+  merges,
+}: {
+  readonly maxAdapters: number | undefined;
+  readonly maxAdapterRank: number;
+  readonly merges: boolean;
+}): AdapterRoom | undefined {
+  if (count === undefined) return undefined;
+  for (const [name, value] of Object.entries({ maxAdapters: count, maxAdapterRank: rank })) {
+    if (Number.isInteger(value) && value > 0) continue;
+    fail('INVALID_ARGUMENT', { name, found: `${value}`, expected: 'a whole number from 1' });
+  }
+  if (merges) {
+    fail('INVALID_ARGUMENT', { name: 'maxAdapters', found: 'mergeAdapters', expected: 'one of the two' });
+  }
+  return { count, rank };
 }
 
 function sourceOf(name: string, of: string | AdapterSource, standard: number) {

@@ -190,6 +190,11 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#loaded.tensors;
   }
 
+  /** Loads weights again whose contents have changed; nothing may run meanwhile. @internal */
+  async reload(isChanged: (name: string) => boolean): Promise<void> {
+    await this.#loaded.reload(isChanged);
+  }
+
   /** True if the weights of a layer are on the device. */
   isLayerLoaded(layer: number): boolean {
     const pieces = this.#piecesOf(layer);

@@ -2,7 +2,7 @@ import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import type { DeviceRun } from './device-run.ts';
 import { explainFault } from './first-fault.ts';
-import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import { type EvaluateOptions, FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
 import { areFinite, restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
 import type { Sequence } from './sequence.ts';
 import type { SlotPool } from '../state/slot-pool.ts';
@@ -42,10 +42,14 @@ export class ExclusiveUse {
   }
 
   /** Yields the logits at every position from `from` on. */
-  async *evaluate(input: ForcedInput): AsyncGenerator<PositionLogits> {
+  async *evaluate({
+    adapters: chosen = [],
+    ...rest
+  }: Omit<ForcedInput, 'adapters'> & Pick<EvaluateOptions, 'adapters'>): AsyncGenerator<PositionLogits> {
     const { slots, state } = this.#setup;
-    const leave = await this.#setup.alone(input.signal);
+    const leave = await this.#setup.alone(rest.signal);
     try {
+      const input = { ...rest, adapters: typeof chosen === 'function' ? chosen() : chosen };
       let next = input.from;
       for (let losses = 0, done = false; !done;) {
         slots.forget();
@@ -111,6 +115,22 @@ export class ExclusiveUse {
         const states = await saveSlot({ plan, state, stream, slot }, length);
         return { ids: ids.slice(0, length), states, ...(lineage !== undefined && { lineage }) };
       });
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Changes weights' contents once no sequence runs, and loads them again. What slots hold was computed with the old
+   * ones, and is forgotten. Rejects as `change` throws.
+   */
+  async reload(change: () => void, isChanged: (name: string) => boolean): Promise<void> {
+    const leave = await this.#setup.alone(undefined);
+    try {
+      await this.#begin();
+      change();
+      this.#setup.slots.forget();
+      await this.#withDevice(({ plan }) => plan.reload(isChanged));
     } finally {
       leave();
     }

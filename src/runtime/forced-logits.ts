@@ -14,8 +14,8 @@ export interface PositionLogits {
 export interface EvaluateOptions {
   /** Aborts with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
-  /** Adapters for all rows. */
-  readonly adapters?: readonly AdapterChoice[] | undefined;
+  /** Adapters for all rows; a function is asked once no adapters can come or go until it has ended. */
+  readonly adapters?: readonly AdapterChoice[] | (() => readonly AdapterChoice[]) | undefined;
 }
 
 /** The tokens to decode, and the first position whose logits are needed. */

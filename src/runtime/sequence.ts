@@ -33,7 +33,8 @@ export interface GenerateRequest {
   readonly constraint?: TokenConstraint | undefined;
   /** What to do when the context is full. Default: the generation ends. */
   readonly shift?: ContextShift | undefined;
-  readonly adapters?: readonly AdapterChoice[] | undefined;
+  /** A function is asked once no adapters can come or go until the sequence ends. */
+  readonly adapters?: readonly AdapterChoice[] | (() => readonly AdapterChoice[]) | undefined;
   /** Maximum draft tokens per step; limited by the engine's maximum, which is the default. */
   readonly speculation?: number | undefined;
   /** Its tenant, request and priority. */
@@ -149,7 +150,8 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.ids = [...prompt];
     this.limit = this.#maxIds();
     this.alternatives = sampling.logProbabilities;
-    this.adapters = request.adapters ?? [];
+    const { adapters = [] } = request;
+    this.adapters = typeof adapters === 'function' ? adapters() : adapters;
     this.lineage = lineageOf(this.adapters);
     this.scheduling = request.scheduling;
     const row = new Int32Array(SAMPLING_ROW_WORDS);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { LanguageModel } from '../../src/index.ts';
-import { loadModel } from '../../src/index.ts';
+import { type LanguageModel, loadModel, loadModelInWorker, type TextModel } from '../../src/index.ts';
 import { LORA_BASE, LORA_FILES, writeAdapter } from '../support/lora-fixtures.ts';
 import { type AdaptedGolden, readAdapted } from '../support/lora-tests.ts';
 import { temporaryFolder } from '../support/temporary.ts';
@@ -13,15 +12,15 @@ function openWith(sequences = 1): Promise<LanguageModel> {
 }
 
 async function generate(
-  model: LanguageModel,
+  model: TextModel,
   ids: readonly number[],
-  adapters: Readonly<Record<string, number>>,
+  adapters?: Readonly<Record<string, number>>,
 ) {
   const options = {
     maxTokens: 12,
     temperature: 0,
     ignoreEnd: true,
-    adapters: new Map(Object.entries(adapters)),
+    ...(adapters && { adapters: new Map(Object.entries(adapters)) }),
   };
   const found: number[] = [];
   for await (const { token } of model.generate(ids, options)) if (token) found.push(token.id);
@@ -85,4 +84,48 @@ test('adapters opened with a scale are what requests go through that choose none
   assert.deepEqual(await said(new Map()), await generate(plain, ids, {}), 'an empty choice is none');
   const endless = { ...options, adapters: { first: { location: LORA_FILES.first ?? '', scale: Infinity } } };
   await assert.rejects(loadModel(LORA_BASE, endless), { code: 'INVALID_ARGUMENT' });
+});
+
+test('adapters come and go behind running texts, on this thread and on another', async (t) => {
+  const folder = temporaryFolder(t);
+  const wide = join(folder, 'wide.gguf');
+  await writeAdapter(wide, { rank: 20, alpha: 0, targets: /attn_q/, seed: 1 });
+  const [golden] = (await readAdapted()).filter(({ adapters }) => adapters.first === 1);
+  assert.ok(golden);
+  const { ids, greedy } = golden;
+  const options = { device: 'cpu', threads: 1, sequences: 3, cacheType: 'f32', context: 64 } as const;
+  for (const load of [loadModel, loadModelInWorker]) {
+    await using model = await load(LORA_BASE, { ...options, maxAdapters: 1 });
+    const said = (adapters?: Readonly<Record<string, number>>) => generate(model, ids, adapters);
+    const plain = await said();
+    const stream = model.generate(ids, { maxTokens: 12, temperature: 0, ignoreEnd: true });
+    let loading: Promise<void> | undefined;
+    const rest: number[] = [];
+    for await (const { token } of stream) {
+      loading ??= model.loadAdapter('first', LORA_FILES.first ?? '');
+      if (token) rest.push(token.id);
+    }
+    await loading;
+    assert.deepEqual(rest, plain, 'a running text ends as it began');
+    assert.deepEqual([await said(), await said({ first: 1 })], [plain, greedy]);
+    await model.scaleAdapters(new Map([['first', 1]]));
+    assert.deepEqual([...model.adapters], [['first', 1]]);
+    assert.deepEqual([await said(), await said({})], [greedy, plain]);
+    await assert.rejects(model.loadAdapter('second', LORA_FILES.second ?? ''), { code: 'ADAPTER_ROOM' });
+    await assert.rejects(model.loadAdapter('first', wide), { code: 'ADAPTER_INVALID', message: /rank/ });
+    await assert.rejects(model.loadAdapter('first', LORA_BASE), { code: 'ADAPTER_INVALID' });
+    await assert.rejects(model.unloadAdapter('second'), { code: 'INVALID_ARGUMENT' });
+    await assert.rejects(model.scaleAdapters(new Map([['first', Number.NaN]])), { code: 'INVALID_ARGUMENT' });
+    assert.deepEqual([...model.adapters], [['first', 1]], 'what fails changes nothing');
+    await model.loadAdapter('first', LORA_FILES.second ?? '');
+    assert.notDeepEqual(await said({ first: 1 }), greedy, 'another one by the same name');
+    await model.unloadAdapter('first');
+    assert.throws(() => model.generate(ids, { adapters: new Map([['first', 1]]) }), { code: 'INVALID_ARGUMENT' });
+    assert.deepEqual(await said(), plain);
+  }
+  await using closed = await loadModel(LORA_BASE, options);
+  await assert.rejects(closed.loadAdapter('first', LORA_FILES.first ?? ''), { code: 'ADAPTER_ROOM' });
+  for (const wrong of [{ maxAdapters: 0 }, { maxAdapters: 1.5 }, { maxAdapters: 1, maxAdapterRank: -1 }]) {
+    await assert.rejects(loadModel(LORA_BASE, { ...options, ...wrong }), { code: 'INVALID_ARGUMENT' });
+  }
 });

@@ -25,6 +25,26 @@ export function testAdapters(device: GoldenDevice): void {
       await compare(model, golden, new Map(Object.entries(golden.adapters)));
     }
   });
+  declare(`adapters that come and go while the model is open match their golden on ${device.name}`, async () => {
+    await using model = await device.open(LORA_BASE, { ...OPTIONS, maxAdapters: 2, maxAdapterRank: 8 });
+    const goldens = await readAdapted();
+    const plain = await greedyOf(model, goldens[0] as AdaptedGolden);
+    assert.notDeepEqual(plain, goldens[0]?.greedy);
+    const load = (name: string, scale?: number) => model.loadAdapter(name, LORA_FILES[name] ?? '', scale);
+    // In the other order, so that one moves when the other goes.
+    await load('second');
+    await load('first');
+    for (const golden of goldens) await compare(model, golden, new Map(Object.entries(golden.adapters)));
+    await model.unloadAdapter('second');
+    assert.deepEqual([...model.adapters], [['first', 0]]);
+    const alone = goldens.find(({ adapters }) => isOneWhole(adapters));
+    assert.ok(alone?.adapters.first);
+    await compare(model, alone, new Map([['first', 1]]));
+    await model.scaleAdapters(new Map([['first', 1]]));
+    await compare(model, alone, undefined);
+    await model.unloadAdapter('first');
+    assert.deepEqual(await greedyOf(model, alone), plain, 'nothing is left of them');
+  });
   declare(`adapters that are added to the weights match their golden on ${device.name}`, async () => {
     const golden = (await readAdapted()).at(-1);
     assert.ok(golden && Object.keys(golden.adapters).length === 2);
@@ -51,6 +71,15 @@ export function testAdapters(device: GoldenDevice): void {
 function isOneWhole(adapters: AdaptedGolden['adapters']): boolean {
   const scales = Object.values(adapters);
   return scales.length === 1 && scales[0] === 1;
+}
+
+/** What the model continues a golden's prompt with, at each position of its answer. */
+async function greedyOf(model: LanguageModel, { ids, greedy }: AdaptedGolden): Promise<number[]> {
+  const best: number[] = [];
+  for await (const { position, logits } of model.evaluate([...ids, ...greedy.slice(0, -1)])) {
+    if (position >= ids.length - 1) best.push(bestOf(logits));
+  }
+  return best;
 }
 
 async function compare(

@@ -33,6 +33,12 @@ export const modelErrors = {
     'Convert the model again, or use a model whose metadata is complete.',
     (p) => `${p.key}: found ${p.found}, expected ${p.expected}`,
   ),
+  ADAPTER_ROOM: entry<{ adapter: string; most: number }>(
+    409,
+    'There is no room for another LoRA adapter.',
+    'Unload an adapter, or load the model with room for more (--max-loras).',
+    (p) => `adapter ${p.adapter}: the model has room for ${p.most} in total`,
+  ),
   STATE_INVALID: entry<{ found: string; expected: string }>(
     400,
     'A file is not a saved state of this model.',

@@ -40,6 +40,12 @@ export interface EngineState {
   readonly counters: EngineCounters;
 }
 
+/** What happens to the adapters of an open model. The answer to the call is what they are then. */
+export type AdapterChange =
+  | { readonly kind: 'load'; readonly name: string; readonly location: string; readonly scale: number }
+  | { readonly kind: 'unload'; readonly name: string }
+  | { readonly kind: 'scale'; readonly scales: ReadonlyMap<string, number> };
+
 /** What an engine reports on its own. */
 export type EngineReport =
   | { readonly kind: 'progress'; readonly progress: LoadProgress }
@@ -74,6 +80,7 @@ export interface EngineCalls {
     answer: void;
   };
   readonly stateShape: { asks: number; value: never; answer: StateShape };
+  readonly changeAdapters: { asks: AdapterChange; value: never; answer: ReadonlyMap<string, number> };
   readonly loaded: { asks: undefined; value: never; answer: LoadReport };
   readonly reset: { asks: undefined; value: never; answer: void };
   readonly dispose: { asks: undefined; value: never; answer: void };

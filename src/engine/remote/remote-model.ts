@@ -17,7 +17,7 @@ import type { PromptThread } from './prompt-thread.ts';
 import type { ModelText } from '../model-text.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 import { TextModel } from '../text-model.ts';
-import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
+import type { AdapterChange, EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
 import { RemoteGeneration } from './remote-generation.ts';
 
 /** Numbers of messages, and of characters in them and in other template inputs, that render in a few milliseconds. */
@@ -47,7 +47,7 @@ export class RemoteModel extends TextModel {
   readonly context: number;
   readonly batch: number;
   readonly vocabulary: number;
-  readonly adapters: ReadonlyMap<string, number>;
+  #adapters: ReadonlyMap<string, number>;
   readonly gguf: GgufFile;
   /** The device's description when the model was opened. */
   readonly device: { readonly info: DeviceInfo };
@@ -69,7 +69,7 @@ export class RemoteModel extends TextModel {
     this.context = context;
     this.batch = batch;
     this.vocabulary = vocabulary;
-    this.adapters = adapters;
+    this.#adapters = adapters;
     this.gguf = gguf;
     this.device = { info: device };
     this.fit = fit;
@@ -157,6 +157,28 @@ export class RemoteModel extends TextModel {
   async stateShape(length: number): Promise<StateShape> {
     this.checkAlive();
     return this.#client.call('stateShape', length);
+  }
+
+  /** The adapters that requests can select, with their default scales. */
+  get adapters(): ReadonlyMap<string, number> {
+    return this.#adapters;
+  }
+
+  loadAdapter(name: string, location: string, scale = 0): Promise<void> {
+    return this.#changeAdapters({ kind: 'load', name, location, scale });
+  }
+
+  unloadAdapter(name: string): Promise<void> {
+    return this.#changeAdapters({ kind: 'unload', name });
+  }
+
+  scaleAdapters(scales: ReadonlyMap<string, number>): Promise<void> {
+    return this.#changeAdapters({ kind: 'scale', scales });
+  }
+
+  async #changeAdapters(change: AdapterChange): Promise<void> {
+    this.checkAlive();
+    this.#adapters = await this.#client.call('changeAdapters', change);
   }
 
   async reset(): Promise<void> {

@@ -8,6 +8,7 @@ import { StepProfile } from '../../runtime/jobs/step-profile.ts';
 import type { LanguageModel } from '../language-model.ts';
 import { sendTokens } from './call-sink.ts';
 import type {
+  AdapterChange,
   EngineDescription,
   EngineReport,
   EngineThreadCalls,
@@ -53,6 +54,10 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
     eraseSlot: (slot, { signal }) => states.during(opened().eraseSlot(slot, signal)),
     restore: ({ snapshot, slot }) => states.during(opened().restoreState(snapshot, slot)),
     stateShape: (length) => opened().stateShape(length),
+    changeAdapters: async (change) => {
+      await states.during(changeAdapters(opened(), change));
+      return opened().adapters;
+    },
     loaded: async () => opened().loaded,
     reset: async () => opened().reset(),
     dispose: async () => {
@@ -60,6 +65,12 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
       reports.end();
     },
   });
+}
+
+function changeAdapters(model: LanguageModel, change: AdapterChange): Promise<void> {
+  if (change.kind === 'load') return model.loadAdapter(change.name, change.location, change.scale);
+  if (change.kind === 'unload') return model.unloadAdapter(change.name);
+  return model.scaleAdapters(change.scales);
 }
 
 /** Sends reports to the listener, if there is one. */

@@ -14,6 +14,11 @@ interface LoraPair {
 /** Matrices of layers that are used only as products. */
 const ADAPTABLE = /^blk\.\d+\.[a-z0-9_]+\.weight$/;
 
+/** Whether adapters can change a tensor of the model. */
+export function isAdaptable({ name, shape, elementCount }: TensorInfo): boolean {
+  return shape.length === 2 && elementCount > 0 && ADAPTABLE.test(name);
+}
+
 /**
  * A low-rank adapter (Hu et al. 2021) as llama.cpp writes it: for each matrix `<tensor>.lora_a` and `<tensor>.lora_b`, and one
  * `adapter.lora.alpha`.
@@ -46,7 +51,7 @@ export class LoraAdapter {
       const a = tensors.get(`${target}.lora_a`);
       const b = tensors.get(`${target}.lora_b`);
       const matrix = target === undefined ? undefined : base.tensors.get(target);
-      if (target === undefined || !a || !b || !matrix || !fits(target, matrix, { a, b })) {
+      if (target === undefined || !a || !b || !matrix || !fits(matrix, { a, b })) {
         const expected = 'pairs of lora_a and lora_b that fit a matrix of a layer';
         fail('ADAPTER_INVALID', { adapter: name, found: own, expected });
       }
@@ -70,10 +75,10 @@ export class LoraAdapter {
   }
 }
 
-function fits(target: string, matrix: TensorInfo, { a, b }: LoraPair): boolean {
+function fits(matrix: TensorInfo, { a, b }: LoraPair): boolean {
   const [columns, rows] = matrix.shape;
   const rank = a.shape[1];
-  const plain = matrix.shape.length === 2 && matrix.elementCount > 0 && ADAPTABLE.test(target);
   const right = a.shape[0] === columns && b.shape[1] === rows && b.shape[0] === rank;
-  return plain && right && rank !== undefined && rank > 0 && a.shape.length === 2 && b.shape.length === 2;
+  const areMatrices = rank !== undefined && rank > 0 && a.shape.length === 2 && b.shape.length === 2;
+  return isAdaptable(matrix) && right && areMatrices;
 }

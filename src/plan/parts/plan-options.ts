@@ -144,7 +144,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
     embedding: options.embedding,
-    adapters: adapters && { count: adapters.names.length, perRow: adapters.perRow },
+    adapters: adapters && { count: adapters.count, perRow: adapters.perRow },
   } as const;
   const setup: PlanSetup = {
     device,

@@ -164,6 +164,26 @@ export class ModelWeights {
     }
   }
 
+  /**
+   * Loads weights again whose contents have changed; nothing may run meanwhile. Those that are not on the device come
+   * when they are needed.
+   */
+  async reload(isChanged: (name: string) => boolean): Promise<void> {
+    const changed = this.tensors.filter(({ names, isStreamed }) => !isStreamed && names.some(isChanged));
+    const owners = this.#owners.filter((owner) => changed.some((tensor) => owner.holds(tensor)));
+    const held = owners.filter((owner) => this.#room?.holdIfPresent([owner]));
+    try {
+      const there = changed.filter(({ state }) => state === 'resident' || state === 'loading');
+      for (const tensor of there) {
+        await tensor.settled();
+        tensor.evict();
+      }
+      await Promise.all(there.map((tensor) => tensor.ready()));
+    } finally {
+      this.#room?.giveBack(held);
+    }
+  }
+
   /** Returns shared memory; the rest belongs to `buffers`. */
   async dispose(): Promise<void> {
     const room = this.#room;

@@ -1,6 +1,7 @@
 import { throwIfAborted } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import type { BlockDecoder, Device } from '../../device/index.ts';
+import type { GgufFile } from '../../gguf/index.ts';
 import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../../load/async-model-loader.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
 import type { LoadTrace } from '../../load/load-trace.ts';
@@ -59,6 +60,8 @@ export interface ModelSetup extends ModelSource {
   readonly sharedMemory?: SharedDeviceMemory | undefined;
   /** Whether the caller owns and disposes the device. Default false. */
   readonly sharesDevice?: boolean | undefined;
+  /** Opens the file of an adapter that is loaded later. Default: there are no such. */
+  readonly openFile?: ((location: string) => Promise<GgufFile>) | undefined;
   /** Creates constraints for schemas and patterns. Default: on the calling thread. */
   readonly constraints?: ConstraintMaker | undefined;
   /** The draft model for speculation: a smaller model with the same vocabulary. */

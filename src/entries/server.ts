@@ -2,6 +2,7 @@
 export type { TextModel } from '../engine/text-model.ts';
 export type { ModelStatus } from '../server/model-pool.ts';
 export {
+  type AdapterFiles,
   type ApiKey,
   type GenerationMetrics,
   type ModelDetails,

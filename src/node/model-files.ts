@@ -63,6 +63,7 @@ async function sourceOf(id: string, location: string, options: WorkerModelOption
   return {
     id,
     created: Math.floor(modified / 1000),
+    adapters: options.mergeAdapters ? [] : Object.keys(options.adapters ?? {}),
     details: once(() => modelDetails(location, options)),
     digest: digestOf(location),
     memory: (signal) => modelMemory(location, options, signal),

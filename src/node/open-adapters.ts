@@ -47,7 +47,12 @@ export interface OpenedAdapters {
  */
 export async function openAdapters(
   base: GgufFile,
-  { adapters = {}, mergeAdapters: merges = false, maxAdapters, maxAdapterRank = DEFAULT_RANK }: AdapterOptions,
+  {
+    adapters = {},
+    mergeAdapters: merges = false,
+    maxAdapters,
+    maxAdapterRank = DEFAULT_RANK,
+  }: AdapterOptions,
   signal?: AbortSignal,
 ): Promise<OpenedAdapters> {
   const sources = Object.entries(adapters).map(([name, of]) => sourceOf(name, of, merges ? 1 : 0));

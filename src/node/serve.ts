@@ -1,4 +1,5 @@
 /** `rocmforge/serve`: what serving models over HTTP in Node needs: a socket, key files, model files, a page. */
+export { AdapterFolder } from './adapter-folder.ts';
 export { ModelServer } from '../server/index.ts';
 export { HttpListener, type ListenOptions } from './http-listener.ts';
 export type { WorkerModelOptions } from './load-model-in-worker.ts';

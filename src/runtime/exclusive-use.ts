@@ -2,7 +2,13 @@ import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import type { DeviceRun } from './device-run.ts';
 import { explainFault } from './first-fault.ts';
-import { type EvaluateOptions, FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import {
+  type EvaluateOptions,
+  FORCED_SLOT,
+  type ForcedInput,
+  forcedLogits,
+  type PositionLogits,
+} from './forced-logits.ts';
 import { areFinite, restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
 import type { Sequence } from './sequence.ts';
 import type { SlotPool } from '../state/slot-pool.ts';

@@ -26,7 +26,12 @@ export { completionsEndpoint } from './openai/completions.ts';
 export { embeddingsEndpoint } from './openai/embeddings.ts';
 export { modelEndpoint, modelsEndpoint } from './openai/models.ts';
 export { responsesEndpoint } from './openai/responses.ts';
-export { adaptersEndpoint } from './service/adapters.ts';
+export {
+  adaptersEndpoint,
+  loadAdapterEndpoint,
+  scaleAdaptersEndpoint,
+  unloadAdapterEndpoint,
+} from './service/adapters.ts';
 export { healthEndpoint, livezEndpoint } from './service/health.ts';
 export { loadEndpoint, unloadEndpoint } from './service/loading.ts';
 export { metricsEndpoint } from './service/metrics-endpoint.ts';

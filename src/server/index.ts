@@ -10,6 +10,7 @@ export type {
   ServerMetrics,
   TokenMetrics,
 } from './metrics.ts';
+export type { AdapterFiles } from './adapter-files.ts';
 export type { ModelDetails } from './model-details.ts';
 export type { ModelFiles } from './model-files.ts';
 export type { StateFiles } from './state-files.ts';

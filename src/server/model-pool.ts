@@ -4,6 +4,7 @@ import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { type Evictable, SharedRoom } from '../base/shared-room.ts';
 import { timerSpan } from '../base/timer-span.ts';
+import { type AdapterChange, AdapterChanges, changeAdapters } from '../engine/adapter-change.ts';
 import type { TextModel } from '../engine/text-model.ts';
 import { typedError } from './error-response.ts';
 import type { ModelDetails } from './model-details.ts';
@@ -18,6 +19,8 @@ export interface ServedModel {
    * with errors of opening.
    */
   memory?(signal: AbortSignal): Promise<number>;
+  /** Names of its adapters, which requests can use as the model's. Default: they are known once it is open. */
+  readonly adapters?: readonly string[] | undefined;
   /** What its file says of it, without opening the model. Rejects with errors of reading. */
   details?(): Promise<ModelDetails>;
   /**
@@ -46,6 +49,8 @@ export interface ModelStatus {
   readonly failure: Error | undefined;
   /** The model, when it is ready. */
   readonly model: TextModel | undefined;
+  /** The names of its adapters, as far as they are known. */
+  readonly adapters: readonly string[];
   /** When it will be unloaded unless it is used before, in milliseconds since 1970; undefined: not by time. */
   readonly expires: number | undefined;
 }
@@ -54,6 +59,8 @@ export interface ModelStatus {
 export interface ModelLease extends Disposable {
   /** The name under which it is served. */
   readonly id: string;
+  /** The name that it was requested by: that, or one of its adapters'. */
+  readonly name: string;
   readonly model: TextModel;
 }
 
@@ -93,6 +100,10 @@ class Entry implements Evictable {
   /** Seconds without a request after which it is unloaded, as its latest request wants it. */
   keepSeconds = Number.POSITIVE_INFINITY;
   lastUse = 0;
+  /** What requests have changed of its adapters. */
+  readonly changes = new AdapterChanges();
+  /** The names of its adapters, as far as they are known before it is loaded. */
+  adapterNames: ReadonlySet<string>;
   readonly #log: Logger;
 
   constructor(
@@ -100,6 +111,7 @@ class Entry implements Evictable {
     log: Logger,
   ) {
     this.#log = log;
+    this.adapterNames = new Set(source.adapters);
   }
 
   status(): ModelStatus {
@@ -107,7 +119,19 @@ class Entry implements Evictable {
     const idle = failure ? 'failed' : 'unloaded';
     const state = model ? 'ready' : this.loading ? 'loading' : idle;
     const { id, created } = source;
-    return { id, source, created, state, progress, users, lost, failure, model, expires };
+    return {
+      id,
+      source,
+      created,
+      state,
+      progress,
+      users,
+      lost,
+      failure,
+      model,
+      expires,
+      adapters: [...this.adapterNames],
+    };
   }
 
   /** The holder of the room opens the model. */
@@ -197,7 +221,7 @@ export class ModelPool implements AsyncDisposable {
    * request then tries again.
    */
   async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
-    if (id !== undefined && !this.#entries.has(id)) await this.refresh();
+    if (id !== undefined && !this.#known(id)) await this.refresh();
     const entry = this.#find(id);
     // Queues behind those who wait for room: they may be waiting for this very model to be released.
     await this.#room.turn(signal);
@@ -220,7 +244,9 @@ export class ModelPool implements AsyncDisposable {
       entry.lastUse = this.#room.now();
       entry.loading ??= this.#open(entry);
       const model = await beforeAbort(entry.loading, signal, 'the request');
-      return { id: entry.source.id, model, [Symbol.dispose]: once(leave) };
+      const { id: served } = entry.source;
+      const name = id !== undefined && model.adapters.has(id) ? id : served;
+      return { id: served, name, model, [Symbol.dispose]: once(leave) };
     } catch (error) {
       leave();
       throw error;
@@ -245,6 +271,22 @@ export class ModelPool implements AsyncDisposable {
     const entry = this.#find(id);
     entry.keepSeconds = seconds;
     this.#rest(entry);
+  }
+
+  /** Whether there is a model of this name; adapters are none. */
+  isModel(id: string): boolean {
+    return this.#entries.has(id);
+  }
+
+  /**
+   * Changes the adapters of a model, also for when it is loaded again. Rejects as `acquire` and as the model's methods.
+   */
+  async changeAdapters(id: string, change: AdapterChange, signal: AbortSignal): Promise<void> {
+    using lease = await this.acquire(id, signal);
+    const entry = this.#find(lease.id);
+    await changeAdapters(lease.model, change);
+    entry.changes.add(change);
+    entry.adapterNames = new Set(lease.model.adapters.keys());
   }
 
   /** Looks for models that were added, removed or replaced. Loaded models stay as they are. Never rejects. */
@@ -296,10 +338,16 @@ export class ModelPool implements AsyncDisposable {
     }, ms);
   }
 
+  /** The model of this name, or that has an adapter of this name. */
+  #known(id: string): Entry | undefined {
+    const model = this.#entries.get(id);
+    return model ?? [...this.#entries.values()].find((entry) => entry.adapterNames.has(id));
+  }
+
   #find(id: string | undefined): Entry {
     const entries = [...this.#entries.values()];
     const first = entries.find(({ failure }) => !failure) ?? entries[0];
-    const entry = id === undefined ? first : this.#entries.get(id);
+    const entry = id === undefined ? first : this.#known(id);
     return (
       entry ?? fail('MODEL_NOT_FOUND', { model: String(id), known: [...this.#entries.keys()].join(', ') })
     );
@@ -345,6 +393,7 @@ export class ModelPool implements AsyncDisposable {
       };
       const model = await source.open({ signal, onProgress });
       void model.lost?.then((error) => this.#lose(entry, { model, error, since }));
+      await this.#adapt(entry, model);
       entry.model = model;
       entry.lost = undefined;
       entry.failure = undefined;
@@ -354,6 +403,20 @@ export class ModelPool implements AsyncDisposable {
     } catch (error) {
       return this.#failed(entry, error);
     }
+  }
+
+  /** Prepares the adapters of a model that was just opened. One that cannot be loaded again does not hold up the model. */
+  async #adapt(entry: Entry, model: TextModel): Promise<void> {
+    const { id } = entry.source;
+    const [taken] = [...model.adapters.keys()].filter((name) => this.#entries.has(name));
+    if (taken !== undefined) {
+      await entry.end(model);
+      fail('INVALID_ARGUMENT', { name: 'adapters', found: taken, expected: 'names that no model has' });
+    }
+    await entry.changes.apply(model).catch((error: unknown) => {
+      this.#log.warn('adapters not loaded again', { model: id, error });
+    });
+    entry.adapterNames = new Set(model.adapters.keys());
   }
 
   /** Unloads a model whose engine died; the next request loads it again. */

@@ -6,6 +6,7 @@ import { typedError } from './error-response.ts';
 import { headerOf } from './fields/unread-fields.ts';
 import { fieldOf } from './fields/field-names.ts';
 import type { ServerMetrics } from './metrics.ts';
+import type { AdapterFiles } from './adapter-files.ts';
 import type { ModelFiles } from './model-files.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
@@ -27,6 +28,8 @@ export interface ServerContext {
   readonly maxTokens: number;
   /** Maximum bytes of a body. */
   readonly maxBody: number;
+  /** The LoRA adapters that requests may load, if any. */
+  readonly adapterFiles: AdapterFiles | undefined;
   /** The files of the models, if requests may change them. */
   readonly files: ModelFiles | undefined;
   /** Where the states of slots are saved, if anywhere. */

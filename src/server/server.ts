@@ -3,6 +3,7 @@ import { cors } from 'hono/cors';
 import { fail, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import type { AdapterFiles } from './adapter-files.ts';
 import { ApiKeys } from './api-keys.ts';
 import type { ApiKey } from './tenant.ts';
 import { IGNORED_FIELDS, RequestContext, type ServerContext } from './request-context.ts';
@@ -51,6 +52,8 @@ export interface ServerOptions {
   readonly origins?: readonly string[];
   /** Handles other paths, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
+  /** The LoRA adapters that requests may load. Default: such requests are refused. */
+  readonly adapterFiles?: AdapterFiles | undefined;
   /** The files of the models, which requests may copy and delete. Default: such requests are refused. */
   readonly files?: ModelFiles | undefined;
   /** Where the states of slots are saved. It stays the caller's. Default: nowhere, and such requests are refused. */
@@ -78,6 +81,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   keys: true,
   origins: true,
   page: true,
+  adapterFiles: true,
   files: true,
   states: true,
   metrics: true,
@@ -144,6 +148,7 @@ export class ModelServer implements AsyncDisposable {
       timeLimit,
       maxTokens,
       maxBody,
+      adapterFiles: options.adapterFiles,
       files: options.files,
       states: options.states,
       version,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Command } from 'commander';
 import { type AdapterFlags, adapterOptions, adaptersOf } from '../../src/cli/adapter-options.ts';
+import { servedAdapterOptions, servedAdaptersOf } from '../../src/cli/served-adapter-options.ts';
 import { LORA_BASE, LORA_FILES } from '../support/lora-fixtures.ts';
 import { runCli } from '../support/run-cli.ts';
 
@@ -60,4 +61,28 @@ test('a server of several models takes no adapters', async (t) => {
   const served = await runCli(t, ['serve', '-m', LORA_BASE, '-m', `other=${LORA_BASE}`, '--lora', first]);
   assert.match(served.stderr, /the one model that the adapters are for/);
   assert.notEqual(served.code, 0);
+});
+
+test('adapters of a server have names of their own, and room for others', () => {
+  const flags = (...args: string[]) => {
+    const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+    for (const option of [...adapterOptions(), ...servedAdapterOptions()]) command.addOption(option);
+    return servedAdaptersOf(command.parse(args, { from: 'user' }).opts());
+  };
+  const modules = ['--lora', 'law.gguf', '--lora-modules', 'sql=a/b=c.gguf', '--lora-modules', 'go=d.gguf'];
+  const adapters = {
+    law: { location: 'law.gguf', scale: 1 },
+    sql: { location: 'a/b=c.gguf', scale: 0 },
+    go: { location: 'd.gguf', scale: 0 },
+  };
+  assert.deepEqual(flags(...modules), { adapters, mergeAdapters: undefined });
+  const room = flags(...modules, '--lora-folder', 'loras', '--max-lora-rank', '64');
+  assert.deepEqual([room.maxAdapters, room.maxAdapterRank], [7, 64]);
+  assert.equal(flags('--lora-folder', 'loras', '--max-loras', '2').maxAdapters, 2);
+  assert.deepEqual(flags(), {});
+  assert.throws(() => flags('--lora', 'sql.gguf', '--lora-modules', 'sql=b.gguf'), {
+    code: 'INVALID_ARGUMENT',
+  });
+  assert.throws(() => flags('--lora-modules', 'a=b.gguf', '--lora-modules', 'a=c.gguf'), /two adapters a/);
+  assert.throws(() => flags('--lora-modules', 'law.gguf'), /Expected a name/);
 });

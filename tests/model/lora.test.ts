@@ -120,7 +120,9 @@ test('adapters come and go behind running texts, on this thread and on another',
     await model.loadAdapter('first', LORA_FILES.second ?? '');
     assert.notDeepEqual(await said({ first: 1 }), greedy, 'another one by the same name');
     await model.unloadAdapter('first');
-    assert.throws(() => model.generate(ids, { adapters: new Map([['first', 1]]) }), { code: 'INVALID_ARGUMENT' });
+    assert.throws(() => model.generate(ids, { adapters: new Map([['first', 1]]) }), {
+      code: 'INVALID_ARGUMENT',
+    });
     assert.deepEqual(await said(), plain);
   }
   await using closed = await loadModel(LORA_BASE, options);

@@ -25,26 +25,29 @@ export function testAdapters(device: GoldenDevice): void {
       await compare(model, golden, new Map(Object.entries(golden.adapters)));
     }
   });
-  declare(`adapters that come and go while the model is open match their golden on ${device.name}`, async () => {
-    await using model = await device.open(LORA_BASE, { ...OPTIONS, maxAdapters: 2, maxAdapterRank: 8 });
-    const goldens = await readAdapted();
-    const plain = await greedyOf(model, goldens[0] as AdaptedGolden);
-    assert.notDeepEqual(plain, goldens[0]?.greedy);
-    const load = (name: string, scale?: number) => model.loadAdapter(name, LORA_FILES[name] ?? '', scale);
-    // In the other order, so that one moves when the other goes.
-    await load('second');
-    await load('first');
-    for (const golden of goldens) await compare(model, golden, new Map(Object.entries(golden.adapters)));
-    await model.unloadAdapter('second');
-    assert.deepEqual([...model.adapters], [['first', 0]]);
-    const alone = goldens.find(({ adapters }) => isOneWhole(adapters));
-    assert.ok(alone?.adapters.first);
-    await compare(model, alone, new Map([['first', 1]]));
-    await model.scaleAdapters(new Map([['first', 1]]));
-    await compare(model, alone, undefined);
-    await model.unloadAdapter('first');
-    assert.deepEqual(await greedyOf(model, alone), plain, 'nothing is left of them');
-  });
+  declare(
+    `adapters that come and go while the model is open match their golden on ${device.name}`,
+    async () => {
+      await using model = await device.open(LORA_BASE, { ...OPTIONS, maxAdapters: 2, maxAdapterRank: 8 });
+      const goldens = await readAdapted();
+      const plain = await greedyOf(model, goldens[0] as AdaptedGolden);
+      assert.notDeepEqual(plain, goldens[0]?.greedy);
+      const load = (name: string, scale?: number) => model.loadAdapter(name, LORA_FILES[name] ?? '', scale);
+      // In the other order, so that one moves when the other goes.
+      await load('second');
+      await load('first');
+      for (const golden of goldens) await compare(model, golden, new Map(Object.entries(golden.adapters)));
+      await model.unloadAdapter('second');
+      assert.deepEqual([...model.adapters], [['first', 0]]);
+      const alone = goldens.find(({ adapters }) => isOneWhole(adapters));
+      assert.ok(alone?.adapters.first);
+      await compare(model, alone, new Map([['first', 1]]));
+      await model.scaleAdapters(new Map([['first', 1]]));
+      await compare(model, alone, undefined);
+      await model.unloadAdapter('first');
+      assert.deepEqual(await greedyOf(model, alone), plain, 'nothing is left of them');
+    },
+  );
   declare(`adapters that are added to the weights match their golden on ${device.name}`, async () => {
     const golden = (await readAdapted()).at(-1);
     assert.ok(golden && Object.keys(golden.adapters).length === 2);

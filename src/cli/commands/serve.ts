@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
-import type { ModelServer } from '../../server/index.ts';
+import type { ModelServer, ServerOptions } from '../../server/index.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -29,9 +29,15 @@ import {
   serverLimitsOf,
   serverOptions,
 } from '../server-options.ts';
+import {
+  type ServedAdapterFlags,
+  servedAdapterOptions,
+  servedAdaptersOf,
+} from '../served-adapter-options.ts';
 import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template-options.ts';
 
-interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags {
+interface ServeFlags
+  extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags, ServedAdapterFlags {
   readonly model?: readonly string[];
   readonly models?: string;
   readonly manageModels?: boolean;
@@ -75,6 +81,7 @@ function whatOptions(): Option[] {
     )
       .argParser(byteSize)
       .conflicts(['maxModels', 'memory']),
+    ...servedAdapterOptions(),
     new Option('-p, --parallel <count>', 'sequences that a model generates at once')
       .argParser(wholeNumber(1))
       .default(4),
@@ -100,8 +107,6 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keysInFile,
     modelFilesIn,
     servedModels,
-    ModelFolder,
-    StateFolder,
     pageFiles,
   } = await import('../../node/serve.ts');
   const { parallel: sequences, cachePositions, model: named, modelsMemory, ...shared } = flags;
@@ -110,6 +115,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const runtime = paceOf(flags);
   const opened = {
     ...loadOptionsOf({ ...shared, sequences }),
+    ...servedAdaptersOf(flags),
     ...(modelsMemory !== undefined && { memory: modelsMemory }),
     cachePositions,
     chatTemplate,
@@ -117,14 +123,15 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     runtime,
   };
   const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
-  checkLocations(locations, { lora: flags.lora, chatTemplate });
+  const lora = flags.lora ?? flags.loraModules ?? flags.loraFolder;
+  checkLocations(locations, { lora, chatTemplate });
   const logger = createLogger({
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,
   });
-  const { maxModels = 1, apiKey = [], apiKeyFile, slotSavePath } = flags;
+  const { maxModels = 1, apiKey = [], apiKeyFile } = flags;
   const models = await servedModels(locations, { ...opened, logger });
-  const { models: folder, manageModels = false } = flags;
+  const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
   const version = packageVersion();
   const { otlpEndpoint: endpoint } = flags;
@@ -136,8 +143,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     parallel: sequences * (modelsMemory === undefined ? maxModels : models.length),
     ...serverLimitsOf(flags),
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
-    files: folder !== undefined && manageModels ? new ModelFolder(folder) : undefined,
-    states: slotSavePath === undefined ? undefined : await StateFolder.open(slotSavePath),
+    ...(await foldersOf(flags)),
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
     logger,
@@ -147,6 +153,21 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await answerUntilStopped(server, flags, { logger, context });
   await reportProfile(profile, flags, context.output);
   return EXIT.ok;
+}
+
+/** The folders that requests read and write. Rejects if there is no such folder. */
+async function foldersOf({
+  models,
+  manageModels = false,
+  loraFolder,
+  slotSavePath,
+}: ServeFlags): Promise<Pick<ServerOptions, 'adapterFiles' | 'files' | 'states'>> {
+  const { AdapterFolder, ModelFolder, StateFolder } = await import('../../node/serve.ts');
+  return {
+    adapterFiles: loraFolder === undefined ? undefined : await AdapterFolder.open(loraFolder),
+    files: models !== undefined && manageModels ? new ModelFolder(models) : undefined,
+    states: slotSavePath === undefined ? undefined : await StateFolder.open(slotSavePath),
+  };
 }
 
 /** Listens until the command is stopped, then lets running requests finish. */

@@ -7,6 +7,7 @@ import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
 import type { GenerationEnd } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
+import type { AdapterChange } from '../adapter-change.ts';
 import type { VectorPooling } from '../embedding.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { EngineTarget, TokensRequest } from '../engine-target.ts';
@@ -39,12 +40,6 @@ export interface EngineState {
   readonly activity: EngineActivity;
   readonly counters: EngineCounters;
 }
-
-/** What happens to the adapters of an open model. The answer to the call is what they are then. */
-export type AdapterChange =
-  | { readonly kind: 'load'; readonly name: string; readonly location: string; readonly scale: number }
-  | { readonly kind: 'unload'; readonly name: string }
-  | { readonly kind: 'scale'; readonly scales: ReadonlyMap<string, number> };
 
 /** What an engine reports on its own. */
 export type EngineReport =
@@ -80,6 +75,7 @@ export interface EngineCalls {
     answer: void;
   };
   readonly stateShape: { asks: number; value: never; answer: StateShape };
+  /** The answer is what the adapters are then. */
   readonly changeAdapters: { asks: AdapterChange; value: never; answer: ReadonlyMap<string, number> };
   readonly loaded: { asks: undefined; value: never; answer: LoadReport };
   readonly reset: { asks: undefined; value: never; answer: void };

@@ -17,7 +17,8 @@ import type { PromptThread } from './prompt-thread.ts';
 import type { ModelText } from '../model-text.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 import { TextModel } from '../text-model.ts';
-import type { AdapterChange, EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
+import type { AdapterChange } from '../adapter-change.ts';
+import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
 import { RemoteGeneration } from './remote-generation.ts';
 
 /** Numbers of messages, and of characters in them and in other template inputs, that render in a few milliseconds. */

@@ -5,10 +5,10 @@ import type { WorkerPort } from '../../device/index.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
 import { summaryOf } from '../../plan/memory/fit-plan.ts';
 import { StepProfile } from '../../runtime/jobs/step-profile.ts';
+import { changeAdapters } from '../adapter-change.ts';
 import type { LanguageModel } from '../language-model.ts';
 import { sendTokens } from './call-sink.ts';
 import type {
-  AdapterChange,
   EngineDescription,
   EngineReport,
   EngineThreadCalls,
@@ -65,12 +65,6 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
       reports.end();
     },
   });
-}
-
-function changeAdapters(model: LanguageModel, change: AdapterChange): Promise<void> {
-  if (change.kind === 'load') return model.loadAdapter(change.name, change.location, change.scale);
-  if (change.kind === 'unload') return model.unloadAdapter(change.name);
-  return model.scaleAdapters(change.scales);
 }
 
 /** Sends reports to the listener, if there is one. */

@@ -80,7 +80,7 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
   const options = generateOptions(model, request, {
     stop,
     maxTokens: request.max_tokens ?? Number.POSITIVE_INFINITY,
-    adapters: adaptersOf(model, request.lora),
+    adapters: adaptersOf(model, request),
     continues: continueFinal,
   });
   return {

@@ -89,7 +89,7 @@ async function* run(
     first.catch(() => {});
     // A client that waits longer gets the response's headers meanwhile.
     await resultWithin(first, FIRST_TOKEN_WAIT_MS);
-    yield { kind: 'begin', id: lease.id, model, task };
+    yield { kind: 'begin', id: lease.name, model, task };
     let next = await first;
     while (!next.done) {
       yield next.value;

@@ -76,7 +76,7 @@ function taskOf(
   const options = generateOptions(model, request, {
     maxTokens: most === null || most < 0 ? Number.POSITIVE_INFINITY : most,
     logProbabilities: probabilities || -1,
-    adapters: adaptersOf(model, request.lora),
+    adapters: adaptersOf(model, request),
     continues: true,
   });
   return { prompts, choices: 1, options: { ...options, ...constraintOf(request) } };

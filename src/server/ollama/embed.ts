@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
+import { refuseAdapter } from '../generation/adapter-field.ts';
 import { keepAliveField } from './keep-alive.ts';
 import { keepLoaded, modelName } from './ollama-fields.ts';
 
@@ -26,6 +27,7 @@ export const ollamaEmbedEndpoint = postEndpoint({
     const start = performance.now();
     using _place = gate.admit(call.tenant);
     using lease = await pool.acquire(modelName(name), call.signal);
+    refuseAdapter(lease);
     keepLoaded(lease.id, keep_alive, pool);
     const { model } = lease;
     const { width } = model.config;
@@ -60,6 +62,7 @@ export const ollamaEmbeddingsEndpoint = postEndpoint({
     const { pool, gate } = call.server;
     using _place = gate.admit(call.tenant);
     using lease = await pool.acquire(modelName(name), call.signal);
+    refuseAdapter(lease);
     keepLoaded(lease.id, keep_alive, pool);
     const { signal } = call;
     const { vector, tokens } = await lease.model.embed(prompt, { signal });

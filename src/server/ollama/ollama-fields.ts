@@ -7,6 +7,7 @@ import type { OtherFields } from '../fields/other-fields.ts';
 import { jsonSchema, type TextConstraint } from '../generation/answer-form.ts';
 import type { RequestContext } from '../request-context.ts';
 import { keepAliveField, keepSecondsOf } from './keep-alive.ts';
+import { adaptersOf } from '../generation/adapter-field.ts';
 import { generateOptions, logprobsField, samplingFields } from '../generation/sampling-fields.ts';
 
 /** Fields that Ollama's chat and generate share. */
@@ -89,7 +90,7 @@ export function ollamaReasoning({ think }: SharedBody): ReasoningOptions {
 /** How the answer is generated. */
 export function ollamaOptions(
   model: TextModel,
-  { options, logprobs, top_logprobs }: SharedBody,
+  { model: name, options, logprobs, top_logprobs }: SharedBody & { readonly model: string },
   rest: Partial<GenerateOptions>,
 ): GenerateOptions {
   const { num_predict: most, num_ctx: context, ...sampling } = options ?? {};
@@ -98,7 +99,8 @@ export function ollamaOptions(
   }
   const maxTokens = typeof most === 'number' && most >= 0 ? most : Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
-  return generateOptions(model, sampling, { maxTokens, logProbabilities, ...rest });
+  const adapters = adaptersOf(model, { model: modelName(name) });
+  return generateOptions(model, sampling, { maxTokens, logProbabilities, adapters, ...rest });
 }
 
 /** Loads a model without generating, or unloads it if `keep_alive` is 0; the answer says which. */

@@ -58,7 +58,7 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
   if (end.continueFinal) refuseConstrainedPrefill(form, 'continue_final_message');
   const maxTokens = maxTokensOf(request) ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
-  const adapters = adaptersOf(model, request.lora);
+  const adapters = adaptersOf(model, request);
   const options = generateOptions(model, request, {
     maxTokens,
     logProbabilities,

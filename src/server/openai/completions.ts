@@ -105,7 +105,7 @@ async function taskOf(
     invalid('n', `at most ${MAX_CHOICES} texts are generated at once`);
   const maxTokens = maxTokensOf(request) ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
-  const adapters = adaptersOf(model, request.lora);
+  const adapters = adaptersOf(model, request);
   const options = generateOptions(model, request, { maxTokens, logProbabilities, adapters, continues: true });
   const scores = await scoresOf(request, prompts, { model, adapters, signal });
   return {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idsOf, listOf } from '../fields/list-of.ts';
 import type { Embedding } from '../../engine/embedding.ts';
 import type { TextModel } from '../../engine/text-model.ts';
+import { refuseAdapter } from '../generation/adapter-field.ts';
 import type { RequestContext } from '../request-context.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
@@ -42,6 +43,7 @@ async function embed(request: EmbeddingsBody, call: RequestContext): Promise<Res
   const { pool, gate } = call.server;
   using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
+  refuseAdapter(lease);
   checkDimensions(request, lease.model);
   const pooling = request.pooling === 'cls' ? 'first' : (request.pooling ?? undefined);
   const data = [];

@@ -9,7 +9,7 @@ export const modelsEndpoint = getEndpoint({
   summary: 'Lists the models, the default one first.',
   handle: async ({ server: { pool } }) => {
     await pool.refresh();
-    return json({ object: 'list', data: pool.list().map(modelObject) });
+    return json({ object: 'list', data: pool.list().flatMap(withAdapters) });
   },
 });
 
@@ -19,6 +19,13 @@ export const modelEndpoint = getEndpoint({
   summary: 'Tells about one model.',
   handle: (call) => json(modelObject(call.server.pool.statusOf(nameIn(call)))),
 });
+
+/** A model, and its adapters by the names under which they answer, as in vLLM. */
+function withAdapters(status: ModelStatus): object[] {
+  const { id: parent, created, adapters } = status;
+  const shared = { object: 'model', created, owned_by: 'rocmforge', parent };
+  return [modelObject(status), ...adapters.map((id) => ({ id, ...shared }))];
+}
 
 function nameIn({ request }: RequestContext): string {
   const path = new URL(request.url).pathname.slice('/v1/models/'.length);

@@ -51,7 +51,7 @@ async function taskOf(
   const options = generateOptions(model, request, {
     maxTokens: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
     logProbabilities: request.top_logprobs ?? -1,
-    adapters: adaptersOf(model, request.lora),
+    adapters: adaptersOf(model, request),
     continues: false,
   });
   return {

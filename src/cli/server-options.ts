@@ -117,7 +117,7 @@ function whereOptions(): Option[] {
     ),
     new Option(
       '--cors <origin>',
-      'allow pages of this origin to use the server, * for all; repeatable',
+      'allow pages of this origin to use the server, localhost for this machine’s, * for all; repeatable',
     ).argParser(repeated),
   ].map((option) => option.helpGroup('Server:'));
 }

@@ -30,7 +30,7 @@ export async function servedModels(
 ): Promise<ServedModel[]> {
   const sources = new Map<string, ServedModel>();
   for (const text of locations) {
-    const [, named, path = text] = /^([\w.:-]+)=(.+)$/s.exec(text) ?? [];
+    const [, named, path = text] = /^([\w.:-]+(?:\/[\w.:-]+)*)=(.+)$/s.exec(text) ?? [];
     const id = named ?? modelName(path);
     if (sources.has(id)) {
       fail('INVALID_ARGUMENT', {

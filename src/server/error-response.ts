@@ -62,7 +62,15 @@ export function errorBody(error: RocmforgeError, dialect: ErrorDialect): object 
   if (dialect === 'ollama') return { error: message, reason: code };
   const param = isRocmforgeError(error, 'REQUEST_INVALID') ? error.params.field : null;
   const known = OPENAI_CODES[code] ?? code;
-  return { error: { message, type: openAiType(status), param, code: known, reason: code } };
+  const type = openAiType(status);
+  return { error: { message, type, param, code: known, reason: code, ...overflowOf(error) } };
+}
+
+/** What clients of llama.cpp's server read of a prompt that is too long. */
+function overflowOf(error: RocmforgeError): object {
+  if (!isRocmforgeError(error, 'CONTEXT_OVERFLOW')) return {};
+  const { tokens, context } = error.params;
+  return { type: 'exceed_context_size_error', n_prompt_tokens: tokens, n_ctx: context };
 }
 
 /** The response to a request that failed before anything was sent. */

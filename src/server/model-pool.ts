@@ -73,6 +73,8 @@ interface PoolOptions {
   readonly logger?: Logger | undefined;
   /** Lists the available models again. Default: they never change. */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
+  /** Unknown names stand for the first model. Default false. */
+  readonly anyModel?: boolean | undefined;
   /** Seconds without a request after which a model is unloaded. Default: it stays loaded. */
   readonly idleSeconds?: number | undefined;
   /** Called for a model whose engine died after it had served requests: one that dies unused would only die again. */
@@ -179,6 +181,7 @@ export class ModelPool implements AsyncDisposable {
   readonly #log: Logger;
   readonly #onLost: (id: string) => void;
   readonly #idleSeconds: number;
+  readonly #anyModel: boolean;
   readonly #ending = new AbortController();
   /** Maximum memory of loaded models, in bytes. */
   readonly #memory: number | undefined;
@@ -196,6 +199,7 @@ export class ModelPool implements AsyncDisposable {
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source, this.#log)]));
     this.#onLost = onLost ?? (() => {});
     this.#idleSeconds = more.idleSeconds ?? Number.POSITIVE_INFINITY;
+    this.#anyModel = more.anyModel ?? false;
     this.#discover = more.discover;
     this.#memory = memory;
     this.#room = new SharedRoom({
@@ -222,7 +226,8 @@ export class ModelPool implements AsyncDisposable {
    */
   async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
     if (id !== undefined && !this.#known(id)) await this.refresh();
-    const entry = this.#find(id);
+    const isAny = this.#anyModel && id !== undefined && !this.#known(id);
+    const entry = this.#find(isAny ? undefined : id);
     // Queues behind those who wait for room: they may be waiting for this very model to be released.
     await this.#room.turn(signal);
     throwIfAborted(this.#ending.signal, 'the server');

@@ -6,5 +6,23 @@ const DESCRIBED: readonly Endpoint[] = Object.values<Endpoint>(endpoints).sort((
   a.path < b.path ? -1 : 1,
 );
 
+/** Other paths of endpoints, which clients of llama.cpp's server use. */
+export const ALIASES: readonly (readonly [alias: string, path: string])[] = [
+  ['/chat/completions', '/v1/chat/completions'],
+  ['/completions', '/completion'],
+  ['/models', '/v1/models'],
+  ['/responses', '/v1/responses'],
+  ['/v1/health', '/health'],
+];
+
 /** Every endpoint of the server, including the document that describes them. */
 export const ENDPOINTS: readonly Endpoint[] = [...DESCRIBED, openApiEndpoint(DESCRIBED)];
+
+/** The endpoints under all of their paths. */
+export const ROUTES: readonly Endpoint[] = [...ENDPOINTS, ...otherwise()];
+
+function otherwise(): Endpoint[] {
+  return ALIASES.flatMap(([alias, path]) =>
+    DESCRIBED.filter((endpoint) => endpoint.path === path).map((endpoint) => ({ ...endpoint, path: alias })),
+  );
+}

@@ -1,14 +1,14 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import { cors } from 'hono/cors';
 import { fail, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { AdapterFiles } from './adapter-files.ts';
 import { ApiKeys } from './api-keys.ts';
+import { crossOrigin } from './cross-origin.ts';
 import type { ApiKey } from './tenant.ts';
 import { IGNORED_FIELDS, RequestContext, type ServerContext } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
-import { ENDPOINTS } from './routes.ts';
+import { ROUTES } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import type { ModelFiles } from './model-files.ts';
@@ -27,6 +27,8 @@ export interface ServerOptions {
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
   /** Models to load immediately, before the server reports itself healthy. Default: the first that loads. */
   readonly preload?: readonly string[];
+  /** Requests that name an unknown model get the first, as in llama.cpp's server. Default: they are refused. */
+  readonly anyModel?: boolean;
   /** Maximum models loaded at the same time. Default 1, or as many as `modelsMemory` holds. */
   readonly maxModels?: number;
   /**
@@ -48,7 +50,7 @@ export interface ServerOptions {
   readonly timeLimit?: number;
   /** The accepted keys with their limits. Default: no key is required. */
   readonly keys?: readonly (string | ApiKey)[];
-  /** Origins whose pages may use the server, `*` for all. Default: only its own. */
+  /** Origins whose pages may use the server, `*` for all, `localhost` for those of this machine. Default: only its own. */
   readonly origins?: readonly string[];
   /** Handles other paths, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
@@ -70,6 +72,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   models: true,
   discover: true,
   preload: true,
+  anyModel: true,
   maxModels: true,
   modelsMemory: true,
   sleepIdleSeconds: true,
@@ -133,9 +136,17 @@ export class ModelServer implements AsyncDisposable {
         logger.warn('model not loaded again', { model: id, error }),
       );
     };
-    const { discover, sleepIdleSeconds: idleSeconds } = options;
+    const { discover, sleepIdleSeconds: idleSeconds, anyModel } = options;
     checkSeconds({ timeLimit, sleepIdleSeconds: idleSeconds });
-    const pool = new ModelPool(models, { maxModels, memory, logger, onLost, discover, idleSeconds });
+    const pool = new ModelPool(models, {
+      maxModels,
+      memory,
+      logger,
+      onLost,
+      discover,
+      idleSeconds,
+      anyModel,
+    });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;
@@ -209,14 +220,8 @@ export class ModelServer implements AsyncDisposable {
     const app = this.#app;
     const { origins = [] } = options;
     const keys = new ApiKeys(options.keys ?? []);
-    if (origins.length > 0)
-      app.use(
-        cors({
-          origin: origins.includes('*') ? '*' : [...origins],
-          exposeHeaders: ['x-request-id', IGNORED_FIELDS],
-        }),
-      );
-    for (const endpoint of ENDPOINTS) {
+    if (origins.length > 0) app.use(crossOrigin(origins, ['x-request-id', IGNORED_FIELDS]));
+    for (const endpoint of ROUTES) {
       const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1{.+}');
       app.on(endpoint.method, path, ({ req }) => this.#answer(endpoint, req.raw, keys));
     }
@@ -259,7 +264,7 @@ function checkSeconds(given: Readonly<Record<string, number | undefined>>): void
 
 /** The response for a path or method without an endpoint. */
 function elsewhere(method: string, path: string): Response {
-  const allowed = ENDPOINTS.filter(({ path: of }) => patternOf(of).test(path)).map((of) => of.method);
+  const allowed = ROUTES.filter(({ path: of }) => patternOf(of).test(path)).map((of) => of.method);
   const allow = allowed.join(', ');
   if (method === 'OPTIONS' && allow !== '') return new Response(null, { status: 204, headers: { allow } });
   const error =

@@ -4,22 +4,12 @@ import { JinjaTemplate, type Rendered, strftime, TrustedText } from '../jinja/in
 import type { ChatTool, TemplateMessage } from './chat-message.ts';
 import { adaptConversation } from './adapt-conversation.ts';
 import { dialectOf } from './dialects/index.ts';
+import { NAMED_TEMPLATES } from './named-templates.ts';
 import { TemplateForm } from './template-form.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 
 const KEY = 'tokenizer.chat_template';
-
-/**
- * Templates that a file may refer to by name: llama.cpp's converter writes RWKV World's this way if it does not find
- * the template itself. The model ends its turns with an empty line.
- */
-const NAMED: Readonly<Record<string, string>> = {
-  'rwkv-world':
-    "{% set names = {'system': 'System', 'user': 'User', 'assistant': 'Assistant'} %}" +
-    "{% for message in messages %}{{ names[message.role] + ': ' + message.content | trim + '\\n\\n' }}{% endfor %}" +
-    "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
-};
 
 /** Recognizes a Jinja template. */
 const JINJA = /\{[{%]/;
@@ -112,7 +102,7 @@ export class ChatTemplate {
     tokenizer: Tokenizer,
     logger: Logger = silentLogger,
   ): ChatTemplate {
-    const isName = !JINJA.test(text) && !Object.hasOwn(NAMED, text);
+    const isName = !JINJA.test(text) && !Object.hasOwn(NAMED_TEMPLATES, text);
     if (isName) return ChatTemplate.read(metadata, tokenizer, text, logger);
     return new ChatTemplate(templateOf(text), tokensOf(tokenizer), { logger });
   }
@@ -230,7 +220,7 @@ function begun({ special: { bos, addBos } }: Tokenizer, ids: number[]): number[]
 }
 
 function templateOf(found: string): string {
-  if (Object.hasOwn(NAMED, found)) return NAMED[found] as string;
+  if (Object.hasOwn(NAMED_TEMPLATES, found)) return NAMED_TEMPLATES[found] as string;
   if (JINJA.test(found)) return found;
   fail('CHAT_TEMPLATE_INVALID', { reason: `"${found.slice(0, 40)}" has no place for the messages` });
 }

@@ -38,7 +38,7 @@ test('a context that is full is said, and a reset helps', async (t) => {
   const input = `${'hi '.repeat(60)}\n/reset\nhi\n`;
   const { code, stdout, stderr } = await runCli(t, args, input);
   assert.equal(code, 0);
-  assert.match(stderr, /the context holds 64\nfix: .*\nOr start over with \/reset\.\n/);
+  assert.match(stderr, /exceeds the available context size of 64\nfix: .*\nOr start over with \/reset\.\n/);
   assert.match(stdout, /^[^\n]+\n/, 'an answer after the reset');
 });
 

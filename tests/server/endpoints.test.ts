@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENDPOINTS } from '../../src/server/routes.ts';
+import { ALIASES, ENDPOINTS } from '../../src/server/routes.ts';
 import { eventsOf, post, tinyServer } from '../support/test-server.ts';
 
 const GREEDY = { temperature: 0, max_tokens: 6, ignore_eos: true };
@@ -273,6 +273,44 @@ test('the OpenAPI document describes every endpoint and what its body must be', 
     assert.ok(operation, path);
     assert.equal(operation.requestBody !== undefined, body !== undefined, path);
   }
+});
+
+test('llama.cpp’s paths lead to the same endpoints', async (t) => {
+  const server = await tinyServer(t);
+  const texts = async (path: string, body: object) => {
+    const { choices, content } = await jsonOf(await server.fetch(post(path, body)));
+    return choices ?? content;
+  };
+  assert.deepEqual(await texts('/chat/completions', ASK), await texts('/v1/chat/completions', ASK));
+  const continued = { prompt: 'hi', n_predict: 4, temperature: 0 };
+  assert.deepEqual(await texts('/completions', continued), await texts('/completion', continued));
+  for (const [alias, path] of ALIASES) {
+    assert.ok(
+      ENDPOINTS.some((endpoint) => endpoint.path === path),
+      path,
+    );
+    const status = async (of: string) => (await server.fetch(new Request(`http://server${of}`))).status;
+    assert.equal(await status(alias), await status(path), alias);
+  }
+});
+
+test('unknown names stand for the first model where that is allowed', async (t) => {
+  const strict = await tinyServer(t);
+  const named = post('/v1/chat/completions', { ...ASK, model: 'gpt-4' });
+  assert.equal((await strict.fetch(named.clone())).status, 404);
+  const server = await tinyServer(t, { anyModel: true });
+  assert.equal((await jsonOf(await server.fetch(named))).model, 'tiny');
+});
+
+test('a prompt that is too long is refused in the words of llama.cpp’s server, too', async (t) => {
+  const server = await tinyServer(t);
+  const long = { messages: Array.from({ length: 100 }, () => ({ role: 'user', content: 'hi hi hi' })) };
+  const response = await server.fetch(post('/v1/chat/completions', long));
+  const { error } = (await response.json()) as { error: Record<string, unknown> };
+  const { type, code, n_ctx, n_prompt_tokens: tokens } = error;
+  assert.deepEqual([response.status, type, n_ctx], [400, 'exceed_context_size_error', 128]);
+  assert.equal(code, 'context_length_exceeded');
+  assert.ok((tokens as number) > 128);
 });
 
 test('models and slots say what is there', async (t) => {

@@ -201,12 +201,29 @@ test('pages of other origins are let in where they are named', async (t) => {
     'access-control-request-headers': 'authorization',
   };
   const preflight = await open.fetch(new Request(`http://server${CHAT}`, { method: 'OPTIONS', headers }));
-  assert.equal(preflight.status, 204);
+  assert.equal(preflight.status, 200);
   assert.equal(preflight.headers.get('access-control-allow-origin'), origin);
+  assert.equal(preflight.headers.get('access-control-allow-headers'), 'authorization');
   const other = await open.fetch(
     new Request('http://server/v1/models', { headers: { origin: 'https://other.com' } }),
   );
   assert.equal(other.headers.get('access-control-allow-origin'), null);
+  const local = await tinyServer(t, { origins: ['localhost'] });
+  const named = async (from: string) => {
+    const response = await local.fetch(new Request('http://server/v1/models', { headers: { origin: from } }));
+    return response.headers.get('access-control-allow-origin');
+  };
+  for (const from of ['http://localhost:3000', 'https://localhost', 'http://[::1]:80', 'http://127.0.0.1']) {
+    assert.equal(await named(from), from);
+  }
+  for (const from of [
+    'http://localhost.evil.com',
+    'http://notlocalhost',
+    'null',
+    'http://evil.com/localhost',
+  ]) {
+    assert.equal(await named(from), null);
+  }
   assert.equal(other.status, 401);
 });
 

@@ -43,6 +43,7 @@ interface ServeFlags
   readonly manageModels?: boolean;
   readonly maxModels?: number;
   readonly modelsMemory?: number;
+  readonly anyModel?: boolean;
   readonly parallel: number;
   readonly cachePositions?: number;
 }
@@ -82,6 +83,10 @@ function whatOptions(): Option[] {
       .argParser(byteSize)
       .conflicts(['maxModels', 'memory']),
     ...servedAdapterOptions(),
+    new Option(
+      '--any-model',
+      'requests that name an unknown model get the first (default: they are refused)',
+    ),
     new Option('-p, --parallel <count>', 'sequences that a model generates at once')
       .argParser(wholeNumber(1))
       .default(4),
@@ -141,6 +146,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     ...(folder !== undefined && { discover }),
     ...(modelsMemory === undefined ? { maxModels } : { modelsMemory }),
     parallel: sequences * (modelsMemory === undefined ? maxModels : models.length),
+    anyModel: flags.anyModel ?? false,
     ...serverLimitsOf(flags),
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
     ...(await foldersOf(flags)),

@@ -2,6 +2,7 @@ import type { TextModel } from '../../engine/text-model.ts';
 import { isRocmforgeError } from '../../base/errors.ts';
 import { DEFAULT_SAMPLING, SAMPLING_OPTIONS } from '../../ops/index.ts';
 import { getEndpoint, json } from '../endpoint.ts';
+import { buildOf } from '../openai/chat-chunks.ts';
 import { snakeCase } from '../fields/field-names.ts';
 
 /** `GET /props`, as in llama.cpp's server. */
@@ -9,7 +10,7 @@ export const propsEndpoint = getEndpoint({
   path: '/props',
   summary: 'Describes the first model: context, slots, defaults and chat template.',
   handle: async (call) => {
-    const { pool, version } = call.server;
+    const { pool } = call.server;
     using lease = await pool.acquire(undefined, call.signal);
     const { model } = lease;
     const { bos, eos } = model.tokenizer.special;
@@ -23,7 +24,7 @@ export const propsEndpoint = getEndpoint({
       chat_template: templateOf(model),
       bos_token: name(bos),
       eos_token: name(eos),
-      build_info: `rocmforge ${version}`,
+      build_info: buildOf(call.server),
       is_sleeping: false,
     });
   },

@@ -17,9 +17,14 @@ export interface ResponseHead {
   readonly system_fingerprint: string;
 }
 
+/** The server's build, in a form that clients of llama.cpp's server recognize: `b`, a number, and more. */
+export function buildOf({ version }: RequestContext['server']): string {
+  return `b${version}-rocmforge`;
+}
+
 /** The fingerprint of this server. */
 export function fingerprintOf({ server }: RequestContext): Pick<ResponseHead, 'system_fingerprint'> {
-  return { system_fingerprint: `rocmforge-${server.version}` };
+  return { system_fingerprint: buildOf(server) };
 }
 
 /** The last event of OpenAI's streams. */
@@ -37,7 +42,7 @@ export async function* chatChunks(
   const choices = request.n ?? 1;
   const legacy = isLegacy(request);
   for (let index = 0; index < choices; index++) {
-    yield chunk({ index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null });
+    yield chunk({ index, delta: { role: 'assistant', content: null }, logprobs: null, finish_reason: null });
   }
   const ends: TextEnd[] = [];
   for await (const event of generation.events) {

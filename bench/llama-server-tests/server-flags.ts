@@ -1,0 +1,104 @@
+import { STAND_INS, standInOf } from './stand-ins.ts';
+import { join } from 'node:path';
+
+/** Flags of llama-server that have a value, and ours; undefined for those that have no counterpart or need none. */
+const VALUES: Readonly<Record<string, string | undefined>> = {
+  '--host': '--host',
+  '--port': '--port',
+  '--api-key': '--api-key',
+  '--cors-origins': '--cors',
+  '--batch-size': '--batch',
+  '--threads': '--threads',
+  '--spec-draft-n-max': '--draft-tokens',
+  '--sleep-idle-seconds': '--sleep-idle-seconds',
+  '--chat-template-file': '--chat-template-file',
+  '--chat-template': '--chat-template',
+  '--models-max': '--max-models',
+  '--ubatch-size': undefined,
+  '--n-gpu-layers': undefined,
+  '--grp-attn-n': undefined,
+  '--grp-attn-w': undefined,
+  '--spec-type': undefined,
+  '--spec-draft-n-min': undefined,
+  '--cache-ram': undefined,
+  '-fa': undefined,
+  '-ctv': undefined,
+};
+
+/** Flags without a value that need no counterpart: we do what they ask for anyway. */
+const PLAIN = new Set([
+  '--offline',
+  '--cont-batching',
+  '--embedding',
+  '--reranking',
+  '--swa-full',
+  '--jinja',
+  '--no-jinja',
+  '--no-mmproj',
+]);
+
+/** Models that a router loads at the same time, if it is not told. */
+const ROUTER_MODELS = 4;
+
+/**
+ * The arguments of `rocmforge serve` for those of llama-server. Models are replaced by the stand-ins of a folder. Throws
+ * for flags that neither have a counterpart nor can be left out.
+ */
+export function serveArguments(given: readonly string[], folder: string): string[] {
+  const { values, flags } = parsed(given);
+  const mapped: string[] = ['serve'];
+  for (const [name, texts] of values) {
+    const ours = VALUES[name];
+    for (const text of texts) if (ours !== undefined) mapped.push(ours, text);
+  }
+  const last = (name: string) => values.get(name)?.at(-1);
+  // llama-server lets pages of all origins in, unless it is told otherwise.
+  if (last('--cors-origins') === undefined) mapped.push('--cors', '*');
+  mapped.push(...modelArguments(last, folder), ...sizeArguments(last, flags));
+  for (const path of values.get('--lora') ?? []) mapped.push('--lora', path);
+  const draft = last('--model-draft');
+  if (draft !== undefined) mapped.push('--draft', draft);
+  return mapped;
+}
+
+function parsed(given: readonly string[]): { values: Map<string, string[]>; flags: Set<string> } {
+  const values = new Map<string, string[]>();
+  const flags = new Set<string>();
+  for (let at = 0; at < given.length; at++) {
+    const name = given[at] as string;
+    const value = given[at + 1];
+    if (PLAIN.has(name) || value === undefined || /^--?[a-z]/.test(value)) flags.add(name);
+    else {
+      values.set(name, [...(values.get(name) ?? []), value]);
+      at++;
+    }
+  }
+  return { values, flags };
+}
+
+/** What is served: a stand-in under its alias, or all of them as models of a router. */
+function modelArguments(last: (name: string) => string | undefined, folder: string): string[] {
+  const repository = last('--hf-repo');
+  if (repository === undefined) {
+    const models = Object.entries(STAND_INS).flatMap(([id, file]) => ['-m', `${id}=${join(folder, file)}`]);
+    return last('--models-max') === undefined ? [...models, '--max-models', `${ROUTER_MODELS}`] : models;
+  }
+  const file = standInOf(folder, repository, last('--hf-file'));
+  if (file === undefined)
+    throw new Error(`there is no stand-in for ${repository} ${last('--hf-file') ?? ''}`);
+  const alias = last('--alias');
+  return ['--any-model', '-m', alias === undefined ? file : `${alias}=${file}`];
+}
+
+/** The context is llama-server's share of a slot, unless the slots share one. */
+function sizeArguments(last: (name: string) => string | undefined, flags: ReadonlySet<string>): string[] {
+  const slots = Number(last('--parallel') ?? 4);
+  const context = last('--ctx-size');
+  const most = last('--n-predict');
+  const sizes = ['--parallel', `${slots}`];
+  if (context !== undefined && flags.has('--kv-unified')) {
+    sizes.push('--context', context, '--cache-positions', context);
+  } else if (context !== undefined) sizes.push('--context', `${Math.floor(Number(context) / slots)}`);
+  if (most !== undefined && Number(most) > 0) sizes.push('--max-tokens', most);
+  return sizes;
+}

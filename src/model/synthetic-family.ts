@@ -7,6 +7,8 @@ export interface SyntheticShape {
   readonly layers: number;
   readonly width: number;
   readonly heads: number;
+  /** The width of a head, where it is not `width / heads`. */
+  readonly headSize?: number;
   readonly kvHeads: number;
   readonly hidden: number;
   readonly vocabulary: number;
@@ -96,9 +98,13 @@ export function inLayer(layer: number, value: number, layers: number): GgufValue
   return { type: 'array', element: 'u32', values };
 }
 
-/** Heads wider than the residual stream's width divided by their number. */
-export function wideHeads({ width, heads }: SyntheticShape): Record<string, GgufValue> {
-  const size = 2 * (width / heads);
+/** Heads wider than the residual stream's width divided by their number, unless the shape says how wide they are. */
+export function wideHeads({ width, heads, headSize }: SyntheticShape): Record<string, GgufValue> {
+  return headSizeMetadata(headSize ?? 2 * (width / heads));
+}
+
+/** Heads of that many elements. */
+export function headSizeMetadata(size: number): Record<string, GgufValue> {
   return {
     'attention.key_length': count(size),
     'attention.value_length': count(size),

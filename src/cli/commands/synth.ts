@@ -20,6 +20,7 @@ interface SynthFlags extends JsonFlags {
   readonly layers?: number;
   readonly width?: number;
   readonly heads?: number;
+  readonly headSize?: number;
   readonly kvHeads?: number;
   readonly hidden?: number;
   readonly experts?: number;
@@ -45,6 +46,7 @@ export const synthCommand: CliCommand<SynthFlags> = {
     size('--layers', 'layers', 1),
     size('--width', 'width of the residual stream', 1),
     size('--heads', 'attention heads', 1),
+    size('--head-size', 'width of a head', 2),
     size('--kv-heads', 'key and value heads', 1),
     size('--hidden', 'width of the feed-forward', 1),
     size('--experts', 'experts per layer; llama with experts is Mixtral', 1),
@@ -103,6 +105,7 @@ function changesOf(flags: SynthFlags): Partial<SyntheticShape> {
     layers,
     width,
     heads,
+    headSize,
     kvHeads,
     hidden,
     experts,
@@ -111,7 +114,7 @@ function changesOf(flags: SynthFlags): Partial<SyntheticShape> {
     vocab: vocabulary,
     trainedContext: context,
   } = flags;
-  const sizes = { layers, width, heads, kvHeads, hidden, experts, chosenExperts, expertHidden };
+  const sizes = { layers, width, heads, headSize, kvHeads, hidden, experts, chosenExperts, expertHidden };
   const changes = { architecture, ...sizes, vocabulary, context };
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }

@@ -94,6 +94,21 @@ export const SYNTHETIC_SHAPES = {
     chosenExperts: 8,
     expertHidden: 768,
   },
+  'gpt-oss-20b': {
+    architecture: 'gpt-oss',
+    layers: 24,
+    width: 2880,
+    heads: 64,
+    headSize: 64,
+    kvHeads: 8,
+    hidden: 2880,
+    vocabulary: 201_088,
+    context: 131_072,
+    ropeBase: 150_000,
+    experts: 32,
+    chosenExperts: 4,
+    expertHidden: 2880,
+  },
   'rwkv7-2.9b': {
     architecture: 'rwkv7',
     layers: 32,
@@ -118,7 +133,8 @@ export function syntheticShape(name: string, changes: Partial<SyntheticShape> = 
   const changed = { ...shape, ...changes };
   const { architecture: _, ...sizes } = changed;
   for (const [size, value] of Object.entries(sizes)) requirePositive(size, value);
-  requireMultiple('width', changed.width, 2 * changed.heads);
+  if (changed.headSize === undefined) requireMultiple('width', changed.width, 2 * changed.heads);
+  else requireMultiple('head size', changed.headSize, 2);
   requireMultiple('heads', changed.heads, changed.kvHeads);
   return changed;
 }

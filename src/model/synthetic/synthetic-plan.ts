@@ -5,7 +5,14 @@ import { GgufFile, type GgufPlan, type GgufValue, GgufWriter } from '../../gguf/
 import { MemorySink, MemorySource } from '../../io/index.ts';
 import type { Architecture } from '../architecture.ts';
 import { ALL_ARCHITECTURES } from '../architectures/index.ts';
-import { count, real, type SyntheticFamily, type SyntheticShape, text } from '../synthetic-family.ts';
+import {
+  count,
+  headSizeMetadata,
+  real,
+  type SyntheticFamily,
+  type SyntheticShape,
+  text,
+} from '../synthetic-family.ts';
 import { type SyntheticFormats, syntheticTensors } from './synthetic-tensors.ts';
 import { tokenizerMetadata } from './tokenizer-metadata.ts';
 
@@ -69,6 +76,7 @@ function modelMetadata(name: string, shape: SyntheticShape): [string, GgufValue]
     block_count: count(shape.layers),
     feed_forward_length: count(shape.hidden),
     'rope.dimension_count': count(shape.width / shape.heads),
+    ...(shape.headSize === undefined ? {} : headSizeMetadata(shape.headSize)),
     'rope.freq_base': real(shape.ropeBase),
     'attention.head_count': count(shape.heads),
     'attention.head_count_kv': count(shape.kvHeads),

@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { BenchRecord } from '../src/cli/bench-record.ts';
+import { ALL_FORMATS } from '../src/formats/index.ts';
+
+// Speeds over a grid of shapes and formats, of files of random weights: `npm run bench:grid -- --device cuda [name part
+// ...] [--rounds 2] [--save grid.json] [--compare grid.json] [--seconds 600]`. Without names, every row; with `--compare`,
+// each figure's ratio to that of a saved grid; rows that would begin after `--seconds` are left out, and named.
+
+const CLI = fileURLToPath(new URL('../src/cli/rocmforge.cjs', import.meta.url));
+
+/** A model, and what is measured on it. */
+interface GridRow {
+  readonly name: string;
+  /** The arguments of `rocmforge synth`. */
+  readonly model: readonly string[];
+  /** The arguments of `rocmforge bench`. */
+  readonly tests: readonly string[];
+}
+
+/** Tokens per second by the tests' names. */
+type Speeds = Readonly<Record<string, number>>;
+
+const USUAL = ['-p', '512', '-n', '64', '--parallel', '8'];
+const MANY = ['-p', '2048', '-n', '128', '--parallel', '64'];
+const HALF_OF_8B = ['llama-3-8b', '--layers', '16'];
+/** Formats of one number per element that matrices are rarely stored in. */
+const RARE = /^(?:F64|F32|I\d+)$/;
+
+const GRID: readonly GridRow[] = [
+  row('7b q4_0', ['llama-2-7b', '-f', 'q4_0']),
+  row('8b q4_k', ['llama-3-8b', '-f', 'q4_k', '--output-format', 'q6_k']),
+  row('13b q4_k', ['llama-2-13b', '-f', 'q4_k', '--output-format', 'q6_k']),
+  row('30b-a3b q4_k', ['qwen3-30b-a3b', '-f', 'q4_k', '--output-format', 'q6_k']),
+  row('gpt-oss-20b mxfp4', ['gpt-oss-20b', '-f', 'mxfp4', '--output-format', 'q8_0']),
+  ...ALL_FORMATS.filter(({ name }) => !RARE.test(name)).map(({ name }): GridRow => {
+    const format = name.toLowerCase();
+    return { name: `half 8b ${format}`, model: [...HALF_OF_8B, '-f', format], tests: USUAL };
+  }),
+];
+
+function row(name: string, model: readonly string[]): GridRow {
+  return { name, model, tests: MANY };
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    device: { type: 'string', default: 'auto' },
+    rounds: { type: 'string', default: '2' },
+    seconds: { type: 'string', default: '3600' },
+    save: { type: 'string' },
+    compare: { type: 'string' },
+  },
+});
+const before =
+  values.compare === undefined
+    ? {}
+    : (JSON.parse(readFileSync(values.compare, 'utf8')) as Record<string, Speeds>);
+const ends = performance.now() + 1000 * Number(values.seconds);
+const grid: Record<string, Speeds> = {};
+for (const of of GRID.filter(
+  ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
+)) {
+  if (performance.now() > ends) {
+    console.log(`| ${of.name} | left out: no time |`);
+    continue;
+  }
+  const speeds = measure(of);
+  grid[of.name] = speeds;
+  console.log(rowText(of.name, speeds, before[of.name]));
+  if (values.save !== undefined) writeFileSync(values.save, `${JSON.stringify(grid, null, 2)}\n`);
+}
+
+/** Makes the file, measures in a process of its own, and removes the file. */
+function measure({ model, tests }: GridRow): Speeds {
+  const folder = mkdtempSync(join(tmpdir(), 'rocmforge-grid-'));
+  try {
+    const path = join(folder, 'model.gguf');
+    run(['synth', ...model, '-o', path, '--json']);
+    const text = run(['bench', '-m', path, '-d', values.device, ...tests, '-r', values.rounds, '--json']);
+    const { results } = JSON.parse(text) as BenchRecord;
+    return Object.fromEntries(results.map(({ test, median }) => [test, median]));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function run(args: readonly string[]): string {
+  const stdio = ['ignore', 'pipe', 'ignore'] as const;
+  return execFileSync(process.execPath, [CLI, ...args], { encoding: 'utf8', stdio: [...stdio] });
+}
+
+/** A row of a Markdown table: the tests, their speeds and, for those that were measured before, the ratios. */
+function rowText(name: string, speeds: Speeds, old: Speeds = {}): string {
+  const cells = Object.entries(speeds).map(([test, speed]) => {
+    const ratio = old[test] === undefined ? '' : ` (${(speed / old[test]).toFixed(2)})`;
+    return `${test} ${speed.toPrecision(4)}${ratio}`;
+  });
+  return `| ${[name, ...cells].join(' | ')} |`;
+}

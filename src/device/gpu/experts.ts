@@ -53,8 +53,11 @@ function expertParts(op: Matrices, to: GpuPlanner): { x: ProductInput; grouped: 
   const { readsNumbers } = to.facts.experts;
   const { x, weight } = op;
   const form = groupedForm(op, to);
-  if (form)
-    return { x: form === 'f32' ? { form, x } : { form, x: to.activations.as(x, form) }, grouped: true };
+  if (form) {
+    const input: ProductInput =
+      form === 'f32' ? { form, x } : { form, x: to.activations.as(x, form, x.width / weight.columns) };
+    return { x: input, grouped: true };
+  }
   if (!isPacked(weight)) return { x: { form: 'f32', x }, grouped: false };
   return { x: to.activations.quantizing(x, readsNumbers ? to.facts.buffers : 0), grouped: false };
 }
@@ -130,7 +133,7 @@ function planGatedExperts(
   // Only the down projection of the same fusion expects the routing weights to be already included.
   const form =
     routingWeights === undefined ? groupedFormLeft(op, gate, to) : gate.outputs % GROUP === 0 ? 'q8' : 'f32';
-  const y = to.activations.place(op.out, form);
+  const y = to.activations.place(op.out, form, gate.expertIds.width);
   to.add({ kind: 'gatedExperts', gate, up, op, routingWeights, y, form, ...expertParts(gate, to) });
 }
 

@@ -87,6 +87,8 @@ export interface ConvertIntent {
   readonly x: Tensor;
   readonly norm: SharedWeightRmsNormOp | undefined;
   readonly form: 'q8' | 'f16';
+  /** Parts of a row that are rows of f16 of their own, each padded; 1 where there is a norm, and for other forms. */
+  readonly parts: number;
   readonly y: Temporary;
 }
 

@@ -29,6 +29,8 @@ export function rowBucket(capacity: number, max: number): number {
 export class PlannedActivations {
   readonly #norms = new Map<Tensor, SharedWeightRmsNormOp>();
   readonly #made = { q8: new Map<Tensor, Temporary>(), f16: new Map<Tensor, Temporary>() };
+  /** Those in f16 whose rows are several, by how many. */
+  readonly #parts = new Map<Temporary, number>();
   readonly #split = new Map<Tensor, SplitF16>();
   readonly #to: PlanScope;
 
@@ -42,28 +44,32 @@ export class PlannedActivations {
     this.#norms.set(norm.out, norm);
   }
 
-  /** Memory for a tensor in a form, to be filled by an intent before anything reads it. */
-  provide(tensor: Tensor, form: 'q8' | 'f16'): Temporary {
+  /**
+   * Memory for a tensor in a form, to be filled by an intent before anything reads it; f16 rows may be several `parts` that
+   * are padded each.
+   */
+  provide(tensor: Tensor, form: 'q8' | 'f16', parts = 1): Temporary {
     const rows = this.#to.capacity(tensor);
     const { width } = tensor;
-    const f16Bytes = 2 * rows * alignUp(width, this.#to.facts.f16RowUnit);
+    const f16Bytes = 2 * rows * parts * alignUp(width / parts, this.#to.facts.f16RowUnit);
     const made = this.#to.temporary(form === 'f16' ? f16Bytes : q8Bytes(rows, width));
     this.#made[form].set(tensor, made);
+    this.#parts.set(made, parts);
     return made;
   }
 
   /** Memory for a result in the form in which it is written. */
-  place(tensor: Tensor, form: ActivationForm): Tensor | Temporary {
-    return form === 'f32' ? tensor : this.provide(tensor, form);
+  place(tensor: Tensor, form: ActivationForm, parts = 1): Tensor | Temporary {
+    return form === 'f32' ? tensor : this.provide(tensor, form, parts);
   }
 
   /** A tensor in a form, converted by a separate launch if it does not exist yet. */
-  as(x: Tensor, form: 'q8' | 'f16'): Temporary {
+  as(x: Tensor, form: 'q8' | 'f16', parts = 1): Temporary {
     const known = this.#made[form].get(x);
-    if (known) return known;
-    const y = this.provide(x, form);
+    if (known && (form === 'q8' || this.#parts.get(known) === parts)) return known;
+    const y = this.provide(x, form, parts);
     const norm = this.#norms.get(x);
-    this.#to.add({ kind: 'convert', x: norm?.x ?? x, norm, form, y });
+    this.#to.add({ kind: 'convert', x: norm?.x ?? x, norm, form, parts, y });
     return y;
   }
 

@@ -1,14 +1,16 @@
-// Rows of f32 as f16 for the matrix cores, RMS-normed on the way where NORMED: a block a row.
+// Rows of f32 as f16 for the matrix cores, RMS-normed on the way where NORMED: a block a row, or a part of one that is padded on
+// its own.
 #include "halves.h"
 #include "reduce.h"
 
 #define THREADS 256
 
-KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, f32 epsilon) {
+KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, i32 parts,
+       f32 epsilon) {
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x();
-  if (row >= *count) return;
+  if (row >= *count * parts) return;
   const f32* from = x + i64(row) * width;
 #if NORMED
   SHARED f32 sums[THREADS / 32];

@@ -3,17 +3,14 @@
 // matrices are.
 //
 //   CHOICES  0 block y is a choice
-//            1 block y is an expert, which looks for those who chose it and takes ROWS of them at a time
-//            2 block y is a row, whose choices' products are added up: each reads a part of the row of its own
-//   INPUT    as in matvec.hip; 0 where CHOICES is 1
+//            1 block y is a row, whose choices' products are added up: each reads a part of the row of its own
+//   INPUT    as in matvec.hip
 //   OUTPUT   0 f32   1 f32 + residual   2 gated(gate, up) * routing_weight, f32   3 the same, quantized
 #include "matvec.h"
 #include "activation.h"
 
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
-/// Choices of an expert that are looked for at once.
-constexpr i32 WINDOW = 1024;
 /// Choices of a row at most, where they are added up.
 constexpr i32 MAX_TOP_K = 32;
 
@@ -48,7 +45,7 @@ struct Experts {
       i32 n = min_of(i32(block_x()) * OUTPUTS + place % OUTPUTS, outputs - 1), part = place / OUTPUTS * count;
       UNROLL for (i32 u = 0; u < DEPTH; u++) {
         i32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1);
-        i32 choice = CHOICES == 2 ? at / groups : 0;
+        i32 choice = CHOICES == 1 ? at / groups : 0;
         i32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
         i64 group = (i64(part + expert) * outputs + n) * groups + at - choice * groups;
         batch.quants[u][line] = P::Q::load(quants, group);
@@ -107,7 +104,7 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
   if (i >= OUTPUTS || n >= outputs) return;
   [[maybe_unused]] i64 at = y_row * outputs + n;
   f32 value = results[0][r][i];
-#if CHOICES == 2
+#if CHOICES == 1
   if (biases.values) {
     for (i32 j = 0; j < top_k; j++) value = fused_multiply_add(routing_weights[j], biases.of(0, expert_ids[j], n), value);
   }
@@ -129,19 +126,6 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 #endif
 }
 
-#if CHOICES == 1
-/// Records the choices of an expert from `first` on, at most WINDOW; their order does not matter.
-DEVICE void find_choices(u32* found, i32* list, const i32* expert_ids, i32 top_k, i32 expert, i32 first, i32 all) {
-  barrier();
-  if (thread() == 0) *found = 0;
-  barrier();
-  for (i32 i = first + i32(thread()); i < min_of(first + WINDOW, all); i += THREADS) {
-    if (expert_of(expert_ids, i, top_k) == expert) list[atomic_add(found, 1u)] = i;
-  }
-  barrier();
-}
-#endif
-
 /// `top_k` choices of a row; `x_per_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
 KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
                 const u8* weight, const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs, i32 groups, i32 capacity,
@@ -157,31 +141,11 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   grid_launch_dependents();
   grid_dependency_wait();
   i32 rows = *count, warp = thread() >> 5;
-#if CHOICES == 1
-  SHARED i32 list[WINDOW];
-  SHARED u32 found;
-  i32 expert = block_y(), all = rows * top_k;
-  PickedRows picked = {static_cast<const u8*>(x), capacity * x_per_row, groups, {}};
-  for (i32 first = 0; first < all; first += WINDOW) {
-    find_choices(&found, list, expert_ids, top_k, expert, first, all);
-    i32 wanted = found;
-    for (i32 at = 0; at < wanted; at += ROWS) {
-      UNROLL for (i32 r = 0; r < ROWS; r++) picked.rows[r] = list[min_of(at + r, wanted - 1)] * x_per_row / top_k;
-      multiply(results, experts, &expert, picked, groups);
-      i32 choice = list[min_of(at + warp, wanted - 1)];
-      if (warp < ROWS && at + warp < wanted) {
-        f32 routing_weight = routing_weights ? routing_weights[choice] : 1.0f;
-        store(y, addend, results, warp, choice, i64(capacity) * top_k, biases, &expert, routing_weight, nullptr, top_k);
-      }
-      barrier();
-    }
-  }
-#else
   DYNAMIC_SHARED(staged);
   [[maybe_unused]] SHARED f32 square_sums[WARPS];
-  i32 own = block_y(), row = CHOICES == 2 ? own : own / top_k;
+  i32 own = block_y(), row = CHOICES == 1 ? own : own / top_k;
   if (row >= rows) return;
-#if CHOICES == 2
+#if CHOICES == 1
   SHARED i32 kept[MAX_TOP_K];
   if (i32(thread()) < top_k) kept[thread()] = expert_ids[i64(row) * top_k + thread()];
   i32 row_groups = top_k * groups, x_row = row;
@@ -195,7 +159,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
 #endif
 #if INPUT == 0
   barrier();
-  PickedRows activations = {static_cast<const u8*>(x), capacity * (CHOICES == 2 ? 1 : x_per_row), row_groups, {x_row}};
+  PickedRows activations = {static_cast<const u8*>(x), capacity * (CHOICES == 1 ? 1 : x_per_row), row_groups, {x_row}};
 #else
   Eight norm_weight[PASSES];
 #if INPUT == 2
@@ -210,8 +174,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
 #endif
   multiply(results, experts, kept, activations, row_groups);
   if (warp == 0) {
-    i64 y_rows = i64(capacity) * (CHOICES == 2 ? 1 : top_k);
+    i64 y_rows = i64(capacity) * (CHOICES == 1 ? 1 : top_k);
     store(y, addend, results, 0, own, y_rows, biases, kept, routing_weight, bias_weights, top_k);
   }
-#endif
 }

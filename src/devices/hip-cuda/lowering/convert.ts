@@ -11,19 +11,20 @@ export function emitConvert(of: ConvertIntent, to: Lowering): void {
 }
 
 /** Converts a tensor to the form that kernels for the matrix cores read. */
-function toF16({ x, norm, y }: ConvertIntent, to: Lowering): void {
+function toF16({ x, norm, parts, y }: ConvertIntent, to: Lowering): void {
   to.launch({
     file: 'convert-f16.hip',
     kernel: 'convert_f16',
     defines: { NORMED: norm ? 1 : 0 },
-    grid: [to.capacity(x)],
+    grid: [parts * to.capacity(x)],
     block: 256,
     args: [
       to.count(x),
       x,
       norm ? to.weight([norm.weight], FLOAT_LAYOUT) : NULL,
       y,
-      int(x.width),
+      int(x.width / parts),
+      int(parts),
       float(norm?.epsilon ?? 0),
     ],
   });

@@ -24,14 +24,12 @@ const OUTPUTS_PER_BLOCK = 32;
 const FEWER_OUTPUTS = [16, 8] as const;
 /** Up to this many groups per row, a warp processes two lines at a time: one would not saturate memory. */
 const FEW_GROUPS = 64;
-/** Rows that an expert's block processes at a time. */
-const ROWS_AN_EXPERT = 4;
 
 /** Codes of `expert-matvec.hip` for the use of the sums. */
 const OUTPUT_CODES = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3 } as const;
 
 /** How choices are distributed over blocks. */
-const CHOICE_CODES = { each: 0, byExpert: 1, added: 2 } as const;
+const CHOICE_CODES = { each: 0, added: 1 } as const;
 
 /** A product with routed experts' weights, or with each head's own; two `weights` if gate and up are one product. */
 interface ExpertMatvec {
@@ -57,11 +55,10 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const { op, x: input, weights, choices, output } = product;
   const { x, outputs, weight } = op;
   const { expertIds, chosen, parts } = choicesOf(op);
-  const grouped = choices === 'byExpert';
   const capacity = to.capacity(x);
   const count = weight.rows / outputs;
-  const down = { added: capacity, each: capacity * chosen, byExpert: count }[choices];
-  const across = grouped ? OUTPUTS_PER_BLOCK : outputsOfBlock(to, product, down);
+  const down = { added: capacity, each: capacity * chosen }[choices];
+  const across = outputsOfBlock(to, product, down);
   const groups = weight.columns / 32;
   const rowGroups = choices === 'added' ? chosen * groups : groups;
   const staged = input.form === 'f32';
@@ -70,8 +67,8 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
     kernel: 'expert_matvec',
     defines: {
       PACKED_FORMAT: packedFile(weight.format),
-      ROWS: grouped ? ROWS_AN_EXPERT : 1,
-      LINES: !grouped && (rowGroups > FEW_GROUPS || across < OUTPUTS_PER_BLOCK) ? 1 : 2,
+      ROWS: 1,
+      LINES: rowGroups > FEW_GROUPS || across < OUTPUTS_PER_BLOCK ? 1 : 2,
       OUTPUTS: across,
       INPUT: inputCode(input),
       OUTPUT: OUTPUT_CODES[output],

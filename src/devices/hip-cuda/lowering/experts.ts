@@ -12,8 +12,10 @@ import {
   type RouteExpertsOp,
   readsOwnPart,
   type ScaleExpertsOp,
+  type Weight,
 } from '../../../ops/index.ts';
 import { launchExpertMatvec } from './expert-matvec.ts';
+import { launchExpertProduct } from './expert-product.ts';
 import { launchDenseProduct } from './product.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
@@ -56,37 +58,32 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
 }
 
 /** A product with routed experts' weights. */
-export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
-  const { op } = of;
-  if (!isPacked(op.weight.format)) emitDenseExperts(op, to);
-  else {
-    launchExpertMatvec(to, {
-      op,
-      x: of.x,
-      weights: [op.weight],
-      biases: op.bias ? [op.bias] : [],
-      choices: of.grouped ? 'byExpert' : 'each',
-      output: 'floats',
-      y: op.out,
-      routingWeights: undefined,
-      addend: undefined,
-      activation: undefined,
-    });
-  }
+export function emitExpertProduct({ op, x, grouped }: ExpertProductIntent, to: Lowering): void {
+  if (isPacked(op.weight.format)) emitPacked({ op, x, grouped, biases: op.bias ? [op.bias] : [] }, to);
+  else emitDenseExperts(op, to);
 }
 
 /** A product of each head with a matrix of its own. */
 export function emitHeadProduct({ op, x, grouped }: HeadProductIntent, to: Lowering): void {
-  if (!isPacked(op.weight.format)) launchDenseProduct({ ...op, rows: op.x, bias: NULL, y: op.out }, to);
+  if (isPacked(op.weight.format)) emitPacked({ op, x, grouped, biases: [] }, to);
+  else launchDenseProduct({ ...op, rows: op.x, bias: NULL, y: op.out }, to);
+}
+
+/** A product by packed weights, with a bias for each or none. */
+function emitPacked(
+  of: Pick<ExpertProductIntent | HeadProductIntent, 'op' | 'x' | 'grouped'> & {
+    readonly biases: readonly Weight[];
+  },
+  to: Lowering,
+): void {
+  const { op, x, grouped, biases } = of;
+  const product = { op, x, weights: [op.weight], biases, y: op.out };
+  if (grouped) launchExpertProduct({ ...product, gated: undefined }, to);
   else {
     launchExpertMatvec(to, {
-      op,
-      x,
-      weights: [op.weight],
-      biases: [],
-      choices: grouped ? 'byExpert' : 'each',
+      ...product,
+      choices: 'each',
       output: 'floats',
-      y: op.out,
       routingWeights: undefined,
       addend: undefined,
       activation: undefined,
@@ -96,18 +93,20 @@ export function emitHeadProduct({ op, x, grouped }: HeadProductIntent, to: Lower
 
 /** Gate and up of the routed experts, with the activation. */
 export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
-  launchExpertMatvec(to, {
-    op: of.gate,
-    x: of.x,
-    weights: [of.gate.weight, of.up.weight],
-    biases: of.gate.bias && of.up.bias ? [of.gate.bias, of.up.bias] : [],
-    choices: of.grouped ? 'byExpert' : 'each',
-    output: of.form === 'q8' ? 'gatedQuantized' : 'gated',
-    y: of.y,
-    routingWeights: of.routingWeights,
-    addend: undefined,
-    activation: of.op.fn,
-  });
+  const { gate, up, x, y, form } = of;
+  const biases = gate.bias && up.bias ? [gate.bias, up.bias] : [];
+  const product = { op: gate, x, weights: [gate.weight, up.weight], biases, y };
+  if (of.grouped) launchExpertProduct({ ...product, gated: { fn: of.op.fn, form } }, to);
+  else {
+    launchExpertMatvec(to, {
+      ...product,
+      choices: 'each',
+      output: form === 'q8' ? 'gatedQuantized' : 'gated',
+      routingWeights: of.routingWeights,
+      addend: undefined,
+      activation: of.op.fn,
+    });
+  }
 }
 
 /** The down projection of routed experts, summed over a row's choices. */

@@ -34,7 +34,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'interleaved',
     },
-    experts: { readsNumbers: true, groupedForm: 'q8' },
+    experts: { readsNumbers: true, groupedForm: 'f16' },
     wkv7: { chunkedHead: CHUNKED_HEAD, fusedHead: FUSED_HEAD },
   };
 }

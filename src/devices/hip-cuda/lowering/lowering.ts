@@ -1,6 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
 import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
+import type { GroupedChoices } from './grouped-choices.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import type { LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
@@ -18,6 +19,8 @@ type PlannedLaunch =
 export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScope {
   readonly #launches: PlannedLaunch[] = [];
   readonly #modules = new Map<string, KernelModule>();
+  /** The choices of experts that are grouped, by the tensor of their ids. */
+  readonly groupedChoices = new Map<Tensor, GroupedChoices>();
 
   constructor(
     graph: OpGraph,

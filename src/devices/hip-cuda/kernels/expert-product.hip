@@ -1,0 +1,199 @@
+// Products of many rows with the weights of the experts that they chose, on the matrix cores; the experts' weights stand one
+// below another. A block has a tile of an expert's choices (see group-choices.hip), rows of f16, and multiplies them with
+// BLOCK_LINES lines of its weights: each wave decodes two times sixteen lines, once for all rows of the tile, whose chunks all
+// waves read from shared memory. Chunks on their way run ahead of the computation where copies can.
+//
+//   HEADS   1 if an expert is a head, with a matrix for its part of each row: `tiles` is absent, as each head has all rows
+//   OUTPUT  0 f32   2 gated(gate, up) as halves, each choice's row padded on its own   3 the same as f32; a wave has a gate's
+//           sixteen lines and the same of its up
+#include "activation.h"
+#include "decode.h"
+#include "matrix.h"
+
+#define WAVES 4
+#define THREADS (WAVES * MATRIX_LANES)
+#define PARTS (OUTPUT >= 2 ? 2 : 1)
+/// Times sixteen lines that a wave decodes.
+constexpr i32 OUTPUT_TILES = 2, ROW_TILES = TILE_ROWS / 16;
+/// Outputs of a wave, and of a block.
+constexpr i32 WAVE_OUTPUTS = 16 * OUTPUT_TILES / PARTS, BLOCK_OUTPUTS = WAVES * WAVE_OUTPUTS;
+/// Chunks of the rows in shared memory: with copies that run beside the computation, several are on their way.
+#ifdef GPU_NVIDIA
+constexpr i32 STAGES = 4;
+#else
+constexpr i32 STAGES = 2;
+#endif
+constexpr i32 STAGE_OCTETS = TILE_ROWS * CHUNK_OCTETS;
+/// Sums of a row stand this far apart, to avoid bank conflicts; they take the place of the chunks.
+constexpr i32 SUM_STRIDE = 16 * OUTPUT_TILES * WAVES + 4;
+/// Times that a wave's parts go through the groups of a chunk.
+constexpr i32 UNITS = CHUNK_GROUPS / MATRIX_PARTS;
+
+/// The choices of a tile.
+struct Tile {
+  i32 expert, first, end;
+};
+
+struct Weights {
+  P::Q::Planes quants;
+  P::S::Planes scales;
+  i64 starts[OUTPUT_TILES][MATRIX_LINES];
+  i32 groups;
+
+  DEVICE_MEMBER void load(i32 unit, RawGroup (*raw)[MATRIX_LINES]) const {
+    // Groups beyond the row's end repeat its last: they meet zeros.
+    i32 group = min_of(unit * MATRIX_PARTS + matrix_part(), groups - 1);
+    UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+      UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+        raw[o][l] = {P::Q::load(quants, starts[o][l] + group), P::S::load(scales, starts[o][l] + group)};
+      }
+    }
+  }
+};
+
+/// Where octet `t` of group `group` of a chunk stands among those of a stage: what a wave reads at once lies side by side.
+DEVICE i32 stage_index(i32 row, i32 t, i32 group) { return (t * TILE_ROWS + row) * CHUNK_GROUPS + group; }
+
+/// Starts to copy a chunk of the rows in use to its stage.
+DEVICE void send(SharedAddress stages, const u32x4* x, const i64* starts, i32 rows, i32 chunk, i32 chunks) {
+  if (chunk < chunks) {
+    SharedAddress stage = stages + 16 * (chunk % STAGES * STAGE_OCTETS);
+    for (i32 i = thread(); i < rows * CHUNK_OCTETS; i += THREADS) {
+      i32 row = i / CHUNK_OCTETS, octet = i % CHUNK_OCTETS;
+      const u32x4* from = x + starts[row] + chunk * CHUNK_OCTETS + octet;
+      cp_async_16(stage + 16 * stage_index(row, octet / CHUNK_GROUPS, octet % CHUNK_GROUPS), from);
+    }
+  }
+  cp_async_commit();
+}
+
+#if PARTS == 2
+DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
+#if OUTPUT == 2
+  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, n < outputs ? gated(gate, up) : 0.0f);
+#else
+  if (n < outputs) static_cast<f32*>(y)[row * outputs + n] = gated(gate, up);
+#endif
+}
+#endif
+
+/// A bias of output `n` of a line of `outputs`, whose numbers count those of all experts before it.
+DEVICE f32 bias_of(const f32* biases, i64 line, i32 n, i32 outputs) {
+  return biases ? biases[line * outputs + min_of(n, outputs - 1)] : 0.0f;
+}
+
+/// `top_k` choices of a row; `x` has a row for each of them if `own_rows`, each padded on its own.
+KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4* x, const u8* weight, const i32* order,
+                const u32x4* tiles, const f32* biases, void* y, i32 expert_count, i32 outputs, i32 groups, i32 top_k, i32 own_rows) {
+  DYNAMIC_SHARED(shared);
+  SHARED i32 choices[TILE_ROWS];
+  SHARED i64 starts[TILE_ROWS];
+  i32 wave = thread() / MATRIX_LANES, chunks = (groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS;
+  PlaneCursor cursor = {const_cast<u8*>(weight)};
+  Weights weights;
+  weights.quants = P::Q::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
+  weights.scales = P::S::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
+  weights.groups = groups;
+  grid_launch_dependents();
+  grid_dependency_wait();
+#if HEADS
+  i32 row_tiles = (*count + TILE_ROWS - 1) / TILE_ROWS, head = i32(block_y()) % expert_count;
+  i32 from = i32(block_y()) / expert_count * TILE_ROWS;
+  if (i32(block_y()) >= row_tiles * expert_count) return;
+  Tile tile = {head, from, min_of(from + TILE_ROWS, *count)};
+#else
+  u32x4 own = tiles[block_y()];
+  Tile tile = {i32(own.x), i32(own.y), i32(own.z)};
+  if (tile.first >= tile.end) return;
+#endif
+  i32 n0 = i32(block_x()) * BLOCK_OUTPUTS + wave * WAVE_OUTPUTS;
+  UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+      i32 n = min_of(n0 + (PARTS == 2 ? 0 : 16 * o) + matrix_line(l), outputs - 1);
+      i64 line = i64((PARTS == 2 ? o * expert_count : 0) + tile.expert) * outputs + n;
+      weights.starts[o][l] = line * groups;
+    }
+  }
+  RawGroup next[OUTPUT_TILES][MATRIX_LINES];
+  weights.load(0, next);
+  i32 used = tile.end - tile.first, row_tiles_used = (used + 15) / 16;
+  for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
+    // Rows beyond the tile's repeat its last: their sums are unused.
+    i32 at = min_of(tile.first + i, tile.end - 1);
+#if HEADS
+    i32 choice = at * expert_count + tile.expert;
+#else
+    i32 choice = order[at];
+#endif
+    choices[i] = choice;
+    starts[i] = i64(own_rows ? choice : choice / top_k) * (padded_width(32 * groups) / 8);
+  }
+  barrier();
+  const u32x4* stages = reinterpret_cast<const u32x4*>(shared);
+  SharedAddress stages_address = shared_address(shared);
+  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send(stages_address, x, starts, 16 * row_tiles_used, s, chunks);
+  MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
+  for (i32 chunk = 0; chunk < chunks; chunk++) {
+    cp_async_wait<STAGES - 2>();
+    barrier();
+    send(stages_address, x, starts, 16 * row_tiles_used, chunk + STAGES - 1, chunks);
+    const u32x4* stage = stages + chunk % STAGES * STAGE_OCTETS;
+    UNROLL for (i32 u = 0; u < UNITS; u++) {
+      RawGroup raw[OUTPUT_TILES][MATRIX_LINES];
+      PairedScales scales[OUTPUT_TILES][MATRIX_LINES];
+      UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+        UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+          raw[o][l] = next[o][l];
+          scales[o][l] = paired_scales(raw[o][l].scales);
+        }
+      }
+      weights.load(chunk * UNITS + u + 1, next);
+      UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
+        Fragment lines[OUTPUT_TILES];
+        UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+          UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+            UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+              lines[o].at[l][t] = decode_octet(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
+            }
+          }
+        }
+        UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
+          if (r >= row_tiles_used) continue;
+          Fragment columns;
+          UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+            UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+              i32 group = u * MATRIX_PARTS + matrix_part();
+              columns.at[l][t] = stage[stage_index(16 * r + matrix_line(l), f * FRAGMENT_OCTETS + t, group)];
+            }
+          }
+          UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) multiply(sums[o][r], lines[o], columns);
+        }
+      }
+    }
+  }
+  cp_async_wait<0>();
+  barrier();
+  f32* results = reinterpret_cast<f32*>(shared);
+  UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
+    UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+        i32 line = 16 * (wave * OUTPUT_TILES + o) + matrix_row(i);
+        results[(16 * r + matrix_column(i)) * SUM_STRIDE + line] = sums[o][r].at[i];
+      }
+    }
+  }
+  barrier();
+  for (i32 i = thread(); i < used * BLOCK_OUTPUTS; i += THREADS) {
+    i32 row = i / BLOCK_OUTPUTS, line = i % BLOCK_OUTPUTS, n = i32(block_x()) * BLOCK_OUTPUTS + line;
+    const f32* own = results + row * SUM_STRIDE;
+    i64 choice = choices[row];
+#if PARTS == 2
+    i32 gate = (line & ~15) * 2 + (line & 15);
+    write_gated(y, choice, n, outputs, own[gate] * (1.0f / WEIGHT_SCALE) + bias_of(biases, tile.expert, n, outputs),
+                own[gate + 16] * (1.0f / WEIGHT_SCALE) + bias_of(biases, expert_count + tile.expert, n, outputs));
+#else
+    if (n >= outputs) continue;
+    static_cast<f32*>(y)[choice * outputs + n] = own[line] * (1.0f / WEIGHT_SCALE) + bias_of(biases, tile.expert, n, outputs);
+#endif
+  }
+}

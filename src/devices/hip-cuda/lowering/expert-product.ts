@@ -1,0 +1,133 @@
+import { alignUp } from '../../../base/bytes.ts';
+import { invariant } from '../../../base/errors.ts';
+import type { ProductInput } from '../../../device/index.ts';
+import {
+  type GatedFunction,
+  type MatmulExpertsOp,
+  type MatmulHeadsOp,
+  readsOwnPart,
+  type Weight,
+} from '../../../ops/index.ts';
+import { activationCode } from './elementwise.ts';
+import type { GroupedChoices } from './grouped-choices.ts';
+import type { Operand } from './launch-plan.ts';
+import { int, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { matrixLanes } from './matrix-cores.ts';
+import { packedFile } from './packed-formats.ts';
+import { F16_CHUNK } from './staging.ts';
+import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
+
+const WAVES = 4;
+/** Lines of the weights that a block multiplies. */
+const BLOCK_LINES = 128;
+/** Rows per tile, with the mean number of an expert's choices up to which there are so few: most fit into one tile. */
+const TILES = [
+  { rows: 16, mean: 6 },
+  { rows: 32, mean: 14 },
+  { rows: 64, mean: Number.POSITIVE_INFINITY },
+] as const;
+/** Blocks that a multiprocessor should hold, by the rows of their tiles: so few registers may a thread have. */
+const RESIDENT: Readonly<Record<number, number>> = { 16: 4, 32: 3, 64: 3 };
+const GROUPING_THREADS = 512;
+
+/** Codes of `expert-product.hip` for the use of the sums. */
+const OUTPUT_CODES = { f32: 3, q8: undefined, f16: 2 } as const;
+
+/** A product of the choices of each expert, or of each head's part of all rows, with its weights. */
+export interface ExpertProduct {
+  readonly op: MatmulExpertsOp | MatmulHeadsOp;
+  readonly x: ProductInput;
+  /** Two if gate and up are one product. */
+  readonly weights: readonly Weight[];
+  /** A bias for each of them, or none. */
+  readonly biases: readonly Weight[];
+  /** What is done with gate and up, and the form of the result. */
+  readonly gated: { readonly fn: GatedFunction; readonly form: 'f32' | 'q8' | 'f16' } | undefined;
+  readonly y: Operand;
+}
+
+export function launchExpertProduct({ op, x, weights, biases, gated, y }: ExpertProduct, to: Lowering): void {
+  invariant(x.form === 'f16', 'matrix cores multiply f16');
+  const { outputs, weight } = op;
+  const count = weight.rows / outputs;
+  const { tileRows, tileCount, order, tiles } =
+    op.kind === 'matmulHeads' ? headTiles(op, to) : groupedChoices(op, to);
+  const across = gated?.form === 'f16' ? alignUp(outputs, F16_CHUNK) : outputs;
+  to.launch({
+    file: 'expert-product.hip',
+    kernel: 'expert_product',
+    defines: {
+      PACKED_FORMAT: packedFile(weight.format),
+      TILE_ROWS: tileRows,
+      RESIDENT: RESIDENT[tileRows] ?? 1,
+      HEADS: op.kind === 'matmulHeads' ? 1 : 0,
+      OUTPUT: outputCode(gated),
+      ACTIVATION: gated ? activationCode(gated.fn) : 0,
+    },
+    grid: [Math.ceil(across / (BLOCK_LINES / weights.length)), tileCount],
+    block: WAVES * matrixLanes(to.target),
+    sharedBytes: tileRows * Math.max(stages(to) * 2 * F16_CHUNK, 4 * (BLOCK_LINES + 4)),
+    args: [
+      to.count(op.x),
+      x.x,
+      to.weight(weights, GROUP_LAYOUT),
+      order,
+      tiles,
+      biases.length > 0 ? to.weight(biases, FLOAT_LAYOUT) : NULL,
+      y,
+      int(count),
+      int(outputs),
+      int(weight.columns / 32),
+      int(op.kind === 'matmulHeads' ? op.heads : op.expertIds.width),
+      int(op.kind === 'matmulHeads' || readsOwnPart(op) ? 1 : 0),
+    ],
+  });
+}
+
+function outputCode(gated: ExpertProduct['gated']): number {
+  const code = gated ? OUTPUT_CODES[gated.form] : 0;
+  invariant(code !== undefined, 'grouped choices are not quantized');
+  return code;
+}
+
+/** Chunks of the rows in shared memory. */
+function stages({ target }: Lowering): number {
+  return target.vendor === 'nvidia' ? 4 : 2;
+}
+
+function tileRowsFor(mean: number): number {
+  return (TILES.find((tile) => mean <= tile.mean) ?? TILES[2]).rows;
+}
+
+/** All rows of each head. */
+function headTiles({ x, heads }: MatmulHeadsOp, to: Lowering) {
+  const rows = to.capacity(x);
+  const tileRows = tileRowsFor(rows);
+  return { tileRows, tileCount: heads * Math.ceil(rows / tileRows), order: NULL, tiles: NULL };
+}
+
+/** The choices grouped by expert, computed by the first product that needs them. */
+function groupedChoices({ x, expertIds, weight, outputs }: MatmulExpertsOp, to: Lowering): GroupedChoices {
+  const known = to.groupedChoices.get(expertIds);
+  if (known) return known;
+  const count = weight.rows / outputs;
+  const choices = to.capacity(x) * expertIds.width;
+  const tileRows = tileRowsFor(choices / count);
+  const tileCount = Math.min(choices, Math.floor((choices + count * (tileRows - 1)) / tileRows));
+  const made = {
+    order: to.temporary(4 * choices),
+    tiles: to.temporary(16 * tileCount),
+    ...{ tileRows, tileCount },
+  };
+  to.groupedChoices.set(expertIds, made);
+  to.launch({
+    file: 'group-choices.hip',
+    kernel: 'group_choices',
+    defines: { EXPERTS: count, TILE_ROWS: tileRows },
+    grid: [1],
+    block: GROUPING_THREADS,
+    args: [to.count(x), expertIds, int(expertIds.width), made.order, made.tiles, int(tileCount)],
+  });
+  return made;
+}

@@ -47,7 +47,7 @@ export type {
   Place,
   ProductInput,
   ProductIntent,
-  SplitF16Intent,
+  SplitHalvesIntent,
   SplitProductIntent,
   Wkv7Intent,
   FusedWkvOperands,

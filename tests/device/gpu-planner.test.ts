@@ -10,7 +10,7 @@ import { replayPlan } from '../support/replay-plan.ts';
 /** All of them: the compiler says which one is not here. */
 const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   libraryProduct: true,
-  splitF16: true,
+  splitHalves: true,
   splitProduct: true,
   elementProducts: true,
   elementChain: true,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { F16, F32, Q4_0, Q8_0, type TensorFormat } from '../../src/formats/index.ts';
+import { BF16, F16, F32, Q4_0, Q8_0, type TensorFormat } from '../../src/formats/index.ts';
 import { add, gated, matmul } from '../../src/ops/index.ts';
 import type { OpCase } from '../support/contract/op-case.ts';
 import { checkCase } from '../support/contract/operators.ts';
@@ -26,13 +26,17 @@ function productCase(format: TensorFormat, rows: number, around: 'bias' | 'resid
       if (around === 'gate') return { y: gated(g, 'silu', y, matmul(g, x, weight('up'))) };
       return { y };
     },
-    limit: { nmse: format === F16 ? 1e-10 : 1e-4, reason: 'activations are quantized, or rounded to halves' },
+    limit: {
+      nmse: format === F16 || format === BF16 ? 1e-10 : 1e-4,
+      reason: 'activations are quantized, or rounded to halves',
+    },
   };
 }
 
-/** How many products run on the library: halves are multiplied twice, and a gate's two matrices at once. */
+/** How many products run on the library: f16 and bf16 are multiplied twice, and a gate's two matrices at once. */
 const CASES: readonly (readonly [OpCase, products: number])[] = [
   [productCase(F16, 20, 'bias'), 2],
+  [productCase(BF16, 20, 'bias'), 2],
   [productCase(Q8_0, 260, 'residual'), 1],
   [productCase(Q4_0, 256, 'gate'), 1],
 ];

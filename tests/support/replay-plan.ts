@@ -53,7 +53,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   matvec: ofProduct,
   product: ofProduct,
   libraryProduct: ofProduct,
-  splitF16: ({ x, y }) => ({ reads: [x], writes: [y.high, y.low, y.scales] }),
+  splitHalves: ({ x, y }) => ({ reads: [x], writes: [y.high, y.low, y.scales] }),
   splitProduct: ({ op, x }) => ({ reads: [x.high, x.low, x.scales], writes: [op.out] }),
   elementProducts: ({ products }) => ({
     reads: products.flatMap(({ op, steps }) => [

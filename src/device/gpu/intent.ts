@@ -118,25 +118,28 @@ export interface LibraryProductIntent extends ProductOperands {
   readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }
 
-/** Activations split into two f16 matrices, whose products together are as accurate as f32, with row scales. */
-export interface SplitF16 {
+/**
+ * Activations split into two matrices of f16 or bf16, whose products together are nearly as accurate as f32, with row scales.
+ */
+export interface SplitHalves {
+  readonly type: 'f16' | 'bf16';
   readonly high: Temporary;
   readonly low: Temporary;
   readonly scales: Temporary;
 }
 
 /** Computes the two matrices. */
-export interface SplitF16Intent {
-  readonly kind: 'splitF16';
+export interface SplitHalvesIntent {
+  readonly kind: 'splitHalves';
   readonly x: Tensor;
-  readonly y: SplitF16;
+  readonly y: SplitHalves;
 }
 
-/** A product of many rows by f16 weights with the driver's BLAS library. */
+/** A product of many rows by f16 or bf16 weights with the driver's BLAS library. */
 export interface SplitProductIntent {
   readonly kind: 'splitProduct';
   readonly op: MatmulOp;
-  readonly x: SplitF16;
+  readonly x: SplitHalves;
 }
 
 /** Independent products of few rows by unquantized weights, each with its elementwise epilogue. */
@@ -332,7 +335,7 @@ export type Intent =
   | MatvecIntent
   | ProductIntent
   | LibraryProductIntent
-  | SplitF16Intent
+  | SplitHalvesIntent
   | SplitProductIntent
   | ElementProductsIntent
   | ElementChainIntent
@@ -353,7 +356,7 @@ export type Intent =
 /** Intents that a device may lack, because there is another way to compute the same. */
 export type OptionalKind =
   | 'libraryProduct'
-  | 'splitF16'
+  | 'splitHalves'
   | 'splitProduct'
   | 'elementProducts'
   | 'elementChain'

@@ -2,7 +2,7 @@ import { alignUp } from '../../base/bytes.ts';
 import { invariant } from '../../base/errors.ts';
 import type { Tensor, SharedWeightRmsNormOp } from '../../ops/index.ts';
 import type { Temporary } from './graph-lowering.ts';
-import type { ActivationForm, ProductInput, SplitF16 } from './intent.ts';
+import type { ActivationForm, ProductInput, SplitHalves } from './intent.ts';
 import { isPacked, type PlanScope } from './plan-scope.ts';
 
 /** Up to here, kernels quantize rows themselves; more rows are quantized once for all workgroups. */
@@ -31,7 +31,7 @@ export class PlannedActivations {
   readonly #made = { q8: new Map<Tensor, Temporary>(), f16: new Map<Tensor, Temporary>() };
   /** Those in f16 whose rows are several, by how many. */
   readonly #parts = new Map<Temporary, number>();
-  readonly #split = new Map<Tensor, SplitF16>();
+  readonly #split = { f16: new Map<Tensor, SplitHalves>(), bf16: new Map<Tensor, SplitHalves>() };
   readonly #to: PlanScope;
 
   constructor(to: PlanScope) {
@@ -81,15 +81,15 @@ export class PlannedActivations {
     return { form: 'f32', x: norm?.x ?? x, norm };
   }
 
-  /** The tensor as two f16 matrices. */
-  split(x: Tensor): SplitF16 {
-    const known = this.#split.get(x);
+  /** The tensor as two matrices of f16 or bf16. */
+  split(x: Tensor, type: SplitHalves['type']): SplitHalves {
+    const known = this.#split[type].get(x);
     if (known) return known;
     const rows = this.#to.capacity(x);
     const half = () => this.#to.temporary(2 * rows * x.width);
-    const y = { high: half(), low: half(), scales: this.#to.temporary(4 * rows) };
-    this.#to.add({ kind: 'splitF16', x, y });
-    this.#split.set(x, y);
+    const y = { type, high: half(), low: half(), scales: this.#to.temporary(4 * rows) };
+    this.#to.add({ kind: 'splitHalves', x, y });
+    this.#split[type].set(x, y);
     return y;
   }
 

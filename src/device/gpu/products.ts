@@ -11,7 +11,7 @@ import {
 } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
-import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput } from './intent.ts';
+import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput, SplitHalves } from './intent.ts';
 import { isPacked } from './plan-scope.ts';
 import { LIBRARY_ROW_UNIT } from './planned-activations.ts';
 import type { GpuPlanner } from './planner.ts';
@@ -20,6 +20,9 @@ import type { GpuPlanner } from './planner.ts';
 const MIN_LIBRARY_ROWS = 256;
 /** Outputs that the epilogue of a library product processes at a time. */
 const FINISHED_OUTPUTS = 4;
+
+/** The types of activations that a BLAS library multiplies with unquantized weights. */
+const SPLIT_TYPES: Readonly<Record<string, SplitHalves['type']>> = { F16: 'f16', BF16: 'bf16' };
 
 /** A product to be planned, whose input has no form yet. */
 interface WantedProduct<E extends Epilogue> {
@@ -42,7 +45,8 @@ export function isMatvec(x: Tensor, weights: readonly Weight[], to: GpuPlanner):
 /** A product by itself. */
 export function planMatmul(op: MatmulOp, to: GpuPlanner): void {
   const { x, weight, bias, out } = op;
-  if (isSplitProduct(op, to)) to.add({ kind: 'splitProduct', op, x: to.activations.split(x) });
+  const halves = splitType(op, to);
+  if (halves) to.add({ kind: 'splitProduct', op, x: to.activations.split(x, halves) });
   else
     planProduct(to, {
       x,
@@ -93,12 +97,13 @@ function buffersOf(epilogue: Epilogue): number {
 }
 
 /**
- * True for products by f16 weights that are computed as two products with a BLAS library, as accurate together as f32.
+ * The type of the two matrices of activations for products by f16 or bf16 weights that are computed as two with a BLAS
+ * library: together they are as accurate as f32, or nearly; undefined for other products.
  */
-function isSplitProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
+function splitType({ x, weight }: MatmulOp, to: GpuPlanner): SplitHalves['type'] | undefined {
   const whole = [weight.columns, weight.rows].every((size) => size % LIBRARY_ROW_UNIT === 0);
-  const can = to.has('splitProduct') && to.has('splitF16');
-  return can && weight.format.name === 'F16' && whole && !to.hasFewRows(x);
+  const can = to.has('splitProduct') && to.has('splitHalves') && whole && !to.hasFewRows(x);
+  return can ? SPLIT_TYPES[weight.format.name] : undefined;
 }
 
 /** True if there is a BLAS library and the product is large enough for it. */

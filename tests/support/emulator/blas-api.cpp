@@ -15,7 +15,7 @@ extern "C" int emulatorHolds(const void* address, size_t bytes);
 namespace {
 
 enum BlasStatus { kSuccess = 0, kInvalidValue = 3, kNotSupported = 7 };
-enum DataType { kFloats = 0, kHalves = 2 };
+enum DataType { kFloats = 0, kHalves = 2, kBfloats = 14 };
 constexpr int kComputeFloats = 2, kPlain = 111, kTransposed = 112;
 
 enum class Kind { handle, operation, layout, preference };
@@ -36,7 +36,7 @@ struct Layout : Object {
   uint64_t rows = 0, columns = 0;
   int64_t leading = 0;
   // Of the last element's end from the first's beginning.
-  size_t bytes() const { return ((columns - 1) * leading + rows) * (type == kHalves ? 2 : 4); }
+  size_t bytes() const { return ((columns - 1) * leading + rows) * (type == kFloats ? 4 : 2); }
 };
 struct Preference : Object {
   Preference() : Object{Kind::preference} {}
@@ -89,11 +89,18 @@ struct Product {
   uint64_t rows, columns, depth;
   int64_t leadingFirst, leadingSecond, leadingOut;
   float factor;
+  int type;
   uint8_t* workspace;
   size_t workspaceBytes;
 };
 
-float halfOf(uint16_t bits) {
+float halfOf(uint16_t bits, int type) {
+  if (type == kBfloats) {
+    const uint32_t wide = uint32_t{bits} << 16;
+    float value;
+    memcpy(&value, &wide, 4);
+    return value;
+  }
   _Float16 half;
   memcpy(&half, &bits, 2);
   return static_cast<float>(half);
@@ -108,18 +115,19 @@ void compute(const void* arguments) {
     for (uint64_t i = 0; i < of.rows; i++) {
       double sum = 0;
       for (uint64_t l = 0; l < of.depth; l++) {
-        sum += static_cast<double>(halfOf(of.first[i * of.leadingFirst + l])) * halfOf(of.second[j * of.leadingSecond + l]);
+        const double first = halfOf(of.first[i * of.leadingFirst + l], of.type);
+        sum += first * halfOf(of.second[j * of.leadingSecond + l], of.type);
       }
       of.out[j * of.leadingOut + i] = static_cast<float>(of.factor * sum);
     }
   }
 }
 
-// Whether the layouts are those of the one kind of product that there is: halves, the first transposed, to floats.
+// Whether the layouts are those of the one kind of product that there is: halves of one type, the first transposed, to floats.
 bool fits(const Operation* operation, const Layout* a, const Layout* b, const Layout* c, const Layout* d) {
   if (!operation || !a || !b || !c || !d) return false;
   if (operation->transposeFirst != kTransposed || operation->transposeSecond != kPlain) return false;
-  if (a->type != kHalves || b->type != kHalves || c->type != kFloats || d->type != kFloats) return false;
+  if (a->type == kFloats || b->type != a->type || c->type != kFloats || d->type != kFloats) return false;
   const bool shapes = a->rows == b->rows && d->rows == a->columns && d->columns == b->columns;
   return shapes && c->rows == d->rows && c->columns == d->columns && c->leading == d->leading;
 }
@@ -142,7 +150,7 @@ BLAS_CALL hipblasLtMatmulDescSetAttribute(void* address, int attribute, const in
 BLAS_CALL hipblasLtMatmulDescDestroy(void* operation) { return destroy<Operation>(operation, Kind::operation); }
 
 BLAS_CALL hipblasLtMatrixLayoutCreate(void** place, int type, uint64_t rows, uint64_t columns, int64_t leading) {
-  if (type != kFloats && type != kHalves) return kNotSupported;
+  if (type != kFloats && type != kHalves && type != kBfloats) return kNotSupported;
   if (rows == 0 || columns == 0 || leading < static_cast<int64_t>(rows)) return kInvalidValue;
   auto* const layout = new Layout;
   layout->type = type;
@@ -205,6 +213,7 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
                         y->leading,
                         z->leading,
                         *alpha,
+                        x->type,
                         static_cast<uint8_t*>(workspace),
                         workspaceBytes};
   return emulatorSubmit("hipblasLtMatmul", stream, compute, &product, sizeof product);

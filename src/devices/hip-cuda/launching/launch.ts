@@ -39,8 +39,9 @@ export interface CopyLaunch {
   readonly bytes: number;
 }
 
-/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from f16 of `columns`, all row-major. */
+/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from f16 or bf16 of `columns`, all row-major. */
 export interface BlasShape {
+  readonly type: 'f16' | 'bf16';
   readonly rows: number;
   readonly outputs: number;
   readonly columns: number;
@@ -48,7 +49,7 @@ export interface BlasShape {
   readonly workspaceBytes: number;
 }
 
-/** y = factor * x wᵀ, with x and w as f16. */
+/** y = factor * x wᵀ, with x and w of the shape's type. */
 export interface ProductLaunch {
   readonly kind: 'product';
   readonly shape: BlasShape;

@@ -1,4 +1,4 @@
-import type { ConvertIntent, SplitF16Intent } from '../../../device/index.ts';
+import type { ConvertIntent, SplitHalvesIntent } from '../../../device/index.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -64,11 +64,12 @@ function normQuantize(
   });
 }
 
-/** Splits a tensor into two f16 matrices with row scales: see `split-f16.hip`. */
-export function emitSplitF16({ x, y }: SplitF16Intent, to: Lowering): void {
+/** Splits a tensor into two matrices of f16 or bf16 with row scales: see `split-halves.hip`. */
+export function emitSplitHalves({ x, y }: SplitHalvesIntent, to: Lowering): void {
   to.launch({
-    file: 'split-f16.hip',
-    kernel: 'split_f16',
+    file: 'split-halves.hip',
+    kernel: 'split_halves',
+    defines: { BFLOATS: y.type === 'bf16' ? 1 : 0 },
     grid: [to.capacity(x)],
     block: 256,
     args: [to.count(x), x, y.high, y.low, y.scales, int(x.width)],

@@ -5,7 +5,7 @@ import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
 /** Intents that need the driver's BLAS library, which may be missing. */
-const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
+const OF_THE_LIBRARY = ['libraryProduct', 'splitHalves', 'splitProduct'] as const;
 
 /** Workgroups per multiprocessor that keep it busy when the context of few rows is partitioned. */
 const GROUPS_PER_PROCESSOR = 2;

@@ -35,7 +35,13 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
   const plain = epilogue.kind === 'store' && addend === NULL && epilogue.y.kind === 'temporary';
   const sums = plain ? epilogue.y : to.temporary(4 * capacity * width);
   to.multiply({
-    shape: { rows: capacity, outputs: width, columns: first.columns, workspaceBytes: WORKSPACE_BYTES },
+    shape: {
+      type: 'f16',
+      rows: capacity,
+      outputs: width,
+      columns: first.columns,
+      workspaceBytes: WORKSPACE_BYTES,
+    },
     factor: 1 / weightScale(first.format),
     args: [x.x, decoded, sums, to.temporary(WORKSPACE_BYTES)],
   });
@@ -51,7 +57,7 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
   });
 }
 
-/** Multiplies the activations, as two f16 matrices, with the library by the weights as stored in the file. */
+/** Multiplies the activations, as two matrices of f16 or bf16, with the library by the weights as stored in the file. */
 export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lowering): void {
   const { x, weight, bias, out } = op;
   const capacity = to.capacity(x);
@@ -59,6 +65,7 @@ export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lower
     const product = to.temporary(4 * capacity * weight.rows);
     to.multiply({
       shape: {
+        type: split.type,
         rows: capacity,
         outputs: weight.rows,
         columns: weight.columns,
@@ -70,8 +77,9 @@ export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lower
     return product;
   });
   to.launch({
-    file: 'split-f16.hip',
+    file: 'split-halves.hip',
     kernel: 'join_products',
+    defines: { BFLOATS: split.type === 'bf16' ? 1 : 0 },
     grid: [Math.ceil(weight.rows / THREADS), capacity],
     block: THREADS,
     args: [

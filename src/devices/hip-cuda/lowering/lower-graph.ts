@@ -4,7 +4,7 @@ import type { OpGraph } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
-import { emitConvert, emitSplitF16 } from './convert.ts';
+import { emitConvert, emitSplitHalves } from './convert.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import {
@@ -44,7 +44,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   matvec: emitMatvec,
   product: emitProduct,
   libraryProduct: emitLibraryProduct,
-  splitF16: emitSplitF16,
+  splitHalves: emitSplitHalves,
   splitProduct: emitSplitProduct,
   elementProducts: emitElementProducts,
   elementChain: emitElementChain,

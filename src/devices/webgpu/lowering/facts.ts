@@ -9,7 +9,7 @@ import { MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { DENSE_LAYOUT } from './weight-layout.ts';
 
 /** Intents without a kernel in WGSL. */
-const LACKS = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
+const LACKS = ['libraryProduct', 'splitHalves', 'splitProduct'] as const;
 
 /** An intent without a kernel in WGSL. */
 export type LackedIntent = (typeof LACKS)[number];

@@ -4,9 +4,9 @@ import type { Driver } from '../../driver/driver.ts';
 import type { BlasShape, ProductLaunch } from '../launch.ts';
 import type { BlasTable } from './blas-table.ts';
 
-/** `CUDA_R_32F` and `CUDA_R_16F`, which have the same values in HIP. */
+/** `CUDA_R_32F`, `CUDA_R_16F` and `CUDA_R_16BF`, which have the same values in HIP. */
 const FLOATS = 0;
-const HALVES = 2;
+const HALVES = { f16: 2, bf16: 14 } as const;
 /** `…MATMUL_PREF_MAX_WORKSPACE_BYTES`. */
 const MAX_WORKSPACE = 1;
 
@@ -100,7 +100,7 @@ export class BlasLibrary implements Disposable {
     return this.#handle;
   }
 
-  #plan({ rows, outputs, columns, workspaceBytes }: BlasShape): ProductPlan {
+  #plan({ type: halves, rows, outputs, columns, workspaceBytes }: BlasShape): ProductPlan {
     const { computeFloats, transposeFirst, transposed, algorithmBytes } = this.#table;
     const handle = this.#open();
     const calls = this.#calls;
@@ -113,8 +113,8 @@ export class BlasLibrary implements Disposable {
     this.#check('MatmulDescSetAttribute', calls.setOperation(operation, transposeFirst, word, 4));
     const layout = (type: number, height: number, width: number) =>
       this.#created('MatrixLayoutCreate', calls.createLayout(this.#result, type, height, width, height));
-    const w = layout(HALVES, columns, outputs);
-    const x = layout(HALVES, columns, rows);
+    const w = layout(HALVES[halves], columns, outputs);
+    const x = layout(HALVES[halves], columns, rows);
     const y = layout(FLOATS, outputs, rows);
     const preference = this.#created('MatmulPreferenceCreate', calls.createPreference(this.#result));
     this.#memory.view.setBigUint64(PLACE.word, BigInt(workspaceBytes), true);
@@ -153,8 +153,8 @@ export class BlasLibrary implements Disposable {
   }
 }
 
-function keyOf({ rows, outputs, columns, workspaceBytes }: BlasShape): string {
-  return [rows, outputs, columns, workspaceBytes].join(' ');
+function keyOf({ type, rows, outputs, columns, workspaceBytes }: BlasShape): string {
+  return [type, rows, outputs, columns, workspaceBytes].join(' ');
 }
 
 function bindCalls(library: NativeLibrary, prefix: string) {

@@ -173,6 +173,7 @@ export const EXPERT_CASES: readonly OpCase[] = [
   expertCase({ format: Q4_0, columns: 96, outputs: 68, batch: mixedBatch(), experts: 40 }),
   expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), topK: 1, experts: 2 }),
   expertCase({ format: Q8_0, columns: 64, outputs: 36, batch: plainBatch(150), topK: 1, experts: 2 }),
+  expertCase({ format: Q4_0, columns: 160, outputs: 132, batch: plainBatch(20) }),
   ...[F32, F16, MXFP4].flatMap((format) =>
     [1, 33].map((rows) =>
       expertCase({ format, columns: 96, outputs: 36, batch: plainBatch(rows), biased: true }),

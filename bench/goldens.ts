@@ -5,8 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
-import { CHUNKS, FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
-import { FAMILY_VARIANTS, VARIANTS_GOLDEN, writeVariant } from '../tests/support/family-variants.ts';
+import {
+  CHUNKS,
+  FAMILY_FIXTURES,
+  type FamilyFixture,
+  familyPaths,
+} from '../tests/support/family-fixtures.ts';
+import { writeVariant } from '../tests/support/family-variant.ts';
+import { FAMILY_VARIANTS, VARIANTS_GOLDEN } from '../tests/support/family-variants.ts';
 import {
   adapterPath,
   LORA_ADAPTERS,
@@ -15,7 +21,7 @@ import {
   LORA_MIXTURES,
   writeAdapter,
 } from '../tests/support/lora-fixtures.ts';
-import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts';
+import { referenceEmbeddings, referenceScores, referenceSequences } from './peer/forced-logits.ts';
 import { installPeer } from './peer/install-peer.ts';
 
 // Creates the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
@@ -37,9 +43,8 @@ for (const family of FAMILY_FIXTURES) {
   const { model: path, golden } = familyPaths(family);
   mkdirSync(dirname(path), { recursive: true });
   const shape = syntheticShape('tiny', { architecture, ...sizes });
-  await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
-  const reference = family.encodes ? referenceEmbeddings : referenceSequences;
-  const sequences: readonly object[] = await reference(module, path, TEXTS);
+  await writeSyntheticModel({ path, name: 'tiny', shape, family: family.family, format: F32, seed: 1 });
+  const sequences = await referenceFor(family, path, TEXTS);
   writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
   console.log(basename(golden));
 }
@@ -49,6 +54,16 @@ if (wanted.length === 0 || wanted.includes('chunks')) await writeChunksGolden();
 // The library's threads would keep the process alive.
 process.exit(0);
 
+/** llama.cpp's results for a model: scores, embeddings, or logits. */
+async function referenceFor(
+  { scores, encodes }: Pick<FamilyFixture, 'scores' | 'encodes'>,
+  path: string,
+  texts: readonly (readonly number[])[],
+): Promise<readonly object[]> {
+  if (scores !== undefined) return referenceScores(module, path, { texts, labels: scores });
+  return encodes ? referenceEmbeddings(module, path, texts) : referenceSequences(module, path, texts);
+}
+
 /** llama.cpp's results for each variant's model, which is not stored: tests create it again. */
 async function writeVariantsGolden(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rocmforge-'));
@@ -56,8 +71,7 @@ async function writeVariantsGolden(): Promise<void> {
   for (const variant of FAMILY_VARIANTS) {
     const path = join(folder, 'variant.gguf');
     await writeVariant(variant, path);
-    const reference = variant.encodes ? referenceEmbeddings : referenceSequences;
-    const sequences: readonly object[] = await reference(module, path, TEXTS.slice(0, 1));
+    const sequences = await referenceFor(variant, path, TEXTS.slice(0, 1));
     lines.push(...sequences.map((sequence) => JSON.stringify({ variant: variant.name, ...sequence })));
   }
   rmSync(folder, { recursive: true });

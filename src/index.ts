@@ -5,7 +5,14 @@ export { MemoryBudget } from './device/index.ts';
 export type { DraftModel, DraftSource } from './runtime/opening/draft-model.ts';
 export type { TokenSource } from './runtime/opening/draft-proposer.ts';
 export type { LoadMode } from './runtime/opening/load-mode.ts';
-export type { Embedding, EmbedOptions, VectorPooling } from './engine/embedding.ts';
+export type { Embedding, EmbedOptions, TokenEmbeddings, VectorPooling } from './engine/embedding.ts';
+export type {
+  Classification,
+  ClassifyOptions,
+  RankedDocument,
+  Ranking,
+  RerankOptions,
+} from './engine/ranking.ts';
 export type { PositionLogits } from './runtime/forced-logits.ts';
 export type {
   ContextShift,
@@ -57,16 +64,19 @@ export type { CacheType } from './model/layer-states.ts';
 export type { AdapterChoice } from './model/lora/adapter-set.ts';
 export type {
   Block,
+  Classifier,
+  ClassifierSpec,
   EmbeddingSpec,
   HeadSpec,
   LayerSpec,
   ModelConfig,
   NamedNorm,
   Norm,
-  Pooling,
+  RowsHead,
   RopeTableSpec,
   Sublayer,
 } from './model/model-config.ts';
+export type { Pooling } from './model/pooling.ts';
 export type { StateGroup } from './model/state-groups.ts';
 export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
 export type { FitPlan, FitSummary, MemoryLimits } from './plan/memory/fit-plan.ts';

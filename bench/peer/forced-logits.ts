@@ -27,6 +27,11 @@ interface PeerModel {
     getEmbeddingFor(ids: readonly number[]): Promise<{ vector: readonly number[] }>;
     dispose(): Promise<void>;
   }>;
+  createRankingContext(options: object): Promise<{
+    readonly _sequence: { evaluate(ids: number[], options: object): AsyncIterable<number> };
+    readonly _llamaContext: { readonly _ctx: { getEmbedding(rows: number, width: number): Float64Array } };
+    dispose(): Promise<void>;
+  }>;
   createContext(options: object): Promise<{ getSequence(): PeerSequence; dispose(): Promise<void> }>;
 }
 
@@ -88,6 +93,31 @@ export async function referenceEmbeddings(
     await context.dispose();
   }
   return embeddings;
+}
+
+/** The reference program's scores of a text, one per label. */
+export interface ReferenceScores {
+  readonly ids: readonly number[];
+  readonly scores: readonly number[];
+}
+
+/** Computes the scores of models with a classifier with llama.cpp's CPU build, of exactly these ids. */
+export async function referenceScores(
+  module: string,
+  modelPath: string,
+  { texts, labels }: { texts: readonly (readonly number[])[]; labels: number },
+): Promise<ReferenceScores[]> {
+  const model = await openPeerModel(module, modelPath);
+  const found: ReferenceScores[] = [];
+  for (const ids of texts) {
+    const context = await model.createRankingContext({ contextSize: 64, threads: 1 });
+    // The library's own functions add ids and keep the first score only.
+    const { _sequence: sequence, _llamaContext: inner } = context;
+    for await (const _ of sequence.evaluate([...ids], { _noSampling: true })) break;
+    found.push({ ids, scores: Array.from(inner._ctx.getEmbedding(ids.length, labels), rounded) });
+    await context.dispose();
+  }
+  return found;
 }
 
 /** Opens a model whose contexts store keys and values in f32, without flash attention. */

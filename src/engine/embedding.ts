@@ -1,16 +1,22 @@
 import { fail } from '../base/errors.ts';
-import type { ModelConfig, Pooling } from '../model/model-config.ts';
+import type { ModelConfig } from '../model/model-config.ts';
+import type { Pooling } from '../model/pooling.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
 
 /** How several rows are combined into one vector. */
-export type VectorPooling = Exclude<Pooling, 'none'>;
+export type VectorPooling = Exclude<Pooling, 'none' | 'rank'>;
 
 /** Options of an embedding. */
 export interface EmbedOptions {
   /** Whether the vector is normalized to length 1. Default true. */
   readonly normalized?: boolean | undefined;
-  /** The pooling. Default: as the file says. */
+  /** The pooling. Default: as the file says, or as the model was opened with. */
   readonly pooling?: VectorPooling | undefined;
+  /**
+   * Keeps the first so many values, before normalization, of models that were trained for this (Kusupati et al. 2022,
+   * "Matryoshka representation learning"). Default: all of them.
+   */
+  readonly dimensions?: number | undefined;
   /** Aborts with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -22,24 +28,40 @@ export interface Embedding {
   readonly tokens: number;
 }
 
-/** The pooling of a model's rows. Throws `EMBEDDINGS_UNSUPPORTED`. */
-export function poolingOf(
-  { architecture: model, pooling: own }: Pick<ModelConfig, 'architecture' | 'pooling'>,
-  { pooling: wanted }: EmbedOptions,
-): VectorPooling {
-  if (own === undefined) {
-    fail('EMBEDDINGS_UNSUPPORTED', { model, found: 'a model that continues texts', expected: 'an encoder' });
-  }
-  const pooling = wanted ?? own;
-  if (pooling !== 'none') return pooling;
-  return fail('EMBEDDINGS_UNSUPPORTED', {
-    model,
-    found: 'no pooling in its file',
-    expected: 'one to be asked for',
-  });
+/** The rows of a text's tokens, not pooled and not normalized. */
+export interface TokenEmbeddings {
+  /** One vector per token. */
+  readonly vectors: readonly Float32Array[];
+  /** Tokens of the text. */
+  readonly tokens: number;
 }
 
-/** Pools an encoder's rows: f32 [width]. */
+/** What is known of a model here. */
+type EmbeddingModel = Pick<ModelConfig, 'architecture' | 'pooling'>;
+
+/** Throws `EMBEDDINGS_UNSUPPORTED` unless the model's results are its rows. */
+export function requireRows({ architecture: model, pooling }: EmbeddingModel): void {
+  if (pooling === undefined) {
+    const expected = 'an embedding model, or one that is opened with a pooling';
+    fail('EMBEDDINGS_UNSUPPORTED', { model, found: 'a model that continues texts', expected });
+  }
+  if (pooling === 'rank') {
+    fail('EMBEDDINGS_UNSUPPORTED', { model, found: 'a model that ranks', expected: 'another pooling' });
+  }
+}
+
+/** The pooling of a model's rows. Throws `EMBEDDINGS_UNSUPPORTED`. */
+export function poolingOf(config: EmbeddingModel, { pooling: wanted }: EmbedOptions): VectorPooling {
+  requireRows(config);
+  const pooling = wanted ?? config.pooling;
+  if (pooling && pooling !== 'none' && pooling !== 'rank') return pooling;
+  const { architecture: model } = config;
+  return fail('EMBEDDINGS_UNSUPPORTED', { model, found: 'no pooling', expected: 'one to be asked for' });
+}
+
+/**
+ * Pools the rows of a text, f32 [width]. Of a text's rows, those from the first that the pooling needs are passed in.
+ */
 export async function pooledRows(
   rows: AsyncIterable<PositionLogits>,
   { pooling, width, count }: { pooling: VectorPooling; width: number; count: number },
@@ -57,8 +79,29 @@ export async function pooledRows(
   return Float32Array.from(sums, (sum) => sum / divisor);
 }
 
-/** The vector normalized to length 1; zeros stay zeros. */
-export function unitVector(vector: Float32Array): Float32Array {
-  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  return length === 0 ? vector : vector.map((value) => value / length);
+/** All rows of a text one after another, f32 [count * width]. */
+export async function allRows(
+  rows: AsyncIterable<PositionLogits>,
+  { width, count }: { width: number; count: number },
+): Promise<Float32Array> {
+  const all = new Float32Array(count * width);
+  for await (const { position, logits } of rows) all.set(logits, position * width);
+  return all;
+}
+
+/**
+ * The vector that is handed out: the first `dimensions` values, normalized to length 1 (zeros stay zeros). Throws
+ * `INVALID_ARGUMENT`.
+ */
+export function finishedVector(
+  vector: Float32Array,
+  { dimensions = vector.length, normalized = true }: EmbedOptions,
+): Float32Array {
+  if (!Number.isSafeInteger(dimensions) || dimensions < 1 || dimensions > vector.length) {
+    const expected = `a whole number from 1 to ${vector.length}`;
+    fail('INVALID_ARGUMENT', { name: 'dimensions', found: `${dimensions}`, expected });
+  }
+  const cut = vector.subarray(0, dimensions);
+  const length = normalized ? Math.sqrt(cut.reduce((sum, value) => sum + value * value, 0)) : 0;
+  return length === 0 ? cut.slice() : cut.map((value) => value / length);
 }

@@ -21,9 +21,9 @@ export interface TokensRequest extends Omit<GenerateRequest, 'adapters'> {
   readonly answer?: Pick<ChatOptions, 'reasoning' | 'tools'> | undefined;
 }
 
-/** How the rows of a text are pooled into a vector. */
+/** How the rows of a text are pooled into a vector; `none` for all of them. */
 export interface VectorRequest {
-  readonly pooling: VectorPooling;
+  readonly pooling: VectorPooling | 'none';
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface VectorRequest {
  * plan, weights and device, or on its own thread, where nothing that the caller does can delay its steps.
  */
 export interface EngineTarget {
-  readonly config: Pick<ModelConfig, 'architecture' | 'width' | 'pooling'>;
+  readonly config: Pick<ModelConfig, 'architecture' | 'width' | 'pooling' | 'classifier'>;
   /** Maximum positions of a sequence. */
   readonly context: number;
   /** Prompt tokens per step. */
@@ -55,7 +55,7 @@ export interface EngineTarget {
    */
   begin(request: TokensRequest, sink: SequenceSink): Generation;
   /**
-   * The rows of an encoder, pooled: f32 [width]. Rejects with `CONTEXT_OVERFLOW`, or as `evaluate`.
+   * The rows of a model that embeds or ranks, pooled: f32 [width]; or all of them: f32 [ids * width]. Rejects with `CONTEXT_OVERFLOW`, or as `evaluate`.
    * @internal
    */
   vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;

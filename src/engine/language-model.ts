@@ -13,7 +13,7 @@ import { type CompiledModel, compileModel, planToFit } from '../plan/plan-to-fit
 import { stateOf } from '../state/state-of.ts';
 import { type Cost, type CostContext, maskWords } from '../ops/index.ts';
 import type { TokenConstraint } from '../text/index.ts';
-import { pooledRows } from './embedding.ts';
+import { allRows, pooledRows } from './embedding.ts';
 import { DraftProposer } from '../runtime/opening/draft-proposer.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
@@ -247,8 +247,10 @@ export class LanguageModel extends TextModel {
 
   /** @internal */
   async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
-    const rows = this.evaluate(ids, 0, { signal });
-    return pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
+    const isLast = pooling === 'last' && !this.config.bidirectional;
+    const rows = this.evaluate(ids, isLast ? ids.length - 1 : 0, { signal });
+    const of = { width: this.plan.vocabulary, count: ids.length };
+    return pooling === 'none' ? allRows(rows, of) : pooledRows(rows, { ...of, pooling });
   }
 
   /** The logits at every position of `ids` from `from` on. */

@@ -19,6 +19,7 @@ import {
   LocalConstraints,
   PLAIN,
   reasoningVariables,
+  RerankPrompt,
   type Rendered,
   type TextForm,
   thinksByDefault,
@@ -55,6 +56,7 @@ export class ModelText {
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
   #dialect: Dialect | undefined;
+  #rerankPrompt: RerankPrompt | undefined;
   #thinks: boolean | undefined;
 
   /**
@@ -93,6 +95,12 @@ export class ModelText {
   get chatTemplate(): ChatTemplate {
     this.#template ??= ChatTemplate.read(this.#gguf.metadata, this.tokenizer, undefined, this.#logger);
     return this.#template;
+  }
+
+  /** How pairs of query and document are encoded. Throws `CHAT_TEMPLATE_INVALID`. */
+  get rerankPrompt(): RerankPrompt {
+    this.#rerankPrompt ??= new RerankPrompt(this.#gguf.metadata, this.tokenizer);
+    return this.#rerankPrompt;
   }
 
   /** Throws as `chatTemplate`. */

@@ -3,6 +3,7 @@ import { DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
+import type { RerankOptions } from './ranking.ts';
 import type { ScoreOptions } from './score.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import type { ChatOptions, GenerateOptions } from './generate-options.ts';
@@ -23,6 +24,7 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   cacheType: true,
   weights: true,
   embedding: true,
+  pooling: true,
   taps: true,
   pool: true,
   decode: true,
@@ -120,7 +122,13 @@ const SCHEDULING: OptionNames<SchedulingClass> = {
 };
 const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
 const SCORE_OPTIONS: OptionNames<ScoreOptions> = { alternatives: true, adapters: true, signal: true };
-const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: true, signal: true };
+const EMBED_OPTIONS: OptionNames<EmbedOptions> = {
+  normalized: true,
+  pooling: true,
+  dimensions: true,
+  signal: true,
+};
+const RERANK_OPTIONS: OptionNames<RerankOptions> = { top: true, signal: true };
 
 /** The options of a model's methods. */
 const CALLS = {
@@ -129,6 +137,9 @@ const CALLS = {
   answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true, toolChoice: true, parallelCalls: true },
   chatPrompt: { ...RENDER_OPTIONS, continueFinal: true, reasoning: true, signal: true },
   embed: EMBED_OPTIONS,
+  embedTokens: { signal: true },
+  rerank: RERANK_OPTIONS,
+  classify: { signal: true },
   score: SCORE_OPTIONS,
   evaluate: { signal: true, adapters: true },
 };

@@ -18,7 +18,14 @@ import {
 import { answered } from './answered.ts';
 import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
-import { type Embedding, type EmbedOptions, poolingOf, unitVector } from './embedding.ts';
+import {
+  type Embedding,
+  type EmbedOptions,
+  finishedVector,
+  poolingOf,
+  requireRows,
+  type TokenEmbeddings,
+} from './embedding.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { EngineTarget, TokensRequest, VectorRequest } from './engine-target.ts';
 import {
@@ -31,6 +38,15 @@ import { formOf } from './held-text.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
 import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
+import {
+  type Classification,
+  classifierOf,
+  type ClassifyOptions,
+  finishedScores,
+  ranked,
+  type Ranking,
+  type RerankOptions,
+} from './ranking.ts';
 import type { ScoredId, ScoreOptions } from './score.ts';
 import { TextStream } from './text-stream.ts';
 import { tokenRulesOf } from './token-rules.ts';
@@ -161,22 +177,84 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
 
   /**
    * The embedding of a text or token ids, of length 1 unless `normalized` is false. Rejects with
-   * `EMBEDDINGS_UNSUPPORTED` for generative models and for encoders without a pooling, `CONTEXT_OVERFLOW`, or as
-   * `evaluate`.
+   * `EMBEDDINGS_UNSUPPORTED` for models that generate or rank and for those without a pooling, `CONTEXT_OVERFLOW`,
+   * `INVALID_ARGUMENT`, or as `evaluate`.
    */
   async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
     this.checkAlive();
     checkCall('embed', options);
     const { signal } = options;
     const pooling = poolingOf(this.config, options);
-    const turns = signal ? { signal } : {};
-    const ids = typeof input === 'string' ? await this.tokenizer.encodeInTurns(input, turns) : input;
+    const ids = await this.#idsOf(input, signal);
     const vector = await this.vector(ids, { pooling, signal });
-    return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
+    return { vector: finishedVector(vector, options), tokens: ids.length };
+  }
+
+  /**
+   * The rows of a text's tokens, f32 [tokens, width], as they leave the model. Rejects as `embed`, but needs no pooling.
+   */
+  async embedTokens(
+    input: string | readonly number[],
+    options: Pick<EmbedOptions, 'signal'> = {},
+  ): Promise<TokenEmbeddings> {
+    this.checkAlive();
+    checkCall('embedTokens', options);
+    const { signal } = options;
+    requireRows(this.config);
+    const ids = await this.#idsOf(input, signal);
+    const rows = await this.vector(ids, { pooling: 'none', signal });
+    const width = rows.length / ids.length;
+    const vectors = ids.map((_, at) => rows.slice(at * width, (at + 1) * width));
+    return { vectors, tokens: ids.length };
+  }
+
+  /**
+   * Orders documents by how well they answer a query, with a model that has a classifier (a cross-encoder such as
+   * bge-reranker, or Qwen3-Reranker). Rejects with `RANKING_UNSUPPORTED` for other models, `CONTEXT_OVERFLOW`,
+   * `INVALID_ARGUMENT`, or as `evaluate`.
+   */
+  async rerank(query: string, documents: readonly string[], options: RerankOptions = {}): Promise<Ranking> {
+    this.checkAlive();
+    checkCall('rerank', options);
+    const { isNormalized = false } = classifierOf(this.config);
+    const scores: number[] = [];
+    let tokens = 0;
+    for (const document of documents) {
+      const ids = await this.text.rerankPrompt.encode(query, document, options.signal);
+      const [score = Number.NaN] = await this.#scores(ids, options.signal);
+      scores.push(score);
+      tokens += ids.length;
+    }
+    return { results: ranked(scores, options), isProbability: isNormalized, tokens };
+  }
+
+  /** The scores of a text or token ids by a model with a classifier. Rejects as `rerank`. */
+  async classify(input: string | readonly number[], options: ClassifyOptions = {}): Promise<Classification> {
+    this.checkAlive();
+    checkCall('classify', options);
+    const { labels, isNormalized = false } = classifierOf(this.config);
+    const ids = await this.#idsOf(input, options.signal);
+    const scores = await this.#scores(ids, options.signal);
+    return { scores, labels, isProbability: isNormalized, tokens: ids.length };
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  async #idsOf(
+    input: string | readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly number[]> {
+    return typeof input === 'string'
+      ? this.tokenizer.encodeInTurns(input, { ...(signal && { signal }) })
+      : input;
+  }
+
+  /** The classifier's scores of ids, of the row that it reads. */
+  async #scores(ids: readonly number[], signal: AbortSignal | undefined): Promise<Float32Array> {
+    const classifier = classifierOf(this.config);
+    return finishedScores(await this.vector(ids, { pooling: classifier.row, signal }), classifier);
   }
 
   #answer(prompt: readonly number[], options: AnswerOptions): ChatStream {

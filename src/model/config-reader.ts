@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
+import type { Pooling } from './pooling.ts';
 
 /** The values of `rope.scaling.type`; `longrope` is defined by the rotation factors alone. */
 const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
@@ -13,6 +14,8 @@ export class ConfigReader {
   constructor(
     readonly metadata: GgufMetadata,
     readonly architecture: string,
+    /** What was requested instead of the file's own settings. */
+    readonly wanted: { readonly pooling?: Pooling | undefined } = {},
   ) {}
 
   /** A count that is required unless there is a fallback. Files may repeat it for each layer. */
@@ -38,6 +41,11 @@ export class ConfigReader {
     const found = stored === undefined || (zeroIsMissing && stored === 0) ? fallback : stored;
     if (found !== undefined && Number.isFinite(found)) return found;
     this.refuse(key, String(found ?? 'nothing'), 'a number');
+  }
+
+  /** A list of texts that may be missing. */
+  texts(key: string): readonly string[] {
+    return this.metadata.strings(this.#named(key)) ?? [];
   }
 
   /** Whether the file has this key. */

@@ -1,6 +1,8 @@
+import type { Activation } from '../ops/elementwise.ts';
 import type { RopeParameters } from '../ops/rope.ts';
 import type { Block } from './blocks/block.ts';
 import type { NamedNorm } from './blocks/norm.ts';
+import type { Pooling } from './pooling.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
 export type { Block } from './blocks/block.ts';
@@ -22,14 +24,33 @@ export interface ModelConfig {
    * models.
    */
   readonly pooling?: Pooling;
+  /** What a model with the pooling `rank` scores. */
+  readonly classifier?: Classifier;
+  /** True for encoders: rows attend to later ones, too, so a text is computed in a single step. */
+  readonly bidirectional?: true;
   readonly embedding: EmbeddingSpec;
   /** The description of each layer: layers may differ in sizes, windows and blocks. */
   readonly layers: readonly LayerSpec[];
   readonly head: HeadSpec;
 }
 
-/** How rows are pooled into an embedding: their mean, the first, the last, or none (each row separately). */
-export type Pooling = 'mean' | 'first' | 'last' | 'none';
+/** What a classifier scores. */
+export interface Classifier {
+  /** The file's names of the scores, in order; none if there is one score without a name. */
+  readonly labels: readonly string[];
+  /** The row that is classified. */
+  readonly row: 'first' | 'last';
+  /** Whether the scores are probabilities, by a softmax over the labels. */
+  readonly isNormalized?: true;
+}
+
+/** The layers of a classifier. */
+export interface ClassifierSpec {
+  /** Number of scores. */
+  readonly outputs: number;
+  /** The activation after `cls.weight`, if the file has that. */
+  readonly activation: Activation;
+}
 
 /** From token ids to the residual stream. */
 export interface EmbeddingSpec {
@@ -83,9 +104,16 @@ export interface LayerSpec {
   readonly isScaled?: true;
 }
 
-/** From the residual stream's output rows to logits, or to the rows that are pooled into an embedding. */
+/** The head of models that embed or rank: norm, then a classifier. Default: neither. */
+export interface RowsHead {
+  readonly kind: 'rows';
+  readonly norm?: NamedNorm;
+  readonly classifier?: ClassifierSpec;
+}
+
+/** From the residual stream's output rows to logits, to the rows that are pooled into an embedding, or to scores. */
 export type HeadSpec =
-  | { readonly kind: 'rows'; readonly norm?: NamedNorm }
+  | RowsHead
   | {
       readonly kind: 'logits';
       readonly norm: NamedNorm;

@@ -41,6 +41,7 @@ export {
   thinksByDefault,
 } from './dialects/index.ts';
 export type { Rendered, Spans } from '../jinja/index.ts';
+export { RerankPrompt } from './rerank-prompt.ts';
 export { createTokenizer } from './create-tokenizer.ts';
 export { PRETOKENIZER_KINDS, type PretokenizerKind } from './pretokenizer-kinds.ts';
 export type { SpecialIds, SpecialTokens } from './special-tokens.ts';

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseGolden } from '../../src/evaluate/golden.ts';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { checkEmbeddings } from '../support/family-tests.ts';
+import { checkEmbeddings, checkScores } from '../support/family-tests.ts';
 import { LARGEST_DIFFERENCE } from '../support/family-fixtures.ts';
-import { FAMILY_VARIANTS, VARIANTS_GOLDEN, writeVariant } from '../support/family-variants.ts';
+import { type FamilyVariant, writeVariant } from '../support/family-variant.ts';
+import { FAMILY_VARIANTS, VARIANTS_GOLDEN } from '../support/family-variants.ts';
 import { fixture } from '../support/fixture.ts';
 import { decodeForced, openForGolden } from '../support/goldens.ts';
 import { onOneCpu } from '../support/one-cpu.ts';
@@ -21,7 +22,7 @@ for (const variant of FAMILY_VARIANTS) {
     const lines = goldens.filter((line) => line.startsWith(`{"variant":${JSON.stringify(name)},`));
     const path = join(temporaryFolder(t), 'variant.gguf');
     await writeVariant(variant, path);
-    if (variant.encodes) return testEncoder(path, lines);
+    if (variant.encodes || variant.scores !== undefined) return testEncoder(variant, path, lines);
     const sequences = parseGolden(lines.join('\n'));
     await using model = await openForGolden(path, sequences, open);
     const report = await decodeForced(model, sequences);
@@ -31,9 +32,13 @@ for (const variant of FAMILY_VARIANTS) {
   });
 }
 
-async function testEncoder(path: string, lines: readonly string[]): Promise<void> {
+async function testEncoder(
+  { encodes }: FamilyVariant,
+  path: string,
+  lines: readonly string[],
+): Promise<void> {
   await using model = await open(path, { cacheType: 'f32' });
-  await checkEmbeddings(model, lines.join('\n'));
+  await (encodes ? checkEmbeddings : checkScores)(model, lines.join('\n'));
 }
 
 test('an encoder whose file names no pooling has vectors by the one that is asked for', async (t) => {

@@ -8,7 +8,7 @@ import { deepseek2 } from '../../src/model/architectures/deepseek2.ts';
 import { recordModel } from '../../src/model/model-graphs.ts';
 import { count } from '../../src/model/synthetic-family.ts';
 import { openGguf } from '../../src/node/index.ts';
-import { type FamilyVariant, writeVariant } from '../support/family-variants.ts';
+import { type FamilyVariant, writeVariant } from '../support/family-variant.ts';
 import { fixture } from '../support/fixture.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 

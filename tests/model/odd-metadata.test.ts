@@ -9,7 +9,7 @@ import { ConfigReader } from '../../src/model/config-reader.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { count, real } from '../../src/model/synthetic-family.ts';
-import { familyOfVariant } from '../support/family-variants.ts';
+import { familyOfVariant } from '../support/family-variant.ts';
 
 /** What a file of an architecture says by the key, and why no layer could be recorded so. */
 interface OddValue {
@@ -126,9 +126,16 @@ const REFUSED: readonly OddValue[] = [
   {
     architecture: 'qwen3',
     key: 'pooling_type',
+    value: count(5),
+    found: '5',
+    expected: '0 to 4: none, mean, cls, last or rank',
+  },
+  {
+    architecture: 'llama',
+    key: 'pooling_type',
     value: count(4),
-    found: '4',
-    expected: '0 to 3: none, mean, first or last',
+    found: 'rank',
+    expected: 'none, mean, cls or last for this architecture',
   },
   {
     architecture: 'arwkv7',

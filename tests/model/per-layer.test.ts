@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { GgufValue } from '../../src/gguf/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { openGguf } from '../../src/node/index.ts';
-import { type FamilyVariant, writeVariant } from '../support/family-variants.ts';
+import { type FamilyVariant, writeVariant } from '../support/family-variant.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 const each = (...values: number[]): GgufValue => ({ type: 'array', element: 'u32', values });

@@ -11,7 +11,7 @@ import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { F32 } from '../../src/formats/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
-import { familyOfVariant, type FamilyVariant } from '../support/family-variants.ts';
+import { familyOfVariant, type FamilyVariant } from '../support/family-variant.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { join } from 'node:path';

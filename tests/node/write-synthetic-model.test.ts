@@ -89,7 +89,7 @@ test("the families' models are what is written for their architecture and seed",
       architecture: family.architecture ?? family.name,
       ...family.sizes,
     });
-    await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
+    await writeSyntheticModel({ path, name: 'tiny', shape, family: family.family, format: F32, seed: 1 });
     assert.ok(readFileSync(path).equals(readFileSync(familyPaths(family).model)), family.name);
   }
 });

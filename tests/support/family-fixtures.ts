@@ -1,5 +1,7 @@
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
+import type { SyntheticFamily, SyntheticShape } from '../../src/model/synthetic-family.ts';
+import { count } from '../../src/model/synthetic-family.ts';
+import { familyOfVariant, texts } from './family-variant.ts';
 import { fixture } from './fixture.ts';
 
 /** A small random model of an architecture, with llama.cpp's results for it. */
@@ -10,8 +12,12 @@ export interface FamilyFixture {
   readonly architecture?: string;
   /** Its differences from the shape `tiny`. */
   readonly sizes: Partial<SyntheticShape>;
+  /** Replaces the architecture's own `synthetic`. */
+  readonly family?: SyntheticFamily;
   /** Whether it embeds texts; the golden then contains vectors. */
   readonly encodes?: true;
+  /** The number of scores of a model with a classifier; the golden then contains them. */
+  readonly scores?: number;
   /** The tolerance of a logit, if above `LARGEST_DIFFERENCE`. */
   readonly difference?: number;
 }
@@ -70,6 +76,34 @@ export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
     architecture: name,
     sizes: { experts: 4 },
   })),
+  {
+    name: 'bert-reranker',
+    architecture: 'bert',
+    sizes: { kvHeads: 4 },
+    scores: 1,
+    family: familyOfVariant({
+      architecture: 'bert',
+      metadata: { pooling_type: count(4) },
+      having: ['cls.weight', 'cls.bias', 'cls.output.weight', 'cls.output.bias'],
+    }),
+  },
+  {
+    name: 'qwen3-embedding',
+    architecture: 'qwen3',
+    sizes: {},
+    encodes: true,
+    family: familyOfVariant({ architecture: 'qwen3', metadata: { pooling_type: count(3) } }),
+  },
+  {
+    name: 'qwen3-reranker',
+    architecture: 'qwen3',
+    sizes: {},
+    scores: 2,
+    family: familyOfVariant({
+      architecture: 'qwen3',
+      metadata: { pooling_type: count(4), 'classifier.output_labels': texts('yes', 'no') },
+    }),
+  },
 ];
 
 /** A text that goes from Llama 4's first chunk to its second, with llama.cpp's results around the border. */
@@ -81,6 +115,8 @@ export const CHUNKS = {
 };
 
 const OTHERS_OPERATORS = [
+  'qwen3-embedding',
+  'qwen3-reranker',
   'llama',
   'qwen2',
   'qwen2moe',

@@ -23,9 +23,10 @@ export function testFamilies(device: GoldenDevice): void {
 export function testGoldensOf(families: readonly FamilyFixture[], device: GoldenDevice): void {
   const declare = device.declare ?? test;
   for (const family of families) {
-    const { name, encodes } = family;
+    const { name, encodes, scores } = family;
     const claim = encodes ? `${name} embeds as its golden` : `${name} matches its golden`;
-    declare(`${claim} on ${device.name}`, () => (encodes ? testEncoder : testDecoder)(family, device));
+    const work = encodes || scores !== undefined ? testEncoder : testDecoder;
+    declare(`${claim} on ${device.name}`, () => work(family, device));
   }
 }
 
@@ -51,7 +52,8 @@ async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise
 async function testEncoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {
   const { model: path, golden } = familyPaths(family);
   await using model = await device.open(path, { cacheType: 'f32' });
-  await checkEmbeddings(model, await readFile(golden, 'utf8'));
+  const check = family.encodes ? checkEmbeddings : checkScores;
+  await check(model, await readFile(golden, 'utf8'));
 }
 
 /** Compares a model with a golden's texts and llama.cpp's embeddings of them. */
@@ -63,5 +65,16 @@ export async function checkEmbeddings(model: LanguageModel, golden: string): Pro
     const differences = vector.map((value, i) => Math.abs(value - (embedded.vector[i] ?? Number.NaN)));
     const largest = Math.max(...differences);
     assert.ok(largest < LARGEST_DIFFERENCE, `a value differs by ${largest}`);
+  }
+}
+
+/** Compares a model with a golden's texts and llama.cpp's scores of them. */
+export async function checkScores(model: LanguageModel, golden: string): Promise<void> {
+  for (const line of golden.trim().split('\n')) {
+    const { ids, scores } = JSON.parse(line) as { ids: number[]; scores: number[] };
+    const found = await model.classify(ids);
+    assert.equal(found.scores.length, scores.length);
+    const differences = scores.map((score, i) => Math.abs(score - (found.scores[i] ?? Number.NaN)));
+    assert.ok(Math.max(...differences) < LARGEST_DIFFERENCE, `scores differ by ${differences.join(', ')}`);
   }
 }

@@ -1,36 +1,8 @@
-import { F32 } from '../../src/formats/index.ts';
 import type { GgufValue } from '../../src/gguf/index.ts';
-import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
-import {
-  count,
-  flag,
-  real,
-  type SyntheticFamily,
-  type SyntheticShape,
-  text,
-} from '../../src/model/synthetic-family.ts';
-import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
+import { count, flag, real, text } from '../../src/model/synthetic-family.ts';
+import { ENCODER_VARIANTS } from './encoder-variants.ts';
+import type { FamilyVariant } from './family-variant.ts';
 import { fixture } from './fixture.ts';
-
-/** How a file differs from the small random one of its architecture, as published files of the family do. */
-export interface FamilyVariant {
-  readonly name: string;
-  readonly architecture: string;
-  /** Its differences from the shape `tiny`. */
-  readonly sizes?: Partial<SyntheticShape>;
-  /** Metadata below the architecture's name, by key; undefined removes one. */
-  readonly metadata?: Readonly<Record<string, GgufValue | undefined>>;
-  /** Optional tensors that it has in addition to the architecture's, and tensors that it lacks. */
-  readonly having?: readonly string[];
-  readonly without?: readonly string[];
-  /** Shapes of tensors in the first layer that neither we nor llama.cpp use. */
-  readonly idle?: Readonly<Record<string, readonly number[]>>;
-  /** Whether it embeds texts; the golden then contains vectors. */
-  readonly encodes?: true;
-  /** The tolerance of a logit, if above `LARGEST_DIFFERENCE`: llama.cpp's table for GELU. */
-  readonly difference?: number;
-}
 
 const OUTPUT = 'output.weight';
 const scalesOf = (...names: readonly string[]) => names.map((name) => `${name}.scale`);
@@ -62,14 +34,6 @@ function layers(...windowed: boolean[]): GgufValue {
   return { type: 'array', element: 'bool', values: windowed };
 }
 
-/** An encoder's sizes and pooling. */
-function pooled(
-  kind: number,
-  more: FamilyVariant['metadata'] = {},
-): Pick<FamilyVariant, 'sizes' | 'metadata'> {
-  return { sizes: { kvHeads: 4 }, metadata: { pooling_type: count(kind), ...more } };
-}
-
 /** Latent attention as in the first files: the keys and values of all heads, which one matrix produces, are cached. */
 const EXPANDED: Required<FamilyVariant>['metadata'] = {
   'attention.key_length': count(32),
@@ -99,6 +63,7 @@ const V2_LITE: Required<Pick<FamilyVariant, 'sizes' | 'metadata' | 'without'>> =
 
 /** The variants that the CPU is compared with llama.cpp on, in addition to `FAMILY_FIXTURES`. */
 export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
+  ...ENCODER_VARIANTS,
   {
     name: 'llama, YaRN',
     architecture: 'llama',
@@ -300,27 +265,6 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
       expert_shared_count: count(0),
       leading_dense_block_count: undefined,
     },
-  },
-  {
-    name: 'Qwen 3 that embeds, last row',
-    architecture: 'qwen3',
-    encodes: true,
-    metadata: { pooling_type: count(3) },
-  },
-  {
-    name: 'Gemma 3 that embeds, mean',
-    architecture: 'gemma3',
-    encodes: true,
-    metadata: { pooling_type: count(1) },
-  },
-  {
-    name: 'nomic-bert-moe, a mixture in each layer but the first of three',
-    architecture: 'nomic-bert-moe',
-    encodes: true,
-    sizes: { kvHeads: 4, layers: 3 },
-    metadata: { moe_every_n_layers: count(3), pooling_type: count(2) },
-    without: [...QKV_BIASES, 'attn_output.bias'],
-    having: ['attn_qkv.weight', 'attn_qkv.bias'],
   },
   {
     name: 'starcoder, one head of keys and values, tied',
@@ -538,57 +482,7 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     metadata: { moe_latent_size: undefined },
     having: scalesOf('ffn_up_exps', 'ffn_down_exps', 'ffn_up_shexp', 'ffn_down_shexp'),
   },
-  { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
-  {
-    name: 'bert, last row, no types',
-    architecture: 'bert',
-    encodes: true,
-    ...pooled(3),
-    without: ['token_types.weight'],
-  },
-  {
-    name: 'bert, scales',
-    architecture: 'bert',
-    encodes: true,
-    ...pooled(1),
-    having: QKVO_SCALES,
-    idle: idleScales(1, ['ffn_up', 'ffn_down']),
-  },
-  {
-    name: 'nomic-bert, mean, linear scaling',
-    architecture: 'nomic-bert',
-    encodes: true,
-    ...pooled(1, LINEAR),
-  },
 ];
 
 /** llama.cpp's results, one line per text, with the variant's name beside the sequence. */
 export const VARIANTS_GOLDEN = fixture('families/variants.jsonl');
-
-/** Writes a variant's model, the same bytes each time. */
-export async function writeVariant(variant: FamilyVariant, path: string): Promise<void> {
-  const { architecture, sizes } = variant;
-  const shape = syntheticShape('tiny', { architecture, ...sizes });
-  const family = familyOfVariant(variant);
-  await writeSyntheticModel({ path, name: 'tiny', shape, family, format: F32, seed: 1 });
-}
-
-/** The architecture's synthetic family with the variant's differences. */
-export function familyOfVariant({
-  architecture,
-  metadata,
-  having = [],
-  without = [],
-  idle = {},
-}: FamilyVariant): SyntheticFamily {
-  const family = ALL_ARCHITECTURES.find(({ names }) => names.includes(architecture))?.synthetic ?? {};
-  return {
-    ...family,
-    metadata: (shape) => {
-      const all = Object.entries({ ...family.metadata?.(shape), ...metadata });
-      return Object.fromEntries(all.filter((entry): entry is [string, GgufValue] => entry[1] !== undefined));
-    },
-    unused: (shape) => ({ ...family.unused?.(shape), ...idle }),
-    optional: [...(family.optional ?? []).filter((name) => !without.includes(name)), ...having],
-  };
-}

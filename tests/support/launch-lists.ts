@@ -183,7 +183,7 @@ const OWN_SIZES: Readonly<Record<string, Partial<SyntheticShape>>> = {
 };
 
 /** Every family, in a quantized format with larger types for values, as in llama.cpp's files, and in f16. */
-export const LISTED_MODELS: readonly ListedModel[] = FAMILY_FIXTURES.flatMap(
+export const LISTED_MODELS: readonly ListedModel[] = FAMILY_FIXTURES.filter(({ family }) => !family).flatMap(
   ({ name, architecture = name, sizes: { experts } }) => {
     const { experts: count, chosenExperts, expertHidden, ...dense } = SIZES;
     const routed = name.endsWith('moe') || experts !== undefined;

@@ -85,7 +85,10 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   qwen2: 'Qwen 1.5, 2, 2.5, QwQ',
   qwen2moe: 'Qwen 1.5 MoE, Qwen 2 57B-A14B',
   qwen2vl: 'Qwen 2 VL, 2.5 VL (texts)',
-  qwen3: 'Qwen 3, Qwen3-Embedding',
+  qwen3: 'Qwen 3',
+  'qwen3-embedding': 'Qwen3-Embedding',
+  'qwen3-reranker': 'Qwen3-Reranker',
+  'bert-reranker': 'bge-reranker, ms-marco-MiniLM',
   qwen3moe: 'Qwen 3 30B-A3B, 235B-A22B, Coder',
   qwen3vl: 'Qwen 3 VL (texts)',
   qwen3vlmoe: 'Qwen 3 VL 30B-A3B, 235B-A22B (texts)',
@@ -114,7 +117,7 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     'A GGUF file runs if its `general.architecture` is in this table. For each architecture, llama.cpp and every device decode a small',
     'random model (f32 weights, `rocmforge synth tiny --arch …`): two texts, each continued greedily. The number is the maximum',
     'difference of any logit from llama.cpp’s at any position; the greedy ids are identical. For encoders, the embeddings of both',
-    'texts are compared.',
+    'texts are compared, and for rerankers their scores.',
     '',
     `| architecture | models, such as | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
     `|---|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
@@ -142,7 +145,11 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
 }
 
 /** A family's names in files; some families that share an architecture have goldens of their own. */
-function labelOf({ name, architecture, encodes }: FamilyFixture, families: readonly FamilyFixture[]): string {
+function labelOf(
+  { name, architecture, family, encodes }: FamilyFixture,
+  families: readonly FamilyFixture[],
+): string {
+  if (family) return `\`${architecture}\` (${name.replace(/.*-/, '')})`;
   if (encodes) return `\`${name}\` (embeddings)`;
   if (architecture) return `\`${architecture}\`${architecture === name ? '' : ` (${name})`}`;
   const known = ALL_ARCHITECTURES.find(({ names }) => names.includes(name))?.names ?? [name];

@@ -108,15 +108,21 @@ export const modelErrors = {
   ),
   EMBEDDINGS_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     400,
-    'Embeddings were requested from a generative model, or from an encoder whose file names no pooling.',
-    'Use an encoder, such as BERT or nomic-bert. If its file names no pooling, request one: mean, last, or the first row (in the library `first`, over HTTP `cls`).',
+    'Embeddings were requested from a model that generates or ranks, or from one whose file names no pooling.',
+    'Use an embedding model, such as BERT or Qwen3-Embedding, or open the model with a --pooling: mean, last, or the first row (`cls`; in the library `first`). If only the file names none, a request can do so as well.',
     (p) => `embeddings of ${p.model}: found ${p.found}, expected ${p.expected}`,
+  ),
+  RANKING_UNSUPPORTED: entry<{ model: string; found: string }>(
+    400,
+    'Documents were to be ranked, or a text classified, by a model without a classifier.',
+    'Use a reranker, such as bge-reranker or Qwen3-Reranker. If its file does not say that it ranks, open it with --pooling rank.',
+    (p) => `ranking with ${p.model}: found ${p.found}, expected a model with a classifier`,
   ),
   GENERATION_UNSUPPORTED: entry<{ model: string }>(
     400,
-    'Text was requested from a model that only computes embeddings.',
-    'Request embeddings, or use a generative model.',
-    (p) => `${p.model} is an encoder and cannot generate text`,
+    'Text was requested from a model that only computes embeddings or scores.',
+    'Request embeddings or a ranking, use a generative model, or open this one without --pooling.',
+    (p) => `${p.model} computes embeddings or scores here and cannot generate text`,
   ),
   MODEL_UNREAD: entry<{ architecture: string; names: string }>(
     422,

@@ -8,9 +8,8 @@ import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
 import type { GenerationEnd } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { AdapterChange } from '../adapter-change.ts';
-import type { VectorPooling } from '../embedding.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
-import type { EngineTarget, TokensRequest } from '../engine-target.ts';
+import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 
 /** A log level: `enabled` must answer synchronously. */
@@ -57,7 +56,7 @@ export interface EngineCalls {
     answer: GenerationEnd;
   };
   readonly vector: {
-    asks: { readonly ids: readonly number[]; readonly pooling: VectorPooling };
+    asks: Omit<VectorRequest, 'signal'> & { readonly ids: readonly number[] };
     value: never;
     answer: Float32Array;
   };

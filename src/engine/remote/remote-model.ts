@@ -5,13 +5,12 @@ import type { DeviceInfo } from '../../device/index.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import type { LoadReport } from '../../load/async-model-loader.ts';
 import type { FitSummary } from '../../plan/memory/fit-plan.ts';
-import type { ModelConfig } from '../../model/model-config.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import type { SequenceSink } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { ChatMessage } from '../../text/index.ts';
-import type { TokensRequest, VectorRequest } from '../engine-target.ts';
+import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import { checkCall } from '../option-names.ts';
 import type { PromptThread } from './prompt-thread.ts';
 import type { ModelText } from '../model-text.ts';
@@ -44,7 +43,7 @@ export interface RemoteModelSetup {
  * nothing it does delays a step. Only `LanguageModel` gives access to the device. Owns the thread and its file.
  */
 export class RemoteModel extends TextModel {
-  readonly config: Pick<ModelConfig, 'architecture' | 'width' | 'pooling'>;
+  readonly config: EngineTarget['config'];
   readonly context: number;
   readonly batch: number;
   readonly vocabulary: number;

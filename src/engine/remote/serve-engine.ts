@@ -119,7 +119,7 @@ function sendable(fields: LogFields = {}): LogFields {
 
 function describe(model: LanguageModel): EngineDescription {
   const { context, batch, vocabulary, adapters, device, fit } = model;
-  const { architecture, width, pooling } = model.config;
-  const config = { architecture, width, ...(pooling && { pooling }) };
+  const { architecture, width, pooling, classifier } = model.config;
+  const config = { architecture, width, ...(pooling && { pooling }), ...(classifier && { classifier }) };
   return { config, context, batch, vocabulary, adapters, device: device.info, fit: summaryOf(fit) };
 }

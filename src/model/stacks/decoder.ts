@@ -3,13 +3,14 @@ import type { AttentionSpec, Heads } from '../blocks/attention.ts';
 import type { Block } from '../blocks/block.ts';
 import type { Norm } from '../blocks/norm.ts';
 import type { ConfigReader } from '../config-reader.ts';
+import type { Pooling } from '../pooling.ts';
+import { type EmbeddingHead, embeddingHead, type RankTraits, readPooling } from './embedding-head.ts';
 import {
   type EmbeddingSpec,
   groupsOf,
   type HeadSpec,
   type LayerSpec,
   type ModelConfig,
-  type Pooling,
 } from '../model-config.ts';
 
 /** The name of the rotary table that a decoder's layers share. */
@@ -29,8 +30,8 @@ export interface DecoderSizes {
   readonly rope: RopeParameters;
   /** Position from which `rope_factors_long.weight` replaces the short ones. */
   readonly originalContext: number;
-  /** The pooling of embeddings; `none` for generative models. */
-  readonly pooling: Pooling;
+  /** What replaces the logits of models that embed or rank; undefined for generative models. */
+  readonly embeds: EmbeddingHead | undefined;
   /** A layer's heads. */
   heads(layer: number): Heads;
   /** Width of a layer's feed-forward. */
@@ -46,6 +47,8 @@ interface SizesTraits {
   readonly hybrid?: boolean;
   /** The key of the norms' epsilon in files that lack `attention.layer_norm_rms_epsilon`. */
   readonly epsilonKey?: string;
+  /** How files of the family rank, if they do. */
+  readonly rank?: RankTraits;
 }
 
 const RMS_EPSILON = 'attention.layer_norm_rms_epsilon';
@@ -53,7 +56,7 @@ const RMS_EPSILON = 'attention.layer_norm_rms_epsilon';
 /** Reads a decoder's sizes. Throws `MODEL_CONFIG`. */
 export function readDecoder(
   read: ConfigReader,
-  { norm = 'rms', hidden, hybrid = false, epsilonKey = RMS_EPSILON }: SizesTraits = {},
+  { norm = 'rms', hidden, hybrid = false, epsilonKey = RMS_EPSILON, rank }: SizesTraits = {},
 ): DecoderSizes {
   const counts = hybrid ? 'countsOrZero' : 'counts';
   const width = read.count('embedding_length');
@@ -65,6 +68,7 @@ export function readDecoder(
   if (predicting >= all) read.refuse('nextn_predict_layers', `${predicting}`, `less than ${all} layers`);
   const kvHeads = read[counts]('attention.head_count_kv', heads);
   const valueSize = read.count('attention.value_length', width / heads(0));
+  const pooling = decoderPooling(read);
   const hiddenOf = read[counts]('feed_forward_length', hidden);
   const sizes: DecoderSizes = {
     architecture: read.architecture,
@@ -77,7 +81,7 @@ export function readDecoder(
         : { kind: norm, epsilon: read.real('attention.layer_norm_epsilon'), bias: 'if there' },
     rope: read.rope(read.count('rope.dimension_count', keySize), trainedContext),
     originalContext: read.count('rope.scaling.original_context_length', trainedContext),
-    pooling: readPooling(read),
+    embeds: pooling && embeddingHead(read, { pooling, rank }),
     heads: (layer) => ({ heads: heads(layer), kvHeads: kvHeads(layer), keySize, valueSize }),
     hidden: hiddenOf,
   };
@@ -85,21 +89,10 @@ export function readDecoder(
   return sizes;
 }
 
-/**
- * `pooling_type` as written by llama.cpp's converters, and by llama.cpp itself for an unspecified one: -1 as unsigned.
- */
-const POOLINGS: Readonly<Record<number, Pooling>> = {
-  0: 'none',
-  1: 'mean',
-  2: 'first',
-  3: 'last',
-  [2 ** 32 - 1]: 'none',
-};
-
-/** The file's pooling. Throws `MODEL_CONFIG` for ranking models, which are not supported. */
-export function readPooling(read: ConfigReader): Pooling {
-  const type = read.real('pooling_type', 0);
-  return POOLINGS[type] ?? read.refuse('pooling_type', String(type), '0 to 3: none, mean, first or last');
+/** A file without a pooling, or with `none`, is a generative model unless one is requested. */
+function decoderPooling(read: ConfigReader): Pooling | undefined {
+  const pooling = readPooling(read);
+  return pooling === 'none' ? read.wanted.pooling : pooling;
 }
 
 /** Refuses sizes with which no layer could be recorded. */
@@ -227,11 +220,12 @@ export function decoder(
     readonly isRotary?: boolean;
   } = {},
 ): ModelConfig {
-  const { architecture, width, trainedContext, rope, originalContext, pooling } = sizes;
+  const { architecture, width, trainedContext, rope, originalContext, embeds } = sizes;
   const layers = Array.from({ length: sizes.layers }, (_, index) => layer(index));
   const norm = { ...sizes.norm, name: outputNorm };
-  const head: HeadSpec =
-    pooling === 'none' ? { kind: 'logits', norm, scale: logitScale, softCap } : { kind: 'rows', norm };
+  const head: HeadSpec = embeds
+    ? { ...embeds.head, norm }
+    : { kind: 'logits', norm, scale: logitScale, softCap };
   const rotary = isRotary && embedding.learnedPositions === undefined;
   const ropes = {
     ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext } }),
@@ -243,7 +237,7 @@ export function decoder(
     state,
     width,
     trainedContext,
-    ...(pooling !== 'none' && { pooling }),
+    ...embeds,
     embedding: { ...embedding, ropes },
     layers,
     head,

@@ -3,7 +3,11 @@ import type { Block } from '../blocks/block.ts';
 import type { Norm } from '../blocks/norm.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import { groupsOf, type LayerSpec, type ModelConfig } from '../model-config.ts';
-import { readPooling, ROPE } from './decoder.ts';
+import { ROPE } from './decoder.ts';
+import { embeddingHead, type RankTraits, readPooling } from './embedding-head.ts';
+
+/** The first row (`[CLS]`) passes the dense layer of BERT's pooler, if the file has it, and the classifier. */
+const RANK: RankTraits = { row: 'first', activation: 'tanh' };
 
 /** How BERT-like encoders differ. */
 export interface EncoderTraits {
@@ -21,7 +25,6 @@ export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTrai
   const { architecture } = read;
   const [width, heads] = [read.count('embedding_length'), read.count('attention.head_count')];
   const trainedContext = read.count('context_length');
-  const pooling = readPooling(read);
   const norm: Norm = {
     kind: 'layer',
     epsilon: read.real('attention.layer_norm_epsilon'),
@@ -55,13 +58,13 @@ export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTrai
     state: groupsOf(layers),
     width,
     trainedContext,
-    pooling,
+    ...embeddingHead(read, { pooling: readPooling(read) ?? 'none', rank: RANK }),
+    bidirectional: true,
     embedding: {
       tokenTypes: true,
       norm: { ...norm, name: 'token_embd_norm' },
       ...(rope ? { ropes: { [ROPE]: { parameters: rope } } } : { learnedPositions: trainedContext }),
     },
     layers,
-    head: { kind: 'rows' },
   };
 }

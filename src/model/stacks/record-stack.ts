@@ -4,10 +4,10 @@ import { ropeTable } from '../../ops/rope.ts';
 import { gatherRows } from '../../ops/rows.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import type { LayerInputs } from '../blocks/block.ts';
-import { scaledProduct } from '../blocks/linear.ts';
+import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, normalize } from '../blocks/norm.ts';
 import type { PartScope } from '../part-scope.ts';
-import type { EmbeddingSpec, HeadSpec, LayerSpec, RopeTableSpec } from '../model-config.ts';
+import type { ClassifierSpec, EmbeddingSpec, HeadSpec, LayerSpec, RopeTableSpec } from '../model-config.ts';
 
 /**
  * What the embedding part passes on: the residual stream, f32 [rows, width], and values shared by all layers, by name.
@@ -71,7 +71,10 @@ export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs
 export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor {
   const { g } = scope;
   const rows = gatherRows(g, x);
-  if (spec.kind === 'rows') return normed(scope, rows, spec.norm);
+  if (spec.kind === 'rows') {
+    const read = normed(scope, rows, spec.norm);
+    return spec.classifier ? recordClassifier(scope, read, spec.classifier) : read;
+  }
   const vocabulary = scope.rowsOf('token_embd.weight', x.width);
   const read = normalize(scope, rows, spec.norm);
   // Models with tied embeddings have no separate output matrix.
@@ -86,6 +89,18 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
   const { softCap } = spec;
   if (softCap === undefined) return logits;
   return scale(g, unary(g, 'tanh', scale(g, logits, 1 / softCap)), softCap);
+}
+
+/**
+ * A dense layer with an activation, then the classifier; files have both or one of them (jina-reranker-v1, Qwen3-Reranker).
+ */
+function recordClassifier(scope: PartScope, x: Tensor, { outputs, activation }: ClassifierSpec): Tensor {
+  const last = 'cls.output';
+  if (!scope.has('cls.weight')) return linear(scope, x, { name: last, rows: outputs });
+  const hasLast = scope.has(`${last}.weight`);
+  const dense = linear(scope, x, { name: 'cls', rows: hasLast ? x.width : outputs });
+  const activated = unary(scope.g, activation, dense);
+  return hasLast ? linear(scope, activated, { name: last, rows: outputs }) : activated;
 }
 
 function scaled({ g }: PartScope, x: Tensor, factor = 1): Tensor {

@@ -10,6 +10,8 @@ interface TensorRule {
   readonly reason: string;
   /** Applies only if another tensor is read: the one named by replacing `end` with `by`. */
   readonly beside?: readonly [end: RegExp, by: string];
+  /** Applies only to models that embed or rank. */
+  readonly embeds?: true;
   /** The architectures it applies to; undefined for all ... */
   readonly architectures?: readonly string[];
   /** ... except these. */
@@ -24,6 +26,12 @@ const RULES: readonly TensorRule[] = [
     warns: false,
     reason: 'for contexts of another length',
     except: ['gpt2', 'starcoder', 'bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'rwkv7', 'arwkv7'],
+  },
+  {
+    name: /^output\.(weight|bias|scale)$/,
+    warns: false,
+    reason: 'of logits, which a model that embeds or ranks does not compute',
+    embeds: true,
   },
   {
     name: /^blk\.0\.time_mix_v[012]\.weight$/,
@@ -93,6 +101,7 @@ function judge(
   const rule = RULES.find((of) => {
     const [end, by] = of.beside ?? [];
     const holds = of.architectures?.includes(architecture) ?? !of.except?.includes(architecture);
+    if (of.embeds && config.pooling === undefined) return false;
     return holds && of.name.test(name) && (!end || read.has(name.replace(end, by ?? '')));
   });
   if (!rule) return { level: 'error', reason: `${architecture} is computed without it` };

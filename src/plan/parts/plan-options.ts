@@ -11,6 +11,7 @@ import type { HostTable } from '../inputs/host-embedding.ts';
 import { CACHE_TYPES, type CacheType } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
+import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { recordModel } from '../../model/model-graphs.ts';
 import {
@@ -79,6 +80,11 @@ export interface PlanOptions {
    * host and uploaded, and each sequence's token is read back before its next step. Default `device`.
    */
   readonly embedding?: EmbeddingPlace | undefined;
+  /**
+   * The pooling of embeddings instead of the file's; a decoder then embeds instead of generating, and a model with a
+   * classifier ranks with `rank`. Default: the file's.
+   */
+  readonly pooling?: Pooling | undefined;
   /** Handlers that see values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
   /** One buffer for all weights of a layer instead of one each. Default false. */
@@ -117,16 +123,13 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   checkChoice('cacheType', options.cacheType, CACHE_TYPES);
   checkChoice('embedding', options.embedding, EMBEDDING_PLACES);
   const { gguf, device } = source;
-  const { metadata } = gguf;
-  const architecture = architectureOf(metadata, source.architectures);
-  const read = new ConfigReader(metadata, metadata.string('general.architecture') ?? '');
-  const config = architecture.configure(read);
+  const { read, config } = configure(source, options);
   const unread = new UnreadCheck({ gguf, read, config, allowed: options.allowUnread ?? false });
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
-  // An encoder processes a whole text at once, and needs all its rows.
+  // An encoder computes a whole text at once.
   const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
-  const batch = config.pooling ? context : (options.batch ?? usual);
+  const batch = config.bidirectional ? context : (options.batch ?? usual);
   const speculation = config.pooling ? 0 : (options.speculation ?? 0);
   const generating = slots * (1 + speculation);
   const rows = Math.min(Math.max(batch, generating), context * slots);
@@ -141,7 +144,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     cacheType: options.cacheType ?? 'f16',
     tokens: outputs,
     context,
-    alternatives: MAX_LOG_PROBABILITIES,
+    alternatives: config.pooling ? 0 : MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
     embedding: options.embedding,
     adapters: adapters && { count: adapters.count, perRow: adapters.perRow },
@@ -167,6 +170,22 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     adaptersARow: adapters?.perRow ?? 0,
   };
   return { config, setup, unread };
+}
+
+/** The model's configuration, with the requested pooling. */
+function configure(
+  { gguf: { metadata }, architectures }: ModelSource,
+  { pooling }: PlanOptions,
+): { read: ConfigReader; config: ModelConfig } {
+  checkChoice('pooling', pooling, POOLINGS);
+  const architecture = architectureOf(metadata, architectures);
+  const read = new ConfigReader(metadata, metadata.string('general.architecture') ?? '', { pooling });
+  const config = architecture.configure(read);
+  if (pooling && config.pooling !== pooling) {
+    const expected = `none for ${config.architecture}, which only generates`;
+    fail('INVALID_ARGUMENT', { name: 'pooling', found: pooling, expected });
+  }
+  return { read, config };
 }
 
 function hasTable({ kind }: StateGroup): boolean {

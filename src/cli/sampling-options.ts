@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option } from 'commander';
 import type { GenerateOptions } from '../engine/generate-options.ts';
-import { DEFAULT_SAMPLING, SAMPLING_OPTIONS, validateSampling } from '../ops/index.ts';
+import {
+  DEFAULT_HOST_SAMPLING,
+  DEFAULT_SAMPLING,
+  SAMPLING_OPTIONS,
+  type SamplerName,
+  samplerNamed,
+  SAMPLERS,
+  validateHostSampling,
+  validateSampling,
+} from '../ops/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
 /** Options of text generation, as flags. Defaults are the library's. */
@@ -29,9 +38,12 @@ export interface SamplingFlags extends Omit<
 }
 
 /** The flags that are passed to the library under their own names: sampling, and where the text ends. */
-const { masked: _, ...CHOICES } = DEFAULT_SAMPLING;
+const { masked: _, dryPenalties: __, ...ON_DEVICE } = DEFAULT_SAMPLING;
+const CHOICES = { ...ON_DEVICE, ...DEFAULT_HOST_SAMPLING };
 const CHOICE_NAMES = Object.keys(CHOICES) as (keyof typeof CHOICES)[];
 const TEXT_NAMES = [
+  'samplers',
+  'drySequenceBreakers',
   'maxTokens',
   'stop',
   'ignoreEnd',
@@ -55,6 +67,14 @@ function choiceOptions(): Option[] {
       const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       return new Option(`--${flag} <${argument}>`, `${text} (default: ${standard})`).argParser(realNumber);
     }),
+    new Option(
+      '--samplers <names>',
+      `samplers in order, separated by semicolons, or llama.cpp's letters (default: ${SAMPLERS.slice(0, -1).join(';')})`,
+    ).argParser(samplersArgument),
+    new Option(
+      '--dry-sequence-breakers <text>',
+      'a text that interrupts repetitions for DRY; repeatable (default: a line break, :, " and *)',
+    ).argParser(repeated),
     new Option('--greedy', 'always take the most likely token; same as --temperature 0').conflicts(
       'temperature',
     ),
@@ -103,6 +123,17 @@ function formOptions(): Option[] {
   ];
 }
 
+/** Names of samplers, or a word of their letters. */
+function samplersArgument(text: string): SamplerName[] {
+  const names = /^[a-z]+$/.test(text) && !samplerNamed(text) ? [...text] : text.split(/[;,]/);
+  return names.map((name) => {
+    const known = samplerNamed(name);
+    if (!known)
+      throw new InvalidArgumentError(`There is no sampler ${name}; there are ${SAMPLERS.join(', ')}.`);
+    return known;
+  });
+}
+
 /** A grammar, recognized by its rules, or a file with one. */
 function grammarArgument(given: string): string {
   try {
@@ -134,6 +165,7 @@ function bias(text: string, before: ReadonlyMap<number, number> = new Map()): Re
 export function generateOptions(flags: SamplingFlags, signal: AbortSignal): GenerateOptions {
   const choice = { ...pick(flags, CHOICE_NAMES), ...(flags.greedy ? { temperature: 0 } : {}) };
   validateSampling({ ...DEFAULT_SAMPLING, ...choice });
+  validateHostSampling({ ...DEFAULT_HOST_SAMPLING, ...choice });
   const shift = flags.contextShift === undefined ? undefined : { keep: flags.contextShift };
   const json = flags.jsonObject;
   return { ...choice, ...pick(flags, TEXT_NAMES), ...(json && { json }), shift, signal };

@@ -1,12 +1,35 @@
+import { fail } from '../base/errors.ts';
 import type { ChatRenderOptions, ReasoningOptions, TokenConstraint } from '../text/index.ts';
 import type { ContextShift } from '../runtime/sequence.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
-import { DEFAULT_SAMPLING, type SamplingParameters, validateSampling } from '../ops/index.ts';
+import {
+  type ChainParameters,
+  DEFAULT_HOST_SAMPLING,
+  DEFAULT_SAMPLING,
+  type DryBreakers,
+  type DryParameters,
+  type HostNumbers,
+  isUsualOrder,
+  OFF,
+  type SamplerName,
+  SAMPLERS,
+  type SamplingParameters,
+  validateHostSampling,
+  validateSampling,
+} from '../ops/index.ts';
 
-/** Options of text generation. Defaults are those of `DEFAULT_SAMPLING`. */
-export interface GenerateOptions extends Partial<
-  Omit<SamplingParameters, 'logitBias' | 'logProbabilities' | 'masked'>
-> {
+/** Options of text generation. Defaults are those of `DEFAULT_SAMPLING` and `DEFAULT_HOST_SAMPLING`. */
+export interface GenerateOptions
+  extends
+    Partial<Omit<SamplingParameters, 'logitBias' | 'logProbabilities' | 'dryPenalties' | 'masked'>>,
+    Partial<HostNumbers> {
+  /**
+   * The samplers by llama.cpp's names, in order; others are off. The usual order and parts of it run on the device, any other on
+   * the host. Default: all but `adaptive_p`.
+   */
+  readonly samplers?: readonly SamplerName[] | undefined;
+  /** Texts that interrupt a repetition, for DRY. Default: a line break, `:`, `"` and `*`. */
+  readonly drySequenceBreakers?: readonly string[] | undefined;
   /** Maximum tokens to generate. Default: up to the end of the context. */
   readonly maxTokens?: number;
   /** Minimum number of tokens before the text may end by the model's end tokens, `stopTokens` or `stop`. Default 0. */
@@ -27,6 +50,10 @@ export interface GenerateOptions extends Partial<
   readonly logitBias?: ReadonlyMap<number, number>;
   /** Report the log probabilities of the sampled tokens and of this many of the most likely ones (0 to 20). */
   readonly logProbabilities?: number;
+  /** Token ids whose log-probabilities are reported for every token, before any sampler. */
+  readonly namedTokens?: readonly number[] | undefined;
+  /** Report log-probabilities of the distribution from which tokens are drawn, after all samplers. Default false. */
+  readonly reportsDrawn?: boolean | undefined;
   /**
    * LoRA adapters by name, with their scales (1: as trained). Default: those and the scales with which the model was
    * opened.
@@ -83,18 +110,86 @@ export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
 export type AnswerOptions = GenerateOptions &
   Pick<ChatOptions, 'tools' | 'reasoning' | 'toolChoice' | 'parallelCalls'>;
 
-/** Sampling parameters, `masked` or not, with defaults. Throws `INVALID_ARGUMENT`. */
-export function samplingOf(options: GenerateOptions, masked: boolean): SamplingParameters {
-  const sampling: Record<string, unknown> = {};
-  for (const [name, standard] of Object.entries(DEFAULT_SAMPLING)) {
-    sampling[name] = options[name as keyof GenerateOptions] ?? standard;
-  }
+/** DRY's default breakers: llama.cpp's. */
+export const DRY_BREAKERS: readonly string[] = ['\n', ':', '"', '*'];
+
+/** Maximum ids whose log-probabilities are reported. */
+const MAX_NAMED_TOKENS = 1024;
+
+/** How a sequence's tokens are sampled: on the device, with penalties that the host computes, or by a chain on the host. */
+export interface SequenceSampling {
+  readonly sampling: SamplingParameters;
+  readonly dry: Omit<DryParameters, 'breakers'> | undefined;
+  readonly chain: Omit<ChainParameters, 'dry'> | undefined;
+}
+
+/** The sampling of a text, `masked` or not, with defaults. Throws `INVALID_ARGUMENT`. */
+export function samplingOf(options: GenerateOptions, masked: boolean): SequenceSampling {
   const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
-  const parameters = {
-    ...sampling,
-    seed,
-    masked,
-  } as unknown as SamplingParameters;
-  validateSampling(parameters);
-  return parameters;
+  const host = withDefaults(options, DEFAULT_HOST_SAMPLING);
+  validateHostSampling(host);
+  const { samplers = SAMPLERS.slice(0, -1) } = options;
+  checkSamplers(samplers);
+  const off = SAMPLERS.filter((name) => !samplers.includes(name)).map((name) => OFF[name]);
+  const given = { ...withDefaults(options, DEFAULT_SAMPLING), seed, masked };
+  validateSampling(given);
+  const sampling: SamplingParameters = host.mirostat > 0 ? given : Object.assign({}, given, ...off);
+  const { dryMultiplier: multiplier, dryBase: base, dryAllowedLength: allowedLength, ...rest } = host;
+  const { dryPenaltyLastN: window, ...numbers } = rest;
+  const isDry = samplers.includes('dry') && multiplier !== 0 && base >= 1 && window !== 0 && !host.mirostat;
+  const dry = isDry ? { multiplier, base, allowedLength, window } : undefined;
+  const { namedTokens = [], reportsDrawn = false } = options;
+  const isOnDevice =
+    host.mirostat === 0 &&
+    !(host.minKeep > 1 && samplers.some((name) => KEEPING.has(name))) &&
+    isUsualOrder(samplers) &&
+    namedTokens.length === 0 &&
+    !(reportsDrawn && sampling.logProbabilities >= 0);
+  const chain = isOnDevice ? undefined : { ...numbers, samplers, namedTokens, reportsDrawn };
+  return { sampling, dry, chain };
+}
+
+/** The samplers that leave `minKeep` tokens. */
+const KEEPING: ReadonlySet<SamplerName> = new Set(['typ_p', 'top_p', 'min_p', 'xtc']);
+
+/** The parts of a request that say how its tokens are sampled. */
+export function requestSampling(
+  { sampling, dry: repetition, chain }: SequenceSampling,
+  breakers: DryBreakers,
+): {
+  sampling: SamplingParameters;
+  dry?: DryParameters | undefined;
+  chain?: ChainParameters | undefined;
+} {
+  const dry = repetition && { ...repetition, breakers };
+  return chain ? { sampling, chain: { ...chain, dry } } : { sampling, dry };
+}
+
+/** Throws `INVALID_ARGUMENT` for ids outside the vocabulary, and for too many. */
+export function checkNamedTokens(ids: readonly number[], vocabulary: number): void {
+  const name = 'namedTokens';
+  if (ids.length > MAX_NAMED_TOKENS) {
+    fail('INVALID_ARGUMENT', { name, found: `${ids.length} ids`, expected: `at most ${MAX_NAMED_TOKENS}` });
+  }
+  const other = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= vocabulary);
+  if (other === undefined) return;
+  fail('INVALID_ARGUMENT', { name, found: `token ${other}`, expected: `ids from 0 to ${vocabulary - 1}` });
+}
+
+function checkSamplers(samplers: readonly SamplerName[]): void {
+  const other = samplers.find((name) => !SAMPLERS.includes(name));
+  if (other === undefined && samplers.length <= MAX_SAMPLERS) return;
+  const expected = `at most ${MAX_SAMPLERS} of ${SAMPLERS.join(', ')}`;
+  fail('INVALID_ARGUMENT', { name: 'samplers', found: other ?? `${samplers.length} samplers`, expected });
+}
+
+/** Maximum samplers in a chain; one may occur repeatedly. */
+const MAX_SAMPLERS = 64;
+
+/** The options of these names, with defaults. */
+function withDefaults<T extends object>(options: GenerateOptions, defaults: T): T {
+  const entries = Object.entries(defaults).map(([name, standard]) => {
+    return [name, options[name as keyof GenerateOptions] ?? standard];
+  });
+  return Object.fromEntries(entries) as T;
 }

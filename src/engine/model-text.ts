@@ -2,17 +2,20 @@ import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { inTurns, type Steps } from '../base/turns.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import type { DryBreakers } from '../ops/index.ts';
 import {
   AnswerParser,
   type ChatMessage,
   type ChatRenderOptions,
   ChatTemplate,
   checkConversation,
+  checkDryBreakers,
   type ConstrainedVocabulary,
   type ConstraintMaker,
   createTokenizer,
   type Dialect,
   dialectOf,
+  dryBreakers,
   encodeChat,
   encodeChatInTurns,
   isThinkingRequested,
@@ -37,6 +40,9 @@ type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning' | 'continu
 /** Number of tokens at a prompt's end that determine how the answer begins. */
 const PROMPT_END = 48;
 
+/** Lists of DRY's breakers whose ids are kept. */
+const KEPT_BREAKERS = 8;
+
 /** Characters at its end that do. */
 const PROMPT_CHARACTERS = 256;
 
@@ -58,6 +64,8 @@ export class ModelText {
   #dialect: Dialect | undefined;
   #rerankPrompt: RerankPrompt | undefined;
   #thinks: boolean | undefined;
+  /** Ids of DRY's breakers by their texts, the latest last. */
+  readonly #breakers = new Map<string, Promise<DryBreakers>>();
 
   /**
    * Default: the file's own tokenizer and chat template, and constraints on this thread. Throws `CHAT_TEMPLATE_INVALID`
@@ -166,6 +174,22 @@ export class ModelText {
   ): Promise<TokenConstraint> {
     this.#vocabulary ??= { tokenizer: this.tokenizer, size: of.size };
     return this.#constraints.constrain(this.#vocabulary, written, of.signal);
+  }
+
+  /**
+   * The ids of DRY's breakers; the vocabulary is searched in slices between the thread's other work. Rejects with
+   * `INVALID_ARGUMENT`.
+   */
+  async dryBreakers(texts: readonly string[]): Promise<DryBreakers> {
+    checkDryBreakers(texts);
+    const key = JSON.stringify(texts);
+    const known = this.#breakers.get(key);
+    const found = known ?? inTurns(dryBreakers(this.tokenizer, texts), 'looking for breakers');
+    this.#breakers.delete(key);
+    this.#breakers.set(key, found);
+    const [oldest] = this.#breakers.keys();
+    if (this.#breakers.size > KEPT_BREAKERS && oldest !== undefined) this.#breakers.delete(oldest);
+    return found;
   }
 
   /** Releases what was cached for constraints. */

@@ -1,5 +1,5 @@
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import { DEFAULT_SAMPLING } from '../ops/index.ts';
+import { DEFAULT_HOST_SAMPLING, DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
@@ -65,8 +65,9 @@ const MODEL_SETUP: OptionNames<ModelSetup> = {
   constraints: true,
 };
 
-/** Sampling options: every parameter except the mask, which comes from a constraint. */
-const { masked: _, ...SAMPLING } = DEFAULT_SAMPLING;
+/** Sampling options: every parameter except the mask, which comes from a constraint, and the penalties that DRY computes. */
+const { masked: _, dryPenalties: __, ...DEVICE_SAMPLING } = DEFAULT_SAMPLING;
+const SAMPLING = { ...DEVICE_SAMPLING, ...DEFAULT_HOST_SAMPLING };
 const SAMPLING_OPTIONS = Object.fromEntries(Object.keys(SAMPLING).map((name) => [name, true])) as Readonly<
   Record<keyof typeof SAMPLING, true>
 >;
@@ -74,6 +75,10 @@ const SAMPLING_OPTIONS = Object.fromEntries(Object.keys(SAMPLING).map((name) => 
 /** The names of `GenerateOptions`. */
 export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   ...SAMPLING_OPTIONS,
+  samplers: true,
+  drySequenceBreakers: true,
+  namedTokens: true,
+  reportsDrawn: true,
   maxTokens: true,
   minTokens: true,
   stop: true,

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
+import type { DryBreakers } from '../ops/index.ts';
 import { chooseAdapters } from '../model/lora/adapter-set.ts';
 import type { FitSummary } from '../plan/memory/fit-plan.ts';
 import { type Generation, generationAfter, tokenStream } from '../runtime/generation.ts';
@@ -31,7 +32,10 @@ import type { EngineTarget, TokensRequest, VectorRequest } from './engine-target
 import {
   type AnswerOptions,
   type ChatOptions,
+  checkNamedTokens,
+  DRY_BREAKERS,
   type GenerateOptions,
+  requestSampling,
   samplingOf,
 } from './generate-options.ts';
 import { formOf } from './held-text.ts';
@@ -269,6 +273,10 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     return new ChatStream(answered(tokens, { ...written, parser }), this.dialect.idLength);
   }
 
+  #breakers({ drySequenceBreakers = DRY_BREAKERS }: GenerateOptions): Promise<DryBreakers> {
+    return this.text.dryBreakers(drySequenceBreakers);
+  }
+
   #written(options: GenerateOptions, isContinued: boolean): DetokenizedOptions {
     const { stop: strings = [], includeStop: isIncluded = false, minTokens: from = 0 } = options;
     const { special = false, continues = isContinued } = options;
@@ -289,19 +297,25 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const { form, answer } = held;
     const rules = tokenRulesOf(options, this.vocabulary);
     const isHeld = form ?? constraint ?? rules ?? answer?.reasoning?.budget;
-    const sampling = samplingOf(options, isHeld !== undefined);
+    const sampled = samplingOf(options, isHeld !== undefined);
+    checkNamedTokens(options.namedTokens ?? [], this.vocabulary);
     const { adapters } = options;
     // The engine does it again when it begins: they may come and go until then.
     chooseAdapters(this.adapters, adapters);
-    const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation };
+    const how = { maxTokens, stopTokens, adapters, constraint, shift, speculation };
     const request = { prompt, vectors, ...how, scheduling, signal, answer, rules };
-    if (!form) return tokenStream((sink) => this.begin(request, sink));
+    if (!form && !sampled.dry) {
+      const sampling = requestSampling(sampled, new Map());
+      return tokenStream((sink) => this.begin({ ...request, ...sampling }, sink));
+    }
+    const prepare = async () => ({
+      form: form && (await writeForm(form)),
+      ...requestSampling(sampled, sampled.dry ? await this.#breakers(options) : new Map()),
+    });
     return tokenStream((sink) =>
-      generationAfter(
-        () => writeForm(form),
-        (written) => this.begin({ ...request, form: written }, sink),
-        { failed: (error) => sink.fail(error) },
-      ),
+      generationAfter(prepare, (made) => this.begin({ ...request, ...made }, sink), {
+        failed: (error) => sink.fail(error),
+      }),
     );
   }
 }

@@ -30,18 +30,28 @@ export {
   MAX_LOGIT_BIASES,
   maskWords,
   readSamplingRow,
-  SAMPLING_OPTIONS,
   SAMPLING_ROW_WORDS,
   SAMPLING_WORD,
   type SamplingNumberName,
   type Rule,
-  type SamplingOption,
   seedOf,
   type SamplingParameters,
+  MAX_DRY_PENALTIES,
+  writeDryPenalties,
   writeSamplingRow,
 } from './sampling/sampling-row.ts';
+export { type DryBreakers, type DryParameters, dryPenalties } from './sampling/dry.ts';
+export {
+  type ChainParameters,
+  DEFAULT_HOST_SAMPLING,
+  type HostNumbers,
+  SAMPLING_OPTIONS,
+  type SamplingOption,
+} from './sampling/host-sampling.ts';
+export { type ChainRow, type ChainScore, type ChainToken, SamplerChain } from './sampling/sampler-chain.ts';
+export { isUsualOrder, OFF, type SamplerName, samplerNamed, SAMPLERS } from './sampling/samplers.ts';
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
-export { validateSampling } from './sampling/validate-sampling.ts';
+export { validateHostSampling, validateSampling } from './sampling/validate-sampling.ts';
 export * from './selective-scan.ts';
 export * from './slice.ts';
 export * from './state-blocks.ts';

@@ -1,12 +1,17 @@
 import { RocmforgeError } from '../base/errors.ts';
 import type { LogFields, Logger } from '../base/log.ts';
 import {
+  DEFAULT_SAMPLING,
   maskWords,
   SAMPLING_ROW_WORDS,
   SAMPLING_WORD,
   type SamplingParameters,
+  writeDryPenalties,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
+import { dryPenalties, type DryParameters } from '../ops/sampling/dry.ts';
+import type { ChainParameters } from '../ops/sampling/host-sampling.ts';
+import { SamplerChain } from '../ops/sampling/sampler-chain.ts';
 import { NO_TOKEN } from '../ops/sampling/no-token.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { TokenConstraint } from '../text/index.ts';
@@ -25,6 +30,10 @@ export interface GenerateRequest {
   /** Embedding vectors by the negative ids that stand for them in the prompt (`promptIds`). */
   readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
   readonly sampling: SamplingParameters;
+  /** Penalties of repetitions, which the host computes before each step. */
+  readonly dry?: DryParameters | undefined;
+  /** How the host samples its tokens. Default: the device does, by `sampling`. */
+  readonly chain?: ChainParameters | undefined;
   /** Maximum tokens to generate; the end of the context may come earlier. */
   readonly maxTokens: number;
   /** Ids that end the generation; they are not emitted. */
@@ -108,7 +117,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly vectors: ReadonlyMap<number, Float32Array> | undefined;
   limit: number;
   readonly place = new SequencePlace();
-  readonly sampling: Int32Array;
+  readonly chain: SamplerChain | undefined;
   readonly alternatives: number;
   readonly adapters: readonly AdapterChoice[];
   readonly lineage: string | undefined;
@@ -123,6 +132,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly #follower: Follower | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
+  /** A row of sampling parameters, and the number of its words in use. */
+  readonly #row = new Int32Array(SAMPLING_ROW_WORDS);
+  #rowWords: number;
+  /** The number of ids for which the row has DRY's penalties. */
+  #penalizedIds = 0;
   #fault: NonFiniteRows | undefined;
   #isMaskFilled = false;
   #isDrafting = false;
@@ -137,14 +151,14 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #firstToken: number | undefined;
 
   constructor(request: GenerateRequest, of: SequenceContext) {
-    const { prompt, vectors, sampling, constraint } = request;
+    const { prompt, vectors, sampling, constraint, dry, chain } = request;
     this.#request = request;
     this.#sink = of.sink;
     this.#context = of.context;
     this.vectors = vectors;
-    // A slot has one mask for all rows, and vectors cannot be used for speculation.
-    this.#maxDrafts =
-      constraint || vectors?.size ? 0 : Math.min(of.maxDrafts, request.speculation ?? of.maxDrafts);
+    // A slot has one mask for all rows, what the host computes is for one row, and vectors cannot be used for speculation.
+    const isPlain = !constraint && !dry && !chain && !vectors?.size;
+    this.#maxDrafts = isPlain ? Math.min(of.maxDrafts, request.speculation ?? of.maxDrafts) : 0;
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -154,8 +168,10 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.adapters = typeof adapters === 'function' ? adapters() : adapters;
     this.lineage = lineageOf(this.adapters);
     this.scheduling = request.scheduling;
-    const row = new Int32Array(SAMPLING_ROW_WORDS);
-    this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
+    this.chain = chain && new SamplerChain(sampling, chain);
+    // The device's token of a sequence that is sampled on the host is not used.
+    const row = chain ? { ...DEFAULT_SAMPLING, temperature: 0 } : sampling;
+    this.#rowWords = writeSamplingRow(row, this.#row);
     this.#follower = this.#maxDrafts > 0 ? of.proposer.follow(this) : undefined;
   }
 
@@ -172,7 +188,18 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     if (this.#fault) return true;
     const isPending = this.place.pending > 0;
     if (this.#follower) return isPending || this.#isDrafting;
-    return this.mask !== undefined && (isPending || !this.#isMaskFilled);
+    if (this.mask && !this.#isMaskFilled) return true;
+    return isPending && (this.mask ?? this.chain ?? this.#request.dry) !== undefined;
+  }
+
+  /** Its row of sampling parameters for the token after its last id. */
+  get sampling(): Int32Array {
+    const { dry } = this.#request;
+    if (dry && this.#penalizedIds !== this.ids.length) {
+      this.#rowWords = writeDryPenalties(this.#row, dryPenalties(this.ids, dry));
+      this.#penalizedIds = this.ids.length;
+    }
+    return this.#row.subarray(0, this.#rowWords);
   }
 
   get paused(): boolean {
@@ -220,7 +247,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   lookAhead(): Promise<void> | undefined {
     if (this.#fault) return undefined;
     if (this.#follower) return this.#draft(this.#follower);
-    return this.awaitsHost ? this.fillMask() : undefined;
+    return this.mask && this.awaitsHost ? this.fillMask() : undefined;
   }
 
   /**
@@ -305,8 +332,10 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.ids.splice(keep, (this.ids.length - keep) >> 1);
     this.limit = this.#maxIds();
     // Positions repeat after a shift; random numbers must not.
-    const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;
-    this.sampling[SAMPLING_WORD.seedHigh] = (seed + 1) | 0;
+    const seed = this.#row[SAMPLING_WORD.seedHigh] as number;
+    this.#row[SAMPLING_WORD.seedHigh] = (seed + 1) | 0;
+    this.chain?.shift();
+    this.#penalizedIds = 0;
   }
 
   /**

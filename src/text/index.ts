@@ -19,6 +19,7 @@ export {
   WorkerConstraints,
   writeForm,
 } from './constrained/index.ts';
+export { checkDryBreakers, dryBreakers } from './dry-breakers.ts';
 export {
   answerGrammar,
   type AnswerGrammarOptions,

@@ -87,6 +87,37 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   },
   chat_template_kwargs: elsewhere('clients/reasoning.test.ts'),
   continue_final_message: elsewhere('prefill.test.ts'),
+  adaptive_decay: async (ask) => {
+    const adaptive = { ...DRAWS, samplers: ['adaptive_p'], adaptive_target: 0.3 };
+    const { text } = await ask({ ...adaptive, adaptive_decay: 0 });
+    assert.notEqual((await ask({ ...adaptive, adaptive_decay: 0.99 })).text, text);
+  },
+  adaptive_target: async (ask) => {
+    const adaptive = { ...DRAWS, samplers: ['adaptive_p'] };
+    assert.notEqual((await ask({ ...adaptive, adaptive_target: 0.9 })).text, (await ask(adaptive)).text);
+  },
+  dry_allowed_length: async (ask) => {
+    assert.equal((await ask({ ...SAYS_A, dry_multiplier: 90, dry_allowed_length: 9 })).text, 'AAAAAA');
+    assert.match((await ask({ ...SAYS_A, dry_multiplier: 90, dry_allowed_length: 3 })).text, /^AAAA[^A]/);
+  },
+  dry_base: async (ask) => {
+    // Two repetitions of allowed length cost 2 each, those of one more 2 times the base.
+    const dry = { ...SAYS_A, dry_multiplier: 2, dry_allowed_length: 1 };
+    assert.equal((await ask({ ...dry, dry_base: 1 })).text, 'AAAAAA');
+    assert.notEqual((await ask({ ...dry, dry_base: 90 })).text, 'AAAAAA');
+  },
+  dry_multiplier: async (ask) => {
+    assert.match((await ask({ ...SAYS_A, dry_multiplier: 90 })).text, /^AAA[^A]/);
+  },
+  dry_penalty_last_n: async (ask) => {
+    assert.equal((await ask({ ...SAYS_A, dry_multiplier: 90, dry_penalty_last_n: 2 })).text, 'AAAAAA');
+    assert.notEqual((await ask({ ...SAYS_A, dry_multiplier: 90, dry_penalty_last_n: 4 })).text, 'AAAAAA');
+  },
+  dry_sequence_breakers: async (ask) => {
+    const dry = { ...SAYS_A, dry_multiplier: 90 };
+    assert.equal((await ask({ ...dry, dry_sequence_breakers: ['A'] })).text, 'AAAAAA');
+    assert.equal((await ask({ ...dry, dry_sequence_breakers: ['x'.repeat(50)] })).status, 400);
+  },
   dynatemp_exponent: async (ask) => {
     const moved = { ...NEARLY_GREEDY, dynatemp_range: 20 };
     assert.notEqual((await ask({ ...moved, dynatemp_exponent: 20 })).text, (await ask(moved)).text);
@@ -140,6 +171,29 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.equal((await ask({ ...ENDS, min_tokens: 4 })).generated, 4);
     assert.equal((await ask({ ...SAYS_A, stop: 'A', min_tokens: 4 })).text.slice(0, 3), 'AAA');
   },
+  min_keep: async (ask) => {
+    assert.equal((await ask({ ...DRAWS, top_p: 0 })).text, (await ask({ temperature: 0 })).text);
+    assert.notEqual(
+      (await ask({ ...DRAWS, top_p: 0, min_keep: 50 })).text,
+      (await ask({ temperature: 0 })).text,
+    );
+  },
+  mirostat: async (ask) => {
+    const { text } = await ask({ ...DRAWS, top_k: 1 });
+    const surprised = { ...DRAWS, top_k: 1, mirostat_tau: 20 };
+    assert.notEqual((await ask({ ...surprised, mirostat: 1 })).text, text);
+    assert.notEqual((await ask({ ...surprised, mirostat: 2 })).text, text);
+  },
+  mirostat_eta: async (ask) => {
+    const held = { ...DRAWS, mirostat: 2, mirostat_tau: 3 };
+    const { text } = await ask({ ...held, mirostat_eta: 0 });
+    assert.notEqual((await ask({ ...held, mirostat_eta: 1 })).text, text);
+  },
+  mirostat_tau: async (ask) => {
+    const { text } = await ask({ temperature: 0 });
+    assert.equal((await ask({ ...DRAWS, mirostat: 2, mirostat_tau: 0 })).text, text);
+    assert.notEqual((await ask({ ...DRAWS, mirostat: 2, mirostat_tau: 9 })).text, text);
+  },
   model: refused(404, { model: 'other' }),
   n: async (ask) => assert.equal((await ask({ n: 2 })).choices, 2),
   n_predict: async (ask) => assert.equal((await ask({ max_tokens: null, n_predict: 3 })).generated, 3),
@@ -182,7 +236,10 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const { text } = await ask({ temperature: 0 });
     assert.equal((await ask({ ...DRAWS, top_k: 1, samplers: ['top_k', 'temperature'] })).text, text);
     assert.notEqual((await ask({ ...DRAWS, top_k: 1, samplers: ['penalties', 'temperature'] })).text, text);
-    assert.equal((await ask({ samplers: ['temperature', 'top_k'] })).status, 400);
+    const cold = { ...DRAWS, temperature: 0.001, min_p: 0.9 };
+    assert.equal((await ask({ ...cold, samplers: 'tm' })).text, text);
+    assert.notEqual((await ask({ ...cold, temperature: 100, samplers: 'tm' })).text, text);
+    assert.equal((await ask({ samplers: ['temperature', 'middle_k'] })).status, 400);
   },
   seed: async (ask) => {
     const { text } = await ask({ ...DRAWS, seed: 5 });

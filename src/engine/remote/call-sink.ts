@@ -30,7 +30,8 @@ class CallSink implements SequenceSink {
   }
 
   push(token: SampledToken): void {
-    this.#context.tell(token.logProbability === undefined ? token.id : token);
+    const isPlain = token.logProbability === undefined && token.named === undefined;
+    this.#context.tell(isPlain ? token.id : token);
   }
 
   clear(): number {

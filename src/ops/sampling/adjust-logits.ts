@@ -20,7 +20,7 @@ const FORBIDDING = NUMBER_ROWS.flatMap(([name, { forbid: run }]) =>
   run ? [{ run, at: SAMPLING_WORD[name] }] : [],
 );
 
-/** The logits after mask, bias, penalties and top-n-sigma: the original ones if none applies, otherwise a changed copy. */
+/** The logits after mask, bias, penalties, DRY and top-n-sigma: the original ones if none applies, otherwise a changed copy. */
 export function adjustLogits({ logits, history, mask, position, scratch }: RowLogits): Float32Array {
   const { words, floats } = scratch;
   const repeat = floats[SAMPLING_WORD.repeatPenalty] as number;
@@ -31,15 +31,18 @@ export function adjustLogits({ logits, history, mask, position, scratch }: RowLo
   const masked = words[SAMPLING_WORD.masked] !== 0;
   const draws = (floats[SAMPLING_WORD.temperature] as number) > 0;
   const forbids = draws && FORBIDDING.some(({ at }) => (floats[at] as number) > 0);
-  if (!penalized && !masked && words[SAMPLING_WORD.biasCount] === 0 && !forbids) return logits;
+  const biases = words[SAMPLING_WORD.biasCount] as number;
+  const dry = words[SAMPLING_WORD.dryCount] as number;
+  if (!penalized && !masked && biases === 0 && dry === 0 && !forbids) return logits;
   scratch.logits.set(logits);
   if (masked) forbid(scratch.logits, mask);
-  addLogitBias(scratch);
+  addPairs(scratch, { first: 0, count: biases, sign: 1 });
   if (penalized) {
     const end = position + 1;
     const start = window < 0 ? 0 : Math.max(0, end - window);
     penalize(scratch, history, { start, end }, { repeat, frequency, presence });
   }
+  addPairs(scratch, { first: biases, count: dry, sign: -1 });
   for (const { run, at } of forbids ? FORBIDDING : []) {
     if ((floats[at] as number) > 0) run(scratch.logits, floats[at] as number);
   }
@@ -47,7 +50,7 @@ export function adjustLogits({ logits, history, mask, position, scratch }: RowLo
 }
 
 /** Forbids the tokens whose bit is not set; `id` has bit `id % 32` of word `id / 32`. */
-function forbid(logits: Float32Array, mask: Int32Array): void {
+export function forbid(logits: Float32Array, mask: Int32Array): void {
   for (let word = 0, first = 0; first < logits.length; word++, first += 32) {
     const bits = mask[word] as number;
     if (bits === -1) continue;
@@ -58,17 +61,20 @@ function forbid(logits: Float32Array, mask: Int32Array): void {
   }
 }
 
-/** Adds the row's biases to the logits of their tokens; ids outside the vocabulary are ignored. */
-function addLogitBias({ logits, words, floats }: SamplingScratch): void {
-  const count = words[SAMPLING_WORD.biasCount] as number;
-  for (let i = 0, at: number = SAMPLING_WORD.biases; i < count; i++, at += 2) {
+/** Adds values to the logits of their tokens, or subtracts them; ids outside the vocabulary are ignored. */
+function addPairs(
+  { logits, words, floats }: SamplingScratch,
+  { first, count, sign }: { readonly first: number; readonly count: number; readonly sign: 1 | -1 },
+): void {
+  for (let i = 0, at = SAMPLING_WORD.biases + 2 * first; i < count; i++, at += 2) {
     const id = words[at] as number;
-    if (id >= 0 && id < logits.length) logits[id] = (logits[id] as number) + (floats[at + 1] as number);
+    if (id < 0 || id >= logits.length) continue;
+    logits[id] = (logits[id] as number) + sign * (floats[at + 1] as number);
   }
 }
 
 /** Penalties on recent tokens; see `SamplingParameters`. */
-interface Penalties {
+export interface Penalties {
   readonly repeat: number;
   readonly frequency: number;
   readonly presence: number;
@@ -78,8 +84,8 @@ interface Penalties {
  * Lowers the logits of the tokens in `history[start .. end)`: first the repeat penalty divides a positive and multiplies a
  * negative logit (Keskar et al. 2019), then `frequency` is subtracted for each occurrence and `presence` once.
  */
-function penalize(
-  { logits, occurrences }: SamplingScratch,
+export function penalize(
+  { logits, occurrences }: Pick<SamplingScratch, 'logits' | 'occurrences'>,
   history: Int32Array,
   range: { readonly start: number; readonly end: number },
   penalties: Penalties,

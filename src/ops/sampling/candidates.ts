@@ -3,6 +3,8 @@ export interface StageContext {
   /** The stage's second parameter; its own if it has none. */
   readonly beside: number;
   readonly temperature: number;
+  /** The fewest tokens that a stage leaves of those there are, except top-k; 0 or 1 for no more than one. */
+  readonly minKeep: number;
   /** A separate random number in [0, 1), distinguished from others by `changed`. */
   uniform(changed: number): number;
 }

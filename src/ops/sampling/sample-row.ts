@@ -1,6 +1,6 @@
 import { adjustLogits, type RowLogits } from './adjust-logits.ts';
-import type { Candidates } from './candidates.ts';
-import { largestOf, weightOf } from './exponential-sum.ts';
+import { pick, weigh } from './draw.ts';
+import { largestOf } from './exponential-sum.ts';
 import { areValidLogits, NO_TOKEN } from './no-token.ts';
 import { drawUniform } from './random.ts';
 import { writeNothing, writeReport } from './sampling-report.ts';
@@ -62,44 +62,15 @@ function draw({ position, scratch }: SampleRow, logits: Float32Array, temperatur
   for (const { run, neutral, word, at, beside } of DRAW_STAGES) {
     const value = (word === 'f32' ? floats : words)[at] as number;
     if (value === neutral) continue;
-    run(candidates, logits, value, { beside: floats[beside] as number, temperature, uniform });
+    run(candidates, logits, value, { beside: floats[beside] as number, temperature, minKeep: 0, uniform });
     if (candidates.count === 0) return NO_TOKEN.forbidden;
   }
   let own = temperature;
   for (const { run, at, beside } of TEMPERING) {
     const value = floats[at] as number;
-    if (value > 0) own = run(candidates, value, { beside: floats[beside] as number, temperature, uniform });
+    if (value > 0)
+      own = run(candidates, value, { beside: floats[beside] as number, temperature, minKeep: 0, uniform });
   }
-  const total = applyTemperature(candidates, logits, own);
-  return pick(candidates, uniform(0) * total);
-}
-
-/** The first candidate by id at which the cumulative weight exceeds `goal`. */
-function pick({ ids, keys, count }: Candidates, goal: number): number {
-  let chosen = 0;
-  for (let i = 0, sum = 0; i < count; i++) {
-    const weight = keys[i] as number;
-    if (weight === 0) continue;
-    chosen = ids[i] as number;
-    sum += weight;
-    if (sum > goal) break;
-  }
-  return chosen;
-}
-
-/**
- * Sorts the candidates by id, with their weights at this temperature as keys (the most likely one has weight 1).
- * Returns the sum of the weights.
- */
-function applyTemperature(candidates: Candidates, logits: Float32Array, temperature: number): number {
-  const { ids, keys, count } = candidates;
-  const largest = largestOf(keys, count) / temperature;
-  candidates.orderById();
-  let total = 0;
-  for (let i = 0; i < count; i++) {
-    const weight = weightOf((logits[ids[i] as number] as number) / temperature, largest);
-    keys[i] = weight;
-    total += weight;
-  }
-  return total;
+  const total = weigh(candidates, logits, own);
+  return candidates.ids[pick(candidates, uniform(0) * total)] as number;
 }

@@ -9,8 +9,8 @@ import { xtc } from './stages/xtc.ts';
 
 /**
  * How a sequence's tokens are sampled. The stages run in this order, each skipped at its neutral value: mask, logit bias,
- * penalties, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature (dynamic or not), draw. A temperature of 0 takes the most
- * likely token after mask, bias and penalties.
+ * penalties, DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature (dynamic or not), draw. A temperature of 0 takes the
+ * most likely token after mask, bias, penalties and DRY.
  */
 export interface SamplingParameters {
   /** Divides the logits before the draw; 0, or anything below a normal f32, is greedy. */
@@ -53,6 +53,8 @@ export interface SamplingParameters {
   readonly logProbabilities: number;
   /** Added to the logits of individual tokens; -Infinity forbids one. At most `MAX_LOGIT_BIASES`. */
   readonly logitBias: ReadonlyMap<number, number>;
+  /** Subtracted from the logits of individual tokens after the other penalties (`dryPenalties`). At most `MAX_DRY_PENALTIES`. */
+  readonly dryPenalties: ReadonlyMap<number, number>;
   /** Whether only tokens of the sequence's mask can be sampled. */
   readonly masked: boolean;
 }
@@ -63,6 +65,9 @@ export const MAX_LOG_PROBABILITIES = 20;
 /** Maximum biased tokens of a row. */
 export const MAX_LOGIT_BIASES = 300;
 
+/** Maximum tokens of a row that DRY penalizes: those whose repetition would be longest. */
+export const MAX_DRY_PENALTIES = 256;
+
 /** The largest integer in a parameter row. */
 export const MAX_WORD = 2 ** 31 - 1;
 
@@ -72,7 +77,8 @@ export interface Rule {
   allows(value: number): boolean;
 }
 
-function between(low: number, high: number): Rule {
+/** Numbers. */
+export function between(low: number, high: number): Rule {
   return {
     expected: `a number from ${low} to ${high}`,
     allows: (value) => value >= low && value <= high,
@@ -91,7 +97,10 @@ export function whole(low: number, high: number): Rule {
 type DrawStage = (candidates: Candidates, logits: Float32Array, value: number, context: StageContext) => void;
 
 /** The parameters that are a single number. */
-export type SamplingNumberName = Exclude<keyof SamplingParameters, 'seed' | 'logitBias' | 'masked'>;
+export type SamplingNumberName = Exclude<
+  keyof SamplingParameters,
+  'seed' | 'logitBias' | 'dryPenalties' | 'masked'
+>;
 
 /** A numeric sampling parameter, as used everywhere. */
 interface SamplingNumber {
@@ -225,24 +234,6 @@ export const NUMBER_ROWS = Object.entries(SAMPLING_NUMBERS) as readonly (readonl
   SamplingNumber,
 ])[];
 
-/** A numeric option: its name, the name of its argument and its help text. */
-export interface SamplingOption {
-  readonly name: SamplingNumberName;
-  readonly argument: string;
-  readonly text: string;
-  readonly standard: number;
-  readonly isWhole: boolean;
-  readonly rule: Rule;
-}
-
-/** The numbers that flags and fields set, in order. */
-export const SAMPLING_OPTIONS: readonly SamplingOption[] = NUMBER_ROWS.flatMap(
-  ([name, { help, standard, word, rule }]) => {
-    const [argument, text] = help ?? [];
-    return argument && text ? [{ name, argument, text, standard, isWhole: word === 'i32', rule }] : [];
-  },
-);
-
 /** A value for each number. */
 function eachNumber<T>(
   of: (row: SamplingNumber, name: SamplingNumberName) => T,
@@ -256,6 +247,7 @@ export const DEFAULT_SAMPLING: SamplingParameters = {
   ...eachNumber(({ standard }) => standard),
   seed: 0,
   logitBias: new Map(),
+  dryPenalties: new Map(),
   masked: false,
 };
 
@@ -269,17 +261,18 @@ const FIRST_OTHER = NUMBER_ROWS.length;
 
 /**
  * The position of each value in a row, in words: first the numbers, f32 (as bits) or i32, then i32 words. `biasCount`
- * pairs of (id, f32 bits) follow from `biases` on.
+ * pairs of (id, f32 bits) follow from `biases` on, then `dryCount` such pairs.
  */
 export const SAMPLING_WORD: Readonly<
-  Record<SamplingNumberName | 'seedLow' | 'seedHigh' | 'biasCount' | 'masked' | 'biases', number>
+  Record<SamplingNumberName | 'seedLow' | 'seedHigh' | 'biasCount' | 'dryCount' | 'masked' | 'biases', number>
 > = {
   ...eachNumber((_, name) => NUMBER_ROWS.findIndex(([other]) => other === name)),
   seedLow: FIRST_OTHER,
   seedHigh: FIRST_OTHER + 1,
   biasCount: FIRST_OTHER + 2,
-  masked: FIRST_OTHER + 3,
-  biases: FIRST_OTHER + 4,
+  dryCount: FIRST_OTHER + 3,
+  masked: FIRST_OTHER + 4,
+  biases: FIRST_OTHER + 5,
 };
 
 /** Masks start at multiples of this many words, so that a device can address each separately. */
@@ -291,7 +284,7 @@ export function maskWords(vocabulary: number): number {
 }
 
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
-export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
+export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * (MAX_LOGIT_BIASES + MAX_DRY_PENALTIES);
 
 /** The smallest normal f32: GPUs may flush smaller values to zero. */
 const MIN_NORMAL = 2 ** -126;
@@ -312,6 +305,18 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
     row[at++] = id;
     floats[at++] = bias;
   }
+  return writeDryPenalties(row, parameters.dryPenalties);
+}
+
+/** Replaces a row's penalties of DRY; returns the number of words in use, from the start. */
+export function writeDryPenalties(row: Int32Array, penalties: ReadonlyMap<number, number>): number {
+  const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
+  row[SAMPLING_WORD.dryCount] = penalties.size;
+  let at = SAMPLING_WORD.biases + 2 * (row[SAMPLING_WORD.biasCount] as number);
+  for (const [id, penalty] of penalties) {
+    row[at++] = id;
+    floats[at++] = penalty;
+  }
   return at;
 }
 
@@ -319,15 +324,20 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
 export function readSamplingRow(row: Int32Array): SamplingParameters {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
   const word = (at: number) => row[at] as number;
-  const logitBias = new Map<number, number>();
-  for (let i = 0, at: number = SAMPLING_WORD.biases; i < word(SAMPLING_WORD.biasCount); i++, at += 2) {
-    logitBias.set(word(at), floats[at + 1] as number);
-  }
+  const biases = word(SAMPLING_WORD.biasCount);
+  const pairs = (first: number, count: number) =>
+    new Map(
+      Array.from({ length: count }, (_, i): [number, number] => {
+        const at = SAMPLING_WORD.biases + 2 * (first + i);
+        return [word(at), floats[at + 1] as number];
+      }),
+    );
   return {
     ...eachNumber((of, name) => (of.word === 'f32' ? floats : row)[SAMPLING_WORD[name]] as number),
     seed: seedOf(row),
     masked: word(SAMPLING_WORD.masked) !== 0,
-    logitBias,
+    logitBias: pairs(0, biases),
+    dryPenalties: pairs(biases, word(SAMPLING_WORD.dryCount)),
   };
 }
 

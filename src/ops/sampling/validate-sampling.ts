@@ -1,18 +1,35 @@
 import { fail } from '../../base/errors.ts';
-import { MAX_WORD, MAX_LOGIT_BIASES, RULES, type SamplingParameters, whole } from './sampling-row.ts';
+import { HOST_RULES, type HostNumbers } from './host-sampling.ts';
+import {
+  MAX_WORD,
+  MAX_LOGIT_BIASES,
+  RULES,
+  type Rule,
+  type SamplingParameters,
+  whole,
+} from './sampling-row.ts';
 
 /** Throws `INVALID_ARGUMENT` for the first parameter outside its range. */
 export function validateSampling(parameters: SamplingParameters): void {
-  for (const [name, rule] of Object.entries(RULES) as [
-    keyof typeof RULES,
-    (typeof RULES)[keyof typeof RULES],
-  ][]) {
-    const value: unknown = parameters[name];
+  validateNumbers({ ...parameters }, RULES);
+  validateBias(parameters.logitBias);
+}
+
+/** Throws `INVALID_ARGUMENT` for the first parameter of the host outside its range. */
+export function validateHostSampling(parameters: HostNumbers): void {
+  validateNumbers({ ...parameters }, HOST_RULES);
+}
+
+function validateNumbers(
+  values: Readonly<Record<string, unknown>>,
+  rules: Readonly<Record<string, Rule>>,
+): void {
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = values[name];
     if (typeof value !== 'number' || !rule.allows(value)) {
       fail('INVALID_ARGUMENT', { name, found: String(value), expected: rule.expected });
     }
   }
-  validateBias(parameters.logitBias);
 }
 
 function validateBias(logitBias: ReadonlyMap<number, number>): void {

@@ -8,7 +8,7 @@ import {
 import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 
-/** Samples on the host, from logits that were read back, as the `sample` operator defines. */
+/** Samples on the host, from logits that were read back: as the `sample` operator defines, or by a sequence's own chain. */
 export class HostSampler {
   readonly #scratch: SamplingScratch;
   readonly #row = new Int32Array(SAMPLING_ROW_WORDS);
@@ -21,7 +21,8 @@ export class HostSampler {
   }
 
   /** The token after the sequence's last id, given the logits. */
-  sample({ ids, sampling, mask, alternatives }: JobSequence, logits: Float32Array): SampledToken {
+  sample({ ids, sampling, chain, mask, alternatives }: JobSequence, logits: Float32Array): SampledToken {
+    if (chain) return chain.sample({ logits, ids, mask, scratch: this.#scratch });
     this.#row.set(sampling);
     const id = sampleRow({
       logits,

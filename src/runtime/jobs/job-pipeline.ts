@@ -43,6 +43,8 @@ export interface PipelineSetup {
 export class JobPipeline<S extends JobSequence> implements Disposable {
   readonly #setup: PipelineSetup;
   readonly #sampler: HostSampler | undefined;
+  /** Created for the first sequence that is sampled on the host. */
+  #chains: HostSampler | undefined;
   readonly #free: Job<S>[];
   readonly #underWay: Job<S>[] = [];
   /** When the latest step was done. */
@@ -52,10 +54,11 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const { plan, runtime } = setup;
     this.#setup = setup;
     this.#sampler = runtime.sampling === 'host' ? new HostSampler(plan.vocabulary) : undefined;
-    this.#free = Array.from(
-      { length: plan.setup.inFlight },
-      (_, index) => new Job<S>(index, plan, this.#sampler),
-    );
+    const samplers = {
+      all: this.#sampler,
+      chains: () => (this.#chains ??= new HostSampler(plan.vocabulary)),
+    };
+    this.#free = Array.from({ length: plan.setup.inFlight }, (_, index) => new Job<S>(index, plan, samplers));
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { AdapterChoice } from '../../model/lora/adapter-set.ts';
+import type { SamplerChain } from '../../ops/sampling/sampler-chain.ts';
 
 /** What a job needs of a sequence. */
 export interface JobSequence {
@@ -11,6 +12,8 @@ export interface JobSequence {
   readonly sampling: Int32Array;
   /** Number of most likely tokens reported besides a sampled one; -1 reports no log probabilities at all. */
   readonly alternatives: number;
+  /** Samples its tokens on the host; undefined if the device does. */
+  readonly chain?: SamplerChain | undefined;
   /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined if all may. */
   readonly mask: Int32Array | undefined;
   /** The adapters of its rows; undefined without adapters. */

@@ -1,4 +1,4 @@
-import type { DeviceEvent, PinnedBuffer, Stream } from '../../device/index.ts';
+import { BUFFER_ALIGNMENT, type DeviceEvent, type PinnedBuffer, type Stream } from '../../device/index.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import type { RunWatch } from '../../plan/steps/plan-run.ts';
 import { MAX_LOG_PROBABILITIES, maskWords } from '../../ops/sampling/sampling-row.ts';
@@ -39,14 +39,19 @@ class PinnedMasks implements Disposable {
 /** A step in flight: what it computes, the pinned memory of its inputs, and what it sampled once `done` has resolved. */
 export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #plan: ExecutionPlan;
-  /** Samples, if the logits are read back. */
+  /** Samples all rows, if all logits are read back. */
   readonly #sampler: HostSampler | undefined;
+  /** The sampler of sequences that sample on the host. */
+  readonly #chains: () => HostSampler;
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
   /** Created for the first mask. */
   #masks: PinnedMasks | undefined;
   /** Created for the first step whose logits are read back. */
   #logits: Float32Array | undefined;
+  /** The logits of output rows that are sampled by chains, and memory for them. */
+  readonly #chainLogits = new Map<number, Float32Array>();
+  readonly #chainRows: Float32Array[] = [];
   #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
   #wasRecorded: boolean | undefined;
   #begin: DeviceEvent | undefined;
@@ -61,10 +66,11 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   constructor(
     readonly index: number,
     plan: ExecutionPlan,
-    sampler: HostSampler | undefined,
+    { all, chains }: { all: HostSampler | undefined; chains: () => HostSampler },
   ) {
     this.#plan = plan;
-    this.#sampler = sampler;
+    this.#sampler = all;
+    this.#chains = chains;
     this.#tokens = new Int32Array(plan.shape.outputs);
     this.#report = new Float32Array(plan.shape.outputs * REPORT_WIDTH);
   }
@@ -78,6 +84,8 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
       const logits = this.#logits.subarray(output * vocabulary, (output + 1) * vocabulary);
       return sampler.sample(sequence, logits);
     }
+    const chained = this.#chainLogits.get(output);
+    if (chained) return this.#chains().sample(sequence, chained);
     if (sequence.alternatives < 0) {
       return { id: this.#tokens[output] as number, logProbability: undefined, alternatives: [] };
     }
@@ -97,24 +105,48 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     }
   }
 
-  /** Queues the download of the sampled tokens: 4 bytes per sequence, and log probabilities if requested. */
+  /**
+   * Queues the download of the sampled tokens: 4 bytes per sequence, log probabilities if requested, and the logits of
+   * sequences that are sampled on the host.
+   */
   readTokens(stream: Stream): void {
     const { outputs, slices } = this.step;
     this.bytesBack = 4 * outputs;
+    this.#chainLogits.clear();
     if (outputs === 0) {
       this.done = stream.record().completed();
     } else {
       const tokens = new Uint8Array(this.#tokens.buffer, 0, 4 * outputs);
-      this.done = stream.download(this.#plan.result('tokens'), tokens);
-      if (slices.some(({ sequence }) => sequence.alternatives >= 0)) {
+      const reads = [stream.download(this.#plan.result('tokens'), tokens)];
+      if (slices.some(({ sequence }) => !sequence.chain && sequence.alternatives >= 0)) {
         const report = new Uint8Array(this.#report.buffer, 0, 4 * REPORT_WIDTH * outputs);
         this.bytesBack += report.byteLength;
-        const both = Promise.all([this.done, stream.download(this.#plan.result('report'), report)]);
-        this.done = both.then(nothing);
+        reads.push(stream.download(this.#plan.result('report'), report));
       }
+      for (const { sequence, output } of slices) {
+        if (output >= 0 && sequence.chain) reads.push(this.#readChainLogits(stream, output));
+      }
+      const [only = Promise.resolve()] = reads;
+      this.done = reads.length === 1 ? only : Promise.all(reads).then(nothing);
     }
     // Those who wait for the step see its error; a later step fails with the same one.
     this.done.catch(nothing);
+  }
+
+  /** Queues the download of an output row's logits. Such a sequence has no draft ids, and so one row. */
+  #readChainLogits(stream: Stream, output: number): Promise<void> {
+    const { vocabulary } = this.#plan;
+    const { buffer, offset } = this.#plan.result('logits');
+    const first = offset + 4 * vocabulary * output;
+    // Ranges begin aligned: what is before the row is read, too.
+    const begin = first - (first % BUFFER_ALIGNMENT);
+    const place = this.#chainLogits.size;
+    const row = (this.#chainRows[place] ??= new Float32Array(vocabulary + BUFFER_ALIGNMENT / 4));
+    const before = (first - begin) / 4;
+    this.#chainLogits.set(output, row.subarray(before, before + vocabulary));
+    const byteLength = 4 * (before + vocabulary);
+    this.bytesBack += byteLength;
+    return stream.download({ buffer, offset: begin, byteLength }, new Uint8Array(row.buffer, 0, byteLength));
   }
 
   /** Queues the download of the logits of all output rows. */

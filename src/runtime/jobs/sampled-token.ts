@@ -1,4 +1,4 @@
-/** A token with its natural log-probability, before any stage of the sampling chain. */
+/** A token with its natural log-probability, before any stage of the sampling chain unless the request says otherwise. */
 export interface ScoredToken {
   readonly id: number;
   readonly logProbability: number;
@@ -11,6 +11,8 @@ export interface SampledToken {
   readonly logProbability: number | undefined;
   /** The most likely tokens at its position, best first; empty if not requested. */
   readonly alternatives: readonly ScoredToken[];
+  /** The log-probabilities of the ids that the request names; undefined if it names none. */
+  readonly named?: readonly ScoredToken[] | undefined;
 }
 
 /** Decodes a row of the `sample` operator's report: pairs of (id as i32 bits, natural log), the sampled token first. */

@@ -22,9 +22,7 @@ function harmless(why: string): OtherField {
 const OF_ACCOUNTS = harmless('there are no accounts and no billing');
 const IS_CACHED = harmless('prompts with a common prefix always share its cache');
 const IS_PACED = harmless('it only affects speed');
-const PART_OF_OFF = harmless('it is a parameter of a sampler that is not available');
 const TEXT_ONLY = refused('only text is supported');
-const NO_SAMPLER = 'this sampler is not available';
 const NOT_STORED = 'nothing is stored: send the whole conversation';
 
 const OTHER_LIMIT = 'this endpoint has another field for the limit';
@@ -93,23 +91,12 @@ export const OTHER_FIELDS: OtherFields = {
   vllm_xargs: refused('there are no extensions', {}),
 
   // llama.cpp's server's.
-  adaptive_decay: PART_OF_OFF,
-  adaptive_target: refused(NO_SAMPLER, -1),
   backend_sampling: IS_PACED,
   cache_prompt: IS_CACHED,
-  dry_allowed_length: PART_OF_OFF,
-  dry_base: PART_OF_OFF,
-  dry_multiplier: refused(NO_SAMPLER, 0),
-  dry_penalty_last_n: PART_OF_OFF,
-  dry_sequence_breakers: PART_OF_OFF,
   grammar_lazy: refused('a grammar applies from the first token', false),
   grammar_triggers: refused('a grammar applies from the first token', []),
   image_data: refused('only text is supported', []),
-  min_keep: refused('stages have no minimum number of tokens', 0, 1),
-  mirostat: refused(NO_SAMPLER, 0),
-  mirostat_eta: PART_OF_OFF,
-  mirostat_tau: PART_OF_OFF,
-  n_discard: PART_OF_OFF,
+  n_discard: harmless('generation ends when the context is full'),
   n_indent: refused('indentation cannot be constrained', 0),
   n_keep: harmless('generation ends when the context is full'),
   parse_tool_calls: refused('calls are always parsed', true),

@@ -3,9 +3,15 @@ import { listOf } from '../fields/list-of.ts';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SchedulingClass } from '../../scheduler/fair-shares.ts';
-import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
+import {
+  MAX_LOG_PROBABILITIES,
+  SAMPLING_OPTIONS,
+  type SamplerName,
+  samplerNamed,
+  SAMPLERS,
+  type SamplingOption,
+} from '../../ops/index.ts';
 import { invalid } from '../endpoint.ts';
-import { samplersField, withoutStages } from './sampler-order.ts';
 import { type Snake, snakeCase } from '../fields/field-names.ts';
 
 /** Maximum stop strings of a request. */
@@ -18,6 +24,9 @@ export const MAX_CHOICES = 128;
 
 /** Maximum token ids with a bias: each is validated. */
 const MAX_BIASES = 10_000;
+
+/** Maximum samplers of a request. */
+const MAX_SAMPLERS = 64;
 
 /** No word begins with this: after it, a word is tokenized as in the middle of a text. */
 const BEFORE_WORD = '\n';
@@ -52,7 +61,7 @@ const numberFields = Object.fromEntries(
     const number = plain.refine((value) => rule.allows(value), `expected ${rule.expected}`);
     return [field, number.nullish().describe(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`)];
   }),
-) as Record<Snake<Exclude<SamplingNumberName, 'logProbabilities'>>, NumberField>;
+) as Record<Snake<SamplingOption['name']>, NumberField>;
 
 /** Sampling and stopping fields, by the names that OpenAI's API and llama.cpp's server share. */
 export const samplingFields = {
@@ -87,7 +96,13 @@ export const samplingFields = {
   bad_words: listOf(z.string().min(1).max(MAX_STOP_LENGTH), { max: MAX_WORDS })
     .nullish()
     .describe('Words that the text must not have, at the beginning of a word or within one.'),
-  samplers: samplersField,
+  samplers: z
+    .union([listOf(z.string(), { max: MAX_SAMPLERS }), z.string().max(MAX_SAMPLERS)])
+    .nullish()
+    .describe('The samplers in order, by name, or as a word of llama.cpp’s letters; others are off.'),
+  dry_sequence_breakers: listOf(z.string(), { min: 1, max: MAX_STOPS })
+    .nullish()
+    .describe('Texts that interrupt a repetition, for DRY. Default: a line break, :, " and *.'),
   skip_special_tokens: z.boolean().nullish().describe('Leaves out control tokens. Default true.'),
   truncate_prompt_tokens: z
     .int()
@@ -154,7 +169,8 @@ export function generateOptions(
     bannedTokens: words?.flatMap((word) => spellingsOf(model, word)),
     special: body.skip_special_tokens === false ? true : undefined,
     scheduling: schedulingOf(body),
-    ...withoutStages(body.samplers),
+    samplers: samplersOf(body.samplers),
+    drySequenceBreakers: body.dry_sequence_breakers,
     ...rest,
   });
 }
@@ -171,6 +187,15 @@ function eitherOf<T>(named: Readonly<Record<string, T | null | undefined>>): T |
   const [one, other] = Object.entries(named).filter(([, value]) => value !== null && value !== undefined);
   if (one && other && one[1] !== other[1]) invalid(other[0], `${one[0]} says otherwise`);
   return one?.[1] ?? undefined;
+}
+
+/** The samplers that a request names. Throws `REQUEST_INVALID`. */
+function samplersOf(given: SamplingBody['samplers']): SamplerName[] | undefined {
+  if (given === null || given === undefined) return undefined;
+  return [...given].map((name) => {
+    const known = samplerNamed(name);
+    return known ?? invalid('samplers', `there is no sampler ${name}; there are ${SAMPLERS.join(', ')}`);
+  });
 }
 
 /** The token ids of a word at the start of a text, after a space, and after something else. */

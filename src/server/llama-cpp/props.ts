@@ -1,6 +1,6 @@
 import type { TextModel } from '../../engine/text-model.ts';
 import { isRocmforgeError } from '../../base/errors.ts';
-import { DEFAULT_SAMPLING, SAMPLING_OPTIONS } from '../../ops/index.ts';
+import { SAMPLING_OPTIONS } from '../../ops/index.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 import { buildOf } from '../openai/chat-chunks.ts';
 import { snakeCase } from '../fields/field-names.ts';
@@ -15,7 +15,7 @@ export const propsEndpoint = getEndpoint({
     const { model } = lease;
     const { bos, eos } = model.tokenizer.special;
     const name = (id: number | undefined) => (id === undefined ? '' : model.tokenizer.tokenText(id));
-    const params = SAMPLING_OPTIONS.map((option) => [snakeCase(option.name), DEFAULT_SAMPLING[option.name]]);
+    const params = SAMPLING_OPTIONS.map((option) => [snakeCase(option.name), option.standard]);
     return json({
       default_generation_settings: { n_ctx: model.context, params: Object.fromEntries(params) as object },
       total_slots: model.activity.slots,

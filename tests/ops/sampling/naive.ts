@@ -67,7 +67,7 @@ function temperatureOf(tokens: readonly Token[], of: SamplingParameters): number
   return low + (temperature + range - low) * part ** Math.fround(of.dynatempExponent);
 }
 
-/** Bias and penalties, rounded to f32 after each. */
+/** Bias, penalties and DRY, rounded to f32 after each. */
 export function naiveLogits(
   logits: Float32Array,
   of: SamplingParameters,
@@ -78,10 +78,12 @@ export function naiveLogits(
   return logits.map((logit, id) => {
     const biased = Math.fround(logit + Math.fround(of.logitBias.get(id) ?? 0));
     const times = recent.filter((token) => token === id).length;
-    if (times === 0) return biased;
+    const dry = Math.fround(of.dryPenalties.get(id) ?? 0);
+    if (times === 0) return biased - dry;
     const repeat = Math.fround(of.repeatPenalty);
     const repeated = biased > 0 ? biased / repeat : biased * repeat;
-    return repeated - times * Math.fround(of.frequencyPenalty) - Math.fround(of.presencePenalty);
+    const penalized = repeated - times * Math.fround(of.frequencyPenalty) - Math.fround(of.presencePenalty);
+    return Math.fround(penalized) - dry;
   });
 }
 

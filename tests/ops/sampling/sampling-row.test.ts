@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   DEFAULT_SAMPLING,
+  MAX_DRY_PENALTIES,
   MAX_LOG_PROBABILITIES,
   MAX_LOGIT_BIASES,
   readSamplingRow,
@@ -37,6 +38,9 @@ const parameters: fc.Arbitrary<SamplingParameters> = fc
       .array(fc.tuple(fc.nat(), fc.oneof(fc.float({ noNaN: true }), fc.constant(-Infinity))), {
         maxLength: MAX_LOGIT_BIASES,
       })
+      .map((pairs) => new Map(pairs)),
+    dryPenalties: fc
+      .array(fc.tuple(fc.nat(), penalty), { maxLength: MAX_DRY_PENALTIES })
       .map((pairs) => new Map(pairs)),
     masked: fc.boolean(),
   })

@@ -55,7 +55,13 @@ const stages: Readonly<Record<string, fc.Arbitrary<Parameters>>> = {
   }),
 };
 
-for (const [name, parameters] of Object.entries(stages)) {
+const dry = fc.record({
+  dryPenalties: fc
+    .array(fc.tuple(fc.nat(130), fc.float({ min: -9, max: 9, noNaN: true })), { maxLength: 20 })
+    .map((pairs) => new Map(pairs)),
+});
+
+for (const [name, parameters] of Object.entries({ ...stages, DRY: dry })) {
   test(`stage ${name} leaves what a naive f64 implementation leaves`, () => {
     fc.assert(
       fc.property(
@@ -69,7 +75,7 @@ for (const [name, parameters] of Object.entries(stages)) {
 }
 
 test('the whole chain leaves what a naive one leaves', () => {
-  const all = fc.tuple(...Object.values(stages)).map((parts): Parameters => Object.assign({}, ...parts));
+  const all = fc.tuple(...Object.values(stages), dry).map((parts): Parameters => Object.assign({}, ...parts));
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1 }), all, assertSameDistribution),
     {

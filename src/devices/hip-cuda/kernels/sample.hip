@@ -58,15 +58,15 @@ NOINLINE void keep_top_n_sigma(f32* logits, i32 vocabulary, f64 n, Workspace& sh
   }
 }
 
-/// The logits after mask, bias, penalties and top-n-sigma: the row's own where none is asked for, else a changed copy.
+/// The logits after mask, bias, penalties, DRY and top-n-sigma: the row's own where none is asked for, else a changed copy.
 NOINLINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, const i32* mask,
                           i32 position, const Parameters& of, Workspace& shared) {
-  i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT];
+  i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT], dry = of.words[WORD_DRY_COUNT];
   bool penalized = window != 0 && (of.real(WORD_REPEAT_PENALTY) != 1 || of.real(WORD_FREQUENCY_PENALTY) != 0 ||
                                    of.real(WORD_PRESENCE_PENALTY) != 0);
   bool masked = of.words[WORD_MASKED] != 0;
   f32 sigma = of.real(WORD_TEMPERATURE) > 0 ? of.real(WORD_TOP_N_SIGMA) : 0;
-  if (!penalized && !masked && biases == 0 && sigma <= 0) return logits;
+  if (!penalized && !masked && biases == 0 && dry == 0 && sigma <= 0) return logits;
   for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) {
     bool allowed = !masked || ((u32(mask[i >> 5]) >> (i & 31)) & 1u);
     copy[i] = allowed ? logits[i] : MINUS_INFINITY;
@@ -79,6 +79,11 @@ NOINLINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i
   barrier();
   i32 end = position + 1, start = window < 0 ? 0 : max_of(0, end - window);
   if (penalized) penalize(copy, vocabulary, history, start, end, of);
+  barrier();
+  for (i32 i = biases + thread(); i < biases + dry; i += SAMPLE_THREADS) {
+    i32 id = of.words[WORD_BIASES + 2 * i];
+    if (id >= 0 && id < vocabulary) copy[id] -= of.real(WORD_BIASES + 2 * i + 1);
+  }
   barrier();
   if (sigma > 0) keep_top_n_sigma(copy, vocabulary, sigma, shared);
   barrier();

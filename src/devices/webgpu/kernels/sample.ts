@@ -269,14 +269,15 @@ fn keep_top_n_sigma(n: f32, thread: u32) {
   }
 }
 
-// Makes a copy of the logits with mask, bias, penalties and top-n-sigma where they are asked for, and says whether they are.
+// Makes a copy of the logits with mask, bias, penalties, DRY and top-n-sigma where they are asked for, and says whether they are.
 fn adjust(words: u32, slot: u32, position: u32, thread: u32) -> bool {
   let window = word(words, WORD_PENALTY_WINDOW);
   let biases = u32(word(words, WORD_BIAS_COUNT));
+  let dry = u32(word(words, WORD_DRY_COUNT));
   let penalized = window != 0 && (number(words, WORD_REPEAT_PENALTY) != 1.0 || number(words, WORD_FREQUENCY_PENALTY) != 0.0 || number(words, WORD_PRESENCE_PENALTY) != 0.0);
   let masked = word(words, WORD_MASKED) != 0;
   let sigma = select(0.0, number(words, WORD_TOP_N_SIGMA), number(words, WORD_TEMPERATURE) > 0.0);
-  if (!penalized && !masked && biases == 0u && sigma <= 0.0) { return false; }
+  if (!penalized && !masked && biases == 0u && dry == 0u && sigma <= 0.0) { return false; }
   for (var i = thread; i < VOCABULARY; i += THREADS) {
     let allowed = !masked || is_allowed(slot * MASK_WORDS, i);
     copies[row_logits + i] = select(-infinity(), logits[row_logits + i], allowed);
@@ -290,6 +291,11 @@ fn adjust(words: u32, slot: u32, position: u32, thread: u32) -> bool {
   let end = position + 1u;
   let start = select(0u, end - u32(window), window > 0 && u32(window) < end);
   if (penalized) { penalize(words, slot * POSITIONS, start, end, thread); }
+  storageBarrier();
+  for (var i = biases + thread; i < biases + dry; i += THREADS) {
+    let id = word(words, WORD_BIASES + 2u * i);
+    if (id >= 0 && u32(id) < VOCABULARY) { copies[row_logits + u32(id)] -= number(words, WORD_BIASES + 2u * i + 1u); }
+  }
   storageBarrier();
   if (sigma > 0.0) { keep_top_n_sigma(sigma, thread); }
   storageBarrier();

@@ -12,18 +12,20 @@ export function xtc(
   candidates: Candidates,
   _logits: Float32Array,
   probability: number,
-  { beside: threshold, uniform }: StageContext,
+  { beside: threshold, uniform, minKeep }: StageContext,
 ): void {
   if (uniform(XTC_SEED) >= probability) return;
   const { ids, keys, count } = candidates;
   const largest = largestOf(keys, count);
   const least = threshold * sumOfWeights(keys, count, largest);
   let last = -1;
+  let choices = 0;
   for (let i = 0; i < count; i++) {
     if (weightOf(keys[i] as number, largest) < least) continue;
+    choices++;
     if (last < 0 || precedes(candidates, last, i)) last = i;
   }
-  if (last < 0) return;
+  if (last < 0 || count - (choices - 1) < minKeep) return;
   const edge = { key: keys[last] as number, id: ids[last] as number };
   let kept = 0;
   for (let i = 0; i < count; i++) {

@@ -75,6 +75,14 @@ const CHAIN: Partial<SamplingParameters> = {
   logProbabilities: 3,
 };
 
+const DRY: Partial<SamplingParameters> = {
+  dryPenalties: new Map([
+    [3, 40],
+    [5, -6],
+    [70, 0.5],
+  ]),
+};
+
 const STAGES: readonly (readonly [string, Partial<SamplingParameters>])[] = [
   ['temperature', { temperature: 1.5 }],
   ['top-k', { topK: 5 }],
@@ -101,6 +109,8 @@ const STAGES: readonly (readonly [string, Partial<SamplingParameters>])[] = [
       ]),
     },
   ],
+  ['DRY', { ...DRY }],
+  ['DRY after bias and penalties', { ...DRY, logitBias: new Map([[3, 45]]), repeatPenalty: 1.5 }],
 ];
 
 const sequences: OpCase = {

@@ -153,7 +153,7 @@ test('--chat-template and --chat-template-file take the place of the template in
   const read = await runCli(t, [...base, '-p', 'hi hi', '--chat-template-file', path]);
   assert.equal(read.stdout, given.stdout);
   for (const [flags, expected] of [
-    [['--chat-template', 'chatml'], 'has: default'],
+    [['--chat-template', 'other'], 'default'],
     [['--chat-template', '{% if %}'], 'invalid Jinja'],
     [['--chat-template-file', `${path}.missing`], '--chat-template-file'],
   ] as const) {
@@ -161,4 +161,29 @@ test('--chat-template and --chat-template-file take the place of the template in
     assert.notEqual(refused.code, 0);
     assert.match(refused.stderr, new RegExp(expected));
   }
+});
+
+test('--prompt-cache keeps the state of a run for the next one', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'state.bin');
+  const model = await tinyModelFile(t);
+  const base = ['run', '-d', 'reference', '-m', model, '--raw', '-n', '4', '--greedy', '--json'];
+  const answer = async (prompt: string, ...flags: string[]) => {
+    const { code, stdout, stderr } = await runCli(t, [...base, '-p', prompt, ...flags]);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout) as { text: string; cachedTokens: number; promptTokens: number };
+  };
+  const cache = ['--prompt-cache', path];
+  const first = await answer('hi hi hi', ...cache);
+  assert.equal(first.cachedTokens, 0);
+  const again = await answer('hi hi hi', ...cache);
+  assert.deepEqual([again.text, again.cachedTokens], [first.text, first.promptTokens - 1]);
+  const longer = await answer('hi hi hi ho', ...cache);
+  assert.ok(longer.cachedTokens > 0);
+  assert.equal(longer.text, (await answer('hi hi hi ho')).text);
+  await writeFile(path, 'something else');
+  const other = await runCli(t, [...base, '-p', 'hi', ...cache]);
+  assert.notEqual(other.code, 0);
+  assert.match(other.stderr, /saved state/);
+  assert.equal(await readFile(path, 'utf8'), 'something else', 'it is left alone');
 });

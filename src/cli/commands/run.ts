@@ -32,6 +32,7 @@ interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, Re
   readonly jsonStream?: boolean;
   readonly logprobs?: number;
   readonly stdinTimeout?: number;
+  readonly promptCache?: string;
 }
 
 /**
@@ -50,6 +51,10 @@ export const runCommand: CliCommand<RunFlags> = {
       '--stdin-timeout <seconds>',
       'ignore standard input if nothing arrives within this time',
     ).argParser(realNumber),
+    new Option(
+      '--prompt-cache <file>',
+      'keep the KV cache in a file: the next run computes only what its prompt adds to this one',
+    ).conflicts('lora'),
     jsonOption(),
     new Option('--json-stream', 'print the answer as a stream of JSON objects, then the result').conflicts(
       'json',
@@ -92,6 +97,11 @@ export const runCommand: CliCommand<RunFlags> = {
     await using model = loaded.model;
     const prompt = asked ?? DEFAULT_PROMPT;
     if (asked === undefined) context.output.note(`> ${prompt}`);
+    const { promptCache } = flags;
+    if (promptCache !== undefined) {
+      const { restorePrompt } = await import('../prompt-cache.ts');
+      await restorePrompt(model, promptCache, context.signal);
+    }
     const how = greedy ? { ...options, temperature: 0 } : options;
     const stream = (await isRaw(flags, model))
       ? model.generate(prompt, how)
@@ -105,6 +115,10 @@ export const runCommand: CliCommand<RunFlags> = {
     const { backend, name } = model.device.info;
     const loading = `loaded in ${loaded.seconds.toFixed(2)} s${firstTokenText(answer)}`;
     context.output.note(`${timingsText(timingsOf(stream.end))} | ${loading} | ${backend}: ${name}`);
+    if (promptCache !== undefined) {
+      const { savePrompt } = await import('../prompt-cache.ts');
+      await savePrompt(model, promptCache);
+    }
     await loaded.tell();
     return undefined;
   },

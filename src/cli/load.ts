@@ -39,7 +39,8 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
   const { deterministic, embedding, allowUnread, device, threads } = flags;
-  const model = { ...sizes, deterministic, weights, decode, embedding, allowUnread };
+  const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
+  const model = { ...sizes, deterministic, weights, decode, embedding, pooling, allowUnread };
   const rest = { load, memory, weightMemory, hostMemory, shrinkContext, pool, device, threads };
   return { ...model, ...rest, ...adaptersOf(flags), draft: draftOf(flags) };
 }

@@ -30,6 +30,7 @@ export interface ModelFlags extends AdapterFlags {
   readonly deterministic?: boolean;
   readonly decode?: DecodePlace;
   readonly embedding?: EmbeddingPlace;
+  readonly pooling?: 'none' | 'mean' | 'cls' | 'last' | 'rank';
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
@@ -108,6 +109,12 @@ export function modelOptions(): Option[] {
       'where the embedding is kept; host saves device memory (default: device)',
     )
       .choices(EMBEDDING_PLACES)
+      .helpGroup('Model:'),
+    new Option(
+      '--pooling <kind>',
+      'embed or rank instead of generating: how the rows of a text are pooled (default: as the file says)',
+    )
+      .choices(['none', 'mean', 'cls', 'last', 'rank'])
       .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)

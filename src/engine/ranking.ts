@@ -68,6 +68,11 @@ export function softmax(logits: Float32Array): Float32Array {
   return Float32Array.from(weights, (weight) => weight / total);
 }
 
+/** The probability of a logit: the logistic function. */
+export function logistic(logit: number): number {
+  return 1 / (1 + Math.exp(-logit));
+}
+
 /** The best first; equally good ones in their own order. Throws `INVALID_ARGUMENT`. */
 export function ranked(scores: readonly number[], { top = scores.length }: RerankOptions): RankedDocument[] {
   if (!Number.isSafeInteger(top) || top < 0) {

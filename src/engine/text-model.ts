@@ -221,14 +221,17 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     this.checkAlive();
     checkCall('rerank', options);
     const { isNormalized = false } = classifierOf(this.config);
-    const scores: number[] = [];
-    let tokens = 0;
+    const { signal } = options;
+    const { context } = this;
+    const pairs: number[][] = [];
     for (const document of documents) {
-      const ids = await this.text.rerankPrompt.encode(query, document, options.signal);
-      const [score = Number.NaN] = await this.#scores(ids, options.signal);
-      scores.push(score);
-      tokens += ids.length;
+      const ids = await this.text.rerankPrompt.encode(query, document, signal);
+      if (ids.length > context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context });
+      pairs.push(ids);
     }
+    const scores: number[] = [];
+    for (const ids of pairs) scores.push((await this.#scores(ids, signal))[0] ?? Number.NaN);
+    const tokens = pairs.reduce((sum, ids) => sum + ids.length, 0);
     return { results: ranked(scores, options), isProbability: isNormalized, tokens };
   }
 

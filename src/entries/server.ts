@@ -8,6 +8,7 @@ export {
   type ModelDetails,
   type ModelFiles,
   ModelServer,
+  type PromptMetrics,
   type RequestMetrics,
   type ServedModel,
   type ServerGauges,

@@ -3,6 +3,7 @@ import type {
   GenerationMetrics,
   RequestMetrics,
   ServerGauges,
+  PromptMetrics,
   ServerMetrics,
   TokenMetrics,
 } from '../server/index.ts';
@@ -82,6 +83,11 @@ export class PrometheusMetrics implements ServerMetrics {
 
   token(figures: TokenMetrics): void {
     this.#vllm.token(figures);
+  }
+
+  prompt({ model, tokens }: PromptMetrics): void {
+    this.#vllm.prompt({ model, tokens });
+    this.#tokens.inc({ model, kind: 'prompt_computed' }, tokens);
   }
 
   generation(figures: GenerationMetrics): void {

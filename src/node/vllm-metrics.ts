@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { GenerationMetrics, ServerGauges, TokenMetrics } from '../server/index.ts';
+import type { GenerationMetrics, PromptMetrics, ServerGauges, TokenMetrics } from '../server/index.ts';
 
 type ModelStatus = ServerGauges['models'][number];
 
@@ -94,6 +94,10 @@ export class VllmMetrics {
 
   token({ model, endpoint, isFirst, seconds }: TokenMetrics): void {
     (isFirst ? this.#firstToken : this.#nextToken).observe({ model_name: model, endpoint }, seconds);
+  }
+
+  prompt({ model, tokens }: PromptMetrics): void {
+    this.#prompt.inc({ model_name: model }, tokens);
   }
 
   generation(figures: GenerationMetrics): void {

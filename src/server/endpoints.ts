@@ -2,9 +2,16 @@
 export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
 export { applyTemplateEndpoint } from './llama-cpp/apply-template.ts';
 export { completionEndpoint } from './llama-cpp/completion.ts';
+export { embeddingEndpoint, llamaEmbeddingsEndpoint } from './llama-cpp/embedding.ts';
 export { infillEndpoint } from './llama-cpp/infill.ts';
 export { propsEndpoint } from './llama-cpp/props.ts';
 export { slotActionEndpoint } from './llama-cpp/slot-actions.ts';
+export {
+  rerankEndpoint,
+  rerankingEndpoint,
+  v1RerankEndpoint,
+  v1RerankingEndpoint,
+} from './llama-cpp/rerank.ts';
 export { ollamaChatEndpoint } from './ollama/chat.ts';
 export { ollamaEmbedEndpoint, ollamaEmbeddingsEndpoint } from './ollama/embed.ts';
 export { ollamaGenerateEndpoint } from './ollama/generate.ts';
@@ -37,3 +44,5 @@ export { loadEndpoint, unloadEndpoint } from './service/loading.ts';
 export { metricsEndpoint } from './service/metrics-endpoint.ts';
 export { slotsEndpoint } from './service/slots.ts';
 export { detokenizeEndpoint, tokenizeEndpoint } from './service/tokenize.ts';
+export { classifyEndpoint, v1ClassifyEndpoint } from './vllm/classify.ts';
+export { scoreEndpoint, v1ScoreEndpoint } from './vllm/score.ts';

@@ -7,6 +7,7 @@ export type {
   GenerationMetrics,
   RequestMetrics,
   ServerGauges,
+  PromptMetrics,
   ServerMetrics,
   TokenMetrics,
 } from './metrics.ts';

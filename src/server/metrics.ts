@@ -7,6 +7,12 @@ export interface GenerationMetrics extends GenerationEnd {
   readonly endpoint: string;
 }
 
+/** The prompts of a request that generates nothing. */
+export interface PromptMetrics {
+  readonly model: string;
+  readonly tokens: number;
+}
+
 /** An emitted token. */
 export interface TokenMetrics {
   readonly model: string;
@@ -40,6 +46,8 @@ export interface ServerMetrics {
   refused(reason: 'busy' | 'limited' | 'draining'): void;
   /** A token was emitted. */
   token(figures: TokenMetrics): void;
+  /** Texts were embedded, ranked or classified. */
+  prompt(figures: PromptMetrics): void;
   /** A generation has ended. */
   generation(figures: GenerationMetrics): void;
   /** All metrics as text, with the content type. */
@@ -51,6 +59,7 @@ export const NO_METRICS: ServerMetrics = {
   request: () => undefined,
   refused: () => undefined,
   token: () => undefined,
+  prompt: () => undefined,
   generation: () => undefined,
   exposition: async () => ({ contentType: 'text/plain', text: '' }),
 };

@@ -136,6 +136,12 @@ export class RequestContext {
     Object.assign(this.#logFields, fields);
   }
 
+  /** Counts and logs the tokens of texts that were embedded, ranked or classified. */
+  countPrompt(model: string, tokens: number): void {
+    this.addLogFields({ model, promptTokens: tokens });
+    this.server.metrics.prompt({ model, tokens });
+  }
+
   /** The error to report to the client: a timeout instead of the abort that it caused. */
   errorOf(error: unknown): RocmforgeError {
     if (this.#isLate && isRocmforgeError(error, 'ABORTED')) {

@@ -28,7 +28,17 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   'ops/sampling': ['stages'],
   plan: ['taps', 'inputs', 'parts', 'memory', 'weights', 'steps'],
   runtime: ['jobs', 'opening'],
-  server: ['fields', 'generation', 'openai', 'anthropic', 'llama-cpp', 'ollama', 'service'],
+  server: [
+    'fields',
+    'generation',
+    'embedding',
+    'openai',
+    'anthropic',
+    'llama-cpp',
+    'vllm',
+    'ollama',
+    'service',
+  ],
   text: ['dialects', 'constrained', 'models'],
   'text/dialects': ['forced', 'calls'],
 };

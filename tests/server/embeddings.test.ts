@@ -5,7 +5,8 @@ import OpenAI from 'openai';
 import { loadModel } from '../../src/node/load-model.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { fixture } from '../support/fixture.ts';
-import { listen, tinySource } from '../support/test-server.ts';
+import { listen, post, tinySource } from '../support/test-server.ts';
+import { vectorServer } from '../support/vector-server.ts';
 
 /** What llama.cpp makes of the ids. */
 interface Golden {
@@ -76,7 +77,8 @@ test('texts are tokenized; what cannot be is refused', async (t) => {
   const refused = [
     { model: 'tiny', input: 'x' },
     { model: 'bert', input: [] as string[] },
-    { model: 'bert', input: 'x', dimensions: 7 },
+    { model: 'bert', input: 'x', dimensions: 33 },
+    { model: 'bert', input: '' },
     { model: 'bert', input: 'x', pooling: 'none' },
     { model: 'bert', input: Array.from({ length: 4096 }, () => 5) },
   ];
@@ -86,4 +88,60 @@ test('texts are tokenized; what cannot be is refused', async (t) => {
     openai.completions.create({ model: 'bert', prompt: 'x' }),
     (error) => error instanceof OpenAI.BadRequestError && error.code === 'GENERATION_UNSUPPORTED',
   );
+});
+
+test("llama.cpp's endpoint has a vector per text, or per token without a pooling, and norms of all kinds", async (t) => {
+  const server = vectorServer(t, {
+    bert: { name: 'bert' },
+    rows: { name: 'llama', pooling: 'none' },
+    last: { name: 'llama', pooling: 'last' },
+  });
+  const made = async (body: object, path = '/embeddings') => {
+    const response = await server.fetch(post(path, body));
+    assert.equal(response.status, 200, path);
+    return (await response.json()) as { index: number; embedding: number[][] }[];
+  };
+  const ids = [3, 5, 7];
+  const rows = await made({ model: 'rows', content: [ids, [5, 6]] }, '/embedding');
+  assert.deepEqual(
+    rows.map(({ index, embedding }) => [index, embedding.length]),
+    [
+      [0, 3],
+      [1, 2],
+    ],
+  );
+  const [whole] = await made({ model: 'last', input: ids, embd_normalize: -1 });
+  const raw = whole?.embedding[0] ?? [];
+  assert.deepEqual(rows[0]?.embedding[2], raw);
+  const norms = {
+    0: Math.max(...raw.map(Math.abs)) / 32_760,
+    1: raw.reduce((sum, value) => sum + Math.abs(value), 0),
+    2: Math.hypot(...raw),
+    3: Math.cbrt(raw.reduce((sum, value) => sum + Math.abs(value) ** 3, 0)),
+  };
+  for (const [norm, divisor] of Object.entries(norms)) {
+    const [one] = await made({ model: 'last', input: ids, embd_normalize: Number(norm) });
+    one?.embedding[0]?.forEach((value, i) => {
+      const expected = (raw[i] ?? 0) / divisor;
+      assert.ok(Math.abs(value - expected) <= 1e-5 * Math.max(1, Math.abs(expected)), norm);
+    });
+  }
+  const cut = await made({ model: 'last', input: ids, dimensions: 4, embd_normalize: -1 });
+  assert.deepEqual(cut[0]?.embedding, [raw.slice(0, 4)]);
+  const mixed = await made({ model: 'bert', input: [[3, '#', 5], '$', [7]] });
+  assert.deepEqual(
+    mixed.map(({ embedding }) => embedding.length),
+    [1, 1, 1],
+  );
+  assert.deepEqual(
+    await made({ model: 'bert', input: [3, 5] }),
+    await made({ model: 'bert', input: [[3, 5]] }),
+  );
+  for (const [path, body] of [
+    ['/v1/embeddings', { model: 'rows', input: 'x' }],
+    ['/embeddings', { model: 'bert' }],
+    ['/embeddings', { model: 'bert', input: [[3], Array.from({ length: 4096 }, () => 5)] }],
+  ] as const) {
+    assert.equal((await server.fetch(post(path, body))).status, 400, JSON.stringify(body).slice(0, 50));
+  }
 });

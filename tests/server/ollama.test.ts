@@ -131,7 +131,7 @@ test('models are listed and described, and errors have the API’s shape', async
     ['/api/chat', { model: 'other', messages: MESSAGES }, 404, /other/],
     ['/api/chat', { model: MODEL, messages: MESSAGES, options: { mirostat: 2 } }, 400, /options\.mirostat/],
     ['/api/generate', { model: MODEL, prompt: 'a', images: ['x'] }, 400, /images/],
-    ['/api/embed', { model: MODEL, input: 'a' }, 400, /encoder/],
+    ['/api/embed', { model: MODEL, input: 'a' }, 400, /embedding model/],
   ];
   for (const [path, body, status, message] of cases) {
     const response = await server.fetch(post(path, body));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { invalid, json, postEndpoint } from '../endpoint.ts';
+import { json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
 import { refuseAdapter } from '../generation/adapter-field.ts';
 import { keepAliveField } from './keep-alive.ts';
@@ -30,18 +30,17 @@ export const ollamaEmbedEndpoint = postEndpoint({
     refuseAdapter(lease);
     keepLoaded(lease.id, keep_alive, pool);
     const { model } = lease;
-    const { width } = model.config;
-    if (dimensions && dimensions !== width) invalid('dimensions', `the model's embeddings have ${width}`);
     const { signal } = call;
+    const how = { dimensions: dimensions ?? undefined, signal };
     const embeddings: number[][] = [];
     let tokens = 0;
     for (const text of typeof input === 'string' ? [input] : input) {
       const ids = await model.tokenizer.encodeInTurns(text, { signal });
-      const made = await model.embed(truncate ? ids.slice(0, model.context) : ids, { signal });
+      const made = await model.embed(truncate ? ids.slice(0, model.context) : ids, how);
       tokens += made.tokens;
       embeddings.push(Array.from(made.vector));
     }
-    call.addLogFields({ model: lease.id, promptTokens: tokens });
+    call.countPrompt(lease.id, tokens);
     const total_duration = Math.round((performance.now() - start) * 1e6);
     const took = { total_duration, load_duration: 0, prompt_eval_count: tokens };
     return json({ model: lease.id, embeddings, ...took });
@@ -66,7 +65,7 @@ export const ollamaEmbeddingsEndpoint = postEndpoint({
     keepLoaded(lease.id, keep_alive, pool);
     const { signal } = call;
     const { vector, tokens } = await lease.model.embed(prompt, { signal });
-    call.addLogFields({ model: lease.id, promptTokens: tokens });
+    call.countPrompt(lease.id, tokens);
     return json({ embedding: Array.from(vector) });
   },
 });

@@ -129,7 +129,7 @@ test('models are listed and described, and errors have the API’s shape', async
   assert.match(show.template, /add_generation_prompt/);
   const cases: readonly [string, object, number, RegExp][] = [
     ['/api/chat', { model: 'other', messages: MESSAGES }, 404, /other/],
-    ['/api/chat', { model: MODEL, messages: MESSAGES, options: { mirostat: 2 } }, 400, /options\.mirostat/],
+    ['/api/chat', { model: MODEL, messages: MESSAGES, options: { tfs_z: 0.5 } }, 400, /options\.tfs_z/],
     ['/api/generate', { model: MODEL, prompt: 'a', images: ['x'] }, 400, /images/],
     ['/api/embed', { model: MODEL, input: 'a' }, 400, /embedding model/],
   ];

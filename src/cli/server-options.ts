@@ -25,6 +25,9 @@ export interface ServerFlags {
   readonly otlpEndpoint?: string;
   readonly sleepIdleSeconds?: number;
   readonly slotSavePath?: string;
+  readonly storeDir?: string;
+  readonly storeItems?: number;
+  readonly storeBytes?: number;
   readonly maxBody?: number;
   readonly timeLimit?: number;
 }
@@ -43,9 +46,21 @@ export function serverOptions(): Option[] {
 /** The flags that are passed to the server itself; `serve` reads the keys. */
 export function serverLimitsOf(
   flags: ServerFlags,
-): Pick<ServerOptions, 'queue' | 'maxTokens' | 'maxBody' | 'timeLimit' | 'origins' | 'sleepIdleSeconds'> {
+): Pick<
+  ServerOptions,
+  | 'queue'
+  | 'maxTokens'
+  | 'maxBody'
+  | 'timeLimit'
+  | 'origins'
+  | 'sleepIdleSeconds'
+  | 'storeItems'
+  | 'storeBytes'
+> {
   const { queue, maxTokens, maxBody, timeLimit, cors: origins, sleepIdleSeconds } = flags;
-  const given = Object.entries({ queue, maxTokens, maxBody, timeLimit, origins, sleepIdleSeconds });
+  const { storeItems, storeBytes } = flags;
+  const limits = { queue, maxTokens, maxBody, timeLimit, storeItems, storeBytes };
+  const given = Object.entries({ ...limits, origins, sleepIdleSeconds });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
@@ -116,6 +131,10 @@ function whereOptions(): Option[] {
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ),
     new Option(
+      '--store-dir <folder>',
+      'keep responses, conversations, files and batches in this folder (default: in memory, until the end)',
+    ),
+    new Option(
       '--cors <origin>',
       'allow pages of this origin to use the server, localhost for this machine’s, * for all; repeatable',
     ).argParser(repeated),
@@ -139,6 +158,14 @@ function limitOptions(): Option[] {
     new Option('--max-body <bytes>', 'maximum bytes of a request body (default: 8 MiB)').argParser(
       wholeNumber(1),
     ),
+    new Option(
+      '--store-items <count>',
+      'maximum stored items; then the oldest leave (default: 16384)',
+    ).argParser(wholeNumber(1)),
+    new Option(
+      '--store-bytes <bytes>',
+      'maximum bytes of stored items (default: 64 MiB in memory, 4 GiB in a folder)',
+    ).argParser(wholeNumber(1)),
     new Option('--keep-alive <seconds>', 'how long idle connections stay open (default: 65)').argParser(
       realNumber,
     ),

@@ -4,6 +4,8 @@ export type { ModelStatus } from '../server/model-pool.ts';
 export {
   type AdapterFiles,
   type ApiKey,
+  type BlobInfo,
+  type BlobStore,
   type GenerationMetrics,
   type ModelDetails,
   type ModelFiles,

@@ -1,11 +1,23 @@
 import { fail } from '../base/errors.ts';
 import { type ApiKey, Tenant } from './tenant.ts';
 
-/** A key's hash, and its tenant. */
+/** Whose request it is. */
+export interface Caller {
+  /** Whose limits count. */
+  readonly tenant: Tenant;
+  /** Whose stored items it may use: a hash of the key. */
+  readonly owner: string;
+}
+
+/** A key's hash, and its caller. */
 interface KnownKey {
   readonly hash: Uint8Array;
-  readonly tenant: Tenant;
+  readonly caller: Caller;
 }
+
+/** Names of owners are hashes of their own, so that they reveal nothing of those that are compared. */
+const STORE_PREFIX = 'store of ';
+const OWNER_BYTES = 16;
 
 /**
  * The keys that requests may have. Hashes are compared instead of keys, over all bytes and all keys, so that timing
@@ -14,7 +26,7 @@ interface KnownKey {
 export class ApiKeys {
   readonly #known: Promise<readonly KnownKey[]>;
   readonly #hasKeys: boolean;
-  readonly #anybody = new Tenant('anybody');
+  readonly #anybody: Caller = { tenant: new Tenant('anybody'), owner: 'anybody' };
 
   /**
    * Without keys, every request is accepted. Throws `INVALID_ARGUMENT` for an empty key, which every client would have,
@@ -37,22 +49,33 @@ export class ApiKeys {
       return { key, tenant };
     });
     this.#hasKeys = keys.length > 0;
-    this.#known = Promise.all(owned.map(async ({ key, tenant }) => ({ hash: await hashOf(key), tenant })));
+    this.#known = Promise.all(
+      owned.map(async ({ key, tenant }) => {
+        const [hash, named] = await Promise.all([hashOf(key), hashOf(`${STORE_PREFIX}${key}`)]);
+        return { hash, caller: { tenant, owner: hexOf(named.subarray(0, OWNER_BYTES)) } };
+      }),
+    );
+  }
+
+  /** The caller whose stored items these are; undefined if its key is no longer valid. */
+  async callerOf(owner: string): Promise<Caller | undefined> {
+    if (!this.#hasKeys) return owner === this.#anybody.owner ? this.#anybody : undefined;
+    return (await this.#known).find(({ caller }) => caller.owner === owner)?.caller;
   }
 
   /**
-   * The tenant of a request. Rejects with `KEY_INVALID` unless it has a key as `authorization: Bearer` or as
+   * The caller of a request. Rejects with `KEY_INVALID` unless it has a key as `authorization: Bearer` or as
    * `x-api-key`.
    */
-  async check(headers: Headers): Promise<Tenant> {
+  async check(headers: Headers): Promise<Caller> {
     if (!this.#hasKeys) return this.#anybody;
     const known = await this.#known;
     const bearer = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
     const key = bearer ?? headers.get('x-api-key') ?? undefined;
     if (key === undefined) fail('KEY_INVALID', { found: 'none' });
     const hash = await hashOf(key);
-    let found: Tenant | undefined;
-    for (const { hash: other, tenant } of known) if (differingBits(hash, other) === 0) found = tenant;
+    let found: Caller | undefined;
+    for (const { hash: other, caller } of known) if (differingBits(hash, other) === 0) found = caller;
     return found ?? fail('KEY_INVALID', { found: 'another one' });
   }
 }
@@ -62,6 +85,10 @@ function differingBits(a: Uint8Array, b: Uint8Array): number {
   let bits = 0;
   for (let i = 0; i < a.length; i++) bits |= (a[i] as number) ^ (b[i] as number);
   return bits;
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 async function hashOf(key: string): Promise<Uint8Array> {

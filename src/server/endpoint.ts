@@ -16,6 +16,8 @@ export interface Endpoint {
   readonly dialect: ErrorDialect;
   /** Answers without an API key. */
   readonly isOpen: boolean;
+  /** The schema of the query. */
+  readonly query?: z.ZodObject;
   /** The schema of the body. */
   readonly body?: z.ZodType;
   /** Known fields that it does not support, with reasons. */
@@ -23,16 +25,45 @@ export interface Endpoint {
   handle(call: RequestContext): Promise<Response>;
 }
 
-/** An endpoint without a body. `parameters` has the values of the path's `{name}`s. */
-export function getEndpoint(of: {
-  path: string;
-  summary: string;
-  dialect?: ErrorDialect;
-  isOpen?: boolean;
-  handle: (call: RequestContext) => Response | Promise<Response>;
-}): Endpoint {
+/** What an endpoint without a body is. */
+interface BareEndpoint {
+  readonly path: string;
+  readonly summary: string;
+  readonly dialect?: ErrorDialect;
+  readonly isOpen?: boolean;
+  readonly query?: z.ZodObject;
+  readonly handle: (call: RequestContext) => Response | Promise<Response>;
+}
+
+/** An endpoint that reads something. */
+export function getEndpoint(of: BareEndpoint): Endpoint {
   const handle = async (call: RequestContext) => of.handle(call);
   return { method: 'GET', dialect: 'openai', isOpen: false, ...of, handle };
+}
+
+/** An endpoint that removes something. */
+export function deleteEndpoint(of: BareEndpoint): Endpoint {
+  return { ...getEndpoint(of), method: 'DELETE' };
+}
+
+/**
+ * An endpoint that does something and takes no JSON. Browsers let any page send such requests, so those of unknown pages
+ * are refused.
+ */
+export function actionEndpoint(of: BareEndpoint): Endpoint {
+  const handle = async (call: RequestContext) => {
+    refuseForeignPage(call);
+    return of.handle(call);
+  };
+  return { ...getEndpoint(of), method: 'POST', handle };
+}
+
+/** Throws `ORIGIN_FORBIDDEN` for a request of a web page that is neither the server's own nor allowed. */
+function refuseForeignPage({ request: { headers, url }, server: { origins } }: RequestContext): void {
+  const origin = headers.get('origin');
+  if (origin === null || origins.includes('*') || origins.includes(origin)) return;
+  if (URL.canParse(origin) && new URL(origin).host === new URL(url).host) return;
+  fail('ORIGIN_FORBIDDEN', { origin: origin.slice(0, 200) });
 }
 
 /** An endpoint that takes JSON. The body is validated against the schema before anything else happens. */
@@ -50,25 +81,35 @@ export function postEndpoint<T extends z.ZodType>(of: {
     dialect: 'openai',
     isOpen: false,
     ...of,
-    handle: async (call) => of.handle(await readBody(call, of.body, of.others ?? {}), call),
+    handle: async (call) => of.handle(checkedBody(call, await jsonOf(call), of), call),
   };
 }
 
-/** Rejects with `REQUEST_NOT_JSON`, `REQUEST_TOO_LARGE` and `REQUEST_INVALID`. */
-async function readBody<T extends z.ZodType>(
-  call: RequestContext,
-  schema: T,
-  others: OtherFields,
-): Promise<z.output<T>> {
+/** Rejects with `REQUEST_NOT_JSON`, `REQUEST_TOO_LARGE` and `REQUEST_INVALID`. No body at all is an empty object. */
+async function jsonOf(call: RequestContext): Promise<unknown> {
   const { request, signal } = call;
   const { maxBody } = call.server;
   const type = request.headers.get('content-type');
-  // A page of another origin can send that, too, but browsers then name the origin.
-  const isBare = type === null && !request.body && !request.headers.has('origin');
-  if (!isBare && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
+  const isBare = type === null && hasNoBody(request);
+  if (isBare) refuseForeignPage(call);
+  else if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
     fail('REQUEST_NOT_JSON', { found: type ?? 'none' });
   }
-  const body = isBare ? {} : parsed(await scannedText(request, { signal, maxBody }));
+  const text = await scannedText(request, { signal, maxBody });
+  return isBare && text === '' ? {} : parsed(text);
+}
+
+function hasNoBody({ body, headers }: Request): boolean {
+  const isEmpty = (headers.get('content-length') ?? '0') === '0' && !headers.has('transfer-encoding');
+  return !body || isEmpty;
+}
+
+/** A body as its schema reads it; what nobody reads is reported. Throws `REQUEST_INVALID`. */
+function checkedBody<T extends z.ZodType>(
+  call: RequestContext,
+  body: unknown,
+  { body: schema, others = {} }: { body: T; others?: OtherFields },
+): z.output<T> {
   const result = schema.safeParse(body);
   if (result.success) {
     call.reportIgnored(unreadFields(body, result.data, others));

@@ -32,7 +32,23 @@ export { chatEndpoint } from './openai/chat.ts';
 export { completionsEndpoint } from './openai/completions.ts';
 export { embeddingsEndpoint } from './openai/embeddings.ts';
 export { modelEndpoint, modelsEndpoint } from './openai/models.ts';
+export {
+  addItemsEndpoint,
+  conversationEndpoint,
+  conversationItemEndpoint,
+  conversationItemsEndpoint,
+  createConversationEndpoint,
+  deleteConversationEndpoint,
+  deleteItemEndpoint,
+  updateConversationEndpoint,
+} from './openai/conversations.ts';
 export { responsesEndpoint } from './openai/responses.ts';
+export {
+  cancelResponseEndpoint,
+  deleteResponseEndpoint,
+  inputItemsEndpoint,
+  responseEndpoint,
+} from './openai/stored-responses.ts';
 export {
   adaptersEndpoint,
   loadAdapterEndpoint,

@@ -1,6 +1,7 @@
 /** The HTTP API as a function from requests to responses, for any platform. */
 export { type ServedModel } from './model-pool.ts';
 export type { ApiKey } from './tenant.ts';
+export type { BlobInfo, BlobStore } from './storage/blob-store.ts';
 export { errorResponse } from './error-response.ts';
 export { ModelServer, type ServerOptions } from './server.ts';
 export type {

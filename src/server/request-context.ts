@@ -11,8 +11,18 @@ import type { ModelFiles } from './model-files.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { StateFiles } from './state-files.ts';
+import type { Caller } from './api-keys.ts';
+import type { BackgroundWork } from './background-work.ts';
+import { OwnedStorage } from './storage/owned-storage.ts';
+import type { Storage } from './storage/storage.ts';
 import type { Tenant } from './tenant.ts';
 import type { RequestSpan, ServerTracing } from './tracing.ts';
+
+/** What a request knows of its endpoint. */
+export interface EndpointFacts {
+  readonly path: string;
+  readonly dialect: ErrorDialect;
+}
 
 /** What every request has access to. */
 export interface ServerContext {
@@ -35,6 +45,18 @@ export interface ServerContext {
   /** Where the states of slots are saved, if anywhere. */
   readonly states: StateFiles | undefined;
   readonly version: string;
+  /** What outlasts requests. */
+  readonly storage: Storage;
+  /** What continues after the response to its request. */
+  readonly background: BackgroundWork;
+  /** Begins a request that no client waits for. */
+  readonly begin: (
+    endpoint: EndpointFacts,
+    request: Request,
+    terms?: Omit<RequestTerms, 'onEnd'>,
+  ) => RequestContext;
+  /** Origins whose pages may use the server. */
+  readonly origins: readonly string[];
   /** Models that are loaded before the server is healthy. */
   readonly preloads: readonly string[];
   /** True during shutdown, while running requests finish. */
@@ -55,6 +77,16 @@ const TRACE_PARENT = /^00-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}
 /** The status that is logged for a client that disconnected. */
 const CLIENT_CLOSED_REQUEST = 499;
 
+/** What differs for requests that nobody waits for. */
+export interface RequestTerms {
+  /** Called when it has ended. */
+  readonly onEnd: () => void;
+  /** Seconds that it may take. Default: the server's limit. */
+  readonly timeLimit?: number;
+  /** The priority of its sequences, whatever it asks for itself. */
+  readonly priority?: number;
+}
+
 /**
  * A request in progress: its signal, and the fields that are logged when it ends. Prompts are not among them.
  */
@@ -69,7 +101,7 @@ export class RequestContext {
   readonly #logFields: Record<string, unknown> = {};
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #onClientAbort = () => this.abort();
-  #tenant: Tenant | undefined;
+  #caller: Caller | undefined;
   #ignored: string | undefined;
   #isLate = false;
   #isEnded = false;
@@ -79,8 +111,8 @@ export class RequestContext {
   constructor(
     readonly server: ServerContext,
     readonly request: Request,
-    readonly endpoint: { readonly path: string; readonly dialect: ErrorDialect },
-    readonly onEnd: () => void,
+    readonly endpoint: EndpointFacts,
+    readonly terms: RequestTerms,
   ) {
     const given = request.headers.get('x-request-id') ?? '';
     this.id = REQUEST_ID.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
@@ -92,19 +124,32 @@ export class RequestContext {
     this.#timer = setTimeout(() => {
       this.#isLate = true;
       this.abort();
-    }, timerSpan(server.timeLimit));
+    }, timerSpan(this.#timeLimit));
+  }
+
+  /** Whose request it is. */
+  get caller(): Caller {
+    invariant(this.#caller, 'a request is somebody’s before it is carried out');
+    return this.#caller;
   }
 
   /** The tenant of the request. */
   get tenant(): Tenant {
-    invariant(this.#tenant, 'a request is somebody’s before it is carried out');
-    return this.#tenant;
+    return this.caller.tenant;
   }
 
-  /** Sets the request's tenant, and counts the request. Throws `RATE_LIMITED`. */
-  setTenant(tenant: Tenant): void {
-    this.#tenant = tenant;
-    tenant.count();
+  /** What is stored for the key of the request. */
+  get stored(): OwnedStorage {
+    return new OwnedStorage(this.server.storage, this.caller.owner);
+  }
+
+  /** Sets whose request it is. */
+  identify(caller: Caller): void {
+    this.#caller = caller;
+  }
+
+  get #timeLimit(): number {
+    return this.terms.timeLimit ?? this.server.timeLimit;
   }
 
   /** Fires when the client disconnects, the time limit is reached, or the server stops. */
@@ -145,7 +190,7 @@ export class RequestContext {
   /** The error to report to the client: a timeout instead of the abort that it caused. */
   errorOf(error: unknown): RocmforgeError {
     if (this.#isLate && isRocmforgeError(error, 'ABORTED')) {
-      return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.server.timeLimit }, { cause: error });
+      return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.#timeLimit }, { cause: error });
     }
     const typed = namedAsSent(typedError(error));
     this.addLogFields({ code: typed.code });
@@ -180,7 +225,7 @@ export class RequestContext {
       ms: Math.round(seconds * 1000),
     };
     logger.info('request', { ...fields, ...this.#logFields });
-    this.onEnd();
+    this.terms.onEnd();
   }
 }
 

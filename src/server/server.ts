@@ -5,16 +5,27 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { AdapterFiles } from './adapter-files.ts';
 import { ApiKeys } from './api-keys.ts';
 import { crossOrigin } from './cross-origin.ts';
+import { BackgroundWork } from './background-work.ts';
 import type { ApiKey } from './tenant.ts';
-import { IGNORED_FIELDS, RequestContext, type ServerContext } from './request-context.ts';
+import {
+  type EndpointFacts,
+  IGNORED_FIELDS,
+  RequestContext,
+  type RequestTerms,
+  type ServerContext,
+} from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ROUTES } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import type { ModelFiles } from './model-files.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
+import { patternOf, routeOf } from './paths.ts';
 import { RequestGate } from './request-gate.ts';
 import type { StateFiles } from './state-files.ts';
+import type { BlobStore } from './storage/blob-store.ts';
+import { MemoryBlobs } from './storage/memory-blobs.ts';
+import { Storage } from './storage/storage.ts';
 import type { ServerTracing } from './tracing.ts';
 
 /** Options of a server. */
@@ -61,6 +72,12 @@ export interface ServerOptions {
   /** Where the states of slots are saved. It stays the caller's. Default: nowhere, and such requests are refused. */
   readonly states?: StateFiles | undefined;
   readonly metrics?: ServerMetrics;
+  /** Where responses, conversations, files and batches are kept. It stays the caller's. Default: in memory. */
+  readonly store?: BlobStore | undefined;
+  /** Maximum items that are kept; then the oldest leave. Default 16384. */
+  readonly storeItems?: number | undefined;
+  /** Maximum bytes that are kept. Default 64 MiB, and 4 GiB with `store`. */
+  readonly storeBytes?: number | undefined;
   /** Where the spans of requests go. It stays the caller's. Default: nowhere. */
   readonly tracing?: ServerTracing | undefined;
   readonly logger?: Logger;
@@ -88,6 +105,9 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   files: true,
   states: true,
   metrics: true,
+  store: true,
+  storeItems: true,
+  storeBytes: true,
   tracing: true,
   logger: true,
   version: true,
@@ -96,6 +116,9 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
 const DEFAULT_QUEUE = 64;
 const DEFAULT_MAX_BODY = 8 * 2 ** 20;
 const DEFAULT_TIME_LIMIT = 600;
+const DEFAULT_STORE_ITEMS = 2 ** 14;
+const DEFAULT_MEMORY_BYTES = 64 * 2 ** 20;
+const DEFAULT_STORE_BYTES = 4 * 2 ** 30;
 /** Characters of a path that an error message shows. */
 const MAX_SHOWN_LENGTH = 200;
 
@@ -163,6 +186,10 @@ export class ModelServer implements AsyncDisposable {
       files: options.files,
       states: options.states,
       version,
+      storage: storageOf(options, logger),
+      background: new BackgroundWork(),
+      begin: (endpoint, request, terms) => this.#begin(endpoint, request, terms),
+      origins: options.origins ?? [],
       preloads,
       isDraining,
       hasLoaded,
@@ -191,6 +218,7 @@ export class ModelServer implements AsyncDisposable {
     this.#isDraining = true;
     for (const call of this.#calls) call.abort();
     await this.#context.gate.empty();
+    await this.#context.background.end();
     await this.#context.pool[Symbol.asyncDispose]();
   }
 
@@ -222,21 +250,27 @@ export class ModelServer implements AsyncDisposable {
     const keys = new ApiKeys(options.keys ?? []);
     if (origins.length > 0) app.use(crossOrigin(origins, ['x-request-id', IGNORED_FIELDS]));
     for (const endpoint of ROUTES) {
-      const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1{.+}');
-      app.on(endpoint.method, path, ({ req }) => this.#answer(endpoint, req.raw, keys));
+      app.on(endpoint.method, routeOf(endpoint.path), ({ req }) => this.#answer(endpoint, req.raw, keys));
     }
     if (options.page) app.get('*', options.page);
     app.notFound(({ req }) => elsewhere(req.method, req.path));
     app.onError((error, { req }) => errorResponse(error, dialectOf(req.path)));
   }
 
-  async #answer(endpoint: Endpoint, request: Request, keys: ApiKeys): Promise<Response> {
-    const call = new RequestContext(this.#context, request, endpoint, () => this.#calls.delete(call));
+  #begin(endpoint: EndpointFacts, request: Request, terms: Omit<RequestTerms, 'onEnd'> = {}): RequestContext {
+    const onEnd = () => this.#calls.delete(call);
+    const call = new RequestContext(this.#context, request, endpoint, { ...terms, onEnd });
     this.#calls.add(call);
+    return call;
+  }
+
+  async #answer(endpoint: Endpoint, request: Request, keys: ApiKeys): Promise<Response> {
+    const call = this.#begin(endpoint, request);
     try {
       if (!endpoint.isOpen) {
-        const tenant = await keys.check(request.headers);
-        if (endpoint.method === 'POST') call.setTenant(tenant);
+        const caller = await keys.check(request.headers);
+        if (endpoint.method !== 'GET') caller.tenant.count();
+        call.identify(caller);
       }
       if (this.#isDraining && endpoint.method === 'POST') fail('SERVER_DRAINING', {});
       const response = await endpoint.handle(call);
@@ -252,6 +286,17 @@ export class ModelServer implements AsyncDisposable {
       return call.addHeaders(errorResponse(typed, endpoint.dialect));
     }
   }
+}
+
+/** Throws `INVALID_ARGUMENT` for bounds within which nothing fits. */
+function storageOf({ store, storeItems, storeBytes }: ServerOptions, logger: Logger): Storage {
+  const maxItems = storeItems ?? DEFAULT_STORE_ITEMS;
+  const maxBytes = storeBytes ?? (store ? DEFAULT_STORE_BYTES : DEFAULT_MEMORY_BYTES);
+  for (const [name, value] of Object.entries({ storeItems: maxItems, storeBytes: maxBytes })) {
+    if (value >= 1) continue;
+    fail('INVALID_ARGUMENT', { name, found: `${value}`, expected: 'at least 1' });
+  }
+  return new Storage(store ?? new MemoryBlobs(), { maxItems, maxBytes }, logger);
 }
 
 /** Throws `INVALID_ARGUMENT` for a time that is none. */
@@ -276,11 +321,6 @@ function elsewhere(method: string, path: string): Response {
           allowed: allow,
         });
   return errorResponse(error, dialectOf(path));
-}
-
-/** The pattern of an endpoint's path; `{name}` matches anything. */
-function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '.+')}$`);
 }
 
 /** Errors of paths under Anthropic's have its format, whether or not there is an endpoint. */

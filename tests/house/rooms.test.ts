@@ -29,6 +29,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   plan: ['taps', 'inputs', 'parts', 'memory', 'weights', 'steps'],
   runtime: ['jobs', 'opening'],
   server: [
+    'storage',
     'fields',
     'generation',
     'embedding',

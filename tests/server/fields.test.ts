@@ -81,6 +81,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.equal((await ask({})).prompt - (await ask({ add_special_tokens: false })).prompt, 1);
   },
   allowed_token_ids: says('BBBBBB', { allowed_token_ids: [B] }),
+  background: elsewhere('clients/openai-storage.test.ts'),
   bad_words: async (ask) => {
     const { text } = await ask({ ...SAYS_A, bad_words: ['AA'] });
     assert.match(text, /^A[^A]A/);
@@ -118,6 +119,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.equal((await ask({ ...dry, dry_sequence_breakers: ['A'] })).text, 'AAAAAA');
     assert.equal((await ask({ ...dry, dry_sequence_breakers: ['x'.repeat(50)] })).status, 400);
   },
+  conversation: elsewhere('clients/openai-storage.test.ts'),
   dynatemp_exponent: async (ask) => {
     const moved = { ...NEARLY_GREEDY, dynatemp_range: 20 };
     assert.notEqual((await ask({ ...moved, dynatemp_exponent: 20 })).text, (await ask(moved)).text);
@@ -137,6 +139,10 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   ignore_eos: async (ask) => {
     assert.equal((await ask({ ...ENDS })).generated, 0);
     assert.equal((await ask({ ...ENDS, ignore_eos: true })).generated, 6);
+  },
+  include: async (ask) => {
+    assert.doesNotMatch((await ask({})).body, /"logprob":/);
+    assert.match((await ask({ include: ['message.output_text.logprobs'] })).body, /"logprob":/);
   },
   include_stop_str_in_output: says('AA', { ...SAYS_A, stop: 'AA', include_stop_str_in_output: true }),
   input: async (ask) => assert.notEqual((await ask({ input: 'hi hi hi' })).prompt, (await ask({})).prompt),
@@ -209,6 +215,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.equal((await ask({ ...SAYS_A, presence_penalty: 100, penalty_window: 0 })).text, 'AAAAAA');
   },
   presence_penalty: varies({ presence_penalty: 100 }),
+  previous_response_id: elsewhere('clients/openai-storage.test.ts'),
   priority: refused(403, { priority: -1 }),
   prompt: async (ask) => assert.notEqual((await ask({ prompt: 'hi hi hi' })).prompt, (await ask({})).prompt),
   prompt_logprobs: async (ask) => {
@@ -260,6 +267,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const { body } = await ask({ stream: true, stream_options: { include_usage: true } });
     assert.match(body, /total_tokens/);
   },
+  store: elsewhere('clients/openai-storage.test.ts'),
   structured_outputs: says('abc', { structured_outputs: { regex: 'ab[c]' } }),
   suffix: async (ask) => {
     // The tokens of the suffix, and the three that stand around prefix and suffix.

@@ -18,13 +18,15 @@ const END: TextEnd = {
   generateSeconds: 0,
 };
 
+const HEAD = { id: 'resp_1', created: 1, model: 'tiny', conversation: null };
+
 test('of an answer that a limit cuts off, the last item alone is incomplete, in the stream as at the end', () => {
-  const writer = new ResponseWriter({ input: 'hi' }, { id: 'tiny', promptTokens: 3 } as StartedGeneration);
+  const writer = new ResponseWriter({ input: 'hi' }, HEAD, { promptTokens: 3 } as StartedGeneration);
   const events: readonly Exclude<ChoiceEvent, { kind: 'begin' }>[] = [
     { kind: 'text', choice: 0, text: 'Let me see.', token: undefined },
     { kind: 'call', choice: 0, call: 0, id: 'call_1', name: 'add' },
     { kind: 'arguments', choice: 0, call: 0, text: '{"a":' },
-    { kind: 'end', choice: 0, finish: 'length', end: END },
+    { kind: 'end', choice: 0, finish: 'length', end: END, reasoningTokens: 0 },
   ];
   const streamed = events.flatMap((event) => [...writer.take(event)]);
   const done = streamed.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item);

@@ -14,6 +14,18 @@ export const serverErrors = {
     'Send the header content-type: application/json. It is required so that no web page can post here unnoticed.',
     (p) => `content-type: found ${p.found}, expected application/json`,
   ),
+  REQUEST_NOT_FORM: entry<{ found: string }>(
+    415,
+    'The request’s body is not declared as a form with files.',
+    'Send the file as multipart/form-data, as clients of OpenAI’s API do.',
+    (p) => `content-type: found ${p.found}, expected multipart/form-data with a boundary`,
+  ),
+  ORIGIN_FORBIDDEN: entry<{ origin: string }>(
+    403,
+    'The request comes from a web page that may not use the server.',
+    'Start the server with --cors and the origin of the page.',
+    (p) => `Origin: ${p.origin} may not use this server`,
+  ),
   REQUEST_TOO_LARGE: entry<{ limit: number }>(
     413,
     'The request’s body is larger than the server accepts.',
@@ -97,6 +109,24 @@ export const serverErrors = {
     'The server has no model of this name.',
     'Use one of the names that /v1/models lists.',
     (p) => `model ${p.model} is not served; available models: ${p.known}`,
+  ),
+  STORED_NOT_FOUND: entry<{ what: string; id: string }>(
+    404,
+    'Nothing is stored under this id for the request’s API key.',
+    'Use an id of the lists; the oldest items are removed when --store-items or --store-bytes is reached.',
+    (p) => `${p.id} is not the id of ${p.what}`,
+  ),
+  STORED_IN_USE: entry<{ what: string; id: string; state: string }>(
+    409,
+    'What is stored cannot be changed in its state.',
+    'Wait until it has ended, or cancel it.',
+    (p) => `${p.what} ${p.id} is ${p.state}`,
+  ),
+  STORE_FULL: entry<{ limit: number }>(
+    507,
+    'The server has no room to store this.',
+    'Send less, or start the server with larger --store-bytes and --store-items.',
+    (p) => `it does not fit into the ${p.limit} bytes of the store`,
   ),
   SERVER_BUSY: entry<{ active: number; seconds: number }>(
     429,

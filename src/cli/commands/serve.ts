@@ -105,6 +105,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.
   const {
+    FolderBlobs,
     ModelServer,
     OtlpTracing,
     PrometheusMetrics,
@@ -139,7 +140,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
   const version = packageVersion();
-  const { otlpEndpoint: endpoint } = flags;
+  const { otlpEndpoint: endpoint, storeDir } = flags;
   await using tracing = isTraced(flags) ? await OtlpTracing.open({ endpoint, version, logger }) : undefined;
   await using server = new ModelServer({
     models,
@@ -152,6 +153,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     ...(await foldersOf(flags)),
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
+    store: storeDir === undefined ? undefined : await FolderBlobs.open(storeDir),
     logger,
     tracing,
     version,

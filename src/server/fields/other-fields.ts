@@ -23,7 +23,9 @@ const OF_ACCOUNTS = harmless('there are no accounts and no billing');
 const IS_CACHED = harmless('prompts with a common prefix always share its cache');
 const IS_PACED = harmless('it only affects speed');
 const TEXT_ONLY = refused('only text is supported');
-const NOT_STORED = 'nothing is stored: send the whole conversation';
+const NOT_STORED = 'this endpoint stores nothing: send the whole conversation to it';
+
+const NOT_SUMMARIZED = 'reasoning is returned as it is, not summarized';
 
 const OTHER_LIMIT = 'this endpoint has another field for the limit';
 const OTHER_FORM = 'this endpoint has another field for the form of the answer';
@@ -36,7 +38,7 @@ const OTHER_SWITCHES = 'this endpoint has other fields for reasoning and templat
 export const OTHER_FIELDS: OtherFields = {
   // OpenAI's.
   audio: TEXT_ONLY,
-  background: refused('requests are answered immediately, and no results are stored', false),
+  background: refused('only /v1/responses continues without its client', false),
   best_of: refused('request n choices, and select by their logprobs', 1),
   context_management: refused('the conversation is used as it is sent', []),
   conversation: refused(NOT_STORED),
@@ -52,7 +54,7 @@ export const OTHER_FIELDS: OtherFields = {
   prompt_cache_retention: IS_CACHED,
   safety_identifier: OF_ACCOUNTS,
   service_tier: OF_ACCOUNTS,
-  store: harmless('nothing is stored in any case'),
+  store: harmless('this endpoint stores nothing in any case'),
   suffix: refused('send it to /v1/completions', ''),
   truncation: refused('a conversation is used completely or refused', 'disabled'),
   user: OF_ACCOUNTS,
@@ -78,6 +80,7 @@ export const OTHER_FIELDS: OtherFields = {
   echo: refused('an answer is returned without its prompt', false),
   guided_decoding_backend: harmless('there is only one implementation'),
   guided_whitespace_pattern: refused('use guided_grammar to control whitespace'),
+  include: refused('this endpoint has other fields for what it returns', []),
   include_reasoning: refused('reasoning is always returned, separate from the text', true),
   kv_transfer_params: refused('caches cannot be transferred between servers'),
   length_penalty: refused('there is no beam search', 1),
@@ -142,6 +145,10 @@ export const OTHER_FIELDS: OtherFields = {
   top_logprobs: refused('this endpoint does not report them by this field', 0),
 
   // Fields inside others; `*` is any index of a list.
+  'input.*.content.*.annotations': harmless('it only cites the sources of an earlier answer'),
+  'input.*.content.*.logprobs': harmless('the text of an earlier answer is what counts'),
+  'input.*.content.*.prompt_cache_breakpoint': IS_CACHED,
+  'input.*.phase': harmless('an earlier answer counts as it is'),
   'messages.*.annotations': harmless('it only cites the sources of an earlier answer'),
   'messages.*.audio': TEXT_ONLY,
   'messages.*.cache_control': IS_CACHED,
@@ -149,10 +156,21 @@ export const OTHER_FIELDS: OtherFields = {
   'messages.*.content.*.cache_control': IS_CACHED,
   'messages.*.content.*.prompt_cache_breakpoint': IS_CACHED,
   'messages.*.refusal': harmless('the text of an earlier answer is its content'),
+  'reasoning.context': refused('reasoning in the input always counts', 'auto', 'all_turns'),
+  'reasoning.generate_summary': refused(NOT_SUMMARIZED, 'auto'),
+  'reasoning.mode': refused('models have one mode', 'standard'),
+  'reasoning.summary': refused(NOT_SUMMARIZED, 'auto'),
   'response_format.json_schema.description': harmless('it is not shown to the model'),
   'response_format.json_schema.name': harmless('the schema’s name has no effect'),
   'response_format.json_schema.strict': harmless('schemas are always enforced'),
   'stream_options.include_obfuscation': harmless('events are never padded'),
+  'text.format.description': harmless('it is not shown to the model'),
+  'text.format.name': harmless('the schema’s name has no effect'),
+  'text.format.strict': harmless('schemas are always enforced'),
+  'text.verbosity': refused(
+    'not supported by the models: describe the desired length in the conversation',
+    'medium',
+  ),
   'tools.*.cache_control': IS_CACHED,
 };
 

@@ -51,7 +51,14 @@ export type ChoiceEvent =
       readonly call: number;
       readonly outcome: CallOutcome;
     }
-  | { readonly kind: 'end'; readonly choice: number; readonly finish: FinishReason; readonly end: TextEnd };
+  | {
+      readonly kind: 'end';
+      readonly choice: number;
+      readonly finish: FinishReason;
+      readonly end: TextEnd;
+      /** The generated tokens that were reasoning, with its delimiters. */
+      readonly reasoningTokens: number;
+    };
 
 /** All events after the first. */
 export type ChoiceEvents = AsyncGenerator<Exclude<ChoiceEvent, { kind: 'begin' }>, void>;

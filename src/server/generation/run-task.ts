@@ -103,10 +103,11 @@ async function* run(
 }
 
 /** The task within the server's limits, with its tenant. Throws `PRIORITY_FORBIDDEN`. */
-function withinLimits(task: GenerationTask, { server, tenant, id }: RequestContext): GenerationTask {
+function withinLimits(task: GenerationTask, { server, tenant, id, terms }: RequestContext): GenerationTask {
   const { maxTokens = Number.POSITIVE_INFINITY, scheduling } = task.options;
-  const priority = scheduling?.priority ?? 0;
-  if (priority !== 0 && !tenant.mayPrioritize) fail('PRIORITY_FORBIDDEN', { priority });
+  const asked = scheduling?.priority ?? 0;
+  if (asked !== 0 && !tenant.mayPrioritize) fail('PRIORITY_FORBIDDEN', { priority: asked });
+  const priority = terms.priority ?? asked;
   const options = {
     ...task.options,
     maxTokens: Math.min(maxTokens, server.maxTokens),
@@ -135,19 +136,26 @@ async function* runChoice(of: {
       yield { kind: 'text', choice, text, token };
     }
     record.end(stream.end);
-    yield { kind: 'end', choice, finish: stream.end.reason, end: stream.end };
+    yield { kind: 'end', choice, finish: stream.end.reason, end: stream.end, reasoningTokens: 0 };
     return;
   }
   const stream = model.answer(prompt, { ...how, ...form, reasoning });
   let isCalling = false;
+  let reasoningTokens = 0;
+  // Tokens whose text is held back belong to what comes next.
+  let held = 0;
   for await (const { parts, token } of stream) {
     if (token) record.token();
+    if (token) held++;
+    if (parts.some(({ kind }) => kind === 'reasoning')) reasoningTokens += held;
+    if (parts.length > 0) held = 0;
     isCalling ||= parts.some((part) => part.kind === 'end' && part.outcome === 'whole');
     yield* partEvents(parts, { choice, token, idLength: model.dialect.idLength });
   }
   const { end } = stream;
   record.end(end);
-  yield { kind: 'end', choice, finish: isCalling && end.reason === 'stop' ? 'calls' : end.reason, end };
+  const finish = isCalling && end.reason === 'stop' ? 'calls' : end.reason;
+  yield { kind: 'end', choice, finish, end, reasoningTokens };
 }
 
 /** With one seed, all choices would be the same. The largest seed is followed by 0. */

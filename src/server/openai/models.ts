@@ -1,7 +1,7 @@
-import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 import { typedError } from '../error-response.ts';
 import type { ModelStatus } from '../model-pool.ts';
+import { pathValue } from '../paths.ts';
 
 /** `GET /v1/models`, according to OpenAI's API reference. */
 export const modelsEndpoint = getEndpoint({
@@ -17,7 +17,7 @@ export const modelsEndpoint = getEndpoint({
 export const modelEndpoint = getEndpoint({
   path: '/v1/models/{model}',
   summary: 'Tells about one model.',
-  handle: (call) => json(modelObject(call.server.pool.statusOf(nameIn(call)))),
+  handle: (call) => json(modelObject(call.server.pool.statusOf(pathValue(call, 'model')))),
 });
 
 /** A model, and its adapters by the names under which they answer, as in vLLM. */
@@ -25,15 +25,6 @@ function withAdapters(status: ModelStatus): object[] {
   const { id: parent, created, adapters } = status;
   const shared = { object: 'model', created, owned_by: 'rocmforge', parent };
   return [modelObject(status), ...adapters.map((id) => ({ id, ...shared }))];
-}
-
-function nameIn({ request }: RequestContext): string {
-  const path = new URL(request.url).pathname.slice('/v1/models/'.length);
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
 }
 
 /** A model in OpenAI's list, with details while it is loaded. */

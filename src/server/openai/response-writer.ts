@@ -4,6 +4,7 @@ import type { StartedGeneration } from '../generation/run-task.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import type { ResponsesBody } from './responses-schema.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
+import { withIncluded } from './response-items.ts';
 
 /** An event of a streamed response, without its sequence number. */
 export interface ResponseEvent {
@@ -40,17 +41,83 @@ interface CallItem {
 
 type Item = MessageItem | ReasoningItem | CallItem;
 
+/** What is known of a response before its generation begins. */
+export interface ResponseHead {
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** The name of its model. */
+  readonly model: string;
+  /** The conversation that it is added to. */
+  readonly conversation: string | null;
+}
+
+/** How far a response has come. */
+export interface ResponseState {
+  readonly status: Status | 'queued' | 'failed' | 'cancelled';
+  readonly output: readonly object[];
+  readonly usage: object | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly isStored: boolean;
+}
+
+/** A response that has not begun. */
+export const QUEUED: ResponseState = {
+  status: 'queued',
+  output: [],
+  usage: null,
+  error: null,
+  isStored: true,
+};
+
+/** A response of OpenAI's API. */
+export function responseObject(request: ResponsesBody, head: ResponseHead, state: ResponseState): object {
+  const { max_output_tokens, temperature, top_p, instructions, metadata, previous_response_id } = request;
+  const { parallel_tool_calls, text, tool_choice, tools, reasoning, reasoning_effort, background } = request;
+  const { status, output, usage, error, isStored } = state;
+  const hasEnded = status === 'completed' || status === 'incomplete';
+  return {
+    id: head.id,
+    object: 'response',
+    created_at: head.created,
+    completed_at: hasEnded ? nowSeconds() : null,
+    status,
+    background: background === true,
+    conversation: head.conversation === null ? null : { id: head.conversation },
+    error,
+    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    instructions: instructions ?? null,
+    max_output_tokens: max_output_tokens ?? null,
+    metadata: metadata ?? {},
+    model: head.model,
+    output: withIncluded(output, request.include),
+    parallel_tool_calls: parallel_tool_calls !== false,
+    previous_response_id: previous_response_id ?? null,
+    reasoning: { effort: reasoning?.effort ?? reasoning_effort ?? null, summary: null },
+    store: isStored,
+    temperature: temperature ?? null,
+    text: text ?? { format: { type: 'text' } },
+    tool_choice: tool_choice ?? 'auto',
+    tools: tools ?? [],
+    top_p: top_p ?? null,
+    truncation: 'disabled',
+    usage,
+  };
+}
+
 /** Builds a response of OpenAI's API from a generation's events, and the events that stream it. */
 export class ResponseWriter {
   readonly #request: ResponsesBody;
+  readonly #head: ResponseHead;
   readonly #generation: StartedGeneration;
-  readonly #id = freshId('resp_');
-  readonly #created = nowSeconds();
   readonly #items: Item[] = [];
-  #end: TextEnd | undefined;
+  #end: (TextEnd & { readonly reasoningTokens: number }) | undefined;
+  /** Whether the response can be requested again. */
+  isStored = false;
 
-  constructor(request: ResponsesBody, generation: StartedGeneration) {
+  constructor(request: ResponsesBody, head: ResponseHead, generation: StartedGeneration) {
     this.#request = request;
+    this.#head = head;
     this.#generation = generation;
   }
 
@@ -75,45 +142,32 @@ export class ResponseWriter {
       if (event.outcome !== 'whole') (this.#items.at(-1) as CallItem).status = 'incomplete';
     } else {
       if (this.#items.length === 0) yield* this.#open(newMessage());
-      this.#end = event.end;
-      const status = this.#status();
-      yield* this.#close(status);
-      const type = status === 'completed' ? 'response.completed' : 'response.incomplete';
-      yield { type, response: this.response() };
+      this.#end = { ...event.end, reasoningTokens: event.reasoningTokens };
+      yield* this.#close(this.#status());
     }
+  }
+
+  /** The last event of a stream, once the generation has ended. */
+  finish(): ResponseEvent {
+    const type = this.#status() === 'completed' ? 'response.completed' : 'response.incomplete';
+    return { type, response: this.response() };
   }
 
   /** The response so far. */
   response(): object {
-    const { max_output_tokens, temperature, top_p, instructions, metadata } = this.#request;
-    const { parallel_tool_calls, text, tool_choice, tools } = this.#request;
-    const status = this.#status();
-    return {
-      id: this.#id,
-      object: 'response',
-      created_at: this.#created,
-      status,
-      error: null,
-      incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
-      instructions: instructions ?? null,
-      max_output_tokens: max_output_tokens ?? null,
-      metadata: metadata ?? {},
-      model: this.#generation.id,
+    return responseObject(this.#request, this.#head, {
+      status: this.#status(),
       output: this.#items.map(itemObject),
-      parallel_tool_calls: parallel_tool_calls !== false,
-      previous_response_id: null,
-      store: false,
-      temperature: temperature ?? null,
-      text: text ?? { format: { type: 'text' } },
-      tool_choice: tool_choice ?? 'auto',
-      tools: tools ?? [],
-      top_p: top_p ?? null,
       usage: this.#end ? this.#usage(this.#end) : null,
-    };
+      error: null,
+      isStored: this.isStored,
+    });
   }
 
   *#text({ text, token }: ChoiceEvent & { kind: 'text' }): Generator<ResponseEvent, void> {
-    const wanted = typeof this.#request.top_logprobs === 'number' ? token : undefined;
+    const { top_logprobs: top, include } = this.#request;
+    const isWanted = typeof top === 'number' || include?.includes('message.output_text.logprobs');
+    const wanted = isWanted ? token : undefined;
     if (text === '' && !wanted) return;
     if (this.#items.at(-1)?.type !== 'message') yield* this.#open(newMessage());
     const item = this.#items.at(-1) as MessageItem;
@@ -161,7 +215,8 @@ export class ResponseWriter {
       yield { type: 'response.function_call_arguments.done', ...place, name, arguments: whole };
     }
     const { output_index } = place;
-    yield { type: 'response.output_item.done', output_index, item: itemObject(item) };
+    const [done] = withIncluded([itemObject(item)], this.#request.include);
+    yield { type: 'response.output_item.done', output_index, item: done };
   }
 
   #place(): { item_id: string; output_index: number } {
@@ -174,13 +229,17 @@ export class ResponseWriter {
     return this.#end.reason === 'length' ? 'incomplete' : 'completed';
   }
 
-  #usage({ cachedTokens, generatedTokens }: TextEnd): object {
+  #usage({
+    cachedTokens,
+    generatedTokens,
+    reasoningTokens,
+  }: TextEnd & { readonly reasoningTokens: number }): object {
     const { promptTokens } = this.#generation;
     return {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cachedTokens },
       output_tokens: generatedTokens,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: reasoningTokens },
       total_tokens: promptTokens + generatedTokens,
     };
   }

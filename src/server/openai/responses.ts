@@ -1,6 +1,7 @@
 import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
+import { errorBody } from '../error-response.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
@@ -9,48 +10,121 @@ import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, truncatedPrompt } from '../generation/sampling-fields.ts';
-import { ResponseWriter } from './response-writer.ts';
-import {
-  chatMessagesOfItems,
-  type ResponsesBody,
-  responsesBody,
-  textConstraintOf,
-  toolUseOf,
-} from './responses-schema.ts';
+import { chatMessagesOfItems } from './response-items.ts';
+import { ResponseTurn } from './response-turn.ts';
+import { QUEUED, type ResponseHead, responseObject, ResponseWriter } from './response-writer.ts';
+import { type ResponsesBody, responsesBody, textConstraintOf, toolUseOf } from './responses-schema.ts';
 
-/** `POST /v1/responses`, according to OpenAI's API reference, without storage and built-in tools. */
+/** `POST /v1/responses`, according to OpenAI's API reference, without built-in tools. */
 export const responsesEndpoint = postEndpoint({
   path: '/v1/responses',
   summary: 'Answers an input, in the shape of OpenAI’s responses.',
   body: responsesBody,
   others: OTHER_FIELDS,
-  handle: respond,
+  handle: async (request, call) => {
+    const turn = await ResponseTurn.open(request, call);
+    if (request.background) return json(await beginInBackground(request, turn, call));
+    const generation = await startGeneration(call, request.model ?? undefined, (model) =>
+      taskOf(request, turn, { model, signal: call.signal }),
+    );
+    const writer = new ResponseWriter(request, headOf(turn, generation.id), generation);
+    if (request.stream) {
+      return respondWithEvents(call, generation, streamed(writer, generation, turn));
+    }
+    return json(await wholeResponse(writer, generation, turn));
+  },
 });
 
-async function respond(request: ResponsesBody, call: RequestContext): Promise<Response> {
-  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call.signal),
-  );
-  const writer = new ResponseWriter(request, generation);
-  if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation));
+function headOf({ id, created, conversation }: ResponseTurn, model: string): ResponseHead {
+  return { id, created, conversation, model };
+}
+
+async function wholeResponse(
+  writer: ResponseWriter,
+  generation: StartedGeneration,
+  turn: ResponseTurn,
+): Promise<object> {
   for await (const event of generation.events) for (const _event of writer.take(event));
-  return json(writer.response());
+  await keep(writer, turn);
+  return writer.response();
+}
+
+async function keep(writer: ResponseWriter, turn: ResponseTurn): Promise<void> {
+  writer.isStored = await turn.keep((isStored) => {
+    writer.isStored = isStored;
+    return writer.response();
+  });
+}
+
+/** Stores a response that has not begun, begins it, and resolves to it. */
+async function beginInBackground(
+  request: ResponsesBody,
+  turn: ResponseTurn,
+  call: RequestContext,
+): Promise<object> {
+  const { server, endpoint, caller } = call;
+  const model = request.model ?? server.pool.list()[0]?.id ?? '';
+  server.pool.statusOf(model);
+  const head = headOf(turn, model);
+  const queued = responseObject(request, head, QUEUED);
+  await turn.put(queued);
+  const { url, method } = call.request;
+  const own = server.begin(endpoint, new Request(url, { method }));
+  own.identify(caller);
+  server.background.start(turn.id, own, async () => {
+    try {
+      const generation = await startGeneration(own, request.model ?? undefined, (of) =>
+        taskOf(request, turn, { model: of, signal: own.signal }),
+      );
+      const writer = new ResponseWriter(request, head, generation);
+      writer.isStored = true;
+      await turn.put(writer.response());
+      await wholeResponse(writer, generation, turn);
+      own.end(200);
+    } catch (error) {
+      await putFailure(request, turn, { head, own, error });
+    }
+  });
+  return queued;
+}
+
+/** Stores a response that failed or was cancelled. */
+async function putFailure(
+  request: ResponsesBody,
+  turn: ResponseTurn,
+  { head, own, error }: { head: ResponseHead; own: RequestContext; error: unknown },
+): Promise<void> {
+  const typed = own.errorOf(error);
+  const { error: told } = errorBody(typed, 'openai') as { error: { code: string; message: string } };
+  const isCancelled = typed.code === 'ABORTED' && !own.server.isDraining();
+  const end = isCancelled
+    ? ({ status: 'cancelled', error: null } as const)
+    : ({ status: 'failed', error: { code: told.code, message: told.message } } as const);
+  try {
+    await turn.put(responseObject(request, head, { ...QUEUED, ...end }));
+  } catch (failure) {
+    own.server.logger.warn('response not stored', { id: own.id, code: own.errorOf(failure).code });
+  }
+  own.end(isCancelled ? undefined : typed.status);
 }
 
 async function taskOf(
   request: ResponsesBody,
-  model: TextModel,
-  signal: AbortSignal,
+  turn: ResponseTurn,
+  { model, signal }: { model: TextModel; signal: AbortSignal },
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
   const thinking = requestedReasoning(model, {
     ...request,
     reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort,
   });
-  const prompt = await chatPrompt(model, chatMessagesOfItems(request), { use, thinking, signal });
+  const { items, from } = turn.items;
+  const messages = chatMessagesOfItems(items, request.instructions, from);
+  const prompt = await chatPrompt(model, messages, { use, thinking, signal });
+  const withLogprobs = request.include?.includes('message.output_text.logprobs');
   const options = generateOptions(model, request, {
     maxTokens: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
-    logProbabilities: request.top_logprobs ?? -1,
+    logProbabilities: request.top_logprobs ?? (withLogprobs ? 0 : -1),
     adapters: adaptersOf(model, request),
     continues: false,
   });
@@ -66,6 +140,7 @@ async function taskOf(
 async function* streamed(
   writer: ResponseWriter,
   generation: StartedGeneration,
+  turn: ResponseTurn,
 ): AsyncGenerator<StreamEvent, void> {
   let sequence_number = 0;
   const named = (event: { type: string }): StreamEvent => {
@@ -74,4 +149,6 @@ async function* streamed(
   };
   for (const event of writer.start()) yield named(event);
   for await (const event of generation.events) for (const made of writer.take(event)) yield named(made);
+  await keep(writer, turn);
+  yield named(writer.finish());
 }

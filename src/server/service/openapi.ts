@@ -26,9 +26,12 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
   return { openapi: '3.1.0', info, paths, components: { securitySchemes } };
 }
 
-function operation({ path, summary, body, isOpen }: Endpoint): object {
+function operation({ path, summary, body, isOpen, query }: Endpoint): object {
   const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name);
-  const parameters = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  const inPath = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  const fields = query ? z.toJSONSchema(query, { io: 'input' }).properties : {};
+  const inQuery = Object.entries(fields ?? {}).map(([name, schema]) => ({ name, in: 'query', schema }));
+  const parameters = [...inPath, ...inQuery];
   const error = { description: 'What was wrong, by a code of the catalogue of errors.' };
   return {
     summary,

@@ -1,0 +1,94 @@
+import { createReadStream } from 'node:fs';
+import { appendFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { fail } from '../base/errors.ts';
+import type { BlobInfo, BlobStore } from '../server/index.ts';
+
+/** What is being written; renamed when it is whole. */
+const PARTIAL = '.partial';
+
+/** Blobs as files of a folder, which only this user may read. One server at a time uses a folder. */
+export class FolderBlobs implements BlobStore {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Creates the folder if it does not exist. Rejects with `WRITE_FAILED` if that is not possible. */
+  static async open(folder: string): Promise<FolderBlobs> {
+    await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => failed(folder, cause));
+    return new FolderBlobs(folder);
+  }
+
+  async list(): Promise<readonly BlobInfo[]> {
+    const entries = await readdir(this.#folder, { recursive: true, withFileTypes: true });
+    const blobs: BlobInfo[] = [];
+    for (const entry of entries) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      if (entry.name.endsWith(PARTIAL)) {
+        await rm(path, { force: true });
+        continue;
+      }
+      const { size, mtimeMs } = await stat(path);
+      const name = relative(this.#folder, path).split(sep).join('/');
+      blobs.push({ name, bytes: size, writtenAt: mtimeMs });
+    }
+    return blobs;
+  }
+
+  async *read(name: string): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* createReadStream(this.#path(name)) as AsyncIterable<Uint8Array>;
+    } catch (error) {
+      // It was removed meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+
+  async write(name: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const path = this.#path(name);
+    const partial = `${path}${PARTIAL}`;
+    await this.#makeFolder(path);
+    try {
+      const handle = await open(partial, 'w', 0o600).catch((cause: unknown) => failed(path, cause));
+      try {
+        for await (const bytes of content) {
+          await handle.writeFile(bytes).catch((cause: unknown) => failed(path, cause));
+        }
+      } finally {
+        await handle.close();
+      }
+      await rename(partial, path).catch((cause: unknown) => failed(path, cause));
+    } catch (error) {
+      await rm(partial, { force: true });
+      throw error;
+    }
+  }
+
+  async append(name: string, bytes: Uint8Array): Promise<void> {
+    const path = this.#path(name);
+    await this.#makeFolder(path);
+    await appendFile(path, bytes, { mode: 0o600 }).catch((cause: unknown) => failed(path, cause));
+  }
+
+  async remove(name: string): Promise<void> {
+    const path = this.#path(name);
+    await rm(path, { force: true }).catch((cause: unknown) => failed(path, cause));
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, ...name.split('/'));
+  }
+
+  async #makeFolder(path: string): Promise<void> {
+    const folder = dirname(path);
+    await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => failed(folder, cause));
+  }
+}
+
+function failed(path: string, cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return fail('WRITE_FAILED', { path, reason }, cause);
+}

@@ -1,0 +1,128 @@
+import { fail, isRocmforgeError } from '../../base/errors.ts';
+import { invalid } from '../endpoint.ts';
+import { freshId, nowSeconds } from '../fresh-id.ts';
+import type { RequestContext } from '../request-context.ts';
+import { type ConversationRecord, withItems } from './conversation-record.ts';
+import { inputItem, type InputItem, itemsOf, type ResponseItem, storedItems } from './response-items.ts';
+import { type ResponsesBody } from './responses-schema.ts';
+
+/** Maximum responses that a conversation of responses may have. */
+const MAX_TURNS = 4096;
+
+/** A stored response, without the parts of the conversation that other records have. */
+export interface ResponseRecord {
+  readonly response: ResponseObject;
+  /** The items of its own input. */
+  readonly input: readonly ResponseItem[];
+  readonly previous: string | null;
+  readonly conversation: string | null;
+}
+
+/** What is read of a stored response. */
+export interface ResponseObject {
+  readonly id: string;
+  readonly status: string;
+  readonly background: boolean;
+  readonly output: readonly ResponseItem[];
+}
+
+/** A response's place in its conversation: what came before, and where the response is kept. */
+export class ResponseTurn {
+  readonly id = freshId('resp_');
+  readonly created = nowSeconds();
+  readonly conversation: string | null;
+  readonly #request: ResponsesBody;
+  readonly #call: RequestContext;
+  readonly #history: readonly InputItem[];
+  readonly #input: readonly ResponseItem[];
+
+  private constructor(request: ResponsesBody, call: RequestContext, history: readonly ResponseItem[]) {
+    this.#request = request;
+    this.#call = call;
+    // A call that a limit cut off has no arguments that a template could read.
+    const whole = history.filter(({ type, status }) => type !== 'function_call' || status !== 'incomplete');
+    this.#history = whole.map((item) => inputItem.parse(item));
+    this.#input = storedItems(itemsOf(request.input), 'input');
+    this.conversation = conversationOf(request);
+  }
+
+  /** Rejects with `STORED_NOT_FOUND`, and with `REQUEST_INVALID` for fields that contradict each other. */
+  static async open(request: ResponsesBody, call: RequestContext): Promise<ResponseTurn> {
+    const conversation = conversationOf(request);
+    const { previous_response_id: previous, background, store, stream } = request;
+    if (conversation !== null && previous) invalid('conversation', 'previous_response_id is there, too');
+    if (background && store === false)
+      invalid('background', 'a response that is not stored cannot be fetched');
+    if (background && stream) invalid('stream', 'a background response is requested by its id');
+    let history: readonly ResponseItem[] = [];
+    if (conversation !== null) {
+      history = (await call.stored.get<ConversationRecord>('conversation', conversation)).items;
+    } else if (previous) history = await itemsBefore(call, previous);
+    return new ResponseTurn(request, call, history);
+  }
+
+  /** The whole conversation, and how many of its items were stored before. */
+  get items(): { readonly items: readonly InputItem[]; readonly from: number } {
+    return { items: [...this.#history, ...itemsOf(this.#request.input)], from: this.#history.length };
+  }
+
+  /** Stores the response as it is now. Rejects with `STORE_FULL` and `WRITE_FAILED`. */
+  async put(response: object): Promise<void> {
+    const record: ResponseRecord = {
+      response: response as ResponseObject,
+      input: this.#input,
+      previous: this.#request.previous_response_id ?? null,
+      conversation: this.conversation,
+    };
+    await this.#call.stored.put('response', this.id, record);
+  }
+
+  /**
+   * Stores the whole response where the request wants that, and adds it to its conversation; resolves to whether it is
+   * stored. That it has no room is an error only for those who asked for it by name.
+   */
+  async keep(response: (isStored: boolean) => object): Promise<boolean> {
+    const { store, background } = this.#request;
+    const whole = response(true) as ResponseObject;
+    if (this.conversation !== null) {
+      await this.#call.stored.update<ConversationRecord>('conversation', this.conversation, (record) =>
+        withItems(record, [...this.#input, ...whole.output]),
+      );
+    }
+    if (store === false) return false;
+    try {
+      await this.put(whole);
+      return true;
+    } catch (error) {
+      const isForced = store === true || background === true;
+      if (isForced || !(isRocmforgeError(error, 'STORE_FULL') || isRocmforgeError(error, 'WRITE_FAILED'))) {
+        throw error;
+      }
+      this.#call.server.logger.warn('response not stored', { id: this.#call.id, code: error.code });
+      return false;
+    }
+  }
+}
+
+function conversationOf({ conversation }: ResponsesBody): string | null {
+  return typeof conversation === 'string' ? conversation : (conversation?.id ?? null);
+}
+
+/** The items of a stored response's conversation up to its own output. */
+async function itemsBefore(call: RequestContext, id: string): Promise<ResponseItem[]> {
+  const turns: ResponseRecord[] = [];
+  for (let next: string | null = id; next !== null;) {
+    const record: ResponseRecord = await call.stored.get<ResponseRecord>('response', next);
+    const { status } = record.response;
+    if (status === 'queued' || status === 'in_progress') {
+      fail('STORED_IN_USE', { what: 'the response', id: next, state: status });
+    }
+    if (record.conversation !== null) {
+      invalid('previous_response_id', `${next} belongs to a conversation: send that as conversation`);
+    }
+    turns.push(record);
+    if (turns.length > MAX_TURNS) invalid('previous_response_id', `more than ${MAX_TURNS} responses precede`);
+    next = record.previous;
+  }
+  return turns.toReversed().flatMap(({ input, response }) => [...input, ...response.output]);
+}

@@ -10,7 +10,7 @@ const MAX_AGE_SECONDS = 600;
 const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
 /** Whether pages of an origin may use the server. `*` allows all, `localhost` those of this machine. */
-function allows(allowed: readonly string[], origin: string): boolean {
+export function allows(allowed: readonly string[], origin: string): boolean {
   if (allowed.includes('*') || allowed.includes(origin)) return true;
   return allowed.includes('localhost') && LOCAL.test(origin);
 }

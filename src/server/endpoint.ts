@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { fail, isRocmforgeError, type RocmforgeError } from '../base/errors.ts';
 import { inTurns } from '../base/turns.ts';
 import { BodyScan } from './body-scan.ts';
+import { allows } from './cross-origin.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ErrorDialect } from './error-response.ts';
 import type { OtherFields } from './fields/other-fields.ts';
@@ -61,7 +62,7 @@ export function actionEndpoint(of: BareEndpoint): Endpoint {
 /** Throws `ORIGIN_FORBIDDEN` for a request of a web page that is neither the server's own nor allowed. */
 function refuseForeignPage({ request: { headers, url }, server: { origins } }: RequestContext): void {
   const origin = headers.get('origin');
-  if (origin === null || origins.includes('*') || origins.includes(origin)) return;
+  if (origin === null || allows(origins, origin)) return;
   if (URL.canParse(origin) && new URL(origin).host === new URL(url).host) return;
   fail('ORIGIN_FORBIDDEN', { origin: origin.slice(0, 200) });
 }

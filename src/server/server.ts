@@ -153,12 +153,7 @@ export class ModelServer implements AsyncDisposable {
       const expected = `at most the ${maxModels} that may be loaded at once`;
       fail('INVALID_ARGUMENT', { name: 'preload', found: `${preloads.length} models`, expected });
     }
-    const onLost = (id: string) => {
-      if (!preloads.includes(id) || this.#isDraining) return;
-      this.#preload([id]).catch((error: unknown) =>
-        logger.warn('model not loaded again', { model: id, error }),
-      );
-    };
+    const onLost = (id: string) => this.#reload(id);
     const { discover, sleepIdleSeconds: idleSeconds, anyModel } = options;
     checkSeconds({ timeLimit, sleepIdleSeconds: idleSeconds });
     const pool = new ModelPool(models, {
@@ -220,6 +215,15 @@ export class ModelServer implements AsyncDisposable {
     await this.#context.gate.empty();
     await this.#context.background.end();
     await this.#context.pool[Symbol.asyncDispose]();
+  }
+
+  /** Loads a model again that is to be loaded at all times. */
+  #reload(id: string): void {
+    const { preloads, logger } = this.#context;
+    if (!preloads.includes(id) || this.#isDraining) return;
+    this.#preload([id]).catch((error: unknown) =>
+      logger.warn('model not loaded again', { model: id, error }),
+    );
   }
 
   async #preload(ids: readonly string[]): Promise<void> {

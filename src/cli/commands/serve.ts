@@ -105,7 +105,6 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.
   const {
-    FolderBlobs,
     ModelServer,
     OtlpTracing,
     PrometheusMetrics,
@@ -140,7 +139,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
   const version = packageVersion();
-  const { otlpEndpoint: endpoint, storeDir } = flags;
+  const { otlpEndpoint: endpoint } = flags;
   await using tracing = isTraced(flags) ? await OtlpTracing.open({ endpoint, version, logger }) : undefined;
   await using server = new ModelServer({
     models,
@@ -153,7 +152,6 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     ...(await foldersOf(flags)),
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
-    store: storeDir === undefined ? undefined : await FolderBlobs.open(storeDir),
     logger,
     tracing,
     version,
@@ -169,12 +167,14 @@ async function foldersOf({
   manageModels = false,
   loraFolder,
   slotSavePath,
-}: ServeFlags): Promise<Pick<ServerOptions, 'adapterFiles' | 'files' | 'states'>> {
-  const { AdapterFolder, ModelFolder, StateFolder } = await import('../../node/serve.ts');
+  storeDir,
+}: ServeFlags): Promise<Pick<ServerOptions, 'adapterFiles' | 'files' | 'states' | 'store'>> {
+  const { AdapterFolder, FolderBlobs, ModelFolder, StateFolder } = await import('../../node/serve.ts');
   return {
     adapterFiles: loraFolder === undefined ? undefined : await AdapterFolder.open(loraFolder),
     files: models !== undefined && manageModels ? new ModelFolder(models) : undefined,
     states: slotSavePath === undefined ? undefined : await StateFolder.open(slotSavePath),
+    store: storeDir === undefined ? undefined : await FolderBlobs.open(storeDir),
   };
 }
 

@@ -7,15 +7,22 @@ export interface StreamEvent {
 /** Milliseconds without an event after which a comment keeps the connection alive. */
 const PING_MS = 10_000;
 
+/** How a stream that has no events is kept alive. */
+interface PingOptions {
+  readonly pingMs?: number;
+  readonly isLines?: boolean;
+  readonly ping?: StreamEvent | undefined;
+}
+
 /**
  * A response that sends events as they occur (server-sent events, WHATWG HTML section 9.2), and comments while there
- * are none. The next event is requested once the client has taken the previous ones; when the client disconnects,
+ * are none, or `ping` where an API has such an event. The next event is requested once the client has taken the previous ones; when the client disconnects,
  * `leave` is called and the events end. With `isLines` each event is a line of JSON (NDJSON).
  */
 export function eventStream(
   events: AsyncGenerator<StreamEvent, void>,
   leave: () => void,
-  { pingMs = PING_MS, isLines = false }: { readonly pingMs?: number; readonly isLines?: boolean } = {},
+  { pingMs = PING_MS, isLines = false, ping }: PingOptions = {},
 ): Response {
   const encoder = new TextEncoder();
   let next: Promise<IteratorResult<StreamEvent, void>> | undefined;
@@ -24,7 +31,7 @@ export function eventStream(
       next ??= events.next();
       // Lines of JSON have no comments.
       const come = isLines ? await next : await resultWithin(next, pingMs);
-      if (!come) return controller.enqueue(encoder.encode(': ping\n\n'));
+      if (!come) return controller.enqueue(encoder.encode(ping ? eventText(ping) : ': ping\n\n'));
       next = undefined;
       if (come.done) controller.close();
       else controller.enqueue(encoder.encode(isLines ? `${come.value.data}\n` : eventText(come.value)));

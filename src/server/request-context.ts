@@ -143,6 +143,11 @@ export class RequestContext {
     return new OwnedStorage(this.server.storage, this.caller.owner);
   }
 
+  /** The API whose format its errors have: Anthropic's clients name its version. */
+  get dialect(): ErrorDialect {
+    return this.request.headers.has('anthropic-version') ? 'anthropic' : this.endpoint.dialect;
+  }
+
   /** Sets whose request it is. */
   identify(caller: Caller): void {
     this.#caller = caller;
@@ -172,7 +177,7 @@ export class RequestContext {
   addHeaders(response: Response): Response {
     if (this.#ignored !== undefined) response.headers.set(IGNORED_FIELDS, this.#ignored);
     response.headers.set('x-request-id', this.id);
-    if (this.endpoint.dialect === 'anthropic') response.headers.set('request-id', this.id);
+    if (this.dialect === 'anthropic') response.headers.set('request-id', this.id);
     return response;
   }
 

@@ -287,7 +287,7 @@ export class ModelServer implements AsyncDisposable {
       if (typed.code === 'RATE_LIMITED') this.#context.metrics.refused('limited');
       if (typed.code === 'SERVER_DRAINING') this.#context.metrics.refused('draining');
       call.end(typed.status);
-      return call.addHeaders(errorResponse(typed, endpoint.dialect));
+      return call.addHeaders(errorResponse(typed, call.dialect));
     }
   }
 }

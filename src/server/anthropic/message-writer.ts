@@ -1,6 +1,7 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import type { StartedGeneration } from '../generation/run-task.ts';
+import { sealReasoning } from '../generation/sealed-reasoning.ts';
 import { freshId } from '../fresh-id.ts';
 
 /** An event of Anthropic's streams. */
@@ -16,9 +17,10 @@ interface TextBlock {
 
 interface ThinkingBlock {
   readonly type: 'thinking';
+  /** What is shown of the reasoning. */
   thinking: string;
-  /** Thinking blocks are not signed here. */
-  readonly signature: '';
+  /** The whole reasoning, for clients to send back. */
+  signature: string;
 }
 
 interface ToolBlock {
@@ -36,11 +38,16 @@ export class MessageWriter {
   readonly #head: object;
   readonly #promptTokens: number;
   readonly #blocks: Block[] = [];
-  #end: { end: TextEnd; isCalling: boolean } | undefined;
+  /** Reasoning is not shown, only carried by signatures. */
+  readonly #isOmitted: boolean;
+  #reasoning = '';
+  #end: { end: TextEnd; reasoningTokens: number; isCalling: boolean } | undefined;
 
-  constructor({ id: model, promptTokens }: StartedGeneration) {
-    this.#head = { id: freshId('msg_'), type: 'message', role: 'assistant', model };
+  constructor({ id: model, promptTokens }: StartedGeneration, isOmitted = false) {
+    const nothing = { container: null, stop_details: null };
+    this.#head = { id: freshId('msg_'), type: 'message', role: 'assistant', model, ...nothing };
     this.#promptTokens = promptTokens;
+    this.#isOmitted = isOmitted;
   }
 
   /** The first event of a stream. */
@@ -53,9 +60,10 @@ export class MessageWriter {
   /** The stream events for a generation's event. */
   *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<MessageEvent, void> {
     if (event.kind === 'end') {
-      this.#end = { end: event.end, isCalling: event.finish === 'calls' };
+      const { end, reasoningTokens } = event;
+      this.#end = { end, reasoningTokens, isCalling: event.finish === 'calls' };
       if (this.#blocks.length === 0) yield* this.#open({ type: 'text', text: '' });
-      yield this.#stop();
+      yield* this.#stop();
       yield { type: 'message_delta', delta: this.#ending(), usage: this.#usage() };
       yield { type: 'message_stop' };
     } else if (event.kind === 'text') {
@@ -67,6 +75,8 @@ export class MessageWriter {
       if (this.#blocks.at(-1)?.type !== 'thinking') {
         yield* this.#open({ type: 'thinking', thinking: '', signature: '' });
       }
+      this.#reasoning += event.text;
+      if (this.#isOmitted) return;
       (this.#blocks.at(-1) as ThinkingBlock).thinking += event.text;
       yield this.#delta({ type: 'thinking_delta', thinking: event.text });
     } else if (event.kind === 'call') {
@@ -91,7 +101,7 @@ export class MessageWriter {
   }
 
   *#open(block: Block): Generator<MessageEvent, void> {
-    if (this.#blocks.length > 0) yield this.#stop();
+    if (this.#blocks.length > 0) yield* this.#stop();
     this.#blocks.push(block);
     const opened =
       block.type === 'tool_use'
@@ -104,8 +114,14 @@ export class MessageWriter {
     return { type: 'content_block_delta', index: this.#blocks.length - 1, delta };
   }
 
-  #stop(): MessageEvent {
-    return { type: 'content_block_stop', index: this.#blocks.length - 1 };
+  *#stop(): Generator<MessageEvent, void> {
+    const block = this.#blocks.at(-1);
+    if (block?.type === 'thinking') {
+      block.signature = sealReasoning(this.#reasoning);
+      this.#reasoning = '';
+      yield this.#delta({ type: 'signature_delta', signature: block.signature });
+    }
+    yield { type: 'content_block_stop', index: this.#blocks.length - 1 };
   }
 
   #ending(): { stop_reason: string; stop_sequence: string | null } {
@@ -126,6 +142,7 @@ export class MessageWriter {
       cache_creation_input_tokens: 0,
       cache_read_input_tokens: cachedTokens,
       output_tokens: generatedTokens,
+      output_tokens_details: { thinking_tokens: this.#end?.reasoningTokens ?? 0 },
     };
   }
 }

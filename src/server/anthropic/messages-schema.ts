@@ -2,27 +2,47 @@ import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { unsealReasoning } from '../generation/sealed-reasoning.ts';
 import { jsonSchema, type TextConstraint, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { constraintFields, constraintOf } from '../generation/constraint-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 
-const block = z.looseObject({ type: z.string() });
+const textBlock = z.object({ type: z.string(), text: z.string().nullish() });
+const texts = z.union([z.string(), listOf(textBlock)]);
+
+/** A block of a message, with the fields of every type that is understood. */
+const block = textBlock.extend({
+  thinking: z.string().nullish(),
+  signature: z.string().nullish(),
+  id: z.string().nullish(),
+  name: z.string().nullish(),
+  input: z.unknown().optional(),
+  tool_use_id: z.string().nullish(),
+  content: texts.nullish(),
+  is_error: z.boolean().nullish(),
+});
 const content = z.union([z.string(), listOf(block)]);
 
-const message = z.object({ role: z.enum(['user', 'assistant']), content });
+const message = z.object({ role: z.enum(['user', 'assistant', 'system']), content });
 
-const tool = z.looseObject({
+const tool = z.object({
+  type: z.literal('custom', 'only tools of the client are supported').nullish(),
   name: toolName,
   description: z.string().nullish(),
   input_schema: jsonSchema,
   strict: z.boolean().nullish(),
 });
 
+const outputConfig = z.object({
+  effort: z.string().nullish().describe('How much the model thinks, in a word that its template knows.'),
+  format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
+});
+
 /** The fields of a request that make up the conversation. */
 export const conversationFields = {
   model: modelField,
-  system: content.nullish(),
+  system: texts.nullish(),
   messages: listOf(message, { min: 1 }),
   tools: listOf(tool, { max: 128 }).nullish(),
   tool_choice: z
@@ -32,18 +52,18 @@ export const conversationFields = {
       disable_parallel_tool_use: z.boolean().nullish(),
     })
     .nullish(),
+  output_config: outputConfig.nullish(),
   thinking: z
     .object({
       type: z.enum(['enabled', 'disabled', 'adaptive']),
       budget_tokens: z.int().min(0).nullish(),
-      display: z.string().nullish(),
+      display: z
+        .enum(['summarized', 'omitted'])
+        .nullish()
+        .describe('Whether the reasoning is shown, or only carried by the signature.'),
     })
     .nullish(),
 };
-
-const outputConfig = z.object({
-  format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
-});
 
 /** The body of a messages request, according to Anthropic's API reference. */
 export const messagesBody = z.object({
@@ -54,7 +74,6 @@ export const messagesBody = z.object({
   stop_sequences: listOf(z.string().max(1024), { max: 16 }).nullish(),
   lora: adapterField,
   stream: z.boolean().nullish(),
-  output_config: outputConfig.nullish(),
 });
 
 /** The form that a request asks for. */
@@ -91,9 +110,13 @@ export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'too
 }
 
 /** The reasoning that a request asks for; `adaptive` leaves it to the model. */
-export function reasoningOf({ thinking }: Pick<z.output<typeof messagesBody>, 'thinking'>): ReasoningOptions {
-  if (!thinking || thinking.type === 'adaptive') return {};
-  return { enabled: thinking.type === 'enabled', budget: thinking.budget_tokens ?? undefined };
+export function reasoningOf({
+  thinking,
+  output_config: config,
+}: Pick<z.output<typeof messagesBody>, 'thinking' | 'output_config'>): ReasoningOptions {
+  const effort = config?.effort ?? undefined;
+  if (!thinking || thinking.type === 'adaptive') return effort === undefined ? {} : { effort };
+  return { enabled: thinking.type === 'enabled', budget: thinking.budget_tokens ?? undefined, effort };
 }
 
 /** Whether the last message is the beginning of the answer: the assistant's, without calls. */
@@ -105,8 +128,11 @@ export function hasPrefill({ messages }: Conversation): boolean {
 
 type Block = z.output<typeof block>;
 
-/** Blocks of an answer that are not part of its text; `redacted_thinking` cannot be read at all. */
+/** Blocks of an answer that are not part of its text. */
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
+
+/** Before the result of a tool that failed: templates have no other place for it. */
+const ERROR_PREFIX = 'Error: ';
 
 /** Messages in the form that templates expect; tool results become messages of their own. Throws `REQUEST_INVALID`. */
 export function chatMessagesOf({ system, messages }: Conversation): ChatMessage[] {
@@ -117,6 +143,7 @@ export function chatMessagesOf({ system, messages }: Conversation): ChatMessage[
     const field = `messages.${index}.content`;
     if (typeof turn.content === 'string') turns.push({ role: turn.role, content: turn.content });
     else if (turn.role === 'assistant') turns.push(assistantTurn(turn.content, field));
+    else if (turn.role === 'system') turns.push({ role: 'system', content: plainText(turn.content, field) });
     else turns.push(...userTurns(turn.content, field));
   }
   return turns;
@@ -129,7 +156,8 @@ function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
     field,
   );
   const reasoning = blocks
-    .flatMap(({ type, thinking }) => (type === 'thinking' && typeof thinking === 'string' ? [thinking] : []))
+    .filter(({ type }) => THOUGHTS.has(type))
+    .map((thought) => reasoningIn(thought, field))
     .join('\n');
   return {
     role: 'assistant',
@@ -137,6 +165,16 @@ function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
+}
+
+/**
+ * The reasoning of a block. What another server has signed is taken as it is written; what only that server could read is
+ * refused.
+ */
+function reasoningIn({ type, thinking, signature }: Block, field: string): string {
+  if (type === 'redacted_thinking') invalid(field, 'redacted thinking can be read by its own server alone');
+  if (thinking || !signature) return thinking ?? '';
+  return unsealReasoning(signature) ?? invalid(`${field}.signature`, 'it was made by another server');
 }
 
 function toolCall({ id, name, input }: Block, field: string): ChatToolCall {
@@ -157,12 +195,12 @@ function userTurns(blocks: readonly Block[], field: string): ChatMessage[] {
   return turns;
 }
 
-function resultText({ content: found }: Block, field: string): string {
-  const { success, data } = content.nullish().safeParse(found);
-  return success ? plainText(data ?? '', field) : invalid(field, 'the content of a tool_result is text');
+function resultText({ content: found, is_error: isError }: Block, field: string): string {
+  const said = plainText(found ?? '', field);
+  return isError && !/^error\b/i.test(said) ? ERROR_PREFIX + said : said;
 }
 
-function plainText(from: string | readonly Block[], field: string): string {
+function plainText(from: string | readonly z.output<typeof textBlock>[], field: string): string {
   if (typeof from === 'string') return from;
   const texts = from.map(({ type, text }, index) =>
     type === 'text' && typeof text === 'string'

@@ -60,8 +60,8 @@ async function answer(request: MessagesBody, call: RequestContext): Promise<Resp
   const generation = await startGeneration(call, request.model ?? undefined, (model) =>
     taskOf(request, model, call.signal),
   );
-  const writer = new MessageWriter(generation);
-  if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation));
+  const writer = new MessageWriter(generation, request.thinking?.display === 'omitted');
+  if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation), PING);
   for await (const event of generation.events) for (const _event of writer.take(event));
   return json(writer.message());
 }
@@ -92,11 +92,15 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
   };
 }
 
+/** Tells that the stream is alive; clients skip it. */
+const PING = named({ type: 'ping' });
+
 async function* streamed(
   writer: MessageWriter,
   generation: StartedGeneration,
 ): AsyncGenerator<StreamEvent, void> {
   yield named(writer.start());
+  yield PING;
   for await (const event of generation.events) for (const made of writer.take(event)) yield named(made);
 }
 

@@ -68,6 +68,7 @@ export const OTHER_FIELDS: OtherFields = {
   betas: harmless('it only lists what the client understands'),
   cache_control: IS_CACHED,
   container: refused('the server executes nothing'),
+  diagnostics: harmless('the server has none'),
   inference_geo: OF_ACCOUNTS,
   mcp_servers: refused('the server does not call other servers', []),
   speed: IS_PACED,
@@ -152,6 +153,9 @@ export const OTHER_FIELDS: OtherFields = {
   'messages.*.annotations': harmless('it only cites the sources of an earlier answer'),
   'messages.*.audio': TEXT_ONLY,
   'messages.*.cache_control': IS_CACHED,
+  'messages.*.content.*.caller': harmless('all calls are of the model'),
+  'messages.*.content.*.citations': harmless('it only cites the sources of an earlier answer'),
+  'messages.*.content.*.content.*.cache_control': IS_CACHED,
   'messages.*.content.*.annotations': harmless('it only cites the sources of an earlier answer'),
   'messages.*.content.*.cache_control': IS_CACHED,
   'messages.*.content.*.prompt_cache_breakpoint': IS_CACHED,
@@ -164,6 +168,7 @@ export const OTHER_FIELDS: OtherFields = {
   'response_format.json_schema.name': harmless('the schema’s name has no effect'),
   'response_format.json_schema.strict': harmless('schemas are always enforced'),
   'stream_options.include_obfuscation': harmless('events are never padded'),
+  'system.*.cache_control': IS_CACHED,
   'text.format.description': harmless('it is not shown to the model'),
   'text.format.name': harmless('the schema’s name has no effect'),
   'text.format.strict': harmless('schemas are always enforced'),
@@ -171,12 +176,17 @@ export const OTHER_FIELDS: OtherFields = {
     'not supported by the models: describe the desired length in the conversation',
     'medium',
   ),
+  'tools.*.allowed_callers': refused('only the model calls tools', ['direct']),
   'tools.*.cache_control': IS_CACHED,
+  'tools.*.defer_loading': refused('all tools are shown to the model', false),
+  'tools.*.eager_input_streaming': harmless('arguments are always streamed as they are generated'),
 };
 
 /** The fields that change how many tokens a conversation has; no others matter where tokens are counted. */
 export const COUNTED_FIELDS: OtherFields = Object.fromEntries(
-  Object.entries(OTHER_FIELDS).filter(([name]) =>
-    ['cache_control', 'container', 'context_management', 'mcp_servers'].includes(name),
+  Object.entries(OTHER_FIELDS).filter(
+    ([name]) =>
+      ['cache_control', 'container', 'context_management', 'mcp_servers'].includes(name) ||
+      /^(?:messages|system|tools)\./.test(name),
   ),
 );

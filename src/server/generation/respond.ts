@@ -11,6 +11,7 @@ export function respondWithEvents(
   call: RequestContext,
   generation: StartedGeneration,
   events: AsyncGenerator<StreamEvent, void>,
+  ping?: StreamEvent,
 ): Response {
   call.isStreaming = true;
   const leave = () => {
@@ -18,8 +19,8 @@ export function respondWithEvents(
     const end = () => call.end();
     void generation.events.return().then(end, end);
   };
-  const isLines = call.endpoint.dialect === 'ollama';
-  return eventStream(withErrors(call, events), leave, { isLines });
+  const isLines = call.dialect === 'ollama';
+  return eventStream(withErrors(call, events), leave, { isLines, ping });
 }
 
 async function* withErrors(
@@ -31,7 +32,7 @@ async function* withErrors(
     call.end(200);
   } catch (error) {
     const typed = call.errorOf(error);
-    const { dialect } = call.endpoint;
+    const { dialect } = call;
     const data = JSON.stringify(errorBody(typed, dialect));
     yield dialect === 'anthropic' ? { name: 'error', data } : { data };
     call.end(typed.status);

@@ -75,3 +75,47 @@ test('errors have their classes', async () => {
   const stop_sequences = new Array<string>(17).fill('x');
   await assert.rejects(client().messages.create({ ...greedy, stop_sequences }), Anthropic.BadRequestError);
 });
+
+test('a tool that failed says so, text comes in blocks, and fields of blocks are read or told', async () => {
+  const anthropic = client();
+  const count = async (is_error: boolean, content: string) => {
+    const { input_tokens: tokens } = await anthropic.messages.countTokens({
+      model: MODEL,
+      system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
+      messages: [
+        ...messages,
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', is_error, content }] },
+      ],
+    });
+    return tokens;
+  };
+  assert.equal(await count(true, 'no such city'), await count(false, 'Error: no such city'));
+  assert.ok((await count(true, 'no such city')) > (await count(false, 'no such city')));
+  const odd = [
+    { type: 'text', text: 'hi', colour: 1, citations: null, cache_control: { type: 'ephemeral' } },
+  ];
+  const { response } = await anthropic.messages
+    .create({ ...greedy, max_tokens: 1, messages: [{ role: 'user', content: odd as never }] })
+    .withResponse();
+  assert.equal(response.headers.get('x-rocmforge-ignored-fields'), 'messages.*.content.*.colour');
+  assert.equal(response.headers.get('request-id'), response.headers.get('x-request-id'));
+  const search = { type: 'web_search_20250305', name: 'web_search' } as const;
+  await assert.rejects(anthropic.messages.create({ ...greedy, tools: [search] }), /only tools of the client/);
+});
+
+test('streams have pings, and models are listed in the form of the API', async () => {
+  const anthropic = client();
+  const response = await anthropic.messages.create({ ...greedy, max_tokens: 2, stream: true }).asResponse();
+  assert.match(await response.text(), /\nevent: ping\ndata: {"type":"ping"}\n/);
+  const listed: Anthropic.ModelInfo[] = [];
+  for await (const model of anthropic.models.list()) listed.push(model);
+  assert.deepEqual(
+    listed.map(({ id, type, max_input_tokens: most }) => [id, type, most]),
+    [[MODEL, 'model', 1024]],
+  );
+  assert.deepEqual(await anthropic.models.retrieve(MODEL), listed[0]);
+  await assert.rejects(anthropic.models.retrieve('other'), (error: unknown) => {
+    return error instanceof Anthropic.NotFoundError && error.type === 'not_found_error';
+  });
+});

@@ -110,3 +110,44 @@ test('messages have thinking blocks, with a budget, and can be told not to think
   const without = await count([...messages, { ...turn, content: rest.length > 0 ? rest : 'x' }, ...messages]);
   assert.ok(sent.input_tokens > without.input_tokens + 5);
 });
+
+test('thinking that is not shown is carried by its signature', async () => {
+  const thinking = { type: 'enabled' as const, budget_tokens: 9 };
+  const request = { ...greedy, max_tokens: 40, thinking };
+  const shown = await anthropic().messages.create(request);
+  const omitted = { ...request, thinking: { ...thinking, display: 'omitted' as const } };
+  const hidden = await anthropic().messages.create(omitted);
+  const [open, closed] = [shown.content[0], hidden.content[0]];
+  assert.ok(open?.type === 'thinking' && closed?.type === 'thinking');
+  assert.deepEqual([closed.thinking, closed.signature], ['', open.signature]);
+  assert.deepEqual((await anthropic().messages.stream(omitted).finalMessage()).content, hidden.content);
+  assert.ok((shown.usage.output_tokens_details?.thinking_tokens ?? 0) >= 9);
+  const count = async (content: Anthropic.ContentBlockParam[]) => {
+    const turns = [...messages, { role: 'assistant' as const, content }, ...messages];
+    const { input_tokens: tokens } = await anthropic().messages.countTokens({
+      model: 'thinking',
+      messages: turns,
+    });
+    return tokens;
+  };
+  assert.equal(await count(hidden.content), await count(shown.content));
+  const foreign = { ...closed, signature: 'EqQBCgIYAhIM' };
+  await assert.rejects(count([foreign]), Anthropic.BadRequestError);
+  await assert.rejects(count([{ type: 'redacted_thinking', data: 'x' }]), Anthropic.BadRequestError);
+});
+
+test('reasoning comes back sealed where a response is asked to include it', async () => {
+  const request = { model: 'thinking', temperature: 0, max_output_tokens: 40, input: messages };
+  const whole = await openai().responses.create({ ...request, include: ['reasoning.encrypted_content'] });
+  const [item] = whole.output;
+  assert.ok(item?.type === 'reasoning' && item.encrypted_content);
+  assert.ok((whole.usage?.output_tokens_details.reasoning_tokens ?? 0) > 0);
+  const after = async (reasoning: object) => {
+    const input = [...messages, reasoning, ...whole.output.slice(1), ...messages];
+    const { usage } = await openai().responses.create({ ...request, input: input as never });
+    return usage?.input_tokens;
+  };
+  const { content: _content, ...sealed } = item;
+  assert.equal(await after(sealed), await after({ ...item, encrypted_content: null }));
+  await assert.rejects(after({ ...sealed, encrypted_content: 'gAAAAAB' }), OpenAI.BadRequestError);
+});

@@ -158,6 +158,7 @@ function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
   const reasoning = blocks
     .filter(({ type }) => THOUGHTS.has(type))
     .map((thought) => reasoningIn(thought, field))
+    .filter((thought) => thought !== '')
     .join('\n');
   return {
     role: 'assistant',
@@ -169,10 +170,9 @@ function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
 
 /**
  * The reasoning of a block. What another server has signed is taken as it is written; what only that server could read is
- * refused.
+ * refused, but for redacted thinking, whose data is reported as ignored.
  */
-function reasoningIn({ type, thinking, signature }: Block, field: string): string {
-  if (type === 'redacted_thinking') invalid(field, 'redacted thinking can be read by its own server alone');
+function reasoningIn({ thinking, signature }: Block, field: string): string {
   if (thinking || !signature) return thinking ?? '';
   return unsealReasoning(signature) ?? invalid(`${field}.signature`, 'it was made by another server');
 }

@@ -59,6 +59,8 @@ export interface ResponseState {
   readonly usage: object | null;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly isStored: boolean;
+  /** When it ended, in seconds since 1970. */
+  readonly completed: number | null;
 }
 
 /** A response that has not begun. */
@@ -68,6 +70,7 @@ export const QUEUED: ResponseState = {
   usage: null,
   error: null,
   isStored: true,
+  completed: null,
 };
 
 /** A response of OpenAI's API. */
@@ -75,12 +78,11 @@ export function responseObject(request: ResponsesBody, head: ResponseHead, state
   const { max_output_tokens, temperature, top_p, instructions, metadata, previous_response_id } = request;
   const { parallel_tool_calls, text, tool_choice, tools, reasoning, reasoning_effort, background } = request;
   const { status, output, usage, error, isStored } = state;
-  const hasEnded = status === 'completed' || status === 'incomplete';
   return {
     id: head.id,
     object: 'response',
     created_at: head.created,
-    completed_at: hasEnded ? nowSeconds() : null,
+    completed_at: state.completed,
     status,
     background: background === true,
     conversation: head.conversation === null ? null : { id: head.conversation },
@@ -112,6 +114,7 @@ export class ResponseWriter {
   readonly #generation: StartedGeneration;
   readonly #items: Item[] = [];
   #end: (TextEnd & { readonly reasoningTokens: number }) | undefined;
+  #completed: number | null = null;
   /** Whether the response can be requested again. */
   isStored = false;
 
@@ -143,6 +146,7 @@ export class ResponseWriter {
     } else {
       if (this.#items.length === 0) yield* this.#open(newMessage());
       this.#end = { ...event.end, reasoningTokens: event.reasoningTokens };
+      this.#completed = nowSeconds();
       yield* this.#close(this.#status());
     }
   }
@@ -161,6 +165,7 @@ export class ResponseWriter {
       usage: this.#end ? this.#usage(this.#end) : null,
       error: null,
       isStored: this.isStored,
+      completed: this.#completed,
     });
   }
 

@@ -4,7 +4,8 @@ import type { Tensor, Weight } from './value.ts';
 
 /**
  * `out = a + b` or `out = a * b`, elementwise; a weight vector as `b` is broadcast to each row, a weight with one value
- * to each element.
+ * to each element. `mul` also takes a narrower tensor: each of its values multiplies an equal part of the row, as a gate for
+ * each head.
  */
 export interface BinaryOp {
   readonly kind: 'add' | 'mul';
@@ -18,6 +19,15 @@ export interface ScaleOp {
   readonly kind: 'scale';
   readonly x: Tensor;
   readonly factor: number;
+  readonly out: Tensor;
+}
+
+/** `out = min(max(x, low), high)`; what becomes of NaN is not defined. */
+export interface ClampOp {
+  readonly kind: 'clamp';
+  readonly x: Tensor;
+  readonly low: number;
+  readonly high: number;
   readonly out: Tensor;
 }
 
@@ -74,7 +84,7 @@ function binary(g: Recorder<BinaryOp>, kind: BinaryOp['kind'], a: Tensor, b: Ten
   const fits =
     b.kind === 'weight'
       ? b.rows === 1 && (b.columns === a.width || b.columns === 1)
-      : b.axis === a.axis && b.width === a.width;
+      : b.axis === a.axis && (b.width === a.width || (kind === 'mul' && a.width % b.width === 0));
   g.require(
     fits,
     `${kind} takes two operands of one shape, or a vector of ${a.width} or 1: ${a.name}, ${b.name}`,
@@ -89,7 +99,7 @@ export function add(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tenso
   return binary(g, 'add', a, b);
 }
 
-/** Multiplies two tensors, or each row by a vector: [a.axis, a.width]. */
+/** Multiplies two tensors, each row by a vector, or its parts by a value each: [a.axis, a.width]. */
 export function mul(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'mul', a, b);
 }
@@ -98,6 +108,17 @@ export function mul(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tenso
 export function scale(g: Recorder<ScaleOp>, x: Tensor, factor: number): Tensor {
   const out = g.temp('scale', { axis: x.axis, width: x.width });
   g.push({ kind: 'scale', x, factor, out });
+  return out;
+}
+
+/** The lowest f32: a bound that bounds nothing. */
+export const LOWEST_F32 = -3.4028234663852886e38;
+
+/** Bounds each element: [x.axis, x.width]. */
+export function clamp(g: Recorder<ClampOp>, x: Tensor, low: number, high: number): Tensor {
+  g.require(low <= high && Number.isFinite(low) && Number.isFinite(high), 'bounds are numbers, the lower first');
+  const out = g.temp('clamp', { axis: x.axis, width: x.width });
+  g.push({ kind: 'clamp', x, low, high, out });
   return out;
 }
 
@@ -117,8 +138,8 @@ export function gated(g: Recorder<GatedOp>, fn: GatedFunction, gate: Tensor, up:
 }
 
 /** Reads each operand and writes the result once. */
-export function elementwiseCost(op: BinaryOp | ScaleOp | UnaryOp | GatedOp, rows: number): Cost {
-  const operands = op.kind === 'scale' || op.kind === 'unary' ? 2 : 3;
+export function elementwiseCost(op: BinaryOp | ScaleOp | ClampOp | UnaryOp | GatedOp, rows: number): Cost {
+  const operands = 'x' in op ? 2 : 3;
   const flops = op.kind === 'unary' || op.kind === 'gated' ? 8 : 1;
   return rowwiseCost(rows, operands * op.out.width, flops * op.out.width);
 }

@@ -4,7 +4,7 @@ import { attentionCost, attentionOperands, kvAppendCost } from './attention.ts';
 import { type CausalConvOp, causalConvCost } from './causal-conv.ts';
 import { type ConcatOp, concatCost } from './concat.ts';
 import type { Cost, CostContext } from './cost.ts';
-import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
+import type { BinaryOp, ClampOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
 import { elementwiseCost } from './elementwise.ts';
 import { type EmbedOp, embedCost } from './embed.ts';
 import { type CombineExpertsOp, combineExpertsCost } from './experts/combine-experts.ts';
@@ -40,6 +40,7 @@ export type Op =
   | CombineExpertsOp
   | BinaryOp
   | ScaleOp
+  | ClampOp
   | UnaryOp
   | GatedOp
   | SliceOp
@@ -80,6 +81,7 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   add: elementwiseCost,
   mul: elementwiseCost,
   scale: elementwiseCost,
+  clamp: elementwiseCost,
   unary: elementwiseCost,
   gated: elementwiseCost,
   slice: sliceCost,
@@ -121,6 +123,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   add: ({ a, b }) => [a, b],
   mul: ({ a, b }) => [a, b],
   scale: ({ x }) => [x],
+  clamp: ({ x }) => [x],
   unary: ({ x }) => [x],
   gated: ({ gate, up }) => [gate, up],
   slice: ({ x }) => [x],

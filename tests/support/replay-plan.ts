@@ -106,6 +106,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   add: plain,
   mul: plain,
   scale: plain,
+  clamp: plain,
   unary: plain,
   gated: plain,
   slice: plain,

@@ -51,7 +51,7 @@ export function fuseElementChain(op: Op, to: GpuPlanner): Fusion | undefined {
 
 /** The operand that an elementwise operator is a function of. */
 function chainedOperand(op: Op): Tensor | undefined {
-  if (op.kind === 'unary' || op.kind === 'scale') return op.x;
+  if (op.kind === 'unary' || op.kind === 'scale' || op.kind === 'clamp') return op.x;
   if (op.kind === 'add' || op.kind === 'mul') return op.a;
   return op.kind === 'lerp' && op.t.kind === 'tensor' ? op.t : undefined;
 }
@@ -125,12 +125,13 @@ function stepOver(op: Op, x: Tensor): ElementStep | undefined {
   switch (op.kind) {
     case 'unary':
     case 'scale':
+    case 'clamp':
       return op.x === x ? { op, operands: [] } : undefined;
     case 'add':
     case 'mul':
       if (op.a === op.b) return undefined;
       if (op.a === x) return { op, operands: [op.b] };
-      return op.b === x ? { op, operands: [op.a] } : undefined;
+      return op.b === x && x.width === op.a.width ? { op, operands: [op.a] } : undefined;
     case 'lerp':
       return op.t === x && op.a !== x && op.b !== x ? { op, operands: [op.a, op.b] } : undefined;
     default:

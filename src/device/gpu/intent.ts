@@ -157,7 +157,7 @@ export interface ElementProduct {
 
 /** An elementwise operator, and its other operands. */
 export interface ElementStep {
-  readonly op: Extract<Op, { kind: 'unary' | 'scale' | 'add' | 'mul' | 'lerp' }>;
+  readonly op: Extract<Op, { kind: 'unary' | 'scale' | 'clamp' | 'add' | 'mul' | 'lerp' }>;
   readonly operands: readonly (Tensor | Weight)[];
 }
 

@@ -35,6 +35,8 @@ export interface KernelExports {
   shift(x: number, term: number, out: number, n: number): void;
   /** `out = factor * x`. */
   scale(x: number, factor: number, out: number, n: number): void;
+  /** `out = min(max(x, low), high)`. */
+  clamp(x: number, low: number, high: number, out: number, n: number): void;
   /** `out = fn(x)`; `fn` is the index in `ACTIVATIONS`. */
   unary(fn: number, x: number, out: number, n: number): void;
   /** `out = fn(gate) * up`. */

@@ -18,7 +18,7 @@ import { runRmsNorm } from './ops/rms-norm.ts';
 import { runRope } from './ops/rope.ts';
 import { runRopeTable } from './ops/rope-table.ts';
 import { runSample } from './ops/sample.ts';
-import { runScale } from './ops/scale.ts';
+import { runClamp, runScale } from './ops/scale.ts';
 import { runSelectiveScan } from './ops/selective-scan.ts';
 import { runSlice } from './ops/slice.ts';
 import { runTokenAppend } from './ops/token-append.ts';
@@ -38,6 +38,7 @@ export const RUN_OPS: OpTable<Frame> = {
   add: runBinary,
   mul: runBinary,
   scale: runScale,
+  clamp: runClamp,
   unary: runUnary,
   gated: runGated,
   slice: runSlice,

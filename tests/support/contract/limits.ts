@@ -45,6 +45,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'add':
     case 'mul':
     case 'scale':
+    case 'clamp':
     case 'lerp':
       return ROUNDED;
     case 'unary':

@@ -156,3 +156,15 @@ export function scale(x: usize, factor: f32, out: usize, n: u32): void {
   }
   if (n > 0) storeTail(out, f32x4.mul(loadTail(x, n), all), n);
 }
+
+/** `out = min(max(x, low), high)`. */
+export function clamp(x: usize, low: f32, high: f32, out: usize, n: u32): void {
+  const lowest = f32x4.splat(low);
+  const highest = f32x4.splat(high);
+  for (; n >= 4; n -= 4) {
+    v128.store(out, f32x4.min(f32x4.max(v128.load(x), lowest), highest));
+    x += 16;
+    out += 16;
+  }
+  if (n > 0) storeTail(out, f32x4.min(f32x4.max(loadTail(x, n), lowest), highest), n);
+}

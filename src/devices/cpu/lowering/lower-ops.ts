@@ -35,6 +35,7 @@ export const LOWER_OPS: OpTable<Lowering> = {
   add: lowerBinary,
   mul: lowerBinary,
   scale: lowerElement,
+  clamp: lowerElement,
   unary: lowerElement,
   gated: lowerGated,
   slice: lowerSlice,

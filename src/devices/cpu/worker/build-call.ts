@@ -2,7 +2,7 @@ import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
 import type { CallTable } from '../protocol/call-table.ts';
 import type { BankInstance } from './bank-instance.ts';
 import { attentionCall, cacheAppendCall } from './calls/attention.ts';
-import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
+import { binaryCall, clampCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
 import {
   combineExpertsCall,
   matmulExpertsCall,
@@ -39,6 +39,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   add: binaryCall,
   mul: binaryCall,
   scale: scaleCall,
+  clamp: clampCall,
   unary: unaryCall,
   gated: gatedCall,
   rmsNorm: rmsNormCall,

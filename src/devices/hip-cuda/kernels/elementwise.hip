@@ -3,7 +3,8 @@
 
 #define ELEMENTS_PER_BLOCK 256
 
-/// `out = a + b` or `a * b`; `b_width` is `width` for a second tensor or a vector of the row's width (`b_rows` 0), or 1.
+/// `out = a + b` or `a * b`; `b_width` is `width` for a second tensor or a vector of the row's width (`b_rows` 0), or 1. A
+/// narrower second tensor multiplies equal parts of rows.
 KERNEL(add_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
   grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
@@ -14,10 +15,20 @@ KERNEL(mul_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* a, const f32* 
   grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;
+  if (b_rows && b_width != width) {
+    out[at] = a[at] * b[at / (width / b_width)];
+    return;
+  }
   out[at] = a[at] * b[b_rows ? at : b_width == 1 ? 0 : at % width];
 }
 KERNEL(scale_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* x, f32* out, i32 width, f32 factor) {
   grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at < i64(*count) * width) out[at] = factor * x[at];
+}
+/// `out = min(max(x, low), high)`.
+KERNEL(clamp_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* x, f32* out, i32 width, f32 low, f32 high) {
+  grid_dependency_wait();
+  i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
+  if (at < i64(*count) * width) out[at] = min_of(max_of(x[at], low), high);
 }

@@ -67,16 +67,20 @@ function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
 }
 
 function withChain(product: ElementProduct, p: number): ChainedProduct {
-  return { ...product, ...chainOf(product.steps, `e${p}_`) };
+  return { ...product, ...chainOf(product, `e${p}_`) };
 }
 
 /** Steps as C++ with their operands, named with a `prefix`. */
-function chainOf(steps: readonly ElementStep[], prefix: string): Pick<ChainedProduct, 'operands' | 'text'> {
+function chainOf(
+  { steps, out: { width } }: Pick<ElementProduct, 'steps' | 'out'>,
+  prefix: string,
+): Pick<ChainedProduct, 'operands' | 'text'> {
   const operands: { name: string; of: Tensor | Weight }[] = [];
   const named = (of: Tensor | Weight): string => {
     const name = `${prefix}${operands.length}`;
     operands.push({ name, of });
-    return of.kind === 'tensor' ? `${name}[at]` : of.columns === 1 ? `${name}[0]` : `${name}[n]`;
+    if (of.kind === 'tensor') return of.width === width ? `${name}[at]` : `${name}[at / ${width / of.width}]`;
+    return of.columns === 1 ? `${name}[0]` : `${name}[n]`;
   };
   const text = steps.reduce((value, step) => stepText(step, value, step.operands.map(named)), 'value');
   return { operands, text };
@@ -88,7 +92,7 @@ function operandArgs(operands: ChainedProduct['operands'], to: Lowering): Operan
 
 /** One launch for the elementwise operators after a tensor. */
 export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowering): void {
-  const { operands, text } = chainOf(steps, 'e');
+  const { operands, text } = chainOf({ steps, out }, 'e');
   to.launch({
     file: 'element-chain.hip',
     kernel: 'element_chain',
@@ -103,6 +107,8 @@ function stepText({ op }: ElementStep, value: string, [first, second]: readonly 
   switch (op.kind) {
     case 'unary':
       return `${op.fn}_of(${value})`;
+    case 'clamp':
+      return `min_of(max_of(${value}, ${literal(op.low)}), ${literal(op.high)})`;
     case 'scale':
       return `(${literal(op.factor)} * ${value})`;
     case 'add':

@@ -1,5 +1,6 @@
 import {
   type BinaryOp,
+  type ClampOp,
   GATED_FUNCTIONS,
   type GatedFunction,
   type GatedOp,
@@ -42,6 +43,16 @@ export function lowerScale({ x, factor, out }: ScaleOp, to: Lowering): void {
     grid: [blocksOf(to, out)],
     block: THREADS,
     args: [to.count(out), x, out, int(out.width), float(factor)],
+  });
+}
+
+export function lowerClamp({ x, low, high, out }: ClampOp, to: Lowering): void {
+  to.launch({
+    file: 'elementwise.hip',
+    kernel: 'clamp_rows',
+    grid: [blocksOf(to, out)],
+    block: THREADS,
+    args: [to.count(out), x, out, int(out.width), float(low), float(high)],
   });
 }
 

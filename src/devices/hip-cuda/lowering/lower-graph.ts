@@ -6,7 +6,7 @@ import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert, emitSplitHalves } from './convert.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
-import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerBinary, lowerClamp, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import {
   emitAddedExperts,
   emitCombineResidual,
@@ -68,6 +68,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   add: lowerBinary,
   mul: lowerBinary,
   scale: lowerScale,
+  clamp: lowerClamp,
   unary: lowerUnary,
   gated: lowerGated,
   slice: lowerSlice,

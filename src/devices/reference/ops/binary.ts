@@ -7,7 +7,7 @@ export function runBinary(op: BinaryOp, frame: Frame): void {
     const right = b.kind === 'weight' ? frame.vector(b) : frame.matrix(b).read(row);
     const left = frame.matrix(a).read(row);
     const combined = left.map((value, i) => {
-      const other = right[right.length === 1 ? 0 : i] as number;
+      const other = right[Math.floor((i * right.length) / left.length)] as number;
       return op.kind === 'add' ? value + other : value * other;
     });
     frame.matrix(op.out).write(row, combined);

@@ -139,14 +139,15 @@ class GroupBuffers {
   }
 
   /** An operand's element for output `n` of a row, the element `at` of its product. */
-  operandText(operand: Tensor | Weight): string {
+  operandText(operand: Tensor | Weight, width: number): string {
     if (operand.kind === 'weight') {
       const before = this.#vectors.slice(0, this.#vectors.indexOf(operand));
       const start = before.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
       return operand.columns === 1 ? `${VECTORS}[${start}u]` : `${VECTORS}[${start}u + n]`;
     }
     const { name, at } = this.place(operand, 'read');
-    return `${name}[(${at}u + at) / 4u][(${at}u + at) % 4u]`;
+    const own = operand.width === width ? 'at' : `at / ${width / operand.width}u`;
+    return `${name}[(${at}u + ${own}) / 4u][(${at}u + ${own}) % 4u]`;
   }
 }
 
@@ -158,9 +159,9 @@ function weightOf(weight: Weight, to: Lowering): Argument {
 }
 
 function storeText({ op, steps, out }: ElementProduct, buffers: GroupBuffers): string {
-  const sum = op.bias ? `(value + ${buffers.operandText(op.bias)})` : 'value';
+  const sum = op.bias ? `(value + ${buffers.operandText(op.bias, out.width)})` : 'value';
   const value = steps.reduce(
-    (text, step) => stepText(step, text, (operand) => buffers.operandText(operand)),
+    (text, step) => stepText(step, text, (operand) => buffers.operandText(operand, out.width)),
     sum,
   );
   const { name, at } = buffers.place(out, 'write');
@@ -176,6 +177,8 @@ function stepText(
   switch (op.kind) {
     case 'unary':
       return `${nameOf(op.fn)}(${value})`;
+    case 'clamp':
+      return `clamp(${value}, ${floatText(op.low)}, ${floatText(op.high)})`;
     case 'scale':
       return `(${floatText(op.factor)} * ${value})`;
     case 'add':
@@ -197,7 +200,9 @@ export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowe
   const operands = steps.flatMap((step) => step.operands);
   const textOf = (operand: Tensor | Weight) => {
     const name = `e${operands.indexOf(operand)}`;
-    if (operand.kind === 'tensor') return `${name}[at]`;
+    if (operand.kind === 'tensor') {
+      return operand.width === out.width ? `${name}[at]` : `${name}[at / ${out.width / operand.width}u]`;
+    }
     return operand.columns === 1 ? `${name}[0]` : `${name}[at % WIDTH]`;
   };
   const text = steps.reduce((value, step) => stepText(step, value, textOf), 'x[at]');

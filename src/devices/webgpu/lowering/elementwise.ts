@@ -1,5 +1,5 @@
-import type { BinaryOp, GatedOp, ScaleOp, Tensor, UnaryOp } from '../../../ops/index.ts';
-import { binaryText, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, UNARY } from '../kernels/elementwise.ts';
+import type { BinaryOp, ClampOp, GatedOp, ScaleOp, Tensor, UnaryOp } from '../../../ops/index.ts';
+import { binaryText, CLAMP, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, UNARY } from '../kernels/elementwise.ts';
 import { activationText, FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import type { Constant } from '../launching/kernel-module.ts';
@@ -36,14 +36,25 @@ export function lowerBinary({ kind, a, b, out }: BinaryOp, to: Lowering): void {
     launchElementwise(to, kind, { texts: [binaryText(kind, 'same')], args: { a: read(a) }, out });
     return;
   }
-  const vector = b.kind === 'weight' ? (b.columns === 1 ? 'one' : 'row') : 'tensor';
-  const right = b.kind === 'weight' ? to.vector(b, FLOAT_LAYOUT) : read(b);
-  launchElementwise(to, kind, { texts: [binaryText(kind, vector)], args: { a: read(a), b: right }, out });
+  if (b.kind === 'weight') {
+    const texts = [binaryText(kind, b.columns === 1 ? 'one' : 'row')];
+    launchElementwise(to, kind, { texts, args: { a: read(a), b: to.vector(b, FLOAT_LAYOUT) }, out });
+    return;
+  }
+  const args = { a: read(a), b: read(b) };
+  const isPart = b.width !== out.width;
+  const constants = isPart ? { PART: out.width / b.width } : {};
+  launchElementwise(to, kind, { texts: [binaryText(kind, isPart ? 'part' : 'tensor')], args, out, constants });
 }
 
 export function lowerScale({ x, factor, out }: ScaleOp, to: Lowering): void {
   const constants = { FACTOR: { f32: factor } };
   launchElementwise(to, 'scale', { texts: [SCALE], args: { x: read(x) }, out, constants });
+}
+
+export function lowerClamp({ x, low, high, out }: ClampOp, to: Lowering): void {
+  const constants = { LOW: { f32: low }, HIGH: { f32: high } };
+  launchElementwise(to, 'clamp', { texts: [CLAMP], args: { x: read(x) }, out, constants });
 }
 
 export function lowerUnary({ fn, x, out }: UnaryOp, to: Lowering): void {

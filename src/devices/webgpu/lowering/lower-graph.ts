@@ -5,7 +5,7 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
-import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerBinary, lowerClamp, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import { emitAddedExperts, emitExpertProduct, emitGatedExperts, emitHeadProduct } from './expert-matvec.ts';
 import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
@@ -59,6 +59,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   add: lowerBinary,
   mul: lowerBinary,
   scale: lowerScale,
+  clamp: lowerClamp,
   unary: lowerUnary,
   gated: lowerGated,
   slice: lowerSlice,

@@ -1,6 +1,7 @@
 import {
   ACTIVATIONS,
   type BinaryOp,
+  type ClampOp,
   GATED_FUNCTIONS,
   type GatedOp,
   type ScaleOp,
@@ -38,12 +39,13 @@ function forValues(columns: number, part: (at: number, count: number) => void): 
   };
 }
 
-/** `b` is one row per row, one row for all, or one value. */
+/** `b` is one row per row, or a value for each part of a row; one row for all, or one value. */
 export function binaryCall(of: Placed<BinaryOp>, bank: BankInstance): KernelCall {
   const { kernels } = bank;
   const kernel = kernels[of.kind];
   const [a, b, out] = [of.a.at, of.b.at, of.out.at];
   const columns = of.out.width;
+  if (of.b.kind === 'tensor' && of.b.width !== columns) return partsCall(of, of.b.width, bank);
   if (of.b.kind === 'tensor')
     return forValues(columns, (i, n) => kernel(a + 4 * i, b + 4 * i, out + 4 * i, n));
   if (of.b.columns === columns) {
@@ -52,6 +54,24 @@ export function binaryCall(of: Placed<BinaryOp>, bank: BankInstance): KernelCall
   const value = bank.floats(b, 1);
   const single = of.kind === 'add' ? kernels.shift : kernels.scale;
   return forValues(columns, (i, n) => single(a + 4 * i, value[0] as number, out + 4 * i, n));
+}
+
+/** Multiplies each of a row's `parts` by its value. */
+function partsCall({ a, b, out }: Placed<BinaryOp>, parts: number, bank: BankInstance): KernelCall {
+  const { kernels } = bank;
+  const size = out.width / parts;
+  return forParts(out.width, (i, n, row) => {
+    const factors = bank.floats(b.at + 4 * row * parts, parts);
+    for (let done = 0; done < n; done += size) {
+      const at = 4 * (i + done);
+      kernels.scale(a.at + at, factors[done / size] as number, out.at + at, size);
+    }
+  });
+}
+
+export function clampCall({ x, low, high, out }: Placed<ClampOp>, { kernels }: BankInstance): KernelCall {
+  const { clamp } = kernels;
+  return forValues(out.width, (i, n) => clamp(x.at + 4 * i, low, high, out.at + 4 * i, n));
 }
 
 export function scaleCall({ x, factor, out }: Placed<ScaleOp>, { kernels }: BankInstance): KernelCall {

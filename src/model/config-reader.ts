@@ -48,6 +48,16 @@ export class ConfigReader {
     return this.metadata.strings(this.#named(key)) ?? [];
   }
 
+  /** A real number that may differ by layer: the file has one for all layers, one for each, or none. */
+  reals(key: string, fallback: number): (layer: number) => number {
+    if (!this.#isPerLayer(key)) {
+      const same = this.real(key, fallback);
+      return () => same;
+    }
+    const values = this.metadata.requireNumbers(this.#named(key));
+    return (layer) => values[layer] as number;
+  }
+
   /** Whether the file has this key. */
   has(key: string): boolean {
     return this.metadata.typeOf(this.#named(key)) !== undefined;

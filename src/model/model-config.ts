@@ -74,6 +74,8 @@ export interface RopeTableSpec {
    * (Phi-3). Default: it has none.
    */
   readonly factorsFrom?: number;
+  /** How many factors there are, if more than the table uses (Step 3.5). */
+  readonly factorCount?: number | undefined;
 }
 
 /**

@@ -56,6 +56,11 @@ export function real(value: number): GgufValue {
   return { type: 'f32', value };
 }
 
+/** A real number per layer as a metadata value. */
+export function reals(layers: number, of: (layer: number) => number): GgufValue {
+  return { type: 'array', element: 'f32', values: Array.from({ length: layers }, (_, layer) => of(layer)) };
+}
+
 /** A boolean as a metadata value. */
 export function flag(value: boolean): GgufValue {
   return { type: 'bool', value };

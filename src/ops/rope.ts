@@ -26,7 +26,7 @@ export interface RopeParameters {
 /**
  * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the
  * rotations of a batch, computed once per step for all layers (Su et al. 2021). `RopeAngles` computes a row; `factors`
- * is the file's `rope_freqs.weight` (Llama 3.1), if it has one.
+ * is the file's `rope_freqs.weight` (Llama 3.1), if it has one; factors beyond the last frequency are not used.
  */
 export interface RopeTableOp {
   readonly kind: 'ropeTable';
@@ -56,10 +56,7 @@ export type RopePairs = 'interleaved' | 'neox';
 export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, factors?: Weight): Tensor {
   const { dimensions } = parameters;
   g.require(dimensions % 2 === 0, `rope rotates an even number of values, not ${dimensions}`);
-  g.require(
-    factors === undefined || factors.columns === dimensions / 2,
-    `rope has ${dimensions / 2} factors`,
-  );
+  g.require(factors === undefined || factors.columns >= dimensions / 2, `rope has ${dimensions / 2} factors`);
   const out = g.temp('ropeTable', { axis: 'rows', width: dimensions });
   g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out });
   return out;

@@ -48,6 +48,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   'nomic-bert-moe': { encodes: true, sizes: { kvHeads: 4 } },
   'jina-bert-v3': { encodes: true, sizes: { kvHeads: 4 } },
   smollm3: { sizes: { layers: 4 } },
+  step35: { sizes: { layers: 3 } },
   olmoe: { sizes: { kvHeads: 4 } },
   cohere2: { sizes: { layers: 4 } },
   mellum: { sizes: { layers: 4 } },

@@ -400,6 +400,18 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     metadata: { interleave_moe_layer_step: count(4) },
   },
   {
+    name: 'step35, no gates, norms, factors and limits, softmax',
+    architecture: 'step35',
+    sizes: { layers: 3 },
+    metadata: {
+      swiglu_clamp_exp: undefined,
+      swiglu_clamp_shexp: undefined,
+      expert_gating_func: count(1),
+      'rope.dimension_count_swa': count(8),
+    },
+    without: ['attn_gate.weight', 'attn_q_norm.weight', 'attn_k_norm.weight', 'rope_freqs.weight'],
+  },
+  {
     name: 'mimo2, one matrix, no sinks, values as they are',
     architecture: 'mimo2',
     sizes: { layers: 3 },

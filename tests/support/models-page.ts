@@ -102,6 +102,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   stablelm: 'StableLM 3B, StableLM 2 1.6B',
   starcoder: 'StarCoder, SantaCoder',
   starcoder2: 'StarCoder 2',
+  step35: 'Step 3.5 Flash, 3.7 Flash (texts)',
   xverse: 'XVERSE',
 };
 

@@ -77,4 +77,5 @@ export { smollm3 } from './smollm3.ts';
 export { stablelm } from './stablelm.ts';
 export { starcoder } from './starcoder.ts';
 export { starcoder2 } from './starcoder2.ts';
+export { step35 } from './step35.ts';
 export { xverse } from './xverse.ts';

@@ -1,5 +1,5 @@
 import { attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
-import { add, gated } from '../../ops/elementwise.ts';
+import { add, gated, mul, unary } from '../../ops/elementwise.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
@@ -35,10 +35,10 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   readonly hasSinks?: 'always' | 'if there';
   /**
    * Source of a gate whose sigmoid multiplies attention's result (Qiu et al. 2025, "Gated attention for large language
-   * models"): a separate product, `attn_gate`, or additional rows of `attn_q` after each head's query. Default: no
-   * gate.
+   * models"): a separate product, `attn_gate`; the same with one value per head, if the file has it (`attn_gate by head`,
+   * Step 3.5); or additional rows of `attn_q` after each head's query. Default: no gate.
    */
-  readonly outputGate?: 'attn_gate' | 'attn_q';
+  readonly outputGate?: 'attn_gate' | 'attn_gate by head' | 'attn_q';
   /** True for encoders, in which each row attends to the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -85,12 +85,23 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     sinks: hasSinks && sinksOf(scope, hasSinks, heads),
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
-  if (outputGate === undefined) return linear(scope, mixed, { name: 'attn_output', rows: x.width });
-  const gate =
-    outputGate === 'attn_q'
-      ? half(keySize)
-      : linear(scope, x, { name: 'attn_gate', rows: mixed.width, scale: 'never' });
-  return linear(scope, gated(g, 'sigmoid', gate, mixed), { name: 'attn_output', rows: x.width });
+  const opened = openGate(scope, x, { mixed, spec, half });
+  return linear(scope, opened, { name: 'attn_output', rows: x.width });
+}
+
+/** Attention's result, multiplied by its gate if there is one; `half` is a part of what `attn_q` gives. */
+function openGate(
+  scope: PartScope,
+  x: Tensor,
+  { mixed, spec, half }: { mixed: Tensor; spec: AttentionSpec; half: (offset: number) => Tensor },
+): Tensor {
+  const { g } = scope;
+  const { outputGate, heads, keySize } = spec;
+  const product = (rows: number): Tensor => linear(scope, x, { name: 'attn_gate', rows, scale: 'never' });
+  if (outputGate === 'attn_q') return gated(g, 'sigmoid', half(keySize), mixed);
+  if (outputGate === 'attn_gate') return gated(g, 'sigmoid', product(mixed.width), mixed);
+  const isGated = outputGate === 'attn_gate by head' && scope.has('attn_gate.weight');
+  return isGated ? mul(g, mixed, unary(g, 'sigmoid', product(heads))) : mixed;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { invariant } from '../../base/errors.ts';
-import { type Activation, add, gated, type GatedFunction, unary } from '../../ops/elementwise.ts';
+import { type Activation, add, type GatedFunction, unary } from '../../ops/elementwise.ts';
 import { combineExperts } from '../../ops/experts/combine-experts.ts';
 import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
 import { type RoutingRule, routeExperts } from '../../ops/experts/route-experts.ts';
@@ -9,7 +9,7 @@ import type { Tensor } from '../../ops/value.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
-import { feedForward, type FeedForwardBlock, type FeedForwardSpec } from './feed-forward.ts';
+import { feedForward, type FeedForwardBlock, type FeedForwardSpec, gatedWithin } from './feed-forward.ts';
 import { linear } from './linear.ts';
 
 /** A mixture of experts (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
@@ -21,6 +21,9 @@ export interface ExpertsSpec {
   /** Width of the shared expert's hidden layer; 0 if there is none. */
   readonly sharedHidden: number;
   readonly activation: GatedFunction;
+  /** Limits of `gatedWithin` for experts and for the shared one. Default: none. */
+  readonly limit?: number;
+  readonly sharedLimit?: number;
   /** `plain` if experts, the shared one among them, have no gate. Default: gated. */
   readonly form?: 'plain';
   /** `input` if the routing weight multiplies the input of the expert, one per row (Llama 4). Default: its result. */
@@ -145,18 +148,20 @@ export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, ro
     return scales ? scaleExperts(g, multiplied, { expertIds, scales }) : multiplied;
   };
   const read = weighted === 'input' ? combineExperts(g, narrow, routingWeights) : narrow;
+  const open = (gate: Tensor, up: Tensor): Tensor =>
+    gatedWithin(g, { fn: activation, limit: spec.limit }, gate, up);
   const hiddenLayer = (): Tensor => {
     if (spec.form === 'plain') {
       return unary(g, ungated(activation), product(read, 'ffn_up_exps', hidden, read.width));
     }
     if (!scope.has('ffn_gate_up_exps.weight')) {
       const gate = product(read, 'ffn_gate_exps', hidden, read.width);
-      return gated(g, activation, gate, product(read, 'ffn_up_exps', hidden, read.width));
+      return open(gate, product(read, 'ffn_up_exps', hidden, read.width));
     }
     const both = product(read, 'ffn_gate_up_exps', 2 * hidden, read.width);
     const half = (offset: number): Tensor =>
       slice(g, both, { offset, segmentWidth: hidden, stride: 2 * hidden, width: routing.topK * hidden });
-    return gated(g, activation, half(0), half(hidden));
+    return open(half(0), half(hidden));
   };
   const inner = hiddenLayer();
   const results = product(inner, 'ffn_down_exps', read.width, hidden);
@@ -169,7 +174,7 @@ export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, ro
 function recordShared(
   scope: PartScope,
   x: Tensor,
-  { sharedHidden: hidden, activation, form, scales }: ExpertsSpec,
+  { sharedHidden: hidden, activation, form, scales, sharedLimit: limit }: ExpertsSpec,
 ): Tensor {
   const { g } = scope;
   const order = scales ? 'after' : 'never';
@@ -177,7 +182,7 @@ function recordShared(
   const hiddenLayer = (): Tensor => {
     if (form === 'plain') return unary(g, ungated(activation), product(x, 'ffn_up_shexp', hidden));
     const gate = product(x, 'ffn_gate_shexp', hidden);
-    return gated(g, activation, gate, product(x, 'ffn_up_shexp', hidden));
+    return gatedWithin(g, { fn: activation, limit }, gate, product(x, 'ffn_up_shexp', hidden));
   };
   const inner = hiddenLayer();
   const whole = product(inner, 'ffn_down_shexp', x.width);

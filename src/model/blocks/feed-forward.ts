@@ -1,5 +1,15 @@
 import type { GraphBuilder } from '../../ops/graph.ts';
-import { type Activation, add, gated, scale, unary } from '../../ops/elementwise.ts';
+import {
+  type Activation,
+  add,
+  clamp,
+  gated,
+  type GatedFunction,
+  LOWEST_F32,
+  mul,
+  scale,
+  unary,
+} from '../../ops/elementwise.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
@@ -30,6 +40,8 @@ export type FeedForwardSpec = {
       /** `gated` by a second matrix (Shazeer 2020), `fused` with it in `ffn_up` (gate rows first), or `plain`. */
       readonly form: 'gated' | 'fused';
       readonly activation: Activation;
+      /** Limit of `gatedWithin`. Default: none. */
+      readonly limit?: number | undefined;
     }
   | { readonly form: 'plain'; readonly activation: Activation | Xielu }
 );
@@ -56,16 +68,32 @@ function recordFeedForward(scope: PartScope, x: Tensor, spec: FeedForwardSpec): 
       }
       case 'gated': {
         const gate = product(x, 'ffn_gate', hidden);
-        return gated(g, spec.activation, gate, product(x, 'ffn_up', hidden));
+        const { activation: fn, limit } = spec;
+        return gatedWithin(g, { fn, limit }, gate, product(x, 'ffn_up', hidden));
       }
       case 'fused': {
         const both = product(x, 'ffn_up', 2 * hidden);
         const gate = slice(g, both, { offset: 0, width: hidden });
-        return gated(g, spec.activation, gate, slice(g, both, { offset: hidden, width: hidden }));
+        const { activation: fn, limit } = spec;
+        return gatedWithin(g, { fn, limit }, gate, slice(g, both, { offset: hidden, width: hidden }));
       }
     }
   };
   return product(hiddenLayer(), 'ffn_down', x.width);
+}
+
+/**
+ * `fn(gate) * up`; with a limit above 0, `fn(gate)` is at most the limit, and `up` between it and its negative (Step 3.5). The
+ * limited form is composed of elementwise operators: published models limit few of their layers.
+ */
+export function gatedWithin(
+  g: GraphBuilder,
+  { fn, limit = 0 }: { readonly fn: GatedFunction; readonly limit?: number | undefined },
+  gate: Tensor,
+  up: Tensor,
+): Tensor {
+  if (limit === 0 || fn === 'swiglu_oai') return gated(g, fn, gate, up);
+  return mul(g, clamp(g, unary(g, fn, gate), LOWEST_F32, limit), clamp(g, up, -limit, limit));
 }
 
 /** Composed of elementwise operators, which devices fuse: only one architecture uses it, and its products dominate. */

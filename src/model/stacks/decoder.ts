@@ -203,6 +203,7 @@ export function decoder(
   layer: (index: number) => LayerSpec,
   {
     windowRope,
+    ropeFactors: factorCount,
     logitScale,
     softCap,
     outputNorm = 'output_norm',
@@ -211,6 +212,8 @@ export function decoder(
   }: Omit<EmbeddingSpec, 'ropes'> & {
     /** RoPE of layers with a window, if it differs from the others'. */
     readonly windowRope?: RopeParameters | undefined;
+    /** Factors of the RoPE's frequencies, if the file has more of them than the RoPE uses. */
+    readonly ropeFactors?: number;
     readonly logitScale?: number | undefined;
     /** Of the logits. */
     readonly softCap?: number | undefined;
@@ -228,7 +231,7 @@ export function decoder(
     : { kind: 'logits', norm, scale: logitScale, softCap };
   const rotary = isRotary && embedding.learnedPositions === undefined;
   const ropes = {
-    ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext } }),
+    ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext, factorCount } }),
     ...(windowRope && { [WINDOW_ROPE]: { parameters: windowRope } }),
   };
   const state = groupsOf(layers);

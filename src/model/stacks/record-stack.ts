@@ -38,9 +38,11 @@ export function recordEmbedding(scope: PartScope, spec: EmbeddingSpec, ids: Tens
 }
 
 /** Llama 3.1 has one set of factors for all contexts, Phi-3 has two. */
-function ropeFactors(scope: PartScope, { parameters, factorsFrom }: RopeTableSpec): Weight | undefined {
+function ropeFactors(
+  scope: PartScope,
+  { parameters, factorsFrom, factorCount: count = parameters.dimensions / 2 }: RopeTableSpec,
+): Weight | undefined {
   if (factorsFrom === undefined) return undefined;
-  const count = parameters.dimensions / 2;
   const set = scope.context > factorsFrom ? 'long' : 'short';
   return (
     scope.optional('rope_freqs.weight', 1, count) ?? scope.optional(`rope_factors_${set}.weight`, 1, count)

@@ -116,7 +116,10 @@ export const LOWEST_F32 = -3.4028234663852886e38;
 
 /** Bounds each element: [x.axis, x.width]. */
 export function clamp(g: Recorder<ClampOp>, x: Tensor, low: number, high: number): Tensor {
-  g.require(low <= high && Number.isFinite(low) && Number.isFinite(high), 'bounds are numbers, the lower first');
+  g.require(
+    low <= high && Number.isFinite(low) && Number.isFinite(high),
+    'bounds are numbers, the lower first',
+  );
   const out = g.temp('clamp', { axis: x.axis, width: x.width });
   g.push({ kind: 'clamp', x, low, high, out });
   return out;

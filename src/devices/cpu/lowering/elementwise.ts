@@ -3,7 +3,10 @@ import type { Lowering } from './lowering.ts';
 
 export function lowerBinary(op: BinaryOp, to: Lowering): void {
   const isPart = op.b.kind === 'tensor' && op.b.width !== op.a.width;
-  to.emit(op, { locality: isPart ? 'row' : 'element', local: op.b.kind === 'weight' ? [op.a] : [op.a, op.b] });
+  to.emit(op, {
+    locality: isPart ? 'row' : 'element',
+    local: op.b.kind === 'weight' ? [op.a] : [op.a, op.b],
+  });
 }
 
 export function lowerElement(op: ScaleOp | ClampOp | UnaryOp, to: Lowering): void {

@@ -10,7 +10,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
 /** `a + b` or `a * b`; `OPERAND` elements of `b` are repeated. */
 export function binaryText(kind: 'add' | 'mul', right: 'tensor' | 'same' | 'part' | 'row' | 'one'): string {
-  const operands = { tensor: 'b[at]', same: 'a[at]', part: 'b[at / PART]', row: 'b[at % WIDTH]', one: 'b[0]' };
+  const operands = {
+    tensor: 'b[at]',
+    same: 'a[at]',
+    part: 'b[at / PART]',
+    row: 'b[at % WIDTH]',
+    one: 'b[0]',
+  };
   return `fn value_of(at: u32) -> f32 { return a[at] ${kind === 'add' ? '+' : '*'} ${operands[right]}; }`;
 }
 

@@ -1,5 +1,13 @@
 import type { BinaryOp, ClampOp, GatedOp, ScaleOp, Tensor, UnaryOp } from '../../../ops/index.ts';
-import { binaryText, CLAMP, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, UNARY } from '../kernels/elementwise.ts';
+import {
+  binaryText,
+  CLAMP,
+  ELEMENTWISE,
+  GATED,
+  GATED_BY_ITSELF,
+  SCALE,
+  UNARY,
+} from '../kernels/elementwise.ts';
 import { activationText, FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import type { Constant } from '../launching/kernel-module.ts';
@@ -44,7 +52,12 @@ export function lowerBinary({ kind, a, b, out }: BinaryOp, to: Lowering): void {
   const args = { a: read(a), b: read(b) };
   const isPart = b.width !== out.width;
   const constants = isPart ? { PART: out.width / b.width } : {};
-  launchElementwise(to, kind, { texts: [binaryText(kind, isPart ? 'part' : 'tensor')], args, out, constants });
+  launchElementwise(to, kind, {
+    texts: [binaryText(kind, isPart ? 'part' : 'tensor')],
+    args,
+    out,
+    constants,
+  });
 }
 
 export function lowerScale({ x, factor, out }: ScaleOp, to: Lowering): void {

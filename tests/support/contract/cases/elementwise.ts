@@ -90,33 +90,42 @@ const scaleCases = [1, 33, 256].flatMap((width) =>
 );
 
 /** A value for each of several parts of a row, by itself and after another operator on its way to others. */
-const partCases = ([
-  [4, 8],
-  [3, 5],
-  [1, 33],
-] as const).map(([parts, size]): OpCase => ({
+const partCases = (
+  [
+    [4, 8],
+    [3, 5],
+    [1, 33],
+  ] as const
+).map(([parts, size]): OpCase => ({
   op: 'mul',
   name: `${parts} parts of ${size} by a value each`,
   batch: mixedBatch(),
   record: (g) => {
     const x = g.input('x', { axis: 'rows', width: parts * size });
     const factors = g.input('factors', { axis: 'rows', width: parts });
-    return { y: mul(g, x, factors), chained: unary(g, 'tanh', mul(g, unary(g, 'relu', x), unary(g, 'sigmoid', factors))) };
+    return {
+      y: mul(g, x, factors),
+      chained: unary(g, 'tanh', mul(g, unary(g, 'relu', x), unary(g, 'sigmoid', factors))),
+    };
   },
 }));
 
-const clampCases = ([
-  [-0.5, 0.25],
-  [LOWEST_F32, 7],
-] as const).flatMap(([low, high]): OpCase[] => [1, 33, 256].map((width) => ({
-  op: 'clamp',
-  name: `${width} wide from ${low} to ${high}`,
-  batch: mixedBatch(),
-  record: (g) => {
-    const x = g.input('x', { axis: 'rows', width });
-    return { y: clamp(g, x, low, high), chained: unary(g, 'exp', clamp(g, scale(g, x, 3), low, high)) };
-  },
-})));
+const clampCases = (
+  [
+    [-0.5, 0.25],
+    [LOWEST_F32, 7],
+  ] as const
+).flatMap(([low, high]): OpCase[] =>
+  [1, 33, 256].map((width) => ({
+    op: 'clamp',
+    name: `${width} wide from ${low} to ${high}`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width });
+      return { y: clamp(g, x, low, high), chained: unary(g, 'exp', clamp(g, scale(g, x, 3), low, high)) };
+    },
+  })),
+);
 
 /** Both tails of an activation function and its middle. */
 function fillCurve(elements: Elements): void {

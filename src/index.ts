@@ -70,6 +70,7 @@ export type {
   HeadSpec,
   LayerSpec,
   ModelConfig,
+  PredictorSpec,
   NamedNorm,
   Norm,
   RowsHead,

@@ -4,7 +4,6 @@ import { fail } from '../base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
-import type { DraftRequest } from '../node/open-draft.ts';
 import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
@@ -42,19 +41,27 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = { ...sizes, deterministic, weights, decode, embedding, pooling, allowUnread };
   const rest = { load, memory, weightMemory, hostMemory, shrinkContext, pool, device, threads };
-  return { ...model, ...rest, ...adaptersOf(flags), draft: draftOf(flags) };
+  return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags) };
 }
+
+/** What `--draft` says for the block of the model's own file that predicts further tokens. */
+const OWN_PREDICTOR = 'mtp';
 
 function draftOf({
   draft: path,
   draftTokens: tokens,
   draftDevice: device,
-}: LoadFlags): DraftRequest | undefined {
-  if (path !== undefined) return { path, tokens, device };
+}: LoadFlags): Pick<LoadModelOptions, 'draft' | 'predictor' | 'speculation'> {
+  if (path === OWN_PREDICTOR) {
+    const expected = `no device of its own for --draft ${OWN_PREDICTOR}`;
+    if (device !== undefined) fail('INVALID_ARGUMENT', { name: '--draft-device', found: device, expected });
+    return { predictor: true, speculation: tokens };
+  }
+  if (path !== undefined) return { draft: { path, tokens, device } };
   for (const [name, value] of Object.entries({ '--draft-tokens': tokens, '--draft-device': device })) {
     if (value !== undefined) fail('INVALID_ARGUMENT', { name, found: 'no --draft', expected: 'a draft' });
   }
-  return undefined;
+  return {};
 }
 
 /** Loads the model that the flags name, showing its progress. */

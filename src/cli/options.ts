@@ -156,9 +156,11 @@ export function draftOptions(): Option[] {
   return [
     new Option(
       '--draft <location>',
-      'draft model: a smaller GGUF with the same vocabulary; does not change the text',
+      'draft model: a smaller GGUF with the same vocabulary, or mtp for the model’s own block; does not change the text',
     ).conflicts('speculation'),
-    new Option('--draft-tokens <count>', 'draft tokens per step (default: 4)').argParser(wholeNumber(1)),
+    new Option('--draft-tokens <count>', 'draft tokens per step (default: 4, with mtp 3)').argParser(
+      wholeNumber(1),
+    ),
     new Option('--draft-device <name>', 'device of the draft model (default: the model’s)'),
   ].map((option) => option.helpGroup('Model:'));
 }

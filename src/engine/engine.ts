@@ -7,6 +7,7 @@ import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
+import { PredictorProposer } from '../runtime/predictor-proposer.ts';
 import { checkVectors } from '../runtime/prompt-items.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
@@ -40,6 +41,8 @@ export class Engine implements AsyncDisposable {
   readonly #faulty = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #exclusive: ExclusiveUse;
+  /** Runs the model's own predictor, if its plan has one. */
+  readonly #predictor: PredictorProposer | undefined;
   readonly #isPipelined: boolean;
   readonly #pipelineSetup: Omit<PipelineSetup, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
@@ -70,6 +73,14 @@ export class Engine implements AsyncDisposable {
     const rules = { chains, continuous: runtime.batching === 'continuous', pace };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(setup, this.#pipelineSetup);
+    if (plan.predicts && runtime.sampling === 'device') {
+      this.#predictor = new PredictorProposer({
+        state,
+        target: () => this.#run,
+        latestStep: () => this.#counts.steps,
+        reserve: (sequence, count) => this.#batcher.reserveAhead(sequence, count),
+      });
+    }
     this.#exclusive = new ExclusiveUse({
       state,
       slots: this.#slots,
@@ -222,6 +233,7 @@ export class Engine implements AsyncDisposable {
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
     await this.#exclusive.idle();
     await this.#driven;
+    await this.#predictor?.idle();
     await this.#run?.[Symbol.asyncDispose]();
   }
 
@@ -257,7 +269,7 @@ export class Engine implements AsyncDisposable {
       context: this.context,
       vocabulary: this.#vocabulary,
       maxDrafts: this.#setup.state.rollsBack ? (this.#setup.speculation ?? 0) : 0,
-      proposer: this.#setup.proposer ?? PROMPT_LOOKUP,
+      proposer: this.#predictor ?? this.#setup.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
   }
@@ -373,6 +385,7 @@ export class Engine implements AsyncDisposable {
     const lost = await run.lossBehind(error);
     if (!lost || !this.#setup.restore) throw lost ?? error;
     const underWay = await run.pipeline.drain();
+    await this.#predictor?.idle();
     this.#batcher.rollBack(underWay);
     this.#setup.state.moveToNewDevice();
     this.#run = undefined;

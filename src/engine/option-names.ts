@@ -18,6 +18,7 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   logitRows: true,
   sequences: true,
   speculation: true,
+  predictor: true,
   cachePositions: true,
   inFlight: true,
   preparedSteps: true,

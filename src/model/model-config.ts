@@ -1,7 +1,7 @@
 import type { Activation } from '../ops/elementwise.ts';
 import type { RopeParameters } from '../ops/rope.ts';
 import type { Block } from './blocks/block.ts';
-import type { NamedNorm } from './blocks/norm.ts';
+import type { NamedNorm, Norm } from './blocks/norm.ts';
 import type { Pooling } from './pooling.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
@@ -32,6 +32,22 @@ export interface ModelConfig {
   /** The description of each layer: layers may differ in sizes, windows and blocks. */
   readonly layers: readonly LayerSpec[];
   readonly head: HeadSpec;
+  /** The block that predicts the token after the next one, if the file has one. */
+  readonly predictor?: PredictorSpec;
+}
+
+/**
+ * Multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", 2.2): a layer behind the model's own that
+ * reads the model's result for a position and the embedding of the next token, and predicts the token after that. Its
+ * own result takes the place of the model's when it continues its prediction.
+ */
+export interface PredictorSpec {
+  readonly layer: LayerSpec;
+  /** The index of the layer in the file. */
+  readonly index: number;
+  /** Which result of the layers it reads, and hands on to itself: after the norm before the logits, or before it. */
+  readonly reads: 'normed' | 'residual';
+  readonly norm: Norm;
 }
 
 /** What a classifier scores. */
@@ -126,6 +142,17 @@ export type HeadSpec =
       /** Scaled logits become `softCap * tanh(logit / softCap)`. */
       readonly softCap?: number | undefined;
     };
+
+/** A model with a predictor. */
+export interface PredictingConfig extends ModelConfig {
+  readonly predictor: PredictorSpec;
+  readonly head: Extract<HeadSpec, { kind: 'logits' }>;
+}
+
+/** Whether the model can predict further tokens with a layer of its own. */
+export function hasPredictor(config: ModelConfig): config is PredictingConfig {
+  return config.predictor !== undefined && config.head.kind === 'logits';
+}
 
 /** The distinct state groups that layers use. */
 export function groupsOf(layers: readonly LayerSpec[]): StateGroup[] {

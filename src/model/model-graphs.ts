@@ -1,13 +1,25 @@
-import { fail } from '../base/errors.ts';
+import { fail, invariant } from '../base/errors.ts';
 import type { WeightPolicy } from '../formats/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
-import { sample, scale, tokenAppend } from '../ops/index.ts';
+import { gatherRows, sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
-import type { LayerSpec, ModelConfig } from './model-config.ts';
+import {
+  hasPredictor,
+  type LayerSpec,
+  type ModelConfig,
+  type PredictingConfig,
+  type PredictorSpec,
+} from './model-config.ts';
+import {
+  recordCarried,
+  recordNextEmbedding,
+  recordPredictorHead,
+  recordPredictorLayer,
+} from './stacks/record-predictor.ts';
 import { recordEmbedding, recordHead, recordLayer } from './stacks/record-stack.ts';
 
 /** Options of a model's graphs. */
@@ -24,6 +36,8 @@ export interface GraphOptions extends StateOptions {
   readonly adapters?: PartOptions['adapters'];
   /** Default `device`. */
   readonly embedding?: EmbeddingPlace | undefined;
+  /** Whether the model's predictor is recorded. Default false. */
+  readonly predicts?: boolean | undefined;
 }
 
 /** One part of the model: its graph, and the prefix of its weights' names in the file. */
@@ -45,9 +59,31 @@ export interface ModelGraphs {
   readonly layers: readonly ModelPart[];
   readonly head: ModelPart;
   readonly sampling: ModelPart;
+  /** The parts that propose draft tokens, if the model's predictor was asked for. */
+  readonly predictor?: PredictorParts | undefined;
   /** Names, types and widths of the values between parts: `x`, `logits` and what the embedding part shares. */
   readonly boundaries: ReadonlyMap<string, Tensor>;
 }
+
+/**
+ * The predictor of a model, which proposes a draft token for each output row. Its layer keeps its state at the rows'
+ * own positions, computed from the layers' result there and the token at the next position, which the host gives as
+ * `next_ids` and `next_positions`.
+ */
+export interface PredictorParts {
+  /** Reads the layers' result and the tokens that the step has sampled. */
+  readonly behindStep: ModelPart;
+  /** Reads what the predictor carried at the rows `hidden_rows` of its last run, and its drafts. */
+  readonly behindDraft: ModelPart;
+  /** Continues either of the two. */
+  readonly layer: ModelPart;
+  readonly head: ModelPart;
+  /** Samples the drafts, as the model will sample the tokens that they are compared with. */
+  readonly sampling: ModelPart;
+}
+
+/** The states in which tokens are handed on: those that a step sampled, and a predictor's drafts. */
+type TokenState = 'tokens' | 'drafts';
 
 /**
  * Records all parts of a model for one batch shape. Cheap: no data is read. Throws `EMBEDDING_TIED` if the embedding
@@ -60,7 +96,18 @@ export function recordModel(config: ModelConfig, tensors: TensorIndex, options: 
   const head = recorder.head();
   const isTied = head.graph.weights.some(({ name }) => name === EMBEDDING_TABLE);
   if (options.embedding === 'host' && isTied) fail('EMBEDDING_TIED', { architecture: config.architecture });
-  return { embedding, layers, head, sampling: recorder.sampling(), boundaries: recorder.boundaries };
+  const sampling = recorder.sampling();
+  const predictor = options.predicts ? recordPredictor(config, recorder) : undefined;
+  return { embedding, layers, head, sampling, predictor, boundaries: recorder.boundaries };
+}
+
+function recordPredictor(config: ModelConfig, recorder: ModelRecorder): PredictorParts {
+  invariant(hasPredictor(config), 'only a model that has a predictor is asked to predict');
+  const behindStep = recorder.nextTokens(config, 'tokens');
+  const layer = recorder.predictorLayer(config.predictor);
+  const head = recorder.predictorHead(config);
+  const sampling = recorder.predictorSampling();
+  return { behindStep, behindDraft: recorder.nextTokens(config, 'drafts'), layer, head, sampling };
 }
 
 /** What equal layers share. */
@@ -70,6 +117,8 @@ class ModelRecorder {
   readonly boundaries = new Map<string, Tensor>();
   readonly #shared: string[] = [];
   readonly #kinds: LayerKind[] = [];
+  /** What the predictor's layer shares with the embedding of the next tokens. */
+  #perStep: readonly string[] = [];
 
   constructor(
     readonly config: ModelConfig,
@@ -79,7 +128,7 @@ class ModelRecorder {
 
   embedding(): ModelPart {
     const g = this.#builder('embedding');
-    const ids = tokenAppend(g, this.#history(g), this.#tokens(g));
+    const ids = tokenAppend(g, this.#history(g), this.#tokens(g, 'tokens'));
     const { x, shared } = recordEmbedding(this.#scope(g, ''), this.config.embedding, ids);
     this.#output(g, 'x', x);
     for (const [name, tensor] of shared) {
@@ -112,14 +161,74 @@ class ModelRecorder {
 
   sampling(): ModelPart {
     const g = this.#builder('sampling');
-    const parameters = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
-    const logits = this.#input(g, 'logits');
-    const { alternatives } = this.options;
-    const [history, masks] = [this.#history(g), this.#masks(g, logits.width)];
-    const { tokens, report } = sample(g, { logits, parameters, history, masks, alternatives });
+    const { tokens, report } = this.#sample(g, 'logits');
     g.output('tokens', tokens);
     g.output('report', report);
     return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers.length };
+  }
+
+  #sample(g: GraphBuilder, of: 'logits' | 'draft logits', positions?: Tensor) {
+    const parameters = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
+    const logits = this.#input(g, of);
+    const { alternatives } = this.options;
+    const [history, masks] = [this.#history(g), this.#masks(g, logits.width)];
+    return sample(g, {
+      logits,
+      parameters,
+      history,
+      masks,
+      alternatives,
+      ...(positions && { positions }),
+    });
+  }
+
+  nextTokens(config: PredictingConfig, from: TokenState): ModelPart {
+    const g = this.#builder(`next of ${from}`);
+    const scope = this.#scope(g, '');
+    const row = (name: string) => g.input(name, { axis: 'rows', width: 1, type: 'i32' });
+    const next = { ids: row('next_ids'), positions: row('next_positions') };
+    const ids = tokenAppend(g, this.#history(g), this.#tokens(g, from), next);
+    const { x, shared } = recordNextEmbedding(scope, config, ids);
+    const carried =
+      from === 'tokens'
+        ? recordCarried(scope, config, this.#input(g, 'x'))
+        : gatherRows(g, this.#input(g, 'hidden'), row('hidden_rows'));
+    this.#output(g, 'next', x);
+    this.#output(g, 'carried', carried);
+    for (const [name, tensor] of shared) this.#output(g, name, tensor);
+    this.#perStep = [...shared.keys()];
+    return this.#predictorPart(g, '');
+  }
+
+  predictorLayer(spec: PredictorSpec): ModelPart {
+    const g = this.#builder('predictor');
+    const prefix = `blk.${spec.index}.`;
+    const states = new LayerStates(g, this.options);
+    const shared = new Map(this.#perStep.map((name) => [name, this.#input(g, name)]));
+    const between = { next: this.#input(g, 'next'), carried: this.#input(g, 'carried') };
+    const inputs = { index: spec.index, shared, share: () => {}, states };
+    this.#output(g, 'predicted', recordPredictorLayer(this.#scope(g, prefix), spec, between, inputs));
+    return { ...this.#predictorPart(g, prefix), grouped: states.grouped };
+  }
+
+  predictorHead(config: PredictingConfig): ModelPart {
+    const g = this.#builder('predictor head');
+    const { hidden, logits } = recordPredictorHead(this.#scope(g, ''), config, this.#input(g, 'predicted'));
+    this.#output(g, 'hidden', hidden);
+    this.#output(g, 'draft logits', logits);
+    return this.#predictorPart(g, '');
+  }
+
+  predictorSampling(): ModelPart {
+    const g = this.#builder('predictor sampling');
+    const positions = g.input('next_positions', { axis: 'rows', width: 1, type: 'i32' });
+    g.output('drafts', this.#sample(g, 'draft logits', positions).tokens);
+    return this.#predictorPart(g, '');
+  }
+
+  /** Its parts read the last layer's result as the head does. */
+  #predictorPart(g: GraphBuilder, prefix: string): ModelPart {
+    return { name: g.name, graph: g.finish(), prefix, order: 1 + this.config.layers.length };
   }
 
   /** The first equal layer's graph, so that equal layers share one graph object and need no further comparison. */
@@ -159,9 +268,9 @@ class ModelRecorder {
     return g.state('masks', 'i32', this.options.shape.slots, maskWords(vocabulary));
   }
 
-  /** The state in which `sampling` leaves its output of this name. */
-  #tokens(g: GraphBuilder) {
-    return g.state('tokens', 'i32', this.options.tokens, 1);
+  /** The state in which sampling leaves its output of this name. */
+  #tokens(g: GraphBuilder, name: TokenState) {
+    return g.state(name, 'i32', this.options.tokens, 1);
   }
 }
 

@@ -71,14 +71,14 @@ export class PartScope {
   }
 
   /**
-   * Looks token ids up in the embedding, `token_embd.weight`: f32 [rows, width]. If the table stays on the host, the
-   * rows are an input of the step.
+   * Looks token ids up in an embedding, by default `token_embd.weight`: f32 [rows, width]. If the table stays on the
+   * host, the rows are an input of the step.
    */
-  embed(ids: Tensor): Tensor {
+  embed(ids: Tensor, table = EMBEDDING_TABLE): Tensor {
     const { width } = this.config;
-    const rows = this.rowsOf(EMBEDDING_TABLE, width);
-    if (this.of.embedding === 'device') return embed(this.g, this.weight(EMBEDDING_TABLE, rows, width), ids);
-    const tensor = this.tensors.get(EMBEDDING_TABLE);
+    const rows = this.rowsOf(table, width);
+    if (this.of.embedding === 'device') return embed(this.g, this.weight(table, rows, width), ids);
+    const tensor = this.tensors.get(table);
     if (tensor) checkShape(tensor, rows, width);
     return this.g.input(HOST_ROWS, { axis: 'rows', width });
   }

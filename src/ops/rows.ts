@@ -2,7 +2,7 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
-/** `out[o, :] = x[outputRows[o], :]`: the rows whose logits are needed. */
+/** `out[i, :] = x[index[i], :]`: the rows whose logits are needed, or those that a drafter continues. */
 export interface GatherRowsOp {
   readonly kind: 'gatherRows';
   readonly x: Tensor;
@@ -23,23 +23,30 @@ export interface TokenAppendOp {
   readonly out: Tensor;
 }
 
-/** Picks the batch's output rows: [outputs, x.width]. */
-export function gatherRows(g: Recorder<GatherRowsOp>, x: Tensor): Tensor {
-  g.require(x.axis === 'rows', 'output rows are picked out of token rows');
-  const out = g.temp('gatherRows', { axis: 'outputs', width: x.width });
-  g.push({ kind: 'gatherRows', x, index: g.batch.outputRows, out });
+/** Picks rows by their index, by default the batch's output rows: [index.axis, x.width]. */
+export function gatherRows(g: Recorder<GatherRowsOp>, x: Tensor, index = g.batch.outputRows): Tensor {
+  g.require(x.axis === 'rows', 'rows are picked out of token rows');
+  g.require(index.type === 'i32' && index.width === 1, 'a row is picked by one number');
+  const out = g.temp('gatherRows', { axis: index.axis, width: x.width });
+  g.push({ kind: 'gatherRows', x, index, out });
   return out;
 }
 
 /**
- * Resolves the batch's token ids, i32 [rows, 1], and adds them to the history: `history` is i32 [slots, positions],
- * `tokens` i32 [any, 1], the output of an earlier `sample`.
+ * Resolves token ids, i32 [rows, 1], and adds them to the history: `history` is i32 [slots, positions], `tokens` i32
+ * [any, 1], the output of an earlier `sample`. `of` are the batch's own ids and positions unless given.
  */
-export function tokenAppend(g: Recorder<TokenAppendOp>, history: State, tokens: State): Tensor {
+export function tokenAppend(
+  g: Recorder<TokenAppendOp>,
+  history: State,
+  tokens: State,
+  of: Pick<BatchTensors, 'ids' | 'positions'> = g.batch,
+): Tensor {
   g.require(history.type === 'i32' && history.rows >= g.shape.slots, 'the history has a row for each slot');
   g.require(tokens.type === 'i32' && tokens.width === 1, 'sampled tokens are one id a row');
   const out = g.temp('tokenAppend', { axis: 'rows', width: 1, type: 'i32' });
-  const { ids, slots, positions } = g.batch;
+  const { ids, positions } = of;
+  const { slots } = g.batch;
   g.push({ kind: 'tokenAppend', history, tokens, batch: { ids, slots, positions }, out });
   return out;
 }

@@ -26,7 +26,15 @@ export interface SampleOp {
 /** Samples every output row: `tokens` i32 [outputs, 1], `report` f32 [outputs, 2 * (1 + alternatives)]. */
 export function sample(
   g: Recorder<SampleOp>,
-  of: { logits: Tensor; parameters: Tensor; history: State; masks: State; alternatives: number },
+  of: {
+    logits: Tensor;
+    parameters: Tensor;
+    history: State;
+    masks: State;
+    alternatives: number;
+    /** The positions after which tokens are sampled. Default: the batch's. */
+    positions?: Tensor;
+  },
 ): { tokens: Tensor; report: Tensor } {
   const { logits, parameters, history, masks } = of;
   const fits = parameters.type === 'i32' && parameters.width === SAMPLING_ROW_WORDS;
@@ -39,7 +47,8 @@ export function sample(
   g.require(isMask && masks.rows === history.rows, 'masks hold a bit for each logit, a row for each slot');
   const tokens = g.temp('tokens', { axis: 'outputs', width: 1, type: 'i32' });
   const report = g.temp('report', { axis: 'outputs', width: 2 * (1 + of.alternatives) });
-  const { outputRows, slots, positions } = g.batch;
+  const { outputRows, slots } = g.batch;
+  const { positions = g.batch.positions } = of;
   const batch = { outputRows, slots, positions };
   g.push({ kind: 'sample', logits, parameters, history, masks, batch, tokens, report });
   return { tokens, report };

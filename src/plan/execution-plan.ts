@@ -13,7 +13,7 @@ import { HOST_ROWS } from '../model/embedding-place.ts';
 import { writeSequenceRows } from './sequence-rows.ts';
 import { PersistentInputs } from './inputs/persistent-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import { bufferBytesOf, persistentInputs, memoryDemand, weightsOf } from './memory-demand.ts';
+import { bufferBytesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } from './memory-demand.ts';
 import { blockRanges, checkCheckpoint, checkpointName, slotRange } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
@@ -121,6 +121,11 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.graphs.boundaries.get('x')?.width ?? 0;
   }
 
+  /** Whether the model's predictor proposes draft tokens. @internal */
+  get predicts(): boolean {
+    return this.#largest.graphs.predictor !== undefined;
+  }
+
   get layerCount(): number {
     return this.#largest.graphs.layers.at(-1)?.order ?? 0;
   }
@@ -162,9 +167,10 @@ export class ExecutionPlan implements AsyncDisposable {
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
-      const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), this.setup.inFlight);
+      const slotCount = inputSlots(this.setup);
+      const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
       this.#kept = kept;
-      for (const plan of this.plans) plan.allocate(this.setup.inFlight, kept);
+      for (const plan of this.plans) plan.allocate(slotCount, kept);
       const { device, hostEmbedding, inFlight: slots } = this.setup;
       const { decoder } = loader;
       const { rows } = this.shape;
@@ -318,7 +324,7 @@ export class ExecutionPlan implements AsyncDisposable {
     const batch = this.planFor(ids.length, 1);
     const input = batch.input(0);
     const rows = { ids, slot: OWN_SLOT, first, outputs: 1, adapters: [] };
-    writeSequenceRows(input, rows, this.setup.adaptersARow ?? 0);
+    writeSequenceRows(input, rows, this.setup);
     this.writeTables(state, OWN_SLOT);
     await this.#embedding?.fill(input);
     this.#upload({ stream, batch, input });
@@ -534,9 +540,9 @@ export class ExecutionPlan implements AsyncDisposable {
     await this.#embedding?.fill(input);
     watch?.ready();
     // Each part takes long enough with many rows for the weights of the next ones to load meanwhile.
-    if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
+    if (batch.shape.rows > 1) for (const part of parts) this.#loaded.request(part);
     this.#upload(on);
-    for (let part = 0; part < parts; part++) {
+    for (const part of parts) {
       await this.#runPart(stream, batch, part);
       if (this.setup.taps) await showTaps(this.setup.taps, { stream, batch, part, input });
       await behindPart?.(part);

@@ -24,7 +24,8 @@ export interface CompiledPlans {
 
 /** The memory that a compiled model needs. */
 export function memoryDemand({ setup, plans, streamable }: CompiledPlans): MemoryDemand {
-  const { inFlight, poolWeights, context } = setup;
+  const { poolWeights, context } = setup;
+  const slotCount = inputSlots(setup);
   const { memoryRules: rules } = setup.device;
   const cache = new Set([
     ...plans.flatMap(({ parts }) =>
@@ -52,8 +53,8 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
     cache: bytesOf(true),
     scratch: [
       ...bytesOf(false),
-      ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), inFlight, rules)),
-      ...inputBytes(PersistentInputs.byteLength(persistentInputs(setup)), inFlight, rules),
+      ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), slotCount, rules)),
+      ...inputBytes(PersistentInputs.byteLength(persistentInputs(setup)), slotCount, rules),
       ...hostRowBytes(setup),
     ],
     waits,
@@ -62,6 +63,11 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
   };
+}
+
+/** Places for the small inputs of steps: for those in flight, and for those of a predictor that follow one of them. */
+export function inputSlots({ inFlight, chained = 0 }: PlanSetup): number {
+  return inFlight + chained;
 }
 
 /** The weights that each part reads under any of the plans, each once. */
@@ -129,8 +135,8 @@ function isConverted({ packed, tensors }: LazyTensor): boolean {
 }
 
 /** Sizes of the buffers of small inputs; those in pinned memory only if that counts as device memory. */
-function inputBytes(byteLength: number, inFlight: number, rules: MemoryRules): number[] {
-  const count = rules.pinnedInside('inputs') ? 1 + inFlight : 1;
+function inputBytes(byteLength: number, slotCount: number, rules: MemoryRules): number[] {
+  const count = rules.pinnedInside('inputs') ? 1 + slotCount : 1;
   return Array.from({ length: count }, () => byteLength);
 }
 

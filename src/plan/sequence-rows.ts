@@ -1,9 +1,12 @@
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
+import type { PlanSetup } from './parts/plan-setup.ts';
 
 /** Consecutive rows of one sequence that form a step by themselves. */
 export interface SequenceRows {
   readonly ids: readonly number[];
+  /** The id behind them, which the model's predictor reads. Default: the last one again. */
+  readonly next?: number | undefined;
   readonly slot: number;
   /** The position of the first row. */
   readonly first: number;
@@ -14,11 +17,11 @@ export interface SequenceRows {
   readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
 }
 
-/** Writes the small inputs of a step; `adaptersARow` is the value that the plan was compiled for. */
+/** Writes the small inputs of a step of a plan with this setup. */
 export function writeSequenceRows(
   input: StepInputs,
-  { ids, slot, first, outputs, adapters, vectors }: SequenceRows,
-  adaptersARow: number,
+  { ids, next, slot, first, outputs, adapters, vectors }: SequenceRows,
+  { adaptersARow = 0, context }: Pick<PlanSetup, 'adaptersARow' | 'context'>,
 ): void {
   input.view('counts').set([ids.length, outputs]);
   input.vectors.clear();
@@ -28,6 +31,7 @@ export function writeSequenceRows(
   for (const [row, id] of ids.entries()) {
     input.writeId(row, id, vectors?.get(id));
     input.view('positions')[row] = first + row;
+    input.writeNext(row, ids[row + 1] ?? next ?? id, Math.min(first + row + 1, context - 1));
     input.writeAdapters(row, adaptersARow, adapters);
   }
   for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;

@@ -34,8 +34,12 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     const { runtime, state } = parts;
     if (runtime.recordsAhead) {
       const capacities = plan.plans.map(({ shape }) => shape.rows);
-      const ends = plan.generates && runtime.sampling === 'device' ? 'generate' : 'forward';
-      this.ahead = new StepsAhead(plan, likelySteps(capacities, state.context, ends));
+      const isSampled = plan.generates && runtime.sampling === 'device';
+      const generates = plan.predicts ? 'predict' : 'generate';
+      this.ahead = new StepsAhead(
+        plan,
+        likelySteps(capacities, state.context, isSampled ? generates : 'forward'),
+      );
     }
   }
 

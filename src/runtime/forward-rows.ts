@@ -21,14 +21,14 @@ export interface ForwardRows extends Omit<SequenceRows, 'ids'> {
 export async function forward(
   { plan, state, stream }: ForwardTarget,
   ids: readonly number[],
-  { slot, first, outputs, adapters, vectors, behindPart }: ForwardRows,
+  { next, slot, first, outputs, adapters, vectors, behindPart }: ForwardRows,
 ): Promise<void> {
   const end = first + ids.length;
   invariant(state.reserve(slot, first, end), 'a prompt within the context has room in the state');
   state.advance(slot, first, end);
   const batch = plan.planFor(ids.length, outputs);
   const input = batch.input(0);
-  writeSequenceRows(input, { ids, slot, first, outputs, adapters, vectors }, plan.setup.adaptersARow ?? 0);
+  writeSequenceRows(input, { ids, next, slot, first, outputs, adapters, vectors }, plan.setup);
   plan.writeTables(state, slot);
   plan.copySlots(stream, state.takeCopies());
   await plan.run({ stream, batch, kind: 'forward', input, behindPart });

@@ -19,7 +19,7 @@ import { type Batchable, SequencePlace, type Slice } from '../scheduler/continuo
 import type { Sampled } from './jobs/job-pipeline.ts';
 import type { JobSequence } from './jobs/job-sequence.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
-import type { Follower, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
+import type { Follower, Prediction, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
 import type { SampledToken } from './jobs/sampled-token.ts';
 import type { NonFiniteRows } from './first-fault.ts';
 import type { TokenSink } from './token-queue.ts';
@@ -125,6 +125,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   /** How often the device was lost during its steps since its last token. */
   losses = 0;
   draftIds: readonly number[] = [];
+  prediction: Prediction | undefined;
   readonly #sink: SequenceSink;
   readonly #request: GenerateRequest;
   readonly #context: number;
@@ -202,6 +203,10 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.#row.subarray(0, this.#rowWords);
   }
 
+  get wantsPrediction(): boolean {
+    return this.#maxDrafts > 0;
+  }
+
   get paused(): boolean {
     return this.#sink.isBehind;
   }
@@ -255,7 +260,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
    * together.
    */
   get draftsSoon(): boolean {
-    return this.#isDrafting && this.#hasDrafted;
+    return this.#isDrafting && (this.#hasDrafted || this.#follower?.holdsSteps === true);
   }
 
   /** Takes what its rows of a step sampled, the first after the known ids, as far as the draft ids were right. */
@@ -266,6 +271,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       const token = from.sampled(slice, row);
       if (token.id < 0) return this.#acceptNothing(token.id, slice);
       this.accept(token);
+      this.prediction = from.prediction(slice, row);
       // Rows after a rejected draft id are meaningless.
       if (this.draftIds[row] !== token.id) break;
       if (row < count - 1) this.#accepted++;

@@ -135,6 +135,11 @@ export class ContinuousBatcher<S extends Batchable> {
     if (runs >= 0) this.#release(runs);
   }
 
+  /** Makes room for the state of `count` ids behind a sequence's own. False if there is none. */
+  reserveAhead({ ids, place }: Pick<Batchable, 'ids' | 'place'>, count: number): boolean {
+    return place.slot >= 0 && this.#slots.reserve(place.slot, place.computed, ids.length + count);
+  }
+
   /** Rewinds a sequence to its known ids, or further if its state can only be rolled back to a checkpoint. */
   rewind({ ids, place }: S): void {
     if (place.slot < 0 || place.computed < ids.length) return;

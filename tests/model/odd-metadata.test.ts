@@ -4,12 +4,14 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { F32 } from '../../src/formats/index.ts';
 import { GgufFile, type GgufValue, GgufWriter } from '../../src/gguf/index.ts';
 import { MemorySink, MemorySource } from '../../src/io/index.ts';
+import { glm4moe } from '../../src/model/architectures/glm4moe.ts';
 import { nemotronH } from '../../src/model/architectures/nemotron-h.ts';
 import { ConfigReader } from '../../src/model/config-reader.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { count, real } from '../../src/model/synthetic-family.ts';
 import { familyOfVariant } from '../support/family-variant.ts';
+import { predictingModel } from '../support/predicting-model.ts';
 
 /** What a file of an architecture says by the key, and why no layer could be recorded so. */
 interface OddValue {
@@ -167,13 +169,19 @@ for (const { architecture, key, value, found, expected } of REFUSED) {
   });
 }
 
-test('layers behind the last that predict further tokens are no layers of the model', async () => {
+test('the layer behind the last that predicts further tokens is no layer of the model', async () => {
   const architecture = 'glm4moe';
   const variant = { name: 'predicting', architecture, metadata: { nextn_predict_layers: count(1) } };
   const shape = syntheticShape('tiny', { architecture, layers: 3 });
   const plan = await syntheticPlan('predicting', shape, { format: F32, family: familyOfVariant(variant) });
-  const layers = new Set(plan.tensors.map(({ name }) => /^blk\.(\d+)\./.exec(name)?.[1]));
-  assert.deepEqual([...layers].filter(Boolean), ['0', '1']);
+  await using file = await predictingModel(architecture);
+  const { layers, predictor } = glm4moe.configure(new ConfigReader(file.metadata, architecture));
+  assert.deepEqual([layers.length, predictor?.index], [2, 2]);
+  const ofLayer = plan.tensors.filter(({ name }) => name.includes('.nextn.')).map(({ name }) => name);
+  assert.deepEqual(
+    ofLayer.toSorted(),
+    ['eh_proj', 'enorm', 'hnorm'].map((name) => `blk.2.nextn.${name}.weight`),
+  );
 });
 
 test("Nemotron-H's norms have the epsilon of layer norms in files without their own", async () => {

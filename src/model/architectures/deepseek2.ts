@@ -63,7 +63,7 @@ function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): Mod
   const sizes = readDecoder(read, { hidden: experts?.hidden });
   const { rope, magnitude } = readMagnitude(read, sizes.rope, rotated);
   const temperature = readTemperature(read);
-  return decoder({ ...sizes, rope }, (layer) => {
+  const layerOf = (layer: number) => {
     const latents = readLatents(read, sizes.heads(layer), rope.dimensions);
     const scale = magnitude ** 2 / Math.sqrt(latents.plainSize + latents.rotatedSize);
     const angles = { table: ROPE, pairs: 'interleaved' } as const;
@@ -72,7 +72,8 @@ function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): Mod
       latentAttention({ ...latents, norm: sizes.norm, rope: angles, scale, ...temperature }),
       expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
     );
-  });
+  };
+  return decoder({ ...sizes, rope }, layerOf, { predictor: { reads: 'normed', layer: layerOf } });
 }
 
 /** The gating function if the file does not give one. */

@@ -15,14 +15,14 @@ export const glm4moe: Architecture = {
     const sizes = readDecoder(read, { hidden: experts.hidden });
     // Some layers of some files lack the norms of queries and keys.
     const queryNorm = { norm: sizes.norm, of: 'head', missing: 'allowed' } as const;
-    return decoder(sizes, (layer) =>
+    const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
         'post_attention_norm',
-      ),
-    );
+      );
+    return decoder(sizes, layerOf, { predictor: { reads: 'normed', layer: layerOf } });
   },
   synthetic: {
     metadata: (shape) => ({

@@ -31,7 +31,7 @@ export const mimo2: Architecture = {
       return { sublayers: sublayers.map((half, i) => (i === 0 ? { ...half, factor } : half)) };
     };
     const windowRope = { ...rope, base: read.real('rope.freq_base_swa', rope.base, true) };
-    return decoder(sizes, layerOf, { windowRope });
+    return decoder(sizes, layerOf, { windowRope, predictor: { reads: 'residual', layer: layerOf } });
   },
   synthetic: {
     metadata: (shape) => ({

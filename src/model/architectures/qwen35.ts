@@ -78,14 +78,18 @@ function hybrid(
   const interval = read.count('full_attention_interval', ATTENTION_INTERVAL);
   const isRecurrent =
     read.layerFlags('attention.recurrent_layers') ?? ((layer: number) => (layer + 1) % interval !== 0);
-  return decoder(sizes, (layer) => {
+  const layerOf = (layer: number, mixer: Block) =>
+    preNormLayer(norm, mixer, feedForwardOf(layer), 'post_attention_norm');
+  const attentionOf = (layer: number) => {
     const heads = sizes.heads(layer);
     const { keySize, valueSize } = heads;
     if (keySize !== valueSize) {
       read.refuse('attention.value_length', `${valueSize}`, `${keySize}, as wide as the keys`);
     }
-    const mixer = isRecurrent(layer) ? net : attention(attentionSpec(read, heads, traits));
-    return preNormLayer(norm, mixer, feedForwardOf(layer), 'post_attention_norm');
+    return attention(attentionSpec(read, heads, traits));
+  };
+  return decoder(sizes, (layer) => layerOf(layer, isRecurrent(layer) ? net : attentionOf(layer)), {
+    predictor: { reads: 'normed', layer: (layer) => layerOf(layer, attentionOf(layer)) },
   });
 }
 

@@ -11,6 +11,7 @@ import {
   type HeadSpec,
   type LayerSpec,
   type ModelConfig,
+  type PredictorSpec,
 } from '../model-config.ts';
 
 /** The name of the rotary table that a decoder's layers share. */
@@ -24,6 +25,8 @@ export interface DecoderSizes {
   readonly architecture: string;
   /** Number of layers, without those for multi-token prediction at the end. */
   readonly layers: number;
+  /** Number of those. */
+  readonly predicting: number;
   readonly width: number;
   readonly trainedContext: number;
   readonly norm: Norm;
@@ -73,6 +76,7 @@ export function readDecoder(
   const sizes: DecoderSizes = {
     architecture: read.architecture,
     layers: all - predicting,
+    predicting,
     width,
     trainedContext,
     norm:
@@ -208,6 +212,7 @@ export function decoder(
     softCap,
     outputNorm = 'output_norm',
     isRotary = true,
+    predictor,
     ...embedding
   }: Omit<EmbeddingSpec, 'ropes'> & {
     /** RoPE of layers with a window, if it differs from the others'. */
@@ -221,6 +226,11 @@ export function decoder(
     readonly outputNorm?: string;
     /** Whether layers use the model's RoPE table; models with learned positions have none. */
     readonly isRotary?: boolean;
+    /**
+     * The layer for multi-token prediction, if the architecture defines one: what it reads, and its blocks. Of several,
+     * the first is used for each of the tokens.
+     */
+    readonly predictor?: Pick<PredictorSpec, 'reads'> & { readonly layer: (index: number) => LayerSpec };
   } = {},
 ): ModelConfig {
   const { architecture, width, trainedContext, rope, originalContext, embeds } = sizes;
@@ -244,5 +254,14 @@ export function decoder(
     embedding: { ...embedding, ropes },
     layers,
     head,
+    ...(predictor &&
+      sizes.predicting > 0 && {
+        predictor: {
+          layer: predictor.layer(sizes.layers),
+          index: sizes.layers,
+          reads: predictor.reads,
+          norm: sizes.norm,
+        },
+      }),
   };
 }

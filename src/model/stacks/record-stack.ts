@@ -6,6 +6,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import type { LayerInputs } from '../blocks/block.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, normalize } from '../blocks/norm.ts';
+import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { ClassifierSpec, EmbeddingSpec, HeadSpec, LayerSpec, RopeTableSpec } from '../model-config.ts';
 
@@ -17,10 +18,15 @@ export interface Embedded {
   readonly shared: ReadonlyMap<string, Tensor>;
 }
 
-/** Records the step from token ids, i32 [rows, 1], to the residual stream. */
-export function recordEmbedding(scope: PartScope, spec: EmbeddingSpec, ids: Tensor): Embedded {
+/** Records the step from token ids, i32 [rows, 1], to the residual stream, by the model's table or another one. */
+export function recordEmbedding(
+  scope: PartScope,
+  spec: EmbeddingSpec,
+  ids: Tensor,
+  table = EMBEDDING_TABLE,
+): Embedded {
   const { g } = scope;
-  let x = scaled(scope, scope.embed(ids), spec.scale);
+  let x = scaled(scope, scope.embed(ids, table), spec.scale);
   if (spec.tokenTypes && scope.has('token_types.weight')) {
     const types = g.input('types', { axis: 'rows', width: 1, type: 'i32' });
     const rows = scope.rowsOf('token_types.weight', x.width);
@@ -77,15 +83,30 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
     const read = normed(scope, rows, spec.norm);
     return spec.classifier ? recordClassifier(scope, read, spec.classifier) : read;
   }
-  const vocabulary = scope.rowsOf('token_embd.weight', x.width);
-  const read = normalize(scope, rows, spec.norm);
   // Models with tied embeddings have no separate output matrix.
   const isTied = spec.tied !== false && !scope.has('output.weight');
-  const name = isTied ? 'token_embd.weight' : 'output.weight';
+  return recordLogits(scope, spec, {
+    read: normalize(scope, rows, spec.norm),
+    matrix: isTied ? EMBEDDING_TABLE : 'output.weight',
+  });
+}
+
+/** Records the step from normed rows to logits by a matrix, with the bias and the scale of `name` if there are any. */
+export function recordLogits(
+  scope: PartScope,
+  spec: Extract<HeadSpec, { kind: 'logits' }>,
+  {
+    read,
+    matrix,
+    name = 'output',
+  }: { readonly read: Tensor; readonly matrix: string; readonly name?: string },
+): Tensor {
+  const { g } = scope;
+  const vocabulary = scope.rowsOf(EMBEDDING_TABLE, read.width);
   const product = scaledProduct(g, read, {
-    weight: scope.weight(name, vocabulary, x.width),
-    bias: scope.optional('output.bias', 1, vocabulary),
-    scale: scope.optional('output.scale', 1, 1),
+    weight: scope.weight(matrix, vocabulary, read.width),
+    bias: scope.optional(`${name}.bias`, 1, vocabulary),
+    scale: scope.optional(`${name}.scale`, 1, 1),
   });
   const logits = scaled(scope, product, spec.scale);
   const { softCap } = spec;

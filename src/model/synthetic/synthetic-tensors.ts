@@ -4,7 +4,12 @@ import { GraphBuilder } from '../../ops/graph.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import { PartScope } from '../part-scope.ts';
 import { LayerStates } from '../layer-states.ts';
-import type { ModelConfig } from '../model-config.ts';
+import { hasPredictor, type ModelConfig } from '../model-config.ts';
+import {
+  recordNextEmbedding,
+  recordPredictorHead,
+  recordPredictorLayer,
+} from '../stacks/record-predictor.ts';
 import { recordEmbedding, recordHead, recordLayer } from '../stacks/record-stack.ts';
 
 /** The formats of a synthetic model's matrices. */
@@ -60,6 +65,17 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
     });
   }
   record('', (scope) => recordHead(scope, config.head, inputs(scope.g).x));
+  if (hasPredictor(config)) {
+    const { predictor } = config;
+    record(`blk.${predictor.index}.`, (scope) => {
+      const states = new LayerStates(scope.g, { groups, cacheType: 'f16' });
+      const { x, shared } = inputs(scope.g);
+      const of = { shared, index: predictor.index, states, share: () => {} };
+      recordPredictorLayer(scope, predictor, { next: x, carried: x }, of);
+    });
+    record('', (scope) => recordPredictorHead(scope, config, inputs(scope.g).x));
+    record('', (scope) => recordNextEmbedding(scope, config, scope.g.batch.ids));
+  }
   return [...wanted.values()];
 }
 

@@ -3,7 +3,7 @@ import type { GgufFile } from '../../gguf/index.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
-import type { ModelGraphs } from '../model-graphs.ts';
+import type { ModelGraphs, ModelPart } from '../model-graphs.ts';
 import { type Unread, unreadText } from './unread.ts';
 import { unreadKeys } from './unread-keys.ts';
 import { unreadTensors } from './unread-tensors.ts';
@@ -53,8 +53,9 @@ export class UnreadCheck {
 }
 
 /** The file's tensors that are used. The embedding counts even if the host looks it up. */
-function weightNames({ embedding, layers, head, sampling }: ModelGraphs): Set<string> {
-  const parts = [embedding, ...layers, head, sampling];
+function weightNames({ embedding, layers, head, sampling, predictor }: ModelGraphs): Set<string> {
+  const ofPredictor: readonly ModelPart[] = predictor ? Object.values(predictor) : [];
+  const parts = [embedding, ...layers, head, sampling, ...ofPredictor];
   const names = parts.flatMap(({ graph, prefix }) => graph.weights.map(({ name }) => prefix + name));
   return new Set([EMBEDDING_TABLE, ...names]);
 }

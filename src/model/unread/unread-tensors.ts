@@ -96,7 +96,10 @@ function judge(
   const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
   // Layers that `configure` has removed.
   if (layer >= config.layers.length && layer < blocks) {
-    return { level: 'warning', reason: 'of a layer that predicts further tokens, which is not run' };
+    return {
+      level: 'warning',
+      reason: 'of a layer that predicts further tokens, which runs if it is asked for (--draft mtp)',
+    };
   }
   const rule = RULES.find((of) => {
     const [end, by] = of.beside ?? [];

@@ -20,6 +20,9 @@ const INPUTS = {
   adapters: (shape: BatchShape) => shape.rows * MAX_ADAPTERS_PER_ROW,
   adapter_scales: (shape: BatchShape) => shape.rows * MAX_ADAPTERS_PER_ROW,
   output_rows: (shape: BatchShape) => shape.outputs,
+  next_ids: (shape: BatchShape) => shape.rows,
+  next_positions: (shape: BatchShape) => shape.rows,
+  hidden_rows: (shape: BatchShape) => shape.rows,
 } as const;
 
 type InputName = keyof typeof INPUTS;
@@ -90,6 +93,12 @@ export class StepInputs implements Disposable {
   writeId(row: number, id: number, vector: Float32Array | undefined): void {
     this.view('ids')[row] = vector ? NO_ID : id;
     if (vector) this.vectors.set(row, vector);
+  }
+
+  /** Writes the id behind a row and its position, which a model's predictor reads. */
+  writeNext(row: number, id: number, position: number): void {
+    this.view('next_ids')[row] = id;
+    this.view('next_positions')[row] = position;
   }
 
   /** Writes the adapters of a row; unused ones of its `perRow` entries get scale 0. */

@@ -10,7 +10,7 @@ import { EMBEDDING_PLACES, EMBEDDING_TABLE, type EmbeddingPlace } from '../../mo
 import type { HostTable } from '../inputs/host-embedding.ts';
 import { CACHE_TYPES, type CacheType } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
-import type { ModelConfig } from '../../model/model-config.ts';
+import { groupsOf, hasPredictor, type ModelConfig } from '../../model/model-config.ts';
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { recordModel } from '../../model/model-graphs.ts';
@@ -62,6 +62,11 @@ export interface PlanOptions {
    * sequence for this. Default 0, or 4 with a draft model.
    */
   readonly speculation?: number | undefined;
+  /**
+   * Whether draft tokens come from the block of the model's own file that predicts further tokens (multi-token
+   * prediction). Default false.
+   */
+  readonly predictor?: boolean | undefined;
   /** Positions of the KV cache, for all sequences together. Default: a full context for each of them. */
   readonly cachePositions?: number | undefined;
   /** Steps in flight: the next is queued before the tokens of the previous one are read. Default 2. */
@@ -137,6 +142,8 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const { adapters } = source;
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
   const tensors = new Map([...own, ...(source.merged ?? []), ...(adapters?.tensors ?? [])]);
+  const predicts = speculation > 0 && options.predictor === true;
+  if (predicts) checkPredictor(gguf, config, options);
   const groups = sizedGroups(config, options, { rows, slots, context, drafts: speculation });
   const checkpoints = speculation > 0 && groups.some(({ kind }) => kind === 'slots');
   const graphOptions = {
@@ -147,6 +154,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     alternatives: config.pooling ? 0 : MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
     embedding: options.embedding,
+    predicts,
     adapters: adapters && { count: adapters.count, perRow: adapters.perRow },
   } as const;
   const setup: PlanSetup = {
@@ -164,6 +172,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     deterministic: options.deterministic,
     decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
+    chained: predicts ? speculation - 1 : 0,
     preparedSteps: options.preparedSteps,
     context,
     poolWeights: options.pool,
@@ -188,13 +197,27 @@ function configure(
   return { read, config };
 }
 
+/** Throws `DRAFT_UNSUPPORTED` if the model has no predictor, or one that cannot run with these options. */
+function checkPredictor(gguf: GgufFile, config: ModelConfig, { embedding, taps }: PlanOptions): void {
+  const refuse = (found: string, expected: string) =>
+    fail('DRAFT_UNSUPPORTED', { model: gguf.name, found, expected });
+  if (!hasPredictor(config)) {
+    const found = `no block that predicts further tokens (${config.architecture})`;
+    refuse(found, 'a file with nextn_predict_layers');
+  } else if (!gguf.tensors.some(({ name }) => name.startsWith(`blk.${config.predictor.index}.nextn.`))) {
+    refuse('no tensors of the block that predicts further tokens', 'a file that was converted with it');
+  }
+  if (embedding === 'host') refuse('the embedding on the host', 'the embedding on the device');
+  if (taps) refuse('taps', 'a model without taps');
+}
+
 function hasTable({ kind }: StateGroup): boolean {
   return kind !== 'slots';
 }
 
 /** The groups of a model's state, with their numbers of blocks. */
 function sizedGroups(
-  { state }: ModelConfig,
+  { state, predictor }: ModelConfig,
   options: PlanOptions,
   of: Omit<WindowedGroupUse, 'window'>,
 ): SizedGroup[] {
@@ -202,7 +225,8 @@ function sizedGroups(
   // A number of positions does not determine the number of blocks: the last block of each sequence may be nearly empty.
   const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
   const paged = Math.max(blocksFor(context), blocksFor(cachePositions));
-  return groupsWithin(state, context).map((group) => {
+  const all = options.predictor && predictor ? [...state, ...groupsOf([predictor.layer])] : state;
+  return groupsWithin(all, context).map((group) => {
     if (group.kind === 'windowed') return { ...group, blocks: windowBlocks({ ...of, window: group.window }) };
     return { ...group, blocks: group.kind === 'paged' ? paged : 0 };
   });

@@ -26,6 +26,8 @@ export interface PlanSetup {
   readonly decode?: DecodePlace | undefined;
   /** Maximum steps in flight. */
   readonly inFlight: number;
+  /** Maximum steps of the model's predictor that follow a step: a draft token each, beside the one of the step itself. */
+  readonly chained?: number | undefined;
   /** Handlers of values between pieces of the model; the graphs are recorded with their names. */
   readonly taps?: Taps | undefined;
   /** Number of whole steps that stay recorded. Default: as `PreparedSteps`. */

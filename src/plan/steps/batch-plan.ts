@@ -14,7 +14,12 @@ import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-i
 import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
-import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
+import {
+  areOfOneKind,
+  type ModelGraphs,
+  type ModelPart,
+  type PredictorParts,
+} from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 
 /** A named value. */
@@ -26,8 +31,14 @@ interface TapPlace {
 /** The outputs that parts pass on: the residual stream, and logits from the head. */
 const RESULTS: readonly string[] = ['x', 'logits'];
 
-/** The extent of a step: `forward` ends with the logits, `generate` with the sampled tokens. */
-export type StepKind = 'forward' | 'generate';
+/**
+ * The extent of a step: `forward` ends with the logits, `generate` with the sampled tokens; if the model's predictor
+ * runs, both also compute its state. `predict` adds a draft for each output row; `chain` is a step of the predictor
+ * alone, which continues its drafts.
+ */
+export type StepKind = (typeof STEP_KINDS)[number];
+
+const STEP_KINDS = ['forward', 'generate', 'predict', 'chain'] as const;
 
 /**
  * A model compiled for one batch shape: embedding, layers, head and sampling, whose buffers belong to the execution
@@ -72,8 +83,10 @@ export class BatchPlan implements Disposable {
       return program;
     };
     const plan = async (part: ModelPart) => new PartPlan(part, await compile(part.graph), weights);
-    const { embedding, layers, head, sampling } = graphs;
-    const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
+    const { embedding, layers, head, sampling, predictor } = graphs;
+    const parts = await Promise.all(
+      [embedding, ...layers, head, sampling, ...predictorParts(predictor)].map(plan),
+    );
     return new BatchPlan(device, graphs, parts, buffers);
   }
 
@@ -81,9 +94,10 @@ export class BatchPlan implements Disposable {
     return this.graphs.embedding.graph.shape;
   }
 
-  /** A lower bound of what a step moves and computes. */
+  /** A lower bound of what a step that samples moves and computes. */
   cost(context: CostContext): Cost {
-    const costs = this.parts.flatMap(({ part }) => part.graph.ops.map((op) => costOf(op, context)));
+    const parts = this.partsOf('generate').map((part) => this.parts[part] as PartPlan);
+    const costs = parts.flatMap(({ part }) => part.graph.ops.map((op) => costOf(op, context)));
     return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
@@ -132,9 +146,17 @@ export class BatchPlan implements Disposable {
     return input;
   }
 
-  /** How many of the first `parts` parts a step of this kind runs. @internal */
-  partsOf(kind: StepKind): number {
-    return kind === 'generate' ? this.parts.length : this.parts.length - 1;
+  /** The indices of the parts that a step of this kind runs, in order. @internal */
+  partsOf(kind: StepKind): readonly number[] {
+    const { layers, predictor } = this.graphs;
+    const ends = layers.length + 3;
+    const own = Array.from({ length: ends }, (_, part) => part);
+    const state = predictor ? [ends, ends + 1] : [];
+    if (kind === 'forward') return [...own.slice(0, -1), ...state];
+    if (kind === 'generate') return [...own, ...state];
+    invariant(predictor, `a step that is to ${kind} has a predictor`);
+    const drafts = [ends + 2, ends + 3];
+    return kind === 'predict' ? [...own, ...state, ...drafts] : [ends + 4, ends + 1, ...drafts];
   }
 
   /** The tapped values after a part, and their locations. @internal */
@@ -180,7 +202,7 @@ export class BatchPlan implements Disposable {
    * @internal
    */
   forget(parts: readonly number[]): void {
-    for (const step of ['forward', 'generate', ...parts] as const) {
+    for (const step of [...STEP_KINDS, ...parts]) {
       this.#ready.get(step)?.[Symbol.dispose]();
       this.#ready.delete(step);
       this.#steps.delete(step);
@@ -229,9 +251,9 @@ export class BatchPlan implements Disposable {
   }
 
   #record(step: StepKind | number): Promise<Step> {
-    const first = typeof step === 'number' ? step : 0;
-    const end = typeof step === 'number' ? step + 1 : this.partsOf(step);
-    const executables = this.parts.slice(first, end).map((part) => part.program.bind(this.#bindings(part)));
+    const indices = typeof step === 'number' ? [step] : this.partsOf(step);
+    const parts = indices.map((index) => this.parts[index] as PartPlan);
+    const executables = parts.map((part) => part.program.bind(this.#bindings(part)));
     const label = typeof step === 'number' ? this.nameOf(step) : step;
     return this.device.record(executables, `${label} ${this.shape.rows}`);
   }
@@ -253,6 +275,13 @@ export class BatchPlan implements Disposable {
       scratch: program.scratchBytes > 0 ? whole('scratch') : undefined,
     };
   }
+}
+
+/** A predictor's parts in the order in which a step's own follow each other; the one behind a draft comes last. */
+function predictorParts(predictor: PredictorParts | undefined): readonly ModelPart[] {
+  if (!predictor) return [];
+  const { behindStep, layer, head, sampling, behindDraft } = predictor;
+  return [behindStep, layer, head, sampling, behindDraft];
 }
 
 /** The residual stream alternates between two buffers, so that no part reads and writes the same one. */

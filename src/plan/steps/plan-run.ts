@@ -3,7 +3,7 @@ import type { StepInputs } from '../inputs/batch-inputs.ts';
 import type { BatchPlan, StepKind } from './batch-plan.ts';
 
 /** Results that a step leaves on the device. */
-export type ResultName = 'logits' | 'tokens' | 'report';
+export type ResultName = 'logits' | 'tokens' | 'report' | 'drafts';
 
 /** Where and how a step runs. */
 export interface RunTarget {

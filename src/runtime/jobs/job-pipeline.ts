@@ -1,10 +1,11 @@
 import { invariant } from '../../base/errors.ts';
 import type { Stream } from '../../device/index.ts';
-import type { BatchPlan } from '../../plan/steps/batch-plan.ts';
+import type { BatchPlan, StepKind } from '../../plan/steps/batch-plan.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import type { SequenceState } from '../../state/sequence-state.ts';
 import { SAMPLING_ROW_WORDS } from '../../ops/sampling/sampling-row.ts';
 import type { Slice, ScheduledStep } from '../../scheduler/continuous-batcher.ts';
+import type { Prediction } from '../../scheduler/proposer.ts';
 import { HostSampler } from './host-sampler.ts';
 import { Job } from './job.ts';
 import type { JobSequence } from './job-sequence.ts';
@@ -16,6 +17,8 @@ import type { StepProfile } from './step-profile.ts';
 export interface Sampled<S> {
   /** The token of the slice's sampling row at `index`. */
   sampled(slice: Slice<S>, index: number): SampledToken;
+  /** What the model's predictor says behind that row; undefined if the step did not predict. */
+  prediction(slice: Slice<S>, index: number): Prediction | undefined;
 }
 
 /** Numbers of submitted steps, and of bytes uploaded and read back. */
@@ -81,7 +84,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const { plan, stream, runtime, profile } = this.#setup;
     const batch = plan.planFor(step.capacity, step.outputs);
     const readsLogits = this.#sampler !== undefined && step.outputs > 0;
-    const kind = step.outputs > 0 && !readsLogits ? 'generate' : 'forward';
+    const kind = this.#kindOf(step);
     const job = this.#free.pop();
     invariant(job, 'a job is free');
     const { uploadedBytes } = plan.kept;
@@ -96,8 +99,9 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });
     if (readsLogits) job.readLogits(stream);
     else job.readTokens(stream);
-    job.queued(stream);
     this.#setup.counts.steps++;
+    if (kind === 'predict') job.readDrafts(stream, input.view('output_rows'), this.#setup.counts.steps);
+    job.queued(stream);
     this.#setup.counts.bytesUp += input.pinned.byteLength + plan.kept.uploadedBytes - uploadedBytes;
     this.#setup.counts.bytesBack += job.bytesBack;
   }
@@ -141,6 +145,12 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     for (const job of this.#free) job[Symbol.dispose]();
   }
 
+  #kindOf({ outputs, slices }: ScheduledStep<S>): StepKind {
+    if (this.#sampler || outputs === 0) return 'forward';
+    const predicts = slices.some(({ output, sequence }) => output >= 0 && sequence.wantsPrediction);
+    return predicts && this.#setup.plan.predicts ? 'predict' : 'generate';
+  }
+
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {
     const { state } = this.#setup;
     const input = plan.input(index);
@@ -148,7 +158,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const positions = input.view('positions');
     const slots = input.view('slots');
     const counts = input.view('counts');
-    const { kept, setup } = this.#setup.plan;
+    const { kept, setup, predicts } = this.#setup.plan;
     const { adaptersARow = 0 } = setup;
     counts[0] = step.rows;
     counts[1] = step.outputs;
@@ -161,6 +171,11 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
         input.writeId(row, id, at < known.length ? vectors?.get(id) : undefined);
         positions[row] = first + i;
         slots[row] = slot;
+        if (predicts) {
+          // The token at the next position, or a reference to the one that this row samples.
+          const next = known[at + 1] ?? -1 - (output + i - (count - outputs));
+          input.writeNext(row, next, Math.min(at + 1, state.context - 1));
+        }
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
       this.#setup.plan.writeTables(state, slot);

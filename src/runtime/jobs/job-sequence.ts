@@ -16,6 +16,8 @@ export interface JobSequence {
   readonly chain?: SamplerChain | undefined;
   /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined if all may. */
   readonly mask: Int32Array | undefined;
+  /** Whether the model's predictor should propose ids behind its rows. Default false. */
+  readonly wantsPrediction?: boolean | undefined;
   /** The adapters of its rows; undefined without adapters. */
   readonly adapters?: readonly AdapterChoice[] | undefined;
 }

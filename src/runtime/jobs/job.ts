@@ -4,6 +4,7 @@ import type { RunWatch } from '../../plan/steps/plan-run.ts';
 import { MAX_LOG_PROBABILITIES, maskWords } from '../../ops/sampling/sampling-row.ts';
 import type { Slice, ScheduledStep } from '../../scheduler/continuous-batcher.ts';
 import type { HostSampler } from './host-sampler.ts';
+import type { Prediction } from '../../scheduler/proposer.ts';
 import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 import type { StepProfile } from './step-profile.ts';
@@ -44,6 +45,10 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   /** The sampler of sequences that sample on the host. */
   readonly #chains: () => HostSampler;
   readonly #tokens: Int32Array;
+  /** The drafts of the model's predictor, and the rows that they belong to. */
+  readonly #drafts: Int32Array;
+  readonly #draftRows: Int32Array;
+  #drafted = -1;
   readonly #report: Float32Array;
   /** Created for the first mask. */
   #masks: PinnedMasks | undefined;
@@ -72,6 +77,8 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     this.#sampler = all;
     this.#chains = chains;
     this.#tokens = new Int32Array(plan.shape.outputs);
+    this.#drafts = new Int32Array(plan.predicts ? plan.shape.outputs : 0);
+    this.#draftRows = new Int32Array(this.#drafts.length);
     this.#report = new Float32Array(plan.shape.outputs * REPORT_WIDTH);
   }
 
@@ -93,6 +100,13 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     return readReport(row, sequence.alternatives);
   }
 
+  /** What the model's predictor says behind the slice's sampling row at `index`; undefined if the step did not predict. */
+  prediction({ output }: Slice<S>, index: number): Prediction | undefined {
+    if (this.#drafted < 0) return undefined;
+    const at = output + index;
+    return { id: this.#drafts[at] as number, row: this.#draftRows[at] as number, step: this.#drafted };
+  }
+
   /**
    * Queues the upload of the token masks of constrained rows before the step; the previous step may still read the
    * slots' earlier ones.
@@ -105,11 +119,24 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     }
   }
 
+  /** Queues the download of the drafts behind the output rows, which are `rows` of step number `step`. */
+  readDrafts(stream: Stream, rows: Int32Array, step: number): void {
+    const { outputs } = this.step;
+    this.#drafted = step;
+    this.#draftRows.set(rows.subarray(0, outputs));
+    const bytes = new Uint8Array(this.#drafts.buffer, 0, 4 * outputs);
+    this.bytesBack += bytes.byteLength;
+    const drafts = stream.download(this.#plan.result('drafts'), bytes);
+    this.done = Promise.all([this.done, drafts]).then(nothing);
+    this.done.catch(nothing);
+  }
+
   /**
    * Queues the download of the sampled tokens: 4 bytes per sequence, log probabilities if requested, and the logits of
    * sequences that are sampled on the host.
    */
   readTokens(stream: Stream): void {
+    this.#drafted = -1;
     const { outputs, slices } = this.step;
     this.bytesBack = 4 * outputs;
     this.#chainLogits.clear();

@@ -1,3 +1,4 @@
+import { fail } from '../../base/errors.ts';
 import type { FitPlan } from '../../plan/memory/fit-plan.ts';
 import { describeModel } from '../../plan/parts/plan-options.ts';
 import { checkDraft } from './check-draft.ts';
@@ -5,6 +6,8 @@ import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 
 /** Default number of draft tokens per step with a draft model. */
 const DEFAULT_DRAFT_TOKENS = 4;
+/** The same with the model's own predictor, which knows less of tokens further ahead. */
+const DEFAULT_PREDICTED_TOKENS = 3;
 
 /** Setup and options of a draft model. */
 export interface DraftSetup {
@@ -12,9 +15,21 @@ export interface DraftSetup {
   readonly options: ModelOptions;
 }
 
-/** The options with room for draft tokens, if there is a draft model. */
-export function withSpeculation(setup: ModelSetup, options: ModelOptions): ModelOptions {
-  return setup.draft ? { ...options, speculation: options.speculation ?? DEFAULT_DRAFT_TOKENS } : options;
+/**
+ * The options with room for draft tokens, if there is a draft model or the model's own predictor is used. Throws
+ * `INVALID_ARGUMENT` for both at once.
+ */
+export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): ModelOptions {
+  const { predictor, speculation } = options;
+  if (draft && predictor) {
+    const expected = "a draft model or the model's own predictor";
+    fail('INVALID_ARGUMENT', { name: 'predictor', found: 'a draft model beside it', expected });
+  }
+  if (!draft && !predictor) return options;
+  return {
+    ...options,
+    speculation: speculation ?? (draft ? DEFAULT_DRAFT_TOKENS : DEFAULT_PREDICTED_TOKENS),
+  };
 }
 
 /**

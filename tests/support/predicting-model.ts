@@ -1,0 +1,84 @@
+import { asBytes } from '../../src/base/bytes.ts';
+import { seededRandom } from '../../src/base/seeded-random.ts';
+import { F32, type TensorFormat } from '../../src/formats/index.ts';
+import { GgufFile, type GgufPlan, GgufWriter, type PlacedTensor } from '../../src/gguf/index.ts';
+import { MemorySink, MemorySource } from '../../src/io/index.ts';
+import { writeRandomWeights } from '../../src/model/synthetic/random-weights.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
+import { count, type SyntheticShape } from '../../src/model/synthetic-family.ts';
+import { type FamilyVariant, familyOfVariant } from './family-variant.ts';
+
+/** A small model with a block that predicts further tokens. */
+export interface PredictingOptions {
+  readonly sizes?: Partial<SyntheticShape>;
+  readonly variant?: Omit<FamilyVariant, 'name' | 'architecture'>;
+  readonly format?: TensorFormat;
+  readonly seed?: number;
+  /**
+   * If given, every token depends on the one before it alone, and the predictor knows by which rule, except for noise of
+   * this standard deviation in what it reads of a token. Default: weights are random, so that it knows nothing.
+   */
+  readonly noise?: number;
+}
+
+/** The plan of the file: two layers or more, and one that predicts. */
+export async function predictingPlan(
+  architecture: string,
+  { sizes, variant, format = F32 }: PredictingOptions = {},
+): Promise<GgufPlan> {
+  const shape = syntheticShape('tiny', { architecture, layers: 3, context: 128, ...sizes });
+  const metadata = { nextn_predict_layers: count(1), ...variant?.metadata };
+  const family = familyOfVariant({ architecture, ...variant, metadata });
+  return syntheticPlan('predicting', shape, { format, family });
+}
+
+/** The model's file. */
+export async function predictingModel(
+  architecture: string,
+  options: PredictingOptions = {},
+): Promise<GgufFile> {
+  const { seed = 3, noise } = options;
+  const plan = await predictingPlan(architecture, options);
+  const sink = new MemorySink();
+  const writer = await GgufWriter.begin(sink, plan);
+  if (noise === undefined) await writeRandomWeights(writer, { seed });
+  else await writeForeseen(writer, { seed, noise });
+  return GgufFile.open(new MemorySource(sink.bytes(), 'predicting.gguf'));
+}
+
+/** Matrices with which a sublayer adds to the residual stream. */
+const ADDING = /\.(attn_output|ssm_out|ffn_down|ffn_down_exps|ffn_down_shexp)\.weight$/;
+
+/**
+ * Writes weights with which layers add nothing to the residual stream, so that the logits depend on the last token
+ * alone, and the predictor reads the next token alone.
+ */
+async function writeForeseen(writer: GgufWriter, of: { seed: number; noise: number }): Promise<void> {
+  const random = seededRandom(of.seed);
+  for (let tensor = writer.next; tensor; tensor = writer.next) {
+    await writer.write(asBytes(foreseenWeights(tensor, { random, noise: of.noise })));
+  }
+  writer.end();
+}
+
+function foreseenWeights(
+  { name, shape, byteLength }: PlacedTensor,
+  { random, noise }: { random: () => number; noise: number },
+): Float32Array {
+  const [columns = 1] = shape;
+  const values = new Float32Array(byteLength / 4);
+  const drawn = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  if (ADDING.test(name)) return values;
+  if (name.endsWith('nextn.eh_proj.weight')) {
+    const width = columns / 2;
+    return values.map((_, at) => {
+      const [row, column] = [Math.floor(at / columns), at % columns];
+      if (column >= width) return 0;
+      return (row === column ? 1 : 0) + (noise * drawn()) / Math.sqrt(width);
+    });
+  }
+  const isNorm = shape.length === 1 && name.endsWith('norm.weight');
+  if (isNorm) return values.fill(1);
+  return values.map(() => drawn() / Math.sqrt(columns));
+}

@@ -14,6 +14,7 @@ const VALUES: Readonly<Record<string, string | undefined>> = {
   '--chat-template-file': '--chat-template-file',
   '--chat-template': '--chat-template',
   '--models-max': '--max-models',
+  '--n-predict': undefined,
   '--ubatch-size': undefined,
   '--n-gpu-layers': undefined,
   '--grp-attn-n': undefined,
@@ -52,6 +53,9 @@ export function serveArguments(given: readonly string[], folder: string): string
     for (const text of texts) if (ours !== undefined) mapped.push(ours, text);
   }
   const last = (name: string) => values.get(name)?.at(-1);
+  if (flags.has('--no-slots')) mapped.push('--no-slots');
+  if (flags.has('--no-ui')) mapped.push('--no-page');
+  if (!flags.has('--metrics')) mapped.push('--no-metrics');
   // llama-server lets pages of all origins in, unless it is told otherwise.
   if (last('--cors-origins') === undefined) mapped.push('--cors', '*');
   mapped.push(...modelArguments(last, folder), ...sizeArguments(last, flags));
@@ -94,11 +98,9 @@ function modelArguments(last: (name: string) => string | undefined, folder: stri
 function sizeArguments(last: (name: string) => string | undefined, flags: ReadonlySet<string>): string[] {
   const slots = Number(last('--parallel') ?? 4);
   const context = last('--ctx-size');
-  const most = last('--n-predict');
   const sizes = ['--parallel', `${slots}`];
   if (context !== undefined && flags.has('--kv-unified')) {
     sizes.push('--context', context, '--cache-positions', context);
   } else if (context !== undefined) sizes.push('--context', `${Math.floor(Number(context) / slots)}`);
-  if (most !== undefined && Number(most) > 0) sizes.push('--max-tokens', most);
   return sizes;
 }

@@ -40,6 +40,8 @@ const FILES: Readonly<Record<string, string>> = {
 const EXPERTS = 4;
 const ALPHA = 16;
 const RANK = 8;
+/** The longest context that a case asks for. */
+const CONTEXT = 8192;
 /** Files of the split model. */
 const SPLITS = 3;
 /** Tokens of the vocabulary of 512 that no text contains, for the places of the infill tokens. */
@@ -116,7 +118,9 @@ async function writeChatting(base: GgufFile, path: string): Promise<void> {
 }
 
 function chattingMetadata(base: GgufFile): Map<string, GgufValue> {
-  return new Map(metadataOf(base)).set('tokenizer.chat_template', text(NAMED_TEMPLATES['chatml'] ?? ''));
+  return new Map(metadataOf(base))
+    .set('tokenizer.chat_template', text(NAMED_TEMPLATES['chatml'] ?? ''))
+    .set('llama.context_length', count(CONTEXT));
 }
 
 /** The same model with tokens for filling in the middle. */
@@ -157,7 +161,7 @@ async function writeMixture(base: GgufFile, path: string): Promise<void> {
 
 /** The same model in several files. */
 async function writeSplit(base: GgufFile, path: string): Promise<void> {
-  const whole = { metadata: metadataOf(base), tensors: base.tensors };
+  const whole = { metadata: chattingMetadata(base), tensors: base.tensors };
   const read = readerOf(base);
   for (const { name, plan } of planSplits(whole, path, Math.ceil(base.tensors.length / SPLITS))) {
     await writeFrom(name, plan, (tensor) => read(tensor.name));

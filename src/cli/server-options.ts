@@ -22,6 +22,9 @@ export interface ServerFlags {
   readonly apiKey?: readonly string[];
   readonly apiKeyFile?: string;
   readonly cors?: readonly string[];
+  readonly page: boolean;
+  readonly slots: boolean;
+  readonly metrics: boolean;
   readonly otlpEndpoint?: string;
   readonly sleepIdleSeconds?: number;
   readonly slotSavePath?: string;
@@ -100,6 +103,11 @@ export function isOpenToAll({ host, unixSocket, apiKey = [], apiKeyFile }: Serve
   return host !== undefined && !/^(?:127\.[\d.]+|::1|localhost)$/i.test(host);
 }
 
+/** The endpoints that answer nobody. */
+export function disabledEndpoints({ slots, metrics }: ServerFlags): ('slots' | 'metrics')[] {
+  return [...(slots ? [] : ['slots' as const]), ...(metrics ? [] : ['metrics' as const])];
+}
+
 /** Whether spans are exported, which OpenTelemetry's environment variables can also enable. */
 export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
   const { OTEL_SDK_DISABLED, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env;
@@ -127,6 +135,9 @@ function whereOptions(): Option[] {
       .argParser(repeated)
       .env('ROCMFORGE_API_KEY'),
     new Option('--api-key-file <path>', 'API keys with their limits, one per line'),
+    new Option('--no-page', 'serve no page'),
+    new Option('--no-slots', 'do not tell about the slots (GET /slots)'),
+    new Option('--no-metrics', 'do not tell metrics (GET /metrics)'),
     new Option('--otlp-endpoint <url>', 'send traces to this OpenTelemetry collector, OTLP over HTTP').env(
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ),

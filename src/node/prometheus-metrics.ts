@@ -7,6 +7,7 @@ import type {
   ServerMetrics,
   TokenMetrics,
 } from '../server/index.ts';
+import { LlamaMetrics } from './llama-metrics.ts';
 import { VllmMetrics } from './vllm-metrics.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -68,6 +69,7 @@ export class PrometheusMetrics implements ServerMetrics {
   );
 
   readonly #vllm = new VllmMetrics(this.#registry);
+  readonly #llama = new LlamaMetrics(this.#registry);
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -92,6 +94,7 @@ export class PrometheusMetrics implements ServerMetrics {
 
   generation(figures: GenerationMetrics): void {
     this.#vllm.generation(figures);
+    this.#llama.generation(figures);
     const { model, promptTokens, cachedTokens, generatedTokens } = figures;
     this.#tokens.inc({ model, kind: 'prompt_computed' }, promptTokens - cachedTokens);
     this.#tokens.inc({ model, kind: 'prompt_cached' }, cachedTokens);
@@ -108,6 +111,7 @@ export class PrometheusMetrics implements ServerMetrics {
   async exposition({ models, activeRequests }: ServerGauges): Promise<{ contentType: string; text: string }> {
     this.#active.set(activeRequests);
     this.#vllm.look(models);
+    this.#llama.look(models);
     this.#sequences.reset();
     for (const { id, progress, model } of models) {
       this.#loaded.set({ model: id }, progress);

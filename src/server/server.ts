@@ -71,6 +71,8 @@ export interface ServerOptions {
   readonly files?: ModelFiles | undefined;
   /** Where the states of slots are saved. It stays the caller's. Default: nowhere, and such requests are refused. */
   readonly states?: StateFiles | undefined;
+  /** Endpoints that answer nobody. Default: none. */
+  readonly disabled?: readonly ('slots' | 'metrics')[];
   readonly metrics?: ServerMetrics;
   /** Where responses, conversations, files and batches are kept. It stays the caller's. Default: in memory. */
   readonly store?: BlobStore | undefined;
@@ -104,6 +106,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   adapterFiles: true,
   files: true,
   states: true,
+  disabled: true,
   metrics: true,
   store: true,
   storeItems: true,
@@ -130,6 +133,8 @@ export class ModelServer implements AsyncDisposable {
   readonly #app = new Hono<{ Bindings: Record<string, unknown> }>();
   readonly #context: ServerContext;
   readonly #calls = new Set<RequestContext>();
+  /** Paths that answer nobody. */
+  #disabled: ReadonlySet<string> = new Set();
   readonly #loaded: Promise<void>;
   #isDraining = false;
   #hasLoaded = false;
@@ -250,7 +255,8 @@ export class ModelServer implements AsyncDisposable {
 
   #route(options: ServerOptions): void {
     const app = this.#app;
-    const { origins = [] } = options;
+    const { origins = [], disabled = [] } = options;
+    this.#disabled = new Set(disabled.map((name) => `/${name}`));
     const keys = new ApiKeys(options.keys ?? []);
     if (origins.length > 0) app.use(crossOrigin(origins, ['x-request-id', IGNORED_FIELDS]));
     for (const endpoint of ROUTES) {
@@ -277,6 +283,9 @@ export class ModelServer implements AsyncDisposable {
         call.identify(caller);
       }
       if (this.#isDraining && endpoint.method === 'POST') fail('SERVER_DRAINING', {});
+      if (endpoint.method === 'GET' && this.#disabled.has(endpoint.path)) {
+        fail('FEATURE_DISABLED', { what: endpoint.path, option: `--${endpoint.path.slice(1)}` });
+      }
       const response = await endpoint.handle(call);
       call.addHeaders(response);
       if (!call.isStreaming) call.end(response.status);

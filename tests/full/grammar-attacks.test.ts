@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { CATALOGUE } from '../../src/base/errors/catalogue.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { grammarAttacks } from '../support/grammar-attacks.ts';
-import { bundledSource, listen } from '../support/test-server.ts';
+import { ACTIVITY, bundledSource, listen } from '../support/test-server.ts';
 
 /** What a request may be refused with that no text can be held to. */
 const REFUSALS = [
@@ -23,7 +23,7 @@ interface Answer {
 
 test('costly schemas, patterns and grammars are answered or refused, and leave nothing behind', async (t) => {
   const models = [bundledSource({ sequences: 4, context: 4096, threads: 1 })];
-  const server = new ModelServer({ models, parallel: 4 });
+  const server = new ModelServer({ models, parallel: 4, metrics: ACTIVITY });
   t.after(() => server[Symbol.asyncDispose]());
   await server.loaded;
   const url = await listen(t, server);
@@ -50,6 +50,5 @@ test('costly schemas, patterns and grammars are answered or refused, and leave n
     assert.equal(after.status, 200, `${name}: ${after.error?.message}`);
     assert.match(after.choices?.[0]?.message.content ?? '', /^(yes|no)$/, name);
   }
-  const slots = await (await fetch(`${url}/slots`)).json();
-  assert.equal((slots as { active_requests: number }).active_requests, 0);
+  assert.equal(await (await fetch(`${url}/metrics`)).json(), 0);
 });

@@ -18,7 +18,10 @@ test('docs/server.md names every endpoint, option and metric of the server, and 
     assert.ok(PAGE.includes(`\`${long}\``) || PAGE.includes(`, ${long}\``), long);
   }
   const { text } = await new PrometheusMetrics().exposition({ models: [], activeRequests: 0 });
-  const counted = Array.from(text.matchAll(/^# TYPE ((?:rocmforge_|vllm:)\w+) /gm), ([, name]) => name);
-  const named = Array.from(PAGE.matchAll(/`((?:rocmforge_|vllm:)\w+)`/g), ([, name]) => name);
+  const counted = Array.from(
+    text.matchAll(/^# TYPE ((?:rocmforge_|vllm:|llamacpp:)\w+) /gm),
+    ([, name]) => name,
+  );
+  const named = Array.from(PAGE.matchAll(/`((?:rocmforge_|vllm:|llamacpp:)\w+)`/g), ([, name]) => name);
   assert.deepEqual(named.toSorted(), counted.toSorted());
 });

@@ -317,10 +317,16 @@ test('models and slots say what is there', async (t) => {
   const response = await server.fetch(
     post('/v1/chat/completions', { ...ASK, max_tokens: 100, stream: true }),
   );
-  const slots = await jsonOf(await server.fetch(new Request('http://server/slots')));
-  const [model] = slots.models as { slots: number; sequences: { slot: number; prompt_tokens: number }[] }[];
-  assert.equal(model?.slots, 4);
-  assert.equal(model?.sequences.length, 1);
-  assert.ok((model?.sequences[0]?.slot ?? -1) >= 0);
+  const states = await (await server.fetch(new Request('http://server/slots'))).json();
+  const slots = states as { id: number; n_ctx: number; is_processing: boolean }[];
+  assert.deepEqual(
+    slots.map(({ id, n_ctx }) => [id, n_ctx]),
+    [0, 1, 2, 3].map((id) => [id, 128]),
+  );
+  assert.equal(slots.filter((slot) => slot.is_processing).length, 1);
   await response.body?.cancel();
+  const closed = await tinyServer(t, { disabled: ['slots', 'metrics'] });
+  for (const path of ['/slots', '/metrics']) {
+    assert.equal((await closed.fetch(new Request(`http://server${path}`))).status, 501);
+  }
 });

@@ -25,15 +25,10 @@ async function begin(server: ModelServer, body: object, key: string) {
   return reader;
 }
 
-async function slotsOf(
-  server: ModelServer,
-  key = '',
-): Promise<{ state: string; generated_tokens: number }[]> {
+async function slotsOf(server: ModelServer, key = ''): Promise<{ state: string }[]> {
   const response = await server.fetch(new Request('http://server/slots', { headers: { 'x-api-key': key } }));
-  const { models } = (await response.json()) as {
-    models: { sequences: { state: string; generated_tokens: number }[] }[];
-  };
-  return models[0]?.sequences ?? [];
+  const slots = (await response.json()) as { state: string; is_processing: boolean }[];
+  return slots.filter((slot) => slot.is_processing);
 }
 
 test('a request of 128 answers holds no more slots and places than there are, and another is answered beside it', async (t) => {

@@ -241,6 +241,14 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const json_schema = { name: 'a', schema: { const: 12 } };
     assert.equal((await ask({ response_format: { type: 'json_schema', json_schema } })).text, '12');
   },
+  response_fields: async (ask) => {
+    const { body } = await ask({
+      response_fields: ['content', 'generation_settings/n_predict', 'none'],
+      n_predict: 3,
+    });
+    const answer = JSON.parse(body) as object;
+    assert.deepEqual(Object.keys(answer), ['content', 'generation_settings/n_predict']);
+  },
   return_tokens: async (ask) => {
     const { body } = await ask({ return_tokens: true, ...SAYS_A });
     assert.match(body, new RegExp(`"tokens":\\[${Array.from({ length: 6 }, () => A).join(',')}\\]`));

@@ -9,7 +9,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { pageFiles } from '../../src/node/page-files.ts';
 import type { ModelServer } from '../../src/server/index.ts';
 import { temporaryFolder } from '../support/temporary.ts';
-import { eventsOf, listen, post, tinyServer } from '../support/test-server.ts';
+import { activeRequests, eventsOf, listen, post, tinyServer } from '../support/test-server.ts';
 import { until } from '../support/hung.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -24,10 +24,7 @@ async function errorOf(response: Response): Promise<Record<string, unknown>> {
 function untilIdle(server: ModelServer): Promise<void> {
   return until(
     () => 'requests are still there',
-    async () => {
-      const slots = await server.fetch(new Request('http://server/slots'));
-      return ((await slots.json()) as { active_requests: number }).active_requests === 0;
-    },
+    async () => (await activeRequests(server)) === 0,
   );
 }
 

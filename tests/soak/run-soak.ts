@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { HttpListener } from '../../src/node/http-listener.ts';
 import { ModelServer } from '../../src/server/index.ts';
-import { bundledSource } from '../support/test-server.ts';
+import { ACTIVITY, activeRequests, bundledSource } from '../support/test-server.ts';
 
 const REPORTS = 30;
 /** What is live may grow by so much from the second third to the last: what is under way differs from moment to moment. */
@@ -33,6 +33,7 @@ const { minutes, patience } = values;
 const server = new ModelServer({
   models: [bundledSource({ sequences: 4, context: 1024 })],
   parallel: 4,
+  metrics: ACTIVITY,
 });
 await server.loaded;
 const listener = await HttpListener.open(server.fetch, { port: 0 });
@@ -75,8 +76,7 @@ function growth(of: keyof Memory): number {
 const timer = setInterval(look, (Number(minutes) * 60_000) / REPORTS);
 const [status] = (await once(clients, 'exit')) as [number | null];
 clearInterval(timer);
-const slots = await server.fetch(new Request('http://server/slots'));
-const { active_requests: active } = (await slots.json()) as { active_requests: number };
+const active = await activeRequests(server);
 await Promise.all([server.drain(), listener.drain()]);
 console.log(counts);
 await listener[Symbol.asyncDispose]();

@@ -5,6 +5,7 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { HttpListener, type ListenOptions } from '../../src/node/http-listener.ts';
 import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { NO_METRICS, type ServerMetrics } from '../../src/server/metrics.ts';
 import { type ServedModel, ModelServer, type ServerOptions } from '../../src/server/index.ts';
 import { BUNDLED } from './run-cli.ts';
 import { tinyModel } from './tiny-model.ts';
@@ -37,11 +38,26 @@ export function bundledSource(options: LoadModelOptions = {}): ServedModel {
   };
 }
 
+/** Metrics that tell, at `/metrics`, only how many requests run or wait. */
+export const ACTIVITY: ServerMetrics = {
+  ...NO_METRICS,
+  exposition: async ({ activeRequests }) => ({
+    contentType: 'application/json',
+    text: JSON.stringify(activeRequests),
+  }),
+};
+
+/** The requests that run or wait in a server with these metrics. */
+export async function activeRequests(server: ModelServer): Promise<number> {
+  const response = await server.fetch(new Request('http://server/metrics'));
+  return (await response.json()) as number;
+}
+
 /** A server of a tiny model, closed when the test ends. */
 export async function tinyServer(t: TestContext, options: Partial<ServerOptions> = {}): Promise<ModelServer> {
   const { parallel = 4 } = options;
   const models = [tinySource('tiny', { sequences: parallel })];
-  const server = new ModelServer({ models, parallel, ...options });
+  const server = new ModelServer({ models, parallel, metrics: ACTIVITY, ...options });
   t.after(() => server[Symbol.asyncDispose]());
   await server.loaded;
   return server;

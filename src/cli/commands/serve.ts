@@ -21,6 +21,7 @@ import {
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, reportProfile } from '../profile.ts';
 import {
+  disabledEndpoints,
   isOpenToAll,
   isTraced,
   listenOptionsOf,
@@ -151,7 +152,8 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
     ...(await foldersOf(flags)),
     metrics: new PrometheusMetrics(),
-    page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
+    page: flags.page ? pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))) : undefined,
+    disabled: disabledEndpoints(flags),
     logger,
     tracing,
     version,

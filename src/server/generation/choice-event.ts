@@ -1,3 +1,4 @@
+import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
@@ -15,6 +16,8 @@ export interface TaskPrompts {
   readonly scores?: readonly (readonly ScoredId[])[];
   /** Answers to each prompt. */
   readonly choices: number;
+  /** How they are generated. */
+  readonly options: GenerateOptions;
 }
 
 /** An event of a running generation, for any API; `choice` counts from 0. The first event is `begin`. */

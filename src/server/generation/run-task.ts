@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
+import type { ChatOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import { type AnswerPart, newCallId } from '../../text/index.ts';
@@ -17,7 +17,6 @@ const FIRST_TOKEN_WAIT_MS = 1000;
 
 /** A generation request of any API. */
 export interface GenerationTask extends TaskPrompts {
-  readonly options: GenerateOptions;
   /** The form of an answer to a conversation. Without it, the prompt is a text to be continued. */
   readonly form?: AnswerForm;
   /** The reasoning options. */

@@ -17,7 +17,9 @@ import {
   modelField,
   samplingFields,
 } from '../generation/sampling-fields.ts';
+import { timingsOf } from '../generation/timings.ts';
 import type { RequestContext } from '../request-context.ts';
+import { generationSettings, responseFieldsField, selected } from './generation-settings.ts';
 
 /** The fields of a completion besides the prompt. */
 export const completionFields = {
@@ -30,6 +32,7 @@ export const completionFields = {
     'Reports log-probabilities with so many of the most likely tokens; 0: none.',
   ),
   return_tokens: z.boolean().nullish().describe('Reports the token ids of the text.'),
+  response_fields: responseFieldsField,
   stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
 };
 
@@ -90,6 +93,7 @@ class Result {
   readonly #tokens: number[] = [];
   readonly #probabilities: object[] = [];
   #text = '';
+  #hasNewLine = false;
   #generated = 0;
   #end: TextEnd | undefined;
 
@@ -101,6 +105,7 @@ class Result {
 
   take(text: string, token: SampledToken | undefined): void {
     this.#text += text;
+    this.#hasNewLine ||= text.includes('\n');
     if (!token) return;
     this.#generated++;
     this.#tokens.push(token.id);
@@ -131,38 +136,36 @@ class Result {
 
   whole(): object {
     const piece = this.piece();
-    return this.#request.return_tokens ? piece : { ...piece, tokens: [] };
+    return this.selected(this.#request.return_tokens ? piece : { ...piece, tokens: [] });
+  }
+
+  /** What the request wants of an answer. */
+  selected(answer: object): object {
+    return selected(answer, this.#request.response_fields);
   }
 
   #ending(end: TextEnd): object {
     const word = end.stop ?? '';
     const limit = end.reason === 'length' ? 'limit' : 'eos';
+    const { id, model, task } = this.#generation;
+    const isFull = end.reason === 'length' && end.promptTokens + end.generatedTokens >= model.context;
     return {
-      model: this.#generation.id,
+      model: id,
+      prompt: textOfPrompt(model, task.prompts[this.#index] ?? []),
+      generation_settings: generationSettings(model, task.options, this.#request.stream === true),
+      has_new_line: this.#hasNewLine,
       stop_type: end.stop === undefined ? limit : 'word',
       stopping_word: word,
-      truncated: false,
+      truncated: isFull,
       tokens_cached: end.cachedTokens,
       timings: timingsOf(end),
     };
   }
 }
 
-/** Timings under the names of llama.cpp's server. */
-function timingsOf({
-  promptTokens,
-  cachedTokens,
-  promptSeconds,
-  generatedTokens,
-  generateSeconds,
-}: TextEnd): object {
-  return {
-    cache_n: cachedTokens,
-    prompt_n: promptTokens - cachedTokens,
-    prompt_ms: 1000 * promptSeconds,
-    predicted_n: generatedTokens,
-    predicted_ms: 1000 * generateSeconds,
-  };
+/** A prompt as text, with its control tokens. */
+function textOfPrompt({ tokenizer }: TextModel, prompt: readonly number[]): string {
+  return tokenizer.decode(prompt, { special: true, keepLeadingSpace: true });
 }
 
 function probabilitiesOf({ tokenizer }: TextModel, token: SampledToken): object {
@@ -185,6 +188,6 @@ async function* chunks(
     const result = results[event.choice];
     if (event.kind === 'text') result?.take(event.text, event.token);
     if (event.kind === 'end') result?.finish(event.end);
-    if (result) yield { data: JSON.stringify(result.piece()) };
+    if (result) yield { data: JSON.stringify(result.selected(result.piece())) };
   }
 }

@@ -2,6 +2,7 @@ import type { TextModel } from '../../engine/text-model.ts';
 import { isRocmforgeError } from '../../base/errors.ts';
 import { SAMPLING_OPTIONS } from '../../ops/index.ts';
 import { getEndpoint, json } from '../endpoint.ts';
+import type { RequestContext } from '../request-context.ts';
 import { buildOf } from '../openai/chat-chunks.ts';
 import { snakeCase } from '../fields/field-names.ts';
 
@@ -11,6 +12,10 @@ export const propsEndpoint = getEndpoint({
   summary: 'Describes the first model: context, slots, defaults and chat template.',
   handle: async (call) => {
     const { pool } = call.server;
+    const [first] = pool.list();
+    // Looking at a model that sleeps does not wake it.
+    if (first?.state === 'unloaded' && call.server.hasLoaded())
+      return json(sleepingProps(call.server, first.id));
     using lease = await pool.acquire(undefined, call.signal);
     const { model } = lease;
     const { bos, eos } = model.tokenizer.special;
@@ -19,6 +24,8 @@ export const propsEndpoint = getEndpoint({
     return json({
       default_generation_settings: { n_ctx: model.context, params: Object.fromEntries(params) as object },
       total_slots: model.activity.slots,
+      // Folders concern only the operator of the server.
+      model_path: model.gguf.name.replace(/^.*[\\/]/s, ''),
       model_alias: lease.id,
       modalities: { vision: false, audio: false },
       chat_template: templateOf(model),
@@ -29,6 +36,11 @@ export const propsEndpoint = getEndpoint({
     });
   },
 });
+
+/** What is known of a model that sleeps. */
+function sleepingProps(server: RequestContext['server'], id: string): object {
+  return { model_alias: id, build_info: buildOf(server), is_sleeping: true };
+}
 
 /** The source of the model's chat template; empty if it has none. */
 function templateOf(model: TextModel): string {

@@ -1,6 +1,7 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { CallOutcome, Tokenizer } from '../../text/index.ts';
 import type { ChoiceEvent, FinishReason } from '../generation/choice-event.ts';
+import { soleTimings } from '../generation/timings.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import { usageOf } from './usage.ts';
 
@@ -80,7 +81,7 @@ export class ChatAnswer {
       logprobs: this.#withLogprobs ? { content: choice.logprobs, refusal: null } : null,
       finish_reason: finishReason(choice.finish, this.#isLegacy),
     }));
-    return { choices, usage: usageOf(promptTokens, this.#ends) };
+    return { choices, usage: usageOf(promptTokens, this.#ends), ...soleTimings(this.#ends) };
   }
 }
 

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { StartedGeneration } from '../generation/run-task.ts';
+import { soleTimings } from '../generation/timings.ts';
 import { finishReason } from './chat-answer.ts';
 import { type ChatBody, isLegacy } from './chat-body.ts';
 import { contentLogprob } from './logprobs.ts';
@@ -60,7 +61,7 @@ export async function* chatChunks(
   }
   if (withUsage) {
     const usage = usageOf(generation.promptTokens, ends);
-    yield { data: JSON.stringify({ ...base, choices: [], usage }) };
+    yield { data: JSON.stringify({ ...base, choices: [], usage, ...soleTimings(ends) }) };
   }
   yield DONE;
 }

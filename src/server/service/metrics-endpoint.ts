@@ -11,5 +11,7 @@ export const metricsEndpoint = getEndpoint({
 async function metrics({ server }: RequestContext): Promise<Response> {
   const gauges = { models: server.pool.list(), activeRequests: server.gate.active };
   const { contentType, text } = await server.metrics.exposition(gauges);
-  return new Response(text, { headers: { 'content-type': contentType } });
+  const started = Math.floor((Date.now() - performance.now()) / 1000);
+  const headers = { 'content-type': contentType, 'process-start-time-unix': String(started) };
+  return new Response(text, { headers });
 }

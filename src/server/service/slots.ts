@@ -1,25 +1,29 @@
+import type { EngineActivity } from '../../engine/engine-setup.ts';
 import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
-/** `GET /slots`: the running and waiting sequences of each loaded model. */
+/** `GET /slots`, as in llama.cpp's server: the slots of each loaded model. */
 export const slotsEndpoint = getEndpoint({
   path: '/slots',
-  summary: 'Lists the sequences that run or wait, model by model.',
-  handle: slots,
+  summary: 'Lists the slots of the loaded models with the sequences in them.',
+  handle: ({ server }: RequestContext) =>
+    json(server.pool.list().flatMap(({ id, model }) => (model ? slotsOf(id, model.activity) : []))),
 });
 
-function slots({ server }: RequestContext): Response {
-  const models = server.pool.list().flatMap(({ id, model }) => {
-    if (!model) return [];
-    const { slots: count, context, sequences } = model.activity;
-    const listed = sequences.map((sequence) => ({
-      slot: sequence.slot < 0 ? null : sequence.slot,
-      state: sequence.state,
-      prompt_tokens: sequence.promptTokens,
-      generated_tokens: sequence.generatedTokens,
-      computed_tokens: sequence.computedTokens,
-    }));
-    return [{ model: id, slots: count, context, sequences: listed }];
+function slotsOf(model: string, { slots, context, sequences }: EngineActivity): object[] {
+  return Array.from({ length: slots }, (_, id) => {
+    const sequence = sequences.find(({ slot }) => slot === id);
+    return {
+      id,
+      model,
+      n_ctx: context,
+      is_processing: sequence !== undefined,
+      state: sequence?.state ?? 'idle',
+      n_prompt_tokens: sequence?.promptTokens ?? 0,
+      n_computed_tokens: sequence?.computedTokens ?? 0,
+      next_token: [
+        { has_next_token: sequence !== undefined, n_remain: -1, n_decoded: sequence?.generatedTokens ?? 0 },
+      ],
+    };
   });
-  return json({ active_requests: server.gate.active, parallel: server.gate.parallel, models });
 }

@@ -214,8 +214,8 @@ test('a client that stops reading ends the generation', async () => {
   await until(
     () => 'the request is not over',
     async () => {
-      const response = await fetch(`${shared.url}/slots`, { headers });
-      return ((await response.json()) as { active_requests: number }).active_requests === 0;
+      const response = await fetch(`${shared.url}/metrics`, { headers });
+      return (await response.json()) === 0;
     },
   );
 });

@@ -1,7 +1,7 @@
 import { after, before } from 'node:test';
 import { HttpListener } from '../../../src/node/http-listener.ts';
 import { ModelServer } from '../../../src/server/index.ts';
-import { bundledSource } from '../../support/test-server.ts';
+import { ACTIVITY, bundledSource } from '../../support/test-server.ts';
 
 /** The key that the server asks for. */
 export const KEY = 'sk-test';
@@ -17,6 +17,7 @@ export function sharedServer(): { readonly url: string; readonly server: ModelSe
       models: [bundledSource({ sequences: 4, context: 1024 })],
       parallel: 4,
       keys: [KEY],
+      metrics: ACTIVITY,
     });
     await shared.server.loaded;
     listener = await HttpListener.open(shared.server.fetch, { port: 0 });

@@ -17,6 +17,10 @@ import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
  */
 const MANY_WAVES = 8;
 const FEW_WAVES = 4;
+/** Warps of a block that decodes weights as it reads them, and the most outputs of one. */
+const DENSE_WARPS = 4;
+const DENSE_LINES = 4;
+
 /** The outputs and rows that a block computes. */
 interface Tile {
   readonly outputs: number;
@@ -115,11 +119,15 @@ export function launchDenseProduct(
   const { x, weight, outputs, bias, y } = of;
   const capacity = to.capacity(of.rows);
   const rows = bucketOf(capacity);
+  const across = Math.ceil(weight.rows / (DENSE_WARPS * DENSE_LINES));
+  const down = Math.ceil(capacity / rows);
+  // Several lines read activations once, where there are blocks enough, and where all outputs read the same.
+  const lines = outputs === weight.rows && across * down >= 4 * to.target.multiprocessors ? DENSE_LINES : 1;
   to.launch({
     file: 'dense-product.hip',
     kernel: 'dense_product',
-    defines: { FILE_FORMAT: fileFormat(weight), ROWS: rows },
-    grid: [Math.ceil(weight.rows / 4), Math.ceil(capacity / rows)],
+    defines: { FILE_FORMAT: fileFormat(weight), ROWS: rows, LINES: lines },
+    grid: [Math.ceil(weight.rows / (DENSE_WARPS * lines)), down],
     block: 128,
     args: [
       to.count(of.rows),

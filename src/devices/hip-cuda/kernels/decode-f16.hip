@@ -17,8 +17,8 @@ KERNEL(decode_f16, 256, const u8* weight, i64 groups, u32x4* out) {
   PairedScales paired = paired_scales(P::S::load(scales, group));
   P::Q::LoadedOctet loaded = P::Q::load_octet(quants, group, t);
   Octet octet = P::Q::octet(loaded, t);
-  u32x2 low = decode_quad(octet.low, paired.scale[0], paired.min[0]);
-  u32x2 high = decode_quad(octet.high, paired.scale[1], paired.min[1]);
+  u32x2 low = decode_quad(P::levels(octet.low), paired.scale[0], paired.min[0]);
+  u32x2 high = decode_quad(P::levels(octet.high), paired.scale[1], paired.min[1]);
   grid_dependency_wait();
   out[at] = {low.x, low.y, high.x, high.y};
 }

@@ -30,8 +30,8 @@ DEVICE PairedScales paired_scales(const P::S::Loaded& loaded) {
 }
 
 /// Four signed or unsigned bytes less OFFSET, times a scale, plus a min.
-DEVICE u32x2 decode_quad(u32 quad, u32 scale, u32 min) {
-  u32 levels = P::levels(quad), bias = pack_half2(1024.0f + P::OFFSET, 1024.0f + P::OFFSET);
+DEVICE u32x2 decode_quad(u32 levels, u32 scale, u32 min) {
+  u32 bias = pack_half2(1024.0f + P::OFFSET, 1024.0f + P::OFFSET);
   if (P::SIGNED) {
     levels ^= 0x80808080u;
     bias = pack_half2(1152.0f + P::OFFSET, 1152.0f + P::OFFSET);
@@ -45,7 +45,8 @@ DEVICE u32x2 decode_quad(u32 quad, u32 scale, u32 min) {
 
 /// Octet `t` of a group, WEIGHT_SCALE times larger.
 DEVICE u32x4 decode_octet(const P::Q::Loaded& quants, const PairedScales& scales, i32 t) {
-  u32x2 low = decode_quad(P::Q::quad(quants, t), scales.scale[0], scales.min[0]);
-  u32x2 high = decode_quad(P::Q::quad(quants, t + 4), scales.scale[1], scales.min[1]);
+  Octet levels = P::octet_levels(quants, t);
+  u32x2 low = decode_quad(levels.low, scales.scale[0], scales.min[0]);
+  u32x2 high = decode_quad(levels.high, scales.scale[1], scales.min[1]);
   return {low.x, low.y, high.x, high.y};
 }

@@ -74,7 +74,10 @@ DEVICE void add_batch(f32 (*sums)[LINES], const Batch& batch, const Rows& x, i32
       u32 quads[LINES][8];
       GroupScales scales[LINES];
       UNROLL for (i32 line = 0; line < LINES; line++) {
-        UNROLL for (i32 q = 0; q < 8; q++) quads[line][q] = P::levels(P::Q::quad(batch.quants[u][line], q));
+        UNROLL for (i32 t = 0; t < 4; t++) {
+          Octet octet = P::octet_levels(batch.quants[u][line], t);
+          quads[line][t] = octet.low, quads[line][t + 4] = octet.high;
+        }
         scales[line] = P::S::of(batch.scales[u][line]);
       }
       UNROLL for (i32 r = 0; r < ROWS; r++) {

@@ -153,6 +153,8 @@ struct PackedFormat {
   static constexpr bool SIGNED = ${groups.signed};
   static constexpr f32 WEIGHT_SCALE = ${groups.weightScale};
   DEVICE u32 levels(u32 quad) { return ${levelsText(layout)}; }
+  /// The levels of quads t and t + 4.
+  DEVICE Octet octet_levels(const Q::Loaded& loaded, i32 t) { return ${octetText(layout)}; }
 ${quantTexts(layout)}
   DEVICE u32 own_scales(const u8* block, u32 e) { return ${own}; }
   DEVICE u32 shared_scales(const u8* block, u32 e) { return ${shared}; }
@@ -169,12 +171,23 @@ function quantsClass(quants: PackedQuants): string {
 function levelsText({ levels }: BlockLayout): string {
   if (levels.kind === 'grid' || levels.level.kind === 'signed') return 'quad';
   if (levels.level.kind === 'linear') return levels.level.step === 1 ? 'quad' : `quad * ${levels.level.step}`;
-  const { table } = levels.level;
+  return `table_levels(quad, ${tableWords(levels.level.table)})`;
+}
+
+/** Converts an octet of a loaded group: the codes of a table are looked up eight at a time. */
+function octetText({ levels }: BlockLayout): string {
+  const hasTable = levels.kind === 'codes' && levels.level.kind === 'table';
+  if (!hasTable) return '{levels(Q::quad(loaded, t)), levels(Q::quad(loaded, t + 4))}';
+  return `table_octet(Q::word(loaded.nibbles, t), ${tableWords(levels.level.table)})`;
+}
+
+/** A table of sixteen levels as four words. */
+function tableWords(table: Int8Array): string {
   const words = [0, 4, 8, 12].map((from) => {
     const word = [3, 2, 1, 0].reduce((sum, k) => (sum << 8) | ((table[from + k] ?? 0) & 255), 0);
     return `0x${(word >>> 0).toString(16)}u`;
   });
-  return `table_levels(quad, ${words.join(', ')})`;
+  return words.join(', ');
 }
 
 /** What packing reads from a block: the elements' codes, or the runs' entries and what modifies their levels. */

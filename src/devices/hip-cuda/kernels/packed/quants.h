@@ -19,6 +19,15 @@ DEVICE u32 table_levels(u32 quad, u32 first, u32 second, u32 third, u32 fourth) 
   return (low & ~upper) | (high & upper);
 }
 
+/// The same for the eight nibbles of a word, which are a selector as they stand: the levels of its low nibbles, and of its high.
+DEVICE Octet table_octet(u32 word, u32 first, u32 second, u32 third, u32 fourth) {
+  u32 selector = word & 0x77777777, half = ((word & 0x88888888) >> 1) | 0x32103210;
+  u32 even = byte_permute(byte_permute(first, second, selector), byte_permute(third, fourth, selector), half);
+  selector >>= 16, half >>= 16;
+  u32 odd = byte_permute(byte_permute(first, second, selector), byte_permute(third, fourth, selector), half);
+  return {byte_permute(even, odd, 0x6420), byte_permute(even, odd, 0x7531)};
+}
+
 /// Packs the group of a block's elements from `first` on.
 template <class Format>
 DEVICE void pack_codes(const typename Format::Q::Planes& planes, i64 index, const u8* block, u32 first) {

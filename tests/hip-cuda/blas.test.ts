@@ -8,18 +8,21 @@ import { type Emulator, emulatedTests, withDevice } from '../support/hip-cuda/em
 
 const emulated = await emulatedTests('gfx1100');
 
-const COLUMNS = 256;
-
 /** Products of a prompt, and what devices compute with them: rows, outputs and columns all differ. */
-function productCase(format: TensorFormat, rows: number, around: 'bias' | 'residual' | 'gate'): OpCase {
+function productCase(
+  format: TensorFormat,
+  rows: number,
+  around: 'bias' | 'residual' | 'gate',
+  columns = 256,
+): OpCase {
   const outputs = 24;
   return {
     op: 'layer',
     name: `${format.name}, ${rows} rows, ${around}`,
     batch: plainBatch(rows),
     record: (g) => {
-      const x = g.input('x', { axis: 'rows', width: COLUMNS });
-      const weight = (name: string) => g.weight(name, format, outputs, COLUMNS);
+      const x = g.input('x', { axis: 'rows', width: columns });
+      const weight = (name: string) => g.weight(name, format, outputs, columns);
       const bias = around === 'bias' ? g.weight('bias', F32, 1, outputs) : undefined;
       const y = matmul(g, x, weight('weight'), bias);
       if (around === 'residual') return { y: add(g, g.input('addend', { axis: 'rows', width: outputs }), y) };
@@ -38,6 +41,7 @@ const CASES: readonly (readonly [OpCase, products: number])[] = [
   [productCase(F16, 20, 'bias'), 2],
   [productCase(BF16, 20, 'bias'), 2],
   [productCase(Q8_0, 260, 'residual'), 1],
+  [productCase(Q4_0, 256, 'bias', 160), 1],
   [productCase(Q4_0, 256, 'gate'), 1],
 ];
 

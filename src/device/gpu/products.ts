@@ -109,8 +109,7 @@ function splitType({ x, weight }: MatmulOp, to: GpuPlanner): SplitHalves['type']
 /** True if there is a BLAS library and the product is large enough for it. */
 function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
   const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
-  const whole = x.width % to.facts.f16RowUnit === 0 && outputs % FINISHED_OUTPUTS === 0;
-  return to.has('libraryProduct') && whole && to.capacity(x) >= MIN_LIBRARY_ROWS;
+  return to.has('libraryProduct') && outputs % FINISHED_OUTPUTS === 0 && to.capacity(x) >= MIN_LIBRARY_ROWS;
 }
 
 /** Fuses gate and up into one product with the activation, in the form that the next product reads. */

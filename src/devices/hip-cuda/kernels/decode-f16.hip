@@ -1,24 +1,29 @@
-// A packed matrix as f16 for the BLAS library: the order of halves.h, WEIGHT_SCALE times larger. A thread makes an octet;
-// rows are whole chunks.
+// A packed matrix as f16 for the BLAS library: the order of halves.h, WEIGHT_SCALE times larger. A thread makes an octet; rows are
+// filled up with zeros to whole chunks, as those of activations are.
 #include "decode.h"
 
-KERNEL(decode_f16, 256, const u8* weight, i64 groups, u32x4* out) {
+KERNEL(decode_f16, 256, const u8* weight, i32 rows, i32 row_groups, u32x4* out) {
   grid_launch_dependents();
   i64 at = i64(block_x()) * 256 + thread();
-  if (at >= groups * GROUP_OCTETS) {
+  i32 row_chunks = (row_groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS, chunk = i32(at / CHUNK_OCTETS), row = chunk / row_chunks;
+  if (row >= rows) {
     grid_dependency_wait();
     return;
   }
-  PlaneCursor cursor = {const_cast<u8*>(weight)};
-  P::Q::Planes quants = P::Q::planes(cursor, groups);
-  P::S::Planes scales = P::S::planes(cursor, groups);
-  i64 group = at / CHUNK_OCTETS * CHUNK_GROUPS + (at & 3);
-  i32 t = i32(at % CHUNK_OCTETS) >> 2;
-  PairedScales paired = paired_scales(P::S::load(scales, group));
-  P::Q::LoadedOctet loaded = P::Q::load_octet(quants, group, t);
-  Octet octet = P::Q::octet(loaded, t);
-  u32x2 low = decode_quad(P::levels(octet.low), paired.scale[0], paired.min[0]);
-  u32x2 high = decode_quad(P::levels(octet.high), paired.scale[1], paired.min[1]);
+  i32 t = i32(at % CHUNK_OCTETS) >> 2, in_row = (chunk - row * row_chunks) * CHUNK_GROUPS + i32(at & 3);
+  u32x4 made = {};
+  if (in_row < row_groups) {
+    i64 groups = i64(rows) * row_groups, group = i64(row) * row_groups + in_row;
+    PlaneCursor cursor = {const_cast<u8*>(weight)};
+    P::Q::Planes quants = P::Q::planes(cursor, groups);
+    P::S::Planes scales = P::S::planes(cursor, groups);
+    PairedScales paired = paired_scales(P::S::load(scales, group));
+    P::Q::LoadedOctet loaded = P::Q::load_octet(quants, group, t);
+    Octet octet = P::Q::octet(loaded, t);
+    u32x2 low = decode_quad(P::levels(octet.low), paired.scale[0], paired.min[0]);
+    u32x2 high = decode_quad(P::levels(octet.high), paired.scale[1], paired.min[1]);
+    made = {low.x, low.y, high.x, high.y};
+  }
   grid_dependency_wait();
-  out[at] = {low.x, low.y, high.x, high.y};
+  out[at] = made;
 }

@@ -10,7 +10,6 @@ export type Arg =
   | { readonly kind: 'address'; readonly of: Place; readonly offset: number }
   | { readonly kind: 'null' }
   | { readonly kind: 'i32'; readonly value: number }
-  | { readonly kind: 'i64'; readonly value: number }
   | { readonly kind: 'f32'; readonly value: number };
 
 /**
@@ -37,11 +36,6 @@ export interface LaunchTemplate {
 /** An integer argument. */
 export function int(value: number): Arg {
   return { kind: 'i32', value };
-}
-
-/** A 64-bit integer argument. */
-export function long(value: number): Arg {
-  return { kind: 'i64', value };
 }
 
 /** A single-precision argument. */

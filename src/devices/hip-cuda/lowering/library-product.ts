@@ -1,10 +1,12 @@
+import { alignUp } from '../../../base/bytes.ts';
 import type { LibraryProductIntent, SplitProductIntent } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { addendOf, outputsOf } from './epilogue.ts';
-import { int, long, NULL } from './launch-template.ts';
+import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { packedFile, weightScale } from './packed-formats.ts';
 import { productDefines } from './product.ts';
+import { F16_CHUNK } from './staging.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Maximum workspace of the library's kernels for Hopper. */
@@ -20,15 +22,15 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
   const [first] = weights as [Weight];
   const capacity = to.capacity(rows);
   const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
-  const decoded = to.temporary(2 * width * first.columns);
-  const groups = (width * first.columns) / 32;
+  const columns = alignUp(first.columns, F16_CHUNK);
+  const decoded = to.temporary(2 * width * columns);
   to.launch({
     file: 'decode-f16.hip',
     kernel: 'decode_f16',
     defines: { PACKED_FORMAT: packedFile(first.format) },
-    grid: [Math.ceil((4 * groups) / THREADS)],
+    grid: [Math.ceil((width * columns) / 8 / THREADS)],
     block: THREADS,
-    args: [to.weight(weights, GROUP_LAYOUT), long(groups), decoded],
+    args: [to.weight(weights, GROUP_LAYOUT), int(width), int(first.columns / 32), decoded],
   });
   const addend = addendOf(epilogue, to);
   // Scratch may contain unused rows, but externally bound memory may not.
@@ -39,7 +41,7 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
       type: 'f16',
       rows: capacity,
       outputs: width,
-      columns: first.columns,
+      columns,
       workspaceBytes: WORKSPACE_BYTES,
     },
     factor: 1 / weightScale(first.format),

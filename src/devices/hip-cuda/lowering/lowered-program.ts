@@ -4,7 +4,6 @@ import type { GraphAddresses, HipCudaWeight, LoweredGraph } from '../launching/k
 import {
   f32,
   i32,
-  i64,
   type KernelArgument,
   type KernelModule,
   type Launch,
@@ -49,7 +48,7 @@ function argumentAt(arg: Arg, addressOf: (place: Place) => Address): KernelArgum
   if (arg.kind === 'address') return pointer(addressOf(arg.of) + arg.offset);
   if (arg.kind === 'null') return pointer(0);
   if (arg.kind === 'f32') return f32(arg.value);
-  return arg.kind === 'i32' ? i32(arg.value) : i64(arg.value);
+  return i32(arg.value);
 }
 
 function productAt({ shape, factor, args }: ProductTemplate, addressOf: (place: Place) => Address): Launch {

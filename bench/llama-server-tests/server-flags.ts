@@ -15,6 +15,7 @@ const VALUES: Readonly<Record<string, string | undefined>> = {
   '--chat-template': '--chat-template',
   '--models-max': '--max-models',
   '--n-predict': undefined,
+  '--slot-save-path': '--slot-save-path',
   '--ubatch-size': undefined,
   '--n-gpu-layers': undefined,
   '--grp-attn-n': undefined,

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { StateFolder } from '../../src/node/state-folder.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { temporaryFolder } from '../support/temporary.ts';
-import { post, tinyServer, tinySource } from '../support/test-server.ts';
+import { listen, post, tinyServer, tinySource } from '../support/test-server.ts';
 import { thinkingSource } from '../support/thinking-model.ts';
 
 /** Longer than a block of the cache, and different in its second half. */
@@ -73,8 +73,9 @@ test('a slot is saved, restored into another one and erased', async (t) => {
     'the other slot is as it was',
   );
 
-  const erased = await server.fetch(new Request('http://server/slots/0?action=erase', { method: 'POST' }));
-  assert.equal(erased.status, 200);
+  const url = await listen(t, server);
+  const erased = await fetch(`${url}/slots/0?action=erase`, { method: 'POST' });
+  assert.equal(erased.status, 200, 'without a body');
   const elsewhere = { method: 'POST', headers: { origin: 'http://example.com' } };
   const foreign = await server.fetch(new Request('http://server/slots/0?action=erase', elsewhere));
   assert.equal(foreign.status, 415, 'a page of another origin has to ask');

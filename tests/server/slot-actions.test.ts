@@ -78,7 +78,7 @@ test('a slot is saved, restored into another one and erased', async (t) => {
   assert.equal(erased.status, 200, 'without a body');
   const elsewhere = { method: 'POST', headers: { origin: 'http://example.com' } };
   const foreign = await server.fetch(new Request('http://server/slots/0?action=erase', elsewhere));
-  assert.equal(foreign.status, 415, 'a page of another origin has to ask');
+  assert.equal(foreign.status, 403, 'a page of another origin may not');
 });
 
 test('files of other models, damaged files and names that are paths are refused', async (t) => {

@@ -6,6 +6,7 @@ import {
   DEFAULT_SAMPLING,
   SAMPLING_OPTIONS,
   type SamplerName,
+  type SamplingOption,
   samplerNamed,
   SAMPLERS,
   validateHostSampling,
@@ -37,13 +38,18 @@ export interface SamplingFlags extends Omit<
   readonly logitBias?: ReadonlyMap<number, number>;
 }
 
+/** Flags that choose how tokens are sampled. */
+export type SamplingChoiceFlags = Pick<
+  SamplingFlags,
+  'greedy' | 'logProbabilities' | SamplingOption['name'] | 'seed' | 'logitBias' | (typeof CHAIN_NAMES)[number]
+>;
+
 /** The flags that are passed to the library under their own names: sampling, and where the text ends. */
 const { masked: _, dryPenalties: __, ...ON_DEVICE } = DEFAULT_SAMPLING;
 const CHOICES = { ...ON_DEVICE, ...DEFAULT_HOST_SAMPLING };
 const CHOICE_NAMES = Object.keys(CHOICES) as (keyof typeof CHOICES)[];
+const CHAIN_NAMES = ['samplers', 'drySequenceBreakers'] as const satisfies readonly (keyof GenerateOptions)[];
 const TEXT_NAMES = [
-  'samplers',
-  'drySequenceBreakers',
   'maxTokens',
   'stop',
   'ignoreEnd',
@@ -161,14 +167,24 @@ function bias(text: string, before: ReadonlyMap<number, number> = new Map()): Re
   return new Map(before).set(Number(id), value === '-inf' ? Number.NEGATIVE_INFINITY : realNumber(value));
 }
 
-/** The library's options for flags. Throws `INVALID_ARGUMENT` for a value out of range, before a model is loaded. */
-export function generateOptions(flags: SamplingFlags, signal: AbortSignal): GenerateOptions {
+/** How tokens are sampled by default, for a server; the same flags as those of a single text. */
+export function samplingDefaultOptions(): Option[] {
+  return choiceOptions().map((option) => option.helpGroup('Sampling of requests that say nothing else:'));
+}
+
+/** The sampling that flags choose. Throws `INVALID_ARGUMENT` for a value out of range. */
+export function samplingChoice(flags: SamplingChoiceFlags): GenerateOptions {
   const choice = { ...pick(flags, CHOICE_NAMES), ...(flags.greedy ? { temperature: 0 } : {}) };
   validateSampling({ ...DEFAULT_SAMPLING, ...choice });
   validateHostSampling({ ...DEFAULT_HOST_SAMPLING, ...choice });
+  return { ...choice, ...pick(flags, CHAIN_NAMES) };
+}
+
+/** The library's options for flags. Throws `INVALID_ARGUMENT` for a value out of range, before a model is loaded. */
+export function generateOptions(flags: SamplingFlags, signal: AbortSignal): GenerateOptions {
   const shift = flags.contextShift === undefined ? undefined : { keep: flags.contextShift };
   const json = flags.jsonObject;
-  return { ...choice, ...pick(flags, TEXT_NAMES), ...(json && { json }), shift, signal };
+  return { ...samplingChoice(flags), ...pick(flags, TEXT_NAMES), ...(json && { json }), shift, signal };
 }
 
 /** The named properties that are present. */

@@ -4,6 +4,7 @@ import { fail } from '../base/errors.ts';
 import type { ListenOptions } from '../node/http-listener.ts';
 import type { ServerOptions } from '../server/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
+import { type SamplingChoiceFlags, samplingChoice } from './sampling-options.ts';
 
 /** Options of the server besides its models. */
 export interface ServerFlags {
@@ -48,9 +49,10 @@ export function serverOptions(): Option[] {
 
 /** The flags that are passed to the server itself; `serve` reads the keys. */
 export function serverLimitsOf(
-  flags: ServerFlags,
+  flags: ServerFlags & SamplingChoiceFlags,
 ): Pick<
   ServerOptions,
+  | 'sampling'
   | 'queue'
   | 'maxTokens'
   | 'maxBody'
@@ -64,7 +66,10 @@ export function serverLimitsOf(
   const { storeItems, storeBytes } = flags;
   const limits = { queue, maxTokens, maxBody, timeLimit, storeItems, storeBytes };
   const given = Object.entries({ ...limits, origins, sleepIdleSeconds });
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  return {
+    ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+    sampling: samplingChoice(flags),
+  };
 }
 
 /** The time targets of steps with prompts. */

@@ -18,7 +18,10 @@ import {
   validateSampling,
 } from '../ops/index.ts';
 
-/** Options of text generation. Defaults are those of `DEFAULT_SAMPLING` and `DEFAULT_HOST_SAMPLING`. */
+/**
+ * Options of text generation. Sampling has the values that the model's file recommends by default, and otherwise those of
+ * `DEFAULT_SAMPLING` and `DEFAULT_HOST_SAMPLING`.
+ */
 export interface GenerateOptions
   extends
     Partial<Omit<SamplingParameters, 'logitBias' | 'logProbabilities' | 'dryPenalties' | 'masked'>>,

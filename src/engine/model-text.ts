@@ -29,10 +29,11 @@ import {
   type TokenConstraint,
   type Tokenizer,
 } from '../text/index.ts';
-import type { AnswerOptions, ChatOptions } from './generate-options.ts';
+import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
 import { answerFormOf } from './held-text.ts';
 import type { ModelOptions } from '../runtime/opening/loaded-model.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
+import { recommendedSampling } from './sampling-defaults.ts';
 
 /** How a conversation is rendered. */
 type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning' | 'continueFinal'>;
@@ -64,6 +65,7 @@ export class ModelText {
   #dialect: Dialect | undefined;
   #rerankPrompt: RerankPrompt | undefined;
   #thinks: boolean | undefined;
+  #recommended: GenerateOptions | undefined;
   /** Ids of DRY's breakers by their texts, the latest last. */
   readonly #breakers = new Map<string, Promise<DryBreakers>>();
 
@@ -97,6 +99,12 @@ export class ModelText {
       if (!isRocmforgeError(error)) throw error;
       fail('TEXT_UNAVAILABLE', { reason: error.message }, error);
     }
+  }
+
+  /** The sampling that the file recommends. Throws errors of its metadata. */
+  get recommendedSampling(): GenerateOptions {
+    this.#recommended ??= recommendedSampling(this.#gguf.metadata);
+    return this.#recommended;
   }
 
   /** Throws `CHAT_TEMPLATE_MISSING` if there is none. */

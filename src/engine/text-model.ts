@@ -134,6 +134,11 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     return this.text.chatTemplate;
   }
 
+  /** The sampling that the model's file recommends, which texts have by default. Throws errors of its metadata. */
+  get recommendedSampling(): GenerateOptions {
+    return this.text.recommendedSampling;
+  }
+
   /** How the model writes reasoning and calls, detected from its chat template. Throws as `chatTemplate`. @internal */
   get dialect(): Dialect {
     return this.text.dialect;
@@ -300,7 +305,8 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const { form, answer } = held;
     const rules = tokenRulesOf(options, this.vocabulary);
     const isHeld = form ?? constraint ?? rules ?? answer?.reasoning?.budget;
-    const sampled = samplingOf(options, isHeld !== undefined);
+    const given = { ...this.text.recommendedSampling, ...definedOf(options) };
+    const sampled = samplingOf(given, isHeld !== undefined);
     checkNamedTokens(options.namedTokens ?? [], this.vocabulary);
     const { adapters } = options;
     // The engine does it again when it begins: they may come and go until then.
@@ -321,4 +327,10 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
       }),
     );
   }
+}
+
+/** The options that have a value. */
+function definedOf(options: GenerateOptions): GenerateOptions {
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as GenerateOptions;
 }

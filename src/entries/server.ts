@@ -20,6 +20,7 @@ export {
   type ServerTracing,
   type SpanAttributes,
   type SpanTimes,
+  type SamplingDefaults,
   type StateFiles,
   type TokenMetrics,
 } from '../server/index.ts';

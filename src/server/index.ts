@@ -15,5 +15,6 @@ export type {
 export type { AdapterFiles } from './adapter-files.ts';
 export type { ModelDetails } from './model-details.ts';
 export type { ModelFiles } from './model-files.ts';
+export type { SamplingDefaults } from './sampling-defaults.ts';
 export type { StateFiles } from './state-files.ts';
 export type { RequestSpan, ServerTracing, SpanAttributes, SpanTimes } from './tracing.ts';

@@ -10,6 +10,7 @@ import type { AdapterFiles } from './adapter-files.ts';
 import type { ModelFiles } from './model-files.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
+import type { SamplingDefaults } from './sampling-defaults.ts';
 import type { StateFiles } from './state-files.ts';
 import type { Caller } from './api-keys.ts';
 import type { BackgroundWork } from './background-work.ts';
@@ -34,6 +35,8 @@ export interface ServerContext {
   readonly logger: Logger;
   /** Seconds that a request may take. */
   readonly timeLimit: number;
+  /** Sampling of requests that say nothing else. */
+  readonly sampling: SamplingDefaults;
   /** Maximum tokens of an answer. */
   readonly maxTokens: number;
   /** Maximum bytes of a body. */

@@ -22,6 +22,7 @@ import type { ModelFiles } from './model-files.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
 import { patternOf, routeOf } from './paths.ts';
 import { RequestGate } from './request-gate.ts';
+import { checkedSampling, type SamplingDefaults } from './sampling-defaults.ts';
 import type { StateFiles } from './state-files.ts';
 import type { BlobStore } from './storage/blob-store.ts';
 import { MemoryBlobs } from './storage/memory-blobs.ts';
@@ -53,6 +54,8 @@ export interface ServerOptions {
   readonly parallel?: number;
   /** Waiting sequences per key; beyond that, requests get 429. Default 64. */
   readonly queue?: number;
+  /** Sampling of requests that say nothing else. Default: what the model's file recommends, and the library's defaults. */
+  readonly sampling?: SamplingDefaults | undefined;
   /** Maximum tokens of an answer, whatever a request asks for. Default: up to the end of the context. */
   readonly maxTokens?: number;
   /** Maximum bytes of a body. Default 8 MiB. */
@@ -97,6 +100,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   sleepIdleSeconds: true,
   parallel: true,
   queue: true,
+  sampling: true,
   maxTokens: true,
   maxBody: true,
   timeLimit: true,
@@ -180,6 +184,7 @@ export class ModelServer implements AsyncDisposable {
       tracing: options.tracing,
       logger,
       timeLimit,
+      sampling: checkedSampling(options.sampling ?? {}),
       maxTokens,
       maxBody,
       adapterFiles: options.adapterFiles,

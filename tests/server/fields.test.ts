@@ -86,6 +86,18 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const { text } = await ask({ ...SAYS_A, bad_words: ['AA'] });
     assert.match(text, /^A[^A]A/);
   },
+  best_of: async (ask) => {
+    const choices = await ask({ ...DRAWS, n: 8, logprobs: 0 });
+    const best = await ask({ ...DRAWS, n: 1, best_of: 8, logprobs: 0 });
+    const means = (body: string) =>
+      [...body.matchAll(/"token_logprobs":\[([^\]]*)\]/g)].map(([, list = '']) => {
+        const all = list.split(',').map(Number);
+        return all.reduce((sum, value) => sum + value, 0) / all.length;
+      });
+    assert.deepEqual(means(best.body), [Math.max(...means(choices.body))]);
+    assert.equal((await ask({ n: 2, best_of: 1 })).status, 400);
+    assert.equal((await ask({ best_of: 2, stream: true })).status, 400);
+  },
   chat_template_kwargs: elsewhere('clients/reasoning.test.ts'),
   continue_final_message: elsewhere('prefill.test.ts'),
   adaptive_decay: async (ask) => {
@@ -184,6 +196,12 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
       (await ask({ temperature: 0 })).text,
     );
   },
+  logprob_token_ids: async (ask) => {
+    const logprobs = { logprobs: true, logprob_token_ids: [A, B] };
+    const { body, status } = await ask(logprobs);
+    const told = status === 200 ? body : (await ask({ ...logprobs, logprobs: 1 })).body;
+    assert.match(told, /"top_logprobs":\[\{"token":"A".*?\},\{"token":"B"|"top_logprobs":\[\{"A":[^,]*,"B":/);
+  },
   mirostat: async (ask) => {
     const { text } = await ask({ ...DRAWS, top_k: 1 });
     const surprised = { ...DRAWS, top_k: 1, mirostat_tau: 20 };
@@ -219,6 +237,11 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   penalty_window: async (ask) => {
     assert.notEqual((await ask({ ...SAYS_A, presence_penalty: 100 })).text, 'AAAAAA');
     assert.equal((await ask({ ...SAYS_A, presence_penalty: 100, penalty_window: 0 })).text, 'AAAAAA');
+  },
+  post_sampling_probs: async (ask) => {
+    const { body } = await ask({ ...DRAWS, top_k: 1, n_probs: 3, post_sampling_probs: true });
+    assert.match(body, /"prob":1,"top_probs":\[\{[^{]*"prob":1\}\]/);
+    assert.doesNotMatch(body, /logprob/);
   },
   presence_penalty: varies({ presence_penalty: 100 }),
   previous_response_id: elsewhere('clients/openai-storage.test.ts'),

@@ -130,6 +130,7 @@ test('models are listed and described, and errors have the API’s shape', async
   const cases: readonly [string, object, number, RegExp][] = [
     ['/api/chat', { model: 'other', messages: MESSAGES }, 404, /other/],
     ['/api/chat', { model: MODEL, messages: MESSAGES, options: { tfs_z: 0.5 } }, 400, /options\.tfs_z/],
+    ['/api/chat', { model: MODEL, messages: MESSAGES, options: { mirostat: 5 } }, 400, /mirostat/],
     ['/api/generate', { model: MODEL, prompt: 'a', images: ['x'] }, 400, /images/],
     ['/api/embed', { model: MODEL, input: 'a' }, 400, /embedding model/],
   ];

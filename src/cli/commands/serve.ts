@@ -35,10 +35,17 @@ import {
   servedAdapterOptions,
   servedAdaptersOf,
 } from '../served-adapter-options.ts';
+import { type SamplingChoiceFlags, samplingDefaultOptions } from '../sampling-options.ts';
 import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template-options.ts';
 
 interface ServeFlags
-  extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags, ServedAdapterFlags {
+  extends
+    Omit<ModelFlags, 'model'>,
+    DeviceFlags,
+    TemplateFlags,
+    ServerFlags,
+    ServedAdapterFlags,
+    SamplingChoiceFlags {
   readonly model?: readonly string[];
   readonly models?: string;
   readonly manageModels?: boolean;
@@ -51,11 +58,12 @@ interface ServeFlags
 
 /** `rocmforge serve`: an HTTP server with OpenAI's and Anthropic's APIs. */
 export const serveCommand: CliCommand<ServeFlags> = {
-  options: [...whatOptions(), ...serverOptions(), ...deviceOptions()],
+  options: [...whatOptions(), ...serverOptions(), ...samplingDefaultOptions(), ...deviceOptions()],
   examples: [
     ['serve', 'the bundled model on http://127.0.0.1:8080/v1'],
     ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight concurrent sequences, a longer context'],
     ['serve --models ./models --max-models 2', 'every model of a folder, loaded on demand'],
+    ['serve --temperature 0.7 --top-p 0.8 --seed 1', 'how requests are sampled that say nothing else'],
     ['serve -m small=a.gguf -m large=b.gguf --max-models 2', 'two models under names of your choice'],
     [
       'serve --host 0.0.0.0 --api-key "$KEY" --cors https://example.com',

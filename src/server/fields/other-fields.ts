@@ -39,7 +39,7 @@ export const OTHER_FIELDS: OtherFields = {
   // OpenAI's.
   audio: TEXT_ONLY,
   background: refused('only /v1/responses continues without its client', false),
-  best_of: refused('request n choices, and select by their logprobs', 1),
+  best_of: refused('only /v1/completions selects among texts', 1),
   context_management: refused('the conversation is used as it is sent', []),
   conversation: refused(NOT_STORED),
   max_tool_calls: harmless('the server calls no tools'),
@@ -87,6 +87,7 @@ export const OTHER_FIELDS: OtherFields = {
   length_penalty: refused('there is no beam search', 1),
   logits_processors: refused('requests cannot contain code', []),
   media_io_kwargs: TEXT_ONLY,
+  logprob_token_ids: refused('only chat completions and completions report them', []),
   mm_processor_kwargs: TEXT_ONLY,
   prompt_embeds: refused('prompts must be texts or token ids'),
   prompt_logprobs: refused('log probabilities are only available for generated tokens', 0),
@@ -104,7 +105,7 @@ export const OTHER_FIELDS: OtherFields = {
   n_indent: refused('indentation cannot be constrained', 0),
   n_keep: harmless('generation ends when the context is full'),
   parse_tool_calls: refused('calls are always parsed', true),
-  post_sampling_probs: refused('log probabilities are those before sampling', false),
+  post_sampling_probs: refused('only /completion reports such probabilities', false),
   preserved_tokens: harmless('the tokens of tool calls are always recognized'),
   reasoning_format: refused(
     'reasoning is returned separately from the text',

@@ -108,6 +108,7 @@ function withinLimits(task: GenerationTask, { server, tenant, id, terms }: Reque
   if (asked !== 0 && !tenant.mayPrioritize) fail('PRIORITY_FORBIDDEN', { priority: asked });
   const priority = terms.priority ?? asked;
   const options = {
+    ...server.sampling,
     ...task.options,
     maxTokens: Math.min(maxTokens, server.maxTokens),
     scheduling: { ...scheduling, priority, tenant: tenant.name, request: id },

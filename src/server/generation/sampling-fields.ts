@@ -121,6 +121,11 @@ export const choicesField = z.int().min(1).max(MAX_CHOICES).nullish().describe('
 /** `top_logprobs` and similar. */
 export const logprobsField = z.int().min(0).max(MAX_LOG_PROBABILITIES).nullish();
 
+/** `logprob_token_ids` of vLLM. */
+export const namedTokensField = tokenIds()
+  .nullish()
+  .describe('Reports the log-probabilities of these ids instead of the most likely ones, with logprobs.');
+
 /** A limit in tokens. */
 export const tokensField = z.int().min(1).nullish();
 

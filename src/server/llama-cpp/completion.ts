@@ -31,6 +31,10 @@ export const completionFields = {
   n_probs: logprobsField.describe(
     'Reports log-probabilities with so many of the most likely tokens; 0: none.',
   ),
+  post_sampling_probs: z
+    .boolean()
+    .nullish()
+    .describe('Reports probabilities as they are after all samplers, instead of logarithms before any.'),
   return_tokens: z.boolean().nullish().describe('Reports the token ids of the text.'),
   response_fields: responseFieldsField,
   stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
@@ -79,6 +83,7 @@ function taskOf(
   const options = generateOptions(model, request, {
     maxTokens: most === null || most < 0 ? Number.POSITIVE_INFINITY : most,
     logProbabilities: probabilities || -1,
+    reportsDrawn: request.post_sampling_probs === true,
     adapters: adaptersOf(model, request),
     continues: true,
   });
@@ -109,7 +114,9 @@ class Result {
     if (!token) return;
     this.#generated++;
     this.#tokens.push(token.id);
-    if (this.#request.n_probs) this.#probabilities.push(probabilitiesOf(this.#generation.model, token));
+    if (!this.#request.n_probs) return;
+    const isDrawn = this.#request.post_sampling_probs === true;
+    this.#probabilities.push(probabilitiesOf(this.#generation.model, token, isDrawn));
   }
 
   finish(end: TextEnd): void {
@@ -168,15 +175,18 @@ function textOfPrompt({ tokenizer }: TextModel, prompt: readonly number[]): stri
   return tokenizer.decode(prompt, { special: true, keepLeadingSpace: true });
 }
 
-function probabilitiesOf({ tokenizer }: TextModel, token: SampledToken): object {
+/** A token's probabilities: those that it was drawn by, or the logarithms of those before. */
+function probabilitiesOf({ tokenizer }: TextModel, token: SampledToken, isDrawn: boolean): object {
   const entry = (id: number, logprob = Number.NEGATIVE_INFINITY) => {
     const bytes = tokenizer.tokenBytes(id);
+    const told = { id, token: new TextDecoder().decode(bytes), bytes: Array.from(bytes) };
     // JSON cannot represent infinity.
-    const told = Math.max(logprob, -Number.MAX_VALUE);
-    return { id, token: new TextDecoder().decode(bytes), bytes: Array.from(bytes), logprob: told };
+    return isDrawn
+      ? { ...told, prob: Math.exp(logprob) }
+      : { ...told, logprob: Math.max(logprob, -Number.MAX_VALUE) };
   };
-  const top_logprobs = token.alternatives.map((one) => entry(one.id, one.logProbability));
-  return { ...entry(token.id, token.logProbability), top_logprobs };
+  const top = token.alternatives.map((one) => entry(one.id, one.logProbability));
+  return { ...entry(token.id, token.logProbability), [isDrawn ? 'top_probs' : 'top_logprobs']: top };
 }
 
 async function* chunks(

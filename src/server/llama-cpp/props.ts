@@ -1,10 +1,9 @@
 import type { TextModel } from '../../engine/text-model.ts';
 import { isRocmforgeError } from '../../base/errors.ts';
-import { SAMPLING_OPTIONS } from '../../ops/index.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 import type { RequestContext } from '../request-context.ts';
 import { buildOf } from '../openai/chat-chunks.ts';
-import { snakeCase } from '../fields/field-names.ts';
+import { defaultFields } from '../sampling-defaults.ts';
 
 /** `GET /props`, as in llama.cpp's server. */
 export const propsEndpoint = getEndpoint({
@@ -20,9 +19,9 @@ export const propsEndpoint = getEndpoint({
     const { model } = lease;
     const { bos, eos } = model.tokenizer.special;
     const name = (id: number | undefined) => (id === undefined ? '' : model.tokenizer.tokenText(id));
-    const params = SAMPLING_OPTIONS.map((option) => [snakeCase(option.name), option.standard]);
+    const params = defaultFields(model, call.server.sampling);
     return json({
-      default_generation_settings: { n_ctx: model.context, params: Object.fromEntries(params) as object },
+      default_generation_settings: { n_ctx: model.context, params },
       total_slots: model.activity.slots,
       // Folders concern only the operator of the server.
       model_path: model.gguf.name.replace(/^.*[\\/]/s, ''),

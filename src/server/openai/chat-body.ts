@@ -4,6 +4,7 @@ import { invalid } from '../endpoint.ts';
 import {
   choicesField,
   logprobsField,
+  namedTokensField,
   llamaTokensField,
   modelField,
   samplingFields,
@@ -30,6 +31,7 @@ export const chatBody = z.object({
   n_predict: llamaTokensField,
   logprobs: z.boolean().nullish(),
   top_logprobs: logprobsField,
+  logprob_token_ids: namedTokensField,
   response_format: responseFormat.nullish(),
   ...constraintFields,
   tools: listOf(toolSchema, { max: 128 }).nullish(),

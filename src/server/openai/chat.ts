@@ -58,10 +58,12 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
   if (end.continueFinal) refuseConstrainedPrefill(form, 'continue_final_message');
   const maxTokens = maxTokensOf(request) ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
+  const namedTokens = (logprobs && request.logprob_token_ids) || undefined;
   const adapters = adaptersOf(model, request);
   const options = generateOptions(model, request, {
     maxTokens,
     logProbabilities,
+    namedTokens,
     adapters,
     continues: end.continueFinal,
   });

@@ -15,6 +15,7 @@ import {
   choicesField,
   generateOptions,
   logprobsField,
+  namedTokensField,
   llamaTokensField,
   MAX_CHOICES,
   modelField,
@@ -43,6 +44,8 @@ const body = z.object({
   max_tokens: z.int().min(0).nullish().describe('Most tokens of the text; 0 generates nothing.'),
   n_predict: llamaTokensField,
   logprobs: logprobsField,
+  logprob_token_ids: namedTokensField,
+  best_of: choicesField.describe('Generates so many texts, and answers with the n most likely.'),
   prompt_logprobs: logprobsField.describe(
     'Log-probabilities of the prompt, with so many alternatives, as in vLLM.',
   ),
@@ -71,6 +74,10 @@ export const completionsEndpoint = postEndpoint({
 });
 
 async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
+  const generated = generatedOf(request);
+  if (request.stream && generated > (request.n ?? 1)) {
+    invalid('best_of', 'the best are known when all texts have ended: they are not streamed');
+  }
   if (request.suffix && request.echo) invalid('echo', 'a text that is filled in is not echoed');
   const generation = await startGeneration(call, request.model ?? undefined, (model) =>
     taskOf(request, model, call.signal),
@@ -90,7 +97,8 @@ async function complete(request: CompletionBody, call: RequestContext): Promise<
     if (event.kind === 'end') choice.end = event.end;
   }
   const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);
-  const answers = choices.map((choice, index) => ({ index, ...choice.piece(), ...choice.promptScores() }));
+  const best = bestOf(choices, generated, request.n ?? 1);
+  const answers = best.map((choice, index) => ({ index, ...choice.piece(), ...choice.promptScores() }));
   return json({ ...head, choices: answers, usage: usageOf(generation.promptTokens, ends) });
 }
 
@@ -99,21 +107,47 @@ async function taskOf(
   model: TextModel,
   signal: AbortSignal,
 ): Promise<GenerationTask> {
-  const { n, add_special_tokens: addSpecial } = request;
+  const { add_special_tokens: addSpecial } = request;
+  const count = generatedOf(request);
   const prompts = await encodedPrompts(model, request, { addSpecial: addSpecial !== false, signal });
-  if (prompts.length * (n ?? 1) > MAX_CHOICES)
-    invalid('n', `at most ${MAX_CHOICES} texts are generated at once`);
+  if (prompts.length * count > MAX_CHOICES)
+    invalid(request.best_of ? 'best_of' : 'n', `at most ${MAX_CHOICES} texts are generated at once`);
   const maxTokens = maxTokensOf(request) ?? DEFAULT_MAX_TOKENS;
-  const logProbabilities = request.logprobs ?? -1;
+  const logProbabilities = request.logprobs ?? (count > (request.n ?? 1) ? 0 : -1);
+  const namedTokens = (typeof request.logprobs === 'number' && request.logprob_token_ids) || undefined;
   const adapters = adaptersOf(model, request);
-  const options = generateOptions(model, request, { maxTokens, logProbabilities, adapters, continues: true });
+  const options = generateOptions(model, request, {
+    maxTokens,
+    logProbabilities,
+    namedTokens,
+    adapters,
+    continues: true,
+  });
   const scores = await scoresOf(request, prompts, { model, adapters, signal });
   return {
     prompts,
     ...(scores && { scores }),
     options: { ...options, ...textConstraintOf(request) },
-    choices: n ?? 1,
+    choices: count,
   };
+}
+
+/** The number of texts that are generated for each prompt. Throws `REQUEST_INVALID`. */
+function generatedOf({ n, best_of }: CompletionBody): number {
+  const wanted = n ?? 1;
+  if (typeof best_of === 'number' && best_of < wanted) invalid('best_of', 'it is less than n');
+  return best_of ?? wanted;
+}
+
+/** Of the texts of each prompt the `wanted` ones whose tokens are the most likely on average, best first. */
+function bestOf(choices: readonly CompletionChoice[], generated: number, wanted: number): CompletionChoice[] {
+  if (generated === wanted) return [...choices];
+  return Array.from({ length: choices.length / generated }, (_, prompt) =>
+    choices
+      .slice(prompt * generated, (prompt + 1) * generated)
+      .sort((a, b) => b.meanLogprob - a.meanLogprob)
+      .slice(0, wanted),
+  ).flat();
 }
 
 /** The scores of prompts that a request asks for. */
@@ -140,6 +174,8 @@ class CompletionChoice {
   readonly #at: number;
   #text = '';
   #offset = 0;
+  #logprobs = 0;
+  #tokens = 0;
   end: TextEnd | undefined;
 
   constructor(request: CompletionBody, generation: StartedGeneration, choice: number) {
@@ -184,8 +220,17 @@ class CompletionChoice {
     };
   }
 
+  /** The mean log-probability of its tokens. */
+  get meanLogprob(): number {
+    return this.#logprobs / Math.max(1, this.#tokens);
+  }
+
   take(text: string, token: Parameters<typeof contentLogprob>[1] | undefined): void {
     this.#text += text;
+    if (token) {
+      this.#tokens++;
+      this.#logprobs += token.logProbability ?? 0;
+    }
     if (token && this.#withLogprobs) this.#add(token);
   }
 

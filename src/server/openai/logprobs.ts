@@ -21,8 +21,8 @@ const LEAST = -9999;
 
 /** The log probabilities of a sampled token. */
 export function contentLogprob(tokenizer: Tokenizer, token: SampledToken): ContentLogprob {
-  const { id, logProbability = LEAST, alternatives } = token;
-  const top = alternatives.map((scored) => tokenLogprob(tokenizer, scored));
+  const { id, logProbability = LEAST, alternatives, named = alternatives } = token;
+  const top = named.map((scored) => tokenLogprob(tokenizer, scored));
   return { ...tokenLogprob(tokenizer, { id, logProbability }), top_logprobs: top };
 }
 

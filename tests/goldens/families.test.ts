@@ -2,6 +2,7 @@ import { loadModel } from '../../src/index.ts';
 import { FAMILY_FIXTURES, hasOthersOperators } from '../support/family-fixtures.ts';
 import { testFamilies, testGoldensOf, testModelsOn } from '../support/family-tests.ts';
 import type { GoldenDevice } from '../support/golden-tests.ts';
+import { testAdapterChanges } from '../support/lora-tests.ts';
 import { onOneCpu } from '../support/one-cpu.ts';
 
 const REFERENCE: GoldenDevice = {
@@ -9,8 +10,11 @@ const REFERENCE: GoldenDevice = {
   open: (path, options) => loadModel(path, { ...options, device: 'reference' }),
 };
 
-testFamilies({ name: 'the cpu device', open: onOneCpu() });
+const CPU: GoldenDevice = { name: 'the cpu device', open: onOneCpu() };
+testFamilies(CPU);
 // Operators of the others it has by these, and by the contract.
 const ownOperators = FAMILY_FIXTURES.filter((family) => !hasOthersOperators(family));
 testGoldensOf(ownOperators, REFERENCE);
 testModelsOn(REFERENCE);
+// The loader is the same on all devices.
+for (const device of [CPU, REFERENCE]) testAdapterChanges(device);

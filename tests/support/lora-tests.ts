@@ -25,6 +25,32 @@ export function testAdapters(device: GoldenDevice): void {
       await compare(model, golden, new Map(Object.entries(golden.adapters)));
     }
   });
+  declare(`adapters that are added to the weights match their golden on ${device.name}`, async () => {
+    const golden = (await readAdapted()).at(-1);
+    assert.ok(golden && Object.keys(golden.adapters).length === 2);
+    const adapters = Object.fromEntries(
+      Object.entries(golden.adapters).map(([name, scale]) => [
+        name,
+        { location: LORA_FILES[name] ?? '', scale },
+      ]),
+    );
+    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters, mergeAdapters: true });
+    assert.equal(model.adapters.size, 0);
+    await compare(model, golden, undefined);
+  });
+  declare(`an adapter that is added to the weights counts fully on ${device.name}`, async () => {
+    const golden = (await readAdapted()).find(({ adapters }) => isOneWhole(adapters));
+    const [name = ''] = Object.keys(golden?.adapters ?? {});
+    const adapters = { [name]: LORA_FILES[name] ?? '' };
+    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters, mergeAdapters: true });
+    assert.ok(golden);
+    await compare(model, golden, undefined);
+  });
+}
+
+/** Compares with the same results while adapters come and go. */
+export function testAdapterChanges(device: GoldenDevice): void {
+  const declare = device.declare ?? test;
   declare(
     `adapters that come and go while the model is open match their golden on ${device.name}`,
     async () => {
@@ -48,27 +74,6 @@ export function testAdapters(device: GoldenDevice): void {
       assert.deepEqual(await greedyOf(model, alone), plain, 'nothing is left of them');
     },
   );
-  declare(`adapters that are added to the weights match their golden on ${device.name}`, async () => {
-    const golden = (await readAdapted()).at(-1);
-    assert.ok(golden && Object.keys(golden.adapters).length === 2);
-    const adapters = Object.fromEntries(
-      Object.entries(golden.adapters).map(([name, scale]) => [
-        name,
-        { location: LORA_FILES[name] ?? '', scale },
-      ]),
-    );
-    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters, mergeAdapters: true });
-    assert.equal(model.adapters.size, 0);
-    await compare(model, golden, undefined);
-  });
-  declare(`an adapter that is added to the weights counts fully on ${device.name}`, async () => {
-    const golden = (await readAdapted()).find(({ adapters }) => isOneWhole(adapters));
-    const [name = ''] = Object.keys(golden?.adapters ?? {});
-    const adapters = { [name]: LORA_FILES[name] ?? '' };
-    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters, mergeAdapters: true });
-    assert.ok(golden);
-    await compare(model, golden, undefined);
-  });
 }
 
 function isOneWhole(adapters: AdaptedGolden['adapters']): boolean {

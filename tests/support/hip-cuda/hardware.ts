@@ -18,6 +18,7 @@ import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
 import { FAULT_CASE } from '../device-loss.ts';
 import { testFamilies } from '../family-tests.ts';
+import { testAdapterChanges } from '../lora-tests.ts';
 import { testStates } from '../state-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
@@ -56,7 +57,8 @@ export async function testHardware(
     open: async (path, options) => {
       const gguf = await openGguf(path);
       const adapters = await openAdapters(gguf, options);
-      const parts = { gguf, device: open(), ...adapters, architectures: ALL_ARCHITECTURES };
+      const openFile = (location: string) => openGguf(location);
+      const parts = { gguf, device: open(), ...adapters, openFile, architectures: ALL_ARCHITECTURES };
       return LanguageModel.open(parts, modelOptionsOf(options));
     },
   };
@@ -64,6 +66,7 @@ export async function testHardware(
   testFloatGoldens(device);
   testQuantizedGoldens(device);
   testFamilies(device);
+  testAdapterChanges(device);
   testStates({
     name,
     rows: 12,

@@ -57,6 +57,17 @@ test('weights have the deviation that keeps products their size', async (t) => {
   assert.equal(file.requireTensor('blk.1.ffn_down.weight').format, Q4_K);
 });
 
+test('heads are as wide as the shape says, whatever the width', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const sizes = { architecture: 'gpt-oss', width: 36, heads: 8, kvHeads: 2 };
+  assert.throws(() => syntheticShape('tiny', sizes), { code: 'INVALID_ARGUMENT' });
+  const shape = syntheticShape('tiny', { ...sizes, headSize: 16 });
+  await writeSyntheticModel(tiny(path, { shape, format: F32 }));
+  await using file = await openGguf(path);
+  assert.deepEqual(file.requireTensor('blk.0.attn_q.weight').shape, [36, 128]);
+  assert.deepEqual(file.requireTensor('blk.0.attn_v.weight').shape, [36, 32]);
+});
+
 test('every floating-point format makes a model that runs', async (t) => {
   const path = join(temporaryFolder(t), 'tiny.gguf');
   const shape = syntheticShape('llama-tiny', { layers: 1, hidden: 256, vocabulary: MIN_VOCABULARY });

@@ -54,7 +54,8 @@ struct Weights {
 /// Where octet `t` of group `group` of a chunk stands among those of a stage: what a wave reads at once lies side by side.
 DEVICE i32 stage_index(i32 row, i32 t, i32 group) { return (t * TILE_ROWS + row) * CHUNK_GROUPS + group; }
 
-/// Starts to copy a chunk of the rows in use to its stage.
+/// Starts to copy a chunk of the rows in use to its stage. What stands in the place of other rows is multiplied, too, but their
+/// sums are unused.
 DEVICE void send(SharedAddress stages, const u32x4* x, const i64* starts, i32 rows, i32 chunk, i32 chunks) {
   if (chunk < chunks) {
     SharedAddress stage = stages + 16 * (chunk % STAGES * STAGE_OCTETS);
@@ -117,13 +118,11 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];
   weights.load(0, next);
   i32 used = tile.end - tile.first, row_tiles_used = (used + 15) / 16;
-  for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
-    // Rows beyond the tile's repeat its last: their sums are unused.
-    i32 at = min_of(tile.first + i, tile.end - 1);
+  for (i32 i = thread(); i < used; i += THREADS) {
 #if HEADS
-    i32 choice = at * expert_count + tile.expert;
+    i32 choice = (tile.first + i) * expert_count + tile.expert;
 #else
-    i32 choice = order[at];
+    i32 choice = order[tile.first + i];
 #endif
     choices[i] = choice;
     starts[i] = i64(own_rows ? choice : choice / top_k) * (padded_width(32 * groups) / 8);
@@ -131,12 +130,12 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   barrier();
   const u32x4* stages = reinterpret_cast<const u32x4*>(shared);
   SharedAddress stages_address = shared_address(shared);
-  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send(stages_address, x, starts, 16 * row_tiles_used, s, chunks);
+  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send(stages_address, x, starts, used, s, chunks);
   MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
   for (i32 chunk = 0; chunk < chunks; chunk++) {
     cp_async_wait<STAGES - 2>();
     barrier();
-    send(stages_address, x, starts, 16 * row_tiles_used, chunk + STAGES - 1, chunks);
+    send(stages_address, x, starts, used, chunk + STAGES - 1, chunks);
     const u32x4* stage = stages + chunk % STAGES * STAGE_OCTETS;
     UNROLL for (i32 u = 0; u < UNITS; u++) {
       RawGroup raw[OUTPUT_TILES][MATRIX_LINES];

@@ -22,10 +22,13 @@ export class Mirostat {
     this.#mu = 2 * target;
   }
 
-  /** Drops the candidates that are too surprising; at least one stays. */
-  narrow(candidates: Candidates, vocabulary: number): void {
-    if (this.#version === 1) candidates.keepBest(this.#kept(candidates, vocabulary));
-    else this.#keepUnsurprising(candidates);
+  /** Drops the candidates that are too surprising; at least one stays. They are all tokens that the logits allow. */
+  narrow(candidates: Candidates, logits: Float32Array): void {
+    if (this.#version === 2) return this.#keepUnsurprising(candidates);
+    const { count } = candidates;
+    // Two passes over the logits take less time than ranking all of them.
+    candidates.fillTop(logits, Math.min(ESTIMATED_FROM, count));
+    candidates.fillTop(logits, this.#kept(candidates, { all: count, vocabulary: logits.length }));
   }
 
   /** Corrects `mu` by the probability that the drawn token had among the candidates that were left. */
@@ -33,10 +36,9 @@ export class Mirostat {
     this.#mu -= this.#rate * (-Math.log2(probability) - this.#target);
   }
 
-  /** The number of candidates whose expected surprise is at most `mu`, if they follow Zipf's law. */
-  #kept(candidates: Candidates, vocabulary: number): number {
-    const { keys, count } = candidates;
-    const ranks = Math.min(ESTIMATED_FROM, count);
+  /** The number of candidates, of which these are the most likely, whose expected surprise is at most `mu`, if they follow Zipf's law. */
+  #kept(candidates: Candidates, of: { readonly all: number; readonly vocabulary: number }): number {
+    const { keys, count: ranks } = candidates;
     let products = 0;
     let squares = 0;
     for (let rank = 0; rank < ranks - 1; rank++) {
@@ -48,8 +50,8 @@ export class Mirostat {
     }
     const exponent = products / squares;
     const excess = exponent - 1;
-    const kept = ((excess * 2 ** this.#mu) / (1 - vocabulary ** -excess)) ** (1 / exponent);
-    return Number.isNaN(kept) ? 1 : Math.max(1, Math.min(count, Math.trunc(kept)));
+    const kept = ((excess * 2 ** this.#mu) / (1 - of.vocabulary ** -excess)) ** (1 / exponent);
+    return Number.isNaN(kept) ? 1 : Math.max(1, Math.min(of.all, Math.trunc(kept)));
   }
 
   #keepUnsurprising(candidates: Candidates): void {

@@ -53,6 +53,8 @@ interface Working {
   readonly logits: Float32Array;
   readonly occurrences: Int32Array;
   readonly ids: readonly number[];
+  /** Number of candidates in the beginning. */
+  readonly all: number;
   readonly context: Omit<StageContext, 'beside'>;
 }
 
@@ -98,10 +100,10 @@ export class SamplerChain {
     const { temperature } = this.#sampling;
     const uniform = this.#uniform(ids.length - 1);
     const context = { temperature, minKeep: this.#parameters.minKeep, uniform };
-    const working: Working = { candidates, logits, occurrences, ids, context };
+    const working: Working = { candidates, logits, occurrences, ids, all: candidates.count, context };
     if (this.#mirostat) {
       if (candidates.count > 0) heat(working, temperature);
-      if (candidates.count > 0) this.#mirostat.narrow(candidates, raw.length);
+      if (candidates.count > 0) this.#mirostat.narrow(candidates, logits);
     } else {
       for (const name of this.#parameters.samplers) {
         if (candidates.count > 0) this.#run(name, working);
@@ -156,7 +158,11 @@ export class SamplerChain {
       case 'top_n_sigma':
         return sigma > 0 ? keepTopNSigma(working, sigma) : undefined;
       case 'top_k':
-        return topK > 0 ? candidates.keepBest(topK) : undefined;
+        if (topK === 0 || topK >= candidates.count) return undefined;
+        // One pass over all logits takes less time than ranking them.
+        return candidates.count === working.all
+          ? candidates.fillTop(logits, topK)
+          : candidates.keepBest(topK);
       case 'typ_p':
         return typicalP < 1 ? typical(candidates, logits, typicalP, plain) : undefined;
       case 'top_p':
@@ -226,6 +232,7 @@ export class SamplerChain {
 /** Divides the candidates' logits by a temperature; one of 0 leaves the most likely candidate. */
 function heat({ candidates, logits }: Working, temperature: number): void {
   if (temperature < MIN_TEMPERATURE) return candidates.keepBest(1);
+  if (temperature === 1) return;
   const { ids, count } = candidates;
   for (let i = 0; i < count; i++) {
     const id = ids[i] as number;

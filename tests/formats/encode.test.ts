@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ALL_FORMATS, formatNamed, type TensorFormat } from '../../src/formats/index.ts';
+import { seededRandom } from '../../src/base/seeded-random.ts';
 import fc from '../support/fast-check.ts';
 
 /** Largest error of a round trip, as a share of what `reference` measures in the block. */
@@ -71,6 +72,47 @@ for (const { name, share, reference } of LOSSY) {
   });
 }
 
+test('Q4_K encodes zeros as zeros, and changes a decoded block by a twentieth of its magnitude at most', () => {
+  const format = named('Q4_K');
+  assert.ok(roundTrip(format, new Float32Array(512)).every((value) => value === 0));
+  fc.assert(
+    fc.property(
+      fc.array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: 256, maxLength: 256 }),
+      (values) => {
+        const decoded = roundTrip(format, Float32Array.from(values));
+        const again = roundTrip(format, decoded);
+        const magnitude = Math.max(...values.map(Math.abs));
+        for (const [i, value] of again.entries()) {
+          const error = Math.abs(value - (decoded[i] as number));
+          assert.ok(
+            error <= 0.05 * magnitude + SUBNORMAL_ROUNDING,
+            `element ${i}: ${decoded[i]} became ${value}`,
+          );
+        }
+      },
+    ),
+  );
+});
+
+test('Q4_K loses less of normal weights than Q4_1, and of weights with outliers', () => {
+  const random = seededRandom(5);
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  for (const outliers of [0, 3]) {
+    const values = Float32Array.from(
+      { length: 4096 },
+      (_, i) => normal() * (outliers && i % 97 === 0 ? outliers : 1),
+    );
+    const loss = (name: string) => {
+      const decoded = roundTrip(named(name), values);
+      return Math.sqrt(
+        values.reduce((sum, value, i) => sum + (value - (decoded[i] as number)) ** 2, 0) / 4096,
+      );
+    };
+    assert.ok(loss('Q4_K') < loss('Q4_1'), `${loss('Q4_K')} against ${loss('Q4_1')}`);
+    assert.ok(loss('Q4_K') < 0.085);
+  }
+});
+
 test('F32 keeps every bit, signalling NaNs included', () => {
   const bits = Uint32Array.of(0x7f800001, 0xffc12345, 0x80000000, 1, 0x3f800000);
   const decoded = new Float32Array(bits.length);
@@ -101,6 +143,6 @@ test('plain integers and doubles decode to the nearest float', () => {
 
 test('exactly the formats with a defined encoder have one', () => {
   const encoders = ALL_FORMATS.filter((format) => format.encode).map((format) => format.name);
-  const expected = ['BF16', 'F16', 'F32', 'F64', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q8_0'];
+  const expected = ['BF16', 'F16', 'F32', 'F64', 'Q4_0', 'Q4_1', 'Q4_K', 'Q5_0', 'Q5_1', 'Q8_0'];
   assert.deepEqual(encoders.sort(), expected);
 });

@@ -81,6 +81,12 @@ export interface BatchRules {
   readonly pace?: PaceTargets | undefined;
 }
 
+/**
+ * Most rows that are replayed beside new draft ids. More of them are replayed alone, after which the state has a
+ * checkpoint at its newest position again.
+ */
+const MAX_REPLAYED = 8;
+
 /** Positions beyond its ids that must be free when a sequence is admitted, so that it is not preempted right away. */
 const HEADROOM = 64;
 
@@ -243,7 +249,8 @@ export class ContinuousBatcher<S extends Batchable> {
       const most = Math.min(shares?.get(sequence) ?? prompts, prompts, built.rowsLeft - decoding);
       const count = Math.min(left, left === 1 ? built.rowsLeft : most);
       if (count > 0 && built.hasOutput && this.#reserveOrPreempt(i, count)) {
-        built.add(sequence, count, left === 1 ? this.#draftRows(sequence, built, decoding) : 0);
+        const known = count === left && left <= MAX_REPLAYED ? left : 0;
+        built.add(sequence, count, this.#draftRows(sequence, built, { known, others: decoding }));
         if (left > 1) prompts -= count;
       }
     }
@@ -302,9 +309,18 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
   }
 
-  /** Adds rows of draft ids after the one of a generating sequence, leaving one row for each of `others`. */
-  #draftRows({ ids, limit, draftIds, place }: S, built: StepBuilder<S>, others: number): number {
-    const most = Math.min(built.rowsLeft, built.outputsLeft) - others - 1;
+  /**
+   * How many rows of draft ids fit after the `known` ones of a sequence whose ids are all in the step, leaving a row for
+   * each of `others`. A recurrent state that went back to its checkpoint has accepted rows to replay: the next drafts
+   * follow them in the same step.
+   */
+  #draftRows(
+    { ids, limit, draftIds, place }: S,
+    built: StepBuilder<S>,
+    { known, others }: { known: number; others: number },
+  ): number {
+    if (known === 0) return 0;
+    const most = Math.min(built.rowsLeft - known, built.outputsLeft - 1) - others;
     const count = Math.min(draftIds.length, most, limit - ids.length - 1);
     return count > 0 && this.#slots.reserve(place.slot, place.computed, ids.length + count) ? count : 0;
   }

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import type { Device } from '../../src/device/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
+import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { type PredictingOptions, predictingModel } from '../support/predicting-model.ts';
 
 interface Request {
@@ -24,25 +27,39 @@ const REQUESTS: readonly Request[] = Array.from({ length: 4 }, (_, i) => ({
   },
 }));
 
+interface Opened {
+  readonly open: () => Promise<Device>;
+  readonly requests: readonly Request[];
+}
+
+const CPU: Opened = { open: () => openCpu({ threads: 1 }), requests: REQUESTS };
+
 /** What all requests say at once, twice. */
-async function said(architecture: string, of: PredictingOptions, options: ModelOptions) {
-  const device = await openCpu({ threads: 1 });
+async function said(
+  architecture: string,
+  of: PredictingOptions,
+  options: ModelOptions,
+  { open, requests }: Opened = CPU,
+) {
+  const device = await open();
   const gguf = await predictingModel(architecture, of);
-  const model = await LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
+  const parts = { gguf, device, architectures: ALL_ARCHITECTURES, sharesDevice: true };
+  const model = await LanguageModel.open(parts, options);
   const say = async ({ prompt, options: how }: Request) => {
     const tokens: object[] = [];
     const stream = model.generate(prompt, how);
     for await (const { token } of stream) if (token) tokens.push(token);
     return { tokens, end: stream.end };
   };
-  const first = await Promise.all(REQUESTS.map(say));
-  const again = await Promise.all(REQUESTS.map(say));
+  const first = await Promise.all(requests.map(say));
+  const again = await Promise.all(requests.map(say));
   const texts = first.map(({ tokens }) => tokens);
   assert.deepEqual(
     again.map(({ tokens }) => tokens),
     texts,
   );
-  const sum = (of: 'proposedTokens' | 'acceptedTokens') => first.reduce((all, { end }) => all + end[of], 0);
+  const sum = (count: 'proposedTokens' | 'acceptedTokens') =>
+    first.reduce((all, { end }) => all + end[count], 0);
   const { steps } = model.counters;
   await model.dispose();
   assert.equal(device.liveObjects(), 0);
@@ -66,6 +83,7 @@ for (const architecture of ['glm4moe', 'deepseek2', 'qwen35', 'qwen35moe', 'qwen
       noisy.accepted > 0 && noisy.accepted < 0.9 * noisy.proposed,
       `${noisy.accepted} of ${noisy.proposed}`,
     );
+    assert.ok(noisy.steps < plain.steps, `${noisy.steps} steps instead of ${plain.steps}`);
     const [ignorant, expected] = await Promise.all([
       said(architecture, {}, { ...options, sequences: 2, batch: 16, cachePositions: 160 }),
       said(architecture, {}, { sequences: 2 }),
@@ -73,3 +91,28 @@ for (const architecture of ['glm4moe', 'deepseek2', 'qwen35', 'qwen35moe', 'qwen
     assert.deepEqual(ignorant.texts, expected.texts);
   });
 }
+
+/** Two short texts, one of which is drawn. */
+const SHORT = REQUESTS.slice(0, 2).map(({ prompt, options }) => ({
+  prompt: prompt.slice(0, 9),
+  options: { ...options, maxTokens: 7 },
+}));
+
+/** On a GPU, plans of one capacity give the same text whatever the number of rows. */
+async function saysTheSame(architecture: string, open: () => Promise<Device>): Promise<void> {
+  const on = { open, requests: SHORT };
+  const options = { sequences: 2, context: 32, deterministic: true, cacheType: 'f32' } as const;
+  const drafted = { ...options, predictor: true, speculation: 3 };
+  const plain = await said(architecture, { noise: 0 }, options, on);
+  const noisy = await said(architecture, { noise: 0.2 }, drafted, on);
+  assert.deepEqual(noisy.texts, plain.texts);
+  assert.ok(noisy.accepted > 0 && noisy.steps < plain.steps, `${noisy.accepted} of ${noisy.proposed}`);
+}
+
+const emulated = await emulatedTests('gfx1100');
+
+test('qwen35 predicts under WebGPU', { skip: NO_SOFTWARE_GPU }, () => saysTheSame('qwen35', openSoftwareGpu));
+
+emulated('glm4moe predicts on an emulated GPU', async (emulator) => {
+  await withDevice(emulator, (device) => saysTheSame('glm4moe', () => Promise.resolve(device)));
+});

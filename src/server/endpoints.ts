@@ -1,4 +1,25 @@
 // Every documented endpoint of the server, one per line.
+export {
+  cancelMessageBatchEndpoint,
+  createMessageBatchEndpoint,
+  deleteMessageBatchEndpoint,
+  messageBatchEndpoint,
+  messageBatchesEndpoint,
+  messageBatchResultsEndpoint,
+} from './batches/message-batches.ts';
+export {
+  batchEndpoint,
+  batchesEndpoint,
+  cancelBatchEndpoint,
+  createBatchEndpoint,
+} from './batches/openai-batches.ts';
+export {
+  deleteFileEndpoint,
+  fileContentEndpoint,
+  fileEndpoint,
+  filesEndpoint,
+  uploadFileEndpoint,
+} from './openai/files.ts';
 export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
 export { applyTemplateEndpoint } from './llama-cpp/apply-template.ts';
 export { completionEndpoint } from './llama-cpp/completion.ts';

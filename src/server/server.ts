@@ -5,6 +5,8 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { AdapterFiles } from './adapter-files.ts';
 import { ApiKeys } from './api-keys.ts';
 import { crossOrigin } from './cross-origin.ts';
+import { resumeMessageBatches } from './batches/message-batches.ts';
+import { resumeBatches } from './batches/openai-batches.ts';
 import { BackgroundWork } from './background-work.ts';
 import type { ApiKey } from './tenant.ts';
 import {
@@ -199,9 +201,11 @@ export class ModelServer implements AsyncDisposable {
       isDraining,
       hasLoaded,
     };
-    this.#route(options);
+    const keys = new ApiKeys(options.keys ?? []);
+    this.#route(options, keys);
     this.#loaded = options.preload ? this.#preload(options.preload) : this.#preloadAny(models);
     this.#loaded.catch(() => undefined);
+    this.#resume(keys).catch((error: unknown) => logger.warn('batches not continued', { error }));
   }
 
   /** Resolves when the initial models are loaded; rejects with the error of one that fails. */
@@ -225,6 +229,15 @@ export class ModelServer implements AsyncDisposable {
     await this.#context.gate.empty();
     await this.#context.background.end();
     await this.#context.pool[Symbol.asyncDispose]();
+  }
+
+  /** Continues what an earlier server with the same store has left, once a model is loaded. */
+  async #resume(keys: ApiKeys): Promise<void> {
+    await this.#loaded.catch(() => undefined);
+    const callerOf = (owner: string) => keys.callerOf(owner);
+    if (this.#isDraining) return;
+    await resumeBatches(this.#context, callerOf);
+    await resumeMessageBatches(this.#context, callerOf);
   }
 
   /** Loads a model again that is to be loaded at all times. */
@@ -258,11 +271,10 @@ export class ModelServer implements AsyncDisposable {
     throw isRocmforgeError(reason, 'MODEL_NOT_LOADED') ? reason.cause : reason;
   }
 
-  #route(options: ServerOptions): void {
+  #route(options: ServerOptions, keys: ApiKeys): void {
     const app = this.#app;
     const { origins = [], disabled = [] } = options;
     this.#disabled = new Set(disabled.map((name) => `/${name}`));
-    const keys = new ApiKeys(options.keys ?? []);
     if (origins.length > 0) app.use(crossOrigin(origins, ['x-request-id', IGNORED_FIELDS]));
     for (const endpoint of ROUTES) {
       app.on(endpoint.method, routeOf(endpoint.path), ({ req }) => this.#answer(endpoint, req.raw, keys));

@@ -35,6 +35,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
     'embedding',
     'openai',
     'anthropic',
+    'batches',
     'llama-cpp',
     'vllm',
     'ollama',

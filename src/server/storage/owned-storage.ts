@@ -4,6 +4,7 @@ import type { ItemName, Storage, StoredItem } from './storage.ts';
 /** What each kind of item is called in errors. */
 const KINDS = {
   batch: 'a batch',
+  batch_results: 'the results of a batch',
   chat: 'a chat completion',
   conversation: 'a conversation',
   file: 'a file',
@@ -45,7 +46,8 @@ export class OwnedStorage {
 
   /** Creates or replaces the record of an item. Rejects with `STORE_FULL`. */
   async put(kind: ItemKind, id: string, record: object): Promise<void> {
-    await this.#storage.write(this.#name(kind, id), 'record', encoded(record));
+    const name = this.#name(kind, id);
+    await this.#storage.inTurn(name, () => this.#storage.write(name, 'record', encoded(record)));
   }
 
   /** Replaces a record by what `change` makes of it, and resolves to that. Rejects with `STORED_NOT_FOUND`. */
@@ -54,9 +56,10 @@ export class OwnedStorage {
     id: string,
     change: (record: T) => T | Promise<T>,
   ): Promise<T> {
-    return this.#storage.inTurn(this.#name(kind, id), async () => {
+    const name = this.#name(kind, id);
+    return this.#storage.inTurn(name, async () => {
       const changed = await change(await this.get<T>(kind, id));
-      await this.put(kind, id, changed);
+      await this.#storage.write(name, 'record', encoded(changed));
       return changed;
     });
   }
@@ -83,7 +86,14 @@ export class OwnedStorage {
 
   /** Replaces the content of an item. It exists for others once it has a record, too. Rejects with `STORE_FULL`. */
   async putContent(kind: ItemKind, id: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    await this.#storage.write(this.#name(kind, id), 'content', content);
+    const name = this.#name(kind, id);
+    await this.#storage.inTurn(name, () => this.#storage.write(name, 'content', content));
+  }
+
+  /** Throws `STORE_FULL` for more bytes than the store could ever have, before they arrive. */
+  requireRoomFor(bytes: number): void {
+    const { maxBytes } = this.#storage.bounds;
+    if (bytes > maxBytes) fail('STORE_FULL', { limit: maxBytes });
   }
 
   /** Adds to the content of an item. Rejects with `STORE_FULL`. */

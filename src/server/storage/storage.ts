@@ -41,7 +41,7 @@ const NAME = /^([\w-]+)\/([\w-]+)\/([\da-z]{11})\.([\w-]+)\.(json|data)$/;
  */
 export class Storage {
   readonly #blobs: BlobStore;
-  readonly #bounds: StorageBounds;
+  readonly bounds: StorageBounds;
   readonly #log: Logger;
   /** The items of each owner by kind and id, those that were written longest ago first. */
   readonly #owners = new Map<string, Map<string, Item>>();
@@ -54,7 +54,7 @@ export class Storage {
 
   constructor(blobs: BlobStore, bounds: StorageBounds, log: Logger = silentLogger) {
     this.#blobs = blobs;
-    this.#bounds = bounds;
+    this.bounds = bounds;
     this.#log = log;
   }
 
@@ -237,7 +237,7 @@ export class Storage {
    * the item's owner could lose something.
    */
   #makeRoom(bytes: number, item?: Item): void {
-    const { maxItems, maxBytes } = this.#bounds;
+    const { maxItems, maxBytes } = this.bounds;
     while (this.#items > maxItems || this.#bytes + bytes > maxBytes) {
       const shareOf: ShareOf = this.#items > maxItems ? () => 1 : sizeOf;
       const oldest = this.#oldest(shareOf, bytes, item);

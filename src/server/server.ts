@@ -177,8 +177,6 @@ export class ModelServer implements AsyncDisposable {
       anyModel,
     });
     const gate = new RequestGate(parallel, queue);
-    const isDraining = () => this.#isDraining;
-    const hasLoaded = () => this.#hasLoaded;
     this.#context = {
       pool,
       gate,
@@ -198,13 +196,12 @@ export class ModelServer implements AsyncDisposable {
       begin: (endpoint, request, terms) => this.#begin(endpoint, request, terms),
       origins: options.origins ?? [],
       preloads,
-      isDraining,
-      hasLoaded,
+      isDraining: () => this.#isDraining,
+      hasLoaded: () => this.#hasLoaded,
     };
     const keys = new ApiKeys(options.keys ?? []);
     this.#route(options, keys);
     this.#loaded = options.preload ? this.#preload(options.preload) : this.#preloadAny(models);
-    this.#loaded.catch(() => undefined);
     this.#resume(keys).catch((error: unknown) => logger.warn('batches not continued', { error }));
   }
 

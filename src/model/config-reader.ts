@@ -43,6 +43,11 @@ export class ConfigReader {
     this.refuse(key, String(found ?? 'nothing'), 'a number');
   }
 
+  /** A text that may be missing. */
+  text(key: string): string | undefined {
+    return this.metadata.string(this.#named(key));
+  }
+
   /** A list of texts that may be missing. */
   texts(key: string): readonly string[] {
     return this.metadata.strings(this.#named(key)) ?? [];

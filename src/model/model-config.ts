@@ -122,10 +122,12 @@ export interface LayerSpec {
   readonly isScaled?: true;
 }
 
-/** The head of models that embed or rank: norm, then a classifier. Default: neither. */
+/** The head of models that embed or rank: norm, linear layers, a classifier. Default: none of them. */
 export interface RowsHead {
   readonly kind: 'rows';
   readonly norm?: NamedNorm;
+  /** The widths of `dense_2` and `dense_3`, linear layers without an activation, if the file has them. */
+  readonly dense?: { readonly hidden: number; readonly outputs: number };
   readonly classifier?: ClassifierSpec;
 }
 

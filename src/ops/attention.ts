@@ -53,6 +53,8 @@ export interface AttentionOp extends AttentionParameters {
   readonly batch: Pick<BatchTensors, 'slots' | 'blocks'>;
   /** i32 [rows, 1]: the last position that a row attends to. */
   readonly causalLimit: Tensor;
+  /** i32 [rows, 1]: the rows' own positions, with a `reach`. */
+  readonly positions?: Tensor;
   readonly out: Tensor;
 }
 
@@ -95,6 +97,17 @@ export function firstVisible(
 ): number {
   if (chunk !== undefined) return Math.floor(last / chunk) * chunk;
   return window === undefined ? 0 : Math.max(0, last - window + 1);
+}
+
+/** The positions that a row sees, from the first to the last, given its causal limit and, with a reach, its own. */
+export function visibleRange(
+  of: Pick<AttentionParameters, 'window' | 'chunk' | 'reach'>,
+  limit: number,
+  own = limit,
+): { readonly first: number; readonly last: number } {
+  const { reach } = of;
+  if (reach === undefined) return { first: firstVisible(of, limit), last: limit };
+  return { first: Math.max(0, own - reach), last: Math.min(limit, own + reach) };
 }
 
 /**
@@ -147,6 +160,11 @@ export interface AttentionParameters extends ScoreParameters {
   readonly kvHeads: number;
   /** Elements of a query or key head. */
   readonly keySize: number;
+  /**
+   * Positions that a row sees on either side of its own, up to its causal limit: the symmetric window of encoders
+   * (ModernBERT). Not together with other limits. Default: no such limit.
+   */
+  readonly reach?: number | undefined;
   /** Elements of a value head; at most `keySize` if values are the first elements of the keys. */
   readonly valueSize: number;
 }
@@ -211,6 +229,8 @@ export function attention(
   );
   g.require(of.chunk === undefined || of.window === undefined, 'rows see a window or a chunk, not both');
   g.require(!of.alibiBias || !of.softCap, "scores with ALiBi's bias have no soft cap");
+  const isAlone = of.window === undefined && of.chunk === undefined && !of.alibiBias;
+  g.require(of.reach === undefined || isAlone, 'rows with a reach have no other limit and no bias');
   const alibiHeads = of.alibiBias ? 2 ** Math.floor(Math.log2(of.heads)) : undefined;
   const isVector = of.sinks === undefined || (of.sinks.rows === 1 && of.sinks.columns === of.heads);
   g.require(isVector, `there are ${of.heads} sinks`);
@@ -230,6 +250,7 @@ export function attention(
     cache,
     batch: { slots, blocks: cache.blocks },
     causalLimit,
+    ...(of.reach !== undefined && { positions: g.batch.positions }),
     out,
     ...parameters,
   });

@@ -47,6 +47,8 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   'nomic-bert': { encodes: true, sizes: { kvHeads: 4 } },
   'nomic-bert-moe': { encodes: true, sizes: { kvHeads: 4 } },
   'jina-bert-v3': { encodes: true, sizes: { kvHeads: 4 } },
+  'modern-bert': { encodes: true, sizes: { kvHeads: 4, layers: 4 } },
+  'gemma-embedding': { encodes: true, sizes: {} },
   smollm3: { sizes: { layers: 4 } },
   step35: { sizes: { layers: 3 } },
   olmoe: { sizes: { kvHeads: 4 } },

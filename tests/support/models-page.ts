@@ -53,6 +53,8 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   jamba: 'Jamba',
   jais: 'Jais 13B, 30B',
   'jina-bert-v3': 'jina-embeddings-v3',
+  'modern-bert': 'ModernBERT, granite-embedding R2, gte-modernbert',
+  'gemma-embedding': 'EmbeddingGemma',
   lfm2: 'LFM 2, 2.5',
   lfm2moe: 'LFM 2 8B-A1B, 24B-A2B',
   llama: 'Llama 1 to 3, Mistral 7B, Small 3, SmolLM 2',

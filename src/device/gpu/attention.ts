@@ -70,7 +70,8 @@ function attentionInForm(
 /** The number of partitions of a row's context, which keep a GPU busy even with few rows (split-KV). */
 function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { wantedGroups, shortestPartition } = to.facts.attention;
-  const { cache, batch, chunk = Number.POSITIVE_INFINITY, window = chunk } = op;
+  const { cache, batch, reach = Number.POSITIVE_INFINITY } = op;
+  const { chunk = 2 * reach + 1, window = chunk } = op;
   const context = Math.min(window, batch.blocks.width * cache.blockSize);
   const wanted = Math.floor(wantedGroups / (to.capacity(op.out) * headGroups(op)));
   return Math.max(1, Math.min(wanted, MAX_PARTITIONS, Math.ceil(context / shortestPartition)));
@@ -80,7 +81,9 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
 function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
   const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= MIN_TILE_ROWS_PER_SLOT * to.graph.shape.slots;
   const stored = op.cache.keys.type !== 'f32';
-  return to.has('attentionTiles') && many && stored && to.facts.attention.fitsTile(op);
+  // Rows of a tile with a reach would see different first and last positions.
+  const isOneSided = op.reach === undefined;
+  return to.has('attentionTiles') && many && stored && isOneSided && to.facts.attention.fitsTile(op);
 }
 
 /**

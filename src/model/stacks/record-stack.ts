@@ -8,7 +8,14 @@ import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, normalize } from '../blocks/norm.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import type { PartScope } from '../part-scope.ts';
-import type { ClassifierSpec, EmbeddingSpec, HeadSpec, LayerSpec, RopeTableSpec } from '../model-config.ts';
+import type {
+  ClassifierSpec,
+  EmbeddingSpec,
+  HeadSpec,
+  LayerSpec,
+  RowsHead,
+  RopeTableSpec,
+} from '../model-config.ts';
 
 /**
  * What the embedding part passes on: the residual stream, f32 [rows, width], and values shared by all layers, by name.
@@ -80,7 +87,7 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
   const { g } = scope;
   const rows = gatherRows(g, x);
   if (spec.kind === 'rows') {
-    const read = normed(scope, rows, spec.norm);
+    const read = recordDense(scope, normed(scope, rows, spec.norm), spec.dense);
     return spec.classifier ? recordClassifier(scope, read, spec.classifier) : read;
   }
   // Models with tied embeddings have no separate output matrix.
@@ -112,6 +119,14 @@ export function recordLogits(
   const { softCap } = spec;
   if (softCap === undefined) return logits;
   return scale(g, unary(g, 'tanh', scale(g, logits, 1 / softCap)), softCap);
+}
+
+/** The linear layers of Sentence Transformers, each if the file has it. */
+function recordDense(scope: PartScope, x: Tensor, dense: RowsHead['dense']): Tensor {
+  if (!dense || !scope.has('dense_2.weight')) return x;
+  const hidden = linear(scope, x, { name: 'dense_2', rows: dense.hidden });
+  if (!scope.has('dense_3.weight')) return hidden;
+  return linear(scope, hidden, { name: 'dense_3', rows: dense.outputs });
 }
 
 /**

@@ -35,7 +35,7 @@ const isHeadSize = ({ value, number }: UnreadValue) =>
 const RWKV = ['rwkv7', 'arwkv7'];
 const MAMBA = ['mamba', 'mamba2'];
 const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', 'bloom', 'jais', 'mpt', 'refact', ...RWKV, ...MAMBA];
-const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3'];
+const ENCODERS = ['bert', 'gemma-embedding', 'jina-bert-v3', 'modern-bert', 'nomic-bert', 'nomic-bert-moe'];
 
 /** The first rule that matches a key applies. Keys that match none are a warning. */
 const RULES: readonly KeyRule[] = [

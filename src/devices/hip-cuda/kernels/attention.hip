@@ -112,9 +112,16 @@ struct Context {
   }
 };
 
+#ifdef REACH
+/// Rows see as many positions on either side of their own.
+#define OWN_POSITIONS const i32* own_positions,
+#else
+#define OWN_POSITIONS
+#endif
+
 KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
        i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
-       u32* arrivals, i32 capacity, i32 kv_heads, i32 partitions, SCORE_PARAMETERS) {
+       u32* arrivals, i32 capacity, i32 kv_heads, i32 partitions, OWN_POSITIONS SCORE_PARAMETERS) {
   const Scores of = SCORES;
   SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   SHARED Merged shared_weights[STREAMS][HEADS];
@@ -132,8 +139,13 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   i32 kv_head = block_y() / HEAD_BLOCKS, first_of_group = block_y() % HEAD_BLOCKS * HEADS, heads = kv_heads * GROUP;
   i32 head = kv_head * GROUP + first_of_group, used_heads = min_of(HEADS, GROUP - first_of_group);
   i32 stream_of = thread() / STREAM_LANES, lane_in_stream = thread() % STREAM_LANES;
+#ifdef REACH
+  i32 position = min_of(positions[row], own_positions[row] + REACH);
+  i32 first = max_of(own_positions[row] - REACH, 0), length = position + 1 - first;
+#else
   i32 position = positions[row];
   i32 first = first_visible(position, of), length = position + 1 - first;
+#endif
   i32 partition_size = max_of((length + partitions - 1) / partitions, MIN_PARTITION_SIZE);
   i32 used_partitions = (length + partition_size - 1) / partition_size;
   i32 begin = first + i32(block_z()) * partition_size, end = min_of(begin + partition_size, position + 1);

@@ -123,6 +123,7 @@ function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: nu
     ...cacheDefines(op.cache),
     ...latentDefines(op.cache),
     ...alibiDefines(op),
+    ...(op.reach !== undefined && { REACH: op.reach }),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
@@ -155,6 +156,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       int(capacity),
       int(kvHeads),
       int(partitions),
+      ...(op.positions ? [op.positions] : []),
       ...scoreArgs(op, to),
     ],
   });

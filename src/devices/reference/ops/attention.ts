@@ -1,4 +1,4 @@
-import { alibiSlope, type AttentionOp, firstVisible, scaleAt, valueStride } from '../../../ops/index.ts';
+import { alibiSlope, type AttentionOp, scaleAt, valueStride, visibleRange } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 import type { Matrix } from '../matrix.ts';
 import { dot } from './dot.ts';
@@ -12,8 +12,10 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   const sinks = op.sinks && frame.weightRow(op.sinks, 0);
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
-    const last = frame.matrix(op.causalLimit).scalar(row);
-    const positions = visible(op, last);
+    const limit = frame.matrix(op.causalLimit).scalar(row);
+    const own = op.positions && frame.matrix(op.positions).scalar(row);
+    const { first, last } = visibleRange(op, limit, own);
+    const positions = Array.from({ length: last + 1 - first }, (_, i) => first + i);
     const cells = positions.map((position) => cellOf(frame, { cache, batch, slot, position }));
     const scale = scaleAt(op, last);
     const keys = cells.map(keyOf);
@@ -48,12 +50,6 @@ function rowsOnce(matrix: Matrix): (row: number) => Float64Array {
     rows.set(row, known);
     return known;
   };
-}
-
-/** The positions that a row attends to. */
-function visible(op: AttentionOp, position: number): number[] {
-  const first = firstVisible(op, position);
-  return Array.from({ length: position + 1 - first }, (_, i) => first + i);
 }
 
 function capped(score: number, softCap: number | undefined): number {

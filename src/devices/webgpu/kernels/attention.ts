@@ -1,10 +1,16 @@
+import type { AttentionParameters } from '../../../ops/index.ts';
+
+// What a row sees: up to `position`, from `first` on.
+const SEEN = `let position = u32(positions[row >> 2u][row & 3u]);
+  let first = first_visible(position);`;
+
 /**
  * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
  * one row and one partition of its context, 32 positions at a time with an online softmax (Milakov & Gimelshein 2018): four
  * threads a position for its scores, 32 threads a head for the weights, then a thread some of the values' elements, `SLICES` of
  * the positions side by side. `emit` says where a result goes.
  */
-export const ATTENTION = /* wgsl */ `
+const ATTENTION = /* wgsl */ `
 const GROUP_SUMS = 128u * OWN_WORDS * UNIT;
 // In the end the values' sums stand where the queries were.
 const SHARED_FLOATS = HEADS * max(KEY, GROUP_SUMS);
@@ -65,8 +71,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let head = kv_head * GROUP + first_of_group;
   let used_heads = min(HEADS, GROUP - first_of_group);
   let slot = u32(slots[row >> 2u][row & 3u]);
-  let position = u32(positions[row >> 2u][row & 3u]);
-  let first = first_visible(position);
+  ${SEEN}
   let partition_size = (position + PARTITIONS - first) / PARTITIONS;
   let begin = first + group.z * partition_size;
   let end = min(begin + partition_size, position + 1u);
@@ -124,6 +129,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
 }
 `;
+
+/** The kernel; with a reach, rows see as many positions on either side of their own. */
+export function attentionText({ reach }: Pick<AttentionParameters, 'reach'>): string {
+  if (reach === undefined) return ATTENTION;
+  return ATTENTION.replace(
+    SEEN,
+    `let own = u32(own_positions[row >> 2u][row & 3u]);
+  let position = min(u32(positions[row >> 2u][row & 3u]), own + ${reach}u);
+  let first = max(own, ${reach}u) - ${reach}u;`,
+  );
+}
 
 /** The whole context's result, f32. */
 export const EMIT_FLOATS = /* wgsl */ `

@@ -12,7 +12,7 @@ import {
   valueStride,
 } from '../../../ops/index.ts';
 import {
-  ATTENTION,
+  attentionText,
   EMIT_FLOATS,
   EMIT_QUANTIZED,
   EMIT_PARTIAL,
@@ -206,7 +206,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   to.launch({
     name: 'attention',
     texts: [
-      ATTENTION,
+      attentionText(op),
       ...scores.texts,
       PAGED_CACHE,
       ...unitTexts(cacheType(cache), valuesIn(cache)),
@@ -218,6 +218,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
     args: {
       counts: to.counts,
       ...cells.args,
+      ...(op.positions && { own_positions: to.index(op.positions) }),
       ...scores.args,
       q: read(op.q),
       ...cacheArguments(cache, 'array<u32>'),

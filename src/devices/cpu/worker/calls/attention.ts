@@ -1,11 +1,11 @@
 import {
   type AttentionOp,
-  firstVisible,
   SCORE_NAMES,
   scaleAt,
   STATE_BLOCK,
   stateBlockPlanes,
   type StateType,
+  visibleRange,
 } from '../../../../ops/index.ts';
 import {
   ATTENTION_PARAMETER_BYTES,
@@ -133,6 +133,7 @@ export function attentionCall(
   const unit = group * valueSize;
   const size = BYTES[cache.keys.type];
   const index = new CacheIndex({ ...of.batch, positions: of.causalLimit }, cache.blockSize, place);
+  const own = of.positions && bank.words(of.positions.at, place.capacity.rows);
   const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];
   const valuesAt = cache.values?.at ?? 0;
   const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
@@ -157,8 +158,8 @@ export function attentionCall(
       for (let row = firstRow; row < endRow; row++) {
         const blocks = index.blocksOf(row);
         if (blocks < 0) continue;
-        const end = (index.positions[row] as number) + 1;
-        const begin = firstVisible(of, end - 1);
+        const { first: begin, last } = visibleRange(of, index.positions[row] as number, own?.[row]);
+        const end = last + 1;
         ownScale[0] = scaleAt(of, end - 1);
         for (let column = firstColumn; column < endColumn; column += unit) {
           const index = column / unit;

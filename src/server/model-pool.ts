@@ -19,6 +19,10 @@ export interface ServedModel {
    * with errors of opening.
    */
   memory?(signal: AbortSignal): Promise<number>;
+  /** Its other names, which requests can use as well; a model of such a name comes first. */
+  readonly aliases?: readonly string[] | undefined;
+  /** Words that describe it, for clients. */
+  readonly tags?: readonly string[] | undefined;
   /** Names of its adapters, which requests can use as the model's. Default: they are known once it is open. */
   readonly adapters?: readonly string[] | undefined;
   /** What its file says of it, without opening the model. Rejects with errors of reading. */
@@ -280,7 +284,7 @@ export class ModelPool implements AsyncDisposable {
 
   /** Whether there is a model of this name; adapters are none. */
   isModel(id: string): boolean {
-    return this.#entries.has(id);
+    return [...this.#entries.values()].some(({ source }) => source.id === id || source.aliases?.includes(id));
   }
 
   /**
@@ -343,10 +347,13 @@ export class ModelPool implements AsyncDisposable {
     }, ms);
   }
 
-  /** The model of this name, or that has an adapter of this name. */
+  /** The model of this name, or that has it as another name, or an adapter of this name. */
   #known(id: string): Entry | undefined {
     const model = this.#entries.get(id);
-    return model ?? [...this.#entries.values()].find((entry) => entry.adapterNames.has(id));
+    if (model) return model;
+    const entries = [...this.#entries.values()];
+    const named = entries.find(({ source }) => source.aliases?.includes(id));
+    return named ?? entries.find((entry) => entry.adapterNames.has(id));
   }
 
   #find(id: string | undefined): Entry {

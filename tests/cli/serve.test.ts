@@ -92,6 +92,20 @@ test('a key is asked for where one is set, and metrics count', async (t) => {
   assert.deepEqual(await result, { code: 0, signal: null, stdout: `listening at ${url}\n`, stderr: '' });
 });
 
+test('a model has the names, tags and sampling of the flags', async (t) => {
+  const sampling = ['--temperature', '0.3', '--seed', '7', '--samplers', 'top_k;temperature'];
+  const names = ['--alias', 'small,code', '--tags', 'chat'];
+  const { process: server, url, result } = await startServer(t, '-q', ...names, ...sampling);
+  const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: Record<string, unknown>[] };
+  const listed = data.map(({ id, aliases, tags }) => ({ id, aliases, tags }));
+  assert.deepEqual(listed, [{ id: 'code', aliases: ['code', 'small'], tags: ['chat'] }]);
+  assert.equal((await ask(url, { model: 'small', max_tokens: 1 })).status, 200);
+  const props = await (await fetch(`${url}/props`)).text();
+  assert.match(props, /"temperature":0\.3,.*"seed":7,"samplers":\["top_k","temperature"\]/);
+  server.kill('SIGTERM');
+  assert.equal((await result).code, 0);
+});
+
 test('--profile tells of the steps of the engine when the server ends, and writes their trace', async (t) => {
   const path = join(temporaryFolder(t), 'steps.json');
   const { process: server, url, result } = await startServer(t, '-q', '--profile', path);

@@ -27,6 +27,14 @@ test('twenty who ask at the same time cause one load', async () => {
   assert.equal(pool.statusOf('a').users, 0);
 });
 
+test('a model is found by each of its names, and a model of such a name comes first', async () => {
+  const sources = [{ ...tinySource('a'), aliases: ['a', 'b', 'x'] }, tinySource('b')];
+  await using pool = new ModelPool(sources, { maxModels: 2 });
+  using lease = await pool.acquire('x');
+  assert.deepEqual([lease.id, pool.statusOf('x').id, pool.statusOf('b').id], ['a', 'a', 'b']);
+  assert.ok(pool.isModel('x') && !pool.isModel('y'));
+});
+
 test('the model that was not used for the longest time makes room', async () => {
   const { pool, opens } = countingPool(['a', 'b', 'c'], 2);
   await using _pool = pool;

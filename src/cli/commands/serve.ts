@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
-import type { ModelServer, ServerOptions } from '../../server/index.ts';
+import type { ModelServer, ServerOptions, ServedModel } from '../../server/index.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -48,6 +48,8 @@ interface ServeFlags
     SamplingChoiceFlags {
   readonly model?: readonly string[];
   readonly models?: string;
+  readonly alias?: readonly string[];
+  readonly tags?: readonly string[];
   readonly manageModels?: boolean;
   readonly maxModels?: number;
   readonly modelsMemory?: number;
@@ -80,6 +82,13 @@ function whatOptions(): Option[] {
       '-m, --model <location>',
       'GGUF file or address, or NAME=LOCATION; repeatable (default: the bundled model)',
     ).argParser(repeated),
+    new Option(
+      '--alias <names>',
+      'names of the one model, separated by commas; it is listed by the first of them',
+    )
+      .conflicts('models')
+      .argParser(words),
+    new Option('--tags <words>', 'words that describe the one model, separated by commas').argParser(words),
     new Option('--models <folder>', 'serve every GGUF file of a folder').conflicts('model'),
     new Option('--manage-models', 'requests may copy and delete the files of --models (default: refused)'),
     new Option('--max-models <count>', 'models loaded at the same time (default: 1)').argParser(
@@ -144,7 +153,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     json: context.flags.logJson ?? false,
   });
   const { maxModels = 1, apiKey = [], apiKeyFile } = flags;
-  const models = await servedModels(locations, { ...opened, logger });
+  const models = renamed(await servedModels(locations, { ...opened, logger }), flags);
   const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
   const version = packageVersion();
@@ -221,6 +230,33 @@ function checkLocations(
   if (chatTemplate !== undefined && locations.length > 1) {
     fail('INVALID_ARGUMENT', { name: '--chat-template', found, expected: 'the one model that it is for' });
   }
+}
+
+/** The words of a list that is separated by commas. */
+function words(text: string): string[] {
+  return text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+}
+
+/**
+ * The model by the names and with the tags of the flags; its own name is the first in alphabetical order, as in llama.cpp's
+ * server. Throws `INVALID_ARGUMENT` if there are several models.
+ */
+function renamed(models: readonly ServedModel[], { alias, tags }: ServeFlags): readonly ServedModel[] {
+  if (!alias && !tags) return models;
+  const [model, other] = models;
+  if (!model || other) {
+    const found = `${models.length} models`;
+    fail('INVALID_ARGUMENT', {
+      name: alias ? '--alias' : '--tags',
+      found,
+      expected: 'the one model that it is for',
+    });
+  }
+  const aliases = alias && [...new Set(alias)].sort();
+  return [{ ...model, id: aliases?.[0] ?? model.id, aliases, tags: tags && [...new Set(tags)].sort() }];
 }
 
 /** Resolves after the seconds; never without a limit. Does not keep the process alive. */

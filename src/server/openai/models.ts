@@ -44,7 +44,7 @@ function withAdapters(status: ModelStatus): object[] {
 }
 
 /** A model in OpenAI's list, with details while it is loaded. */
-function modelObject({ id, created, state, failure, model }: ModelStatus): object {
+function modelObject({ id, source, created, state, failure, model }: ModelStatus): object {
   const loaded = model && {
     context_length: model.context,
     architecture: model.config.architecture,
@@ -55,6 +55,8 @@ function modelObject({ id, created, state, failure, model }: ModelStatus): objec
     object: 'model',
     created,
     owned_by: 'rocmforge',
+    ...(source.aliases && { aliases: source.aliases }),
+    ...(source.tags && { tags: source.tags }),
     state,
     ...(failure && { error: typedError(failure).code }),
     ...loaded,

@@ -33,6 +33,18 @@ export const COMMANDS: readonly NamedCommand[] = [
     read: async () => (await import('./serve.ts')).serveCommand,
   },
   {
+    name: 'embed',
+    summary: 'compute the embeddings of texts',
+    opensDevice: true,
+    read: async () => (await import('./embed.ts')).embedCommand,
+  },
+  {
+    name: 'rerank',
+    summary: 'order documents by how well they answer a query',
+    opensDevice: true,
+    read: async () => (await import('./rerank.ts')).rerankCommand,
+  },
+  {
     name: 'inspect',
     summary: 'show contents and memory requirements of a GGUF file, from its header',
     read: async () => (await import('./inspect.ts')).inspectCommand,

@@ -30,6 +30,7 @@ export interface ServerFlags {
   readonly sleepIdleSeconds?: number;
   readonly slotSavePath?: string;
   readonly storeDir?: string;
+  readonly systemPrompt?: string;
   readonly storeItems?: number;
   readonly storeBytes?: number;
   readonly maxBody?: number;
@@ -53,6 +54,7 @@ export function serverLimitsOf(
 ): Pick<
   ServerOptions,
   | 'sampling'
+  | 'systemPrompt'
   | 'queue'
   | 'maxTokens'
   | 'maxBody'
@@ -64,7 +66,8 @@ export function serverLimitsOf(
 > {
   const { queue, maxTokens, maxBody, timeLimit, cors: origins, sleepIdleSeconds } = flags;
   const { storeItems, storeBytes } = flags;
-  const limits = { queue, maxTokens, maxBody, timeLimit, storeItems, storeBytes };
+  const { systemPrompt } = flags;
+  const limits = { queue, maxTokens, maxBody, timeLimit, storeItems, storeBytes, systemPrompt };
   const given = Object.entries({ ...limits, origins, sleepIdleSeconds });
   return {
     ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
@@ -162,6 +165,7 @@ function limitOptions(): Option[] {
     new Option('--queue <count>', 'waiting sequences per key; beyond that, 429 (default: 64)').argParser(
       wholeNumber(0),
     ),
+    new Option('--system-prompt <text>', 'the system message of conversations that have none'),
     new Option('--max-tokens <count>', 'maximum tokens of an answer, whatever a request asks for').argParser(
       wholeNumber(1),
     ),

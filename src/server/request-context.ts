@@ -35,6 +35,8 @@ export interface ServerContext {
   readonly logger: Logger;
   /** Seconds that a request may take. */
   readonly timeLimit: number;
+  /** The system message of conversations that have none. */
+  readonly systemPrompt: string | undefined;
   /** Sampling of requests that say nothing else. */
   readonly sampling: SamplingDefaults;
   /** Maximum tokens of an answer. */

@@ -56,6 +56,8 @@ export interface ServerOptions {
   readonly parallel?: number;
   /** Waiting sequences per key; beyond that, requests get 429. Default 64. */
   readonly queue?: number;
+  /** The system message of conversations that have none. Default: none. */
+  readonly systemPrompt?: string | undefined;
   /** Sampling of requests that say nothing else. Default: what the model's file recommends, and the library's defaults. */
   readonly sampling?: SamplingDefaults | undefined;
   /** Maximum tokens of an answer, whatever a request asks for. Default: up to the end of the context. */
@@ -102,6 +104,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   sleepIdleSeconds: true,
   parallel: true,
   queue: true,
+  systemPrompt: true,
   sampling: true,
   maxTokens: true,
   maxBody: true,
@@ -184,6 +187,7 @@ export class ModelServer implements AsyncDisposable {
       tracing: options.tracing,
       logger,
       timeLimit,
+      systemPrompt: options.systemPrompt,
       sampling: checkedSampling(options.sampling ?? {}),
       maxTokens,
       maxBody,

@@ -71,6 +71,29 @@ test('a file’s own recommendation comes before the library’s defaults and be
   );
 });
 
+test('conversations without a system message get the server’s', async () => {
+  const open = async () => {
+    const device = await openCpu({ threads: 1, memoryLimit: 2 ** 30 });
+    const gguf = await tinyModel();
+    return LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES });
+  };
+  const models = [{ id: 'tiny', created: 1, open }];
+  await using server = new ModelServer({ models, systemPrompt: 'Be brief.' });
+  await using plain = new ModelServer({ models });
+  const prompt = async (of: ModelServer, ...messages: object[]) => {
+    const response = await of.fetch(post('/apply-template', { messages }));
+    return ((await response.json()) as { prompt: string }).prompt;
+  };
+  const [user, system] = [
+    { role: 'user', content: 'Hi' },
+    { role: 'system', content: 'Be brief.' },
+  ];
+  assert.equal(await prompt(server, user), await prompt(plain, system, user));
+  assert.notEqual(await prompt(server, user), await prompt(plain, user));
+  const own = { role: 'system', content: 'Be long.' };
+  assert.equal(await prompt(server, own, user), await prompt(plain, own, user));
+});
+
 test('defaults that no text can have are refused at once', () => {
   assert.throws(() => serverOf({ topP: 2 }), { code: 'INVALID_ARGUMENT' });
   assert.throws(() => serverOf({ mirostat: 5 }), { code: 'INVALID_ARGUMENT' });

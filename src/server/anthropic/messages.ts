@@ -48,9 +48,8 @@ export const countTokensEndpoint = postEndpoint({
     using lease = await pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf(request);
     const thinking = { reasoning: reasoningOf(request), variables: {} };
-    const { signal } = call;
     const continueFinal = hasPrefill(request);
-    const how = { use, thinking, signal, continueFinal };
+    const how = { use, thinking, call, continueFinal };
     const prompt = await chatPrompt(lease.model, chatMessagesOf(request), how);
     return json({ input_tokens: prompt.length });
   },
@@ -58,7 +57,7 @@ export const countTokensEndpoint = postEndpoint({
 
 async function answer(request: MessagesBody, call: RequestContext): Promise<Response> {
   const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call.signal),
+    taskOf(request, model, call),
   );
   const writer = new MessageWriter(generation, request.thinking?.display === 'omitted');
   if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation), PING);
@@ -66,12 +65,16 @@ async function answer(request: MessagesBody, call: RequestContext): Promise<Resp
   return json(writer.message());
 }
 
-async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSignal): Promise<GenerationTask> {
+async function taskOf(
+  request: MessagesBody,
+  model: TextModel,
+  call: RequestContext,
+): Promise<GenerationTask> {
   const use = toolUseOf(request);
   const reasoning = reasoningOf(request);
   const thinking = { reasoning, variables: {} };
   const continueFinal = hasPrefill(request);
-  const how = { use, thinking, signal, continueFinal };
+  const how = { use, thinking, call, continueFinal };
   const prompt = await chatPrompt(model, chatMessagesOf(request), how);
   const form = answerForm(textConstraintOf(request), use);
   if (continueFinal) refuseConstrainedPrefill(form, `messages.${request.messages.length - 1}`);

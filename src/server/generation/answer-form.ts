@@ -5,6 +5,7 @@ import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { requireTurnsFit } from './prompt-bounds.ts';
 import type { RequestedReasoning } from './reasoning-fields.ts';
+import type { RequestContext } from '../request-context.ts';
 
 /** The functions that an answer may call. */
 export interface ToolUse {
@@ -29,6 +30,11 @@ const MAX_TOOLS_CHARACTERS = 384 * 1024;
 /** A JSON schema. */
 export const jsonSchema = z.record(z.string(), z.unknown());
 
+/** What a prompt needs of its request. */
+export type PromptContext = Pick<RequestContext, 'signal'> & {
+  readonly server: Pick<RequestContext['server'], 'systemPrompt'>;
+};
+
 /**
  * The prompt of a conversation with tools. Rejects as `TextModel.chatPrompt`, and with `REQUEST_INVALID` if the tools
  * are too long.
@@ -42,17 +48,25 @@ export async function chatPrompt(
     /** The last message is the beginning of the answer. */
     continueFinal?: boolean;
     addGenerationPrompt?: boolean;
-    signal: AbortSignal;
+    call: PromptContext;
   },
 ): Promise<number[]> {
-  const { use, thinking, continueFinal = false, addGenerationPrompt = true, signal } = of;
-  requireTurnsFit(model, messages);
+  const { use, thinking, continueFinal = false, addGenerationPrompt = true, call } = of;
+  const { signal, server } = call;
+  const turns = withSystem(messages, server.systemPrompt);
+  requireTurnsFit(model, turns);
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
   if (tools && JSON.stringify(tools).length > MAX_TOOLS_CHARACTERS) {
     invalid('tools', `they have more than ${MAX_TOOLS_CHARACTERS} characters`);
   }
   const how = { signal, continueFinal, addGenerationPrompt };
-  return model.chatPrompt(messages, { ...how, ...thinking, ...(tools && { tools }) });
+  return model.chatPrompt(turns, { ...how, ...thinking, ...(tools && { tools }) });
+}
+
+/** The conversation with the server's system prompt, if it has none of its own. */
+function withSystem(messages: readonly ChatMessage[], system: string | undefined): readonly ChatMessage[] {
+  const hasOwn = messages.some(({ role }) => role === 'system' || role === 'developer');
+  return system === undefined || hasOwn ? messages : [{ role: 'system', content: system }, ...messages];
 }
 
 /** The form of an answer. Throws `REQUEST_INVALID` if a required tool does not exist. */

@@ -20,8 +20,7 @@ async function applyTemplate(request: z.output<typeof chatBody>, call: RequestCo
   using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { model } = lease;
-  const { signal } = call;
-  const how = { use: toolUseOf(request), thinking: requestedReasoning(model, request), signal };
+  const how = { use: toolUseOf(request), thinking: requestedReasoning(model, request), call };
   const ids = await chatPrompt(model, chatMessages(request.messages), {
     ...how,
     ...conversationEnd(request),

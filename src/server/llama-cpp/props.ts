@@ -28,6 +28,7 @@ export const propsEndpoint = getEndpoint({
       model_alias: lease.id,
       modalities: { vision: false, audio: false },
       chat_template: templateOf(model),
+      system_prompt: call.server.systemPrompt ?? '',
       bos_token: name(bos),
       eos_token: name(eos),
       build_info: buildOf(call.server),

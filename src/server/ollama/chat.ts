@@ -62,8 +62,7 @@ async function taskOf(request: ChatBody, model: TextModel, call: RequestContext)
   const use: ToolUse = { tools, choice: 'auto', isParallel: true };
   const reasoning = ollamaReasoning(request);
   const thinking = { reasoning, variables: {} };
-  const { signal } = call;
-  const prompt = await chatPrompt(model, (request.messages ?? []).map(turnOf), { use, thinking, signal });
+  const prompt = await chatPrompt(model, (request.messages ?? []).map(turnOf), { use, thinking, call });
   const options = ollamaOptions(model, request, { continues: false });
   return {
     prompts: [prompt],

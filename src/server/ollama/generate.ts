@@ -60,7 +60,7 @@ async function taskOf(
   const system: ChatMessage[] = request.system ? [{ role: 'system', content: request.system }] : [];
   const messages: ChatMessage[] = [...system, { role: 'user', content: prompt }];
   const reasoning = ollamaReasoning(request);
-  const ids = await chatPrompt(model, messages, { thinking: { reasoning, variables: {} }, signal });
+  const ids = await chatPrompt(model, messages, { thinking: { reasoning, variables: {} }, call });
   const options = ollamaOptions(model, request, { continues: false });
   const form = answerForm(ollamaConstraint(request), undefined);
   return { prompts: [ids], options, choices: 1, form, reasoning };

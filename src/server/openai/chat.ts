@@ -26,7 +26,7 @@ export const chatEndpoint = postEndpoint({
 
 async function answerChat(request: ChatBody, call: RequestContext): Promise<Response> {
   const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call.signal),
+    taskOf(request, model, call),
   );
   const head = {
     id: freshId('chatcmpl-'),
@@ -43,7 +43,7 @@ async function answerChat(request: ChatBody, call: RequestContext): Promise<Resp
   return json({ ...head, object: 'chat.completion', ...answer.finish(generation.promptTokens) });
 }
 
-async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal): Promise<GenerationTask> {
+async function taskOf(request: ChatBody, model: TextModel, call: RequestContext): Promise<GenerationTask> {
   const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
   const thinking = requestedReasoning(model, request);
@@ -51,7 +51,7 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
   const prompt = await chatPrompt(model, chatMessages(request.messages), {
     use,
     thinking,
-    signal,
+    call,
     ...end,
   });
   const form = answerForm(textConstraintOf(request), use);

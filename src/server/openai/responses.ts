@@ -5,7 +5,7 @@ import { errorBody } from '../error-response.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { answerForm, chatPrompt, type PromptContext } from '../generation/answer-form.ts';
 import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
@@ -25,7 +25,7 @@ export const responsesEndpoint = postEndpoint({
     const turn = await ResponseTurn.open(request, call);
     if (request.background) return json(await beginInBackground(request, turn, call));
     const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-      taskOf(request, turn, { model, signal: call.signal }),
+      taskOf(request, turn, { model, call }),
     );
     const writer = new ResponseWriter(request, headOf(turn, generation.id), generation);
     if (request.stream) {
@@ -74,7 +74,7 @@ async function beginInBackground(
   server.background.start(turn.id, own, async () => {
     try {
       const generation = await startGeneration(own, request.model ?? undefined, (of) =>
-        taskOf(request, turn, { model: of, signal: own.signal }),
+        taskOf(request, turn, { model: of, call: own }),
       );
       const writer = new ResponseWriter(request, head, generation);
       writer.isStored = true;
@@ -111,7 +111,7 @@ async function putFailure(
 async function taskOf(
   request: ResponsesBody,
   turn: ResponseTurn,
-  { model, signal }: { model: TextModel; signal: AbortSignal },
+  { model, call }: { model: TextModel; call: PromptContext },
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
   const thinking = requestedReasoning(model, {
@@ -120,7 +120,7 @@ async function taskOf(
   });
   const { items, from } = turn.items;
   const messages = chatMessagesOfItems(items, request.instructions, from);
-  const prompt = await chatPrompt(model, messages, { use, thinking, signal });
+  const prompt = await chatPrompt(model, messages, { use, thinking, call });
   const withLogprobs = request.include?.includes('message.output_text.logprobs');
   const options = generateOptions(model, request, {
     maxTokens: request.max_output_tokens ?? Number.POSITIVE_INFINITY,

@@ -50,6 +50,13 @@ export {
   ollamaVersionEndpoint,
 } from './ollama/models.ts';
 export { chatEndpoint } from './openai/chat.ts';
+export {
+  chatMessagesEndpoint,
+  chatsEndpoint,
+  deleteChatEndpoint,
+  storedChatEndpoint,
+  updateChatEndpoint,
+} from './openai/stored-chats.ts';
 export { completionsEndpoint } from './openai/completions.ts';
 export { embeddingsEndpoint } from './openai/embeddings.ts';
 export { modelEndpoint, modelsEndpoint } from './openai/models.ts';

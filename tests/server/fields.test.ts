@@ -182,7 +182,8 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const longer = await ask({ messages: [{ role: 'user', content: 'hi hi hi' }] });
     assert.ok(longer.prompt > (await ask({})).prompt);
   },
-  metadata: async (ask) => assert.match((await ask({ metadata: { a: 'b' } })).body, /"metadata":\{"a":"b"\}/),
+  metadata: async (ask) =>
+    assert.match((await ask({ store: true, metadata: { a: 'b' } })).body, /"metadata":\{"a":"b"\}/),
   min_p: greedy({ min_p: 1 }),
   min_tokens: async (ask) => {
     assert.equal((await ask({ ...ENDS })).generated, 0);

@@ -60,7 +60,7 @@ test('a client that has ended its side gets its answer', async (t) => {
 
 test('methods that an address does not have are told, with and without a body', async (t) => {
   const url = await listen(t, await tinyServer(t));
-  const options = await fetch(`${url}/v1/chat/completions`, { method: 'OPTIONS' });
+  const options = await fetch(`${url}/v1/embeddings`, { method: 'OPTIONS' });
   assert.deepEqual([options.status, options.headers.get('allow')], [204, 'POST']);
   assert.equal((await fetch(`${url}/none`, { method: 'OPTIONS' })).status, 404);
   for (const method of ['PUT', 'DELETE', 'PATCH']) {

@@ -15,6 +15,7 @@ import { reasoningFields } from '../generation/reasoning-fields.ts';
 import { constraintFields } from '../generation/constraint-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { type ToolUse } from '../generation/answer-form.ts';
+import { metadataField } from './responses-schema.ts';
 import { responseFormat } from './response-format.ts';
 import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
 
@@ -50,6 +51,8 @@ export const chatBody = z.object({
     .nullish()
     .describe('Which of the functions is called.'),
   ...reasoningFields,
+  store: z.boolean().nullish().describe('Whether the answer can be requested again. Default false.'),
+  metadata: metadataField,
   continue_final_message: z
     .boolean()
     .nullish()

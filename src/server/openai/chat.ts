@@ -13,7 +13,9 @@ import { chatChunks, fingerprintOf } from './chat-chunks.ts';
 import { type ChatBody, chatBody, conversationEnd, isLegacy, toolUseOf } from './chat-body.ts';
 import { textConstraintOf } from './response-format.ts';
 import { chatMessages } from './chat-messages.ts';
+import { keepChat } from './stored-chats.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
+import type { ChoiceEvents } from '../generation/choice-event.ts';
 
 /** `POST /v1/chat/completions`, according to OpenAI's API reference. */
 export const chatEndpoint = postEndpoint({
@@ -34,13 +36,33 @@ async function answerChat(request: ChatBody, call: RequestContext): Promise<Resp
     model: generation.id,
     ...fingerprintOf(call),
   };
-  if (request.stream) return respondWithEvents(call, generation, chatChunks(request, generation, head));
   const answer = new ChatAnswer(generation.model.tokenizer, {
     withLogprobs: request.logprobs === true,
     isLegacy: isLegacy(request),
   });
+  const whole = () => {
+    return { ...head, object: 'chat.completion', ...answer.finish(generation.promptTokens) };
+  };
+  if (request.stream) {
+    const store = async () => void (await keepChat(call, request, whole()));
+    const events = request.store ? collected(generation.events, answer, store) : generation.events;
+    return respondWithEvents(call, generation, chatChunks(request, { ...generation, events }, head));
+  }
   for await (const event of generation.events) answer.add(event);
-  return json({ ...head, object: 'chat.completion', ...answer.finish(generation.promptTokens) });
+  return json(request.store ? await keepChat(call, request, whole()) : whole());
+}
+
+/** The events, which are also added to an answer; it is stored before the last of them has been taken. */
+async function* collected(
+  events: ChoiceEvents,
+  answer: ChatAnswer,
+  store: () => Promise<void>,
+): ChoiceEvents {
+  for await (const event of events) {
+    answer.add(event);
+    yield event;
+  }
+  await store();
 }
 
 async function taskOf(request: ChatBody, model: TextModel, call: RequestContext): Promise<GenerationTask> {

@@ -169,3 +169,28 @@ test('what is stored in a folder survives the server, within its bounds', async 
   assert.equal(files.filter((name) => name.endsWith('.json')).length, 3);
   assert.ok(files.every((name) => !name.includes(ANN)));
 });
+
+test('answers to chats are stored where that is asked for, streamed or not', async (t) => {
+  const [ann, ben] = await clients(t);
+  const { completions } = ann.chat;
+  const messages = [{ role: 'user' as const, content: 'hi' }];
+  const ask = { model: 'tiny', temperature: 0, max_tokens: 3, messages };
+  await completions.create(ask);
+  const whole = await completions.create({ ...ask, store: true, metadata: { a: '1' } });
+  assert.deepEqual(await completions.retrieve(whole.id), whole);
+  let streamed = '';
+  for await (const { id } of await completions.create({ ...ask, store: true, stream: true })) streamed = id;
+  assert.deepEqual((await completions.retrieve(streamed)).choices, whole.choices);
+  const ids = async (query: OpenAI.ChatCompletionListParams) =>
+    (await completions.list(query)).data.map(({ id }) => id);
+  assert.deepEqual(await ids({}), [whole.id, streamed]);
+  assert.deepEqual(await ids({ metadata: { a: '1' } }), [whole.id]);
+  assert.deepEqual(await ids({ model: 'other' }), []);
+  await completions.update(streamed, { metadata: { a: '1' } });
+  assert.deepEqual(await ids({ metadata: { a: '1' } }), [whole.id, streamed]);
+  const [message] = (await completions.messages.list(whole.id)).data;
+  assert.equal(message?.content, 'hi');
+  await assert.rejects(ben.chat.completions.retrieve(whole.id), OpenAI.NotFoundError);
+  assert.equal((await completions.delete(whole.id)).deleted, true);
+  await assert.rejects(completions.retrieve(whole.id), OpenAI.NotFoundError);
+});

@@ -86,8 +86,9 @@ describe('the TypeScript examples compile strictly and run:', () => {
   });
 
   test('that of the page about the engine', async () => {
-    const [bytes = ''] = await printed('engine', 1);
+    const [bytes = '', vectors] = await printed('engine', 2);
     assert.ok(Number(bytes) > 1000, bytes);
+    assert.equal(vectors, '16 true\n');
   });
 
   test('those of the guide to loading', async () => {

@@ -24,6 +24,8 @@ export interface CachedHeads {
   readonly window: number | undefined;
   /** Whether a head's values are the first elements of its keys, so that they are not stored. */
   readonly latent?: boolean;
+  /** The earlier layer whose cache it is, which is only read (Gemma 4's E models). Default: the layer has its own. */
+  readonly ofLayer?: number | undefined;
 }
 
 /** How much state the layers keep between steps. */
@@ -46,6 +48,7 @@ export class LayerStates {
   readonly #options: StateOptions;
   readonly #states = new Map<State, number>();
   readonly #tables = new Map<string, Tensor>();
+  #owner: number | undefined;
 
   constructor(g: GraphBuilder, options: StateOptions) {
     this.#g = g;
@@ -56,7 +59,8 @@ export class LayerStates {
    * A paged cache of all positions, or of those in a window. Throws `CACHE_TYPE` if the head sizes are not whole blocks
    * of its type.
    */
-  pagedCache({ kvHeads, keySize, valueSize, window, latent = false }: CachedHeads): PagedCache {
+  pagedCache({ kvHeads, keySize, valueSize, window, latent = false, ofLayer }: CachedHeads): PagedCache {
+    this.#owner = ofLayer;
     const { groups, cacheType } = this.#options;
     const odd = [keySize, valueSize].find((size) => size % STATE_BLOCK !== 0);
     if (cacheType === 'q8_0' && odd !== undefined) {
@@ -81,8 +85,14 @@ export class LayerStates {
     return this.#declare(group, this.#g.state(name, 'f32', this.#g.shape.slots, width));
   }
 
-  /** The declared states, in order. */
+  /** The earlier layer that has the states; undefined for the layer's own. */
+  get owner(): number | undefined {
+    return this.#owner;
+  }
+
+  /** The declared states that are the layer's own, in order. */
   get grouped(): readonly GroupedState[] {
+    if (this.#owner !== undefined) return [];
     return Array.from(this.#states, ([state, group]) => ({ state, group }));
   }
 

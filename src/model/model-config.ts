@@ -78,8 +78,21 @@ export interface EmbeddingSpec {
   readonly tokenTypes?: boolean;
   /** Norm of the sum. */
   readonly norm?: NamedNorm;
+  /** Values for each layer that depend on the token, beside the residual stream. Default: none. */
+  readonly perLayer?: PerLayerSpec;
   /** Tables of rotary angles that layers share, by the names that blocks use. */
   readonly ropes?: Readonly<Record<string, RopeTableSpec>>;
+}
+
+/**
+ * Per-layer embeddings (Gemma 3n): each layer reads `width` values of a row, which are the sum of a second embedding's and of a
+ * projection of the first one's.
+ */
+export interface PerLayerSpec {
+  readonly width: number;
+  readonly layers: number;
+  /** Norm of each layer's part of the projection. */
+  readonly norm: Norm;
 }
 
 /** A table of rotary angles. */

@@ -47,6 +47,8 @@ export interface ModelPart {
   readonly prefix: string;
   /** The states that, over all layers, make up a sequence's state. */
   readonly grouped?: readonly GroupedState[];
+  /** The prefix of its states' names, if they are an earlier layer's. */
+  readonly statePrefix?: string;
   /** Its index in execution order; the pieces of a layer share one. */
   readonly order: number;
   /** Values that are tapped once the part has run: their outputs. */
@@ -140,7 +142,7 @@ class ModelRecorder {
 
   layer(spec: LayerSpec, index: number): ModelPart {
     const g = this.#builder('layer');
-    const prefix = `blk.${index}.`;
+    const prefix = layerPrefix(index);
     const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
     const share = (name: string, tensor: Tensor) => {
       this.#shared.push(name);
@@ -150,7 +152,9 @@ class ModelRecorder {
     const inputs = { index, shared, share, states };
     g.output('x', recordLayer(this.#scope(g, prefix), spec, this.#input(g, 'x'), inputs));
     const kind = this.#kindOf({ graph: g.finish(), grouped: states.grouped });
-    return { name: `layer ${index}`, ...kind, prefix, order: 1 + index };
+    const { owner } = states;
+    const borrowed = owner === undefined ? {} : { statePrefix: layerPrefix(owner) };
+    return { name: `layer ${index}`, ...kind, ...borrowed, prefix, order: 1 + index };
   }
 
   head(): ModelPart {
@@ -272,6 +276,10 @@ class ModelRecorder {
   #tokens(g: GraphBuilder, name: TokenState) {
     return g.state(name, 'i32', this.options.tokens, 1);
   }
+}
+
+function layerPrefix(index: number): string {
+  return `blk.${index}.`;
 }
 
 /** True for graphs that can share a program: same operators, same shapes, same formats. */

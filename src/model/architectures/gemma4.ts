@@ -3,6 +3,7 @@ import { attention } from '../blocks/attention.ts';
 import { denseBesideExperts } from '../blocks/dense-beside-experts.ts';
 import { readExperts } from '../blocks/experts.ts';
 import { feedForward, type FeedForwardSpec } from '../blocks/feed-forward.ts';
+import { perLayerInput } from '../blocks/per-layer-input.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { LayerSpec } from '../model-config.ts';
 import {
@@ -14,25 +15,26 @@ import {
   sandwichNormLayer,
   WINDOW_ROPE,
 } from '../stacks/decoder.ts';
-import { count, counts, expertMetadata, real, SHORT_WINDOW } from '../synthetic-family.ts';
+import {
+  count,
+  counts,
+  expertMetadata,
+  real,
+  SHORT_WINDOW,
+  type SyntheticShape,
+} from '../synthetic-family.ts';
 
 /** Soft cap of the logits if the file has none, as in llama.cpp. */
 const LOGIT_CAP = 30;
 
-/** Settings of the E models, whose per-layer embeddings and shared KV caches are not implemented. */
-const OF_E_MODELS = ['embedding_length_per_layer_input', 'attention.shared_kv_layers'];
-
 /**
  * Gemma 4: Gemma 3 with wider heads in the layers without a window, which use their keys as values; normalized values,
- * scaled layers, and in the models with experts a mixture beside the feed-forward (Gemma team 2026).
+ * scaled layers, and in the models with experts a mixture beside the feed-forward. In the E models, each layer also reads
+ * values of its own that depend on the token, and the last layers attend to caches of earlier ones (Gemma team 2026).
  */
 export const gemma4: Architecture = {
   names: ['gemma4'],
   configure(read) {
-    for (const key of OF_E_MODELS) {
-      if (read.countOrZero(key) > 0)
-        read.refuse(key, `${read.count(key)}`, '0, as in the 12B, 26B and 31B models');
-    }
     const routed = readExperts(read, { normalized: true });
     const experts = routed && ({ ...routed, activation: 'gelu_tanh', scales: true } as const);
     const sizes = readDecoder(read, { hidden: routed?.hidden });
@@ -40,6 +42,8 @@ export const gemma4: Architecture = {
     const window = read.count('attention.sliding_window');
     const windowed = read.windowed(6);
     const local = readWindowHeads(read, sizes);
+    const cacheOf = readSharedCaches(read, sizes.layers, windowed);
+    const perLayer = read.countOrZero('embedding_length_per_layer_input');
     const traits: AttentionTraits = {
       ...{ pairs: 'neox', scale: 1, keysAsValues: true },
       queryNorm: { norm, of: 'head' },
@@ -49,13 +53,22 @@ export const gemma4: Architecture = {
       const heads = sizes.heads(layer);
       const block = windowed(layer)
         ? attention(
-            attentionSpec(read, { ...heads, ...local.sizes }, { ...traits, window, table: WINDOW_ROPE }),
+            attentionSpec(
+              read,
+              { ...heads, ...local.sizes },
+              { ...traits, window, table: WINDOW_ROPE, cacheOf: cacheOf(layer) },
+            ),
           )
-        : attention(attentionSpec(read, heads, traits));
+        : attention(attentionSpec(read, heads, { ...traits, cacheOf: cacheOf(layer) }));
       const hidden = sizes.hidden(layer);
       const dense: FeedForwardSpec = { form: 'gated', hidden, activation: 'gelu_tanh', scales: true };
       const { sublayers } = sandwichNormLayer(norm, block, feedForward(dense));
-      if (!experts) return { sublayers, isScaled: true };
+      const input = perLayer > 0 && {
+        block: perLayerInput({ width: perLayer }),
+        outputNorm: { ...norm, name: 'post_norm' },
+      };
+      if (!experts) return { sublayers: input ? [...sublayers, input] : sublayers, isScaled: true };
+      if (input) read.refuse('expert_count', `${experts.count}`, '0 beside per-layer embeddings');
       const both = { block: denseBesideExperts({ norm, dense, experts }), preNorm: undefined };
       return {
         sublayers: sublayers.map((half, i) => (i === 0 ? half : { ...half, ...both })),
@@ -66,15 +79,20 @@ export const gemma4: Architecture = {
       scale: Math.fround(Math.sqrt(width)),
       softCap: read.real('final_logit_softcapping', LOGIT_CAP) || undefined,
       windowRope: local.rope,
+      ...(perLayer > 0 && { perLayer: { width: perLayer, layers: sizes.layers, norm } }),
     });
   },
   synthetic: {
     metadata: (shape) => {
       const size = shape.width / shape.heads;
-      const isGlobal = (layer: number) => (layer + 1) % 3 === 0;
+      const period = isOfE(shape) ? 2 : 3;
+      const isGlobal = (layer: number) => (layer + 1) % period === 0;
       return {
         ...(shape.experts && expertMetadata(shape)),
-        embedding_length_per_layer_input: count(0),
+        embedding_length_per_layer_input: count(isOfE(shape) ? 16 : 0),
+        ...(isOfE(shape) && {
+          'attention.shared_kv_layers': count(shape.layers - 2 * Math.ceil(shape.layers / 4)),
+        }),
         'attention.head_count_kv': counts(shape.layers, (layer) => (isGlobal(layer) ? 1 : shape.kvHeads)),
         'attention.key_length': count(4 * size),
         'attention.value_length': count(4 * size),
@@ -98,6 +116,30 @@ export const gemma4: Architecture = {
     ],
   },
 };
+
+/** Synthetic models of four layers and more, without experts, are E models: half of their layers share caches. */
+function isOfE({ layers, experts }: SyntheticShape): boolean {
+  return layers >= 4 && experts === undefined;
+}
+
+/**
+ * The earlier layer whose cache a layer attends to, if it has none of its own: the last one of its kind that has. llama.cpp finds
+ * it by its place instead; files in which the two differ are refused.
+ */
+function readSharedCaches(
+  read: ConfigReader,
+  layers: number,
+  windowed: (layer: number) => boolean,
+): (layer: number) => number | undefined {
+  const key = 'attention.shared_kv_layers';
+  const owners = layers - read.countOrZero(key);
+  const isPaired = owners >= 2 && windowed(owners - 2) && !windowed(owners - 1);
+  if (owners < layers && !isPaired) {
+    const expected = 'such that the last two layers before them are one with a window and one without';
+    read.refuse(key, `${layers - owners}`, expected);
+  }
+  return (layer) => (layer < owners ? undefined : owners - (windowed(layer) ? 2 : 1));
+}
 
 /** The head sizes and RoPE of layers with a window. */
 function readWindowHeads(read: ConfigReader, sizes: DecoderSizes) {

@@ -31,6 +31,8 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   readonly valueNorm?: Norm;
   /** Whether keys, before their norm and RoPE, are the values of layers whose file has no `attn_v` (Gemma 4). */
   readonly keysAsValues?: true;
+  /** The earlier layer whose keys and values the layer attends to, instead of its own (Gemma 4's E models). */
+  readonly cacheOf?: number | undefined;
   /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (gpt-oss): always, or if the file has it. */
   readonly hasSinks?: 'always' | 'if there';
   /**
@@ -61,13 +63,19 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
-  const { rope: rotation, queryNorm, valueNorm, hasSinks, outputGate, bidirectional, ...parameters } = spec;
+  const {
+    rope: rotation,
+    queryNorm,
+    valueNorm,
+    hasSinks,
+    outputGate,
+    bidirectional,
+    cacheOf,
+    ...parameters
+  } = spec;
   const { heads, kvHeads, keySize, valueSize, chunk, window = chunk } = parameters;
   const table = rotation && layer.shared.get(rotation.table);
-  const [queries, k, values] = recordProjections(scope, x, spec);
-  const v = valueNorm
-    ? l2Norm(g, values, { by: 'rms', size: valueSize, epsilon: valueNorm.epsilon })
-    : values;
+  const [queries, own] = recordProjections(scope, x, spec);
   const half = (offset: number): Tensor =>
     slice(g, queries, { offset, segmentWidth: keySize, stride: 2 * keySize, width: heads * keySize });
   const q = outputGate === 'attn_q' ? half(0) : queries;
@@ -78,8 +86,13 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   const place = (of: Tensor, name: string): Tensor =>
     queryNorm?.place === 'after rotation' ? normed(rotate(of), name) : rotate(normed(of, name));
   const query = place(q, 'attn_q_norm');
-  const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window });
-  kvAppend(g, cache, place(k, 'attn_k_norm'), v);
+  const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window, ofLayer: cacheOf });
+  if (own) {
+    const v = valueNorm
+      ? l2Norm(g, own.values, { by: 'rms', size: valueSize, epsilon: valueNorm.epsilon })
+      : own.values;
+    kvAppend(g, cache, place(own.keys, 'attn_k_norm'), v);
+  }
   const mixed = attend(g, query, cache, {
     ...parameters,
     sinks: hasSinks && sinksOf(scope, hasSinks, heads),
@@ -106,21 +119,23 @@ function openGate(
 
 /**
  * Queries, keys and values, from three matrices or from `attn_qkv`, which stacks their rows. With `attn_qkv`, files
- * have either one bias for it or one for each of the three.
+ * have either one bias for it or one for each of the three. Layers that attend to another's cache have queries alone.
  */
 function recordProjections(
   scope: PartScope,
   x: Tensor,
   spec: AttentionSpec,
-): [query: Tensor, key: Tensor, value: Tensor] {
+): [queries: Tensor, own?: { readonly keys: Tensor; readonly values: Tensor }] {
   const { heads, kvHeads, keySize, valueSize, outputGate } = spec;
   const queries = (outputGate === 'attn_q' ? 2 : 1) * heads * keySize;
   const [keys, values] = [kvHeads * keySize, kvHeads * valueSize];
   if (!scope.has('attn_qkv.weight')) {
     const part = (name: string, rows: number) => linear(scope, x, { name, rows });
-    const [query, key] = [part('attn_q', queries), part('attn_k', keys)];
+    const query = part('attn_q', queries);
+    if (spec.cacheOf !== undefined) return [query];
+    const key = part('attn_k', keys);
     const isShared = spec.keysAsValues && !scope.has('attn_v.weight');
-    return [query, key, isShared ? key : part('attn_v', values)];
+    return [query, { keys: key, values: isShared ? key : part('attn_v', values) }];
   }
   const all = linear(scope, x, { name: 'attn_qkv', rows: queries + keys + values });
   const biases = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
@@ -130,10 +145,14 @@ function recordProjections(
     const added = isApart ? scope.optional(bias, 1, width) : undefined;
     return added ? add(scope.g, cut, added) : cut;
   };
+  const query = part('attn_q.bias', 0, queries);
+  if (spec.cacheOf !== undefined) return [query];
   return [
-    part('attn_q.bias', 0, queries),
-    part('attn_k.bias', queries, keys),
-    part('attn_v.bias', queries + keys, values),
+    query,
+    {
+      keys: part('attn_k.bias', queries, keys),
+      values: part('attn_v.bias', queries + keys, values),
+    },
   ];
 }
 

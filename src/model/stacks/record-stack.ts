@@ -6,6 +6,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import type { LayerInputs } from '../blocks/block.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, normalize } from '../blocks/norm.ts';
+import { PER_LAYER, recordPerLayer } from '../blocks/per-layer-input.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import type { PartScope } from '../part-scope.ts';
 import type {
@@ -40,6 +41,7 @@ export function recordEmbedding(
     x = add(g, x, embed(g, scope.weight('token_types.weight', rows, x.width), types));
   }
   const shared = new Map<string, Tensor>();
+  if (spec.perLayer) shared.set(PER_LAYER, recordPerLayer(scope, spec.perLayer, { ids, x }));
   for (const [name, table] of Object.entries(spec.ropes ?? {})) {
     shared.set(name, ropeTable(g, table.parameters, ropeFactors(scope, table)));
   }

@@ -40,6 +40,12 @@ const RULES: readonly TensorRule[] = [
     architectures: ['rwkv7', 'arwkv7'],
   },
   {
+    name: /^blk\.\d+\.attn_(k|v|k_norm)\.weight$/,
+    warns: false,
+    reason: 'of keys and values that an earlier layer has',
+    architectures: ['gemma4'],
+  },
+  {
     name: /^blk\.\d+\.(attn_rot_embd|rope_freqs)(\.weight)?$/,
     warns: true,
     reason: 'frequencies are computed from the metadata',

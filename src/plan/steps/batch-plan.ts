@@ -291,5 +291,5 @@ function streamName(name: string, writer: number): string {
 
 /** Each layer has its own caches; the token history and the sampled tokens are shared by all parts. */
 export function stateName(part: ModelPart, state: State): string {
-  return part.prefix + state.name;
+  return (part.statePrefix ?? part.prefix) + state.name;
 }

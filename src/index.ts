@@ -74,6 +74,7 @@ export type {
   NamedNorm,
   Norm,
   RowsHead,
+  PerLayerSpec,
   RopeTableSpec,
   Sublayer,
 } from './model/model-config.ts';

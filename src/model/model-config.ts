@@ -2,11 +2,13 @@ import type { Activation } from '../ops/elementwise.ts';
 import type { RopeParameters } from '../ops/rope.ts';
 import type { Block } from './blocks/block.ts';
 import type { NamedNorm, Norm } from './blocks/norm.ts';
+import type { PerLayerSpec } from './blocks/per-layer-input.ts';
 import type { Pooling } from './pooling.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
 export type { Block } from './blocks/block.ts';
 export type { NamedNorm, Norm } from './blocks/norm.ts';
+export type { PerLayerSpec } from './blocks/per-layer-input.ts';
 
 /**
  * A model as a composition: its properties, and the parts from which its graphs are recorded. Widths count elements.
@@ -82,17 +84,6 @@ export interface EmbeddingSpec {
   readonly perLayer?: PerLayerSpec;
   /** Tables of rotary angles that layers share, by the names that blocks use. */
   readonly ropes?: Readonly<Record<string, RopeTableSpec>>;
-}
-
-/**
- * Per-layer embeddings (Gemma 3n): each layer reads `width` values of a row, which are the sum of a second embedding's and of a
- * projection of the first one's.
- */
-export interface PerLayerSpec {
-  readonly width: number;
-  readonly layers: number;
-  /** Norm of each layer's part of the projection. */
-  readonly norm: Norm;
 }
 
 /** A table of rotary angles. */

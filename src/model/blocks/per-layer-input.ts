@@ -2,11 +2,21 @@ import { add, gated, scale } from '../../ops/elementwise.ts';
 import { embed } from '../../ops/embed.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
-import type { PerLayerSpec } from '../model-config.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
 import { linear } from './linear.ts';
-import { normalize } from './norm.ts';
+import { type Norm, normalize } from './norm.ts';
+
+/**
+ * Per-layer embeddings (Gemma 3n): each layer reads `width` values of a row, which are the sum of a second embedding's and of a
+ * projection of the first one's.
+ */
+export interface PerLayerSpec {
+  readonly width: number;
+  readonly layers: number;
+  /** Norm of each layer's part of the projection. */
+  readonly norm: Norm;
+}
 
 /** The name of the values for all layers among those that layers share. */
 export const PER_LAYER = 'per layer';

@@ -85,6 +85,12 @@ export const runCommand: CliCommand<RunFlags> = {
       'an answer that satisfies a JSON schema',
     ],
     ['run --json < question.txt', 'a prompt from a file, the result as JSON'],
+    ['run -m model.gguf -p "Once" --dry-multiplier 0.8', 'fewer repetitions'],
+    ['run -m model.gguf -p "Once" --mirostat 2 --mirostat-tau 4', 'tokens of a constant surprise'],
+    [
+      'run -m model.gguf -p "Once" --samplers "temperature;min_p" --min-p 0.1',
+      'samplers in an order of your own',
+    ],
   ],
   async run({ flags }, context) {
     checkFlags(flags);

@@ -54,6 +54,8 @@ export function serveArguments(given: readonly string[], folder: string): string
     for (const text of texts) if (ours !== undefined) mapped.push(ours, text);
   }
   const last = (name: string) => values.get(name)?.at(-1);
+  // llama-server turns reasoning on where the template has a switch.
+  mapped.push('--reasoning', last('--reasoning') === 'off' ? 'off' : 'on');
   if (flags.has('--no-slots')) mapped.push('--no-slots');
   if (flags.has('--no-ui')) mapped.push('--no-page');
   if (!flags.has('--metrics')) mapped.push('--no-metrics');

@@ -18,6 +18,7 @@ export interface ServerFlags {
   readonly drainSeconds?: number;
   readonly queue?: number;
   readonly maxTokens?: number;
+  readonly reasoning?: 'on' | 'off';
   readonly tokenTarget: number;
   readonly promptTarget: number;
   readonly apiKey?: readonly string[];
@@ -169,6 +170,10 @@ function limitOptions(): Option[] {
     new Option('--max-tokens <count>', 'maximum tokens of an answer, whatever a request asks for').argParser(
       wholeNumber(1),
     ),
+    new Option(
+      '--reasoning <state>',
+      'whether models with a switch for it reason, if a request does not say (default: as the template decides)',
+    ).choices(['on', 'off']),
     new Option('--token-target <ms>', 'target time between tokens while prompts are processed; 0 for none')
       .argParser(realNumber)
       .default(TOKEN_TARGET_MS),

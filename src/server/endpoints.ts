@@ -59,6 +59,7 @@ export {
 } from './openai/stored-chats.ts';
 export { completionsEndpoint } from './openai/completions.ts';
 export { embeddingsEndpoint } from './openai/embeddings.ts';
+export { inputTokensEndpoint } from './openai/input-tokens.ts';
 export { modelEndpoint, modelsEndpoint } from './openai/models.ts';
 export {
   addItemsEndpoint,

@@ -41,6 +41,8 @@ export interface ServerContext {
   readonly sampling: SamplingDefaults;
   /** Maximum tokens of an answer. */
   readonly maxTokens: number;
+  /** Whether models with a switch for it reason, where a request does not say. */
+  readonly reasoning: boolean | undefined;
   /** Maximum bytes of a body. */
   readonly maxBody: number;
   /** The LoRA adapters that requests may load, if any. */

@@ -9,6 +9,7 @@ const DESCRIBED: readonly Endpoint[] = Object.values<Endpoint>(endpoints).sort((
 /** Other paths of endpoints, which clients of llama.cpp's server use. */
 export const ALIASES: readonly (readonly [alias: string, path: string])[] = [
   ['/chat/completions', '/v1/chat/completions'],
+  ['/chat/completions/input_tokens', '/v1/chat/completions/input_tokens'],
   ['/completions', '/completion'],
   ['/models', '/v1/models'],
   ['/responses', '/v1/responses'],

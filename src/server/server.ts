@@ -62,6 +62,11 @@ export interface ServerOptions {
   readonly sampling?: SamplingDefaults | undefined;
   /** Maximum tokens of an answer, whatever a request asks for. Default: up to the end of the context. */
   readonly maxTokens?: number;
+  /**
+   * Whether models whose chat template has a switch for it reason, where a request does not say. Default: as the template
+   * decides.
+   */
+  readonly reasoning?: boolean | undefined;
   /** Maximum bytes of a body. Default 8 MiB. */
   readonly maxBody?: number;
   /** Maximum seconds of a request. Default 600. */
@@ -107,6 +112,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   systemPrompt: true,
   sampling: true,
   maxTokens: true,
+  reasoning: true,
   maxBody: true,
   timeLimit: true,
   keys: true,
@@ -190,6 +196,7 @@ export class ModelServer implements AsyncDisposable {
       systemPrompt: options.systemPrompt,
       sampling: checkedSampling(options.sampling ?? {}),
       maxTokens,
+      reasoning: options.reasoning,
       maxBody,
       adapterFiles: options.adapterFiles,
       files: options.files,

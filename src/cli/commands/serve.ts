@@ -171,6 +171,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     metrics: new PrometheusMetrics(),
     page: flags.page ? pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))) : undefined,
     disabled: disabledEndpoints(flags),
+    reasoning: flags.reasoning === undefined ? undefined : flags.reasoning === 'on',
     logger,
     tracing,
     version,

@@ -32,7 +32,7 @@ export const jsonSchema = z.record(z.string(), z.unknown());
 
 /** What a prompt needs of its request. */
 export type PromptContext = Pick<RequestContext, 'signal'> & {
-  readonly server: Pick<RequestContext['server'], 'systemPrompt'>;
+  readonly server: Pick<RequestContext['server'], 'systemPrompt' | 'reasoning'>;
 };
 
 /**

@@ -28,10 +28,14 @@ export interface RequestedReasoning {
 /** Template variables that turn reasoning on or off. */
 const SWITCHES = ['enable_thinking', 'thinking'];
 
-/** Throws `REQUEST_INVALID` for variables that the template does not read. */
+/**
+ * Throws `REQUEST_INVALID` for variables that the template does not read. `standard` is whether models with a switch for it
+ * reason if the request does not say; without it, the template decides.
+ */
 export function requestedReasoning(
   model: TextModel,
   fields: z.output<z.ZodObject<typeof reasoningFields>>,
+  standard?: boolean,
 ): RequestedReasoning {
   const known = templateVariables(model.chatTemplate.source);
   const variables: Record<string, unknown> = {};
@@ -45,6 +49,8 @@ export function requestedReasoning(
       invalid(`chat_template_kwargs.${name}`, "the model's chat template reads no such variable");
   }
   const budget = fields.reasoning_budget_tokens ?? fields.thinking_budget_tokens ?? -1;
+  const isOpen = enabled === undefined && budget < 0 && (fields.reasoning_effort ?? undefined) === undefined;
+  if (isOpen && SWITCHES.some((name) => known.has(name))) enabled = standard;
   return {
     reasoning: {
       enabled,

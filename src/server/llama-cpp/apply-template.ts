@@ -20,7 +20,8 @@ async function applyTemplate(request: z.output<typeof chatBody>, call: RequestCo
   using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { model } = lease;
-  const how = { use: toolUseOf(request), thinking: requestedReasoning(model, request), call };
+  const thinking = requestedReasoning(model, request, call.server.reasoning);
+  const how = { use: toolUseOf(request), thinking, call };
   const ids = await chatPrompt(model, chatMessages(request.messages), {
     ...how,
     ...conversationEnd(request),

@@ -68,7 +68,7 @@ async function* collected(
 async function taskOf(request: ChatBody, model: TextModel, call: RequestContext): Promise<GenerationTask> {
   const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
-  const thinking = requestedReasoning(model, request);
+  const thinking = requestedReasoning(model, request, call.server.reasoning);
   const end = conversationEnd(request);
   const prompt = await chatPrompt(model, chatMessages(request.messages), {
     use,

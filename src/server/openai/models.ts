@@ -58,6 +58,8 @@ function modelObject({ id, source, created, state, failure, model }: ModelStatus
     ...(source.aliases && { aliases: source.aliases }),
     ...(source.tags && { tags: source.tags }),
     state,
+    // In the words of llama.cpp's server.
+    status: { value: state === 'ready' ? 'loaded' : state },
     ...(failure && { error: typedError(failure).code }),
     ...loaded,
   };

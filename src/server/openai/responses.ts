@@ -114,10 +114,8 @@ async function taskOf(
   { model, call }: { model: TextModel; call: PromptContext },
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const thinking = requestedReasoning(model, {
-    ...request,
-    reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort,
-  });
+  const asked = { ...request, reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort };
+  const thinking = requestedReasoning(model, asked, call.server.reasoning);
   const { items, from } = turn.items;
   const messages = chatMessagesOfItems(items, request.instructions, from);
   const prompt = await chatPrompt(model, messages, { use, thinking, call });

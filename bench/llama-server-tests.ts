@@ -13,7 +13,8 @@ import { writeStandIns } from './llama-server-tests/stand-ins.ts';
 // those of the given sources, unchanged: a program takes llama-server's place and maps its flags, and models made here
 // take the place of the downloads (`stand-ins.ts`). They need pytest with requests, aiohttp, filelock, numpy, openai and
 // prometheus-client. `--models` is a folder with stories260K-f32.gguf and stories15M-q4_0.gguf, or several, separated
-// as in PATH. With `--page`, the table of results is written there.
+// as in PATH. With
+// `--page`, the table of results is written there: of all JUnit reports in the folder `--results`, which keeps them.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,12 +25,14 @@ const { values, positionals } = parseArgs({
     port: { type: 'string', default: '8080' },
     seconds: { type: 'string', default: '120' },
     cases: { type: 'string' },
+    results: { type: 'string' },
     page: { type: 'string' },
   },
 });
 if (values.source === undefined) throw new Error('--source is the folder of llama.cpp');
 const tests = join(resolve(values.source), 'tools/server/tests');
 const work = await mkdtemp(join(tmpdir(), 'llama-server-tests-'));
+const reports = resolve(values.results ?? work);
 
 /** The file of this name in one of the folders with models. */
 async function modelFile(name: string): Promise<string> {
@@ -49,9 +52,9 @@ async function writeServer(): Promise<string> {
   return path;
 }
 
-/** Runs the cases of a file and returns their results. */
-async function run(file: string, server: string): Promise<TestCase[]> {
-  const result = join(work, `${file}.xml`);
+/** Runs the cases of a file; their results are its JUnit report. */
+async function run(file: string, server: string): Promise<void> {
+  const result = join(reports, `${file}.xml`);
   const plugins = fileURLToPath(new URL('../../bench/llama-server-tests/plugins', import.meta.url));
   const chosen = values.cases === undefined ? [] : ['-k', values.cases];
   const child = spawn(
@@ -75,10 +78,19 @@ async function run(file: string, server: string): Promise<TestCase[]> {
     },
   );
   await once(child, 'exit');
-  return casesIn(await readFile(result, 'utf8'));
+}
+
+/** The results of all reports of the folder. */
+async function allResults(): Promise<Map<string, readonly TestCase[]>> {
+  const results = new Map<string, readonly TestCase[]>();
+  for (const name of (await readdir(reports)).filter((one) => one.endsWith('.py.xml')).sort()) {
+    results.set(name.slice(0, -'.xml'.length), casesIn(await readFile(join(reports, name), 'utf8')));
+  }
+  return results;
 }
 
 try {
+  await mkdir(reports, { recursive: true });
   const [stories260K, stories15M] = await Promise.all(
     ['stories260K-f32.gguf', 'stories15M-q4_0.gguf'].map(modelFile),
   );
@@ -89,9 +101,8 @@ try {
   const wanted = all.filter(
     (name) => positionals.length === 0 || positionals.some((one) => name.includes(one)),
   );
-  const results = new Map<string, TestCase[]>();
-  for (const file of wanted) results.set(file, await run(file, server));
-  const page = reportPage(results);
+  for (const file of wanted) await run(file, server);
+  const page = reportPage(await allResults());
   console.log(page);
   if (values.page !== undefined) await writeFile(values.page, page);
 } finally {

@@ -37,6 +37,8 @@ const FILES: Readonly<Record<string, string>> = {
   'stories15M_MOE-F16.gguf': 'stories15M_MOE.gguf',
 };
 
+/** GGUF's `pooling_type`. */
+const POOLING = { first: 2, rank: 4 } as const;
 const EXPERTS = 4;
 const ALPHA = 16;
 const RANK = 8;
@@ -78,8 +80,8 @@ export async function writeStandIns(
   );
   await writeSplit(large, join(folder, 'stories15M-q8_0'));
   await writeGemma(join(folder, 'tinygemma3.gguf'), small);
-  await writeEncoder(join(folder, 'bert-bge-small.gguf'));
-  await writeEncoder(join(folder, 'jina-reranker.gguf'));
+  await writeEncoder(join(folder, 'bert-bge-small.gguf'), POOLING.first);
+  await writeEncoder(join(folder, 'jina-reranker.gguf'), POOLING.rank);
 }
 
 function metadataOf({ metadata }: GgufFile, prefix = ''): [string, GgufValue][] {
@@ -181,8 +183,8 @@ async function writeGemma(path: string, { metadata, tensors }: GgufFile): Promis
   await writeRandom(path, { ...plan, metadata: [...own, ...tokenizer] });
 }
 
-/** A random BERT with a vocabulary of English words. */
-async function writeEncoder(path: string): Promise<void> {
+/** A random BERT with a vocabulary of English words; as a reranker, with a head for one score. */
+async function writeEncoder(path: string, pooling: number): Promise<void> {
   const pieces = wordPieces();
   const changes = { architecture: 'bert', kvHeads: 4, vocabulary: pieces.length, context: 512 };
   const shape = syntheticShape('tiny', changes);
@@ -204,7 +206,16 @@ async function writeEncoder(path: string): Promise<void> {
   const tensors = plan.tensors.map((tensor) =>
     tensor.name === 'token_types.weight' ? { ...tensor, shape: [shape.width, 2] } : tensor,
   );
-  await writeRandom(path, { ...plan, metadata, tensors });
+  metadata.set('bert.pooling_type', count(pooling));
+  const { width } = shape;
+  const head = [
+    { name: 'cls.weight', format: F32, shape: [width, width] },
+    { name: 'cls.bias', format: F32, shape: [width] },
+    { name: 'cls.output.weight', format: F32, shape: [width, 1] },
+    { name: 'cls.output.bias', format: F32, shape: [1] },
+  ];
+  const all = pooling === POOLING.rank ? [...tensors, ...head] : tensors;
+  await writeRandom(path, { ...plan, metadata, tensors: all });
 }
 
 async function writeRandom(path: string, plan: GgufPlan): Promise<void> {

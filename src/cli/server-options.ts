@@ -112,9 +112,14 @@ export function isOpenToAll({ host, unixSocket, apiKey = [], apiKeyFile }: Serve
   return host !== undefined && !/^(?:127\.[\d.]+|::1|localhost)$/i.test(host);
 }
 
-/** The endpoints that answer nobody. */
-export function disabledEndpoints({ slots, metrics }: ServerFlags): ('slots' | 'metrics')[] {
-  return [...(slots ? [] : ['slots' as const]), ...(metrics ? [] : ['metrics' as const])];
+/** What the server answers: the endpoints that answer nobody, and whether models reason where a request does not say. */
+export function answersOf({
+  slots,
+  metrics,
+  reasoning,
+}: ServerFlags): Pick<ServerOptions, 'disabled' | 'reasoning'> {
+  const disabled = [...(slots ? [] : ['slots' as const]), ...(metrics ? [] : ['metrics' as const])];
+  return { disabled, reasoning: reasoning === undefined ? undefined : reasoning === 'on' };
 }
 
 /** Whether spans are exported, which OpenTelemetry's environment variables can also enable. */

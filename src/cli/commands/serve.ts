@@ -21,7 +21,7 @@ import {
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, reportProfile } from '../profile.ts';
 import {
-  disabledEndpoints,
+  answersOf,
   isOpenToAll,
   isTraced,
   listenOptionsOf,
@@ -170,8 +170,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     ...(await foldersOf(flags)),
     metrics: new PrometheusMetrics(),
     page: flags.page ? pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))) : undefined,
-    disabled: disabledEndpoints(flags),
-    reasoning: flags.reasoning === undefined ? undefined : flags.reasoning === 'on',
+    ...answersOf(flags),
     logger,
     tracing,
     version,

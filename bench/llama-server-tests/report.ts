@@ -1,3 +1,5 @@
+import { verdictOn } from './verdicts.ts';
+
 /** A case of a test file with its result. */
 export interface TestCase {
   readonly name: string;
@@ -6,7 +8,7 @@ export interface TestCase {
 
 /** The cases of a JUnit report, as pytest writes it. */
 export function casesIn(xml: string): TestCase[] {
-  const cases = xml.matchAll(/<testcase\s([^>]*?)(\/>|>([\s\S]*?)<\/testcase>)/g);
+  const cases = xml.matchAll(/<testcase\s((?:[^>"]|"[^"]*")*?)(\/>|>([\s\S]*?)<\/testcase>)/g);
   return Array.from(cases, ([, attributes = '', , inside = '']) => ({
     name: unescaped(/(?:^|\s)name="([^"]*)"/.exec(attributes)?.[1] ?? ''),
     result: /<(?:failure|error)\b/.test(inside) ? 'failed' : /<skipped\b/.test(inside) ? 'skipped' : 'passed',
@@ -25,16 +27,65 @@ function unescaped(text: string): string {
   );
 }
 
-/** The page with the results. */
+/** The results by file, without the cases that are not counted. */
+type Results = ReadonlyMap<string, readonly TestCase[]>;
+
+const HEAD = `# llama.cpp's server tests
+
+llama.cpp's own tests of its server, unchanged, against \`rocmforge serve\`: \`npm run test:llama-server -- --source <llama.cpp>
+--page docs/llama-server-tests.md\` writes this page. A program takes llama-server's place and maps its flags; files made by the script take the
+place of the downloads: stories260K as it is, with tokens for filling in, stories15M with its layers as the experts of a mixture, a random
+Gemma 3, and random BERTs with a vocabulary of English words. Cases that need models of billions of parameters (marked \`slow\`) are not run, and
+images, audio, MCP, proxies and built-in tools are not counted. Skipped cases are those that the tests skip themselves.
+`;
+
+/** The page with the results: a table by file, and every case that does not pass with who is right. */
 export function reportPage(results: ReadonlyMap<string, readonly TestCase[]>): string {
-  const rows = [...results].map(([file, cases]) => {
-    const passed = cases.filter(({ result }) => result === 'passed').length;
-    return `| ${file} | ${passed} | ${cases.length} |`;
-  });
-  const failed = [...results].flatMap(([file, cases]) =>
-    cases
-      .filter(({ result }) => result !== 'passed')
-      .map(({ name, result }) => `- ${file} ${name} ${result}`),
+  const counted = new Map(
+    [...results].map(([file, cases]) => [file, cases.filter((one) => isCounted(file, one))] as const),
   );
-  return [...rows, '', ...failed, ''].join('\n');
+  const files = [...counted].filter(([, cases]) => cases.length > 0);
+  const rows = files.map(
+    ([file, cases]) => `| \`${file}\` | ${countOf(cases, 'passed')} | ${cases.length} |`,
+  );
+  const all = files.flatMap(([, cases]) => cases);
+  const passed = countOf(all, 'passed');
+  const share = all.length > 0 ? ((100 * passed) / all.length).toFixed(1) : '0';
+  const total = `| **all** | **${passed}** | **${all.length}** (${share} %) |`;
+  return [HEAD, '| file | passed | of |', '|---|---|---|', ...rows, total, '', ...failures(counted)].join(
+    '\n',
+  );
+}
+
+function isCounted(file: string, { name, result }: TestCase): boolean {
+  return result !== 'skipped' && verdictOn(file, name)?.says !== 'not counted';
+}
+
+function countOf(cases: readonly TestCase[], wanted: TestCase['result']): number {
+  return cases.filter(({ result }) => result === wanted).length;
+}
+
+/** The failed cases, by who is right and why. */
+function failures(results: Results): string[] {
+  const failed = [...results].flatMap(([file, cases]) =>
+    cases.filter(({ result }) => result === 'failed').map(({ name }) => ({ file, name })),
+  );
+  if (failed.length === 0) return [];
+  const reasons = new Map<string, string[]>();
+  for (const { file, name } of failed) {
+    const verdict = verdictOn(file, name);
+    const who = verdict ? `**${verdict.says}**: ${verdict.why}` : '**open**';
+    const of = `\`${file.replaceAll(/^test_|\.py$/g, '')}: ${shown(name)}\``;
+    reasons.set(who, [...(reasons.get(who) ?? []), of]);
+  }
+  const rows = [...reasons].sort().map(([who, named]) => `| ${who} | ${named.join('<br>')} |`);
+  return ['## Cases that do not pass', '', '| who is right | cases |', '|---|---|', ...rows, ''];
+}
+
+const MAX_NAME = 100;
+
+/** A case's name as it can stand in a cell of a table. */
+function shown(name: string): string {
+  const plain = name.replace(/^test_/, '').replaceAll(/[|`\n]/g, ' ');
+  return plain.length > MAX_NAME ? `${plain.slice(0, MAX_NAME)}…` : plain;
 }

@@ -44,6 +44,8 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
     reports: (_, context) => reports.bring(context),
     open: async (asks, { signal }) => {
       model = await open(asks.request, { signal, ...environmentOf(asks, reports) });
+      // Known from the beginning, whether or not a call ever runs.
+      reports.tell({ kind: 'state', state: { activity: model.activity, counters: model.counters } });
       return describe(model);
     },
     begin: (asks, context) => states.during(sendTokens(opened(), asks, context)),

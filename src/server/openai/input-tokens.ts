@@ -1,5 +1,4 @@
 import { json, postEndpoint } from '../endpoint.ts';
-import { COUNTED_FIELDS } from '../fields/other-fields.ts';
 import { chatPrompt } from '../generation/answer-form.ts';
 import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { chatBody, conversationEnd, toolUseOf } from './chat-body.ts';
@@ -10,7 +9,6 @@ export const inputTokensEndpoint = postEndpoint({
   path: '/v1/chat/completions/input_tokens',
   summary: 'Counts the tokens of a conversation.',
   body: chatBody,
-  others: COUNTED_FIELDS,
   handle: async (request, call) => {
     const { pool, gate, reasoning } = call.server;
     // Encoding occupies the thread, so these requests are limited like others.

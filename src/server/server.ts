@@ -156,13 +156,8 @@ export class ModelServer implements AsyncDisposable {
 
   constructor(options: ServerOptions) {
     checkOptions('ModelServer', options, SERVER_OPTIONS);
-    const {
-      models,
-      modelsMemory: memory,
-      parallel = 1,
-      queue = DEFAULT_QUEUE,
-      metrics = NO_METRICS,
-    } = options;
+    const { models, modelsMemory: memory, parallel = 1 } = options;
+    const { queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
     const { maxTokens = Number.POSITIVE_INFINITY, maxBody = DEFAULT_MAX_BODY } = options;
     const [first] = models;

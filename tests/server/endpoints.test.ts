@@ -283,8 +283,8 @@ test('llama.cpp’s paths lead to the same endpoints', async (t) => {
       ENDPOINTS.some((endpoint) => endpoint.path === path),
       path,
     );
-    const status = async (of: string) => (await server.fetch(new Request(`http://server${of}`))).status;
-    assert.equal(await status(alias), await status(path), alias);
+    const { status } = await server.fetch(new Request(`http://server${alias}`));
+    assert.notEqual(status, 404, alias);
   }
 });
 

@@ -358,7 +358,9 @@ export class Engine implements AsyncDisposable {
   /** True when a step may be submitted. */
   #takes({ pipeline }: DeviceRun<Sequence>): boolean {
     if (this.#held > 0) return false;
-    return this.#isPipelined ? !pipeline.isFull : pipeline.isEmpty;
+    // Sequences with predictions step together: a step queued behind theirs would overwrite what those continue from.
+    const isPredicted = this.#predictor && [...this.#sequences].some((of) => of.wantsPrediction);
+    return this.#isPipelined && !isPredicted ? !pipeline.isFull : pipeline.isEmpty;
   }
 
   /** The device, replaced if it was lost. Rejects with `DEVICE_NOT_RESTORED`. */

@@ -12,13 +12,13 @@ export const hyV3: Architecture = {
     const experts = { ...own, sharedHidden: own.sharedHidden || own.hidden };
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const queryNorm = { norm: sizes.norm, of: 'head' } as const;
-    return decoder(sizes, (layer) =>
+    const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
-      ),
-    );
+      );
+    return decoder(sizes, layerOf, { predictor: { reads: 'normed', layer: layerOf } });
   },
   synthetic: {
     metadata: (shape) => ({

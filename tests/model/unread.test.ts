@@ -40,7 +40,10 @@ interface Tiny {
 
 /** The names that a tiny Llama with more in its file is warned of. */
 async function warnedOf({ keys = {}, extra = {} }: Tiny, options: ModelOptions = {}): Promise<string[]> {
-  const changed: GgufPlan['metadata'] = Object.entries(keys).map(([key, value]) => [`llama.${key}`, value]);
+  const changed: GgufPlan['metadata'] = Object.entries(keys).map(([key, value]) => [
+    key.startsWith('general.') ? key : `llama.${key}`,
+    value,
+  ]);
   const logger = new Listener();
   const gguf = await tinyModel('F32', changed, { extra });
   const device = openReferenceDevice();
@@ -111,6 +114,10 @@ const WARNED: Readonly<Record<string, Tiny & { readonly names: readonly string[]
     ],
   },
   'a key that nobody knows': { keys: { 'attention.twist': real(1) }, names: ['llama.attention.twist'] },
+  'a sampler that there is not': {
+    keys: { 'general.sampling.sequence': { type: 'string', value: 'top_k;sieve;temp' } },
+    names: ['general.sampling.sequence'],
+  },
   'images, a classifier, frequencies': {
     extra: {
       'v.patch_embd.weight': [4],

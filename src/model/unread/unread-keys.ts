@@ -1,4 +1,5 @@
 import type { MetadataValue } from '../../gguf/index.ts';
+import { samplerNamed } from '../../ops/index.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
 import type { Unread } from './unread.ts';
@@ -192,7 +193,17 @@ export function unreadKeys(read: ConfigReader, config: ModelConfig): Unread[] {
     const judged = judge(name.slice(prefix.length), { value: metadata.get(name), config, number });
     if (judged) found.push({ kind: 'key', name, count: 1, ...judged });
   }
-  return found;
+  const unknown = unknownSamplers(metadata.get(SAMPLERS));
+  if (unknown.length === 0) return found;
+  const reason = `there is no sampler ${unknown.join(', ')}: the usual order is kept`;
+  return [...found, { kind: 'key', name: SAMPLERS, count: 1, level: 'warning', reason }];
+}
+
+/** The samplers that a file recommends, separated by semicolons. */
+const SAMPLERS = 'general.sampling.sequence';
+
+function unknownSamplers(value: unknown): string[] {
+  return typeof value === 'string' ? value.split(';').filter((name) => !samplerNamed(name)) : [];
 }
 
 function judge(key: string, of: UnreadValue): Pick<Unread, 'level' | 'reason'> | undefined {

@@ -42,6 +42,15 @@ test('a completion tells how it ended, whole, streamed and for several prompts',
   );
 });
 
+test('a text that ignores ends has no token of an end, and says how they are forbidden', async (t) => {
+  const server = await tinyServer(t);
+  const body = { ...SAYS_A, logit_bias: { 2: 100, [A]: 50 }, ignore_eos: true, return_tokens: true };
+  const response = await server.fetch(post('/completion', body));
+  const result = (await response.json()) as Result & { generation_settings: { logit_bias: unknown[] } };
+  assert.deepEqual([result.content, result.tokens], ['AAAA', [A, A, A, A]]);
+  assert.deepEqual(result.generation_settings.logit_bias.at(-1), { token: 2, bias: null });
+});
+
 test('names of control tokens in a prompt are read as those, in completions of both APIs', async (t) => {
   const server = await tinyServer(t);
   const counts = async (path: string, prompt: string) => {

@@ -87,7 +87,10 @@ function taskOf(
     adapters: adaptersOf(model, request),
     continues: true,
   });
-  return { prompts, choices: 1, options: { ...options, ...constraintOf(request) } };
+  // Unlike in the other APIs, a text without an end has no tokens for ends either: llama.cpp's server forbids them.
+  const ends = request.ignore_eos ? [...model.tokenizer.special.endOfGeneration].map((id) => [id]) : [];
+  const bannedTokens = [...(options.bannedTokens ?? []), ...ends];
+  return { prompts, choices: 1, options: { ...options, ...constraintOf(request), bannedTokens } };
 }
 
 /** The result of one prompt while it is generated. */

@@ -12,30 +12,34 @@ export const propsEndpoint = getEndpoint({
   handle: async (call) => {
     const { pool } = call.server;
     const [first] = pool.list();
-    // Looking at a model that sleeps does not wake it.
+    // Looking at a model neither wakes it nor keeps it awake.
+    if (first?.model) return json(awakeProps(call.server, first.id, first.model));
     if (first?.state === 'unloaded' && call.server.hasLoaded())
       return json(sleepingProps(call.server, first.id));
     using lease = await pool.acquire(undefined, call.signal);
-    const { model } = lease;
-    const { bos, eos } = model.tokenizer.special;
-    const name = (id: number | undefined) => (id === undefined ? '' : model.tokenizer.tokenText(id));
-    const params = defaultFields(model, call.server.sampling);
-    return json({
-      default_generation_settings: { n_ctx: model.context, params },
-      total_slots: model.activity.slots,
-      // Folders concern only the operator of the server.
-      model_path: model.gguf.name.replace(/^.*[\\/]/s, ''),
-      model_alias: lease.id,
-      modalities: { vision: false, audio: false },
-      chat_template: templateOf(model),
-      system_prompt: call.server.systemPrompt ?? '',
-      bos_token: name(bos),
-      eos_token: name(eos),
-      build_info: buildOf(call.server),
-      is_sleeping: false,
-    });
+    return json(awakeProps(call.server, lease.id, lease.model));
   },
 });
+
+function awakeProps(server: RequestContext['server'], id: string, model: TextModel): object {
+  const { bos, eos } = model.tokenizer.special;
+  const name = (token: number | undefined) => (token === undefined ? '' : model.tokenizer.tokenText(token));
+  const params = defaultFields(model, server.sampling);
+  return {
+    default_generation_settings: { n_ctx: model.context, params },
+    total_slots: model.activity.slots,
+    // Folders concern only the operator of the server.
+    model_path: model.gguf.name.replace(/^.*[\\/]/s, ''),
+    model_alias: id,
+    modalities: { vision: false, audio: false },
+    chat_template: templateOf(model),
+    system_prompt: server.systemPrompt ?? '',
+    bos_token: name(bos),
+    eos_token: name(eos),
+    build_info: buildOf(server),
+    is_sleeping: false,
+  };
+}
 
 /** What is known of a model that sleeps. */
 function sleepingProps(server: RequestContext['server'], id: string): object {

@@ -191,7 +191,7 @@ test('a template that a user gives: a text, the name of a variant, or a name tha
   assert.equal(given('default'), 'own <s>');
   assert.equal(given('rwkv-world'), 'User: Hi\n\nAssistant:');
   assert.throws(
-    () => given('chatml'),
+    () => given('of-nobody'),
     (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_MISSING') && error.message.includes('default, rag'),
   );
   assert.throws(

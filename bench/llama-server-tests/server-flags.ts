@@ -86,7 +86,7 @@ function parsed(given: readonly string[]): { values: Map<string, string[]>; flag
   return { values, flags };
 }
 
-/** What is served: a stand-in under its alias, or all of them as models of a router. */
+/** What is served: a stand-in under its names, or all of them as models of a router. */
 function modelArguments(last: (name: string) => string | undefined, folder: string): string[] {
   const repository = last('--hf-repo');
   if (repository === undefined) {
@@ -96,8 +96,11 @@ function modelArguments(last: (name: string) => string | undefined, folder: stri
   const file = standInOf(folder, repository, last('--hf-file'));
   if (file === undefined)
     throw new Error(`there is no stand-in for ${repository} ${last('--hf-file') ?? ''}`);
-  const alias = last('--alias');
-  return ['--any-model', '-m', alias === undefined ? file : `${alias}=${file}`];
+  const names = ['--alias', '--tags'].flatMap((flag) => {
+    const value = last(flag);
+    return value === undefined ? [] : [flag, value];
+  });
+  return ['--any-model', '-m', file, ...names];
 }
 
 /** The context is llama-server's share of a slot, unless the slots share one. */

@@ -41,7 +41,6 @@ export const VERDICTS: readonly Verdict[] = [
     why: 'drafts cannot be accepted at made-up rates, which only tests need',
   },
   { cases: /multiple_addresses/, says: 'theirs', why: 'a server listens at one address' },
-  { cases: /aliases_and_tags/, says: 'theirs', why: 'a model has one name, and adapters have theirs' },
   {
     cases: /static_assets/,
     says: 'ours',

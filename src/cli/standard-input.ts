@@ -44,3 +44,12 @@ async function* chunksOf(input: NodeJS.ReadStream, signal: AbortSignal): AsyncGe
     signal.removeEventListener('abort', stop);
   }
 }
+
+/** All of standard input, where a command has no other text. Rejects with `INVALID_ARGUMENT` if it is a terminal. */
+export async function requireStandardInput(signal: AbortSignal): Promise<string> {
+  const text = await readStandardInput({ signal });
+  return (
+    text ??
+    fail('INVALID_ARGUMENT', { name: 'text', found: 'nothing', expected: 'an argument or standard input' })
+  );
+}

@@ -1,5 +1,4 @@
 import { Argument, Option } from 'commander';
-import { fail } from '../../base/errors.ts';
 import type { CliCommand } from '../command.ts';
 import { loadFromFlags } from '../load.ts';
 import {
@@ -11,7 +10,7 @@ import {
   modelOptions,
   wholeNumber,
 } from '../options.ts';
-import { readStandardInput } from '../standard-input.ts';
+import { requireStandardInput } from '../standard-input.ts';
 
 interface EmbedFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly dimensions?: number;
@@ -35,7 +34,7 @@ export const embedCommand: CliCommand<EmbedFlags> = {
   async run({ args, flags }, context) {
     const { output, signal } = context;
     const [given = []] = args as [(readonly string[])?];
-    const texts = given.length > 0 ? given : [await standardInput(signal)];
+    const texts = given.length > 0 ? given : [await requireStandardInput(signal)];
     const { model, tell } = await loadFromFlags(flags, context);
     await using _model = model;
     const { dimensions } = flags;
@@ -51,11 +50,3 @@ export const embedCommand: CliCommand<EmbedFlags> = {
     return undefined;
   },
 };
-
-async function standardInput(signal: AbortSignal): Promise<string> {
-  const text = await readStandardInput({ signal });
-  return (
-    text ??
-    fail('INVALID_ARGUMENT', { name: 'text', found: 'nothing', expected: 'an argument or standard input' })
-  );
-}

@@ -5,7 +5,7 @@ import { createTokenizer, type Tokenizer } from '../../text/index.ts';
 import type { CliCommand } from '../command.ts';
 import { BUNDLED_MODEL } from '../load.ts';
 import { type JsonFlags, jsonOption, type ModelFlags, modelOption } from '../options.ts';
-import { readStandardInput } from '../standard-input.ts';
+import { requireStandardInput } from '../standard-input.ts';
 import { printable } from '../table.ts';
 
 interface TokenizeFlags extends Pick<ModelFlags, 'model'>, JsonFlags {
@@ -41,13 +41,13 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
     const tokenizer = createTokenizer(gguf.metadata);
     const special = flags.special === true;
     if (flags.decode !== undefined) {
-      const source = flags.decode === true ? (text ?? (await standardInput(signal))) : flags.decode;
+      const source = flags.decode === true ? (text ?? (await requireStandardInput(signal))) : flags.decode;
       const ids = parseIds(source);
       const decoded = tokenizer.decode(ids, { special });
       await (flags.json ? output.json({ ids, text: decoded }) : output.line(decoded));
       return undefined;
     }
-    const source = text ?? (await standardInput(signal));
+    const source = text ?? (await requireStandardInput(signal));
     const ids = tokenizer.encode(source, { addSpecial: flags.bos, parseSpecial: special });
     const pieces = flags.pieces ? ids.map((id) => piece(tokenizer, id)) : undefined;
     if (flags.json) await output.json({ count: ids.length, ids, pieces });
@@ -56,14 +56,6 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
     return undefined;
   },
 };
-
-async function standardInput(signal: AbortSignal): Promise<string> {
-  const text = await readStandardInput({ signal });
-  return (
-    text ??
-    fail('INVALID_ARGUMENT', { name: 'text', found: 'nothing', expected: 'an argument or standard input' })
-  );
-}
 
 function parseIds(text: string): number[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');

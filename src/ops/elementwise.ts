@@ -4,8 +4,8 @@ import type { Tensor, Weight } from './value.ts';
 
 /**
  * `out = a + b` or `out = a * b`, elementwise; a weight vector as `b` is broadcast to each row, a weight with one value
- * to each element. `mul` also takes a narrower tensor: each of its values multiplies an equal part of the row, as a gate for
- * each head.
+ * to each element. `mul` also takes a narrower tensor or vector: each of its values multiplies an equal part of the row, as a
+ * gate for each head.
  */
 export interface BinaryOp {
   readonly kind: 'add' | 'mul';
@@ -83,7 +83,8 @@ export interface GatedOp {
 function binary(g: Recorder<BinaryOp>, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weight): Tensor {
   const fits =
     b.kind === 'weight'
-      ? b.rows === 1 && (b.columns === a.width || b.columns === 1)
+      ? b.rows === 1 &&
+        (b.columns === a.width || b.columns === 1 || (kind === 'mul' && a.width % b.columns === 0))
       : b.axis === a.axis && (b.width === a.width || (kind === 'mul' && a.width % b.width === 0));
   g.require(
     fits,

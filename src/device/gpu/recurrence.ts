@@ -87,6 +87,7 @@ function matchKeys(
   if (scaled?.kind !== 'mul' || !isVector(scaled.b) || replaced?.kind !== 'lerp' || !isVector(replaced.t)) {
     return undefined;
   }
+  if (scaled.b.columns !== scaled.a.width) return undefined;
   const key = scaled.a;
   const target = uses.producer(replaced.b);
   if (replaced.a !== key || replaced.row !== 0 || target?.kind !== 'mul') return undefined;

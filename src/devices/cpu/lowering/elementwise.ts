@@ -2,10 +2,11 @@ import type { BinaryOp, ClampOp, GatedOp, ScaleOp, UnaryOp } from '../../../ops/
 import type { Lowering } from './lowering.ts';
 
 export function lowerBinary(op: BinaryOp, to: Lowering): void {
-  const isPart = op.b.kind === 'tensor' && op.b.width !== op.a.width;
+  const { a, b } = op;
+  const isPart = b.kind === 'tensor' ? b.width !== a.width : b.columns > 1 && b.columns !== a.width;
   to.emit(op, {
     locality: isPart ? 'row' : 'element',
-    local: op.b.kind === 'weight' ? [op.a] : [op.a, op.b],
+    local: b.kind === 'weight' ? [a] : [a, b],
   });
 }
 

@@ -80,7 +80,8 @@ function chainOf(
     const name = `${prefix}${operands.length}`;
     operands.push({ name, of });
     if (of.kind === 'tensor') return of.width === width ? `${name}[at]` : `${name}[at / ${width / of.width}]`;
-    return of.columns === 1 ? `${name}[0]` : `${name}[n]`;
+    if (of.columns === 1) return `${name}[0]`;
+    return of.columns === width ? `${name}[n]` : `${name}[n / ${width / of.columns}]`;
   };
   const text = steps.reduce((value, step) => stepText(step, value, step.operands.map(named)), 'value');
   return { operands, text };

@@ -8,13 +8,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
-/** `a + b` or `a * b`; `OPERAND` elements of `b` are repeated. */
-export function binaryText(kind: 'add' | 'mul', right: 'tensor' | 'same' | 'part' | 'row' | 'one'): string {
+/** `a + b` or `a * b`: by a tensor of as many elements, by itself, by a value for each `PART` elements, or by a vector. */
+export function binaryText(
+  kind: 'add' | 'mul',
+  right: 'tensor' | 'same' | 'part' | 'row' | 'partOfRow' | 'one',
+): string {
   const operands = {
     tensor: 'b[at]',
     same: 'a[at]',
     part: 'b[at / PART]',
     row: 'b[at % WIDTH]',
+    partOfRow: 'b[at % WIDTH / PART]',
     one: 'b[0]',
   };
   return `fn value_of(at: u32) -> f32 { return a[at] ${kind === 'add' ? '+' : '*'} ${operands[right]}; }`;

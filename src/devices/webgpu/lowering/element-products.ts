@@ -143,7 +143,9 @@ class GroupBuffers {
     if (operand.kind === 'weight') {
       const before = this.#vectors.slice(0, this.#vectors.indexOf(operand));
       const start = before.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
-      return operand.columns === 1 ? `${VECTORS}[${start}u]` : `${VECTORS}[${start}u + n]`;
+      if (operand.columns === 1) return `${VECTORS}[${start}u]`;
+      const own = operand.columns === width ? 'n' : `n / ${width / operand.columns}u`;
+      return `${VECTORS}[${start}u + ${own}]`;
     }
     const { name, at } = this.place(operand, 'read');
     const own = operand.width === width ? 'at' : `at / ${width / operand.width}u`;
@@ -203,7 +205,9 @@ export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowe
     if (operand.kind === 'tensor') {
       return operand.width === out.width ? `${name}[at]` : `${name}[at / ${out.width / operand.width}u]`;
     }
-    return operand.columns === 1 ? `${name}[0]` : `${name}[at % WIDTH]`;
+    if (operand.columns === 1) return `${name}[0]`;
+    const part = out.width / operand.columns;
+    return part === 1 ? `${name}[at % WIDTH]` : `${name}[at % WIDTH / ${part}u]`;
   };
   const text = steps.reduce((value, step) => stepText(step, value, textOf), 'x[at]');
   const fns = new Set(steps.flatMap(({ op }) => (op.kind === 'unary' ? [op.fn] : [])));

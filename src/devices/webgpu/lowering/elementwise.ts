@@ -45,8 +45,13 @@ export function lowerBinary({ kind, a, b, out }: BinaryOp, to: Lowering): void {
     return;
   }
   if (b.kind === 'weight') {
-    const texts = [binaryText(kind, b.columns === 1 ? 'one' : 'row')];
-    launchElementwise(to, kind, { texts, args: { a: read(a), b: to.vector(b, FLOAT_LAYOUT) }, out });
+    const right = b.columns === 1 ? 'one' : b.columns === out.width ? 'row' : 'partOfRow';
+    launchElementwise(to, kind, {
+      texts: [binaryText(kind, right)],
+      args: { a: read(a), b: to.vector(b, FLOAT_LAYOUT) },
+      out,
+      constants: right === 'partOfRow' ? { PART: out.width / b.columns } : {},
+    });
     return;
   }
   const args = { a: read(a), b: read(b) };

@@ -103,9 +103,12 @@ const partCases = (
   record: (g) => {
     const x = g.input('x', { axis: 'rows', width: parts * size });
     const factors = g.input('factors', { axis: 'rows', width: parts });
+    const vector = g.weight('vector', F32, 1, parts);
     return {
       y: mul(g, x, factors),
       chained: unary(g, 'tanh', mul(g, unary(g, 'relu', x), unary(g, 'sigmoid', factors))),
+      same: mul(g, x, vector),
+      chainedSame: unary(g, 'tanh', mul(g, unary(g, 'sigmoid', x), vector)),
     };
   },
 }));

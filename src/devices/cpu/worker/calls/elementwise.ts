@@ -39,16 +39,17 @@ function forValues(columns: number, part: (at: number, count: number) => void): 
   };
 }
 
-/** `b` is one row per row, or a value for each part of a row; one row for all, or one value. */
+/** `b` is one row per row, one row for all, or one value; in both kinds of rows, a value may be that of a part of a row. */
 export function binaryCall(of: Placed<BinaryOp>, bank: BankInstance): KernelCall {
   const { kernels } = bank;
   const kernel = kernels[of.kind];
   const [a, b, out] = [of.a.at, of.b.at, of.out.at];
   const columns = of.out.width;
-  if (of.b.kind === 'tensor' && of.b.width !== columns) return partsCall(of, of.b.width, bank);
-  if (of.b.kind === 'tensor')
-    return forValues(columns, (i, n) => kernel(a + 4 * i, b + 4 * i, out + 4 * i, n));
-  if (of.b.columns === columns) {
+  const isTensor = of.b.kind === 'tensor';
+  const width = of.b.kind === 'tensor' ? of.b.width : of.b.columns;
+  if (width !== columns && (isTensor || width > 1)) return partsCall(of, width, bank);
+  if (isTensor) return forValues(columns, (i, n) => kernel(a + 4 * i, b + 4 * i, out + 4 * i, n));
+  if (width === columns) {
     return forParts(columns, (i, n, row) => kernel(a + 4 * i, b + 4 * (i - row * columns), out + 4 * i, n));
   }
   const value = bank.floats(b, 1);
@@ -56,12 +57,12 @@ export function binaryCall(of: Placed<BinaryOp>, bank: BankInstance): KernelCall
   return forValues(columns, (i, n) => single(a + 4 * i, value[0] as number, out + 4 * i, n));
 }
 
-/** Multiplies each of a row's `parts` by its value. */
+/** Multiplies each of a row's `parts` by its value, which a weight has for all rows. */
 function partsCall({ a, b, out }: Placed<BinaryOp>, parts: number, bank: BankInstance): KernelCall {
   const { kernels } = bank;
   const size = out.width / parts;
   return forParts(out.width, (i, n, row) => {
-    const factors = bank.floats(b.at + 4 * row * parts, parts);
+    const factors = bank.floats(b.at + (b.kind === 'tensor' ? 4 * row * parts : 0), parts);
     for (let done = 0; done < n; done += size) {
       const at = 4 * (i + done);
       kernels.scale(a.at + at, factors[done / size] as number, out.at + at, size);

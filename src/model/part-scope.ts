@@ -62,6 +62,16 @@ export class PartScope {
     return this.weight(name, count * rows, columns);
   }
 
+  /** A required vector of `length` values that files store as a column, [1, length]. */
+  column(name: string, length: number): Weight {
+    const tensor = this.tensors.get(this.prefix + name);
+    if (!tensor) {
+      fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
+    }
+    checkShape(tensor, length, 1);
+    return this.g.weight(name, formatUnder(this.of.weights, tensor.format, 1), 1, length);
+  }
+
   /** The weight, or undefined if the file does not have it. Throws `MODEL_TENSOR_SHAPE` if its shape is wrong. */
   optional(name: string, rows: number, columns: number): Weight | undefined {
     const tensor = this.tensors.get(this.prefix + name);

@@ -153,6 +153,29 @@ export function latentMetadata(
   };
 }
 
+/** Kimi delta attention, and latent attention in the last layer only, with queries directly from the row. */
+export function deltaMetadata(shape: SyntheticShape): Record<string, GgufValue> {
+  const { 'attention.q_lora_rank': _, ...latents } = latentMetadata(shape, 'absorbed');
+  return {
+    ...latents,
+    ...keyHeadsInLast({ ...shape, kvHeads: 1 }),
+    'kda.head_dim': count(deltaHeadSize(shape)),
+    'ssm.conv_kernel': count(DELTA_TAPS),
+  };
+}
+
+const DELTA_TAPS = 4;
+
+function deltaHeadSize({ width }: SyntheticShape): number {
+  return width < 1024 ? 16 : 128;
+}
+
+/** Shapes of its convolutions' taps, with four dimensions. */
+export function deltaShapes(shape: SyntheticShape): Record<string, readonly number[]> {
+  const taps = [DELTA_TAPS, 1, shape.heads * deltaHeadSize(shape), 1];
+  return Object.fromEntries(['q', 'k', 'v'].map((of) => [`ssm_conv1d_${of}.weight`, taps]));
+}
+
 /** One per vocabulary entry, the only count known without a file. */
 export function tokenTypes({ vocabulary }: SyntheticShape): Record<string, GgufValue> {
   return { token_type_count: count(vocabulary) };

@@ -67,6 +67,8 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   nemotron_h: { sizes: { layers: 3 } },
   minicpm3: { sizes: { kvHeads: 4 } },
   plm: { sizes: { kvHeads: 4 } },
+  'kimi-linear': { sizes: { layers: 3 } },
+  bailingmoe3: { sizes: { layers: 3 } },
 };
 
 /** Every supported architecture: without a golden it is not supported. */
@@ -187,6 +189,7 @@ const OTHERS_OPERATORS = [
   'mpt',
   'refact',
   'jais',
+  'bailingmoe3',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

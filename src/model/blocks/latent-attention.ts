@@ -1,5 +1,6 @@
 import { attention as attend, kvAppend, type ScoreParameters } from '../../ops/attention.ts';
 import { concat } from '../../ops/concat.ts';
+import { mul, unary } from '../../ops/elementwise.ts';
 import { matmulHeads } from '../../ops/matmul-heads.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
@@ -30,13 +31,16 @@ export interface LatentAttentionSpec extends Omit<ScoreParameters, 'sinks' | 'so
   readonly queryLatentSize: number | undefined;
   /** Norm of both latents. */
   readonly norm: Norm;
-  readonly rope: { readonly table: string; readonly pairs: RopePairs };
+  /** The stack's rotary table. Default: the part that is called rotated is not (Kimi Linear). */
+  readonly rope?: { readonly table: string; readonly pairs: RopePairs };
   /**
    * `absorbed`: the cache holds latents; queries are multiplied by the key projection (`attn_k_b`), and the attended
    * latents by the value projection (`attn_v_b`). `expanded`: the cache holds the keys and values of all heads, which
    * files project with one matrix, `attn_kv_b`.
    */
   readonly form: 'absorbed' | 'expanded';
+  /** Whether the sigmoid of a product with one value per head, `attn_gate`, multiplies each head's result (Ling 3). */
+  readonly outputGate?: 'attn_gate by head';
 }
 
 /** Attention over a cache of latents, or of the keys and values projected from them. */
@@ -44,7 +48,7 @@ export type LatentAttentionBlock = Block<'latent-attention', LatentAttentionSpec
 
 /**
  * Creates the block; its weights are `attn_q` or `attn_q_a`, `attn_q_a_norm` and `attn_q_b`, `attn_kv_a_mqa`,
- * `attn_kv_a_norm`, those of its form, and `attn_output`.
+ * `attn_kv_a_norm`, those of its form, `attn_gate` if it is gated, and `attn_output`.
  */
 export function latentAttention(spec: LatentAttentionSpec): LatentAttentionBlock {
   return {
@@ -103,15 +107,20 @@ function recordLatentAttention(
 ): Tensor {
   const latents = recordLatents(scope, x, spec, layer);
   const mix = spec.form === 'absorbed' ? recordAbsorbed : recordExpanded;
-  return linear(scope, mix(scope, latents, spec, layer), { name: 'attn_output', rows: x.width });
+  const mixed = mix(scope, latents, spec, layer);
+  const opened = spec.outputGate
+    ? mul(scope.g, mixed, unary(scope.g, 'sigmoid', product(scope, x, 'attn_gate', spec.heads)))
+    : mixed;
+  return linear(scope, opened, { name: 'attn_output', rows: x.width });
 }
 
 function recordLatents(scope: PartScope, x: Tensor, spec: LatentAttentionSpec, layer: LayerInputs): Latents {
   const { g } = scope;
   const { heads, plainSize, rotatedSize, latentSize, norm } = spec;
-  const table = layer.shared.get(spec.rope.table);
+  const { rope: rotation } = spec;
+  const table = rotation && layer.shared.get(rotation.table);
   const rotate = (of: Tensor): Tensor =>
-    table ? rope(g, of, { table, headSize: rotatedSize, pairs: spec.rope.pairs }) : of;
+    rotation && table ? rope(g, of, { table, headSize: rotatedSize, pairs: rotation.pairs }) : of;
   const query = recordQueries(scope, x, spec);
   const stride = plainSize + rotatedSize;
   const ofHeads = (offset: number, segmentWidth: number): Tensor =>

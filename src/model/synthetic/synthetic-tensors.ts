@@ -109,7 +109,11 @@ class WishingScope extends PartScope {
 
   override weight(name: string, rows: number, columns: number): Weight {
     const shape = this.#request.shapes[name] ?? (rows === 1 ? [columns] : [columns, rows]);
-    return this.#wish(name, rows, shape);
+    return this.#wish(name, { rows, columns: shape[0] ?? 1 }, shape);
+  }
+
+  override column(name: string, length: number): Weight {
+    return this.#wish(name, { rows: 1, columns: length }, [1, length]);
   }
 
   override expertWeight(
@@ -117,11 +121,14 @@ class WishingScope extends PartScope {
     { count, rows }: { count: number; rows: number },
     columns: number,
   ): Weight {
-    return this.#wish(name, count * rows, [columns, rows, count]);
+    return this.#wish(name, { rows: count * rows, columns }, [columns, rows, count]);
   }
 
-  #wish(name: string, rows: number, shape: readonly number[]): Weight {
-    const columns = shape[0] ?? 1;
+  #wish(
+    name: string,
+    { rows, columns }: { readonly rows: number; readonly columns: number },
+    shape: readonly number[],
+  ): Weight {
     const format = this.#formatOf(name, rows, columns);
     const whole = this.prefix + name;
     if (!this.#wanted.has(whole)) this.#wanted.set(whole, { name: whole, format, shape });

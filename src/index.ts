@@ -79,6 +79,7 @@ export type {
   Sublayer,
 } from './model/model-config.ts';
 export type { Pooling } from './model/pooling.ts';
+export type { RopeOverrides } from './model/rope-overrides.ts';
 export type { StateGroup } from './model/state-groups.ts';
 export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
 export type { FitPlan, FitSummary, MemoryLimits } from './plan/memory/fit-plan.ts';

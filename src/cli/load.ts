@@ -10,6 +10,7 @@ import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import { PACKAGE_ROOT } from './package-root.ts';
 import { profileOf, reportProfile, writeText } from './profile.ts';
+import { ropeOf } from './rope-options.ts';
 import { chatTemplateOf, type TemplateFlags } from './template-options.ts';
 
 /** The model bundled with the package: MiniMind2-Small, 26M parameters, English and Chinese. */
@@ -41,7 +42,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = { ...sizes, deterministic, weights, decode, embedding, pooling, allowUnread };
   const rest = { load, memory, weightMemory, hostMemory, shrinkContext, pool, device, threads };
-  return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags) };
+  return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags), ...ropeOf(flags) };
 }
 
 /** What `--draft` says for the block of the model's own file that predicts further tokens. */

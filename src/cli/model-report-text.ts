@@ -1,5 +1,6 @@
 import { type Unread, unreadText } from '../model/unread/unread.ts';
 import { formatBytes } from '../base/bytes.ts';
+import type { RopeParameters } from '../ops/index.ts';
 import type { MemoryNeed, MetadataEntry, ModelSummary, TensorEntry } from './model-report.ts';
 import { printable, tableText } from './table.ts';
 
@@ -7,7 +8,11 @@ import { printable, tableText } from './table.ts';
 const SHOWN_CHARACTERS = 100;
 
 /** The summary, one value per line, followed by the formats. */
-export function summaryText(summary: ModelSummary, memory: MemoryNeed): string {
+export function summaryText(
+  summary: ModelSummary,
+  memory: MemoryNeed,
+  ropes: Readonly<Record<string, RopeParameters>> = {},
+): string {
   const { layers, trainedContext, vocabulary } = summary;
   const facts: [string, string | undefined][] = [
     ['name', summary.name],
@@ -17,6 +22,7 @@ export function summaryText(summary: ModelSummary, memory: MemoryNeed): string {
     ['architecture', summary.architecture],
     ['layers', layers?.toString()],
     ['context', trainedContext === undefined ? undefined : `${trainedContext} trained`],
+    ...Object.entries(ropes).map(([name, rope]): [string, string] => [name, ropeText(rope)]),
     ['parameters', `${countText(summary.parameters)} in ${summary.tensorCount} tensors`],
     ['tokenizer', tokenizerText(summary.tokenizer, vocabulary)],
     ['chat template', summary.chatTemplates.join(', ') || 'none'],
@@ -41,6 +47,17 @@ export function summaryText(summary: ModelSummary, memory: MemoryNeed): string {
     formats,
   );
   return `${known.map(([name, fact]) => `${name.padEnd(14)}${printable(fact)}\n`).join('')}\n${formatTable}`;
+}
+
+/** The frequencies, and how they are scaled. */
+function ropeText({ dimensions, base, scaling }: RopeParameters): string {
+  const frequencies = `base ${shortFloat(base)}, ${dimensions} values of a head`;
+  if (scaling.kind === 'none') return frequencies;
+  const scaled = `${frequencies}, ${scaling.kind} x ${shortFloat(scaling.factor)}`;
+  if (scaling.kind === 'linear') return scaled;
+  const { originalContext, extrapolation, attention, betaFast, betaSlow } = scaling;
+  const shares = `extrapolation ${shortFloat(extrapolation)}, attention ${shortFloat(attention)}`;
+  return `${scaled} of ${originalContext} (${shares}, beta ${betaFast} to ${betaSlow})`;
 }
 
 function sizeText({ bytes, parts, version, headerBytes }: ModelSummary): string {

@@ -3,6 +3,8 @@ import { openNullDevice } from '../devices/null/index.ts';
 import { LanguageModel } from '../engine/language-model.ts';
 import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import type { RopeParameters } from '../ops/index.ts';
+import type { RopeOverrides } from '../model/rope-overrides.ts';
 import { describeModel } from '../plan/parts/plan-options.ts';
 import type { Unread } from '../model/unread/unread.ts';
 import { type FitSummary, summaryOf } from '../plan/memory/fit-plan.ts';
@@ -147,6 +149,24 @@ export function unreadOf(gguf: GgufFile): readonly Unread[] {
   } catch (error) {
     if (!isRocmforgeError(error)) throw error;
     return [];
+  }
+}
+
+/**
+ * The RoPE of a model's layers by the names of its tables; undefined for a model that cannot be configured. Throws
+ * `INVALID_ARGUMENT` for overrides that the model cannot have.
+ */
+export function ropesOf(
+  gguf: GgufFile,
+  rope: RopeOverrides | undefined,
+): Readonly<Record<string, RopeParameters>> | undefined {
+  const source = { gguf, device: openNullDevice(), architectures: ALL_ARCHITECTURES };
+  try {
+    const { ropes = {} } = describeModel(source, { rope }).config.embedding;
+    return Object.fromEntries(Object.entries(ropes).map(([name, { parameters }]) => [name, parameters]));
+  } catch (error) {
+    if (!isRocmforgeError(error) || isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
+    return undefined;
   }
 }
 

@@ -7,6 +7,7 @@ import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.
 import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
+import { type RopeFlags, ropeOptions } from './rope-options.ts';
 
 /** Options of every command. */
 export interface GlobalFlags {
@@ -17,7 +18,7 @@ export interface GlobalFlags {
 }
 
 /** Which model and how it is made ready. */
-export interface ModelFlags extends AdapterFlags {
+export interface ModelFlags extends AdapterFlags, RopeFlags {
   readonly model?: string;
   readonly context?: number;
   readonly batch?: number;
@@ -125,6 +126,7 @@ export function modelOptions(): Option[] {
     ).helpGroup('Model:'),
     ...memoryOptions(),
     ...adapterOptions(),
+    ...ropeOptions(),
   ];
 }
 

@@ -49,6 +49,7 @@ const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
 export class LanguageModel extends TextModel {
   readonly config: ModelConfig;
   readonly #setup: ModelSetup;
+  readonly #rope: ModelOptions['rope'];
   readonly #ownDraft: LanguageModel | undefined;
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
@@ -67,6 +68,7 @@ export class LanguageModel extends TextModel {
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#setup = setup;
+    this.#rope = options.rope;
     this.text = new ModelText(setup, options);
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
@@ -297,7 +299,7 @@ export class LanguageModel extends TextModel {
 
   async stateShape(length: number): Promise<StateShape> {
     this.#requireGenerating();
-    this.#fingerprint ??= modelFingerprint(this.gguf, this.#setup.merged);
+    this.#fingerprint ??= modelFingerprint(this.gguf, { merged: this.#setup.merged, rope: this.#rope });
     return { fingerprint: await this.#fingerprint, sizes: this.#engine.snapshotSizes(length) };
   }
 

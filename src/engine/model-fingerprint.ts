@@ -1,6 +1,7 @@
 import type { GgufFile } from '../gguf/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
 import type { TensorIndex } from '../model/part-scope.ts';
+import type { RopeOverrides } from '../model/rope-overrides.ts';
 
 /** Tensors whose contents are sampled, and the bytes of each. */
 const [SAMPLES, SAMPLE_BYTES] = [32, 64];
@@ -8,9 +9,12 @@ const [SAMPLES, SAMPLE_BYTES] = [32, 64];
 /**
  * Identifies a model: the SHA-256 of its metadata, of its tensors' names, formats and shapes, and of samples of their
  * contents, in hexadecimal. Fine-tuned or merged variants of a model differ; `merged` has tensors that replace the
- * file's. Rejects with errors of reading.
+ * file's, `rope` replaces settings of the file. Rejects with errors of reading.
  */
-export async function modelFingerprint(gguf: GgufFile, merged?: TensorIndex): Promise<string> {
+export async function modelFingerprint(
+  gguf: GgufFile,
+  { merged, rope }: { readonly merged?: TensorIndex | undefined; readonly rope?: RopeOverrides | undefined },
+): Promise<string> {
   const { metadata } = gguf;
   const encoder = new TextEncoder();
   const pieces: Uint8Array[] = [];
@@ -19,6 +23,7 @@ export async function modelFingerprint(gguf: GgufFile, merged?: TensorIndex): Pr
     const encoded = metadata.encoded(key);
     if (encoded) pieces.push(encoded.payload);
   }
+  if (rope) pieces.push(encoder.encode(JSON.stringify(Object.entries(rope).toSorted())));
   const tensors = gguf.tensors.map((tensor) => merged?.get(tensor.name) ?? tensor);
   for (const { name, format, shape } of tensors) {
     pieces.push(encoder.encode(`${name} ${format.name} ${shape.join('x')} `));

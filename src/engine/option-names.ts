@@ -26,6 +26,7 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   weights: true,
   embedding: true,
   pooling: true,
+  rope: true,
   taps: true,
   pool: true,
   decode: true,

@@ -2,6 +2,7 @@ import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
 import type { Pooling } from './pooling.ts';
+import type { RopeOverrides } from './rope-overrides.ts';
 
 /** The values of `rope.scaling.type`; `longrope` is defined by the rotation factors alone. */
 const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
@@ -15,7 +16,10 @@ export class ConfigReader {
     readonly metadata: GgufMetadata,
     readonly architecture: string,
     /** What was requested instead of the file's own settings. */
-    readonly wanted: { readonly pooling?: Pooling | undefined } = {},
+    readonly wanted: {
+      readonly pooling?: Pooling | undefined;
+      readonly rope?: RopeOverrides | undefined;
+    } = {},
   ) {}
 
   /** A count that is required unless there is a fallback. Files may repeat it for each layer. */
@@ -135,10 +139,20 @@ export class ConfigReader {
     fail('MODEL_CONFIG', { key: `${this.architecture}.${key}`, found, expected });
   }
 
-  /** RoPE of `dimensions` values per head according to `rope.*`; a scaling factor of 0 or 1 means no scaling. */
+  /**
+   * RoPE of `dimensions` values per head according to `rope.*` and to what was requested instead; a scaling factor of 0
+   * or 1 means no scaling.
+   */
   rope(dimensions: number, trainedContext: number): RopeParameters {
+    const { rope } = this.wanted;
+    const { base, scaling } = this.fileRope(dimensions, trainedContext, rope);
+    return { dimensions, base: rope?.base ?? base, scaling };
+  }
+
+  /** RoPE according to the file alone, unless overrides of its scaling are given. */
+  fileRope(dimensions: number, trainedContext: number, overrides: RopeOverrides = {}): RopeParameters {
     const base = this.real('rope.freq_base', 10000, true);
-    return { dimensions, base, scaling: this.#ropeScaling(trainedContext) };
+    return { dimensions, base, scaling: this.#ropeScaling(trainedContext, overrides) };
   }
 
   /** The full name of a key, which is then marked as read. */
@@ -188,28 +202,33 @@ export class ConfigReader {
     return true;
   }
 
-  #ropeScaling(trainedContext: number): RopeScaling {
+  #ropeScaling(trainedContext: number, wanted: RopeOverrides): RopeScaling {
     const key = 'rope.scaling.type';
-    const kind = this.metadata.string(this.#named(key));
-    const legacy = this.metadata.number(this.#named('rope.scale_linear'));
-    const factor = this.real('rope.scaling.factor', legacy ?? 1, true);
-    const attention = this.real('rope.scaling.attn_factor', 1, true);
-    if (kind !== undefined && !ROPE_SCALINGS.includes(kind)) {
-      this.refuse(key, kind, ROPE_SCALINGS.join(', '));
+    const stored = this.metadata.string(this.#named(key));
+    if (stored !== undefined && !ROPE_SCALINGS.includes(stored)) {
+      this.refuse(key, stored, ROPE_SCALINGS.join(', '));
     }
-    if (kind !== 'yarn' && attention === 1) {
+    const kind = wanted.scaling ?? stored;
+    const legacy = this.metadata.number(this.#named('rope.scale_linear'));
+    const factor = wanted.scale ?? this.real('rope.scaling.factor', legacy ?? 1, true);
+    const attention = (wanted.attention ?? 1) * this.real('rope.scaling.attn_factor', 1, true);
+    const isYarn = kind === 'yarn' || (wanted.extrapolation ?? 0) > 0;
+    if (!isYarn && attention === 1) {
       return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
     }
     // A magnitude without YaRN's ramp (Phi-3) is YaRN without extrapolation.
-    const extrapolation = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
+    const ramp = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
+    const originalContext = this.count('rope.scaling.original_context_length', trainedContext);
+    const betaFast = this.real('rope.scaling.yarn_beta_fast', 32);
+    const betaSlow = this.real('rope.scaling.yarn_beta_slow', 1);
     return {
       kind: 'yarn',
       factor: kind === 'none' ? 1 : factor,
-      originalContext: this.count('rope.scaling.original_context_length', trainedContext),
-      extrapolation: extrapolation < 0 ? 1 : extrapolation,
+      originalContext: wanted.originalContext ?? originalContext,
+      extrapolation: wanted.extrapolation ?? (ramp < 0 ? 1 : ramp),
       attention,
-      betaFast: this.real('rope.scaling.yarn_beta_fast', 32),
-      betaSlow: this.real('rope.scaling.yarn_beta_slow', 1),
+      betaFast: wanted.betaFast ?? betaFast,
+      betaSlow: wanted.betaSlow ?? betaSlow,
     };
   }
 }

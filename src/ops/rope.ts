@@ -102,7 +102,8 @@ export function ropeConstants(parameters: RopeParameters): RopeConstants {
   const { scaling, base, dimensions } = parameters;
   const yarn = scaling.kind === 'yarn' ? scaling : undefined;
   const corner = (turns: number) => (yarn ? yarnCorner(parameters, yarn.originalContext, turns) : 0);
-  const stretch = yarn && yarn.extrapolation !== 0 ? 1 + 0.1 * Math.log(yarn.factor) : 1;
+  // A factor below 1 shortens the context, which needs no magnitude.
+  const stretch = yarn && yarn.extrapolation !== 0 ? 1 + 0.1 * Math.log(Math.max(1, yarn.factor)) : 1;
   return {
     thetaScale: Math.fround(base ** (-2 / dimensions)),
     freqScale: Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor),

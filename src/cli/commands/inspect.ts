@@ -2,7 +2,7 @@ import { Argument, Option } from 'commander';
 import { openGguf } from '../../node/open-gguf.ts';
 import type { CliCommand } from '../command.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
-import { memoryNeed, metadataEntries, summarize, tensorEntries, unreadOf } from '../model-report.ts';
+import { memoryNeed, metadataEntries, ropesOf, summarize, tensorEntries, unreadOf } from '../model-report.ts';
 import { fitText, metadataText, summaryText, tensorsText, unreadSection } from '../model-report-text.ts';
 import {
   type DeviceFlags,
@@ -57,15 +57,16 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const planned = summary || flags.fit;
     // Also for a file that would be refused, which is reported separately.
     const asked = { ...loadOptionsOf(flags), allowUnread: true };
+    const ropes = summary && ropesOf(gguf, asked.rope);
     const memory = planned ? await memoryNeed(gguf, asked) : undefined;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
     if (flags.json) {
-      await output.json({ ...summary, unread, memory, metadata, tensors });
+      await output.json({ ...summary, ropes, unread, memory, metadata, tensors });
       return undefined;
     }
     const sections: string[] = [];
-    if (summary && memory) sections.push(summaryText(summary, memory));
+    if (summary && memory) sections.push(summaryText(summary, memory, ropes));
     if (unread && unread.length > 0) sections.push(unreadSection(unread));
     if (flags.fit && memory) sections.push(fitText(memory));
     if (metadata) sections.push(metadataText(metadata, full));

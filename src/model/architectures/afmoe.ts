@@ -4,6 +4,7 @@ import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import {
   attentionSpec,
   decoder,
+  ownWindowRope,
   readDecoder,
   ROPE,
   sandwichNormLayer,
@@ -23,11 +24,10 @@ export const afmoe: Architecture = {
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
-    const { norm, rope, width } = sizes;
+    const { norm, width } = sizes;
     const window = read.countOrZero('attention.sliding_window') || undefined;
     const windowed = read.windowed(NO_ROPE_PERIOD);
-    const base = read.real('rope.freq_base_swa', rope.base);
-    const windowRope = window === undefined || base === rope.base ? undefined : { ...rope, base };
+    const windowRope = window === undefined ? undefined : ownWindowRope(read, sizes);
     const layerOf = (layer: number) => {
       const isLocal = window !== undefined && windowed(layer);
       const traits = {

@@ -4,6 +4,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import {
   attentionSpec,
   decoder,
+  ownWindowRope,
   readDecoder,
   sandwichNormLayer,
   ROPE,
@@ -22,12 +23,11 @@ export const gemma2: Architecture = {
   names: ['gemma2'],
   configure(read) {
     const sizes = readDecoder(read);
-    const { norm, width, rope } = sizes;
+    const { norm, width } = sizes;
     const softCap = read.real('attn_logit_softcapping', 50);
     const window = read.count('attention.sliding_window', 4096);
     const windowed = read.windowed(2);
-    const base = read.real('rope.freq_base_swa', rope.base);
-    const windowRope = base === rope.base ? undefined : { ...rope, base };
+    const windowRope = ownWindowRope(read, sizes);
     const layerOf = (layer: number) => {
       const heads = sizes.heads(layer);
       const scale =

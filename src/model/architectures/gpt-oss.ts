@@ -1,7 +1,14 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { attentionSpec, decoder, preNormLayer, readDecoder, WINDOW_ROPE } from '../stacks/decoder.ts';
+import {
+  attentionSpec,
+  decoder,
+  ownWindowRope,
+  preNormLayer,
+  readDecoder,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
 import {
   count,
   expertMetadata,
@@ -30,10 +37,9 @@ export const gptOss: Architecture = {
     }
     const window = read.count('attention.sliding_window');
     const windowed = read.windowed(2);
-    const base = read.real('rope.freq_base_swa', rope.base, true);
-    const hasOwnRope = base !== rope.base;
+    const windowRope = ownWindowRope(read, sizes);
     const layerOf = (layer: number) => {
-      const place = windowed(layer) && { window, ...(hasOwnRope && { table: WINDOW_ROPE }) };
+      const place = windowed(layer) && { window, ...(windowRope && { table: WINDOW_ROPE }) };
       return preNormLayer(
         norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', hasSinks: 'always', ...place })),
@@ -41,7 +47,7 @@ export const gptOss: Architecture = {
         'post_attention_norm',
       );
     };
-    return decoder(sizes, layerOf, hasOwnRope ? { windowRope: { ...rope, base } } : {});
+    return decoder(sizes, layerOf, { windowRope });
   },
   synthetic: {
     metadata: (shape) => ({

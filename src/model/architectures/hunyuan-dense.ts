@@ -15,7 +15,8 @@ export const hunyuanDense: Architecture = {
     const { norm, rope } = sizes;
     const { keySize } = sizes.heads(0);
     const alpha = read.real('rope.scaling.alpha', 0);
-    const base = alpha > 0 ? Math.fround(rope.base * alpha ** (keySize / (keySize - 2))) : rope.base;
+    const isStretched = alpha > 0 && read.wanted.rope?.base === undefined;
+    const base = isStretched ? Math.fround(rope.base * alpha ** (keySize / (keySize - 2))) : rope.base;
     const queryNorm = { norm, of: 'head', place: 'after rotation' } as const;
     return decoder({ ...sizes, rope: { ...rope, base } }, (layer) =>
       preNormLayer(

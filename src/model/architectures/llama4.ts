@@ -28,7 +28,7 @@ export const llama4: Architecture = {
     if (read.real('attention.sliding_window', CHUNK) === 0) {
       read.refuse('attention.sliding_window', '0', 'chunks in three layers of four');
     }
-    const base = read.real('rope.freq_base_swa', sizes.rope.base, true);
+    const base = read.wanted.rope?.base ?? read.real('rope.freq_base_swa', sizes.rope.base, true);
     const queryNorm = { norm: sizes.norm, of: 'head', factors: 'none', place: 'after rotation' } as const;
     const chunked = read.windowed(NO_ROPE_PERIOD);
     const rotated = {

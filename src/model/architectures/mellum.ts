@@ -13,7 +13,7 @@ export const mellum: Architecture = {
   configure(read) {
     const experts = requireExperts(read, { normalized: true });
     const sizes = readDecoder(read, { hidden: experts.hidden });
-    const { norm, rope } = sizes;
+    const { norm, fileRope } = sizes;
     const window = read.countOrZero('attention.sliding_window') || undefined;
     const windowed = read.windowed(4);
     const queryNorm = { norm, of: 'head' } as const;
@@ -27,7 +27,7 @@ export const mellum: Architecture = {
       );
     };
     if (window === undefined) return decoder(sizes, layerOf);
-    return decoder(sizes, layerOf, { windowRope: { ...rope, scaling: { kind: 'none' } } });
+    return decoder(sizes, layerOf, { windowRope: { ...fileRope, scaling: { kind: 'none' } } });
   },
   synthetic: {
     metadata: (shape) => ({

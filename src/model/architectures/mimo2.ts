@@ -13,7 +13,7 @@ export const mimo2: Architecture = {
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid', normalized: true });
     const sizes = readDecoder(read, { hidden: experts.hidden });
-    const { norm, rope } = sizes;
+    const { norm, fileRope } = sizes;
     const window = read.count('attention.sliding_window');
     const windowed = read.windowed(6);
     const factor = read.real('attention.value_scale', 1, true);
@@ -30,7 +30,7 @@ export const mimo2: Architecture = {
       );
       return { sublayers: sublayers.map((half, i) => (i === 0 ? { ...half, factor } : half)) };
     };
-    const windowRope = { ...rope, base: read.real('rope.freq_base_swa', rope.base, true) };
+    const windowRope = { ...fileRope, base: read.real('rope.freq_base_swa', fileRope.base, true) };
     return decoder(sizes, layerOf, { windowRope, predictor: { reads: 'residual', layer: layerOf } });
   },
   synthetic: {

@@ -12,7 +12,7 @@ export const olmo2: Architecture = {
   names: ['olmo2'],
   configure(read) {
     const sizes = readDecoder(read);
-    const { norm, rope } = sizes;
+    const { norm, fileRope } = sizes;
     const window = read.countOrZero('attention.sliding_window') || undefined;
     const windowed = read.windowed(4);
     const queryNorm = { norm, of: 'row' } as const;
@@ -25,8 +25,8 @@ export const olmo2: Architecture = {
       );
     };
     if (window === undefined) return decoder(sizes, layerOf);
-    const base = read.real('rope.freq_base_swa', rope.base);
-    return decoder(sizes, layerOf, { windowRope: { ...rope, base, scaling: { kind: 'none' } } });
+    const base = read.real('rope.freq_base_swa', fileRope.base);
+    return decoder(sizes, layerOf, { windowRope: { ...fileRope, base, scaling: { kind: 'none' } } });
   },
   synthetic: { optional: [OUTPUT] },
 };

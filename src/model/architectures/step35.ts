@@ -88,7 +88,10 @@ export const step35: Architecture = {
 };
 
 /** The RoPE of layers without a window, and of those with one. */
-function readRopes(read: ConfigReader, { rope }: DecoderSizes): Record<'whole' | 'window', RopeParameters> {
+function readRopes(
+  read: ConfigReader,
+  { rope, fileRope }: DecoderSizes,
+): Record<'whole' | 'window', RopeParameters> {
   const { dimensions, scaling } = rope;
   if (dimensions % 4 !== 0) read.refuse('rope.dimension_count', `${dimensions}`, 'a multiple of 4');
   if (scaling.kind === 'yarn') read.refuse('rope.scaling.type', scaling.kind, 'factors, linear or none');
@@ -96,7 +99,7 @@ function readRopes(read: ConfigReader, { rope }: DecoderSizes): Record<'whole' |
     whole: { ...rope, dimensions: dimensions / 2 },
     window: {
       dimensions: read.count('rope.dimension_count_swa', dimensions),
-      base: read.real('rope.freq_base_swa', rope.base, true),
+      base: read.real('rope.freq_base_swa', fileRope.base, true),
       scaling: { kind: 'none' },
     },
   };

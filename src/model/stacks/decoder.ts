@@ -31,6 +31,8 @@ export interface DecoderSizes {
   readonly trainedContext: number;
   readonly norm: Norm;
   readonly rope: RopeParameters;
+  /** The same according to the file alone, whatever was requested: what layers with a window are derived from. */
+  readonly fileRope: RopeParameters;
   /** Position from which `rope_factors_long.weight` replaces the short ones. */
   readonly originalContext: number;
   /** What replaces the logits of models that embed or rank; undefined for generative models. */
@@ -73,6 +75,7 @@ export function readDecoder(
   const valueSize = read.count('attention.value_length', width / heads(0));
   const pooling = decoderPooling(read);
   const hiddenOf = read[counts]('feed_forward_length', hidden);
+  const rotated = read.count('rope.dimension_count', keySize);
   const sizes: DecoderSizes = {
     architecture: read.architecture,
     layers: all - predicting,
@@ -83,7 +86,8 @@ export function readDecoder(
       norm === 'rms'
         ? { kind: norm, epsilon: read.real(read.has(RMS_EPSILON) ? RMS_EPSILON : epsilonKey) }
         : { kind: norm, epsilon: read.real('attention.layer_norm_epsilon'), bias: 'if there' },
-    rope: read.rope(read.count('rope.dimension_count', keySize), trainedContext),
+    rope: read.rope(rotated, trainedContext),
+    fileRope: read.fileRope(rotated, trainedContext),
     originalContext: read.count('rope.scaling.original_context_length', trainedContext),
     embeds: pooling && embeddingHead(read, { pooling, rank }),
     heads: (layer) => ({ heads: heads(layer), kvHeads: kvHeads(layer), keySize, valueSize }),
@@ -137,6 +141,15 @@ export function attentionSpec(
     scale: traits.scale ?? read.real('attention.scale', 1 / Math.sqrt(heads.keySize), true),
     ...(pairs && { rope: { table, pairs } }),
   };
+}
+
+/** RoPE of layers with a window according to `rope.freq_base_swa`; undefined if it equals the model's. */
+export function ownWindowRope(
+  read: ConfigReader,
+  { rope, fileRope }: Pick<DecoderSizes, 'rope' | 'fileRope'>,
+): RopeParameters | undefined {
+  const own = { ...fileRope, base: read.real('rope.freq_base_swa', fileRope.base, true) };
+  return JSON.stringify(own) === JSON.stringify(rope) ? undefined : own;
 }
 
 /** Sequential sublayers, each with a pre-norm (Xiong et al. 2020). */

@@ -13,6 +13,7 @@ import type { AdapterSet } from '../../model/lora/adapter-set.ts';
 import { groupsOf, hasPredictor, type ModelConfig } from '../../model/model-config.ts';
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
+import { checkRopeOverrides, requireRope, type RopeOverrides } from '../../model/rope-overrides.ts';
 import { recordModel } from '../../model/model-graphs.ts';
 import {
   blocksFor,
@@ -90,6 +91,8 @@ export interface PlanOptions {
    * classifier ranks with `rank`. Default: the file's.
    */
   readonly pooling?: Pooling | undefined;
+  /** What replaces the file's settings of its RoPE, for longer contexts. Default: nothing. */
+  readonly rope?: RopeOverrides | undefined;
   /** Handlers that see values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
   /** One buffer for all weights of a layer instead of one each. Default false. */
@@ -181,19 +184,24 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   return { config, setup, unread };
 }
 
-/** The model's configuration, with the requested pooling. */
+/** The model's configuration, with the requested pooling and RoPE. */
 function configure(
   { gguf: { metadata }, architectures }: ModelSource,
-  { pooling }: PlanOptions,
+  { pooling, rope }: PlanOptions,
 ): { read: ConfigReader; config: ModelConfig } {
   checkChoice('pooling', pooling, POOLINGS);
+  checkRopeOverrides(rope);
   const architecture = architectureOf(metadata, architectures);
-  const read = new ConfigReader(metadata, metadata.string('general.architecture') ?? '', { pooling });
+  const read = new ConfigReader(metadata, metadata.string('general.architecture') ?? '', {
+    pooling,
+    rope,
+  });
   const config = architecture.configure(read);
   if (pooling && config.pooling !== pooling) {
     const expected = `none for ${config.architecture}, which only generates`;
     fail('INVALID_ARGUMENT', { name: 'pooling', found: pooling, expected });
   }
+  requireRope(config, rope);
   return { read, config };
 }
 

@@ -48,21 +48,29 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
 /** What `--draft` says for the block of the model's own file that predicts further tokens. */
 const OWN_PREDICTOR = 'mtp';
 
+type DraftOption = 'draft' | 'predictor' | 'speculation' | 'minDraftTokens' | 'minDraftProbability';
+
 function draftOf({
   draft: path,
-  draftTokens: tokens,
+  draftMax: tokens,
+  draftMin: minDraftTokens,
+  draftPMin: minDraftProbability,
   draftDevice: device,
-}: LoadFlags): Pick<LoadModelOptions, 'draft' | 'predictor' | 'speculation'> {
+  speculation,
+}: LoadFlags): Pick<LoadModelOptions, DraftOption> {
+  const limits = { minDraftTokens, minDraftProbability };
   if (path === OWN_PREDICTOR) {
     const expected = `no device of its own for --draft ${OWN_PREDICTOR}`;
     if (device !== undefined) fail('INVALID_ARGUMENT', { name: '--draft-device', found: device, expected });
-    return { predictor: true, speculation: tokens };
+    return { ...limits, predictor: true, speculation: tokens };
   }
-  if (path !== undefined) return { draft: { path, tokens, device } };
-  for (const [name, value] of Object.entries({ '--draft-tokens': tokens, '--draft-device': device })) {
+  if (path !== undefined) return { ...limits, draft: { path, tokens, device } };
+  const ofDraft = { '--draft-max': tokens, '--draft-device': device, '--draft-p-min': minDraftProbability };
+  const unused = speculation === undefined ? { ...ofDraft, '--draft-min': minDraftTokens } : ofDraft;
+  for (const [name, value] of Object.entries(unused)) {
     if (value !== undefined) fail('INVALID_ARGUMENT', { name, found: 'no --draft', expected: 'a draft' });
   }
-  return {};
+  return limits;
 }
 
 /** Loads the model that the flags name, showing its progress. */

@@ -26,7 +26,9 @@ export interface ModelFlags extends AdapterFlags, RopeFlags {
   readonly weights?: WeightPolicy;
   readonly speculation?: number;
   readonly draft?: string;
-  readonly draftTokens?: number;
+  readonly draftMax?: number;
+  readonly draftMin?: number;
+  readonly draftPMin?: number;
   readonly draftDevice?: string;
   readonly deterministic?: boolean;
   readonly decode?: DecodePlace;
@@ -160,9 +162,18 @@ export function draftOptions(): Option[] {
       '--draft <location>',
       'draft model: a smaller GGUF with the same vocabulary, or mtp for the model’s own block; does not change the text',
     ).conflicts('speculation'),
-    new Option('--draft-tokens <count>', 'draft tokens per step (default: 4, with mtp 3)').argParser(
-      wholeNumber(1),
-    ),
+    new Option(
+      '--draft-max <count>',
+      'most draft tokens per step; fewer or none where they gain nothing (default: 4, with mtp 3)',
+    ).argParser(wholeNumber(1)),
+    new Option(
+      '--draft-min <count>',
+      'fewest draft tokens that are worth a step; otherwise there are none (default: 0)',
+    ).argParser(wholeNumber(0)),
+    new Option(
+      '--draft-p-min <probability>',
+      'a draft model proposes no token that it finds less probable (default: 0)',
+    ).argParser(realNumber),
     new Option('--draft-device <name>', 'device of the draft model (default: the model’s)'),
   ].map((option) => option.helpGroup('Model:'));
 }

@@ -2,7 +2,10 @@ import type { TextEnd } from '../engine/text-stream.ts';
 import type { GenerationEnd } from '../runtime/sequence.ts';
 
 /** The speed of an answer. Rates are undefined if nothing was computed. */
-export interface Timings extends Omit<GenerationEnd, 'reason' | 'queueSeconds'> {
+export interface Timings extends Omit<
+  GenerationEnd,
+  'reason' | 'queueSeconds' | 'draftedSteps' | 'acceptedByPosition'
+> {
   readonly promptTokensPerSecond: number | undefined;
   readonly generatedTokensPerSecond: number | undefined;
 }

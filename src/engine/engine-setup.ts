@@ -17,6 +17,8 @@ export interface EngineSetup extends PlacedModel {
   readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<PlacedModel>) | undefined;
   /** Maximum draft tokens per sequence and step, if the state supports rolling back. Default 0. */
   readonly speculation?: number | undefined;
+  /** Fewest draft tokens that are verified. Default 0. */
+  readonly minDraftTokens?: number | undefined;
   /** Where draft tokens come from. Default: prompt lookup. */
   readonly proposer?: Proposer | undefined;
   /** Default: everything enabled. */

@@ -9,6 +9,7 @@ import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
 import { PredictorProposer } from '../runtime/predictor-proposer.ts';
 import { checkVectors } from '../runtime/prompt-items.ts';
+import { DraftPace } from '../scheduler/draft-pace.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 import { type SequenceSnapshot, snapshotSizes } from '../runtime/sequence-snapshot.ts';
@@ -43,6 +44,9 @@ export class Engine implements AsyncDisposable {
   readonly #exclusive: ExclusiveUse;
   /** Runs the model's own predictor, if its plan has one. */
   readonly #predictor: PredictorProposer | undefined;
+  readonly #pace: DraftPace;
+  /** Of each step in flight, how many of its sequences do without draft tokens. */
+  readonly #without = new WeakMap<ScheduledStep<Sequence>, number>();
   readonly #isPipelined: boolean;
   readonly #pipelineSetup: Omit<PipelineSetup, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
@@ -54,6 +58,9 @@ export class Engine implements AsyncDisposable {
   #loss: Error | undefined;
   /** Sequences that are waiting for their draft ids: a step waits for them, so that they run together. */
   #held = 0;
+  /** Since when they wait, and the milliseconds of it before the next step. */
+  #heldSince = 0;
+  #heldMs = 0;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
@@ -63,6 +70,9 @@ export class Engine implements AsyncDisposable {
     this.#setup = setup;
     this.#isPipelined = runtime.pipelined && runtime.sampling === 'device';
     this.#pipelineSetup = { state, runtime, profile, counts: this.#counts };
+    const { speculation = 0, minDraftTokens = 0 } = setup;
+    const max = state.rollsBack ? speculation : 0;
+    this.#pace = new DraftPace({ max, min: minDraftTokens, adapts: runtime.adaptsDrafts });
     this.#log = logger ?? silentLogger;
     this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
@@ -268,7 +278,7 @@ export class Engine implements AsyncDisposable {
       sink,
       context: this.context,
       vocabulary: this.#vocabulary,
-      maxDrafts: this.#setup.state.rollsBack ? (this.#setup.speculation ?? 0) : 0,
+      pace: this.#pace,
       proposer: this.#predictor ?? this.#setup.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
@@ -351,8 +361,15 @@ export class Engine implements AsyncDisposable {
 
   /** Delivers what the oldest step sampled. Rejects with the device's error. */
   async #complete({ pipeline }: DeviceRun<Sequence>): Promise<void> {
+    const heldMs = this.#heldMs;
+    this.#heldMs = 0;
     const { step, ms } = await pipeline.complete(this.#deliver);
     this.#batcher.measured(step, ms);
+    const { slices, outputs } = step;
+    const isGenerating = slices.every((of) => of.output >= 0 && (of.count === 1 || of.outputs > 1));
+    if (!isGenerating) return;
+    const [sequences, without] = [slices.length, this.#without.get(step) ?? 0];
+    this.#pace.measured({ sequences, drafts: outputs - sequences, without, ms: ms + heldMs });
   }
 
   /** True when a step may be submitted. */
@@ -408,6 +425,7 @@ export class Engine implements AsyncDisposable {
 
   #submit(step: ScheduledStep<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
+    this.#without.set(step, step.slices.filter(({ sequence }) => sequence.draftTokens === 0).length);
     if (this.#log.enabled('trace')) this.#trace(step);
     return pipeline.submit(step, begin);
   }
@@ -454,6 +472,7 @@ export class Engine implements AsyncDisposable {
   /** Resumes a sequence once the host knows what it needs; the other sequences continue meanwhile. Never rejects. */
   async #resume(sequence: Sequence, ready: Promise<void>): Promise<void> {
     const held = sequence.draftsSoon ? 1 : 0;
+    if (this.#held === 0) this.#heldSince = performance.now();
     this.#held += held;
     try {
       await ready;
@@ -465,6 +484,7 @@ export class Engine implements AsyncDisposable {
       }
     }
     this.#held -= held;
+    if (held > 0 && this.#held === 0) this.#heldMs += performance.now() - this.#heldSince;
     this.#drive();
   }
 

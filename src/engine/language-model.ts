@@ -61,10 +61,10 @@ export class LanguageModel extends TextModel {
   private constructor(
     setup: ModelSetup,
     options: ModelOptions,
-    of: { keeper: ModelKeeper; ownDraft: LanguageModel | undefined },
+    opened: { keeper: ModelKeeper; ownDraft: LanguageModel | undefined },
   ) {
     super();
-    const { keeper, ownDraft } = of;
+    const { keeper, ownDraft } = opened;
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#setup = setup;
@@ -73,12 +73,15 @@ export class LanguageModel extends TextModel {
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
-    const { logger = silentLogger, speculation, runtime, profile } = options;
+    const { logger = silentLogger, speculation, minDraftTokens, runtime, profile } = options;
     const draft = ownDraft ?? (setup.draft && 'generateTokens' in setup.draft ? setup.draft : undefined);
-    const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
+    const { minDraftProbability: minProbability = 0 } = options;
+    const of = { vocabulary: plan.tokenIds, minProbability, logger };
+    const proposer = draft && new DraftProposer(draft, of);
     const state = stateOf(description.setup.state);
     const on = { device, plan, state, restore };
-    this.#engine = new Engine({ ...on, logger, speculation, proposer, runtime, profile });
+    const drafts = { speculation, minDraftTokens, proposer };
+    this.#engine = new Engine({ ...on, ...drafts, logger, runtime, profile });
     keeper.current.loading.then(
       () => this.#engine.rest(),
       () => {},

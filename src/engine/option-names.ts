@@ -43,6 +43,8 @@ export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
   layers: true,
   onProgress: true,
   trace: true,
+  minDraftTokens: true,
+  minDraftProbability: true,
   runtime: true,
   profile: true,
   chatTemplate: true,

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { DraftCounters } from './draft-counters.ts';
 import type { GenerationMetrics, ServerGauges } from '../server/index.ts';
 
 /** What was counted since the last look. */
@@ -24,9 +25,7 @@ export class LlamaMetrics {
   readonly #generatedSeconds: Counter;
   readonly #steps: Counter;
   readonly #longest: Counter;
-  readonly #drafted: Counter;
-  readonly #accepted: Counter;
-  readonly #drafts: Counter;
+  readonly #drafts: DraftCounters;
   readonly #promptRate: Gauge;
   readonly #generatedRate: Gauge;
   readonly #running: Gauge;
@@ -48,9 +47,7 @@ export class LlamaMetrics {
     this.#generatedSeconds = this.#counter('tokens_predicted_seconds_total', 'Time of generated tokens.');
     this.#steps = this.#counter('n_decode_total', 'Steps of the models.');
     this.#longest = this.#counter('n_tokens_max', 'Tokens of the longest sequence.');
-    this.#drafted = this.#counter('spec_decode_num_draft_tokens_total', 'Draft tokens.');
-    this.#accepted = this.#counter('spec_decode_num_accepted_tokens_total', 'Accepted draft tokens.');
-    this.#drafts = this.#counter('spec_decode_num_drafts_total', 'Generations with draft tokens.');
+    this.#drafts = new DraftCounters((name, help, labels) => this.#counter(name, help, labels));
     this.#promptRate = this.#gauge('prompt_tokens_seconds', 'Computed tokens of prompts per second.');
     this.#generatedRate = this.#gauge('predicted_tokens_seconds', 'Generated tokens per second.');
     this.#running = this.#gauge('requests_processing', 'Sequences that have a slot.');
@@ -66,9 +63,7 @@ export class LlamaMetrics {
     this.#promptSeconds.inc(promptSeconds);
     this.#generated.inc(generatedTokens);
     this.#generatedSeconds.inc(generateSeconds);
-    this.#drafted.inc(figures.proposedTokens);
-    this.#accepted.inc(figures.acceptedTokens);
-    if (figures.proposedTokens > 0) this.#drafts.inc();
+    this.#drafts.generation(figures);
     const longest = promptTokens + generatedTokens;
     this.#longest.inc(Math.max(0, longest - this.#maximum));
     this.#maximum = Math.max(this.#maximum, longest);
@@ -105,8 +100,8 @@ export class LlamaMetrics {
     this.#total += more;
   }
 
-  #counter(name: string, help: string): Counter {
-    return new Counter({ name: `llamacpp:${name}`, help, registers: this.#registers });
+  #counter(name: string, help: string, labelNames: string[] = []): Counter {
+    return new Counter({ name: `llamacpp:${name}`, help, labelNames, registers: this.#registers });
   }
 
   #gauge(name: string, help: string): Gauge {

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { DraftCounters } from './draft-counters.ts';
 import type { GenerationMetrics, PromptMetrics, ServerGauges, TokenMetrics } from '../server/index.ts';
 
 type ModelStatus = ServerGauges['models'][number];
@@ -29,6 +30,7 @@ export class VllmMetrics {
   readonly #generated: Counter;
   readonly #cacheQueries: Counter;
   readonly #cacheHits: Counter;
+  readonly #drafts: DraftCounters;
   readonly #succeeded: Counter;
   readonly #firstToken: Histogram;
   readonly #nextToken: Histogram;
@@ -66,6 +68,7 @@ export class VllmMetrics {
       'prefix_cache_hits_total',
       'Tokens of prompts that were found in the cache.',
     );
+    this.#drafts = new DraftCounters((name, help, labels) => this.#counter(name, help, labels));
     this.#succeeded = this.#counter('request_success_total', 'Answers that came to their end.', [
       'finished_reason',
     ]);
@@ -107,6 +110,7 @@ export class VllmMetrics {
     this.#generated.inc(model, figures.generatedTokens);
     this.#cacheQueries.inc(model, promptTokens);
     this.#cacheHits.inc(model, cachedTokens);
+    this.#drafts.generation(figures, model);
     this.#succeeded.inc({ ...model, finished_reason: reason });
     this.#queue.observe({ ...model, endpoint }, figures.queueSeconds);
     this.#prefill.observe({ ...model, endpoint }, figures.promptSeconds);

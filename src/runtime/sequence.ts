@@ -19,7 +19,9 @@ import { type Batchable, SequencePlace, type Slice } from '../scheduler/continuo
 import type { Sampled } from './jobs/job-pipeline.ts';
 import type { JobSequence } from './jobs/job-sequence.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
-import type { Follower, Prediction, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
+import type { DraftPace } from '../scheduler/draft-pace.ts';
+import type { Prediction, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
+import { SequenceDrafts } from './sequence-drafts.ts';
 import type { SampledToken } from './jobs/sampled-token.ts';
 import type { NonFiniteRows } from './first-fault.ts';
 import type { TokenSink } from './token-queue.ts';
@@ -72,6 +74,9 @@ export interface GenerationEnd {
   /** Draft tokens that were computed, and those that were accepted: each of these saved a step. */
   readonly proposedTokens: number;
   readonly acceptedTokens: number;
+  /** Steps with draft tokens, and how many of them accepted the first, the second and so on. */
+  readonly draftedSteps: number;
+  readonly acceptedByPosition: readonly number[];
   /** From the request to the first step with a row of the prompt. */
   readonly queueSeconds: number;
   /** From the first step with a row of the prompt to the first token. */
@@ -89,6 +94,10 @@ export interface SequenceActivity {
   readonly state: 'waiting' | 'prompt' | 'generating' | 'paused';
   readonly promptTokens: number;
   readonly generatedTokens: number;
+  /** Draft tokens that it may have in its next step, and those so far that were computed and accepted. */
+  readonly draftTokens: number;
+  readonly proposedTokens: number;
+  readonly acceptedTokens: number;
   /** Positions whose rows were planned. */
   readonly computedTokens: number;
   /** Its adapters, by their index in the model. */
@@ -104,8 +113,8 @@ export interface SequenceContext {
   readonly sink: SequenceSink;
   readonly context: number;
   readonly vocabulary: number;
-  /** Maximum draft tokens per step. */
-  readonly maxDrafts: number;
+  /** Decides the number of draft tokens. */
+  readonly pace: DraftPace;
   /** Proposes them. */
   readonly proposer: Proposer;
   readonly log: Logger;
@@ -124,13 +133,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly scheduling: SchedulingClass | undefined;
   /** How often the device was lost during its steps since its last token. */
   losses = 0;
-  draftIds: readonly number[] = [];
   prediction: Prediction | undefined;
   readonly #sink: SequenceSink;
   readonly #request: GenerateRequest;
   readonly #context: number;
-  readonly #maxDrafts: number;
-  readonly #follower: Follower | undefined;
+  readonly #drafts: SequenceDrafts | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
   /** A row of sampling parameters, and the number of its words in use. */
@@ -140,12 +147,12 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #penalizedIds = 0;
   #fault: NonFiniteRows | undefined;
   #isMaskFilled = false;
-  #isDrafting = false;
-  #hasDrafted = false;
   #ended = false;
   #generated = 0;
   #proposed = 0;
   #accepted = 0;
+  #draftedSteps = 0;
+  readonly #acceptedAt: number[] = [];
   #cached = 0;
   readonly #created = performance.now();
   #begun: number | undefined;
@@ -159,7 +166,6 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.vectors = vectors;
     // A slot has one mask for all rows, what the host computes is for one row, and vectors cannot be used for speculation.
     const isPlain = !constraint && !dry && !chain && !vectors?.size;
-    this.#maxDrafts = isPlain ? Math.min(of.maxDrafts, request.speculation ?? of.maxDrafts) : 0;
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -173,7 +179,16 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     // The device's token of a sequence that is sampled on the host is not used.
     const row = chain ? { ...DEFAULT_SAMPLING, temperature: 0 } : sampling;
     this.#rowWords = writeSamplingRow(row, this.#row);
-    this.#follower = this.#maxDrafts > 0 ? of.proposer.follow(this) : undefined;
+    const { max, min } = of.pace.limits;
+    const most = isPlain ? Math.min(max, request.speculation ?? max) : 0;
+    if (most > 0) {
+      const drafts = { follower: of.proposer.follow(this), count: of.pace.follow(most), min };
+      this.#drafts = new SequenceDrafts(drafts);
+    }
+  }
+
+  get draftIds(): readonly number[] {
+    return this.#drafts?.ids ?? [];
   }
 
   get stopTokens(): ReadonlySet<number> {
@@ -188,7 +203,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   get awaitsHost(): boolean {
     if (this.#fault) return true;
     const isPending = this.place.pending > 0;
-    if (this.#follower) return isPending || this.#isDrafting;
+    if (this.#drafts) return this.#drafts.holds(isPending);
     if (this.mask && !this.#isMaskFilled) return true;
     return isPending && (this.mask ?? this.chain ?? this.#request.dry) !== undefined;
   }
@@ -204,7 +219,12 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   get wantsPrediction(): boolean {
-    return this.#maxDrafts > 0;
+    return this.draftTokens > 0;
+  }
+
+  /** Draft tokens that it may have in its next step. */
+  get draftTokens(): number {
+    return this.#drafts?.next ?? 0;
   }
 
   get paused(): boolean {
@@ -224,7 +244,12 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     const isGenerating = this.#firstToken !== undefined;
     const going = this.paused ? 'paused' : isGenerating ? 'generating' : 'prompt';
     const state = slot < 0 ? 'waiting' : going;
-    return { slot, state, promptTokens, generatedTokens, computedTokens: computed, adapters };
+    const drafts = {
+      draftTokens: this.draftTokens,
+      proposedTokens: this.#proposed,
+      acceptedTokens: this.#accepted,
+    };
+    return { slot, state, promptTokens, generatedTokens, ...drafts, computedTokens: computed, adapters };
   }
 
   /** Records that a step with its first rows was submitted. */
@@ -251,7 +276,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
    */
   lookAhead(): Promise<void> | undefined {
     if (this.#fault) return undefined;
-    if (this.#follower) return this.#draft(this.#follower);
+    if (this.#drafts) return this.#drafts.ask(this.limit - this.ids.length - 1, this.place.pending > 0);
     return this.mask && this.awaitsHost ? this.fillMask() : undefined;
   }
 
@@ -260,13 +285,15 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
    * together.
    */
   get draftsSoon(): boolean {
-    return this.#isDrafting && (this.#hasDrafted || this.#follower?.holdsSteps === true);
+    return this.#drafts?.comesSoon === true;
   }
 
   /** Takes what its rows of a step sampled, the first after the known ids, as far as the draft ids were right. */
   acceptRows(slice: Slice<this>, from: Sampled<this>): void {
     const count = slice.outputs;
+    const [before, first] = [this.#accepted, this.ids.length];
     this.#proposed += count - 1;
+    if (count > 1) this.#draftedSteps++;
     for (let row = 0; row < count && !this.#ended; row++) {
       const token = from.sampled(slice, row);
       if (token.id < 0) return this.#acceptNothing(token.id, slice);
@@ -274,8 +301,12 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       this.prediction = from.prediction(slice, row);
       // Rows after a rejected draft id are meaningless.
       if (this.draftIds[row] !== token.id) break;
-      if (row < count - 1) this.#accepted++;
+      if (row < count - 1) {
+        this.#accepted++;
+        this.#acceptedAt[row] = (this.#acceptedAt[row] ?? 0) + 1;
+      }
     }
+    this.#drafts?.verified(count - 1, this.#accepted - before, this.ids[first] as number);
   }
 
   /** Handles the value that was written instead of a token. */
@@ -286,22 +317,6 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     } else {
       this.#fault = { ids: ids.slice(0, first + count), first, slot, adapters, vectors: this.vectors };
     }
-  }
-
-  #draft(follower: Follower): Promise<void> | undefined {
-    const most = Math.min(this.#maxDrafts, this.limit - this.ids.length - 1);
-    const found = most > 0 ? follower.propose(most) : [];
-    this.draftIds = [];
-    if (!(found instanceof Promise)) {
-      this.draftIds = found;
-      return undefined;
-    }
-    this.#isDrafting = true;
-    return found.then((ids) => {
-      this.draftIds = ids;
-      this.#isDrafting = false;
-      this.#hasDrafted = true;
-    });
   }
 
   /** Takes a sampled token; true if it was the last. */
@@ -368,6 +383,8 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       generatedTokens: this.#generated,
       proposedTokens: this.#proposed,
       acceptedTokens: this.#accepted,
+      draftedSteps: this.#draftedSteps,
+      acceptedByPosition: this.#acceptedAt,
       queueSeconds: (begun - this.#created) / 1000,
       promptSeconds: (first - begun) / 1000,
       generateSeconds: (now - first) / 1000,
@@ -384,7 +401,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
 
   /** It will not continue. */
   leave(): void {
-    this.#follower?.leave();
+    this.#drafts?.leave();
   }
 
   /**

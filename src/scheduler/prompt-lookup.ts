@@ -29,5 +29,5 @@ function lastRepetition(ids: readonly number[], length: number): number {
 
 /** Proposes what `lookUp` finds. */
 export const PROMPT_LOOKUP: Proposer = {
-  follow: ({ ids }) => ({ propose: (maxIds) => lookUp(ids, maxIds), leave: () => {} }),
+  follow: ({ ids }) => ({ isFree: true, propose: (maxIds) => lookUp(ids, maxIds), leave: () => {} }),
 };

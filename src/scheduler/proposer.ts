@@ -26,6 +26,8 @@ export interface ProposedSequence {
 export interface Follower {
   /** Whether the next step always waits for its proposals, because they are computed from the last one's results. */
   readonly holdsSteps?: boolean;
+  /** Whether it answers at once and without effort, so that it may be asked even while drafts are off. */
+  readonly isFree?: boolean;
   /**
    * At most `maxIds` ids that may follow the sequence's, which pauses until they are known; none if there is no basis for
    * any. Never rejects.

@@ -33,7 +33,7 @@ test('as its own draft it draws the same answer, and every draft token is accept
   const drawn = ['run', '--json', '-p', QUESTION, '-n', '24', '--temperature', '1', '--seed', '3'];
   const plain = JSON.parse((await runCli(t, drawn)).stdout);
   const speculative = JSON.parse(
-    (await runCli(t, [...drawn, '--draft', BUNDLED, '--draft-tokens', '3'])).stdout,
+    (await runCli(t, [...drawn, '--draft', BUNDLED, '--draft-max', '3'])).stdout,
   );
   assert.deepEqual(speculative.ids, plain.ids);
   assert.deepEqual([plain.proposedTokens, speculative.proposedTokens > 6], [0, true]);

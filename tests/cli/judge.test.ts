@@ -101,7 +101,7 @@ test('a golden is compared, and limits that are missed fail', async (t) => {
 
 test('bench says what a draft gains', async (t) => {
   const model = await tinyModelFile(t);
-  const draft = ['--draft', model, '--draft-device', 'reference', '--draft-tokens', '2', '--deterministic'];
+  const draft = ['--draft', model, '--draft-device', 'reference', '--draft-max', '2', '--deterministic'];
   const { code, stdout, stderr } = await runCli(t, ['bench', '-m', model, ...BENCH, ...draft, '--json']);
   assert.equal(code, 0, stderr);
   const { results } = JSON.parse(stdout);
@@ -109,9 +109,9 @@ test('bench says what a draft gains', async (t) => {
   assert.equal(speculative?.speculative.accepted, 1, stdout);
   assert.ok(speculative.speculative.ratio > 0);
   assert.doesNotMatch(stderr, /NaN/);
-  const alone = await runCli(t, ['bench', '-m', model, ...BENCH, '--draft-tokens', '2']);
+  const alone = await runCli(t, ['bench', '-m', model, ...BENCH, '--draft-max', '2']);
   assert.equal(alone.code, 2);
-  assert.match(alone.stderr, /--draft-tokens: found no --draft/);
+  assert.match(alone.stderr, /--draft-max: found no --draft/);
 });
 
 test('bench saves, compares, and fails when it is slower than allowed', async (t) => {

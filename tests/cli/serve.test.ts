@@ -73,7 +73,7 @@ test('SIGTERM lets what has begun end, and the process with it', async (t) => {
 });
 
 test('a key is asked for where one is set, and metrics count', async (t) => {
-  const draft = ['--draft', await tinyModelFile(t), '--draft-tokens', '3'];
+  const draft = ['--draft', await tinyModelFile(t), '--draft-max', '3'];
   const { process: server, url, result } = await startServer(t, '--api-key', 'secret', '-q', ...draft);
   assert.equal((await ask(url, { max_tokens: 2 })).status, 401);
   assert.equal((await ask(url, { max_tokens: 2 }, { authorization: 'Bearer wrong' })).status, 401);

@@ -47,8 +47,9 @@ emulated(
     withDevice(emulator, async (device) => {
       const gguf = await tinyModel('Q8_0');
       const draft = { gguf: await tinyModel('Q8_0') };
+      const runtime = { adaptsDrafts: false };
       const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
-      const options = { context: 32, batch: 8, sequences: 2, speculation: 3, deterministic: true };
+      const options = { context: 32, batch: 8, sequences: 2, speculation: 3, deterministic: true, runtime };
       await using model = await LanguageModel.open(parts, options);
       const answer = async (prompt: readonly number[], speculation?: number) => {
         model.reset();

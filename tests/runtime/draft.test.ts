@@ -40,6 +40,9 @@ async function partsOf(device: Device, draft?: Promise<GgufFile>): Promise<Model
   return draft ? { ...parts, draft: { gguf: await draft } } : parts;
 }
 
+/** The number of draft tokens does not follow measured times. */
+const runtime = { adaptsDrafts: false };
+
 interface Said {
   readonly tokens: object[];
   readonly proposed: number;
@@ -57,7 +60,11 @@ async function say(model: LanguageModel, { prompt, options }: Request): Promise<
 /** What is said twice, at once, and in how many steps; nothing is left of it. */
 async function saidWith(draft: Promise<GgufFile> | undefined, options: ModelOptions = {}) {
   const device = await openCpu({ threads: 1 });
-  const model = await LanguageModel.open(await partsOf(device, draft), { context: CONTEXT, ...options });
+  const model = await LanguageModel.open(await partsOf(device, draft), {
+    context: CONTEXT,
+    runtime,
+    ...options,
+  });
   const all = await Promise.all(REQUESTS.map((request) => say(model, request)));
   const again = await Promise.all(REQUESTS.map((request) => say(model, request)));
   const texts = all.map(({ tokens }) => tokens);
@@ -111,6 +118,28 @@ test('memory for less than two, small steps, and a draft with a shorter context 
   const brief = await saidWith(short, { sequences: 4 });
   assert.deepEqual(brief.texts, texts);
   assert.ok(brief.accepted === brief.proposed && brief.proposed > 0);
+});
+
+test('a draft model proposes what it finds probable enough, and few tokens are none', async () => {
+  const { texts } = await expected;
+  const sure = await saidWith(tinyModel(), { sequences: 4, minDraftProbability: 1 });
+  assert.deepEqual([sure.texts, sure.proposed], [texts, 0]);
+  const some = await saidWith(tinyModel(), { sequences: 4, minDraftProbability: 0.01 });
+  assert.deepEqual(some.texts, texts);
+  assert.ok(some.proposed > 0 && some.accepted === some.proposed);
+  const many = await saidWith(tinyModel(), { sequences: 4, minDraftTokens: 5 });
+  assert.deepEqual([many.texts, many.proposed], [texts, 0]);
+  const predictor = await partsOf(openReferenceDevice());
+  await assert.rejects(LanguageModel.open(predictor, { speculation: 2, minDraftProbability: 0.5 }), {
+    code: 'INVALID_ARGUMENT',
+  });
+});
+
+test('whatever number of draft tokens is tried, no token changes', async () => {
+  const { texts } = await expected;
+  const adapted = await saidWith(tinyModel('BF16'), { sequences: 4, runtime: {} });
+  assert.deepEqual(adapted.texts, texts);
+  assert.ok(adapted.proposed > 0);
 });
 
 test('some have draft tokens and others not; a constrained one and one that is left do no harm', async () => {

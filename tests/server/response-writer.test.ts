@@ -13,6 +13,8 @@ const END: TextEnd = {
   generatedTokens: 9,
   proposedTokens: 0,
   acceptedTokens: 0,
+  draftedSteps: 0,
+  acceptedByPosition: [],
   queueSeconds: 0,
   promptSeconds: 0,
   generateSeconds: 0,

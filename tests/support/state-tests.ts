@@ -214,6 +214,7 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
       sequences: 3,
       batch: Math.min(24, of.rows),
       speculation: 3,
+      runtime: { adaptsDrafts: false },
       cachePositions: 2 * CONTEXT,
     });
     const ends: { proposedTokens: number; acceptedTokens: number }[] = [];

@@ -59,8 +59,8 @@ export interface PlanOptions {
   readonly sequences?: number | undefined;
   /**
    * Maximum draft tokens per sequence and step: from a draft model if there is one, otherwise by prompt lookup. The
-   * text does not change, and comes faster the more of them are accepted. Recurrent models keep a checkpoint per
-   * sequence for this. Default 0, or 4 with a draft model.
+   * text does not change, and comes faster the more of them are accepted; how many there are follows acceptance and
+   * load, down to none. Recurrent models keep a checkpoint per sequence for this. Default 0, or 4 with a draft model.
    */
   readonly speculation?: number | undefined;
   /**

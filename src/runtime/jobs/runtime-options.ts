@@ -11,6 +11,11 @@ export interface RuntimeOptions {
   readonly sampling: 'device' | 'host';
   /** Whether likely steps are recorded while idle. Otherwise each is recorded on first use. */
   readonly recordsAhead: boolean;
+  /**
+   * Whether the number of draft tokens follows their acceptance and the load, down to none where they cost more than
+   * they save. Otherwise it is always the maximum.
+   */
+  readonly adaptsDrafts: boolean;
   /** Whether sequences join while others generate, or wait until all of those have ended. */
   readonly batching: 'continuous' | 'static';
   /**
@@ -31,6 +36,7 @@ export const DEFAULT_RUNTIME: RuntimeOptions = {
   asyncInputs: true,
   sampling: 'device',
   recordsAhead: true,
+  adaptsDrafts: true,
   batching: 'continuous',
   tokenMs: undefined,
   promptMs: undefined,

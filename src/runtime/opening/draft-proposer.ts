@@ -15,6 +15,8 @@ export interface TokenSource {
 export interface DraftProposerOptions {
   /** The main model's vocabulary size: a draft's vocabulary may have more padding. */
   readonly vocabulary: number;
+  /** A less probable token ends a proposal, without being part of it; 0 for any. */
+  readonly minProbability: number;
   readonly logger: Logger;
 }
 
@@ -52,7 +54,8 @@ class DraftFollower implements Follower {
     this.#draft = draft;
     this.#sequence = sequence;
     this.#options = options;
-    this.#sampling = { ...readSamplingRow(sequence.sampling), logProbabilities: -1 };
+    const logProbabilities = options.minProbability > 0 ? 0 : -1;
+    this.#sampling = { ...readSamplingRow(sequence.sampling), logProbabilities };
   }
 
   propose(maxIds: number): readonly number[] | Promise<readonly number[]> {
@@ -73,8 +76,9 @@ class DraftFollower implements Follower {
     try {
       const request = { prompt: ids, sampling, maxTokens, stopTokens, logged: 'trace', signal } as const;
       const tokens = this.#draft.generateTokens(request);
-      for await (const { id } of tokens) {
-        if (id >= this.#options.vocabulary) break;
+      const { vocabulary, minProbability } = this.#options;
+      for await (const { id, logProbability = 0 } of tokens) {
+        if (id >= vocabulary || Math.exp(logProbability) < minProbability) break;
         proposed.push(id);
       }
     } catch (error) {

@@ -17,7 +17,7 @@ export interface DraftSetup {
 
 /**
  * The options with room for draft tokens, if there is a draft model or the model's own predictor is used. Throws
- * `INVALID_ARGUMENT` for both at once.
+ * `INVALID_ARGUMENT` for both at once, and for limits that they cannot keep.
  */
 export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): ModelOptions {
   const { predictor, speculation } = options;
@@ -25,11 +25,24 @@ export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): M
     const expected = "a draft model or the model's own predictor";
     fail('INVALID_ARGUMENT', { name: 'predictor', found: 'a draft model beside it', expected });
   }
+  checkLimits(options, draft !== undefined);
   if (!draft && !predictor) return options;
   return {
     ...options,
     speculation: speculation ?? (draft ? DEFAULT_DRAFT_TOKENS : DEFAULT_PREDICTED_TOKENS),
   };
+}
+
+function checkLimits(of: ModelOptions, hasModel: boolean): void {
+  const { minDraftTokens: tokens = 0, minDraftProbability: probability = 0 } = of;
+  const refuse = (name: string, found: number, expected: string) =>
+    fail('INVALID_ARGUMENT', { name, found: String(found), expected });
+  if (!Number.isSafeInteger(tokens) || tokens < 0)
+    refuse('minDraftTokens', tokens, 'a whole number of draft tokens');
+  if (!(probability >= 0 && probability <= 1))
+    refuse('minDraftProbability', probability, 'a probability from 0 to 1');
+  if (probability > 0 && !hasModel)
+    refuse('minDraftProbability', probability, 'a draft model, which says how probable its tokens are');
 }
 
 /**

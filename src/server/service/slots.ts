@@ -21,6 +21,9 @@ function slotsOf(model: string, { slots, context, sequences }: EngineActivity): 
       state: sequence?.state ?? 'idle',
       n_prompt_tokens: sequence?.promptTokens ?? 0,
       n_computed_tokens: sequence?.computedTokens ?? 0,
+      n_draft_now: sequence?.draftTokens ?? 0,
+      n_draft_total: sequence?.proposedTokens ?? 0,
+      n_draft_accepted: sequence?.acceptedTokens ?? 0,
       next_token: [
         { has_next_token: sequence !== undefined, n_remain: -1, n_decoded: sequence?.generatedTokens ?? 0 },
       ],

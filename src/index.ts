@@ -74,6 +74,7 @@ export type {
   NamedNorm,
   Norm,
   RowsHead,
+  AltUpSpec,
   PerLayerSpec,
   RopeTableSpec,
   Sublayer,

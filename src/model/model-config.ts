@@ -1,11 +1,13 @@
 import type { Activation } from '../ops/elementwise.ts';
 import type { RopeParameters } from '../ops/rope.ts';
+import type { AltUpSpec } from './blocks/altup.ts';
 import type { Block } from './blocks/block.ts';
 import type { NamedNorm, Norm } from './blocks/norm.ts';
 import type { PerLayerSpec } from './blocks/per-layer-input.ts';
 import type { Pooling } from './pooling.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
+export type { AltUpSpec } from './blocks/altup.ts';
 export type { Block } from './blocks/block.ts';
 export type { NamedNorm, Norm } from './blocks/norm.ts';
 export type { PerLayerSpec } from './blocks/per-layer-input.ts';
@@ -82,6 +84,8 @@ export interface EmbeddingSpec {
   readonly norm?: NamedNorm;
   /** Values for each layer that depend on the token, beside the residual stream. Default: none. */
   readonly perLayer?: PerLayerSpec;
+  /** How many residual streams the embeddings are split into (AltUp). Default: one. */
+  readonly streams?: number;
   /** Tables of rotary angles that layers share, by the names that blocks use. */
   readonly ropes?: Readonly<Record<string, RopeTableSpec>>;
 }
@@ -99,7 +103,8 @@ export interface RopeTableSpec {
 }
 
 /**
- * A sublayer, of which most layers have two: `x + factor * outputNorm(block(preNorm(x)))`, then `postNorm` of the sum.
+ * A sublayer, of which most layers have two: `x + factor * outputNorm(block(preNorm(x)))`, then `postNorm` of the sum
+ * times `sumFactor`.
  * Norms that are not given are skipped: pre-norm (Llama), output norm (OLMo 2), both (Gemma 2), or post-norm (BERT).
  */
 export interface Sublayer {
@@ -113,6 +118,8 @@ export interface Sublayer {
   readonly outputNorm?: NamedNorm | undefined;
   /** Default 1. */
   readonly factor?: number;
+  /** Factor on the sum. Default 1. */
+  readonly sumFactor?: number;
   readonly postNorm?: NamedNorm | undefined;
 }
 
@@ -124,6 +131,8 @@ export interface LayerSpec {
   readonly sublayers: readonly Sublayer[];
   /** Whether the layer's result is multiplied by `layer_output_scale.weight`, one value, if the file has it (Gemma 4). */
   readonly isScaled?: true;
+  /** If the layer has several residual streams, of which the sublayers compute the first (Gemma 3n). Default: it has one. */
+  readonly altUp?: AltUpSpec;
 }
 
 /** The head of models that embed or rank: norm, linear layers, a classifier. Default: none of them. */

@@ -32,7 +32,7 @@ export interface SyntheticFamily {
   readonly optional?: readonly string[];
   /** Shapes, columns first, of f32 tensors with more than two dimensions. */
   readonly shapes?: (shape: SyntheticShape) => Readonly<Record<string, readonly number[]>>;
-  /** Shapes of tensors of the first layer that other readers require, though they are not used. */
+  /** Shapes of tensors, of the first layer or by full name, that other readers require, though they are not used. */
   readonly unused?: (shape: SyntheticShape) => Readonly<Record<string, readonly number[]>>;
 }
 

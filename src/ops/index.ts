@@ -10,6 +10,7 @@ export * from './experts/route-experts.ts';
 export * from './experts/scale-experts.ts';
 export { MIN_WEIGHT_SUM, type RoutedRow, routeRow } from './experts/route-row.ts';
 export * from './gated-delta.ts';
+export * from './gaussian-top-k.ts';
 export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
 export * from './group-norm.ts';
 export * from './lerp.ts';

@@ -12,6 +12,7 @@ import { type MatmulExpertsOp, matmulExpertsCost } from './experts/matmul-expert
 import { type RouteExpertsOp, routeExpertsCost } from './experts/route-experts.ts';
 import { type ScaleExpertsOp, scaleExpertsCost } from './experts/scale-experts.ts';
 import { type GatedDeltaOp, gatedDeltaCost } from './gated-delta.ts';
+import { type GaussianTopKOp, gaussianTopKCost } from './gaussian-top-k.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
@@ -50,6 +51,7 @@ export type Op =
   | LayerNormOp
   | GroupNormOp
   | L2NormOp
+  | GaussianTopKOp
   | RopeTableOp
   | RopeOp
   | TokenAppendOp
@@ -91,6 +93,7 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   layerNorm: normCost,
   groupNorm: groupNormCost,
   l2Norm: groupNormCost,
+  gaussianTopK: gaussianTopKCost,
   ropeTable: ropeCost,
   rope: ropeCost,
   tokenAppend: (_, rows) => ({ bytes: 12 * rows, flops: 0 }),
@@ -133,6 +136,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   layerNorm: ({ x, weight, bias }) => [x, weight, bias],
   groupNorm: ({ x, weight, bias }) => [x, weight, bias],
   l2Norm: ({ x }) => [x],
+  gaussianTopK: ({ x }) => [x],
   ropeTable: ({ positions, factors }) => [positions, factors],
   rope: ({ x, table }) => [x, table],
   tokenAppend: ({ history, tokens }) => [history, tokens],

@@ -42,7 +42,7 @@ test('every temporary is computed once, before it is read', () => {
 });
 
 test('every kind of operator is in the graph of everything', () => {
-  assert.deepEqual(new Set(graph.ops.map((op) => op.kind)).size, 32);
+  assert.deepEqual(new Set(graph.ops.map((op) => op.kind)).size, 33);
 });
 
 const context = { rows: 5, outputs: 2, attended: 10 };

@@ -19,6 +19,7 @@ import {
   rope,
   ropeTable,
   lerp,
+  gaussianTopK,
   l2Norm,
   groupNorm,
   SAMPLING_ROW_WORDS,
@@ -79,6 +80,7 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'lerp by a row that the weight lacks': (g) =>
     lerp(g, rows(g, 'a', 4), rows(g, 'b', 4), { t: g.weight('t', F32, 2, 4), row: 2 }),
   'l2Norm by a group that leaves a rest': (g) => l2Norm(g, rows(g, 'x', 10), { size: 4, epsilon: 1e-12 }),
+  'gaussianTopK of one value': (g) => gaussianTopK(g, rows(g, 'x', 1), 1),
   'groupNorm with a bias of another width': (g) =>
     groupNorm(g, rows(g, 'x', 8), {
       size: 4,

@@ -9,6 +9,7 @@ import {
   embed,
   GraphBuilder,
   gated,
+  gaussianTopK,
   gatedDelta,
   gatherRows,
   groupNorm,
@@ -73,7 +74,8 @@ function recurrence(g: GraphBuilder, x: Tensor): Tensor {
   const [weight, bias] = [g.weight('gn', F32, 1, 64), g.weight('gn.bias', F32, 1, 64)];
   const normed = groupNorm(g, mixed, { size: 16, weight, bias, epsilon: 1e-5 });
   const of = { weight: g.weight('bonus', F32, 1, 64), headSize: 16 };
-  return add(g, normed, wkvBonus(g, { r, k: shifted, v: x }, of));
+  const bonus = wkvBonus(g, { r, k: shifted, v: x }, of);
+  return add(g, normed, gaussianTopK(g, bonus, 1));
 }
 
 /** A convolution, the gated delta rule and a state space, 64 wide. */

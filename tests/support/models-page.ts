@@ -38,6 +38,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   gemma: 'Gemma 1',
   gemma2: 'Gemma 2',
   gemma3: 'Gemma 3',
+  gemma3n: 'Gemma 3n E2B, E4B (texts)',
   gemma4: 'Gemma 4 12B, 26B-A4B, 31B (texts)',
   'gemma4-e': 'Gemma 4 E2B, E4B (texts)',
   glm4: 'GLM-4-0414, GLM-4.1V',

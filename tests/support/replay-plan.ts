@@ -116,6 +116,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   layerNorm: plain,
   groupNorm: plain,
   l2Norm: plain,
+  gaussianTopK: plain,
   ropeTable: plain,
   rope: plain,
   tokenAppend: plain,

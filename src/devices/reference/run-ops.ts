@@ -9,6 +9,7 @@ import { runCombineExperts, runMatmulExperts, runRouteExperts, runScaleExperts }
 import { runGated } from './ops/gated.ts';
 import { runGatedDelta } from './ops/gated-delta.ts';
 import { runGatherRows } from './ops/gather-rows.ts';
+import { runGaussianTopK } from './ops/gaussian-top-k.ts';
 import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
 import { runKvAppend } from './ops/kv-append.ts';
 import { runLayerNorm } from './ops/layer-norm.ts';
@@ -48,6 +49,7 @@ export const RUN_OPS: OpTable<Frame> = {
   layerNorm: runLayerNorm,
   groupNorm: runGroupNorm,
   l2Norm: runL2Norm,
+  gaussianTopK: runGaussianTopK,
   ropeTable: runRopeTable,
   rope: runRope,
   tokenAppend: runTokenAppend,

@@ -24,6 +24,7 @@ export { falcon } from './falcon.ts';
 export { gemma } from './gemma.ts';
 export { gemma2 } from './gemma2.ts';
 export { gemma3 } from './gemma3.ts';
+export { gemma3n } from './gemma3n.ts';
 export { gemma4 } from './gemma4.ts';
 export { gemmaEmbedding } from './gemma-embedding.ts';
 export { glm4 } from './glm4.ts';

@@ -126,7 +126,7 @@ function isOfE({ layers, experts }: SyntheticShape): boolean {
  * The earlier layer whose cache a layer attends to, if it has none of its own: the last one of its kind that has. llama.cpp finds
  * it by its place instead; files in which the two differ are refused.
  */
-function readSharedCaches(
+export function readSharedCaches(
   read: ConfigReader,
   layers: number,
   windowed: (layer: number) => boolean,

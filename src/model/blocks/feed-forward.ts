@@ -10,6 +10,7 @@ import {
   scale,
   unary,
 } from '../../ops/elementwise.ts';
+import { gaussianTopK } from '../../ops/gaussian-top-k.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
@@ -42,6 +43,8 @@ export type FeedForwardSpec = {
       readonly activation: Activation;
       /** Limit of `gatedWithin`. Default: none. */
       readonly limit?: number | undefined;
+      /** Of the gate, what is fewer standard deviations above a row's mean becomes 0 (Gemma 3n). Default: all of it is used. */
+      readonly deviations?: number | undefined;
     }
   | { readonly form: 'plain'; readonly activation: Activation | Xielu }
 );
@@ -66,20 +69,26 @@ function recordFeedForward(scope: PartScope, x: Tensor, spec: FeedForwardSpec): 
         const { activation } = spec;
         return typeof activation === 'string' ? unary(g, activation, up) : recordXielu(g, up, activation);
       }
-      case 'gated': {
-        const gate = product(x, 'ffn_gate', hidden);
-        const { activation: fn, limit } = spec;
-        return gatedWithin(g, { fn, limit }, gate, product(x, 'ffn_up', hidden));
-      }
+      case 'gated':
+        return recordGated(g, spec, product(x, 'ffn_gate', hidden), product(x, 'ffn_up', hidden));
       case 'fused': {
         const both = product(x, 'ffn_up', 2 * hidden);
         const gate = slice(g, both, { offset: 0, width: hidden });
-        const { activation: fn, limit } = spec;
-        return gatedWithin(g, { fn, limit }, gate, slice(g, both, { offset: hidden, width: hidden }));
+        return recordGated(g, spec, gate, slice(g, both, { offset: hidden, width: hidden }));
       }
     }
   };
   return product(hiddenLayer(), 'ffn_down', x.width);
+}
+
+function recordGated(
+  g: GraphBuilder,
+  { activation: fn, limit, deviations }: Extract<FeedForwardSpec, { form: 'gated' | 'fused' }>,
+  gate: Tensor,
+  up: Tensor,
+): Tensor {
+  const opened = deviations === undefined ? gate : gaussianTopK(g, gate, deviations);
+  return gatedWithin(g, { fn, limit }, opened, up);
 }
 
 /**

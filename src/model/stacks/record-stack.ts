@@ -3,6 +3,7 @@ import { embed } from '../../ops/embed.ts';
 import { ropeTable } from '../../ops/rope.ts';
 import { gatherRows } from '../../ops/rows.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
+import { joinStreams, recordAltUp, splitStreams } from '../blocks/altup.ts';
 import type { LayerInputs } from '../blocks/block.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, normalize } from '../blocks/norm.ts';
@@ -49,7 +50,8 @@ export function recordEmbedding(
     const table = scope.weight('position_embd.weight', spec.learnedPositions, x.width);
     x = add(g, x, embed(g, table, g.batch.positions));
   }
-  return { x: normed(scope, x, spec.norm), shared };
+  x = normed(scope, x, spec.norm);
+  return { x: spec.streams === undefined ? x : splitStreams(scope, x, spec.streams), shared };
 }
 
 /** Llama 3.1 has one set of factors for all contexts, Phi-3 has two. */
@@ -66,17 +68,22 @@ function ropeFactors(
 
 /** Records one layer: residual stream in, residual stream out. */
 export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
+  const compute = (stream: Tensor) => recordSublayers(scope, spec, stream, inputs);
+  return spec.altUp ? recordAltUp(scope, spec.altUp, { x, inputs }, compute) : compute(x);
+}
+
+function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
   let stream = x;
   // Parallel blocks may share a norm of the layer's input.
   const entering = new Map<string, Tensor>();
-  for (const { reads, preNorm, block, outputNorm, factor, postNorm } of spec.sublayers) {
+  for (const { reads, preNorm, block, outputNorm, factor, sumFactor, postNorm } of spec.sublayers) {
     const input = reads === 'layer' ? x : stream;
     const known = input === x && preNorm ? entering.get(preNorm.name) : undefined;
     const read = known ?? normed(scope, input, preNorm);
     if (input === x && preNorm) entering.set(preNorm.name, read);
     const computed = normed(scope, block.record(scope, read, inputs), outputNorm);
     const added = scaled(scope, computed, factor);
-    stream = normed(scope, add(scope.g, stream, added), postNorm);
+    stream = normed(scope, scaled(scope, add(scope.g, stream, added), sumFactor), postNorm);
   }
   const outputScale = spec.isScaled && scope.optional('layer_output_scale.weight', 1, 1);
   return outputScale ? mul(scope.g, stream, outputScale) : stream;
@@ -87,7 +94,9 @@ export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs
  */
 export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor {
   const { g } = scope;
-  const rows = gatherRows(g, x);
+  const { width } = scope.config;
+  const gathered = gatherRows(g, x);
+  const rows = gathered.width === width ? gathered : joinStreams(scope, gathered, width);
   if (spec.kind === 'rows') {
     const read = recordDense(scope, normed(scope, rows, spec.norm), spec.dense);
     return spec.classifier ? recordClassifier(scope, read, spec.classifier) : read;

@@ -50,7 +50,11 @@ export async function syntheticPlan(
   const { vocabulary } = shape;
   const tensors = syntheticTensors({ config, vocabulary, optional, shapes, ...formats });
   const unused = Object.entries(own.unused?.(shape) ?? {});
-  const idle = unused.map(([part, size]) => ({ name: `blk.0.${part}`, format: F32, shape: size }));
+  const idle = unused.map(([part, size]) => ({
+    name: part.startsWith('blk.') ? part : `blk.0.${part}`,
+    format: F32,
+    shape: size,
+  }));
   return { metadata: [...metadata], tensors: [...tensors, ...idle] };
 }
 

@@ -43,7 +43,7 @@ const RULES: readonly TensorRule[] = [
     name: /^blk\.\d+\.attn_(k|v|k_norm)\.weight$/,
     warns: false,
     reason: 'of keys and values that an earlier layer has',
-    architectures: ['gemma4'],
+    architectures: ['gemma3n', 'gemma4'],
   },
   {
     name: /^blk\.\d+\.(attn_rot_embd|rope_freqs)(\.weight)?$/,

@@ -56,6 +56,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'layerNorm':
     case 'groupNorm':
     case 'l2Norm':
+    case 'gaussianTopK':
     case 'sample':
       return FUNCTION;
     case 'routeExperts':

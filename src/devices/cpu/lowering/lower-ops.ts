@@ -9,7 +9,7 @@ import {
   lowerScaleExperts,
 } from './experts.ts';
 import { lowerMatmul } from './matmul.ts';
-import { lowerGroups, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { lowerGroups, lowerRmsNorm, lowerRowNorm } from './norm.ts';
 import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import {
@@ -42,9 +42,10 @@ export const LOWER_OPS: OpTable<Lowering> = {
   concat: lowerConcat,
   lerp: lowerLerp,
   rmsNorm: lowerRmsNorm,
-  layerNorm: lowerLayerNorm,
+  layerNorm: lowerRowNorm,
   groupNorm: lowerGroups,
   l2Norm: lowerGroups,
+  gaussianTopK: lowerRowNorm,
   ropeTable: lowerRopeTable,
   rope: lowerRope,
   tokenAppend: lowerTokenAppend,

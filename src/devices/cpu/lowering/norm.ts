@@ -1,4 +1,4 @@
-import type { GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import type { GaussianTopKOp, GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
 import type { Lowering } from './lowering.ts';
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
@@ -6,7 +6,7 @@ export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
   to.emit(op, { locality, columnUnit: op.size, local: [op.x] });
 }
 
-export function lowerLayerNorm(op: LayerNormOp, to: Lowering): void {
+export function lowerRowNorm(op: LayerNormOp | GaussianTopKOp, to: Lowering): void {
   to.emit(op, { locality: 'row', local: [op.x] });
 }
 

@@ -11,7 +11,14 @@ import {
   scaleExpertsCall,
 } from './calls/experts.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
-import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
+import {
+  gaussianTopKCall,
+  groupNormCall,
+  l2NormCall,
+  layerNormCall,
+  rmsNormCall,
+  ropeCall,
+} from './calls/norm.ts';
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
 import {
   concatCall,
@@ -46,6 +53,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   layerNorm: layerNormCall,
   groupNorm: groupNormCall,
   l2Norm: l2NormCall,
+  gaussianTopK: gaussianTopKCall,
   lerp: lerpCall,
   tokenShift: tokenShiftCall,
   wkv7: wkv7Call,

@@ -23,7 +23,7 @@ import { emitLibraryProduct, emitSplitProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec } from './matvec.ts';
-import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { emitNormResidual, lowerGaussianTopK, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
   emitShiftLerps,
@@ -78,6 +78,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   layerNorm: lowerLayerNorm,
   groupNorm: lowerGroupNorm,
   l2Norm: lowerL2Norm,
+  gaussianTopK: lowerGaussianTopK,
   ropeTable: lowerRopeTable,
   rope: lowerRope,
   tokenAppend: lowerTokenAppend,

@@ -1,5 +1,5 @@
 import type { NormResidualIntent } from '../../../device/index.ts';
-import type { LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
+import type { GaussianTopKOp, LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -37,6 +37,16 @@ function launchRmsNorm(
       int(size),
       float(epsilon),
     ],
+  });
+}
+
+export function lowerGaussianTopK({ x, deviations, out }: GaussianTopKOp, to: Lowering): void {
+  to.launch({
+    file: 'group-norm.hip',
+    kernel: 'gaussian_top_k',
+    grid: [to.capacity(out)],
+    block: THREADS,
+    args: [to.count(out), x, out, int(out.width), float(deviations)],
   });
 }
 

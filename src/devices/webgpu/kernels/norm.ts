@@ -40,5 +40,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
+/** A workgroup keeps what lies above a threshold from the distribution of a row's values. */
+export const GAUSSIAN_TOP_K = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let start = group.x * WIDTH;
+  var sum = 0.0;
+  for (var i = thread; i < WIDTH; i += THREADS) { sum += x[start + i]; }
+  let mean = team_sum(sum, thread) / f32(WIDTH);
+  var square = 0.0;
+  for (var i = thread; i < WIDTH; i += THREADS) {
+    let centred = x[start + i] - mean;
+    square = fma(centred, centred, square);
+  }
+  let threshold = mean + DEVIATIONS * sqrt(team_sum(square, thread) / f32(WIDTH - 1u));
+  for (var i = thread; i < WIDTH; i += THREADS) { y[start + i] = max(x[start + i] - threshold, 0.0); }
+}
+`;
+
 export const WITH_BIAS = `fn bias_of(i: u32) -> f32 { return bias[i]; }`;
 export const WITHOUT_BIAS = `fn bias_of(i: u32) -> f32 { return 0.0; }`;

@@ -16,7 +16,7 @@ import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec } from './matvec.ts';
 import { emitShiftLerps } from './shift-lerps.ts';
-import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { emitNormResidual, lowerGaussianTopK, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
   lowerConcat,
@@ -69,6 +69,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   layerNorm: lowerLayerNorm,
   groupNorm: lowerGroupNorm,
   l2Norm: lowerL2Norm,
+  gaussianTopK: lowerGaussianTopK,
   ropeTable: lowerRopeTable,
   rope: lowerRope,
   tokenAppend: lowerTokenAppend,

@@ -1,7 +1,7 @@
 import type { NormResidualIntent } from '../../../device/index.ts';
-import type { LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
+import type { GaussianTopKOp, LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { LAYER_NORM, rmsNormText, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
+import { GAUSSIAN_TOP_K, LAYER_NORM, rmsNormText, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -44,6 +44,22 @@ function launchRmsNorm(
       y: write(y),
     },
     grid: [to.capacity(out), out.width / size],
+  });
+}
+
+export function lowerGaussianTopK({ x, deviations, out }: GaussianTopKOp, to: Lowering): void {
+  const { threads } = to.target;
+  to.launch({
+    name: 'gaussian_top_k',
+    texts: [GAUSSIAN_TOP_K, reduceText(to.target, { team: threads, threads })],
+    constants: {
+      THREADS: threads,
+      COUNT: to.countOf(out),
+      WIDTH: out.width,
+      DEVIATIONS: { f32: deviations },
+    },
+    args: { counts: to.counts, x: read(x), y: write(out) },
+    grid: [to.capacity(out)],
   });
 }
 

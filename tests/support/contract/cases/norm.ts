@@ -1,5 +1,5 @@
 import { F32 } from '../../../../src/formats/index.ts';
-import { layerNorm, rmsNorm } from '../../../../src/ops/index.ts';
+import { gaussianTopK, layerNorm, rmsNorm } from '../../../../src/ops/index.ts';
 import type { OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch } from '../ragged-batch.ts';
 
@@ -40,6 +40,15 @@ function layerCase(width: number, bias: boolean): OpCase {
       const of = { weight, epsilon: 1e-5 };
       return { y: layerNorm(g, x, bias ? { ...of, bias: g.weight('bias', F32, 1, width) } : of) };
     },
+  };
+}
+
+function sparseCase(width: number, deviations: number): OpCase {
+  return {
+    op: 'gaussianTopK',
+    name: `${width} wide, ${deviations} deviations above the mean`,
+    batch: mixedBatch(),
+    record: (g) => ({ y: gaussianTopK(g, g.input('x', { axis: 'rows', width }), deviations) }),
   };
 }
 
@@ -88,4 +97,5 @@ export const NORM_CASES: readonly OpCase[] = [
   zeros,
   ...[5, 64, 256, 1000].flatMap((width) => [layerCase(width, false), layerCase(width, true)]),
   offCentre,
+  ...[2, 300, 1000].flatMap((width) => [sparseCase(width, 1.6448536), sparseCase(width, -0.5)]),
 ];

@@ -1,4 +1,11 @@
-import type { GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp, RopeOp } from '../../../../ops/index.ts';
+import type {
+  GaussianTopKOp,
+  GroupNormOp,
+  L2NormOp,
+  LayerNormOp,
+  RmsNormOp,
+  RopeOp,
+} from '../../../../ops/index.ts';
 import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
@@ -75,6 +82,31 @@ export function l2NormCall(of: Placed<L2NormOp>, bank: BankInstance, capacity: n
           const factor = 1 / length;
           for (let j = i; j < i + size; j++) out[j] = (x[j] as number) * factor;
         }
+      }
+    },
+  };
+}
+
+export function gaussianTopKCall(
+  of: Placed<GaussianTopKOp>,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
+  const columns = of.out.width;
+  const x = bank.floats(of.x.at, capacity * columns);
+  const out = bank.floats(of.out.at, capacity * columns);
+  return {
+    columns,
+    run({ firstRow, endRow }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        const [start, end] = [row * columns, (row + 1) * columns];
+        let sum = 0;
+        for (let i = start; i < end; i++) sum += x[i] as number;
+        const mean = sum / columns;
+        let square = 0;
+        for (let i = start; i < end; i++) square += ((x[i] as number) - mean) ** 2;
+        const threshold = mean + of.deviations * Math.sqrt(square / (columns - 1));
+        for (let i = start; i < end; i++) out[i] = Math.max((x[i] as number) - threshold, 0);
       }
     },
   };

@@ -16,6 +16,7 @@ const ENTRIES = {
   'decode-worker': 'src/node/decode-worker.ts',
   'constraint-worker': 'src/node/constraint-worker.ts',
   'facts-worker': 'src/node/facts-worker.ts',
+  'hash-worker': 'src/node/hub/hash-worker.ts',
   'prompt-worker': 'src/node/prompt-worker.ts',
   'hip-cuda-compile-process': 'src/node/hip-cuda-compile-process.ts',
 };

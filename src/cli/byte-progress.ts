@@ -27,16 +27,19 @@ async function progressBar(output: Output, { doing, name }: ProgressLabels): Pro
   const { SingleBar } = await import('cli-progress');
   const bar = new SingleBar({
     stream: output.stderr,
-    format: `${doing} ${name} [{bar}] {percentage}% of {size}`,
+    format: `${doing} ${name} [{bar}] {percentage}% of {size}{pace}`,
     barsize: 30,
     clearOnComplete: true,
     hideCursor: true,
     gracefulExit: false,
   });
+  const pace = new Pace();
   return {
     show(bytes, total) {
-      if (!bar.isActive) bar.start(total, 0, { size: formatBytes(total) });
-      bar.update(bytes);
+      const size = formatBytes(total);
+      if (!bar.isActive) bar.start(total, 0, { size, pace: '' });
+      bar.setTotal(total);
+      bar.update(bytes, { size, pace: paceText(pace.at(bytes), total - bytes) });
     },
     end() {},
     clear: () => bar.stop(),
@@ -46,17 +49,53 @@ async function progressBar(output: Output, { doing, name }: ProgressLabels): Pro
 /** For a log file: a line per second, and one at the end. */
 function progressLines(output: Output, { doing, done, name }: ProgressLabels): ByteProgress {
   const begin = performance.now();
+  const pace = new Pace();
   let second = 0;
   let all = 0;
   return {
     show(bytes, total) {
       all = total;
+      const rate = pace.at(bytes);
       const seconds = (performance.now() - begin) / 1000;
       if (seconds < second + 1) return;
       second = Math.floor(seconds);
-      output.note(`${doing} ${name}: ${formatBytes(bytes)} of ${formatBytes(total)}`);
+      const so = `${formatBytes(bytes)} of ${formatBytes(total)}`;
+      output.note(`${doing} ${name}: ${so}${paceText(rate, total - bytes)}`);
     },
     end: (seconds) => output.note(`${done} ${name}: ${formatBytes(all)} in ${seconds.toFixed(2)} s`),
     clear() {},
   };
+}
+
+/** The rate over the last seconds is what people expect to go on. */
+const PACE_SECONDS = 5;
+
+/** How fast bytes arrive. */
+class Pace {
+  readonly #seen: { readonly bytes: number; readonly seconds: number }[] = [];
+
+  /** Bytes per second at `bytes`; undefined at first. */
+  at(bytes: number): number | undefined {
+    const seconds = performance.now() / 1000;
+    const last = this.#seen.at(-1);
+    // Bytes that were here before, or that are checked again, did not arrive.
+    if (last && bytes < last.bytes) this.#seen.length = 0;
+    if (!last || seconds - last.seconds > 0.1 || bytes < last.bytes) this.#seen.push({ bytes, seconds });
+    while (this.#seen.length > 2 && seconds - (this.#seen[1]?.seconds ?? 0) > PACE_SECONDS)
+      this.#seen.shift();
+    const [first] = this.#seen;
+    const elapsed = seconds - (first?.seconds ?? seconds);
+    return first && elapsed > 0.5 ? (bytes - first.bytes) / elapsed : undefined;
+  }
+}
+
+/** `, 12.3 MiB/s, 1:05 left`. */
+function paceText(bytesPerSecond: number | undefined, bytesLeft: number): string {
+  if (bytesPerSecond === undefined || bytesPerSecond <= 0) return '';
+  const seconds = Math.ceil(bytesLeft / bytesPerSecond);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const two = (count: number) => String(count).padStart(2, '0');
+  const left =
+    hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+  return `, ${formatBytes(Math.round(bytesPerSecond))}/s, ${left} left`;
 }

@@ -26,12 +26,6 @@ export const browserErrors = {
     'Dispose the model there, or close that page.',
     (p) => `the stored model ${p.model} is in use`,
   ),
-  HASH_MISMATCH: entry<{ source: string; found: string; expected: string }>(
-    502,
-    'A file does not have the expected SHA-256 and was not stored.',
-    'Check the address and the hash, and load it again.',
-    (p) => `${p.source}: found SHA-256 ${p.found}, expected ${p.expected}`,
-  ),
   WORKER_LOST: entry<{ why: string }>(
     500,
     'The worker that ran the model has died.',

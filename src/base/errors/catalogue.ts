@@ -3,6 +3,7 @@ import { browserErrors } from './browser-errors.ts';
 import { deviceErrors } from './device-errors.ts';
 import { ggufErrors } from './gguf-errors.ts';
 import { grammarErrors } from './grammar-errors.ts';
+import { hubErrors } from './hub-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 import { hipCudaErrors } from './hip-cuda-errors.ts';
@@ -24,6 +25,7 @@ export const CATALOGUE = {
   ...toolErrors,
   ...webGpuErrors,
   ...browserErrors,
+  ...hubErrors,
   ...serverErrors,
 } as const;
 

@@ -51,4 +51,10 @@ export const ioErrors = {
     (p) =>
       `${p.source}: the server does not serve byte ranges (found ${p.found}, expected 206 with Content-Range)`,
   ),
+  HASH_MISMATCH: entry<{ source: string; found: string; expected: string }>(
+    502,
+    'A file does not have the expected SHA-256 and was not stored.',
+    'Check the address and the hash, and load it again.',
+    (p) => `${p.source}: found SHA-256 ${p.found}, expected ${p.expected}`,
+  ),
 } as const;

@@ -50,6 +50,11 @@ export const COMMANDS: readonly NamedCommand[] = [
     read: async () => (await import('./inspect.ts')).inspectCommand,
   },
   {
+    name: 'pull',
+    summary: 'download a model by its name',
+    read: async () => (await import('./pull.ts')).pullCommand,
+  },
+  {
     name: 'tokenize',
     summary: 'convert text to token ids, or ids to text',
     read: async () => (await import('./tokenize.ts')).tokenizeCommand,

@@ -18,6 +18,7 @@ export type {
   ContextShift,
   GenerateRequest,
   GenerationEnd,
+  PromptProgress,
   SequenceActivity,
   TokenStream,
 } from './runtime/sequence.ts';

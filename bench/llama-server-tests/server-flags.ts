@@ -13,12 +13,10 @@ const VALUES: Readonly<Record<string, string | undefined>> = {
   '--pooling': '--pooling',
   '--slot-save-path': '--slot-save-path',
   '--threads': '--threads',
-  '--spec-draft-n-max': '--draft-max',
   '--sleep-idle-seconds': '--sleep-idle-seconds',
   '--chat-template-file': '--chat-template-file',
   '--chat-template': '--chat-template',
   '--models-max': '--max-models',
-  '--n-predict': undefined,
   '--ubatch-size': undefined,
   '--n-gpu-layers': undefined,
   '--grp-attn-n': undefined,
@@ -57,6 +55,13 @@ export function serveArguments(given: readonly string[], folder: string): string
     for (const text of texts) if (ours !== undefined) mapped.push(ours, text);
   }
   const last = (name: string) => values.get(name)?.at(-1);
+  const predicted = Number(last('--n-predict') ?? -1);
+  if (predicted >= 0) mapped.push('--default-max-tokens', `${predicted}`);
+  if (flags.has('--context-shift')) mapped.push('--context-shift');
+  if (flags.has('--verbose')) mapped.push('--verbose');
+  if (flags.has('--no-models-autoload')) mapped.push('--no-autoload');
+  // llama-server does so unless it is told otherwise.
+  if (!flags.has('--no-prefill-assistant')) mapped.push('--prefill-assistant');
   // llama-server turns reasoning on where the template has a switch.
   mapped.push('--reasoning', last('--reasoning') === 'off' ? 'off' : 'on');
   if (flags.has('--no-slots')) mapped.push('--no-slots');
@@ -68,6 +73,8 @@ export function serveArguments(given: readonly string[], folder: string): string
   for (const path of values.get('--lora') ?? []) mapped.push('--lora', path);
   const draft = last('--model-draft');
   if (draft !== undefined) mapped.push('--draft', draft);
+  const drafted = last('--spec-draft-n-max');
+  if (draft !== undefined && drafted !== undefined) mapped.push('--draft-max', drafted);
   return mapped;
 }
 

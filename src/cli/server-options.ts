@@ -8,7 +8,7 @@ import { type SamplingChoiceFlags, samplingChoice } from './sampling-options.ts'
 
 /** Options of the server besides its models. */
 export interface ServerFlags {
-  readonly host?: string;
+  readonly host?: readonly string[];
   readonly port?: number;
   readonly unixSocket?: string;
   readonly allowedHosts?: readonly string[];
@@ -18,6 +18,11 @@ export interface ServerFlags {
   readonly drainSeconds?: number;
   readonly queue?: number;
   readonly maxTokens?: number;
+  readonly defaultMaxTokens?: number;
+  readonly contextShift?: number;
+  readonly prefillAssistant?: boolean;
+  readonly verbose?: boolean;
+  readonly autoload: boolean;
   readonly reasoning?: 'on' | 'off';
   readonly tokenTarget: number;
   readonly promptTarget: number;
@@ -46,7 +51,7 @@ const PROMPT_TARGET_MS = 250;
 
 /** Where `serve` listens, who may use it, and the limits of requests. */
 export function serverOptions(): Option[] {
-  return [...whereOptions(), ...limitOptions()];
+  return [...whereOptions(), ...answerOptions(), ...limitOptions()];
 }
 
 /** The flags that are passed to the server itself; `serve` reads the keys. */
@@ -109,17 +114,30 @@ async function pem(name: string, path: string | undefined): Promise<string> {
 /** Whether other machines can use the server without a key. */
 export function isOpenToAll({ host, unixSocket, apiKey = [], apiKeyFile }: ServerFlags): boolean {
   if (unixSocket !== undefined || apiKey.length > 0 || apiKeyFile !== undefined) return false;
-  return host !== undefined && !/^(?:127\.[\d.]+|::1|localhost)$/i.test(host);
+  return host?.some((address) => !/^(?:127\.[\d.]+|::1|localhost)$/i.test(address)) ?? false;
 }
 
-/** What the server answers: the endpoints that answer nobody, and whether models reason where a request does not say. */
+/** What the server answers: the endpoints that answer nobody, and what applies where a request does not say. */
 export function answersOf({
   slots,
   metrics,
   reasoning,
-}: ServerFlags): Pick<ServerOptions, 'disabled' | 'reasoning'> {
-  const disabled = [...(slots ? [] : ['slots' as const]), ...(metrics ? [] : ['metrics' as const])];
-  return { disabled, reasoning: reasoning === undefined ? undefined : reasoning === 'on' };
+  contextShift: keep,
+  ...flags
+}: ServerFlags): Pick<
+  ServerOptions,
+  'disabled' | 'reasoning' | 'defaultMaxTokens' | 'shift' | 'prefillAssistant' | 'verbose' | 'autoload'
+> {
+  const { defaultMaxTokens, prefillAssistant, verbose, autoload } = flags;
+  return {
+    disabled: [...(slots ? [] : ['slots' as const]), ...(metrics ? [] : ['metrics' as const])],
+    reasoning: reasoning === undefined ? undefined : reasoning === 'on',
+    shift: keep === undefined ? undefined : { keep },
+    defaultMaxTokens,
+    prefillAssistant,
+    verbose,
+    autoload,
+  };
 }
 
 /** Whether spans are exported, which OpenTelemetry's environment variables can also enable. */
@@ -131,7 +149,10 @@ export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
 
 function whereOptions(): Option[] {
   return [
-    new Option('--host <address>', 'address to listen on (default: 127.0.0.1, this machine only)'),
+    new Option(
+      '--host <addresses>',
+      'address to listen on, or several, separated by commas (default: 127.0.0.1, this machine only)',
+    ).argParser((text) => text.split(',').map((address) => address.trim())),
     new Option('--port <number>', 'port to listen on; 0 picks a free one (default: 8080)').argParser(
       wholeNumber(0),
     ),
@@ -166,19 +187,39 @@ function whereOptions(): Option[] {
   ].map((option) => option.helpGroup('Server:'));
 }
 
-function limitOptions(): Option[] {
+function answerOptions(): Option[] {
   return [
-    new Option('--queue <count>', 'waiting sequences per key; beyond that, 429 (default: 64)').argParser(
-      wholeNumber(0),
-    ),
     new Option('--system-prompt <text>', 'the system message of conversations that have none'),
     new Option('--max-tokens <count>', 'maximum tokens of an answer, whatever a request asks for').argParser(
       wholeNumber(1),
     ),
     new Option(
+      '--default-max-tokens <count>',
+      'maximum tokens of an answer whose request sets none (default: up to the end of the context)',
+    ).argParser(wholeNumber(1)),
+    new Option(
+      '--context-shift [keep]',
+      'when the context is full, drop the older half after the first [keep] tokens and continue (default: the text ends)',
+    )
+      .argParser(wholeNumber(0))
+      .preset('0'),
+    new Option(
+      '--prefill-assistant',
+      'continue an assistant’s message at the end of a chat (default: answer with a new one)',
+    ),
+    new Option('--verbose', 'answers to chats tell their prompt and settings in __verbose'),
+    new Option(
       '--reasoning <state>',
       'whether models with a switch for it reason, if a request does not say (default: as the template decides)',
     ).choices(['on', 'off']),
+  ].map((option) => option.helpGroup('Answers:'));
+}
+
+function limitOptions(): Option[] {
+  return [
+    new Option('--queue <count>', 'waiting sequences per key; beyond that, 429 (default: 64)').argParser(
+      wholeNumber(0),
+    ),
     new Option('--token-target <ms>', 'target time between tokens while prompts are processed; 0 for none')
       .argParser(realNumber)
       .default(TOKEN_TARGET_MS),

@@ -366,6 +366,9 @@ export class Engine implements AsyncDisposable {
     const { step, ms } = await pipeline.complete(this.#deliver);
     this.#batcher.measured(step, ms);
     const { slices, outputs } = step;
+    for (const { sequence, output, first, count } of slices) {
+      if (output < 0 && !sequence.ended) sequence.computed(first + count);
+    }
     const isGenerating = slices.every((of) => of.output >= 0 && (of.count === 1 || of.outputs > 1));
     if (!isGenerating) return;
     const [sequences, without] = [slices.length, this.#without.get(step) ?? 0];

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { ChatRenderOptions, ReasoningOptions, TokenConstraint } from '../text/index.ts';
-import type { ContextShift } from '../runtime/sequence.ts';
+import type { ContextShift, PromptProgress } from '../runtime/sequence.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import {
   type ChainParameters,
@@ -34,7 +34,7 @@ export interface GenerateOptions
   /** Texts that interrupt a repetition, for DRY. Default: a line break, `:`, `"` and `*`. */
   readonly drySequenceBreakers?: readonly string[] | undefined;
   /** Maximum tokens to generate. Default: up to the end of the context. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
   /** Minimum number of tokens before the text may end by the model's end tokens, `stopTokens` or `stop`. Default 0. */
   readonly minTokens?: number | undefined;
   /** Strings that end the text; neither they nor what follows is emitted. */
@@ -93,6 +93,8 @@ export interface GenerateOptions
    * tenant, and priority 0.
    */
   readonly scheduling?: SchedulingClass | undefined;
+  /** Called while the prompt is computed: when it begins, after each step, and just before the first token. */
+  readonly onPrompt?: ((progress: PromptProgress) => void) | undefined;
   /** Aborts the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }

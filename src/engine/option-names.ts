@@ -103,6 +103,7 @@ export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   shift: true,
   speculation: true,
   scheduling: true,
+  onPrompt: true,
   signal: true,
 };
 

@@ -311,20 +311,24 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const { adapters } = options;
     // The engine does it again when it begins: they may come and go until then.
     chooseAdapters(this.adapters, adapters);
-    const how = { maxTokens, stopTokens, adapters, constraint, shift, speculation };
+    const { onPrompt } = options;
+    const reportsPrompt = onPrompt !== undefined;
+    const how = { maxTokens, stopTokens, adapters, constraint, shift, speculation, reportsPrompt };
     const request = { prompt, vectors, ...how, scheduling, signal, answer, rules };
     if (!form && !sampled.dry) {
       const sampling = requestSampling(sampled, new Map());
-      return tokenStream((sink) => this.begin({ ...request, ...sampling }, sink));
+      return tokenStream((sink) => this.begin({ ...request, ...sampling }, sink), onPrompt);
     }
     const prepare = async () => ({
       form: form && (await writeForm(form)),
       ...requestSampling(sampled, sampled.dry ? await this.#breakers(options) : new Map()),
     });
-    return tokenStream((sink) =>
-      generationAfter(prepare, (made) => this.begin({ ...request, ...made }, sink), {
-        failed: (error) => sink.fail(error),
-      }),
+    return tokenStream(
+      (sink) =>
+        generationAfter(prepare, (made) => this.begin({ ...request, ...made }, sink), {
+          failed: (error) => sink.fail(error),
+        }),
+      onPrompt,
     );
   }
 }

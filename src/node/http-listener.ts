@@ -3,9 +3,11 @@ import { unlink } from 'node:fs/promises';
 import {
   createServer,
   type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
   type Server,
   type ServerOptions,
-  type ServerResponse,
+  ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
@@ -16,9 +18,9 @@ import { HostCheck } from './host-check.ts';
 
 /** Where a server listens, and its limits for clients. */
 export interface ListenOptions {
-  /** Default 127.0.0.1: this machine only. */
-  readonly host?: string | undefined;
-  /** Default 8080; 0 picks a free one. */
+  /** An address, or several. Default 127.0.0.1: this machine only. */
+  readonly host?: string | readonly string[] | undefined;
+  /** Default 8080; 0 picks a free one, the same at all addresses. */
   readonly port?: number | undefined;
   /** The path of a Unix socket to listen on instead of host and port. A stale socket there is replaced. */
   readonly unixSocket?: string | undefined;
@@ -43,16 +45,21 @@ const MAX_HEADERS = 100;
 /** Interval at which a client that has closed its sending side is checked for being alive. */
 const HALF_CLOSED_MS = 500;
 
-/** A socket that answers requests with a function. */
+/** Sockets that answer requests with a function. */
 export class HttpListener implements AsyncDisposable {
-  readonly #server: Server;
+  readonly #servers: readonly Server[];
 
   private constructor(
-    server: Server,
-    /** The address that it listens on; `unix:` and a path for a Unix socket. */
-    readonly url: string,
+    servers: readonly Server[],
+    /** The addresses that it listens on; `unix:` and a path for a Unix socket. */
+    readonly urls: readonly string[],
   ) {
-    this.#server = server;
+    this.#servers = servers;
+  }
+
+  /** The first of its addresses. */
+  get url(): string {
+    return this.urls[0] ?? '';
   }
 
   /**
@@ -64,60 +71,115 @@ export class HttpListener implements AsyncDisposable {
     options: ListenOptions = {},
   ): Promise<HttpListener> {
     const { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket, allowedHosts = [], tls } = options;
-    const hosts = unixSocket === undefined ? new HostCheck([host, ...allowedHosts]) : undefined;
+    const addresses = typeof host === 'string' ? [host] : host;
+    const hosts = unixSocket === undefined ? new HostCheck([...addresses, ...allowedHosts]) : undefined;
     const answer = getRequestListener((request) => fetch(request), { overrideGlobalObjects: false });
-    const server = serverOf(options, (incoming, outgoing) => {
-      const problem = hosts?.problemOf(incoming);
-      if (problem) return void refuse(outgoing, errorResponse(problem, 'openai'));
-      watchHalfClosed(incoming, outgoing);
-      void answer(incoming, outgoing);
-    });
-    const address = unixSocket ?? `${host}:${port}`;
-    try {
-      if (unixSocket !== undefined) await removeStale(unixSocket);
-      if (unixSocket === undefined) server.listen(port, host);
-      else server.listen(unixSocket);
-      await once(server, 'listening');
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      fail('ADDRESS_IN_USE', { address, reason }, error);
+    const open = () =>
+      serverOf(options, (incoming, outgoing) => {
+        const problem = hosts?.problemOf(incoming);
+        if (problem) return void refuse(outgoing, errorResponse(problem, 'openai'));
+        watchHalfClosed(incoming, outgoing);
+        void answer(incoming, outgoing);
+      });
+    if (unixSocket !== undefined) {
+      const server = open();
+      await listening(server, unixSocket, async () => {
+        await removeStale(unixSocket);
+        server.listen(unixSocket);
+      });
+      return new HttpListener([server], [`unix:${unixSocket}`]);
     }
-    if (unixSocket !== undefined) return new HttpListener(server, `unix:${unixSocket}`);
-    const { address: at, family, port: taken } = server.address() as AddressInfo;
     const scheme = tls ? 'https' : 'http';
-    return new HttpListener(server, `${scheme}://${family === 'IPv6' ? `[${at}]` : at}:${taken}`);
+    const servers: Server[] = [];
+    const urls: string[] = [];
+    let taken = port;
+    try {
+      for (const name of addresses) {
+        const server = open();
+        await listening(server, `${name}:${taken}`, () => server.listen(taken, name));
+        servers.push(server);
+        const { address, family, port: given } = server.address() as AddressInfo;
+        taken = given;
+        urls.push(`${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${given}`);
+      }
+    } catch (error) {
+      await Promise.all(servers.map(ended));
+      throw error;
+    }
+    return new HttpListener(servers, urls);
   }
 
   /** Accepts no new connections, and resolves when the open ones have closed. */
   async drain(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    // Clients keep connections open after their last response.
-    const closing = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
-    try {
-      await closed;
-    } finally {
-      clearInterval(closing);
-    }
+    await Promise.all(this.#servers.map(drained));
   }
 
   /** Ends all connections. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#server.listening && this.#server.address() === null) this.#server.closeAllConnections();
-    else {
-      const closed = once(this.#server, 'close');
-      this.#server.close();
-      this.#server.closeAllConnections();
-      await closed;
-    }
+    await Promise.all(this.#servers.map(ended));
   }
+}
+
+/** Begins to listen and waits until a server does. Rejects with `ADDRESS_IN_USE`. */
+async function listening(server: Server, address: string, begin: () => unknown): Promise<void> {
+  try {
+    await begin();
+    await once(server, 'listening');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    fail('ADDRESS_IN_USE', { address, reason }, error);
+  }
+}
+
+async function drained(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  // Clients keep connections open after their last response.
+  const closing = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+  try {
+    await closed;
+  } finally {
+    clearInterval(closing);
+  }
+}
+
+async function ended(server: Server): Promise<void> {
+  if (!server.listening && server.address() === null) return server.closeAllConnections();
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+type ListenerOptions = ServerOptions<typeof IncomingMessage, typeof CanonicalResponse>;
+
+/** Writes header names as `Content-Type`: they have no case (RFC 9110, section 5.1), but some clients look for that one. */
+class CanonicalResponse extends ServerResponse {
+  override writeHead(
+    status: number,
+    reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+    headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+  ): this {
+    if (typeof reason === 'string') return super.writeHead(status, reason, canonical(headers));
+    return super.writeHead(status, canonical(reason ?? headers));
+  }
+}
+
+/** The headers by their canonical names. */
+function canonical<T extends OutgoingHttpHeaders | OutgoingHttpHeader[] | undefined>(headers: T): T {
+  if (headers === undefined || Array.isArray(headers)) return headers;
+  const named = Object.entries(headers).map(
+    ([name, value]) => [name.replaceAll(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase()), value] as const,
+  );
+  return Object.fromEntries(named) as T;
 }
 
 function serverOf(
   { tls, readSeconds = DEFAULT_READ_SECONDS, keepAliveSeconds = DEFAULT_KEEP_ALIVE_SECONDS }: ListenOptions,
   answer: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
 ): Server {
-  const options: ServerOptions = {
+  const options: ListenerOptions = {
+    ServerResponse: CanonicalResponse,
     maxHeaderSize: HEADER_BYTES,
     requestTimeout: readSeconds * 1000,
     headersTimeout: Math.min(HEADER_SECONDS, readSeconds) * 1000,
@@ -133,7 +195,7 @@ function serverOf(
 }
 
 function secured(
-  options: ServerOptions,
+  options: ListenerOptions,
   tls: { readonly cert: string; readonly key: string },
   answer: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
 ): Server {

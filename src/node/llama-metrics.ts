@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { DraftCounters } from './draft-counters.ts';
-import type { GenerationMetrics, ServerGauges } from '../server/index.ts';
+import type { GenerationMetrics, PromptMetrics, ServerGauges } from '../server/index.ts';
 
 /** What was counted since the last look. */
 interface Window {
@@ -75,6 +75,11 @@ export class LlamaMetrics {
       generatedTokens: g + generatedTokens,
       generatedSeconds: gs + generateSeconds,
     };
+  }
+
+  /** A text that was embedded, ranked or classified. */
+  prompt({ tokens }: PromptMetrics): void {
+    this.#prompt.inc(tokens);
   }
 
   /** Reads what is going on, and begins a new window of the rates. */

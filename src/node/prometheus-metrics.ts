@@ -89,6 +89,7 @@ export class PrometheusMetrics implements ServerMetrics {
 
   prompt({ model, tokens }: PromptMetrics): void {
     this.#vllm.prompt({ model, tokens });
+    this.#llama.prompt({ model, tokens });
     this.#tokens.inc({ model, kind: 'prompt_computed' }, tokens);
   }
 

@@ -15,9 +15,19 @@ export interface Generation {
 /** Unread tokens after which a sequence pauses. */
 const QUEUED_TOKENS = 32;
 
+/** Keeps tokens for their reader; the progress of the prompt is passed on at once. */
+class SequenceQueue extends TokenQueue<SampledToken, GenerationEnd> implements SequenceSink {
+  constructor(readonly progress: SequenceSink['progress']) {
+    super(QUEUED_TOKENS);
+  }
+}
+
 /** The tokens of a generation as a stream. It starts when the first is requested. */
-export async function* tokenStream(begin: (sink: SequenceSink) => Generation): TokenStream {
-  const queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
+export async function* tokenStream(
+  begin: (sink: SequenceSink) => Generation,
+  progress?: SequenceSink['progress'],
+): TokenStream {
+  const queue = new SequenceQueue(progress);
   const generation = begin(queue);
   try {
     for (;;) {

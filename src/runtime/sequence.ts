@@ -50,6 +50,8 @@ export interface GenerateRequest {
   readonly speculation?: number | undefined;
   /** Its tenant, request and priority. */
   readonly scheduling?: SchedulingClass | undefined;
+  /** Whether the sink is told how much of the prompt has been computed. */
+  readonly reportsPrompt?: boolean | undefined;
   /** The log level of its phases: `trace` for a step of something larger. Default `debug`. */
   readonly logged?: 'debug' | 'trace' | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -84,6 +86,17 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
+/** How much of a prompt has been computed. */
+export interface PromptProgress {
+  readonly promptTokens: number;
+  /** Prompt tokens that were reused from the cache. */
+  readonly cachedTokens: number;
+  /** Prompt tokens whose states are there, the cached ones included; all of them just before the first token. */
+  readonly processedTokens: number;
+  /** Since the first step with a row of the prompt was submitted; 0 while only cached tokens are there. */
+  readonly seconds: number;
+}
+
 /** Tokens as they are sampled. `next(true)` ends the generation after the latest token. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
 
@@ -105,7 +118,10 @@ export interface SequenceActivity {
 }
 
 /** Receives a sequence's output as it comes. */
-export type SequenceSink = TokenSink<SampledToken, GenerationEnd>;
+export interface SequenceSink extends TokenSink<SampledToken, GenerationEnd> {
+  /** Receives the progress of its prompt before the first token, in growing order, if the request wants it. */
+  progress?: ((of: PromptProgress) => void) | undefined;
+}
 
 /** What a sequence needs to know of its engine. */
 export interface SequenceContext {
@@ -157,6 +173,8 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly #created = performance.now();
   #begun: number | undefined;
   #firstToken: number | undefined;
+  /** The positions of the prompt that were reported last. */
+  #reported = -1;
 
   constructor(request: GenerateRequest, of: SequenceContext) {
     const { prompt, vectors, sampling, constraint, dry, chain } = request;
@@ -257,6 +275,20 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     if (this.#begun !== undefined) return;
     this.#begun = performance.now();
     this.#cached = cached;
+    this.computed(cached);
+  }
+
+  /** Records that so many of its first positions have been computed. */
+  computed(positions: number): void {
+    const isNews = this.#firstToken === undefined && positions > this.#reported;
+    if (!this.#request.reportsPrompt || !isNews || this.#begun === undefined) return;
+    this.#reported = positions;
+    this.#sink.progress?.({
+      promptTokens: this.#request.prompt.length,
+      cachedTokens: this.#cached,
+      processedTokens: positions,
+      seconds: positions === this.#cached ? 0 : (performance.now() - this.#begun) / 1000,
+    });
   }
 
   /**
@@ -322,6 +354,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   /** Takes a sampled token; true if it was the last. */
   accept(token: SampledToken): boolean {
     this.losses = 0;
+    this.computed(this.#request.prompt.length);
     if (this.#firstToken === undefined) this.#noteFirstToken();
     if (this.#request.stopTokens.has(token.id)) return this.end('stop');
     this.ids.push(token.id);

@@ -71,7 +71,7 @@ export {
   deleteItemEndpoint,
   updateConversationEndpoint,
 } from './openai/conversations.ts';
-export { responsesEndpoint } from './openai/responses.ts';
+export { responsesEndpoint, responseTokensEndpoint } from './openai/responses.ts';
 export {
   cancelResponseEndpoint,
   deleteResponseEndpoint,

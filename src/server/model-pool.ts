@@ -77,6 +77,8 @@ interface PoolOptions {
   readonly logger?: Logger | undefined;
   /** Lists the available models again. Default: they never change. */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
+  /** Whether a request for a model that is not loaded loads it. Default true. */
+  readonly autoload?: boolean | undefined;
   /** Unknown names stand for the first model. Default false. */
   readonly anyModel?: boolean | undefined;
   /** Seconds without a request after which a model is unloaded. Default: it stays loaded. */
@@ -186,6 +188,7 @@ export class ModelPool implements AsyncDisposable {
   readonly #onLost: (id: string) => void;
   readonly #idleSeconds: number;
   readonly #anyModel: boolean;
+  readonly #autoload: boolean;
   readonly #ending = new AbortController();
   /** Maximum memory of loaded models, in bytes. */
   readonly #memory: number | undefined;
@@ -204,6 +207,7 @@ export class ModelPool implements AsyncDisposable {
     this.#onLost = onLost ?? (() => {});
     this.#idleSeconds = more.idleSeconds ?? Number.POSITIVE_INFINITY;
     this.#anyModel = more.anyModel ?? false;
+    this.#autoload = more.autoload ?? true;
     this.#discover = more.discover;
     this.#memory = memory;
     this.#room = new SharedRoom({
@@ -226,12 +230,13 @@ export class ModelPool implements AsyncDisposable {
   /**
    * The model of this name, or the first one that loads if none is given, loaded if need be. Rejects with
    * `MODEL_NOT_FOUND`, `ABORTED`, `MODELS_MEMORY` and `MODEL_NOT_LOADED`, whose cause is the error of opening; the next
-   * request then tries again.
+   * request then tries again. Where requests load nothing, rejects with `MODEL_UNLOADED` unless `loads` says otherwise.
    */
-  async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
+  async acquire(id: string | undefined, signal?: AbortSignal, loads = this.#autoload): Promise<ModelLease> {
     if (id !== undefined && !this.#known(id)) await this.refresh();
     const isAny = this.#anyModel && id !== undefined && !this.#known(id);
     const entry = this.#find(isAny ? undefined : id);
+    if (!loads && !entry.loading) fail('MODEL_UNLOADED', { model: entry.source.id });
     // Queues behind those who wait for room: they may be waiting for this very model to be released.
     await this.#room.turn(signal);
     throwIfAborted(this.#ending.signal, 'the server');

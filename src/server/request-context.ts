@@ -1,6 +1,7 @@
 import { invariant, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { timerSpan } from '../base/timer-span.ts';
 import type { Logger } from '../base/log.ts';
+import type { ContextShift } from '../runtime/sequence.ts';
 import type { ErrorDialect } from './error-response.ts';
 import { typedError } from './error-response.ts';
 import { headerOf } from './fields/unread-fields.ts';
@@ -41,6 +42,18 @@ export interface ServerContext {
   readonly sampling: SamplingDefaults;
   /** Maximum tokens of an answer. */
   readonly maxTokens: number;
+  /** Tokens of an answer whose request sets no limit. */
+  readonly defaultMaxTokens: number | undefined;
+  /** What happens to a text when the context is full, if it does not end. */
+  readonly shift: ContextShift | undefined;
+  /** Whether answers continue an assistant's last message. */
+  readonly prefillsAssistant: boolean;
+  /** Whether answers to chats tell their prompts. */
+  readonly isVerbose: boolean;
+  /** Maximum models loaded at the same time, where they are counted. */
+  readonly maxModels: number | undefined;
+  /** Whether requests load the models that they name. */
+  readonly autoload: boolean;
   /** Whether models with a switch for it reason, where a request does not say. */
   readonly reasoning: boolean | undefined;
   /** Maximum bytes of a body. */

@@ -1,8 +1,11 @@
 import type { Endpoint } from './endpoint.ts';
 import * as endpoints from './endpoints.ts';
+import { predictEndpoint } from './service/predict.ts';
 import { openApiEndpoint } from './service/openapi.ts';
 
-const DESCRIBED: readonly Endpoint[] = Object.values<Endpoint>(endpoints).sort((a, b) =>
+const SERVED = Object.values<Endpoint>(endpoints);
+
+const DESCRIBED: readonly Endpoint[] = [...SERVED, predictEndpoint(SERVED)].sort((a, b) =>
   a.path < b.path ? -1 : 1,
 );
 
@@ -13,6 +16,7 @@ export const ALIASES: readonly (readonly [alias: string, path: string])[] = [
   ['/completions', '/completion'],
   ['/models', '/v1/models'],
   ['/responses', '/v1/responses'],
+  ['/responses/input_tokens', '/v1/responses/input_tokens'],
   ['/v1/health', '/health'],
 ];
 

@@ -2,6 +2,7 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { fail, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import type { ContextShift } from '../runtime/sequence.ts';
 import type { AdapterFiles } from './adapter-files.ts';
 import { ApiKeys } from './api-keys.ts';
 import { crossOrigin } from './cross-origin.ts';
@@ -62,6 +63,22 @@ export interface ServerOptions {
   readonly sampling?: SamplingDefaults | undefined;
   /** Maximum tokens of an answer, whatever a request asks for. Default: up to the end of the context. */
   readonly maxTokens?: number;
+  /** Tokens of an answer whose request sets no limit. Default: up to the end of the context, and what an API says. */
+  readonly defaultMaxTokens?: number | undefined;
+  /** What to do with a text when the context is full. Default: it ends. */
+  readonly shift?: ContextShift | undefined;
+  /**
+   * Answers continue an assistant's message at the end of a conversation, as in llama.cpp's server. Default: they are new
+   * messages, as in OpenAI's API.
+   */
+  readonly prefillAssistant?: boolean | undefined;
+  /** Answers to chats tell their prompts and settings, as with the field `verbose`. Default false. */
+  readonly verbose?: boolean | undefined;
+  /**
+   * Whether requests load the models that they name. Default true; otherwise none is loaded but by `POST /models/load`, and
+   * `preload`.
+   */
+  readonly autoload?: boolean | undefined;
   /**
    * Whether models whose chat template has a switch for it reason, where a request does not say. Default: as the template
    * decides.
@@ -112,6 +129,11 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   systemPrompt: true,
   sampling: true,
   maxTokens: true,
+  defaultMaxTokens: true,
+  shift: true,
+  prefillAssistant: true,
+  verbose: true,
+  autoload: true,
   reasoning: true,
   maxBody: true,
   timeLimit: true,
@@ -163,7 +185,8 @@ export class ModelServer implements AsyncDisposable {
     const [first] = models;
     if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
     const { maxModels = memory === undefined ? 1 : undefined } = options;
-    const preloads = options.preload ?? [first.id];
+    const { autoload = true, preload } = options;
+    const preloads = preload ?? (autoload ? [first.id] : []);
     if (maxModels !== undefined && preloads.length > maxModels) {
       const expected = `at most the ${maxModels} that may be loaded at once`;
       fail('INVALID_ARGUMENT', { name: 'preload', found: `${preloads.length} models`, expected });
@@ -179,6 +202,7 @@ export class ModelServer implements AsyncDisposable {
       discover,
       idleSeconds,
       anyModel,
+      autoload,
     });
     const gate = new RequestGate(parallel, queue);
     this.#context = {
@@ -191,7 +215,9 @@ export class ModelServer implements AsyncDisposable {
       systemPrompt: options.systemPrompt,
       sampling: checkedSampling(options.sampling ?? {}),
       maxTokens,
-      reasoning: options.reasoning,
+      ...answersOf(options),
+      maxModels,
+      autoload,
       maxBody,
       adapterFiles: options.adapterFiles,
       files: options.files,
@@ -207,7 +233,7 @@ export class ModelServer implements AsyncDisposable {
     };
     const keys = new ApiKeys(options.keys ?? []);
     this.#route(options, keys);
-    this.#loaded = options.preload ? this.#preload(options.preload) : this.#preloadAny(models);
+    this.#loaded = preload || !autoload ? this.#preload(preloads) : this.#preloadAny(models);
     this.#resume(keys).catch((error: unknown) => logger.warn('batches not continued', { error }));
   }
 
@@ -253,7 +279,7 @@ export class ModelServer implements AsyncDisposable {
   }
 
   async #preload(ids: readonly string[]): Promise<void> {
-    const leases = await Promise.all(ids.map((id) => this.#context.pool.acquire(id)));
+    const leases = await Promise.all(ids.map((id) => this.#context.pool.acquire(id, undefined, true)));
     for (const lease of leases) lease[Symbol.dispose]();
     this.#hasLoaded = true;
   }
@@ -319,6 +345,27 @@ export class ModelServer implements AsyncDisposable {
       return call.addHeaders(errorResponse(typed, call.dialect));
     }
   }
+}
+
+/** How conversations are answered. Throws `INVALID_ARGUMENT` for a limit under 1. */
+function answersOf({
+  reasoning,
+  defaultMaxTokens,
+  shift,
+  prefillAssistant: prefillsAssistant = false,
+  verbose: isVerbose = false,
+}: ServerOptions): Pick<
+  ServerContext,
+  'reasoning' | 'defaultMaxTokens' | 'shift' | 'prefillsAssistant' | 'isVerbose'
+> {
+  if (defaultMaxTokens !== undefined && !(defaultMaxTokens >= 1)) {
+    fail('INVALID_ARGUMENT', {
+      name: 'defaultMaxTokens',
+      found: `${defaultMaxTokens}`,
+      expected: 'at least 1',
+    });
+  }
+  return { reasoning, defaultMaxTokens, shift, prefillsAssistant, isVerbose };
 }
 
 /** Throws `INVALID_ARGUMENT` for bounds within which nothing fits. */

@@ -33,7 +33,7 @@ test('a failure is said with what to do, without a stack, and ends with 1', asyn
     [['tokenize', '-m', folder, 'x'], /cannot be opened/],
     [
       ['run', '-d', 'reference', '-m', tiny, '-c', '64', '-p', long],
-      /the prompt of \d+ tokens exceeds the available context size of 64/,
+      /the prompt of \d+ tokens is too large: it exceeds the available context size of 64/,
     ],
     [['tokenize', '-m', tiny, '--decode', '100000'], /token id: found 100000/],
   ];

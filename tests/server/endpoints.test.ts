@@ -173,7 +173,7 @@ test('requests that cannot be meant get a typed error in the shape of their API'
     ['/v1/chat/completions', { ...ASK, n: 0 }, 400, 'REQUEST_INVALID', 'n'],
     ['/v1/chat/completions', { ...ASK, top_logprobs: 21 }, 400, 'REQUEST_INVALID', 'top_logprobs'],
     ['/v1/chat/completions', { ...ASK, temperature: -1 }, 400, 'REQUEST_INVALID', 'temperature'],
-    ['/v1/chat/completions', { ...ASK, logit_bias: { x: 1 } }, 400, 'REQUEST_INVALID', 'logit_bias.x'],
+    ['/v1/chat/completions', { ...ASK, logit_bias: { x: 'y' } }, 400, 'REQUEST_INVALID', 'logit_bias'],
     ['/v1/chat/completions', { ...ASK, model: 'other' }, 404, 'model_not_found'],
     ['/v1/chat/completions', { messages: [{ role: 'user', content: long }] }, 400, 'context_length_exceeded'],
     [

@@ -160,6 +160,11 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   },
   include_stop_str_in_output: says('AA', { ...SAYS_A, stop: 'AA', include_stop_str_in_output: true }),
   input: async (ask) => assert.notEqual((await ask({ input: 'hi hi hi' })).prompt, (await ask({})).prompt),
+  input_extra: async (ask) => {
+    const input_extra = [{ filename: 'a.c', text: 'hi' }];
+    assert.ok((await ask({ input_extra })).prompt > (await ask({})).prompt);
+    assert.equal((await ask({ input_extra: [{ filename: 'a.c' }] })).status, 400);
+  },
   input_prefix: async (ask) => {
     assert.ok((await ask({ input_prefix: 'hi hi hi' })).prompt > (await ask({})).prompt);
   },
@@ -170,7 +175,24 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.ok((await ask({ instructions: 'hi' })).prompt > (await ask({})).prompt);
   },
   json_schema: says('12', { json_schema: { const: 12 } }),
-  logit_bias: says('AAAAAA', { temperature: 0, logit_bias: { [A]: 100 } }),
+  logit_bias: async (ask) => {
+    for (const logit_bias of [{ [A]: 100 }, [[A, 100]]])
+      assert.equal((await ask({ temperature: 0, logit_bias })).text, 'AAAAAA');
+    // A text is also of the space before it.
+    const halves = ['A', 'A'].map((text) => [text, 50]);
+    for (const logit_bias of [{ A: 100 }, halves])
+      assert.match((await ask({ temperature: 0, logit_bias })).text, /^[A ]+$/);
+    const { text } = await ask({
+      temperature: 0,
+      logit_bias: [
+        ['AB', 60],
+        ['A', false],
+      ],
+    });
+    assert.equal(text, 'BBBBBB');
+    const many = Array.from({ length: 257 }, (_, at) => [`a${at}`, 1]);
+    assert.equal((await ask({ logit_bias: many })).status, 400);
+  },
   keep_alive: elsewhere('clients/ollama.test.ts'),
   logprobs: async (ask) => {
     assert.doesNotMatch((await ask({})).body, /"logprobs":[[{]/);
@@ -180,6 +202,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   max_completion_tokens: async (ask) => assert.equal((await ask({ max_completion_tokens: 3 })).generated, 3),
   max_output_tokens: async (ask) => assert.equal((await ask({ max_output_tokens: 3 })).generated, 3),
   max_tokens: async (ask) => assert.equal((await ask({ max_tokens: 3 })).generated, 3),
+  n_keep: elsewhere('llama-cpp-options.test.ts'),
   messages: async (ask) => {
     const longer = await ask({ messages: [{ role: 'user', content: 'hi hi hi' }] });
     assert.ok(longer.prompt > (await ask({})).prompt);
@@ -275,6 +298,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const answer = JSON.parse(body) as object;
     assert.deepEqual(Object.keys(answer), ['content', 'generation_settings/n_predict']);
   },
+  return_progress: elsewhere('telemetry.test.ts'),
   return_tokens: async (ask) => {
     const { body } = await ask({ return_tokens: true, ...SAYS_A });
     assert.match(body, new RegExp(`"tokens":\\[${Array.from({ length: 6 }, () => A).join(',')}\\]`));
@@ -321,6 +345,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   think: elsewhere('ollama.test.ts'),
   thinking: elsewhere('clients/reasoning.test.ts'),
   thinking_budget_tokens: elsewhere('clients/reasoning.test.ts'),
+  timings_per_token: elsewhere('telemetry.test.ts'),
   tool_choice: elsewhere('../support/forced-calls.ts'),
   tools: elsewhere('../support/forced-calls.ts'),
   top_k: greedy({ top_k: 1 }),
@@ -342,6 +367,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const drawn = async (seed: number) => (await ask({ ...DRAWS, seed, typical_p: 0.001 })).text;
     assert.equal(await drawn(1), await drawn(2));
   },
+  verbose: elsewhere('llama-cpp-options.test.ts'),
   xtc_probability: strays({ xtc_probability: 1, xtc_threshold: 0.001 }),
   xtc_threshold: async (ask) => {
     const { text } = await ask(NEARLY_GREEDY);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as ask, type RequestOptions } from 'node:http';
 import { request as askSecurely } from 'node:https';
 import { connect, createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -47,6 +48,45 @@ test('a name that is none of the server is refused, and so are two', async (t) =
     await exchange(any, 'GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'),
     /^HTTP\/1\.1 200 /,
   );
+});
+
+test('header names are written as most clients write them', async (t) => {
+  const url = await listen(t, await tinyServer(t));
+  const answer = await exchange(
+    url,
+    'GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
+  );
+  assert.match(answer, /\r\nContent-Type: application\/json\r\n/);
+  assert.match(answer, /\r\nX-Request-Id: req_/);
+  const stream = 'POST /completion HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n';
+  const body = '{"prompt":"hi","n_predict":2,"stream":true}';
+  const events = await exchange(
+    url,
+    `${stream}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+  );
+  assert.match(events, /\r\nContent-Type: text\/event-stream/);
+  assert.doesNotMatch(/^.*?\r\n\r\n/s.exec(events)?.[0] ?? '', /\r\n[a-z]/);
+});
+
+test('it listens at several addresses, at the same port, or at none', async (t) => {
+  const addresses = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
+  if (!addresses.some(({ address }) => address === '::1')) return t.skip('there is no IPv6 loopback');
+  const server = await tinyServer(t);
+  const host = ['::1', '127.0.0.1'];
+  {
+    await using listener = await HttpListener.open(server.fetch, { host, port: 0 });
+    const [first, second] = listener.urls.map((url) => new URL(url));
+    assert.deepEqual([first?.hostname, second?.hostname], ['[::1]', '127.0.0.1']);
+    assert.equal(first?.port, second?.port);
+    for (const url of listener.urls) assert.equal((await fetch(`${url}/livez`)).status, 200);
+  }
+  await using taken = await HttpListener.open(server.fetch, { host: '127.0.0.1', port: 0 });
+  const port = Number(new URL(taken.url).port);
+  await assert.rejects(HttpListener.open(server.fetch, { host, port }), (error) =>
+    isRocmforgeError(error, 'ADDRESS_IN_USE'),
+  );
+  await using free = await HttpListener.open(server.fetch, { host: '::1', port });
+  assert.equal(new URL(free.url).port, `${port}`);
 });
 
 test('a client that has ended its side gets its answer', async (t) => {

@@ -112,9 +112,10 @@ class Setting {
   async alone(prompts: readonly (readonly number[])[], options: GenerateOptions = {}): Promise<number[][]> {
     const texts: number[][] = [];
     await using model = await this.open();
+    const { maxTokens = this.tokens(), ...how } = options;
     for (const prompt of prompts) {
       model.reset();
-      texts.push(await generated(model, prompt, { maxTokens: this.tokens(), ...options }));
+      texts.push(await generated(model, prompt, { maxTokens, ...how }));
     }
     return texts;
   }

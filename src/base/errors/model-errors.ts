@@ -74,7 +74,7 @@ export const modelErrors = {
     'The prompt is longer than the context.',
     'Shorten the prompt or open the model with a larger --context.',
     (p) =>
-      `the prompt of ${p.counted === false ? 'at least ' : ''}${p.tokens} tokens exceeds the available context size of ${p.context}`,
+      `the prompt of ${p.counted === false ? 'at least ' : ''}${p.tokens} tokens is too large: it exceeds the available context size of ${p.context}`,
   ),
   CHECKPOINT_UNALIGNED: entry<{ state: string; bytes: number; alignment: number }>(
     422,

@@ -50,6 +50,12 @@ export const serverErrors = {
     'See the server’s log for the reason; /v1/models lists the available models.',
     (p) => `model ${p.model} could not be loaded (${p.reason})`,
   ),
+  MODEL_UNLOADED: entry<{ model: string }>(
+    400,
+    'The model is not loaded, and requests do not load models.',
+    'Load it with POST /models/load, or start the server without --no-autoload.',
+    (p) => `model ${p.model} is not loaded`,
+  ),
   MODELS_MEMORY: entry<{ model: string; needed: string; limit: string }>(
     507,
     'A model needs more memory than the server’s models may have together.',

@@ -101,6 +101,7 @@ function whatOptions(): Option[] {
       .argParser(byteSize)
       .conflicts(['maxModels', 'memory']),
     ...servedAdapterOptions(),
+    new Option('--no-autoload', 'load models by POST /models/load only, not for the requests that name them'),
     new Option(
       '--any-model',
       'requests that name an unknown model get the first (default: they are refused)',
@@ -206,8 +207,10 @@ async function answerUntilStopped(
   const { HttpListener } = await import('../../node/serve.ts');
   await using listener = await HttpListener.open(server.fetch, await listenOptionsOf(flags));
   if (isOpenToAll(flags)) logger.warn('anyone who can reach this address can use the server: set --api-key');
-  logger.info('listening', { url: listener.url });
-  await output.line(`listening at ${listener.url}`);
+  for (const url of listener.urls) {
+    logger.info('listening', { url });
+    await output.line(`listening at ${url}`);
+  }
   await Promise.race([server.loaded, aborted(signal)]);
   await aborted(signal);
   logger.info('draining');

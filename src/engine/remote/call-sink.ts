@@ -1,6 +1,6 @@
 import type { CallContext } from '../../calls/index.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
-import type { GenerationEnd, SequenceSink } from '../../runtime/sequence.ts';
+import type { GenerationEnd, PromptProgress, SequenceSink } from '../../runtime/sequence.ts';
 import type { LanguageModel } from '../language-model.ts';
 import type { EngineCalls } from './engine-calls.ts';
 
@@ -32,6 +32,10 @@ class CallSink implements SequenceSink {
   push(token: SampledToken): void {
     const isPlain = token.logProbability === undefined && token.named === undefined;
     this.#context.tell(isPlain ? token.id : token);
+  }
+
+  progress(of: PromptProgress): void {
+    this.#context.tell(of);
   }
 
   clear(): number {

@@ -5,7 +5,7 @@ import type { LoadProgress } from '../../load/load-progress.ts';
 import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
-import type { GenerationEnd } from '../../runtime/sequence.ts';
+import type { GenerationEnd, PromptProgress } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { AdapterChange } from '../adapter-change.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
@@ -49,10 +49,10 @@ export type EngineReport =
 
 /** Calls into the thread of an open engine. */
 export interface EngineCalls {
-  /** Continues ids. A token is sent as its id, unless log probabilities were requested. */
+  /** Continues ids. A token is sent as its id, unless log probabilities were requested; progress of the prompt before. */
   readonly begin: {
     asks: Omit<TokensRequest, 'signal' | 'constraint' | 'prompt'> & { readonly prompt: Float64Array };
-    value: number | SampledToken;
+    value: number | SampledToken | PromptProgress;
     answer: GenerationEnd;
   };
   readonly vector: {

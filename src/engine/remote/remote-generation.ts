@@ -1,12 +1,14 @@
 import type { CallHandle, CallListener } from '../../calls/index.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
-import type { GenerationEnd, SequenceSink } from '../../runtime/sequence.ts';
+import type { GenerationEnd, PromptProgress, SequenceSink } from '../../runtime/sequence.ts';
 
 const NO_ALTERNATIVES: SampledToken['alternatives'] = [];
 
 /** A generation of an engine on another thread: forwards the results of the call to the sink. */
-export class RemoteGeneration implements CallListener<number | SampledToken, GenerationEnd>, Generation {
+export class RemoteGeneration
+  implements CallListener<number | SampledToken | PromptProgress, GenerationEnd>, Generation
+{
   readonly #sink: SequenceSink;
   #call: CallHandle | undefined;
   #received = 0;
@@ -24,14 +26,19 @@ export class RemoteGeneration implements CallListener<number | SampledToken, Gen
     return this;
   }
 
-  value(token: number | SampledToken): void {
+  value(come: number | SampledToken | PromptProgress): void {
     if (this.#read !== undefined) return;
+    if (typeof come === 'object' && 'processedTokens' in come) {
+      this.#sink.progress?.(come);
+      // It is read at once, whatever becomes of the tokens.
+      this.#call?.more();
+      return;
+    }
     this.#received++;
-    const id = typeof token === 'number' ? token : undefined;
     this.#sink.push(
-      id === undefined
-        ? (token as SampledToken)
-        : { id, logProbability: undefined, alternatives: NO_ALTERNATIVES },
+      typeof come === 'object'
+        ? come
+        : { id: come, logProbability: undefined, alternatives: NO_ALTERNATIVES },
     );
   }
 

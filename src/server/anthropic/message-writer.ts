@@ -59,6 +59,7 @@ export class MessageWriter {
 
   /** The stream events for a generation's event. */
   *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<MessageEvent, void> {
+    if (event.kind === 'prompt') return;
     if (event.kind === 'end') {
       const { end, reasoningTokens } = event;
       this.#end = { end, reasoningTokens, isCalling: event.finish === 'calls' };

@@ -82,7 +82,7 @@ async function taskOf(
   const stop = request.stop_sequences ?? (typeof strings === 'string' ? [strings] : strings) ?? [];
   const options = generateOptions(model, request, {
     stop,
-    maxTokens: request.max_tokens ?? Number.POSITIVE_INFINITY,
+    maxTokens: request.max_tokens ?? undefined,
     adapters: adaptersOf(model, request),
     continues: continueFinal,
   });

@@ -1,7 +1,6 @@
-import { RocmforgeError } from '../../base/errors.ts';
 import type { Caller } from '../api-keys.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { errorBody } from '../error-response.ts';
+import { answerInner, type InnerAnswer } from '../inner-request.ts';
 import type { ServerContext } from '../request-context.ts';
 import { type ItemKind, OwnedStorage } from '../storage/owned-storage.ts';
 import { Tenant } from '../tenant.ts';
@@ -14,13 +13,6 @@ const BATCH_PRIORITY = 2 ** 20;
 export interface BatchPlace {
   readonly server: ServerContext;
   readonly caller: Caller;
-}
-
-/** The answer to a line: the status, and the body as JSON text. */
-export interface LineAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly requestId: string;
 }
 
 /** A stored item. */
@@ -38,7 +30,7 @@ export interface BatchPlan {
   readonly expiresAt: number;
   request(value: Readonly<Record<string, unknown>>): { readonly endpoint: Endpoint; readonly body: unknown };
   /** Writes the result of a line: an answer, or why there is none. */
-  write(customId: string, result: LineAnswer | 'canceled' | 'expired'): Promise<void>;
+  write(customId: string, result: InnerAnswer | 'canceled' | 'expired'): Promise<void>;
 }
 
 /** Why a run ended. */
@@ -90,40 +82,13 @@ async function runLine(
   { server, caller }: BatchPlace,
   line: BatchLine,
   { plan, signal }: { plan: BatchPlan; signal: AbortSignal },
-): Promise<LineAnswer> {
+): Promise<InnerAnswer> {
   const { endpoint, body } = plan.request(line.value ?? {});
-  const request = new Request(`http://batch${endpoint.path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body ?? null),
-  });
   const timeLimit = Math.max(1, plan.expiresAt - Date.now() / 1000);
-  const call = server.begin(endpoint, request, { priority: BATCH_PRIORITY, timeLimit });
   // Its own limits: a batch takes none of the places of its key's other requests.
-  call.identify({ ...caller, tenant: new Tenant(caller.tenant.name) });
-  const stop = () => call.abort();
-  signal.addEventListener('abort', stop);
-  try {
-    refuseStreams(body);
-    const response = await endpoint.handle(call);
-    const text = await response.text();
-    call.end(response.status);
-    return { status: response.status, body: text, requestId: call.id };
-  } catch (error) {
-    const typed = call.errorOf(error);
-    call.end(typed.status);
-    const told = JSON.stringify(errorBody(typed, endpoint.dialect));
-    return { status: typed.status, body: told, requestId: call.id };
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}
-
-function refuseStreams(body: unknown): void {
-  const { stream, background } = (body ?? {}) as { stream?: unknown; background?: unknown };
-  const field = stream ? 'stream' : background ? 'background' : undefined;
-  if (field === undefined) return;
-  throw new RocmforgeError('REQUEST_INVALID', { field, problem: 'a line of a batch is answered as a whole' });
+  const own = { ...caller, tenant: new Tenant(caller.tenant.name) };
+  const terms = { priority: BATCH_PRIORITY, timeLimit };
+  return answerInner(server, { endpoint, body, caller: own, terms }, signal);
 }
 
 /** The `custom_id`s that have a result. What the end of a process cut off in the middle of a line is removed. */

@@ -16,7 +16,8 @@ import { streamOf } from '../openai/files.ts';
 import { pathValue } from '../paths.ts';
 import { readQuery } from '../query.ts';
 import type { RequestContext } from '../request-context.ts';
-import { type BatchPlace, type BatchPlan, type LineAnswer, runBatch, storedOf } from './batch-run.ts';
+import { type BatchPlace, type BatchPlan, runBatch, storedOf } from './batch-run.ts';
+import type { InnerAnswer } from '../inner-request.ts';
 
 const WINDOW_MS = 24 * 3600 * 1000;
 
@@ -242,7 +243,7 @@ class MessagesPlan implements BatchPlan {
     return { endpoint: messagesEndpoint, body: params };
   }
 
-  async write(customId: string, result: LineAnswer | 'canceled' | 'expired'): Promise<void> {
+  async write(customId: string, result: InnerAnswer | 'canceled' | 'expired'): Promise<void> {
     const type = typeof result === 'string' ? result : result.status < 400 ? 'succeeded' : 'errored';
     const part = type === 'succeeded' ? 'message' : 'error';
     const rest = typeof result === 'string' ? '' : `,"${part}":${result.body}`;

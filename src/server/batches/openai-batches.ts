@@ -12,7 +12,8 @@ import { pathValue } from '../paths.ts';
 import { readQuery } from '../query.ts';
 import { pageOf, pageQuery } from '../storage/pages.ts';
 import { type BatchLine, jsonLines } from './batch-lines.ts';
-import { type BatchPlace, type BatchPlan, type LineAnswer, runBatch, storedOf } from './batch-run.ts';
+import { type BatchPlace, type BatchPlan, runBatch, storedOf } from './batch-run.ts';
+import type { InnerAnswer } from '../inner-request.ts';
 
 /** Maximum lines of a batch, characters of a `custom_id`, and errors of lines that are listed, as in OpenAI's API. */
 const MAX_LINES = 50_000;
@@ -272,13 +273,13 @@ class FileBatch implements BatchPlan {
     return { endpoint: ENDPOINTS.get(this.#batch.endpoint) ?? invalid('endpoint', 'is not known'), body };
   }
 
-  write(customId: string, result: LineAnswer | 'canceled' | 'expired'): Promise<void> {
+  write(customId: string, result: InnerAnswer | 'canceled' | 'expired'): Promise<void> {
     const turn = this.#written.then(() => this.#write(customId, result));
     this.#written = turn.catch(() => undefined);
     return turn;
   }
 
-  async #write(customId: string, result: LineAnswer | 'canceled' | 'expired'): Promise<void> {
+  async #write(customId: string, result: InnerAnswer | 'canceled' | 'expired'): Promise<void> {
     // What was not run has no line, but in the file of errors where its time was over.
     if (result === 'canceled') return;
     const head = `"id":${JSON.stringify(freshId('batch_req_'))},"custom_id":${JSON.stringify(customId)}`;

@@ -33,6 +33,16 @@ export function idsOf(bounds: ListBounds = {}): ListField<number> {
   });
 }
 
+/** A list of token ids and texts, of which there may be many. */
+export function idsAndTextsOf(bounds: ListBounds = {}): ListField<number | string> {
+  return list<number | string>({ type: ['integer', 'string'] }, bounds, (values, refuse) => {
+    const index = values.findIndex((value) => typeof value !== 'string' && !Number.isSafeInteger(value));
+    return index < 0
+      ? (values as (number | string)[])
+      : refuse('Invalid input: expected int or string', [index]);
+  });
+}
+
 /** The schema of a list. */
 export type ListField<T> = z.ZodType<T[], T[]>;
 

@@ -2,8 +2,10 @@ import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
+import type { PromptProgress } from '../../runtime/sequence.ts';
 import type { ScoredId } from '../../engine/score.ts';
 import type { CallOutcome } from '../../text/index.ts';
+import type { Timings } from './timings.ts';
 
 /** Why a choice ended: at its own end or a stop string, at a limit, or to have functions called. */
 export type FinishReason = 'stop' | 'length' | 'calls';
@@ -21,7 +23,7 @@ export interface TaskPrompts {
 }
 
 /** An event of a running generation, for any API; `choice` counts from 0. The first event is `begin`. */
-export type ChoiceEvent =
+export type ChoiceEvent = (
   | {
       readonly kind: 'begin';
       /** The name under which the model is served. */
@@ -29,6 +31,8 @@ export type ChoiceEvent =
       readonly model: TextModel;
       readonly task: TaskPrompts;
     }
+  /** Progress of a prompt, where the request wants to know. */
+  | { readonly kind: 'prompt'; readonly choice: number; readonly progress: PromptProgress }
   | {
       readonly kind: 'text';
       readonly choice: number;
@@ -61,7 +65,11 @@ export type ChoiceEvent =
       readonly end: TextEnd;
       /** The generated tokens that were reasoning, with its delimiters. */
       readonly reasoningTokens: number;
-    };
+    }
+) & {
+  /** Times so far, where the request wants to know. */
+  readonly timings?: Timings;
+};
 
 /** All events after the first. */
 export type ChoiceEvents = AsyncGenerator<Exclude<ChoiceEvent, { kind: 'begin' }>, void>;

@@ -1,18 +1,36 @@
 import { z } from 'zod';
-import { idsOf, listOf } from '../fields/list-of.ts';
+import { idsAndTextsOf, idsOf, listOf } from '../fields/list-of.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { invalid } from '../endpoint.ts';
 import { requireTextFits } from './prompt-bounds.ts';
 import { MAX_CHOICES, truncatedPrompt, type SamplingBody } from './sampling-fields.ts';
+
+/** A text as llama.cpp's server takes it beside images. */
+const promptObject = z.object({ prompt_string: z.string() });
+
+/** Token ids and texts that are one prompt. */
+const mixed = idsAndTextsOf({ min: 1 });
+
+/** A prompt: a text, token ids, or both in turns. */
+type Prompt = string | readonly number[] | readonly (number | string)[] | z.output<typeof promptObject>;
 
 /** `prompt` of completion requests. */
 export const promptsField = z
   .union([
     z.string(),
     idsOf({ min: 1 }),
-    listOf(z.union([z.string(), idsOf({ min: 1 })]), { min: 1, max: MAX_CHOICES }),
+    promptObject,
+    listOf(z.union([z.string(), idsOf({ min: 1 }), mixed, promptObject]), { min: 1, max: MAX_CHOICES }),
+    mixed,
   ])
-  .describe('A text, or token ids; or a list of such, each of which is continued.');
+  .describe(
+    'A text (also as prompt_string of an object), token ids, or a list of both in turns; or a list of such prompts, each of which is continued.',
+  );
+
+interface Encoding {
+  readonly addSpecial: boolean;
+  readonly signal: AbortSignal;
+}
 
 /**
  * The token ids of a request's prompts; with a suffix, infill prompts. Names of control tokens in a text are parsed as
@@ -24,49 +42,103 @@ export async function encodedPrompts(
     readonly prompt: z.output<typeof promptsField>;
     readonly suffix?: string | null | undefined;
   },
-  { addSpecial, signal }: { readonly addSpecial: boolean; readonly signal: AbortSignal },
+  { addSpecial, signal }: Encoding,
 ): Promise<(readonly number[])[]> {
-  const { prompt: given } = request;
-  const texts = typeof given === 'string' || isIds(given) ? [given] : given;
   const prompts: (readonly number[])[] = [];
-  for (const text of texts) {
+  for (const prompt of promptsOf(request.prompt)) {
     if (request.suffix) {
       if (request.truncate_prompt_tokens)
         invalid('truncate_prompt_tokens', 'prompt and suffix are taken whole');
-      const between = { prefix: text, suffix: request.suffix };
+      const prefix =
+        typeof prompt === 'string' ? prompt : await encoded(model, prompt, { addSpecial: false, signal });
+      const between = { prefix, suffix: request.suffix };
       prompts.push(await infillPrompt(model, between, { field: 'suffix', signal }));
       continue;
     }
-    if (typeof text === 'string') requireTextFits(model, text);
-    const how = { addSpecial, parseSpecial: true, signal };
-    const ids = typeof text === 'string' ? await model.tokenizer.encodeInTurns(text, how) : text;
-    prompts.push(truncatedPrompt(model, request, ids));
+    prompts.push(truncatedPrompt(model, request, await encoded(model, prompt, { addSpecial, signal })));
   }
   return prompts;
 }
 
-function isIds(list: number[] | (string | number[])[]): list is number[] {
-  return typeof list[0] === 'number';
+/** The prompts of a request, without the objects around texts. A list with an id in it is a single one. */
+function promptsOf(given: z.output<typeof promptsField>): Exclude<Prompt, { prompt_string: string }>[] {
+  const isOne = !Array.isArray(given) || given.some((part) => typeof part === 'number');
+  const prompts = (isOne ? [given] : given) as Prompt[];
+  return prompts.map((prompt) =>
+    typeof prompt === 'object' && 'prompt_string' in prompt ? prompt.prompt_string : prompt,
+  );
 }
+
+/** The ids of a prompt. What the model wants around a text goes around one that begins the prompt. */
+async function encoded(
+  model: TextModel,
+  prompt: string | readonly (number | string)[],
+  { addSpecial, signal }: Encoding,
+): Promise<readonly number[]> {
+  const parts = typeof prompt === 'string' ? [prompt] : prompt;
+  const texts = parts.filter((part) => typeof part === 'string');
+  if (texts.length === 0) return parts as readonly number[];
+  requireTextFits(model, texts.join(''));
+  const ids: number[][] = [];
+  for (const [at, part] of parts.entries()) {
+    const how = { addSpecial: addSpecial && at === 0, parseSpecial: true, signal };
+    ids.push(typeof part === 'number' ? [part] : await model.tokenizer.encodeInTurns(part, how));
+  }
+  return ids.flat();
+}
+
+/** Another file that a model sees before the one that it completes. */
+export interface ExtraFile {
+  readonly filename?: string | undefined;
+  readonly text: string;
+}
+
+/** What llama.cpp's server calls files that have no name. */
+const UNNAMED = 'tmp';
 
 /**
  * The prompt for infilling between a prefix and a suffix, with the model's own tokens for it (Bavarian et al. 2022, in
- * the order prefix, suffix, middle). Rejects with `REQUEST_INVALID`, which names `field`, for models that have none.
+ * the order prefix, suffix, middle). Other files come first, each behind the model's token for a file and its name
+ * (Qwen2.5-Coder, section 3.2.2), or behind a line with its name. Rejects with `REQUEST_INVALID`, which names `field`, for
+ * models that have no such tokens.
  */
 export async function infillPrompt(
   model: TextModel,
-  { prefix, suffix }: { readonly prefix: string | readonly number[]; readonly suffix: string },
+  of: {
+    readonly prefix: string | readonly number[];
+    readonly suffix: string;
+    readonly files?: readonly ExtraFile[] | undefined;
+  },
   { field, signal }: { readonly field: string; readonly signal: AbortSignal },
 ): Promise<number[]> {
-  const { bos, addBos, fimPrefix, fimSuffix, fimMiddle } = model.tokenizer.special;
+  const { prefix, suffix, files = [] } = of;
+  const { bos, addBos, fimPrefix, fimSuffix, fimMiddle, fimFile } = model.tokenizer.special;
   if (fimPrefix === undefined || fimSuffix === undefined || fimMiddle === undefined) {
     invalid(field, 'the model has no tokens for filling in the middle');
   }
-  const encoded = async (text: string | readonly number[]) => {
-    if (typeof text !== 'string') return text;
+  const encode = async (text: string) => {
     requireTextFits(model, text);
     return model.tokenizer.encodeInTurns(text, { addSpecial: false, signal });
   };
   const begin = addBos && bos !== undefined ? [bos] : [];
-  return [...begin, fimPrefix, ...(await encoded(prefix)), fimSuffix, ...(await encoded(suffix)), fimMiddle];
+  const extra: number[][] = [];
+  for (const { filename = UNNAMED, text } of files) {
+    const content = `${filename}\n${text}`;
+    extra.push(
+      fimFile === undefined ? await encode(`\n\n--- ${content}`) : [fimFile, ...(await encode(content))],
+    );
+  }
+  const before = typeof prefix === 'string' ? await encode(prefix) : prefix;
+  // The file that is completed has a mark of its own where the others have one.
+  const own = fimFile !== undefined && files.length > 0 ? [fimFile, ...(await encode(`${UNNAMED}\n`))] : [];
+  return [
+    ...begin,
+    ...extra.flat(),
+    ...own,
+    fimPrefix,
+    ...before,
+    fimSuffix,
+    ...(await encode(suffix)),
+    fimMiddle,
+  ];
 }

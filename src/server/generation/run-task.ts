@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import type { ChatOptions } from '../../engine/generate-options.ts';
+import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import { type AnswerPart, newCallId } from '../../text/index.ts';
@@ -9,6 +9,7 @@ import type { ChoiceEvent, ChoiceEvents, TaskPrompts } from './choice-event.ts';
 import { resultWithin } from '../event-stream.ts';
 import { GenerationRecord } from './generation-record.ts';
 import { mergeStreams } from './merge-streams.ts';
+import { type Telemetry, withTelemetry } from './telemetry.ts';
 
 /**
  * Milliseconds to wait for the first token, so that a request that cannot be served fails before its response starts.
@@ -19,6 +20,8 @@ const FIRST_TOKEN_WAIT_MS = 1000;
 export interface GenerationTask extends TaskPrompts {
   /** The form of an answer to a conversation. Without it, the prompt is a text to be continued. */
   readonly form?: AnswerForm;
+  /** What the stream tells besides its text. Default: nothing. */
+  readonly telemetry?: Telemetry | undefined;
   /** The reasoning options. */
   readonly reasoning?: ChatOptions['reasoning'];
 }
@@ -80,7 +83,12 @@ async function* run(
   call.signal.addEventListener('abort', stop);
   if (call.signal.aborted) stop();
   const record = new GenerationRecord(call, lease.id, task.form ? 'chat' : 'text_completion');
-  const choices = stops.map(({ signal }, choice) => runChoice({ model, task, choice, signal, record }));
+  const { telemetry } = task;
+  const choices = stops.map(({ signal }, choice) => {
+    const begin = (onPrompt?: GenerateOptions['onPrompt']) =>
+      runChoice({ model, task, choice, signal, record, onPrompt });
+    return telemetry ? withTelemetry(begin, { choice, telemetry }) : begin();
+  });
   const merged = mergeStreams(choices, atOnce);
   try {
     const first = merged.next();
@@ -103,7 +111,8 @@ async function* run(
 
 /** The task within the server's limits, with its tenant. Throws `PRIORITY_FORBIDDEN`. */
 function withinLimits(task: GenerationTask, { server, tenant, id, terms }: RequestContext): GenerationTask {
-  const { maxTokens = Number.POSITIVE_INFINITY, scheduling } = task.options;
+  const { shift, defaultMaxTokens = Number.POSITIVE_INFINITY } = server;
+  const { maxTokens = defaultMaxTokens, scheduling } = task.options;
   const asked = scheduling?.priority ?? 0;
   if (asked !== 0 && !tenant.mayPrioritize) fail('PRIORITY_FORBIDDEN', { priority: asked });
   const priority = terms.priority ?? asked;
@@ -111,6 +120,7 @@ function withinLimits(task: GenerationTask, { server, tenant, id, terms }: Reque
     ...server.sampling,
     ...task.options,
     maxTokens: Math.min(maxTokens, server.maxTokens),
+    shift: shift && (task.options.shift ?? shift),
     scheduling: { ...scheduling, priority, tenant: tenant.name, request: id },
   };
   return { ...task, options };
@@ -122,13 +132,14 @@ async function* runChoice(of: {
   choice: number;
   signal: AbortSignal;
   record: GenerationRecord;
+  onPrompt: GenerateOptions['onPrompt'];
 }): ChoiceEvents {
-  const { model, choice, signal } = of;
+  const { model, choice, signal, onPrompt } = of;
   const record = of.record.choice(choice);
   const { prompts, choices, options, form, reasoning } = of.task;
   const prompt = prompts[Math.floor(choice / choices)] ?? [];
   const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice % choices) };
-  const how = { ...options, ...seed, signal };
+  const how = { ...options, ...withinContext(prompt, options, model), ...seed, onPrompt, signal };
   if (!form) {
     const stream = model.generate(prompt, how);
     for await (const { text, token } of stream) {
@@ -156,6 +167,20 @@ async function* runChoice(of: {
   record.end(end);
   const finish = isCalling && end.reason === 'stop' ? 'calls' : end.reason;
   yield { kind: 'end', choice, finish, end, reasoningTokens };
+}
+
+/**
+ * The limits of a text, as clients count: prompt and text are within the context together. A context that is shifted is
+ * never full, so a text without a limit gets a context's worth of tokens; what it keeps is of the prompt, and at most half.
+ */
+function withinContext(
+  { length }: readonly number[],
+  { maxTokens = Number.POSITIVE_INFINITY, shift }: GenerateOptions,
+  { context }: TextModel,
+): Pick<GenerateOptions, 'maxTokens' | 'shift'> {
+  if (!shift) return { maxTokens: Math.min(maxTokens, Math.max(1, context - length)) };
+  const keep = Math.min(shift.keep, length, Math.floor(context / 2));
+  return { maxTokens: maxTokens === Number.POSITIVE_INFINITY ? context : maxTokens, shift: { keep } };
 }
 
 /** With one seed, all choices would be the same. The largest seed is followed by 0. */

@@ -36,14 +36,26 @@ const MAX_WORDS = 64;
 
 const tokenIds = (min = 0) => listOf(z.int().min(0), { min, max: MAX_BIASES });
 
-/** Biases by token id; too many are refused before any is validated. */
+/** Maximum texts with a bias and the length of each, in characters: all are tokenized in one run. */
+const MAX_BIASED_TEXTS = 256;
+const MAX_BIASED_LENGTH = 128;
+
+/** A bias; false forbids, as in llama.cpp's server. */
+const bias = z.union([z.number(), z.literal(false)]);
+
+/** Biases by token id or text, as an object or as a list of pairs; too many are refused before any is validated. */
 const biases = z.preprocess(
   (given, context) => {
     if (typeof given !== 'object' || given === null || Object.keys(given).length <= MAX_BIASES) return given;
     context.addIssue(`at most ${MAX_BIASES} token ids are taken`);
     return z.NEVER;
   },
-  z.record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number()).nullish(),
+  z
+    .union([
+      z.record(z.string().max(MAX_BIASED_LENGTH), bias),
+      listOf(z.tuple([z.union([z.int().min(0), z.string().max(MAX_BIASED_LENGTH)]), bias])),
+    ])
+    .nullish(),
 );
 
 /** An optional number of a request. */
@@ -67,7 +79,11 @@ const numberFields = Object.fromEntries(
 export const samplingFields = {
   ...numberFields,
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
-  logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
+  logit_bias: biases
+    .optional()
+    .describe(
+      'Added to the logits of token ids, and of all tokens of texts, as an object or a list of pairs; false forbids.',
+    ),
   stop: z
     .union([z.string().max(MAX_STOP_LENGTH), listOf(z.string().max(MAX_STOP_LENGTH), { max: MAX_STOPS })])
     .nullish()
@@ -103,6 +119,13 @@ export const samplingFields = {
   dry_sequence_breakers: listOf(z.string(), { min: 1, max: MAX_STOPS })
     .nullish()
     .describe('Texts that interrupt a repetition, for DRY. Default: a line break, :, " and *.'),
+  n_keep: z
+    .int()
+    .min(-1)
+    .nullish()
+    .describe(
+      'Tokens of the prompt that stay when a full context is shifted (--context-shift); -1: all. At most half of it.',
+    ),
   skip_special_tokens: z.boolean().nullish().describe('Leaves out control tokens. Default true.'),
   truncate_prompt_tokens: z
     .int()
@@ -164,7 +187,7 @@ export function generateOptions(
     repeatPenalty: eitherOf({ repeat_penalty, repetition_penalty }),
     penaltyWindow: eitherOf({ penalty_window, repeat_last_n }),
     seed: seed === -1 ? undefined : seed,
-    logitBias: logit_bias && new Map(Object.entries(logit_bias).map(([id, bias]) => [Number(id), bias])),
+    logitBias: logit_bias && biasesOf(model, logit_bias),
     stop: typeof stop === 'string' ? [stop] : stop,
     ignoreEnd: body.ignore_eos,
     minTokens: body.min_tokens,
@@ -174,10 +197,37 @@ export function generateOptions(
     bannedTokens: words?.flatMap((word) => spellingsOf(model, word)),
     special: body.skip_special_tokens === false ? true : undefined,
     scheduling: schedulingOf(body),
+    shift: shiftOf(body),
     samplers: samplersOf(body.samplers),
     drySequenceBreakers: body.dry_sequence_breakers,
     ...rest,
   });
+}
+
+/**
+ * The biases by token id; several of one token add up. A key of digits is an id, any other text stands for each of its
+ * tokens. Throws `REQUEST_INVALID` for too many texts.
+ */
+function biasesOf(
+  { tokenizer }: TextModel,
+  given: NonNullable<SamplingBody['logit_bias']>,
+): Map<number, number> {
+  const sums = new Map<number, number>();
+  let texts = 0;
+  for (const [key, value] of Array.isArray(given) ? given : Object.entries(given)) {
+    const isId = typeof key === 'number' || /^\d+$/.test(key);
+    if (!isId && ++texts > MAX_BIASED_TEXTS)
+      invalid('logit_bias', `at most ${MAX_BIASED_TEXTS} texts are taken`);
+    const ids = isId ? [Number(key)] : tokenizer.encode(key, { addSpecial: false });
+    const added = value === false ? Number.NEGATIVE_INFINITY : value;
+    for (const id of ids) sums.set(id, (sums.get(id) ?? 0) + added);
+  }
+  return sums;
+}
+
+function shiftOf({ n_keep: keep }: SamplingBody): GenerateOptions['shift'] {
+  if (keep === null || keep === undefined) return undefined;
+  return { keep: keep < 0 ? Number.POSITIVE_INFINITY : keep };
 }
 
 function schedulingOf({ priority, id_slot: slot }: SamplingBody): SchedulingClass {

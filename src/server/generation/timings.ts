@@ -15,8 +15,17 @@ export interface Timings {
   readonly draft_n_accepted?: number;
 }
 
-/** The timings of a text that has ended. Its first token comes with the prompt, so that the others make up its rate. */
-export function timingsOf(end: TextEnd): Timings {
+type TimedCount =
+  | 'promptTokens'
+  | 'cachedTokens'
+  | 'generatedTokens'
+  | 'promptSeconds'
+  | 'generateSeconds'
+  | 'proposedTokens'
+  | 'acceptedTokens';
+
+/** The timings of a text, or of what there is of it. Its first token comes with the prompt, so that the others make up its rate. */
+export function timingsOf(end: Pick<TextEnd, TimedCount>): Timings {
   const { promptTokens, cachedTokens, generatedTokens: predicted_n } = end;
   const prompt_n = promptTokens - cachedTokens;
   const [prompt_ms, predicted_ms] = [1000 * end.promptSeconds, 1000 * end.generateSeconds];

@@ -24,7 +24,7 @@ async function applyTemplate(request: z.output<typeof chatBody>, call: RequestCo
   const how = { use: toolUseOf(request), thinking, call };
   const ids = await chatPrompt(model, chatMessages(request.messages), {
     ...how,
-    ...conversationEnd(request),
+    ...conversationEnd(request, call.server),
   });
   const { bos, addBos } = model.tokenizer.special;
   const shown = addBos && ids[0] === bos ? ids.slice(1) : ids;

@@ -14,12 +14,19 @@ import {
   generateOptions,
   llamaTokensField,
   logprobsField,
+  maxTokensOf,
   modelField,
   samplingFields,
 } from '../generation/sampling-fields.ts';
+import { telemetryFields, telemetryOf, told } from '../generation/telemetry.ts';
 import { timingsOf } from '../generation/timings.ts';
 import type { RequestContext } from '../request-context.ts';
-import { generationSettings, responseFieldsField, selected } from './generation-settings.ts';
+import {
+  generationSettings,
+  responseFieldsField,
+  selected,
+  textOfPrompt,
+} from '../generation/generation-settings.ts';
 
 /** The fields of a completion besides the prompt. */
 export const completionFields = {
@@ -35,6 +42,7 @@ export const completionFields = {
     .boolean()
     .nullish()
     .describe('Reports probabilities as they are after all samplers, instead of logarithms before any.'),
+  ...telemetryFields,
   return_tokens: z.boolean().nullish().describe('Reports the token ids of the text.'),
   response_fields: responseFieldsField,
   stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
@@ -79,9 +87,9 @@ function taskOf(
   model: TextModel,
   prompts: readonly (readonly number[])[],
 ): GenerationTask {
-  const { n_predict: most = -1, n_probs: probabilities } = request;
+  const { n_predict: most, n_probs: probabilities } = request;
   const options = generateOptions(model, request, {
-    maxTokens: most === null || most < 0 ? Number.POSITIVE_INFINITY : most,
+    maxTokens: maxTokensOf({ n_predict: most }),
     logProbabilities: probabilities || -1,
     reportsDrawn: request.post_sampling_probs === true,
     adapters: adaptersOf(model, request),
@@ -90,7 +98,8 @@ function taskOf(
   // Unlike in the other APIs, a text without an end has no tokens for ends either: llama.cpp's server forbids them.
   const ends = request.ignore_eos ? [...model.tokenizer.special.endOfGeneration].map((id) => [id]) : [];
   const bannedTokens = [...(options.bannedTokens ?? []), ...ends];
-  return { prompts, choices: 1, options: { ...options, ...constraintOf(request), bannedTokens } };
+  const held = { ...options, ...constraintOf(request), bannedTokens };
+  return { prompts, choices: 1, options: held, telemetry: telemetryOf(request) };
 }
 
 /** The result of one prompt while it is generated. */
@@ -158,7 +167,9 @@ class Result {
     const word = end.stop ?? '';
     const limit = end.reason === 'length' ? 'limit' : 'eos';
     const { id, model, task } = this.#generation;
-    const isFull = end.reason === 'length' && end.promptTokens + end.generatedTokens >= model.context;
+    const room = model.context - end.promptTokens - end.generatedTokens;
+    // There is less than none where the context was shifted.
+    const isFull = room < 0 || (room === 0 && end.reason === 'length');
     return {
       model: id,
       prompt: textOfPrompt(model, task.prompts[this.#index] ?? []),
@@ -171,11 +182,6 @@ class Result {
       timings: timingsOf(end),
     };
   }
-}
-
-/** A prompt as text, with its control tokens. */
-function textOfPrompt({ tokenizer }: TextModel, prompt: readonly number[]): string {
-  return tokenizer.decode(prompt, { special: true, keepLeadingSpace: true });
 }
 
 /** A token's probabilities: those that it was drawn by, or the logarithms of those before. */
@@ -201,6 +207,6 @@ async function* chunks(
     const result = results[event.choice];
     if (event.kind === 'text') result?.take(event.text, event.token);
     if (event.kind === 'end') result?.finish(event.end);
-    if (result) yield { data: JSON.stringify(result.selected(result.piece())) };
+    if (result) yield { data: JSON.stringify({ ...told(event), ...result.selected(result.piece()) }) };
   }
 }

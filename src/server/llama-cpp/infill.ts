@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { postEndpoint } from '../endpoint.ts';
+import { listOf } from '../fields/list-of.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { infillPrompt } from '../generation/prompts-field.ts';
 import { complete, completionFields } from './completion.ts';
+
+/** Maximum other files. */
+const MAX_FILES = 256;
 
 /** A prompt with its own tokens at both ends cannot be truncated. */
 const { truncate_prompt_tokens: _, ...fields } = completionFields;
@@ -12,6 +16,9 @@ const body = z.object({
   input_prefix: z.string().describe('What stands before the text.'),
   input_suffix: z.string().describe('What stands behind the text.'),
   prompt: z.string().nullish().describe('The beginning of the text, which is not reported.'),
+  input_extra: listOf(z.object({ filename: z.string().optional(), text: z.string() }), { max: MAX_FILES })
+    .nullish()
+    .describe('Other files, which the model sees before: filename and text of each.'),
 });
 
 /** `POST /infill`, as in llama.cpp's server. */
@@ -22,12 +29,11 @@ export const infillEndpoint = postEndpoint({
   others: {
     ...OTHER_FIELDS,
     truncate_prompt_tokens: { verdict: 'refused', why: 'prefix and suffix are taken whole', neutral: [] },
-    input_extra: { verdict: 'refused', why: 'other files are not read', neutral: [[]] },
   },
   handle: (request, call) => {
-    const { input_prefix: before, input_suffix: suffix, prompt } = request;
+    const { input_prefix: before, input_suffix: suffix, input_extra, prompt } = request;
     const { signal } = call;
-    const between = { prefix: before + (prompt ?? ''), suffix };
+    const between = { prefix: before + (prompt ?? ''), suffix, files: input_extra ?? [] };
     const how = { field: 'input_suffix', signal };
     return complete(request, call, async (model) => [await infillPrompt(model, between, how)]);
   },

@@ -1,25 +1,38 @@
+import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
 import { isRocmforgeError } from '../../base/errors.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 import type { RequestContext } from '../request-context.ts';
 import { buildOf } from '../openai/chat-chunks.ts';
+import { readQuery } from '../query.ts';
 import { defaultFields } from '../sampling-defaults.ts';
+
+const query = z.object({ model: z.string().optional() });
 
 /** `GET /props`, as in llama.cpp's server. */
 export const propsEndpoint = getEndpoint({
   path: '/props',
-  summary: 'Describes the first model: context, slots, defaults and chat template.',
+  summary: 'Describes a model, or the first one: context, slots, defaults and chat template.',
+  query,
   handle: async (call) => {
     const { pool } = call.server;
-    const [first] = pool.list();
+    const { model: name } = readQuery(call, query);
+    const of = name === undefined ? pool.list()[0] : pool.statusOf(name);
     // Looking at a model neither wakes it nor keeps it awake.
-    if (first?.model) return json(awakeProps(call.server, first.id, first.model));
-    if (first?.state === 'unloaded' && call.server.hasLoaded())
-      return json(sleepingProps(call.server, first.id));
-    using lease = await pool.acquire(undefined, call.signal);
+    if (of?.model) return json(awakeProps(call.server, of.id, of.model));
+    if (of?.state === 'unloaded' && call.server.hasLoaded()) return json(sleepingProps(call.server, of.id));
+    using lease = await pool.acquire(of?.id, call.signal);
     return json(awakeProps(call.server, lease.id, lease.model));
   },
 });
+
+/** What the server is, whichever model is asked about. */
+function serverProps(server: RequestContext['server']): object {
+  const { pool, maxModels, autoload } = server;
+  const isRouter = pool.list().length > 1;
+  const router = { max_instances: maxModels ?? null, models_autoload: autoload };
+  return { role: isRouter ? 'router' : 'model', ...(isRouter && router), build_info: buildOf(server) };
+}
 
 function awakeProps(server: RequestContext['server'], id: string, model: TextModel): object {
   const { bos, eos } = model.tokenizer.special;
@@ -36,14 +49,14 @@ function awakeProps(server: RequestContext['server'], id: string, model: TextMod
     system_prompt: server.systemPrompt ?? '',
     bos_token: name(bos),
     eos_token: name(eos),
-    build_info: buildOf(server),
+    ...serverProps(server),
     is_sleeping: false,
   };
 }
 
 /** What is known of a model that sleeps. */
 function sleepingProps(server: RequestContext['server'], id: string): object {
-  return { model_alias: id, build_info: buildOf(server), is_sleeping: true };
+  return { model_alias: id, ...serverProps(server), is_sleeping: true };
 }
 
 /** The source of the model's chat template; empty if it has none. */

@@ -35,6 +35,7 @@ export const ollamaFields = {
         .int()
         .nullish()
         .describe('The context that the answer needs; refused if the server was started with a smaller one.'),
+      num_keep: samplingFields.n_keep.describe('Another name of n_keep.'),
       num_predict: z.int().nullish().describe('Most tokens of the answer; below 0: no limit.'),
     })
     .nullish()
@@ -58,7 +59,6 @@ export const OLLAMA_FIELDS: OtherFields = {
   'options.main_gpu': AT_START,
   'options.num_batch': AT_START,
   'options.num_gpu': AT_START,
-  'options.num_keep': unused('a full context ends the text'),
   'options.num_thread': AT_START,
   'options.numa': AT_START,
   'options.penalize_newline': refused('penalties are for all tokens alike', true),
@@ -90,11 +90,12 @@ export function ollamaOptions(
   { model: name, options, logprobs, top_logprobs }: SharedBody & { readonly model: string },
   rest: Partial<GenerateOptions>,
 ): GenerateOptions {
-  const { num_predict: most, num_ctx: context, ...sampling } = options ?? {};
+  const { num_predict: most, num_ctx: context, num_keep, ...given } = options ?? {};
+  const sampling = { ...given, n_keep: given.n_keep ?? num_keep };
   if (typeof context === 'number' && context > model.context) {
     invalid('options.num_ctx', `the model was opened with ${model.context} positions: --context`);
   }
-  const maxTokens = typeof most === 'number' && most >= 0 ? most : Number.POSITIVE_INFINITY;
+  const maxTokens = typeof most === 'number' && most < 0 ? Number.POSITIVE_INFINITY : (most ?? undefined);
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const adapters = adaptersOf(model, { model: modelName(name) });
   return generateOptions(model, sampling, { maxTokens, logProbabilities, adapters, ...rest });

@@ -48,6 +48,7 @@ export class ChatAnswer {
   }
 
   add(event: Exclude<ChoiceEvent, { kind: 'begin' }>): void {
+    if (event.kind === 'prompt') return;
     const choice = (this.#choices[event.choice] ??= {
       text: '',
       reasoning: '',

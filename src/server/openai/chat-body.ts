@@ -13,6 +13,7 @@ import {
 } from '../generation/sampling-fields.ts';
 import { reasoningFields } from '../generation/reasoning-fields.ts';
 import { constraintFields } from '../generation/constraint-fields.ts';
+import { telemetryFields } from '../generation/telemetry.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { type ToolUse } from '../generation/answer-form.ts';
 import { metadataField } from './responses-schema.ts';
@@ -25,6 +26,11 @@ export const chatBody = z.object({
   messages: listOf(messageSchema, { min: 1 }),
   ...samplingFields,
   ...streamFields,
+  ...telemetryFields,
+  verbose: z
+    .boolean()
+    .nullish()
+    .describe('The answer also tells, in __verbose, the prompt as text and all settings, as with --verbose.'),
   lora: adapterField,
   n: choicesField,
   max_tokens: tokensField,
@@ -84,13 +90,24 @@ export function isLegacy({ functions, function_call }: ChatBody): boolean {
   return (functions ?? function_call ?? undefined) !== undefined;
 }
 
-/** How the conversation ends. Throws `REQUEST_INVALID` where the request says two things of it. */
-export function conversationEnd(request: ChatBody): { continueFinal: boolean; addGenerationPrompt: boolean } {
-  const { continue_final_message: continues, add_generation_prompt: adds } = request;
-  if (!continues) return { continueFinal: false, addGenerationPrompt: adds !== false };
-  if (adds) invalid('add_generation_prompt', 'continue_final_message continues the last turn instead');
-  if (request.messages.at(-1)?.role !== 'assistant') {
-    invalid('continue_final_message', 'the last message is not the assistant’s');
+/**
+ * How the conversation ends; with `--prefill-assistant`, an assistant's last message is continued unless the request says
+ * otherwise. Throws `REQUEST_INVALID` where the request says two things of it.
+ */
+export function conversationEnd(
+  request: ChatBody,
+  { prefillsAssistant }: { readonly prefillsAssistant: boolean },
+): { continueFinal: boolean; addGenerationPrompt: boolean } {
+  const { add_generation_prompt: adds, messages } = request;
+  const isOpen = messages.at(-1)?.role === 'assistant';
+  const isUnsaid = (request.continue_final_message ?? adds ?? undefined) === undefined;
+  const isPrefill = prefillsAssistant && isOpen && isUnsaid;
+  if (isPrefill && messages.at(-2)?.role === 'assistant')
+    invalid('messages', 'two messages of the assistant are at the end: which is to be continued?');
+  if (!request.continue_final_message && !isPrefill) {
+    return { continueFinal: false, addGenerationPrompt: adds !== false };
   }
+  if (adds) invalid('add_generation_prompt', 'continue_final_message continues the last turn instead');
+  if (!isOpen) invalid('continue_final_message', 'the last message is not the assistant’s');
   return { continueFinal: true, addGenerationPrompt: true };
 }

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../event-stream.ts';
 import type { ChoiceEvent } from '../generation/choice-event.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { StartedGeneration } from '../generation/run-task.ts';
+import { told } from '../generation/telemetry.ts';
 import { soleTimings } from '../generation/timings.ts';
 import { finishReason } from './chat-answer.ts';
 import { type ChatBody, isLegacy } from './chat-body.ts';
@@ -35,11 +36,14 @@ export const DONE: StreamEvent = { data: '[DONE]' };
 export async function* chatChunks(
   request: ChatBody,
   generation: StartedGeneration,
-  head: ResponseHead,
+  /** `verbose` is what the last chunk of each choice also has. */
+  { head, verbose }: { readonly head: ResponseHead; readonly verbose: object },
 ): AsyncGenerator<StreamEvent, void> {
   const withUsage = request.stream_options?.include_usage === true;
   const base = { ...head, object: 'chat.completion.chunk', ...(withUsage ? { usage: null } : {}) };
-  const chunk = (choice: object): StreamEvent => ({ data: JSON.stringify({ ...base, choices: [choice] }) });
+  const chunk = (choice: object, more: object = {}): StreamEvent => ({
+    data: JSON.stringify({ ...base, choices: [choice], ...more }),
+  });
   const choices = request.n ?? 1;
   const legacy = isLegacy(request);
   for (let index = 0; index < choices; index++) {
@@ -50,14 +54,25 @@ export async function* chatChunks(
     const { choice: index } = event;
     if (event.kind === 'end') {
       ends.push(event.end);
-      yield chunk({ index, delta: {}, logprobs: null, finish_reason: finishReason(event.finish, legacy) });
+      const finish_reason = finishReason(event.finish, legacy);
+      yield chunk({ index, delta: {}, logprobs: null, finish_reason }, { ...told(event), ...verbose });
+      continue;
+    }
+    if (event.kind === 'prompt') {
+      yield chunk({ index, delta: {}, logprobs: null, finish_reason: null }, told(event));
       continue;
     }
     const delta = deltaOf(event, legacy);
     const token = request.logprobs && event.kind === 'text' ? event.token : undefined;
     if (!delta && !token) continue;
     const logprobs = token && { content: [contentLogprob(generation.model.tokenizer, token)], refusal: null };
-    yield chunk({ index, delta: delta ?? { content: '' }, logprobs: logprobs ?? null, finish_reason: null });
+    const choice = {
+      index,
+      delta: delta ?? { content: '' },
+      logprobs: logprobs ?? null,
+      finish_reason: null,
+    };
+    yield chunk(choice, told(event));
   }
   if (withUsage) {
     const usage = usageOf(generation.promptTokens, ends);
@@ -68,7 +83,7 @@ export async function* chatChunks(
 
 /** What an event adds to a message; undefined while a character or a stop string is incomplete. */
 function deltaOf(
-  event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>,
+  event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' | 'prompt' }>,
   legacy: boolean,
 ): object | undefined {
   if (event.kind === 'text') return event.text === '' ? undefined : { content: event.text };

@@ -6,8 +6,10 @@ import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt, refuseConstrainedPrefill } from '../generation/answer-form.ts';
 import { requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
-import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
+import { startGeneration, type GenerationTask, type StartedGeneration } from '../generation/run-task.ts';
+import { telemetryOf } from '../generation/telemetry.ts';
 import { generateOptions, maxTokensOf, truncatedPrompt } from '../generation/sampling-fields.ts';
+import { generationSettings, textOfPrompt } from '../generation/generation-settings.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks, fingerprintOf } from './chat-chunks.ts';
 import { type ChatBody, chatBody, conversationEnd, isLegacy, toolUseOf } from './chat-body.ts';
@@ -40,16 +42,31 @@ async function answerChat(request: ChatBody, call: RequestContext): Promise<Resp
     withLogprobs: request.logprobs === true,
     isLegacy: isLegacy(request),
   });
+  const isVerbose = request.verbose ?? call.server.isVerbose;
+  const verbose = isVerbose ? { __verbose: verboseFields(generation, request.stream === true) } : {};
   const whole = () => {
-    return { ...head, object: 'chat.completion', ...answer.finish(generation.promptTokens) };
+    return { ...head, object: 'chat.completion', ...answer.finish(generation.promptTokens), ...verbose };
   };
   if (request.stream) {
     const store = async () => void (await keepChat(call, request, whole()));
     const events = request.store ? collected(generation.events, answer, store) : generation.events;
-    return respondWithEvents(call, generation, chatChunks(request, { ...generation, events }, head));
+    return respondWithEvents(
+      call,
+      generation,
+      chatChunks(request, { ...generation, events }, { head, verbose }),
+    );
   }
   for await (const event of generation.events) answer.add(event);
   return json(request.store ? await keepChat(call, request, whole()) : whole());
+}
+
+/** What llama.cpp's server tells of a request for which it is verbose: its prompt with control tokens, and its settings. */
+function verboseFields({ model, task }: StartedGeneration, isStreamed: boolean): object {
+  const [prompt = []] = task.prompts;
+  return {
+    prompt: textOfPrompt(model, prompt),
+    generation_settings: generationSettings(model, task.options, isStreamed),
+  };
 }
 
 /** The events, which are also added to an answer; it is stored before the last of them has been taken. */
@@ -69,7 +86,7 @@ async function taskOf(request: ChatBody, model: TextModel, call: RequestContext)
   const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
   const thinking = requestedReasoning(model, request, call.server.reasoning);
-  const end = conversationEnd(request);
+  const end = conversationEnd(request, call.server);
   const prompt = await chatPrompt(model, chatMessages(request.messages), {
     use,
     thinking,
@@ -78,7 +95,7 @@ async function taskOf(request: ChatBody, model: TextModel, call: RequestContext)
   });
   const form = answerForm(textConstraintOf(request), use);
   if (end.continueFinal) refuseConstrainedPrefill(form, 'continue_final_message');
-  const maxTokens = maxTokensOf(request) ?? Number.POSITIVE_INFINITY;
+  const maxTokens = maxTokensOf(request);
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const namedTokens = (logprobs && request.logprob_token_ids) || undefined;
   const adapters = adaptersOf(model, request);
@@ -93,6 +110,7 @@ async function taskOf(request: ChatBody, model: TextModel, call: RequestContext)
     prompts: [truncatedPrompt(model, request, prompt)],
     options,
     choices: n ?? 1,
+    telemetry: telemetryOf(request),
     form,
     reasoning: thinking.reasoning,
   };

@@ -23,6 +23,7 @@ import {
   samplingFields,
   streamFields,
 } from '../generation/sampling-fields.ts';
+import { telemetryFields, telemetryOf, told } from '../generation/telemetry.ts';
 import { constraintFields } from '../generation/constraint-fields.ts';
 import { responseFormat, textConstraintOf } from './response-format.ts';
 import { FINISH_REASONS } from './chat-answer.ts';
@@ -43,6 +44,7 @@ const body = z.object({
   n: choicesField,
   max_tokens: z.int().min(0).nullish().describe('Most tokens of the text; 0 generates nothing.'),
   n_predict: llamaTokensField,
+  ...telemetryFields,
   logprobs: logprobsField,
   logprob_token_ids: namedTokensField,
   best_of: choicesField.describe('Generates so many texts, and answers with the n most likely.'),
@@ -80,7 +82,7 @@ async function complete(request: CompletionBody, call: RequestContext): Promise<
   }
   if (request.suffix && request.echo) invalid('echo', 'a text that is filled in is not echoed');
   const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call.signal),
+    taskOf(request, model, call),
   );
   const head = {
     id: freshId('cmpl-'),
@@ -105,14 +107,14 @@ async function complete(request: CompletionBody, call: RequestContext): Promise<
 async function taskOf(
   request: CompletionBody,
   model: TextModel,
-  signal: AbortSignal,
+  { signal, server: { defaultMaxTokens } }: RequestContext,
 ): Promise<GenerationTask> {
   const { add_special_tokens: addSpecial } = request;
   const count = generatedOf(request);
   const prompts = await encodedPrompts(model, request, { addSpecial: addSpecial !== false, signal });
   if (prompts.length * count > MAX_CHOICES)
     invalid(request.best_of ? 'best_of' : 'n', `at most ${MAX_CHOICES} texts are generated at once`);
-  const maxTokens = maxTokensOf(request) ?? DEFAULT_MAX_TOKENS;
+  const maxTokens = maxTokensOf(request) ?? defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? (count > (request.n ?? 1) ? 0 : -1);
   const namedTokens = (typeof request.logprobs === 'number' && request.logprob_token_ids) || undefined;
   const adapters = adaptersOf(model, request);
@@ -129,6 +131,7 @@ async function taskOf(
     ...(scores && { scores }),
     options: { ...options, ...textConstraintOf(request) },
     choices: count,
+    telemetry: telemetryOf(request),
   };
 }
 
@@ -266,8 +269,9 @@ async function* chunks(
     if (event.kind === 'text') choice.take(event.text, event.token);
     if (event.kind === 'end') choice.end = event.end;
     const piece = choice.piece();
-    if (piece.text === '' && piece.finish_reason === null && !piece.logprobs) continue;
-    yield { data: JSON.stringify({ ...base, choices: [{ index: event.choice, ...piece }] }) };
+    const isEmpty = piece.text === '' && piece.finish_reason === null && !piece.logprobs;
+    if (isEmpty && event.kind !== 'prompt') continue;
+    yield { data: JSON.stringify({ ...base, choices: [{ index: event.choice, ...piece }], ...told(event) }) };
   }
   if (withUsage) {
     const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);

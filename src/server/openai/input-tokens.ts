@@ -19,7 +19,7 @@ export const inputTokensEndpoint = postEndpoint({
     const how = { use: toolUseOf(request), thinking, call };
     const prompt = await chatPrompt(model, chatMessages(request.messages), {
       ...how,
-      ...conversationEnd(request),
+      ...conversationEnd(request, call.server),
     });
     return json({ object: 'response.input_tokens', input_tokens: prompt.length });
   },

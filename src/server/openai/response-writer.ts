@@ -132,7 +132,8 @@ export class ResponseWriter {
 
   /** The stream events for a generation's event. */
   *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<ResponseEvent, void> {
-    if (event.kind === 'text') yield* this.#text(event);
+    if (event.kind === 'prompt') yield { type: 'response.in_progress', response: this.response() };
+    else if (event.kind === 'text') yield* this.#text(event);
     else if (event.kind === 'reasoning') yield* this.#reasoning(event.text);
     else if (event.kind === 'call') {
       const item = { id: freshId('fc_'), call_id: event.id, name: event.name, arguments: '' };

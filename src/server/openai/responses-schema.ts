@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listOf } from '../fields/list-of.ts';
 import { constraintFields, constraintOf } from '../generation/constraint-fields.ts';
 import { reasoningFields } from '../generation/reasoning-fields.ts';
+import { telemetryFields } from '../generation/telemetry.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextConstraint, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
@@ -59,6 +60,7 @@ export const responsesBody = z.object({
   top_logprobs: logprobsField,
   lora: adapterField,
   stream: z.boolean().nullish(),
+  ...telemetryFields,
   text: z.object({ format: textFormat.nullish() }).nullish(),
   tools: listOf(tool, { max: 128 }).nullish(),
   tool_choice: z

@@ -5,11 +5,12 @@ import { errorBody } from '../error-response.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt, type PromptContext } from '../generation/answer-form.ts';
-import { requestedReasoning } from '../generation/reasoning-fields.ts';
+import { answerForm, chatPrompt, type PromptContext, type ToolUse } from '../generation/answer-form.ts';
+import { type RequestedReasoning, requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, truncatedPrompt } from '../generation/sampling-fields.ts';
+import { telemetryOf, told } from '../generation/telemetry.ts';
 import { chatMessagesOfItems } from './response-items.ts';
 import { ResponseTurn } from './response-turn.ts';
 import { QUEUED, type ResponseHead, responseObject, ResponseWriter } from './response-writer.ts';
@@ -108,20 +109,46 @@ async function putFailure(
   own.end(isCancelled ? undefined : typed.status);
 }
 
-async function taskOf(
+/** The prompt of a response, the functions that it may call, and its reasoning. Rejects as `chatPrompt`. */
+async function promptOf(
   request: ResponsesBody,
   turn: ResponseTurn,
   { model, call }: { model: TextModel; call: PromptContext },
-): Promise<GenerationTask> {
+): Promise<{ prompt: number[]; use: ToolUse; thinking: RequestedReasoning }> {
   const use = toolUseOf(request);
   const asked = { ...request, reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort };
   const thinking = requestedReasoning(model, asked, call.server.reasoning);
   const { items, from } = turn.items;
   const messages = chatMessagesOfItems(items, request.instructions, from);
-  const prompt = await chatPrompt(model, messages, { use, thinking, call });
+  return { prompt: await chatPrompt(model, messages, { use, thinking, call }), use, thinking };
+}
+
+/** `POST /v1/responses/input_tokens`, according to OpenAI's API reference. Accepts the fields of a response. */
+export const responseTokensEndpoint = postEndpoint({
+  path: '/v1/responses/input_tokens',
+  summary: 'Counts the tokens of a response’s input.',
+  body: responsesBody,
+  handle: async (request, call) => {
+    const { pool, gate } = call.server;
+    // Encoding occupies the thread, so these requests are limited like others.
+    using _place = gate.admit(call.tenant);
+    const turn = await ResponseTurn.open(request, call);
+    using lease = await pool.acquire(request.model ?? undefined, call.signal);
+    const { prompt } = await promptOf(request, turn, { model: lease.model, call });
+    return json({ object: 'response.input_tokens', input_tokens: prompt.length });
+  },
+});
+
+async function taskOf(
+  request: ResponsesBody,
+  turn: ResponseTurn,
+  of: { model: TextModel; call: PromptContext },
+): Promise<GenerationTask> {
+  const { model } = of;
+  const { prompt, use, thinking } = await promptOf(request, turn, of);
   const withLogprobs = request.include?.includes('message.output_text.logprobs');
   const options = generateOptions(model, request, {
-    maxTokens: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
+    maxTokens: request.max_output_tokens ?? undefined,
     logProbabilities: request.top_logprobs ?? (withLogprobs ? 0 : -1),
     adapters: adaptersOf(model, request),
     continues: false,
@@ -131,6 +158,7 @@ async function taskOf(
     options,
     choices: 1,
     form: answerForm(textConstraintOf(request), use),
+    telemetry: telemetryOf(request),
     reasoning: thinking.reasoning,
   };
 }
@@ -146,7 +174,11 @@ async function* streamed(
     return { name: event.type, data };
   };
   for (const event of writer.start()) yield named(event);
-  for await (const event of generation.events) for (const made of writer.take(event)) yield named(made);
+  let last = {};
+  for await (const event of generation.events) {
+    last = told(event);
+    for (const made of writer.take(event)) yield named({ ...made, ...last });
+  }
   await keep(writer, turn);
-  yield named(writer.finish());
+  yield named({ ...writer.finish(), ...last });
 }

@@ -9,7 +9,7 @@ export const loadEndpoint = postEndpoint({
   summary: 'Loads a model.',
   body: named,
   handle: async ({ model }, call) => {
-    const lease = await call.server.pool.acquire(model, call.signal);
+    const lease = await call.server.pool.acquire(model, call.signal, true);
     lease[Symbol.dispose]();
     return json({ success: true });
   },

@@ -32,6 +32,11 @@ export function generationSettings(model: TextModel, options: GenerateOptions, i
   };
 }
 
+/** A prompt as text, with its control tokens. */
+export function textOfPrompt({ tokenizer }: TextModel, prompt: readonly number[]): string {
+  return tokenizer.decode(prompt, { special: true, keepLeadingSpace: true });
+}
+
 /** The values of an answer that a request selects, under their paths. Unknown paths select nothing. */
 export function selected(answer: object, paths: readonly string[] | null | undefined): object {
   if (!paths?.length) return answer;

@@ -106,10 +106,10 @@ export class ConfigReader {
     return this.#flagOfEach(name);
   }
 
-  /** A boolean per layer; undefined if the file does not have this key. */
-  layerFlags(key: string): ((layer: number) => boolean) | undefined {
+  /** A boolean per layer, or for each of the first `layers`; undefined if the file does not have this key. */
+  layerFlags(key: string, layers?: number): ((layer: number) => boolean) | undefined {
     const name = this.#named(key);
-    return this.#isPerLayer(key) ? this.#flagOfEach(name) : undefined;
+    return this.#isPerLayer(key, layers) ? this.#flagOfEach(name) : undefined;
   }
 
   /** Whether positions have several coordinates with their own frequencies ("M-RoPE" of vision models). */
@@ -193,11 +193,11 @@ export class ConfigReader {
   }
 
   /** Whether the file has exactly one value per layer, including layers for multi-token prediction. */
-  #isPerLayer(key: string): boolean {
+  #isPerLayer(key: string, of?: number): boolean {
     const length = this.metadata.lengthOf(`${this.architecture}.${key}`);
     if (length === undefined) return false;
     // Not `count`, which would recurse if the number of layers is itself an array.
-    const layers = this.metadata.requireNumber(`${this.architecture}.block_count`);
+    const layers = of ?? this.metadata.requireNumber(`${this.architecture}.block_count`);
     if (length !== layers) this.refuse(key, `${length} values`, `one for each of ${layers} layers`);
     return true;
   }

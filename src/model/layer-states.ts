@@ -62,13 +62,10 @@ export class LayerStates {
   pagedCache({ kvHeads, keySize, valueSize, window, latent = false, ofLayer }: CachedHeads): PagedCache {
     this.#owner = ofLayer;
     const { groups, cacheType } = this.#options;
-    const odd = [keySize, valueSize].find((size) => size % STATE_BLOCK !== 0);
-    if (cacheType === 'q8_0' && odd !== undefined) {
-      fail('CACHE_TYPE', { cacheType, headSize: odd, block: STATE_BLOCK });
-    }
+    this.#requireBlocks(keySize, valueSize);
     const windowed = groups.findIndex((group) => group.kind === 'windowed' && group.window === window);
     const group = windowed < 0 ? groups.findIndex(({ kind }) => kind === 'paged') : windowed;
-    const cells = (groups[group]?.blocks ?? 0) * KV_BLOCK_SIZE;
+    const cells = this.#cells(group);
     return {
       keys: this.#declare(group, this.#g.state('keys', cacheType, cells, kvHeads * keySize)),
       values: latent
@@ -77,6 +74,18 @@ export class LayerStates {
       blocks: this.#table(groups.slice(0, group).filter(({ kind }) => kind !== 'slots').length),
       blockSize: KV_BLOCK_SIZE,
     };
+  }
+
+  /**
+   * The keys of an indexer for all positions, one head of `keySize` elements, beside the layer's paged cache and in its
+   * group. Throws `CACHE_TYPE` if a head is not whole blocks of the cache's type.
+   */
+  indexCache(keySize: number): PagedCache {
+    this.#requireBlocks(keySize);
+    const group = this.#options.groups.findIndex(({ kind }) => kind === 'paged');
+    const keys = this.#g.state('index keys', this.#options.cacheType, this.#cells(group), keySize);
+    const blockSize = KV_BLOCK_SIZE;
+    return { keys: this.#declare(group, keys), values: undefined, blocks: this.#table(0), blockSize };
   }
 
   /** Values that exist once per slot, f32 [slots, width]. */
@@ -94,6 +103,17 @@ export class LayerStates {
   get grouped(): readonly GroupedState[] {
     if (this.#owner !== undefined) return [];
     return Array.from(this.#states, ([state, group]) => ({ state, group }));
+  }
+
+  #requireBlocks(...sizes: readonly number[]): void {
+    const { cacheType } = this.#options;
+    const odd = sizes.find((size) => size % STATE_BLOCK !== 0);
+    if (cacheType !== 'q8_0' || odd === undefined) return;
+    fail('CACHE_TYPE', { cacheType, headSize: odd, block: STATE_BLOCK });
+  }
+
+  #cells(group: number): number {
+    return (this.#options.groups[group]?.blocks ?? 0) * KV_BLOCK_SIZE;
   }
 
   #declare(group: number, state: State): State {

@@ -145,7 +145,7 @@ class ModelRecorder {
     const prefix = layerPrefix(index);
     const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
     const share = (name: string, tensor: Tensor) => {
-      this.#shared.push(name);
+      if (!this.#shared.includes(name)) this.#shared.push(name);
       this.#output(g, name, tensor);
     };
     const states = new LayerStates(g, this.options);

@@ -66,6 +66,11 @@ export function flag(value: boolean): GgufValue {
   return { type: 'bool', value };
 }
 
+/** A boolean per layer as a metadata value. */
+export function flags(layers: number, of: (layer: number) => boolean): GgufValue {
+  return { type: 'array', element: 'bool', values: Array.from({ length: layers }, (_, layer) => of(layer)) };
+}
+
 /** The output matrix of models without tied embeddings. */
 export const OUTPUT = 'output.weight';
 

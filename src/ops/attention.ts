@@ -1,3 +1,4 @@
+import type { ChosenPositions } from './choose-positions.ts';
 import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import { STATE_BLOCK } from './state-blocks.ts';
@@ -17,7 +18,7 @@ export interface PagedCache {
   readonly values: State | undefined;
   /**
    * The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless the model has
-   * several.
+   * several. Attention to chosen positions has one of its own, with a row of cells for each token row.
    */
   readonly blocks: Tensor;
   readonly blockSize: number;
@@ -47,8 +48,8 @@ export interface AttentionOp extends AttentionParameters {
   readonly q: Tensor;
   readonly cache: PagedCache;
   /**
-   * How to find a row's sequence in the cache. Positions are not part of it: `causalLimit` determines what a row
-   * attends to.
+   * How to find a row's sequence in the cache: its row of the block table. Positions are not part of it: `causalLimit`
+   * determines what a row attends to.
    */
   readonly batch: Pick<BatchTensors, 'slots' | 'blocks'>;
   /** i32 [rows, 1]: the last position that a row attends to. */
@@ -169,8 +170,10 @@ export interface AttentionParameters extends ScoreParameters {
   readonly valueSize: number;
 }
 
-function isTable({ shape }: Recorder<never>, { type, axis, width }: Tensor): boolean {
-  return type === 'i32' && axis === 'slots' && width === shape.blocksPerSlot;
+function requireTable(g: Recorder<never>, { type, axis, width }: Tensor): void {
+  const { blocksPerSlot } = g.shape;
+  const isTable = type === 'i32' && axis === 'slots' && width === blocksPerSlot;
+  g.require(isTable, `the cache's block table has ${blocksPerSlot} blocks for each slot`);
 }
 
 /** Elements between the starts of consecutive heads' values in a cell. */
@@ -188,23 +191,44 @@ export function valueStride({
 export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v?: Tensor): void {
   const fits = k.width === cache.keys.width && v?.width === cache.values?.width;
   g.require(fits, 'keys and values fit the cache');
-  g.require(
-    isTable(g, cache.blocks),
-    `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
-  );
+  requireTable(g, cache.blocks);
   const { slots, positions } = g.batch;
   g.push({ kind: 'kvAppend', k, v, cache, batch: { slots, positions, blocks: cache.blocks } });
 }
 
 /**
  * Attention of every row over its own sequence: f32 [rows, heads * valueSize]. Causal, unless `causalLimit`, i32 [rows,
- * 1], sets another limit.
+ * 1], sets another limit. With `chosen`, rows attend to those positions only, without other limits.
  */
 export function attention(
   g: Recorder<AttentionOp>,
   q: Tensor,
+  cached: PagedCache,
+  of: AttentionParameters & { readonly causalLimit?: Tensor; readonly chosen?: ChosenPositions | undefined },
+): Tensor {
+  const { causalLimit = g.batch.positions, chosen, ...parameters } = of;
+  requireTable(g, cached.blocks);
+  if (!chosen) return attend(g, q, cached, { ...parameters, causalLimit, slots: g.batch.slots });
+  const { cells, places: slots, limits } = chosen;
+  const { window, chunk, reach, alibiBias, temperatureScale } = parameters;
+  const isAlone = [window, chunk, reach, alibiBias || undefined, temperatureScale || undefined];
+  g.require(
+    isAlone.every((limit) => limit === undefined),
+    'rows that attend to chosen positions have no other limit, bias or temperature',
+  );
+  const cache = { ...cached, blocks: cells, blockSize: 1 };
+  return attend(g, q, cache, { ...parameters, causalLimit: limits, slots });
+}
+
+function attend(
+  g: Recorder<AttentionOp>,
+  q: Tensor,
   cache: PagedCache,
-  { causalLimit = g.batch.positions, ...of }: AttentionParameters & { readonly causalLimit?: Tensor },
+  {
+    causalLimit,
+    slots,
+    ...of
+  }: AttentionParameters & { readonly causalLimit: Tensor; readonly slots: Tensor },
 ): Tensor {
   g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
   g.require(
@@ -238,11 +262,6 @@ export function attention(
   const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
   g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
-  const { slots } = g.batch;
-  g.require(
-    isTable(g, cache.blocks),
-    `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
-  );
   const parameters = { ...of, ...(alibiHeads !== undefined && { alibiHeads }) };
   g.push({
     kind: 'attention',
@@ -262,9 +281,16 @@ export function attentionOperands({
   q,
   causalLimit,
   cache,
+  batch,
   sinks,
 }: AttentionOp): readonly (Value | undefined)[] {
-  return [q, causalLimit, cache.keys, cache.values, cache.blocks, sinks];
+  const places = hasOwnTable({ cache }) ? batch.slots : undefined;
+  return [q, causalLimit, cache.keys, cache.values, cache.blocks, sinks, places];
+}
+
+/** Whether each row has a block table of its own, of the positions that were chosen for it. */
+export function hasOwnTable({ cache }: Pick<AttentionOp, 'cache'>): boolean {
+  return cache.blocks.axis === 'rows';
 }
 
 /** Reads each value once, writes it once. */
@@ -273,7 +299,8 @@ export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
 }
 
 /** Reads the attended cells once per row; two multiply-adds per cell value and query head. */
-export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
+export function attentionCost(op: AttentionOp, rows: number, visible: number): Cost {
+  const attended = hasOwnTable(op) ? Math.min(visible, op.cache.blocks.width) : visible;
   const { keys, values } = op.cache;
   const cell = (stateBytes(keys) + (values ? stateBytes(values) : 0)) / keys.rows;
   return {

@@ -1,5 +1,6 @@
 export * from './attention.ts';
 export * from './causal-conv.ts';
+export * from './choose-positions.ts';
 export * from './concat.ts';
 export type { Cost, CostContext } from './cost.ts';
 export * from './elementwise.ts';
@@ -13,6 +14,7 @@ export * from './gated-delta.ts';
 export * from './gaussian-top-k.ts';
 export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
 export * from './group-norm.ts';
+export * from './index-scores.ts';
 export * from './lerp.ts';
 export * from './matmul.ts';
 export * from './matmul-heads.ts';

@@ -1,6 +1,7 @@
 import { applyByKind, type KindTable } from '../base/kind-table.ts';
 import type { AttentionOp, KvAppendOp } from './attention.ts';
 import { attentionCost, attentionOperands, kvAppendCost } from './attention.ts';
+import { type ChoosePositionsOp, choosePositionsCost } from './choose-positions.ts';
 import { type CausalConvOp, causalConvCost } from './causal-conv.ts';
 import { type ConcatOp, concatCost } from './concat.ts';
 import type { Cost, CostContext } from './cost.ts';
@@ -13,6 +14,7 @@ import { type RouteExpertsOp, routeExpertsCost } from './experts/route-experts.t
 import { type ScaleExpertsOp, scaleExpertsCost } from './experts/scale-experts.ts';
 import { type GatedDeltaOp, gatedDeltaCost } from './gated-delta.ts';
 import { type GaussianTopKOp, gaussianTopKCost } from './gaussian-top-k.ts';
+import { type IndexScoresOp, indexScoresCost } from './index-scores.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
@@ -63,6 +65,8 @@ export type Op =
   | CausalConvOp
   | GatedDeltaOp
   | SelectiveScanOp
+  | IndexScoresOp
+  | ChoosePositionsOp
   | GatherRowsOp
   | SampleOp;
 
@@ -105,6 +109,8 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   causalConv: causalConvCost,
   gatedDelta: gatedDeltaCost,
   selectiveScan: selectiveScanCost,
+  indexScores: (op, rows, { attended }) => indexScoresCost(op, rows, attended),
+  choosePositions: choosePositionsCost,
   gatherRows: (op, _, { outputs }) => gatherRowsCost(op, outputs),
   sample: (op, _, { outputs }) => sampleCost(op, outputs),
 };
@@ -148,6 +154,8 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   causalConv: ({ x, weight, bias, last }) => [x, weight, bias, last],
   gatedDelta: ({ q, k, v, decay, beta, state }) => [q, k, v, decay, beta, state],
   selectiveScan: ({ x, dt, b, c, a, d, state }) => [x, dt, b, c, a, d, state],
+  indexScores: ({ q, weights, cache }) => [q, weights, cache.keys, cache.blocks],
+  choosePositions: ({ scores, cache }) => [scores, cache.blocks],
   gatherRows: ({ x }) => [x],
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };
@@ -161,5 +169,6 @@ export function operandsOf(op: Op): readonly Value[] {
 export function resultsOf(op: Op): readonly Tensor[] {
   if (op.kind === 'sample') return [op.tokens, op.report];
   if (op.kind === 'routeExperts') return [op.expertIds, op.routingWeights];
+  if (op.kind === 'choosePositions') return [op.cells, op.places, op.limits];
   return 'out' in op ? [op.out] : [];
 }

@@ -5,16 +5,19 @@ import {
   add,
   attention,
   causalConv,
+  choosePositions,
   type GraphBuilder,
   embed,
   gated,
   gatedDelta,
   type GatedDeltaShape,
   gatherRows,
+  indexScores,
   kvAppend,
   layerNorm,
   matmul,
   mul,
+  type PagedCache,
   rmsNorm,
   rope,
   ropeTable,
@@ -62,6 +65,16 @@ function scan(g: GraphBuilder, changed: Partial<SelectiveScanShape>) {
     ...changed,
     state: g.state('state', 'f32', 3, 16 * 8),
   });
+}
+
+/** An indexer of two heads of 8 with all that fits them, but for what is changed. */
+function index(
+  g: GraphBuilder,
+  of: { readonly heads?: number; readonly type?: 'f16' | 'q8_0'; readonly cache?: PagedCache },
+) {
+  const { heads = 2, type = 'f16' } = of;
+  const cache = of.cache ?? { ...cacheFor(g), keys: g.state('index', type, 48, 8), values: undefined };
+  return indexScores(g, { q: rows(g, 'q', 16), weights: rows(g, 'weights', heads), cache });
 }
 
 /** Recordings whose operands do not fit, by what is wrong with them. */
@@ -113,6 +126,18 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'selectiveScan with groups that leave a rest': (g) => scan(g, { groups: 3 }),
   'selectiveScan with heads of another size': (g) => scan(g, { headSize: 8 }),
   'selectiveScan with states of another size': (g) => scan(g, { stateSize: 16 }),
+  'indexScores with queries of another width': (g) => index(g, { heads: 3 }),
+  'indexScores over values': (g) => index(g, { cache: cacheFor(g) }),
+  'indexScores over odd blocks': (g) => index(g, { type: 'q8_0' }),
+  'choosePositions by too few scores': (g) =>
+    choosePositions(g, rows(g, 'scores', 15), { count: 2, cache: cacheFor(g) }),
+  'choosePositions that chooses none': (g) =>
+    choosePositions(g, rows(g, 'scores', 16), { count: 0, cache: cacheFor(g) }),
+  'attention to chosen positions in a window': (g) => {
+    const cache = cacheFor(g);
+    const chosen = choosePositions(g, rows(g, 'scores', 16), { count: 2, cache });
+    return attention(g, rows(g, 'q', 64), cache, { ...HEADS, chosen, window: 3 });
+  },
   'a slice of more heads than there are': (g) =>
     slice(g, rows(g, 'x', 12), { offset: 0, segmentWidth: 2, stride: 4, width: 8 }),
   'a slice of parts that leave a rest': (g) =>

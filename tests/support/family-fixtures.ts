@@ -68,6 +68,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   minicpm3: { sizes: { kvHeads: 4 } },
   plm: { sizes: { kvHeads: 4 } },
   'kimi-linear': { sizes: { layers: 3 } },
+  'glm-dsa': { sizes: { layers: 3 } },
   bailingmoe3: { sizes: { layers: 3 } },
 };
 
@@ -190,6 +191,7 @@ const OTHERS_OPERATORS = [
   'refact',
   'jais',
   'bailingmoe3',
+  'glm-dsa',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

@@ -1,8 +1,10 @@
 import { F16, F32, Q4_0 } from '../../src/formats/index.ts';
 import {
   add,
+  type ChosenPositions,
   attention,
   causalConv,
+  choosePositions,
   combineExperts,
   concat,
   scaleExperts,
@@ -13,6 +15,7 @@ import {
   gatedDelta,
   gatherRows,
   groupNorm,
+  indexScores,
   kvAppend,
   l2Norm,
   layerNorm,
@@ -101,6 +104,15 @@ function stateSpace(g: GraphBuilder, x: Tensor): Tensor {
   });
 }
 
+/** Positions that an indexer of two heads chooses. */
+function choice(g: GraphBuilder, x: Tensor): ChosenPositions {
+  const k = slice(g, x, { offset: 0, width: 8 });
+  const cache = { ...cacheFor(g), keys: g.state('index keys', 'f16', 48, 8), values: undefined };
+  kvAppend(g, cache, k);
+  const [q, weights] = [slice(g, x, { offset: 8, width: 16 }), slice(g, x, { offset: 0, width: 2 })];
+  return choosePositions(g, indexScores(g, { q, weights, cache }), { count: 5, cache });
+}
+
 /** A mixture of four experts, 64 wide. */
 function mixture(g: GraphBuilder, x: Tensor): Tensor {
   const rule = {
@@ -135,6 +147,7 @@ export function graphOfEverything(): OpGraph {
   const cache = cacheFor(g);
   kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'neox' }), v);
   const attended = attention(g, q, cache, HEADS);
+  g.output('sparse', attention(g, q, cache, { ...HEADS, chosen: choice(g, normed) }));
   const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
   const wide = slice(g, both, { offset: 32, width: 64 });

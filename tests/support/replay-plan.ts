@@ -80,7 +80,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
     ],
   }),
   attention: ({ op, arrivals, y }) => ({
-    reads: [op.q, op.cache.keys, op.cache.values, arrivals],
+    reads: [op.q, op.causalLimit, op.batch.slots, op.cache.blocks, op.cache.keys, op.cache.values, arrivals],
     writes: [y],
   }),
   attentionTiles: ({ op, y }) => ({ reads: [op.q, op.cache.keys, op.cache.values], writes: [y] }),
@@ -129,6 +129,8 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   causalConv: plain,
   gatedDelta: plain,
   selectiveScan: plain,
+  indexScores: plain,
+  choosePositions: plain,
   gatherRows: plain,
   sample: plain,
 };

@@ -35,6 +35,7 @@ const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
   'Mamba-2 beside attention (Granite 4 H)': () =>
     openGguf(familyPaths({ name: 'granitehybrid', sizes: {} }).model),
   'latents (DeepSeek 2)': () => openGguf(familyPaths({ name: 'deepseek2', sizes: {} }).model),
+  'chosen positions (GLM 5)': () => openGguf(familyPaths({ name: 'glm-dsa', sizes: {} }).model),
   'caches of other layers (Gemma 4 E)': () => openGguf(familyPaths({ name: 'gemma4-e', sizes: {} }).model),
   'windows (Gemma 3)': () => openGguf(familyPaths({ name: 'gemma3', sizes: {} }).model),
 };

@@ -1,4 +1,4 @@
-import type { AttentionOp, MatmulOp, Op, Tensor } from '../../ops/index.ts';
+import { type AttentionOp, hasOwnTable, type MatmulOp, type Op, type Tensor } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { ActivationForm, Counters, HeadGroup, HeadsNormAppendIntent, JoinedRows } from './intent.ts';
 import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } from './match-heads.ts';
@@ -80,7 +80,8 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
 /** True for attention with many rows per sequence over a cache of f16 or blocks, if the target has tiles for it. */
 function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
   const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= MIN_TILE_ROWS_PER_SLOT * to.graph.shape.slots;
-  const stored = op.cache.keys.type !== 'f32';
+  // Nor do rows with positions of their own have a tile's keys in common.
+  const stored = op.cache.keys.type !== 'f32' && !hasOwnTable(op);
   // Rows of a tile with a reach would see different first and last positions.
   const isOneSided = op.reach === undefined;
   return to.has('attentionTiles') && many && stored && isOneSided && to.facts.attention.fitsTile(op);
@@ -92,7 +93,9 @@ function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
  * it.
  */
 export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
-  const heads = op.kind === 'attention' ? matchHeads(op, to.graph.ops, to.uses) : undefined;
+  // What chooses a row's positions runs between the products and attention.
+  const fits = op.kind === 'attention' && !hasOwnTable(op);
+  const heads = fits ? matchHeads(op, to.graph.ops, to.uses) : undefined;
   if (!heads || !canJoin(productsOf(heads), to)) return undefined;
   const { norms, rotation, ops } = heads;
   if (!norms || !rotation) return { ops, plan: () => planHeads(heads, to) };

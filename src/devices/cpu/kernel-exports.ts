@@ -144,6 +144,27 @@ export interface KernelExports {
     valueScales: number,
     index: number,
   ): void;
+  /**
+   * An indexer's scores of a row's positions `begin` to `end - 1`, by `heads` heads of `size` elements. `cellBytes` and
+   * `scaleBytes` are those of a cell, `type` is one of `CELL_CODES`; `scratch` takes 16 * (1 + size) bytes.
+   */
+  indexScores(
+    q: number,
+    weights: number,
+    keys: number,
+    scales: number,
+    out: number,
+    blocks: number,
+    blockSize: number,
+    heads: number,
+    size: number,
+    type: number,
+    cellBytes: number,
+    scaleBytes: number,
+    begin: number,
+    end: number,
+    scratch: number,
+  ): void;
   /** Quantizes `blocks` blocks of 32 f32 as defined by `quantizeStateBlock`. */
   quantizeStateBlocks(x: number, quants: number, scales: number, blocks: number): void;
 }
@@ -199,8 +220,8 @@ export type MatMatKernel = (
   scratch: number,
 ) => void;
 
-/** The codes that `attention` uses for the types of a cell's elements; a cache of integers is refused earlier. */
-const CELL_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
+/** The codes that `attention` and `indexScores` use for the types of a cell's elements; a cache of integers is refused earlier. */
+export const CELL_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
 
 /**
  * The parameters that `attention` reads at `parameters`. Sizes count values; cell bytes are those of all key heads of a

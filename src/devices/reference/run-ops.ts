@@ -19,6 +19,8 @@ import { runRmsNorm } from './ops/rms-norm.ts';
 import { runRope } from './ops/rope.ts';
 import { runRopeTable } from './ops/rope-table.ts';
 import { runSample } from './ops/sample.ts';
+import { runChoosePositions } from './ops/choose-positions.ts';
+import { runIndexScores } from './ops/index-scores.ts';
 import { runClamp, runScale } from './ops/scale.ts';
 import { runSelectiveScan } from './ops/selective-scan.ts';
 import { runSlice } from './ops/slice.ts';
@@ -61,6 +63,8 @@ export const RUN_OPS: OpTable<Frame> = {
   causalConv: runCausalConv,
   gatedDelta: runGatedDelta,
   selectiveScan: runSelectiveScan,
+  indexScores: runIndexScores,
+  choosePositions: runChoosePositions,
   gatherRows: runGatherRows,
   sample: runSample,
 };

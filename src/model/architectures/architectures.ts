@@ -14,6 +14,7 @@ export { cohere2moe } from './cohere2moe.ts';
 export { commandR } from './command-r.ts';
 export { deepseek } from './deepseek.ts';
 export { deepseek2, mistral4 } from './deepseek2.ts';
+export { deepseek32, glmDsa } from './deepseek32.ts';
 export { dots1 } from './dots1.ts';
 export { ernie45 } from './ernie4-5.ts';
 export { exaoneMoe } from './exaone-moe.ts';

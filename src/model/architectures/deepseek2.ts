@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { expertsOrDense, readExperts } from '../blocks/experts.ts';
-import { latentAttention, readLatents } from '../blocks/latent-attention.ts';
+import { latentAttention, type LatentAttentionSpec, readLatents } from '../blocks/latent-attention.ts';
 import type { GgufValue } from '../../gguf/index.ts';
 import type { ScoreParameters } from '../../ops/attention.ts';
 import type { RopeParameters } from '../../ops/rope.ts';
@@ -31,17 +31,21 @@ const GLM_FLASH: { readonly layers: readonly number[]; readonly vocabulary: numb
 export const deepseek2: Architecture = {
   names: ['deepseek2'],
   // If the file has a multiplier, the magnitude is applied to the scores only.
-  configure: (read) => configure(read, ({ ofPaper, ofFile }) => (ofFile === 1 ? ofPaper : 1)),
-  synthetic: { metadata: syntheticMetadata, optional: [OUTPUT, 'exp_probs_b.bias'] },
+  configure: (read) =>
+    configureLatents(read, {
+      gate: defaultGate(read),
+      rotated: ({ ofPaper, ofFile }) => (ofFile === 1 ? ofPaper : 1),
+    }),
+  synthetic: { metadata: deepseekMetadata, optional: [OUTPUT, 'exp_probs_b.bias'] },
 };
 
 /** Mistral Small 4: DeepSeek V2's layers, with a query temperature at distant positions (Mistral AI 2026). */
 export const mistral4: Architecture = {
   names: ['mistral4'],
-  configure: (read) => configure(read, ({ ofPaper, ofFile }) => ofPaper / ofFile),
+  configure: (read) => configureLatents(read, { gate: defaultGate(read), rotated: rotatedByBoth }),
   synthetic: {
     metadata: (shape) => ({
-      ...syntheticMetadata(shape),
+      ...deepseekMetadata(shape),
       'attention.temperature_scale': real(0.1),
       'attention.temperature_length': count(8),
     }),
@@ -58,22 +62,64 @@ interface Magnitudes {
   readonly ofFile: number;
 }
 
-function configure(read: ConfigReader, rotated: (of: Magnitudes) => number): ModelConfig {
-  const experts = readExperts(read, { gate: defaultGate(read), shared: 'counted' });
+/** The quotient of both magnitudes, with which most files are rotated. */
+export function rotatedByBoth({ ofPaper, ofFile }: Magnitudes): number {
+  return ofPaper / ofFile;
+}
+
+/** What differs among the descendants of DeepSeek V2. */
+interface LatentTraits {
+  /** The gating function if the file does not give one. */
+  readonly gate: 'softmax' | 'sigmoid';
+  /** Factor on the rotated parts. */
+  readonly rotated: (of: Magnitudes) => number;
+  /** The indexer of a layer, of whose heads as many values are rotated. Default: rows attend to all positions. */
+  readonly indexer?: (layer: number) => LatentAttentionSpec['indexer'];
+}
+
+/** Reads the configuration of a decoder with latent attention and experts; its predictor has no indexer. */
+export function configureLatents(
+  read: ConfigReader,
+  { gate, rotated, indexer = () => undefined }: LatentTraits,
+): ModelConfig {
+  const experts = readExperts(read, { gate, shared: 'counted' });
   const sizes = readDecoder(read, { hidden: experts?.hidden });
   const { rope, magnitude } = readMagnitude(read, sizes.rope, rotated);
   const temperature = readTemperature(read);
-  const layerOf = (layer: number) => {
+  const layerOf = (layer: number, chooses = indexer(layer)) => {
     const latents = readLatents(read, sizes.heads(layer), rope.dimensions);
+    if (chooses) requireIndexed(read, latents);
     const scale = magnitude ** 2 / Math.sqrt(latents.plainSize + latents.rotatedSize);
     const angles = { table: ROPE, pairs: 'interleaved' } as const;
     return preNormLayer(
       sizes.norm,
-      latentAttention({ ...latents, norm: sizes.norm, rope: angles, scale, ...temperature }),
+      latentAttention({
+        ...latents,
+        norm: sizes.norm,
+        rope: angles,
+        scale,
+        ...temperature,
+        indexer: chooses,
+      }),
       expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
     );
   };
-  return decoder({ ...sizes, rope }, layerOf, { predictor: { reads: 'normed', layer: layerOf } });
+  return decoder({ ...sizes, rope }, (layer) => layerOf(layer), {
+    predictor: { reads: 'normed', layer: (layer) => layerOf(layer, undefined) },
+  });
+}
+
+/** Refuses sizes with which no indexer works. */
+function requireIndexed(
+  read: ConfigReader,
+  { form, queryLatentSize }: Pick<LatentAttentionSpec, 'form' | 'queryLatentSize'>,
+): void {
+  if (form !== 'absorbed') {
+    read.refuse('attention.key_length_mla', 'nothing', 'the size of a key: the cache holds latents');
+  }
+  if (queryLatentSize === undefined) {
+    read.refuse('attention.q_lora_rank', 'nothing', 'the size of the latent that the indexer reads');
+  }
 }
 
 /** The gating function if the file does not give one. */
@@ -117,7 +163,7 @@ function readTemperature(
 }
 
 /** DeepSeek V3's sizes, or small ones for small shapes: groups of experts, sigmoid gating, YaRN with a multiplier. */
-function syntheticMetadata(shape: SyntheticShape): Record<string, GgufValue> {
+export function deepseekMetadata(shape: SyntheticShape): Record<string, GgufValue> {
   return {
     ...latentMetadata(shape, 'absorbed'),
     ...expertMetadata(shape),

@@ -1,4 +1,6 @@
 import { attention as attend, kvAppend, type ScoreParameters } from '../../ops/attention.ts';
+import { invariant } from '../../base/errors.ts';
+import type { ChosenPositions } from '../../ops/choose-positions.ts';
 import { concat } from '../../ops/concat.ts';
 import { mul, unary } from '../../ops/elementwise.ts';
 import { matmulHeads } from '../../ops/matmul-heads.ts';
@@ -10,6 +12,7 @@ import type { PartScope } from '../part-scope.ts';
 import { cacheGroup } from '../state-groups.ts';
 import type { Heads } from './attention.ts';
 import type { Block, LayerInputs } from './block.ts';
+import { chosenEarlier, type IndexerSpec, recordIndexer } from './indexer.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 
@@ -41,6 +44,11 @@ export interface LatentAttentionSpec extends Omit<ScoreParameters, 'sinks' | 'so
   readonly form: 'absorbed' | 'expanded';
   /** Whether the sigmoid of a product with one value per head, `attn_gate`, multiplies each head's result (Ling 3). */
   readonly outputGate?: 'attn_gate by head';
+  /**
+   * The indexer that chooses the positions which a row attends to, or `earlier` for the choice of the last layer that has one.
+   * Only in the absorbed form, and with a latent of queries. Default: rows attend to all positions.
+   */
+  readonly indexer?: IndexerSpec | 'earlier' | undefined;
 }
 
 /** Attention over a cache of latents, or of the keys and values projected from them. */
@@ -97,6 +105,7 @@ interface Latents {
   readonly latent: Tensor;
   /** The rotated part of the keys, shared by all heads. */
   readonly rotatedKey: Tensor;
+  readonly chosen: ChosenPositions | undefined;
 }
 
 function recordLatentAttention(
@@ -121,7 +130,7 @@ function recordLatents(scope: PartScope, x: Tensor, spec: LatentAttentionSpec, l
   const table = rotation && layer.shared.get(rotation.table);
   const rotate = (of: Tensor): Tensor =>
     rotation && table ? rope(g, of, { table, headSize: rotatedSize, pairs: rotation.pairs }) : of;
-  const query = recordQueries(scope, x, spec);
+  const { query, queryLatent } = recordQueries(scope, x, spec);
   const stride = plainSize + rotatedSize;
   const ofHeads = (offset: number, segmentWidth: number): Tensor =>
     slice(g, query, { offset, segmentWidth, stride, width: heads * segmentWidth });
@@ -132,21 +141,43 @@ function recordLatents(scope: PartScope, x: Tensor, spec: LatentAttentionSpec, l
     rotatedQuery: rotate(ofHeads(plainSize, rotatedSize)),
     latent: normalize(scope, latent, { ...norm, name: 'attn_kv_a_norm' }),
     rotatedKey: rotate(slice(g, both, { offset: latentSize, width: rotatedSize })),
+    chosen: recordChoice(scope, { x, queryLatent }, spec.indexer, layer),
   };
 }
 
-function recordQueries(scope: PartScope, x: Tensor, spec: LatentAttentionSpec): Tensor {
+/** The positions that rows attend to, if not all. */
+function recordChoice(
+  scope: PartScope,
+  { x, queryLatent }: { readonly x: Tensor; readonly queryLatent: Tensor | undefined },
+  indexer: LatentAttentionSpec['indexer'],
+  layer: LayerInputs,
+): ChosenPositions | undefined {
+  if (indexer === undefined) return undefined;
+  if (indexer === 'earlier') return chosenEarlier(layer);
+  invariant(queryLatent, 'an indexer reads the latent of queries');
+  return recordIndexer(scope, { x, queryLatent }, indexer, layer);
+}
+
+/** The queries of all heads, and the latent that they are projected from. */
+function recordQueries(
+  scope: PartScope,
+  x: Tensor,
+  spec: LatentAttentionSpec,
+): { readonly query: Tensor; readonly queryLatent: Tensor | undefined } {
   const { heads, plainSize, rotatedSize, queryLatentSize, norm } = spec;
   const rows = heads * (plainSize + rotatedSize);
-  if (queryLatentSize === undefined) return product(scope, x, 'attn_q', rows);
+  if (queryLatentSize === undefined) {
+    return { query: product(scope, x, 'attn_q', rows), queryLatent: undefined };
+  }
   const latent = product(scope, x, 'attn_q_a', queryLatentSize);
-  return product(scope, normalize(scope, latent, { ...norm, name: 'attn_q_a_norm' }), 'attn_q_b', rows);
+  const queryLatent = normalize(scope, latent, { ...norm, name: 'attn_q_a_norm' });
+  return { query: product(scope, queryLatent, 'attn_q_b', rows), queryLatent };
 }
 
 /** Attention with one KV head: the keys are the latents with the rotated part, the values the latents alone. */
 function recordAbsorbed(
   scope: PartScope,
-  { plainQuery, rotatedQuery, latent, rotatedKey }: Latents,
+  { plainQuery, rotatedQuery, latent, rotatedKey, chosen }: Latents,
   spec: LatentAttentionSpec,
   layer: LayerInputs,
 ): Tensor {
@@ -158,7 +189,7 @@ function recordAbsorbed(
   kvAppend(g, cache, concat(g, latent, rotatedKey, parts));
   const ofKeys = scope.expertWeight('attn_k_b.weight', { count: heads, rows: latentSize }, plainSize);
   const query = concat(g, matmulHeads(g, plainQuery, ofKeys, heads), rotatedQuery, parts);
-  const mixed = attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
+  const mixed = attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec), chosen });
   const ofValues = scope.expertWeight('attn_v_b.weight', { count: heads, rows: valueSize }, latentSize);
   return matmulHeads(g, mixed, ofValues, heads);
 }

@@ -47,7 +47,7 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
   });
   const inputs = (g: GraphBuilder) => {
     const shared = new Map(
-      [...passed].map(([name, { axis, width }]) => [name, g.input(name, { axis, width })]),
+      [...passed].map(([name, { axis, width, type }]) => [name, g.input(name, { axis, width, type })]),
     );
     return { shared, x: shared.get('x') as Tensor };
   };

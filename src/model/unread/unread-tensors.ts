@@ -46,6 +46,12 @@ const RULES: readonly TensorRule[] = [
     architectures: ['gemma3n', 'gemma4'],
   },
   {
+    name: /^blk\.\d+\.indexer\./,
+    warns: false,
+    reason: 'of layers that attend to all positions, or to those that an earlier layer has chosen',
+    architectures: ['deepseek32', 'glm-dsa'],
+  },
+  {
     name: /^blk\.\d+\.(attn_rot_embd|rope_freqs)(\.weight)?$/,
     warns: true,
     reason: 'frequencies are computed from the metadata',

@@ -39,6 +39,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'slice':
     case 'concat':
     case 'tokenShift':
+    case 'choosePositions':
       return MOVED;
     case 'kvAppend':
       return op.cache.keys.type === 'f16' ? 1e-7 : MOVED;
@@ -68,6 +69,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'causalConv':
     case 'gatedDelta':
     case 'selectiveScan':
+    case 'indexScores':
       return SUMMED;
     case 'attention':
       if (op.cache.keys.type === 'q8_0') return DECODED_TO_HALVES;

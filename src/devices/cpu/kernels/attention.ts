@@ -82,7 +82,7 @@ function sumLanesOfFour(a: v128, b: v128, c: v128, d: v128): v128 {
 
 /** The products of the query at `q` with the keys of four rows. */
 @inline
-function scoreFour(q: usize, rows: usize, size: u32): v128 {
+export function scoreFour(q: usize, rows: usize, size: u32): v128 {
   const k0 = load<usize>(rows);
   const k1 = load<usize>(rows + 4);
   const k2 = load<usize>(rows + 8);

@@ -12,6 +12,7 @@ export { rope } from './rope';
 export { wkv7 } from './wkv7';
 export * from './state-space';
 export { attention } from './attention';
+export { indexScores } from './index-scores';
 export { quantizeStateBlocks } from './state-blocks';
 
 /** The first address that a host may use: below lie the kernels' tables. */

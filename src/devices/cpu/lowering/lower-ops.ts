@@ -20,6 +20,7 @@ import {
   lowerSlice,
   lowerTokenAppend,
 } from './rows.ts';
+import { lowerChoosePositions, lowerIndexScores } from './sparse-attention.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -57,6 +58,8 @@ export const LOWER_OPS: OpTable<Lowering> = {
   causalConv: lowerCausalConv,
   gatedDelta: lowerGatedDelta,
   selectiveScan: lowerSelectiveScan,
+  indexScores: lowerIndexScores,
+  choosePositions: lowerChoosePositions,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

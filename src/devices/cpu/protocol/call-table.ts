@@ -26,7 +26,7 @@ export type CpuOp = Exclude<Op, KvAppendOp> | QuantizeOp | CacheAppendOp;
  * operand).
  */
 type PlacedValue<Known> = Readonly<Known> & { readonly at: number };
-export type PlacedTensor = PlacedValue<Pick<Tensor, 'kind' | 'type' | 'width'>>;
+export type PlacedTensor = PlacedValue<Pick<Tensor, 'kind' | 'type' | 'axis' | 'width'>>;
 export type PlacedState = PlacedValue<Pick<State, 'kind' | 'type' | 'rows' | 'width'>>;
 export type PlacedWeight = PlacedValue<Pick<Weight, 'kind' | 'rows' | 'columns'> & { ggmlType: number }>;
 
@@ -81,7 +81,7 @@ function withFields(of: Fields, change: (field: Fields) => unknown): Fields {
 function placed(value: Tensor | State | Weight, at: number): PlacedTensor | PlacedState | PlacedWeight {
   switch (value.kind) {
     case 'tensor':
-      return { kind: value.kind, type: value.type, width: value.width, at };
+      return { kind: value.kind, type: value.type, axis: value.axis, width: value.width, at };
     case 'state':
       return { kind: value.kind, type: value.type, rows: value.rows, width: value.width, at };
     case 'weight': {

@@ -30,6 +30,7 @@ import {
   tokenAppendCall,
 } from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
+import { choosePositionsCall, indexScoresCall } from './calls/sparse-attention.ts';
 import { causalConvCall, gatedDeltaCall, selectiveScanCall } from './calls/state-space.ts';
 import type { CallPlace, KernelCall } from './task.ts';
 
@@ -61,6 +62,8 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   causalConv: causalConvCall,
   gatedDelta: gatedDeltaCall,
   selectiveScan: selectiveScanCall,
+  indexScores: indexScoresCall,
+  choosePositions: choosePositionsCall,
   ropeTable: ropeTableCall,
   rope: ropeCall,
   tokenAppend: tokenAppendCall,

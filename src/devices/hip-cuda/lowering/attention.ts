@@ -7,6 +7,7 @@ import {
 import {
   type AttentionOp,
   type BatchTensors,
+  hasOwnTable,
   type KvAppendOp,
   type PagedCache,
   SCORE_NAMES,
@@ -119,7 +120,8 @@ function vectorsOf({ cache, keySize, valueSize, heads, kvHeads }: AttentionOp, t
 function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: number) {
   return {
     THREADS: threadsFor(op, to),
-    SINGLE_ROW: to.capacity(op.out) === 1 ? 1 : 0,
+    // A table of chosen positions is computed by the launch before: nothing can be loaded ahead of it.
+    SINGLE_ROW: to.capacity(op.out) === 1 && !hasOwnTable(op) ? 1 : 0,
     ...cacheDefines(op.cache),
     ...latentDefines(op.cache),
     ...alibiDefines(op),

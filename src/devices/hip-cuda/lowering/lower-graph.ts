@@ -36,6 +36,7 @@ import {
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerConcat, lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
+import { lowerChoosePositions, lowerIndexScores } from './sparse-attention.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
 
@@ -88,6 +89,8 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   causalConv: lowerCausalConv,
   gatedDelta: lowerGatedDelta,
   selectiveScan: lowerSelectiveScan,
+  indexScores: lowerIndexScores,
+  choosePositions: lowerChoosePositions,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -1,4 +1,4 @@
-import type { AttentionParameters } from '../../../ops/index.ts';
+import { type AttentionOp, hasOwnTable } from '../../../ops/index.ts';
 
 // What a row sees: up to `position`, from `first` on.
 const SEEN = `let position = u32(positions[row >> 2u][row & 3u]);
@@ -130,8 +130,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
-/** The kernel; with a reach, rows see as many positions on either side of their own. */
-export function attentionText({ reach }: Pick<AttentionParameters, 'reach'>): string {
+/** All of a row's table. Its last place was computed, and may be in the same memory as results: only so is it uniform. */
+const SEEN_IN_OWN_TABLE = `if (thread == 0u) { own_last = u32(positions[row >> 2u][row & 3u]); }
+  let position = workgroupUniformLoad(&own_last);
+  let first = 0u;`;
+
+/**
+ * The kernel; with a reach, rows see as many positions on either side of their own, and with tables of their own the
+ * positions in them.
+ */
+export function attentionText(op: Pick<AttentionOp, 'reach' | 'cache'>): string {
+  const { reach } = op;
+  if (hasOwnTable(op)) {
+    return `var<workgroup> own_last: u32;\n${ATTENTION.replace(SEEN, SEEN_IN_OWN_TABLE)}`;
+  }
   if (reach === undefined) return ATTENTION;
   return ATTENTION.replace(
     SEEN,

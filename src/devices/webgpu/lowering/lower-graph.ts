@@ -30,6 +30,7 @@ import {
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
+import { lowerChoosePositions, lowerIndexScores } from './sparse-attention.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
 
@@ -79,6 +80,8 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   causalConv: lowerCausalConv,
   gatedDelta: lowerGatedDelta,
   selectiveScan: lowerSelectiveScan,
+  indexScores: lowerIndexScores,
+  choosePositions: lowerChoosePositions,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

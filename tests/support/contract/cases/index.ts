@@ -11,6 +11,7 @@ import { ROPE_CASES } from './rope.ts';
 import { ROWS_CASES } from './rows.ts';
 import { RWKV_LAYER_CASES } from './rwkv-layer.ts';
 import { SAMPLE_CASES } from './sample.ts';
+import { SPARSE_ATTENTION_CASES } from './sparse-attention.ts';
 import { STATE_SPACE_CASES } from './state-space.ts';
 
 /** All cases, by operator. */
@@ -22,6 +23,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...ROPE_CASES,
   ...ROWS_CASES,
   ...ATTENTION_CASES,
+  ...SPARSE_ATTENTION_CASES,
   ...RECURRENCE_CASES,
   ...STATE_SPACE_CASES,
   ...SAMPLE_CASES,

@@ -21,16 +21,16 @@ import type { CallPlace, Chunk, KernelCall } from '../task.ts';
 import { rowWords } from './rows.ts';
 
 /** Bytes of an element, not counting its share of a scale. */
-const BYTES: Readonly<Record<StateType, number>> = { f32: 4, f16: 2, q8_0: 1, i32: 4 };
+export const CELL_BYTES: Readonly<Record<StateType, number>> = { f32: 4, f16: 2, q8_0: 1, i32: 4 };
 
 /** Finds the sequences of rows in a paged cache. */
-class CacheIndex {
+export class CacheIndex {
   readonly positions: Int32Array;
   readonly #slots: Int32Array;
   readonly #blocks: Int32Array;
   readonly #table: PlacedTensor;
   readonly #blockSize: number;
-  readonly #slotCount: number;
+  readonly #tableRows: number;
 
   constructor(
     batch: { readonly positions: PlacedTensor; readonly slots: PlacedTensor; readonly blocks: PlacedTensor },
@@ -42,8 +42,8 @@ class CacheIndex {
     this.#slots = slots;
     this.#table = batch.blocks;
     this.#blockSize = blockSize;
-    this.#slotCount = capacity.slots;
-    this.#blocks = bank.words(batch.blocks.at, capacity.slots * batch.blocks.width);
+    this.#tableRows = capacity[batch.blocks.axis];
+    this.#blocks = bank.words(batch.blocks.at, this.#tableRows * batch.blocks.width);
   }
 
   /** The address of the block numbers of the row's sequence; -1 if its slot or position is invalid. */
@@ -51,15 +51,19 @@ class CacheIndex {
     const { at, width } = this.#table;
     const slot = this.#slots[row] as number;
     const position = this.positions[row] as number;
-    const inside = slot >= 0 && slot < this.#slotCount && position >= 0 && position < this.#blockSize * width;
+    const inside = slot >= 0 && slot < this.#tableRows && position >= 0 && position < this.#blockSize * width;
     return inside ? at + 4 * slot * width : -1;
   }
 
   /** The cell of the row's own position; -1 if there is none. */
   cellOf(row: number): number {
+    return this.cellAt(row, this.positions[row] as number);
+  }
+
+  /** The cell of a position of the row's sequence; -1 if there is none. */
+  cellAt(row: number, position: number): number {
     const blocks = this.blocksOf(row);
     if (blocks < 0) return -1;
-    const position = this.positions[row] as number;
     const place = (blocks - this.#table.at) / 4 + Math.floor(position / this.#blockSize);
     return (this.#blocks[place] as number) * this.#blockSize + (position % this.#blockSize);
   }
@@ -69,7 +73,7 @@ class CacheIndex {
 const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
 
 /** The offset of a cache's scales, and their stride between cells; zeros if it has none. */
-function scalePlane(of: PlacedState | undefined): { offset: number; stride: number } {
+export function scalePlane(of: PlacedState | undefined): { offset: number; stride: number } {
   if (of?.type !== 'q8_0') return { offset: 0, stride: 0 };
   const { rows, width } = of;
   const { scales, scaleBytes } = stateBlockPlanes(rows, width);
@@ -131,7 +135,7 @@ export function attentionCall(
   const group = headsTogether(of);
   const groupsOfKeyHead = heads / kvHeads / group;
   const unit = group * valueSize;
-  const size = BYTES[cache.keys.type];
+  const size = CELL_BYTES[cache.keys.type];
   const index = new CacheIndex({ ...of.batch, positions: of.causalLimit }, cache.blockSize, place);
   const own = of.positions && bank.words(of.positions.at, place.capacity.rows);
   const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];

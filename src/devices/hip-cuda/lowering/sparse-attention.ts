@@ -1,0 +1,58 @@
+import { fail } from '../../../base/errors.ts';
+import type { ChoosePositionsOp, IndexScoresOp, StateType } from '../../../ops/index.ts';
+import { cacheDefines, cellArgs } from './attention.ts';
+import { int } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+
+/** Threads of a block, and positions that it scores: THREADS of `index-scores.hip`. */
+const SCORE_THREADS = 128;
+/** Elements in 16 bytes of a cache. */
+const MAX_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
+/** Maximum heads whose products a thread sums at once, and maximum elements of their queries in shared memory. */
+const MAX_HEADS_TOGETHER = 32;
+const MAX_QUERY_ELEMENTS = 8192;
+/** Threads of a block that chooses: THREADS of `choose-positions.hip`. */
+const CHOICE_THREADS = 256;
+
+export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
+  const { q, weights, cache, batch, heads, headSize, out } = op;
+  const together = Math.min(heads, MAX_HEADS_TOGETHER, Math.floor(MAX_QUERY_ELEMENTS / headSize));
+  if (together === 0) {
+    const why = `heads of ${headSize} elements are more than shared memory holds`;
+    fail('OP_UNSUPPORTED', { device: to.target.api, op: op.kind, why });
+  }
+  const vector = [16, 8, 4, 2, 1].find(
+    (size) => size <= MAX_VECTOR[cache.keys.type] && headSize % size === 0,
+  );
+  to.launch({
+    file: 'index-scores.hip',
+    kernel: 'index_scores',
+    defines: {
+      ...cacheDefines(cache),
+      HEADS: heads,
+      SIZE: headSize,
+      HEADS_TOGETHER: together,
+      VECTOR: vector ?? 1,
+    },
+    grid: [to.capacity(out), Math.ceil(out.width / SCORE_THREADS)],
+    block: SCORE_THREADS,
+    args: [to.count(out), q, weights, ...cellArgs(cache, batch), cache.keys, out, int(out.width)],
+  });
+}
+
+export function lowerChoosePositions(op: ChoosePositionsOp, to: Lowering): void {
+  const { scores, count, cache, batch, cells, places, limits } = op;
+  const { slots, positions, blocks } = batch;
+  to.launch({
+    file: 'choose-positions.hip',
+    kernel: 'choose_positions',
+    grid: [to.capacity(scores)],
+    block: CHOICE_THREADS,
+    args: [
+      ...[to.count(scores), scores, slots, positions, blocks],
+      ...[int(blocks.width), int(cache.blockSize)],
+      ...[cells, places, limits],
+      ...[int(scores.width), int(count)],
+    ],
+  });
+}

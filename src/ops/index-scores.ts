@@ -1,0 +1,59 @@
+import type { PagedCache } from './attention.ts';
+import type { Cost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import { STATE_BLOCK } from './state-blocks.ts';
+import { type BatchTensors, stateBytes, type Tensor } from './value.ts';
+
+/**
+ * The scores by which an indexer chooses the positions that a row attends to (DeepSeek-AI 2025, "DeepSeek-V3.2", the
+ * lightning indexer; ggml's `lightning_indexer`): `out[r, p] = sum_h weights[r, h] * max(0, q[r, h] · key[p])` for the
+ * positions of the row's sequence up to its own, and 0 beyond it. A position's key is shared by all heads.
+ */
+export interface IndexScoresOp {
+  readonly kind: 'indexScores';
+  /** f32 [rows, heads * headSize]. */
+  readonly q: Tensor;
+  /** f32 [rows, heads]. */
+  readonly weights: Tensor;
+  /** Its keys are `headSize` wide; it has no values. */
+  readonly cache: PagedCache;
+  readonly batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>;
+  readonly heads: number;
+  readonly headSize: number;
+  /** f32 [rows, positions of a sequence]. */
+  readonly out: Tensor;
+}
+
+/** Scores every position for every row: f32 [rows, blocksPerSlot * blockSize]. */
+export function indexScores(
+  g: Recorder<IndexScoresOp>,
+  { q, weights, cache }: Pick<IndexScoresOp, 'q' | 'weights' | 'cache'>,
+): Tensor {
+  const headSize = cache.keys.width;
+  const heads = weights.width;
+  g.require(q.axis === 'rows' && weights.axis === 'rows', 'queries and weights are token rows');
+  g.require(q.width === heads * headSize, `queries are ${heads} x ${headSize} wide, not ${q.width}`);
+  g.require(cache.values === undefined, 'an indexer has keys only');
+  const whole = cache.keys.type !== 'q8_0' || headSize % STATE_BLOCK === 0;
+  g.require(whole, `heads of ${headSize} elements are whole blocks of a q8_0 cache`);
+  const { blocksPerSlot } = g.shape;
+  g.require(
+    cache.blocks.axis === 'slots' && cache.blocks.width === blocksPerSlot,
+    `the cache's block table has ${blocksPerSlot} blocks for each slot`,
+  );
+  const out = g.temp('indexScores', { axis: 'rows', width: blocksPerSlot * cache.blockSize });
+  const { slots, positions } = g.batch;
+  const batch = { slots, positions, blocks: cache.blocks };
+  g.push({ kind: 'indexScores', q, weights, cache, batch, heads, headSize, out });
+  return out;
+}
+
+/** Reads the visible keys once per row; a multiply-add per key element and head. */
+export function indexScoresCost(op: IndexScoresOp, rows: number, attended: number): Cost {
+  const { keys } = op.cache;
+  return {
+    bytes:
+      rows * (4 * (op.q.width + op.weights.width + attended) + (attended * stateBytes(keys)) / keys.rows),
+    flops: 2 * rows * attended * op.q.width,
+  };
+}

@@ -1,6 +1,6 @@
 import { fail, invariant } from '../base/errors.ts';
-import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
+import type { PagedCache } from '../ops/paged-cache.ts';
 import { STATE_BLOCK } from '../ops/state-blocks.ts';
 import type { State, Tensor } from '../ops/value.ts';
 import { KV_BLOCK_SIZE, type SizedGroup, tableName } from './state-groups.ts';

@@ -1,28 +1,9 @@
 import type { ChosenPositions } from './choose-positions.ts';
 import { type Cost, rowwiseCost } from './cost.ts';
+import type { PagedCache } from './paged-cache.ts';
 import type { Recorder } from './recorder.ts';
 import { STATE_BLOCK } from './state-blocks.ts';
-import { type BatchTensors, type State, stateBytes, type Tensor, type Value, type Weight } from './value.ts';
-
-/**
- * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence are in the cells of block
- * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`. Both are of one
- * type, f32, f16 or q8_0.
- */
-export interface PagedCache {
-  readonly keys: State;
-  /**
-   * Undefined if values are not stored: a head's values are the first elements of its keys (the latent cache of
-   * DeepSeek-V2).
-   */
-  readonly values: State | undefined;
-  /**
-   * The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless the model has
-   * several. Attention to chosen positions has one of its own, with a row of cells for each token row.
-   */
-  readonly blocks: Tensor;
-  readonly blockSize: number;
-}
+import { type BatchTensors, stateBytes, type Tensor, type Value, type Weight } from './value.ts';
 
 /**
  * Writes row r of `k`, and of `v` if values are stored, into `cell(slots[r], positions[r])`, rounded to the cache's

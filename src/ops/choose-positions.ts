@@ -1,5 +1,5 @@
-import type { PagedCache } from './attention.ts';
 import { type Cost, rowwiseCost } from './cost.ts';
+import type { PagedCache } from './paged-cache.ts';
 import type { Recorder } from './recorder.ts';
 import type { BatchTensors, Tensor } from './value.ts';
 

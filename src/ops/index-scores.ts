@@ -1,5 +1,5 @@
-import type { PagedCache } from './attention.ts';
 import type { Cost } from './cost.ts';
+import type { PagedCache } from './paged-cache.ts';
 import type { Recorder } from './recorder.ts';
 import { STATE_BLOCK } from './state-blocks.ts';
 import { type BatchTensors, stateBytes, type Tensor } from './value.ts';

@@ -19,6 +19,7 @@ export * from './lerp.ts';
 export * from './matmul.ts';
 export * from './matmul-heads.ts';
 export * from './norm.ts';
+export type { PagedCache } from './paged-cache.ts';
 export { costOf, type Op, type OpKind, type OpTable, operandsOf, resultsOf } from './op.ts';
 export * from './rope.ts';
 export * from './rows.ts';

@@ -23,6 +23,7 @@ export type {
   TokenStream,
 } from './runtime/sequence.ts';
 export type { CacheActivity, EngineActivity, EngineCounters } from './engine/engine-setup.ts';
+export type { BlockEvent } from './state/held-blocks.ts';
 export type { AnswerOptions, ChatOptions, GenerateOptions } from './engine/generate-options.ts';
 export type { SchedulingClass } from './scheduler/fair-shares.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';

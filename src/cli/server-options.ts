@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { fail } from '../base/errors.ts';
 import type { ListenOptions } from '../node/http-listener.ts';
+import type { KvEventOptions } from '../node/kv-event-publisher.ts';
 import type { ServerOptions } from '../server/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 import { type SamplingChoiceFlags, samplingChoice } from './sampling-options.ts';
@@ -33,6 +34,10 @@ export interface ServerFlags {
   readonly slots: boolean;
   readonly metrics: boolean;
   readonly otlpEndpoint?: string;
+  readonly kvEvents?: string;
+  readonly kvEventsReplay?: string;
+  readonly kvEventsTopic?: string;
+  readonly kvEventsBuffer?: number;
   readonly sleepIdleSeconds?: number;
   readonly slotSavePath?: string;
   readonly storeDir?: string;
@@ -147,6 +152,31 @@ export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
   return Boolean(otlpEndpoint ?? OTEL_EXPORTER_OTLP_TRACES_ENDPOINT);
 }
 
+/**
+ * How changes of the prompt cache are published; undefined if they are not. Throws `INVALID_ARGUMENT` for options without
+ * an endpoint, or several models.
+ */
+export function kvEventsOf(flags: ServerFlags, models: number): KvEventOptions | undefined {
+  const { kvEvents: endpoint, kvEventsReplay, kvEventsTopic: topic, kvEventsBuffer: bufferSteps } = flags;
+  const name = '--kv-events';
+  if (endpoint === undefined) {
+    if ((kvEventsReplay ?? topic ?? bufferSteps) === undefined) return undefined;
+    fail('INVALID_ARGUMENT', {
+      name,
+      found: 'none',
+      expected: 'the endpoint that its other options are for',
+    });
+  }
+  if (models > 1) {
+    fail('INVALID_ARGUMENT', {
+      name,
+      found: `${models} models`,
+      expected: 'the one model whose cache it is',
+    });
+  }
+  return { endpoint, replayEndpoint: kvEventsReplay, topic, bufferSteps };
+}
+
 function whereOptions(): Option[] {
   return [
     new Option(
@@ -176,6 +206,19 @@ function whereOptions(): Option[] {
     new Option('--otlp-endpoint <url>', 'send traces to this OpenTelemetry collector, OTLP over HTTP').env(
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ),
+    new Option(
+      '--kv-events <endpoint>',
+      'publish which prefixes the cache holds, as vLLM does: tcp://*:5557, a ZeroMQ PUB socket',
+    ),
+    new Option(
+      '--kv-events-replay <endpoint>',
+      'send missed events again: tcp://*:5558, a ZeroMQ ROUTER socket',
+    ),
+    new Option('--kv-events-topic <text>', 'the topic of the events (default: empty)'),
+    new Option(
+      '--kv-events-buffer <count>',
+      'batches of events that can be sent again (default: 10000)',
+    ).argParser(wholeNumber(1)),
     new Option(
       '--store-dir <folder>',
       'keep responses, conversations, files and batches in this folder (default: in memory, until the end)',

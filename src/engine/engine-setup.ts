@@ -1,4 +1,5 @@
 import type { Logger } from '../base/log.ts';
+import type { BlockEvent } from '../state/held-blocks.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import type { PlacedModel } from '../runtime/device-run.ts';
 import type { Proposer } from '../scheduler/proposer.ts';
@@ -25,6 +26,8 @@ export interface EngineSetup extends PlacedModel {
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Receives the times of steps. */
   readonly profile?: StepProfile | undefined;
+  /** Learns which prefixes can be reused. */
+  readonly onBlocks?: ((events: readonly BlockEvent[]) => void) | undefined;
 }
 
 /** Totals since the engine was created. */

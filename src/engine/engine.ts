@@ -23,6 +23,7 @@ import {
 } from '../runtime/sequence.ts';
 import { SharedLock } from '../runtime/shared-lock.ts';
 import { ExclusiveUse } from '../runtime/exclusive-use.ts';
+import { HeldBlocks } from '../state/held-blocks.ts';
 import { SlotPool } from '../state/slot-pool.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 
@@ -75,7 +76,11 @@ export class Engine implements AsyncDisposable {
     this.#pace = new DraftPace({ max, min: minDraftTokens, adapts: runtime.adaptsDrafts });
     this.#log = logger ?? silentLogger;
     this.#vocabulary = plan.tokenIds;
-    this.#slots = new SlotPool(state, plan.shape.slots);
+    const { slots } = plan.shape;
+    const { onBlocks } = setup;
+    const blocks = onBlocks && state.sharesPrefixes ? new HeldBlocks(slots, onBlocks) : undefined;
+    this.#slots = new SlotPool(state, slots, blocks);
+    if (onBlocks && !blocks) this.#log.warn('prefixes cannot be shared by this model: it reports no blocks');
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     // Rows that the host looks up depend on the ids that the device samples; prompt rows do not.
     const chains = this.#isPipelined && plan.setup.hostEmbedding === undefined;
@@ -245,6 +250,7 @@ export class Engine implements AsyncDisposable {
     await this.#driven;
     await this.#predictor?.idle();
     await this.#run?.[Symbol.asyncDispose]();
+    this.#slots.blocks?.clear();
   }
 
   #checkSlot(slot: number | undefined): void {

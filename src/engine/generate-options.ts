@@ -95,6 +95,11 @@ export interface GenerateOptions
   readonly scheduling?: SchedulingClass | undefined;
   /** Called while the prompt is computed: when it begins, after each step, and just before the first token. */
   readonly onPrompt?: ((progress: PromptProgress) => void) | undefined;
+  /**
+   * Only texts with the same salt share the cache of a common prefix, so that nobody else learns from times what was asked. Default:
+   * those without one share it.
+   */
+  readonly cacheSalt?: string | undefined;
   /** Aborts the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }

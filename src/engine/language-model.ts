@@ -73,7 +73,7 @@ export class LanguageModel extends TextModel {
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
-    const { logger = silentLogger, speculation, minDraftTokens, runtime, profile } = options;
+    const { logger = silentLogger, speculation, minDraftTokens, runtime, profile, onBlocks } = options;
     const draft = ownDraft ?? (setup.draft && 'generateTokens' in setup.draft ? setup.draft : undefined);
     const { minDraftProbability: minProbability = 0 } = options;
     const of = { vocabulary: plan.tokenIds, minProbability, logger };
@@ -81,7 +81,7 @@ export class LanguageModel extends TextModel {
     const state = stateOf(description.setup.state);
     const on = { device, plan, state, restore };
     const drafts = { speculation, minDraftTokens, proposer };
-    this.#engine = new Engine({ ...on, ...drafts, logger, runtime, profile });
+    this.#engine = new Engine({ ...on, ...drafts, logger, runtime, profile, onBlocks });
     keeper.current.loading.then(
       () => this.#engine.rest(),
       () => {},

@@ -47,6 +47,7 @@ export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
   minDraftProbability: true,
   runtime: true,
   profile: true,
+  onBlocks: true,
   chatTemplate: true,
   signal: true,
   logger: true,
@@ -104,6 +105,7 @@ export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   speculation: true,
   scheduling: true,
   onPrompt: true,
+  cacheSalt: true,
   signal: true,
 };
 

@@ -30,7 +30,7 @@ interface Description {
  * Writes a saved state of a model; resolves with the number of bytes. The format, little-endian: `RFSTATE\n`; u32
  * version 1; u32 length of the description; u32 number of ids; the description, JSON `{"model": fingerprint, "states":
  * [bytes, ...]}`; the ids as u32; the states one after another; the CRC-32 of all of that as u32. Rejects with
- * `INVALID_ARGUMENT` for a state that only this process could use (of a prompt with vectors, or with LoRA adapters),
+ * `INVALID_ARGUMENT` for a state that only this process could use (of a prompt with vectors, or with LoRA adapters or a cache salt),
  * and with errors of writing.
  */
 export async function writeState(
@@ -40,7 +40,7 @@ export async function writeState(
 ): Promise<number> {
   const refuse = (found: string, expected: string) =>
     fail('INVALID_ARGUMENT', { name: 'snapshot', found, expected });
-  if (lineage !== undefined) refuse('a state with LoRA adapters', 'a state of the model alone');
+  if (lineage !== undefined) refuse('a state with LoRA adapters or a cache salt', 'a state of the model alone');
   if (ids.some((id) => id < 0)) refuse('a prompt with vectors', 'token ids');
   const { fingerprint } = await model.stateShape(ids.length);
   const described: Description = { model: fingerprint, states: states.map(({ length }) => length) };

@@ -299,7 +299,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     this.checkAlive();
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const { maxTokens = Number.POSITIVE_INFINITY, ignoreEnd = false } = options;
-    const { constraint, shift, speculation, scheduling, signal } = options;
+    const { constraint, shift, speculation, scheduling, cacheSalt, signal } = options;
     const ownEnds = ignoreEnd ? [] : this.tokenizer.special.endOfGeneration;
     const stopTokens = new Set([...ownEnds, ...(options.stopTokens ?? [])]);
     const { form, answer } = held;
@@ -314,7 +314,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const { onPrompt } = options;
     const reportsPrompt = onPrompt !== undefined;
     const how = { maxTokens, stopTokens, adapters, constraint, shift, speculation, reportsPrompt };
-    const request = { prompt, vectors, ...how, scheduling, signal, answer, rules };
+    const request = { prompt, vectors, ...how, scheduling, cacheSalt, signal, answer, rules };
     if (!form && !sampled.dry) {
       const sampling = requestSampling(sampled, new Map());
       return tokenStream((sink) => this.begin({ ...request, ...sampling }, sink), onPrompt);

@@ -45,7 +45,7 @@ const { model: _model, ...DRAFT_FILE } = DRAFT_REQUEST;
 /** What is sent to the engine's thread. */
 export interface WorkerLoad {
   readonly location: string;
-  readonly options: Omit<WorkerModelOptions, 'signal' | 'logger' | 'onProgress' | 'profile'>;
+  readonly options: Omit<WorkerModelOptions, 'signal' | 'logger' | 'onProgress' | 'profile' | 'onBlocks'>;
   readonly hostMemory: SharedHostMemory;
 }
 
@@ -75,13 +75,14 @@ export async function openInWorker(
   location: string,
   options: WorkerModelOptions,
 ): Promise<RemoteModel> {
-  const { signal, logger = silentLogger, onProgress, profile, ...sent } = options;
+  const { signal, logger = silentLogger, onProgress, profile, onBlocks, ...sent } = options;
   const client = new CallClient<EngineThreadCalls<WorkerLoad>>(oneATurn(worker));
   let state: EngineState | undefined;
   const take = (report: EngineReport) => {
     if (report.kind === 'state') state = report.state;
     else if (report.kind === 'log') logger[report.level](report.message, report.fields);
     else if (report.kind === 'progress') onProgress?.(report.progress);
+    else if (report.kind === 'blocks') onBlocks?.(report.events);
     else profile?.take(report.note);
   };
   client.begin('reports', undefined, { value: take, done: () => {}, failed: () => {} }, { holds: false });
@@ -90,7 +91,7 @@ export async function openInWorker(
   try {
     const request = { location, options: sent, hostMemory: sharedHostMemory() };
     const withTrace = profile?.trace !== undefined;
-    const asks = { request, logs: detailOf(logger), profile: profile && { withTrace } };
+    const asks = { request, logs: detailOf(logger), profile: profile && { withTrace }, blocks: !!onBlocks };
     const description = await client.call('open', asks, signal);
     const { gguf, text } = await opening;
     const { headers, chatTemplate } = options;

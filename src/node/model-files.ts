@@ -67,12 +67,15 @@ async function sourceOf(id: string, location: string, options: WorkerModelOption
     details: once(() => modelDetails(location, options)),
     digest: digestOf(location),
     memory: (signal) => modelMemory(location, options, signal),
-    open: ({ signal, onProgress }) =>
-      loadModelInWorker(location, {
+    open: ({ signal, onProgress }) => {
+      // Whatever an engine before this one, or this server before it ended, has told.
+      options.onBlocks?.([{ kind: 'cleared' }]);
+      return loadModelInWorker(location, {
         ...options,
         signal,
         onProgress: ({ bytes, totalBytes }) => onProgress(totalBytes > 0 ? bytes / totalBytes : 0),
-      }),
+      });
+    },
   };
 }
 

@@ -4,6 +4,7 @@ export { ModelServer } from '../server/index.ts';
 export { HttpListener, type ListenOptions } from './http-listener.ts';
 export type { WorkerModelOptions } from './load-model-in-worker.ts';
 export { FolderBlobs } from './folder-blobs.ts';
+export { type KvEventOptions, KvEventPublisher } from './kv-event-publisher.ts';
 export { keysInFile } from './key-file.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, servedModels } from './model-files.ts';

@@ -52,6 +52,8 @@ export interface GenerateRequest {
   readonly scheduling?: SchedulingClass | undefined;
   /** Whether the sink is told how much of the prompt has been computed. */
   readonly reportsPrompt?: boolean | undefined;
+  /** Only sequences with the same salt share prefixes. Default: none. */
+  readonly cacheSalt?: string | undefined;
   /** The log level of its phases: `trace` for a step of something larger. Default `debug`. */
   readonly logged?: 'debug' | 'trace' | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -191,7 +193,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.alternatives = sampling.logProbabilities;
     const { adapters = [] } = request;
     this.adapters = typeof adapters === 'function' ? adapters() : adapters;
-    this.lineage = lineageOf(this.adapters);
+    this.lineage = lineageOf(this.adapters, request.cacheSalt);
     this.scheduling = request.scheduling;
     this.chain = chain && new SamplerChain(sampling, chain);
     // The device's token of a sequence that is sampled on the host is not used.
@@ -207,6 +209,10 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
 
   get draftIds(): readonly number[] {
     return this.#drafts?.ids ?? [];
+  }
+
+  get cacheSalt(): string | undefined {
+    return this.#request.cacheSalt;
   }
 
   get stopTokens(): ReadonlySet<number> {
@@ -456,8 +462,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 }
 
-/** The part of a state's identity that comes from adapters; undefined without any. */
-function lineageOf(adapters: readonly AdapterChoice[]): string | undefined {
-  if (adapters.length === 0) return undefined;
-  return adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');
+/**
+ * What a state depends on besides its ids, as JSON: `[[[adapter, scale], ...], salt]`, with null for no salt; undefined without adapters
+ * and salt.
+ */
+function lineageOf(adapters: readonly AdapterChoice[], salt: string | undefined): string | undefined {
+  if (adapters.length === 0 && salt === undefined) return undefined;
+  return JSON.stringify([adapters.map(({ index, name, scale }) => [name ?? index, scale]), salt ?? null]);
 }

@@ -193,6 +193,8 @@ export class ContinuousBatcher<S extends Batchable> {
       const settled = end - Math.max(0, outputs - 1);
       this.#slots.advance(slot, { first, end, settled }, built.capacity);
     }
+    const { blocks } = this.#slots;
+    if (blocks) for (const sequence of this.#running) blocks.hold(this.#cachedBy(sequence));
     return built;
   }
 

@@ -20,6 +20,8 @@ export interface ProposedSequence {
   readonly sampling: Int32Array;
   /** Ids that end it. */
   readonly stopTokens: ReadonlySet<number>;
+  /** Only sequences with the same salt share prefixes. */
+  readonly cacheSalt?: string | undefined;
 }
 
 /** Proposes draft tokens for one sequence, for as long as that runs. */

@@ -41,6 +41,11 @@ export class SequenceState {
     return paged && { blocks: paged.blocks, used: paged.usedBy(slots) };
   }
 
+  /** Whether sequences can share prefixes. */
+  get sharesPrefixes(): boolean {
+    return this.prefixUnit !== Number.POSITIVE_INFINITY;
+  }
+
   /**
    * Reserves room for a sequence of `length` positions beside what is already held, in groups that others could
    * exhaust. False if there is none.

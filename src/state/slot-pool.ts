@@ -1,4 +1,5 @@
 import { invariant } from '../base/errors.ts';
+import type { HeldBlocks } from './held-blocks.ts';
 import type { SequenceState } from './sequence-state.ts';
 import { RowTrace } from './row-trace.ts';
 
@@ -29,7 +30,12 @@ export class SlotPool {
   /** The row capacities with which each slot's state was computed. */
   readonly #traces: RowTrace[];
 
-  constructor(state: SequenceState, slots: number) {
+  constructor(
+    state: SequenceState,
+    slots: number,
+    /** Is told what the slots hold. */
+    readonly blocks?: HeldBlocks,
+  ) {
     this.#state = state;
     this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ...EMPTY }));
     this.#traces = Array.from({ length: slots }, () => new RowTrace());
@@ -55,6 +61,7 @@ export class SlotPool {
     lineage?: string,
     only?: number,
   ): { slot: number; held: number } | undefined {
+    for (const held of used) this.blocks?.hold(held);
     const wanted = { ids, lineage };
     const free = only === undefined ? this.#idle : this.#idle.filter(({ slot }) => slot === only);
     const own = bestOf(free, (idle) => this.#resumable(idle, wanted));
@@ -71,6 +78,7 @@ export class SlotPool {
     this.#reuse(receiver, 0);
     this.#state.sharePrefix(donor.of.slot, receiver.slot, shared);
     this.#traces[receiver.slot] = this.trace(donor.of.slot).slice(shared);
+    this.blocks?.share(donor.of.slot, receiver.slot, shared);
     return { slot: receiver.slot, held: shared };
   }
 
@@ -111,7 +119,9 @@ export class SlotPool {
   give(slot: number, ids: readonly number[], lineage?: string): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
     const kept = this.#truncate(slot, ids.length);
-    this.#idle.push({ slot, ids, lineage, length: kept });
+    const held = { slot, ids, lineage, length: kept };
+    this.#idle.push(held);
+    this.blocks?.hold(held);
   }
 
   /** The row capacities with which a slot's state was computed. The slot's user records there what is computed next. */
@@ -171,6 +181,7 @@ export class SlotPool {
   #truncate(slot: number, length: number): number {
     const kept = this.#state.truncate(slot, length);
     this.trace(slot).truncate(kept);
+    this.blocks?.truncate(slot, kept);
     return kept;
   }
 }

@@ -99,6 +99,10 @@ test('choices share their prompt: all but its last positions are computed once',
   for (const { message } of four.choices) assert.deepEqual(message, one.choices[0]?.message);
   const other = await answer({ ...ask, messages: [{ role: 'user', content: `${'x'.repeat(70)}y` }] });
   assert.ok(other.usage.prompt_tokens_details.cached_tokens >= 64, 'another request that begins alike');
+  const cached = async (cache_salt: string) =>
+    (await answer({ ...ask, cache_salt })).usage.prompt_tokens_details.cached_tokens;
+  assert.deepEqual([await cached('a'), (await cached('a')) >= 64, await cached('b')], [0, true, 0]);
+  assert.equal((await server.fetch(post('/v1/chat/completions', { ...ask, cache_salt: '' }))).status, 400);
 });
 
 test('log-probabilities come in both shapes and agree', async (t) => {

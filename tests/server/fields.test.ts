@@ -100,6 +100,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.equal((await ask({ n: 2, best_of: 1 })).status, 400);
     assert.equal((await ask({ best_of: 2, stream: true })).status, 400);
   },
+  cache_salt: elsewhere('endpoints.test.ts'),
   chat_template_kwargs: elsewhere('clients/reasoning.test.ts'),
   continue_final_message: elsewhere('prefill.test.ts'),
   adaptive_decay: async (ask) => {

@@ -4,6 +4,7 @@ import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
 import type { ModelServer, ServerOptions, ServedModel } from '../../server/index.ts';
+import type { BlockEvent } from '../../state/held-blocks.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -24,6 +25,7 @@ import {
   answersOf,
   isOpenToAll,
   isTraced,
+  kvEventsOf,
   listenOptionsOf,
   paceOf,
   type ServerFlags,
@@ -124,6 +126,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.
   const {
+    KvEventPublisher,
     ModelServer,
     OtlpTracing,
     PrometheusMetrics,
@@ -149,14 +152,19 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
   const lora = flags.lora ?? flags.loraModules ?? flags.loraFolder;
   checkLocations(locations, { lora, chatTemplate });
+  const published = kvEventsOf(flags, locations.length);
   const logger = createLogger({
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,
   });
   const { maxModels = 1, apiKey = [], apiKeyFile } = flags;
-  const models = renamed(await servedModels(locations, { ...opened, logger }), flags);
+  await using publisher = published && (await KvEventPublisher.open(published));
+  if (publisher) logger.info('publishing KV events', { endpoints: publisher.endpoints });
+  const onBlocks = publisher && ((events: readonly BlockEvent[]) => publisher.publish(events));
+  const how = { ...opened, logger, onBlocks };
+  const models = renamed(await servedModels(locations, how), flags);
   const { models: folder } = flags;
-  const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
+  const discover = async () => servedModels(await modelFilesIn(folder ?? ''), how);
   const version = packageVersion();
   const { otlpEndpoint: endpoint } = flags;
   await using tracing = isTraced(flags) ? await OtlpTracing.open({ endpoint, version, logger }) : undefined;

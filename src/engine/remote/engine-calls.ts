@@ -4,6 +4,7 @@ import type { LoadReport } from '../../load/async-model-loader.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
 import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
+import type { BlockEvent } from '../../state/held-blocks.ts';
 import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
 import type { GenerationEnd, PromptProgress } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
@@ -22,6 +23,8 @@ export interface OpenRequest<O> {
   readonly logs: LogDetail;
   /** Whether step times are wanted, and whether each step's own. */
   readonly profile: { readonly withTrace: boolean } | undefined;
+  /** Whether the caller wants to know which prefixes can be reused. */
+  readonly blocks: boolean;
 }
 
 /** An open engine, as described to the text side. */
@@ -45,6 +48,7 @@ export type EngineReport =
   | { readonly kind: 'progress'; readonly progress: LoadProgress }
   | { readonly kind: 'log'; readonly level: LogDetail | 'warn'; readonly message: string; fields: LogFields }
   | { readonly kind: 'profile'; readonly note: ProfileNote }
+  | { readonly kind: 'blocks'; readonly events: readonly BlockEvent[] }
   | { readonly kind: 'state'; readonly state: EngineState };
 
 /** Calls into the thread of an open engine. */

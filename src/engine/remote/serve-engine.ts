@@ -5,6 +5,7 @@ import type { WorkerPort } from '../../device/index.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
 import { summaryOf } from '../../plan/memory/fit-plan.ts';
 import { StepProfile } from '../../runtime/jobs/step-profile.ts';
+import type { BlockEvent } from '../../state/held-blocks.ts';
 import { changeAdapters } from '../adapter-change.ts';
 import type { LanguageModel } from '../language-model.ts';
 import { sendTokens } from './call-sink.ts';
@@ -22,6 +23,7 @@ export interface EngineEnvironment {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly profile: StepProfile | undefined;
+  readonly onBlocks: ((events: readonly BlockEvent[]) => void) | undefined;
   readonly onProgress: (progress: LoadProgress) => void;
 }
 
@@ -87,7 +89,7 @@ class ReportStream {
 }
 
 function environmentOf<O>(
-  { logs, profile }: OpenRequest<O>,
+  { logs, profile, blocks }: OpenRequest<O>,
   reports: ReportStream,
 ): Omit<EngineEnvironment, 'signal'> {
   const note = profile && { withTrace: profile.withTrace, onNote: tellNote };
@@ -97,6 +99,7 @@ function environmentOf<O>(
   return {
     logger: loggerOf(logs, reports),
     profile: note && new StepProfile(note),
+    onBlocks: blocks ? (events) => reports.tell({ kind: 'blocks', events }) : undefined,
     onProgress: (progress) => reports.tell({ kind: 'progress', progress }),
   };
 }

@@ -15,6 +15,7 @@ const RANK_UNIT = 8;
 /** An adapter of the set by index, with its scale. */
 export interface AdapterChoice {
   readonly index: number;
+  readonly name?: string | undefined;
   readonly scale: number;
 }
 
@@ -182,7 +183,7 @@ export function chooseAdapters(
   const names = [...standard.keys()];
   const choices = [...wanted].map(([name, scale]) => {
     const index = names.indexOf(name);
-    if (index >= 0 && Number.isFinite(scale)) return { index, scale };
+    if (index >= 0 && Number.isFinite(scale)) return { index, name, scale };
     const expected = names.length === 0 ? 'none: none were loaded' : `finite scales of ${names.join(', ')}`;
     return fail('INVALID_ARGUMENT', { name: 'adapters', found: `${name}: ${scale}`, expected });
   });

@@ -68,14 +68,14 @@ class DraftFollower implements Follower {
   }
 
   async #continue(maxTokens: number): Promise<readonly number[]> {
-    const { ids, sampling: row, stopTokens } = this.#sequence;
+    const { ids, sampling: row, stopTokens, cacheSalt } = this.#sequence;
     // A shifted context changes the seed.
     const sampling = { ...this.#sampling, seed: seedOf(row) };
     const { signal } = this.#ending;
     const proposed: number[] = [];
     try {
-      const request = { prompt: ids, sampling, maxTokens, stopTokens, logged: 'trace', signal } as const;
-      const tokens = this.#draft.generateTokens(request);
+      const how = { maxTokens, stopTokens, cacheSalt, logged: 'trace', signal } as const;
+      const tokens = this.#draft.generateTokens({ prompt: ids, sampling, ...how });
       const { vocabulary, minProbability } = this.#options;
       for await (const { id, logProbability = 0 } of tokens) {
         if (id >= vocabulary || Math.exp(logProbability) < minProbability) break;

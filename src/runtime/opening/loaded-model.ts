@@ -15,6 +15,7 @@ import type { ConstraintMaker, Tokenizer } from '../../text/index.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { RuntimeOptions } from '../jobs/runtime-options.ts';
 import type { StepProfile } from '../jobs/step-profile.ts';
+import type { BlockEvent } from '../../state/held-blocks.ts';
 
 /** Options for opening a model. */
 export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
@@ -34,6 +35,11 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Receives the times of steps. */
   readonly profile?: StepProfile | undefined;
+  /**
+   * Learns which prefixes of prompts can be reused, block by block, for routing by prefix. Models with state that cannot be shared
+   * (recurrent ones) tell nothing.
+   */
+  readonly onBlocks?: ((events: readonly BlockEvent[]) => void) | undefined;
   /**
    * A chat template that replaces the file's: the text of a Jinja template, the name of a variant in the file, or
    * `rwkv-world`.

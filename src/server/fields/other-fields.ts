@@ -75,7 +75,7 @@ export const OTHER_FIELDS: OtherFields = {
 
   // vLLM's.
   add_special_tokens: refused('the template writes the special tokens of a conversation', false),
-  cache_salt: refused('prompts with a common prefix always share its cache'),
+  cache_salt: harmless('nothing of this endpoint’s requests stays in the cache'),
   chat_template: refused('the template is set when the server starts: --chat-template'),
   documents: refused('include their contents in the conversation', []),
   echo: refused('an answer is returned without its prompt', false),

@@ -99,6 +99,12 @@ export const samplingFields = {
     .describe(
       'The slot to run in, for which the request waits. Default -1: the one that holds most of the prompt.',
     ),
+  cache_salt: z
+    .string()
+    .min(1)
+    .max(MAX_STOP_LENGTH)
+    .nullish()
+    .describe('Only requests with the same salt share the cache of a common prefix, as in vLLM.'),
   ignore_eos: z.boolean().nullish().describe("Goes on after the model's own end."),
   repetition_penalty: numberFields.repeat_penalty.describe("vLLM's name of repeat_penalty."),
   repeat_last_n: numberFields.penalty_window.describe("llama.cpp's name of penalty_window."),
@@ -198,6 +204,7 @@ export function generateOptions(
     special: body.skip_special_tokens === false ? true : undefined,
     scheduling: schedulingOf(body),
     shift: shiftOf(body),
+    cacheSalt: body.cache_salt,
     samplers: samplersOf(body.samplers),
     drySequenceBreakers: body.dry_sequence_breakers,
     ...rest,

@@ -17,7 +17,10 @@ import type { DownloadProgress } from './store/download-progress.ts';
 export type BrowserLoadProgress = DownloadProgress | LoadProgress;
 
 /** Node's options without functions and objects with methods, which cannot be sent to a worker. */
-export type SendableOptions = Omit<ModelOptions, 'onProgress' | 'logger' | 'trace' | 'profile' | 'onBlocks' | 'taps'>;
+export type SendableOptions = Omit<
+  ModelOptions,
+  'onProgress' | 'logger' | 'trace' | 'profile' | 'onBlocks' | 'taps'
+>;
 
 /** Node's options for generating text, except the grammar, which lives outside the worker. */
 export type BrowserGenerateOptions = Omit<GenerateOptions, 'constraint'>;

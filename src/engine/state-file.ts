@@ -40,7 +40,8 @@ export async function writeState(
 ): Promise<number> {
   const refuse = (found: string, expected: string) =>
     fail('INVALID_ARGUMENT', { name: 'snapshot', found, expected });
-  if (lineage !== undefined) refuse('a state with LoRA adapters or a cache salt', 'a state of the model alone');
+  if (lineage !== undefined)
+    refuse('a state with LoRA adapters or a cache salt', 'a state of the model alone');
   if (ids.some((id) => id < 0)) refuse('a prompt with vectors', 'token ids');
   const { fingerprint } = await model.stateShape(ids.length);
   const described: Description = { model: fingerprint, states: states.map(({ length }) => length) };

@@ -80,7 +80,7 @@ export class KvEventPublisher implements AsyncDisposable {
   }
 
   /** Sends events to all subscribers. */
-  publish(events: readonly BlockEvent[]): void {
+  readonly publish = (events: readonly BlockEvent[]): void => {
     const batch = blockEventBatch(events, Date.now());
     const number = Buffer.alloc(8);
     number.writeBigUInt64BE(this.#next++);
@@ -94,7 +94,7 @@ export class KvEventPublisher implements AsyncDisposable {
       const isWanted = topics.some((prefix) => topic.startsWith(prefix));
       if (isWanted && peer.waitingBytes < MAX_WAITING_BYTES) peer.send([this.#topic, number, batch]);
     }
-  }
+  };
 
   /** Ends all connections. */
   async [Symbol.asyncDispose](): Promise<void> {

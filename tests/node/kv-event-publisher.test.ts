@@ -81,7 +81,7 @@ test('a router learns which blocks a server holds, and can compute their hashes'
     device: 'cpu',
     threads: 1,
     sequences: 2,
-    onBlocks: (of) => publisher.publish(of),
+    onBlocks: publisher.publish,
   } as const satisfies Parameters<typeof servedModels>[1];
   const server = new ModelServer({ models: await servedModels([path], options) });
   await server.loaded;

@@ -3,8 +3,8 @@ import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
+import type { KvEventOptions } from '../../node/kv-event-publisher.ts';
 import type { ModelServer, ServerOptions, ServedModel } from '../../server/index.ts';
-import type { BlockEvent } from '../../state/held-blocks.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -125,17 +125,8 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.
-  const {
-    KvEventPublisher,
-    ModelServer,
-    OtlpTracing,
-    PrometheusMetrics,
-    createLogger,
-    keysInFile,
-    modelFilesIn,
-    servedModels,
-    pageFiles,
-  } = await import('../../node/serve.ts');
+  const { ModelServer, OtlpTracing, PrometheusMetrics, createLogger, modelFilesIn, servedModels, pageFiles } =
+    await import('../../node/serve.ts');
   const { parallel: sequences, cachePositions, model: named, modelsMemory, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
@@ -153,17 +144,12 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const lora = flags.lora ?? flags.loraModules ?? flags.loraFolder;
   checkLocations(locations, { lora, chatTemplate });
   const published = kvEventsOf(flags, locations.length);
-  const logger = createLogger({
-    level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
-    json: context.flags.logJson ?? false,
-  });
-  const { maxModels = 1, apiKey = [], apiKeyFile } = flags;
-  await using publisher = published && (await KvEventPublisher.open(published));
-  if (publisher) logger.info('publishing KV events', { endpoints: publisher.endpoints });
-  const onBlocks = publisher && ((events: readonly BlockEvent[]) => publisher.publish(events));
-  const how = { ...opened, logger, onBlocks };
+  const { quiet, log = 'info', logJson = false } = context.flags;
+  const logger = createLogger({ level: quiet ? 'warn' : log, json: logJson });
+  await using publisher = published && (await publisherOf(published, logger));
+  const how = { ...opened, logger, onBlocks: publisher?.publish };
   const models = renamed(await servedModels(locations, how), flags);
-  const { models: folder } = flags;
+  const { models: folder, maxModels = 1 } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), how);
   const version = packageVersion();
   const { otlpEndpoint: endpoint } = flags;
@@ -175,7 +161,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     parallel: sequences * (modelsMemory === undefined ? maxModels : models.length),
     anyModel: flags.anyModel ?? false,
     ...serverLimitsOf(flags),
-    keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
+    keys: await keysOf(flags),
     ...(await foldersOf(flags)),
     metrics: new PrometheusMetrics(),
     page: flags.page ? pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))) : undefined,
@@ -187,6 +173,20 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await answerUntilStopped(server, flags, { logger, context });
   await reportProfile(profile, flags, context.output);
   return EXIT.ok;
+}
+
+/** The keys that requests may use; none if they need none. Rejects as `keysInFile`. */
+async function keysOf({ apiKey = [], apiKeyFile }: ServeFlags): Promise<NonNullable<ServerOptions['keys']>> {
+  const { keysInFile } = await import('../../node/serve.ts');
+  return apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))];
+}
+
+/** Publishes changes of the prompt cache. Rejects as `KvEventPublisher.open`. */
+async function publisherOf(options: KvEventOptions, logger: Logger) {
+  const { KvEventPublisher } = await import('../../node/serve.ts');
+  const publisher = await KvEventPublisher.open(options);
+  logger.info('publishing KV events', { endpoints: publisher.endpoints });
+  return publisher;
 }
 
 /** The folders that requests read and write. Rejects if there is no such folder. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HumanMessage, SystemMessage } from '@langchain/core/messages';
-import { ChatOpenAI } from '@langchain/openai';
+import { ChatOpenAI, OpenAI } from '@langchain/openai';
 import { ANSWER, KEY, MODEL, QUESTION, sharedServer, WEATHER_PARAMETERS } from './shared-server.ts';
 
 const shared = sharedServer();
@@ -27,6 +27,22 @@ test('an answer, in one piece and streamed', async () => {
   assert.equal(text, whole.text);
 });
 
+test('texts are continued, and chats answered by responses', async () => {
+  const configuration = { baseURL: `${shared.url}/v1` };
+  const how = { model: MODEL, temperature: 0, maxTokens: 8, apiKey: KEY, maxRetries: 0, configuration };
+  const completions = new OpenAI(how);
+  const whole = await completions.invoke('The capital of France is');
+  let text = '';
+  for await (const piece of await completions.stream('The capital of France is')) text += piece;
+  assert.equal(text, whole);
+  const responses = new ChatOpenAI({ ...how, maxTokens: 40, useResponsesApi: true });
+  const answer = await responses.invoke(QUESTION);
+  assert.match(answer.text, ANSWER);
+  let streamed = '';
+  for await (const chunk of await responses.stream(QUESTION)) streamed += chunk.text;
+  assert.equal(streamed, answer.text);
+});
+
 test('tools and structured answers', async () => {
   const getWeather = {
     type: 'function' as const,
@@ -36,6 +52,12 @@ test('tools and structured answers', async () => {
   const called = await bound.invoke(QUESTION);
   assert.equal(called.tool_calls?.[0]?.name, 'get_weather');
   assert.match(String(called.tool_calls[0].args.city), /^(?:Paris|Rome)$/);
+  let merged: { name?: string | undefined; args?: string } = {};
+  for await (const chunk of await bound.stream(QUESTION)) {
+    const [piece] = chunk.tool_call_chunks ?? [];
+    if (piece) merged = { name: merged.name ?? piece.name, args: (merged.args ?? '') + (piece.args ?? '') };
+  }
+  assert.deepEqual([merged.name, JSON.parse(merged.args ?? '')], ['get_weather', called.tool_calls[0].args]);
   const structured = chat(100).withStructuredOutput<{ city: string; days: number }>(
     { title: 'weather', ...WEATHER_PARAMETERS },
     { method: 'jsonSchema' },

@@ -113,6 +113,34 @@ test('answers of a schema, and of JSON at all', async () => {
   } else assert.match(any.choices[0]?.message.content ?? '', /^\s*\{/);
 });
 
+test('parse reads answers of a schema, in chats and in responses', async () => {
+  const openai = client();
+  const schema = { name: 'weather', strict: true, schema: WEATHER_PARAMETERS };
+  const chat = await openai.chat.completions.parse({
+    ...greedy,
+    messages,
+    response_format: { type: 'json_schema', json_schema: schema },
+  });
+  const value = chat.choices[0]?.message.content ?? '';
+  const response = await openai.responses.parse({
+    model: MODEL,
+    input: QUESTION,
+    temperature: 0,
+    text: { format: { type: 'json_schema', ...schema } },
+  });
+  assert.deepEqual(JSON.parse(response.output_text), JSON.parse(value));
+  let text = '';
+  const completions = await openai.completions.create({
+    ...greedy,
+    max_tokens: 6,
+    prompt: 'Water',
+    stream: true,
+  });
+  for await (const chunk of completions) text += chunk.choices[0]?.text ?? '';
+  const whole = await openai.completions.create({ ...greedy, max_tokens: 6, prompt: 'Water' });
+  assert.equal(text, whole.choices[0]?.text);
+});
+
 test('a call of a tool that is named, streamed and in one piece, and its result', async () => {
   const openai = client();
   const request = {
@@ -195,10 +223,13 @@ test('errors have their classes', async () => {
     }),
     (error) => error instanceof OpenAI.BadRequestError && error.code === 'GRAMMAR_INVALID',
   );
+  const { data } = await openai.models.list();
   assert.deepEqual(
-    (await openai.models.list()).data.map(({ id }) => id),
+    data.map(({ id }) => id),
     [MODEL],
   );
+  assert.deepEqual((await openai.models.retrieve(MODEL)).id, MODEL);
+  await assert.rejects(openai.models.retrieve('other'), OpenAI.NotFoundError);
 });
 
 test('a client that stops reading ends the generation', async () => {

@@ -57,6 +57,7 @@ export const step35: Architecture = {
     const ropes = readRopes(read, sizes);
     return decoder({ ...sizes, rope: ropes.whole }, layerOf, {
       windowRope: ropes.window,
+      predictor: { reads: 'residual', layer: layerOf },
       ropeFactors: Math.max(ropes.whole.dimensions, ropes.window.dimensions) / 2,
     });
   },

@@ -1,13 +1,16 @@
 // What draft tokens gain at a stated acceptance. The models' own predictors know the next token except for noise of a
-// stated size; a run without noise shows the time of a step with its drafts, from which acceptance predicts the speed
-// of the others. node dist/bench/speculation.js [device] [draft tokens] [tokens]
+// stated size. Without noise, runs with and without drafts, and of one and two sequences, tell what a step costs, one
+// with its drafts, and a further row. From these costs, acceptance predicts the speed of the others. The last figure is
+// that of drafts whose number adapts. node dist/bench/speculation.js [device] [draft tokens] [tokens] [model]
+import { loadavg } from 'node:os';
 import { LanguageModel } from '../src/engine/language-model.ts';
+import type { GenerationEnd } from '../src/runtime/sequence.ts';
 import { ALL_ARCHITECTURES } from '../src/model/architectures/index.ts';
 import { openDevice } from '../src/node/devices.ts';
 import { type PredictingOptions, predictingModel } from '../tests/support/predicting-model.ts';
 
-const NOISES: readonly number[] = [0, 0.1, 0.2, 0.4, 0.8];
-const ROUNDS = 3;
+const NOISES: readonly number[] = [0, 0.05, 0.1, 0.2, 0.4, 0.8];
+const ROUNDS = 5;
 const SIZES = { width: 256, layers: 5, heads: 4, kvHeads: 2, hidden: 768, vocabulary: 2048, context: 1024 };
 const MIXTURE = { experts: 8, chosenExperts: 2, expertHidden: 256 };
 const ROUTERS = ['blk.1.ffn_gate_inp.weight', 'blk.2.ffn_gate_inp.weight'];
@@ -18,71 +21,125 @@ const MODELS: Readonly<Record<string, { architecture: string } & PredictingOptio
   hybrid: { architecture: 'qwen35', sizes: SIZES },
 };
 
-/** A text with drafts and without them. */
-interface Run {
-  readonly ids: readonly number[];
-  readonly msPerToken: number;
-  /** Tokens that a step yielded, on average. */
-  readonly tokensPerStep: number;
-  readonly acceptance: number;
+/** A way to generate: so many sequences at once, with so many draft tokens each. */
+interface Way {
+  readonly sequences: number;
+  readonly guesses: number;
 }
 
-async function run(model: LanguageModel, maxTokens: number, guesses: number): Promise<Run> {
-  model.reset();
+/** A text and its times; of several sequences, the first. */
+interface Run extends GenerationEnd {
+  readonly ids: readonly number[];
+}
+
+async function say(
+  model: LanguageModel,
+  tokens: number,
+  { guesses, seed }: Way & { seed: number },
+): Promise<Run> {
   const prompt = Array.from({ length: 16 }, (_, at) => 3 + 11 * at);
-  const options = { temperature: 0.8, seed: 5, maxTokens, ignoreEnd: true, speculation: guesses };
+  const options = { temperature: 0.8, seed, maxTokens: tokens, ignoreEnd: true, speculation: guesses };
   const stream = model.generate(prompt, options);
   const ids: number[] = [];
   for await (const { token } of stream) if (token) ids.push(token.id);
-  const { generateSeconds, proposedTokens, acceptedTokens } = stream.end;
-  return {
-    ids,
-    msPerToken: (1000 * generateSeconds) / (maxTokens - 1),
-    tokensPerStep: maxTokens / Math.max(1, maxTokens - acceptedTokens),
-    acceptance: acceptedTokens / Math.max(1, proposedTokens),
-  };
+  return { ...stream.end, ids };
 }
 
-/** The run of the median speed. */
-function median(runs: readonly Run[]): Run {
-  const sorted = runs.toSorted((a, b) => a.msPerToken - b.msPerToken);
-  return sorted[sorted.length >> 1] as Run;
+/** The fastest of several runs: others on the machine only make runs slower. */
+async function fastest(model: LanguageModel, tokens: number, ways: readonly Way[]): Promise<Run[]> {
+  const best: Run[] = [];
+  // The first round records the steps.
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [index, way] of ways.entries()) {
+      model.reset();
+      const texts = Array.from({ length: way.sequences }, (_, i) =>
+        say(model, tokens, { ...way, seed: 5 + i }),
+      );
+      const [run] = (await Promise.all(texts)) as [Run];
+      const known = best[index];
+      if (round > 0 && !(known && known.generateSeconds <= run.generateSeconds)) best[index] = run;
+    }
+  }
+  return best;
 }
 
-/** Speeds of one model at one noise; the two kinds of runs alternate. */
-async function measure(device: string, kind: string, of: { noise: number; guesses: number; tokens: number }) {
+async function measured<T>(
+  kind: string,
+  of: { noise: number; guesses: number; adapts: boolean },
+  work: (model: LanguageModel) => Promise<T>,
+): Promise<T> {
   const { architecture, ...options } = MODELS[kind] as (typeof MODELS)[string];
   const gguf = await predictingModel(architecture, { ...options, noise: of.noise });
   const parts = { gguf, device: await openDevice({ device }), architectures: ALL_ARCHITECTURES };
-  const settings = { predictor: true, speculation: of.guesses, deterministic: true, batch: 16 } as const;
-  await using model = await LanguageModel.open(parts, settings);
-  const [plain, drafted]: [Run[], Run[]] = [[], []];
-  for (let round = 0; round <= ROUNDS; round++) {
-    const pair = [await run(model, of.tokens, 0), await run(model, of.tokens, of.guesses)] as const;
-    // The first round records the steps.
-    if (round === 0) continue;
-    plain.push(pair[0]);
-    drafted.push(pair[1]);
-  }
-  const isSame = drafted.every(({ ids }, i) => ids.join() === plain[i]?.ids.join());
-  return { plain: median(plain), drafted: median(drafted), isSame };
+  const runtime = { adaptsDrafts: of.adapts };
+  const drafts = { predictor: true, speculation: of.guesses, runtime };
+  await using model = await LanguageModel.open(parts, {
+    ...drafts,
+    sequences: 2,
+    deterministic: true,
+    batch: 16,
+  });
+  return await work(model);
 }
 
-const [device = 'cpu', guesses = '3', tokens = '160'] = process.argv.slice(2);
-for (const kind of Object.keys(MODELS)) {
-  let stepRatio: number | undefined;
+/** Steps of a run after its prompt. */
+function stepsOf({ generatedTokens, acceptedTokens }: Run): number {
+  return generatedTokens - 1 - acceptedTokens;
+}
+
+/** Accepted draft tokens of steps that rejected a later one: what a recurrent state computes again. */
+function replayedRows({ acceptedByPosition: at, draftedSteps }: Run, guesses: number): number {
+  const reached = [draftedSteps, ...Array.from({ length: guesses }, (_, i) => at[i] ?? 0)];
+  return reached.slice(0, -1).reduce((sum, count, j) => sum + j * (count - (reached[j + 1] as number)), 0);
+}
+
+/**
+ * What a step with all drafts costs, and another row, from runs whose drafts are right: relative to a step without, as
+ * the speed of a machine that others use varies.
+ */
+interface Costs {
+  readonly round: number;
+  readonly row: number;
+}
+
+const each = (run: Run): number => run.generateSeconds / stepsOf(run);
+
+const [device = 'cpu', guesses = '3', tokens = '120', only = ''] = process.argv.slice(2);
+for (const kind of Object.keys(MODELS).filter((name) => name.includes(only))) {
+  const [most, count] = [Number(guesses), Number(tokens)];
+  const isRecurrent = kind === 'hybrid';
+  let costs: Costs | undefined;
   for (const noise of NOISES) {
-    const of = { noise, guesses: Number(guesses), tokens: Number(tokens) };
-    const { plain, drafted, isSame } = await measure(device, kind, of);
-    const gain = plain.msPerToken / drafted.msPerToken;
-    stepRatio ??= drafted.tokensPerStep / gain;
-    const predicted = drafted.tokensPerStep / stepRatio;
+    const ways = [
+      { sequences: 1, guesses: 0 },
+      { sequences: 1, guesses: most },
+      ...(costs ? [] : [1, 2].map((sequences) => ({ sequences, guesses: 1 }))),
+    ];
+    const of = { noise, guesses: most };
+    const [plain, drafted, one, two] = (await measured(kind, { ...of, adapts: false }, (model) =>
+      fastest(model, count, ways),
+    )) as [Run, Run, Run?, Run?];
+    if (one && two) {
+      const row = Math.max(0, each(two) - each(one)) / 2 / each(plain);
+      costs = { round: each(drafted) / each(plain), row };
+    }
+    const { round, row } = costs as Costs;
+    const replayed = isRecurrent ? replayedRows(drafted, most) : 0;
+    const predicted = stepsOf(plain) / (stepsOf(drafted) * round + replayed * row);
+    const gain = plain.generateSeconds / drafted.generateSeconds;
+    const adapted = await measured(kind, { ...of, adapts: true }, (model) =>
+      fastest(model, count, ways.slice(0, 2)),
+    );
+    const [without, adapting] = adapted as [Run, Run];
+    const isSame = [drafted, without, adapting].every(({ ids }) => ids.join() === plain.ids.join());
     const facts = [
       `${kind} on ${device}, noise ${noise}`,
-      `${(100 * drafted.acceptance).toFixed(0)} % accepted`,
-      `${drafted.tokensPerStep.toFixed(2)} tokens a step`,
+      `${((100 * drafted.acceptedTokens) / Math.max(1, drafted.proposedTokens)).toFixed(0)} % accepted`,
+      `${((count - 1) / stepsOf(drafted)).toFixed(2)} tokens a step of ${(1000 * each(drafted)).toFixed(2)} ms (plain ${(1000 * each(plain)).toFixed(2)})`,
       `${gain.toFixed(2)} x, predicted ${predicted.toFixed(2)} x (${(gain / predicted).toFixed(2)})`,
+      `adapted ${(without.generateSeconds / adapting.generateSeconds).toFixed(2)} x`,
       isSame ? 'same text' : 'ANOTHER TEXT',
+      `load ${(loadavg()[0] ?? 0).toFixed(1)}`,
     ];
     process.stdout.write(`${facts.join(', ')}\n`);
   }

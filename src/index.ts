@@ -66,9 +66,11 @@ export type { CacheType } from './model/layer-states.ts';
 export type { AdapterChoice } from './model/lora/adapter-set.ts';
 export type {
   Block,
+  BlockPredictor,
   Classifier,
   ClassifierSpec,
   EmbeddingSpec,
+  FeaturePredictor,
   HeadSpec,
   LayerSpec,
   ModelConfig,

@@ -160,7 +160,7 @@ export function draftOptions(): Option[] {
   return [
     new Option(
       '--draft <location>',
-      'draft model: a smaller GGUF with the same vocabulary, or mtp for the model’s own block; does not change the text',
+      'draft model: a smaller GGUF with the same vocabulary, an EAGLE-3 drafter, or mtp for the model’s own block; does not change the text',
     ).conflicts('speculation'),
     new Option(
       '--draft-max <count>',

@@ -30,6 +30,7 @@ import {
   withoutDraftMemory,
   withDraftMemory,
   planDraft,
+  withDrafter,
   withSpeculation,
 } from '../runtime/opening/plan-draft.ts';
 import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
@@ -95,7 +96,18 @@ export class LanguageModel extends TextModel {
    */
   static async open(setup: ModelSetup, options: ModelOptions = {}): Promise<LanguageModel> {
     checkOpening(setup, options);
-    const wanted = withSpeculation(setup, options);
+    const source = setup.draft && 'generateTokens' in setup.draft ? undefined : setup.draft;
+    try {
+      const prepared = await withDrafter(setup, options);
+      return await LanguageModel.#open(prepared.setup, withSpeculation(prepared.setup, prepared.options));
+    } catch (error) {
+      await source?.device?.[Symbol.asyncDispose]();
+      await source?.gguf.dispose();
+      throw error;
+    }
+  }
+
+  static async #open(setup: ModelSetup, wanted: ModelOptions): Promise<LanguageModel> {
     let keeper: ModelKeeper | undefined;
     const ownDraft = await LanguageModel.#openDraft(setup, wanted, () => keeper?.current.device);
     try {
@@ -112,9 +124,10 @@ export class LanguageModel extends TextModel {
    * Compiles a model ahead of `open`, which takes the result: everything that can be done while the device is still
    * being opened. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
    */
-  static compile(setup: ModelSetup, options: ModelOptions = {}): Promise<CompiledModel> {
+  static async compile(setup: ModelSetup, options: ModelOptions = {}): Promise<CompiledModel> {
     checkOpening(setup, options);
-    return compileModel(setup, withSpeculation(setup, options));
+    const prepared = await withDrafter(setup, options);
+    return compileModel(prepared.setup, withSpeculation(prepared.setup, prepared.options));
   }
 
   /** Opens the draft model if the setup includes one; `deviceOf` returns the model's current device. */
@@ -123,23 +136,16 @@ export class LanguageModel extends TextModel {
     options: ModelOptions,
     deviceOf: () => Device | undefined,
   ): Promise<LanguageModel | undefined> {
-    const source = setup.draft && 'generateTokens' in setup.draft ? undefined : setup.draft;
-    try {
-      const plan = planDraft(setup, options);
-      if (!plan) return undefined;
-      const reopen = async () => {
-        const device = deviceOf();
-        if (device && device !== draft.device) return device;
-        throw new Error('the model is not there again');
-      };
-      const shared = plan.setup.sharesDevice && { reopen };
-      const draft: LanguageModel = await LanguageModel.open({ ...plan.setup, ...shared }, plan.options);
-      return draft;
-    } catch (error) {
-      await source?.device?.[Symbol.asyncDispose]();
-      await source?.gguf.dispose();
-      throw error;
-    }
+    const plan = planDraft(setup, options);
+    if (!plan) return undefined;
+    const reopen = async () => {
+      const device = deviceOf();
+      if (device && device !== draft.device) return device;
+      throw new Error('the model is not there again');
+    };
+    const shared = plan.setup.sharesDevice && { reopen };
+    const draft: LanguageModel = await LanguageModel.open({ ...plan.setup, ...shared }, plan.options);
+    return draft;
   }
 
   /**
@@ -147,11 +153,12 @@ export class LanguageModel extends TextModel {
    * else used the device. Rejects with `MODEL_TOO_LARGE` like `open`.
    */
   static async fit(
-    setup: ModelSetup,
-    options: ModelOptions = {},
+    given: ModelSetup,
+    givenOptions: ModelOptions = {},
     { alone = false }: { readonly alone?: boolean } = {},
   ): Promise<FitPlan> {
-    checkOpening(setup, options);
+    checkOpening(given, givenOptions);
+    const { setup, options } = await withDrafter(given, givenOptions);
     const wanted = withSpeculation(setup, options);
     const plan = planDraft(setup, wanted);
     const draft = plan && (await LanguageModel.fit(plan.setup, plan.options, { alone }));
@@ -355,6 +362,7 @@ export class LanguageModel extends TextModel {
     await this.#ownDraft?.dispose();
     await this.#keeper[Symbol.asyncDispose]();
     await this.#setup.decoder?.[Symbol.asyncDispose]();
+    await this.#setup.drafter?.gguf.dispose();
     await this.gguf.dispose();
   }
 

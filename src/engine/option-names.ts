@@ -66,6 +66,7 @@ const MODEL_SETUP: OptionNames<ModelSetup> = {
   sharedMemory: true,
   sharesDevice: true,
   draft: true,
+  drafter: true,
   openFile: true,
   constraints: true,
 };

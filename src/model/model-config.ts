@@ -36,22 +36,47 @@ export interface ModelConfig {
   /** The description of each layer: layers may differ in sizes, windows and blocks. */
   readonly layers: readonly LayerSpec[];
   readonly head: HeadSpec;
-  /** The block that predicts the token after the next one, if the file has one. */
+  /** What predicts the token after the next one, if the file has that, or a drafter's file. */
   readonly predictor?: PredictorSpec;
 }
+
+/** What proposes draft tokens as a part of the model, whose results it reads. */
+export type PredictorSpec = BlockPredictor | FeaturePredictor;
 
 /**
  * Multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", 2.2): a layer behind the model's own that
  * reads the model's result for a position and the embedding of the next token, and predicts the token after that. Its
  * own result takes the place of the model's when it continues its prediction.
  */
-export interface PredictorSpec {
+export interface BlockPredictor {
+  readonly kind: 'block';
   readonly layer: LayerSpec;
   /** The index of the layer in the file. */
   readonly index: number;
   /** Which result of the layers it reads, and hands on to itself: after the norm before the logits, or before it. */
   readonly reads: 'normed' | 'residual';
   readonly norm: Norm;
+}
+
+/**
+ * EAGLE-3 (Li et al. 2025, "EAGLE-3: Scaling up Inference Acceleration of Large Language Models via Training-Time Test"):
+ * a layer of a file of its own that reads what three of the model's layers read, fused by a product, and the embedding of
+ * the next token. Its own result takes the place of the fused ones when it continues its prediction.
+ */
+export interface FeaturePredictor {
+  readonly kind: 'features';
+  /** Its attention, which reads rows twice as wide, and its feed-forward. */
+  readonly layer: LayerSpec;
+  readonly norm: Norm;
+  readonly width: number;
+  /** The layers of the model whose inputs are fused, and the width of these. */
+  readonly features: readonly number[];
+  readonly featureWidth: number;
+  /** Whether the features have a norm before they are fused. */
+  readonly normsFeatures: boolean;
+  /** What attention is added to: the fused features, or their norm. */
+  readonly adds: 'raw' | 'normed';
+  readonly rope: RopeParameters;
 }
 
 /** What a classifier scores. */
@@ -158,9 +183,9 @@ export type HeadSpec =
       readonly softCap?: number | undefined;
     };
 
-/** A model with a predictor. */
-export interface PredictingConfig extends ModelConfig {
-  readonly predictor: PredictorSpec;
+/** A model with a predictor of this kind. */
+export interface PredictingConfig<P extends PredictorSpec = PredictorSpec> extends ModelConfig {
+  readonly predictor: P;
   readonly head: Extract<HeadSpec, { kind: 'logits' }>;
 }
 

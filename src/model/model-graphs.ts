@@ -15,6 +15,13 @@ import {
   type PredictorSpec,
 } from './model-config.ts';
 import {
+  DRAFTER_PREFIX,
+  recordDrafterEmbedding,
+  recordDrafterHead,
+  recordDrafterLayer,
+  recordFusion,
+} from './stacks/eagle3.ts';
+import {
   recordCarried,
   recordNextEmbedding,
   recordPredictorHead,
@@ -150,7 +157,9 @@ class ModelRecorder {
     };
     const states = new LayerStates(g, this.options);
     const inputs = { index, shared, share, states };
-    g.output('x', recordLayer(this.#scope(g, prefix), spec, this.#input(g, 'x'), inputs));
+    const x = this.#input(g, 'x');
+    if (this.#features.includes(index)) this.#output(g, featureOf(index), x);
+    g.output('x', recordLayer(this.#scope(g, prefix), spec, x, inputs));
     const kind = this.#kindOf({ graph: g.finish(), grouped: states.grouped });
     const { owner } = states;
     const borrowed = owner === undefined ? {} : { statePrefix: layerPrefix(owner) };
@@ -186,16 +195,26 @@ class ModelRecorder {
     });
   }
 
+  /** The layers whose inputs a drafter reads. */
+  get #features(): readonly number[] {
+    const { predictor } = this.config;
+    return this.options.predicts && predictor?.kind === 'features' ? predictor.features : [];
+  }
+
   nextTokens(config: PredictingConfig, from: TokenState): ModelPart {
     const g = this.#builder(`next of ${from}`);
-    const scope = this.#scope(g, '');
+    const { predictor } = config;
+    const scope = this.#scope(g, '', predictor);
     const row = (name: string) => g.input(name, { axis: 'rows', width: 1, type: 'i32' });
     const next = { ids: row('next_ids'), positions: row('next_positions') };
     const ids = tokenAppend(g, this.#history(g), this.#tokens(g, from), next);
-    const { x, shared } = recordNextEmbedding(scope, config, ids);
+    const { x, shared } =
+      predictor.kind === 'features'
+        ? recordDrafterEmbedding(scope, predictor, ids)
+        : recordNextEmbedding(scope, { ...config, predictor }, ids);
     const carried =
       from === 'tokens'
-        ? recordCarried(scope, config, this.#input(g, 'x'))
+        ? this.#carried(g, config)
         : gatherRows(g, this.#input(g, 'hidden'), row('hidden_rows'));
     this.#output(g, 'next', x);
     this.#output(g, 'carried', carried);
@@ -204,20 +223,46 @@ class ModelRecorder {
     return this.#predictorPart(g, '');
   }
 
+  /** What the predictor reads of the layers. */
+  #carried(g: GraphBuilder, config: PredictingConfig): Tensor {
+    const { predictor, layers } = config;
+    const scope = this.#scope(g, '', predictor);
+    if (predictor.kind === 'block')
+      return recordCarried(scope, { ...config, predictor }, this.#input(g, 'x'));
+    const names = predictor.features.map((layer) => (layer === layers.length ? 'x' : featureOf(layer)));
+    return recordFusion(
+      scope,
+      predictor,
+      names.map((name) => this.#input(g, name)),
+    );
+  }
+
   predictorLayer(spec: PredictorSpec): ModelPart {
     const g = this.#builder('predictor');
-    const prefix = `blk.${spec.index}.`;
+    const index = spec.kind === 'block' ? spec.index : 0;
+    const prefix = spec.kind === 'block' ? layerPrefix(index) : DRAFTER_PREFIX + layerPrefix(index);
     const states = new LayerStates(g, this.options);
     const shared = new Map(this.#perStep.map((name) => [name, this.#input(g, name)]));
     const between = { next: this.#input(g, 'next'), carried: this.#input(g, 'carried') };
-    const inputs = { index: spec.index, shared, share: () => {}, states };
-    this.#output(g, 'predicted', recordPredictorLayer(this.#scope(g, prefix), spec, between, inputs));
+    const inputs = { index, shared, share: () => {}, states };
+    const scope = this.#scope(g, prefix, spec);
+    const predicted =
+      spec.kind === 'block'
+        ? recordPredictorLayer(scope, spec, between, inputs)
+        : recordDrafterLayer(scope, spec, between, inputs);
+    this.#output(g, 'predicted', predicted);
     return { ...this.#predictorPart(g, prefix), grouped: states.grouped };
   }
 
   predictorHead(config: PredictingConfig): ModelPart {
     const g = this.#builder('predictor head');
-    const { hidden, logits } = recordPredictorHead(this.#scope(g, ''), config, this.#input(g, 'predicted'));
+    const { predictor } = config;
+    const [scope, predicted] = [this.#scope(g, '', predictor), this.#input(g, 'predicted')];
+    const { width: vocabulary } = this.boundaries.get('logits') as Tensor;
+    const { hidden, logits } =
+      predictor.kind === 'block'
+        ? recordPredictorHead(scope, { ...config, predictor }, predicted)
+        : { hidden: predicted, logits: recordDrafterHead(scope, predictor, { predicted, vocabulary }) };
     this.#output(g, 'hidden', hidden);
     this.#output(g, 'draft logits', logits);
     return this.#predictorPart(g, '');
@@ -246,9 +291,13 @@ class ModelRecorder {
     return new GraphBuilder(name, this.options.shape);
   }
 
-  #scope(g: GraphBuilder, prefix: string): PartScope {
+  /** The scope of a part of the model, or of its predictor. */
+  #scope(g: GraphBuilder, prefix: string, predictor?: PredictorSpec): PartScope {
+    const { architecture, width } = this.config;
+    const config =
+      predictor?.kind === 'features' ? { architecture, width: predictor.width } : { architecture, width };
     const { context, weights = 'blocks', embedding = 'device', adapters } = this.options;
-    return new PartScope(g, this.config, this.tensors, { prefix, context, weights, embedding, adapters });
+    return new PartScope(g, config, this.tensors, { prefix, context, weights, embedding, adapters });
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {
@@ -280,6 +329,11 @@ class ModelRecorder {
 
 function layerPrefix(index: number): string {
   return `blk.${index}.`;
+}
+
+/** The value in which a layer's input is kept for a drafter. */
+function featureOf(layer: number): string {
+  return `input of ${layer}`;
 }
 
 /** True for graphs that can share a program: same operators, same shapes, same formats. */

@@ -66,7 +66,16 @@ async function said(
   return { texts, steps, proposed: sum('proposedTokens'), accepted: sum('acceptedTokens') };
 }
 
-for (const architecture of ['glm4moe', 'deepseek2', 'qwen35', 'qwen35moe', 'qwen3next', 'mimo2', 'hy_v3', 'step35']) {
+for (const architecture of [
+  'glm4moe',
+  'deepseek2',
+  'qwen35',
+  'qwen35moe',
+  'qwen3next',
+  'mimo2',
+  'hy_v3',
+  'step35',
+]) {
   test(`${architecture}: the model's own predictions change no token, and save steps as far as they are right`, async () => {
     const plain = await said(architecture, { noise: 0 }, { sequences: 4 });
     const drafts = { sequences: 4, predictor: true, speculation: 3 };

@@ -41,6 +41,8 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
    * Step 3.5); or additional rows of `attn_q` after each head's query. Default: no gate.
    */
   readonly outputGate?: 'attn_gate' | 'attn_gate by head' | 'attn_q';
+  /** The width of its result, if it is not that of the rows it reads (EAGLE-3). */
+  readonly width?: number;
   /** True for encoders, in which each row attends to the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -71,6 +73,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     outputGate,
     bidirectional,
     cacheOf,
+    width = x.width,
     ...parameters
   } = spec;
   const { heads, kvHeads, keySize, valueSize, chunk, window = chunk } = parameters;
@@ -99,7 +102,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
   const opened = openGate(scope, x, { mixed, spec, half });
-  return linear(scope, opened, { name: 'attn_output', rows: x.width });
+  return linear(scope, opened, { name: 'attn_output', rows: width });
 }
 
 /** Attention's result, multiplied by its gate if there is one; `half` is a part of what `attn_q` gives. */

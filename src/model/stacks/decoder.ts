@@ -11,7 +11,7 @@ import {
   type HeadSpec,
   type LayerSpec,
   type ModelConfig,
-  type PredictorSpec,
+  type BlockPredictor,
 } from '../model-config.ts';
 
 /** The name of the rotary table that a decoder's layers share. */
@@ -243,7 +243,7 @@ export function decoder(
      * The layer for multi-token prediction, if the architecture defines one: what it reads, and its blocks. Of several,
      * the first is used for each of the tokens.
      */
-    readonly predictor?: Pick<PredictorSpec, 'reads'> & { readonly layer: (index: number) => LayerSpec };
+    readonly predictor?: Pick<BlockPredictor, 'reads'> & { readonly layer: (index: number) => LayerSpec };
   } = {},
 ): ModelConfig {
   const { architecture, width, trainedContext, rope, originalContext, embeds } = sizes;
@@ -270,6 +270,7 @@ export function decoder(
     ...(predictor &&
       sizes.predicting > 0 && {
         predictor: {
+          kind: 'block',
           layer: predictor.layer(sizes.layers),
           index: sizes.layers,
           reads: predictor.reads,

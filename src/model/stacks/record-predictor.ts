@@ -5,9 +5,12 @@ import type { LayerInputs } from '../blocks/block.ts';
 import { linear } from '../blocks/linear.ts';
 import { normalize } from '../blocks/norm.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
-import type { PredictingConfig, PredictorSpec } from '../model-config.ts';
+import type { BlockPredictor, PredictingConfig as Predicting } from '../model-config.ts';
 import type { PartScope } from '../part-scope.ts';
 import { type Embedded, recordEmbedding, recordLayer, recordLogits } from './record-stack.ts';
+
+/** A model with a block for multi-token prediction. */
+type PredictingConfig = Predicting<BlockPredictor>;
 
 /** The name in the file of one of the predictor's tensors. */
 function tensorName({ predictor }: PredictingConfig, name: string): string {
@@ -31,7 +34,7 @@ export function recordCarried(scope: PartScope, { predictor, head }: PredictingC
  */
 export function recordPredictorLayer(
   scope: PartScope,
-  { norm, layer }: PredictorSpec,
+  { norm, layer }: BlockPredictor,
   { next, carried }: { readonly next: Tensor; readonly carried: Tensor },
   inputs: LayerInputs,
 ): Tensor {

@@ -65,16 +65,17 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
     });
   }
   record('', (scope) => recordHead(scope, config.head, inputs(scope.g).x));
-  if (hasPredictor(config)) {
+  if (hasPredictor(config) && config.predictor.kind === 'block') {
     const { predictor } = config;
+    const predicting = { ...config, predictor };
     record(`blk.${predictor.index}.`, (scope) => {
       const states = new LayerStates(scope.g, { groups, cacheType: 'f16' });
       const { x, shared } = inputs(scope.g);
       const of = { shared, index: predictor.index, states, share: () => {} };
       recordPredictorLayer(scope, predictor, { next: x, carried: x }, of);
     });
-    record('', (scope) => recordPredictorHead(scope, config, inputs(scope.g).x));
-    record('', (scope) => recordNextEmbedding(scope, config, scope.g.batch.ids));
+    record('', (scope) => recordPredictorHead(scope, predicting, inputs(scope.g).x));
+    record('', (scope) => recordNextEmbedding(scope, predicting, scope.g.batch.ids));
   }
   return [...wanted.values()];
 }

@@ -1,5 +1,6 @@
 import { fail } from '../../base/errors.ts';
 import type { GgufFile } from '../../gguf/index.ts';
+import { DRAFTER_PREFIX } from '../drafter.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
@@ -8,11 +9,17 @@ import { type Unread, unreadText } from './unread.ts';
 import { unreadKeys } from './unread-keys.ts';
 import { unreadTensors } from './unread-tensors.ts';
 
-/** A file, its configuration, and what may stay unread. */
-export interface UnreadSource {
+/** A file, what was read of it, and its configuration. */
+interface ReadFile {
   readonly gguf: GgufFile;
   readonly read: ConfigReader;
   readonly config: ModelConfig;
+}
+
+/** A model's file, and what may stay unread. */
+export interface UnreadSource extends ReadFile {
+  /** A drafter's file, the names of whose tensors begin with `DRAFTER_PREFIX` in the graphs. */
+  readonly drafter?: ReadFile | undefined;
   /** Load the file anyway: errors become warnings. */
   readonly allowed: boolean;
 }
@@ -40,9 +47,12 @@ export class UnreadCheck {
   /** Compares the file with the recorded graphs, on the first call. Throws `MODEL_UNREAD`. */
   check(graphs: ModelGraphs): void {
     if (this.#found) return;
-    const { gguf, read, config, allowed } = this.#source;
-    const tensors = unreadTensors(gguf, config, weightNames(graphs));
-    const found = [...unreadKeys(read, config), ...tensors];
+    const { config, drafter, allowed } = this.#source;
+    const names = weightNames(graphs);
+    const found = [
+      ...unreadOf(this.#source, names),
+      ...(drafter ? unreadOf(drafter, drafterNames(names)) : []),
+    ];
     this.#found = allowed ? found.map((unread) => ({ ...unread, level: 'warning' as const })) : found;
     const errors = this.#found.filter(({ level }) => level === 'error');
     if (errors.length === 0) return;
@@ -50,6 +60,16 @@ export class UnreadCheck {
     if (errors.length > shown.length) shown.push(`${errors.length - shown.length} more`);
     fail('MODEL_UNREAD', { architecture: config.architecture, names: shown.join('; ') });
   }
+}
+
+function unreadOf({ gguf, read, config }: ReadFile, names: ReadonlySet<string>): Unread[] {
+  return [...unreadKeys(read, config), ...unreadTensors(gguf, config, names)];
+}
+
+/** The names of a drafter's tensors in its own file. */
+function drafterNames(names: ReadonlySet<string>): Set<string> {
+  const drafted = [...names].filter((name) => name.startsWith(DRAFTER_PREFIX));
+  return new Set(drafted.map((name) => name.slice(DRAFTER_PREFIX.length)));
 }
 
 /** The file's tensors that are used. The embedding counts even if the host looks it up. */

@@ -74,6 +74,12 @@ const RULES: readonly TensorRule[] = [
     reason: 'of images or sound: only texts are read',
   },
   {
+    name: /^d2t$/,
+    warns: false,
+    reason: 'read when the file is opened',
+    architectures: ['eagle3'],
+  },
+  {
     name: /^(cls|classifier|pooler)[._]/,
     warns: true,
     reason: 'of a classifier, which is not run',

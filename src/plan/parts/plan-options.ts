@@ -10,7 +10,8 @@ import { EMBEDDING_PLACES, EMBEDDING_TABLE, type EmbeddingPlace } from '../../mo
 import type { HostTable } from '../inputs/host-embedding.ts';
 import { CACHE_TYPES, type CacheType } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
-import { groupsOf, hasPredictor, type ModelConfig } from '../../model/model-config.ts';
+import type { Drafter } from '../../model/drafter.ts';
+import { type BlockPredictor, groupsOf, hasPredictor, type ModelConfig } from '../../model/model-config.ts';
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { checkRopeOverrides, requireRope, type RopeOverrides } from '../../model/rope-overrides.ts';
@@ -35,6 +36,8 @@ export interface ModelSource {
   readonly architectures: readonly Architecture[];
   /** Adapters that requests can select. @internal */
   readonly adapters?: AdapterSet | undefined;
+  /** A drafter that reads what the model's layers compute. @internal */
+  readonly drafter?: Drafter | undefined;
   /** Tensors that replace the file's of the same names: matrices with merged adapters. @internal */
   readonly merged?: TensorIndex | undefined;
 }
@@ -132,7 +135,8 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   checkChoice('embedding', options.embedding, EMBEDDING_PLACES);
   const { gguf, device } = source;
   const { read, config } = configure(source, options);
-  const unread = new UnreadCheck({ gguf, read, config, allowed: options.allowUnread ?? false });
+  const { adapters, drafter } = source;
+  const unread = new UnreadCheck({ gguf, read, config, drafter, allowed: options.allowUnread ?? false });
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
   // An encoder computes a whole text at once.
@@ -142,9 +146,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const generating = slots * (1 + speculation);
   const rows = Math.min(Math.max(batch, generating), context * slots);
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
-  const { adapters } = source;
-  const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
-  const tensors = new Map([...own, ...(source.merged ?? []), ...(adapters?.tensors ?? [])]);
+  const tensors = tensorsOf(source);
   const predicts = speculation > 0 && options.predictor === true;
   if (predicts) checkPredictor(gguf, config, options);
   const groups = sizedGroups(config, options, { rows, slots, context, drafts: speculation });
@@ -184,9 +186,15 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   return { config, setup, unread };
 }
 
+/** The file's tensors, and those of merged matrices, adapters and a drafter. */
+function tensorsOf({ gguf, merged, adapters, drafter }: ModelSource): TensorIndex {
+  const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
+  return new Map([...own, ...(merged ?? []), ...(adapters?.tensors ?? []), ...(drafter?.tensors ?? [])]);
+}
+
 /** The model's configuration, with the requested pooling and RoPE. */
 function configure(
-  { gguf: { metadata }, architectures }: ModelSource,
+  { gguf: { metadata }, architectures, drafter }: ModelSource,
   { pooling, rope }: PlanOptions,
 ): { read: ConfigReader; config: ModelConfig } {
   checkChoice('pooling', pooling, POOLINGS);
@@ -196,7 +204,8 @@ function configure(
     pooling,
     rope,
   });
-  const config = architecture.configure(read);
+  const own = architecture.configure(read);
+  const config = drafter ? { ...own, predictor: drafter.predictor } : own;
   if (pooling && config.pooling !== pooling) {
     const expected = `none for ${config.architecture}, which only generates`;
     fail('INVALID_ARGUMENT', { name: 'pooling', found: pooling, expected });
@@ -212,11 +221,16 @@ function checkPredictor(gguf: GgufFile, config: ModelConfig, { embedding, taps }
   if (!hasPredictor(config)) {
     const found = `no block that predicts further tokens (${config.architecture})`;
     refuse(found, 'a file with nextn_predict_layers');
-  } else if (!gguf.tensors.some(({ name }) => name.startsWith(`blk.${config.predictor.index}.nextn.`))) {
+  } else if (config.predictor.kind === 'block' && !hasBlock(gguf, config.predictor)) {
     refuse('no tensors of the block that predicts further tokens', 'a file that was converted with it');
   }
   if (embedding === 'host') refuse('the embedding on the host', 'the embedding on the device');
   if (taps) refuse('taps', 'a model without taps');
+}
+
+/** Whether the file has the block's tensors. */
+function hasBlock({ tensors }: GgufFile, { index }: BlockPredictor): boolean {
+  return tensors.some(({ name }) => name.startsWith(`blk.${index}.nextn.`));
 }
 
 function hasTable({ kind }: StateGroup): boolean {

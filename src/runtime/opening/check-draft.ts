@@ -24,11 +24,16 @@ export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
     const found = `a recurrent state (${draft.config.architecture})`;
     fail('DRAFT_UNSUPPORTED', { model: draft.gguf.name, found, expected: 'a draft that caches positions' });
   }
+  checkVocabulary(model.gguf, draft.gguf);
+}
+
+/** Throws `DRAFT_VOCABULARY` if the files' tokens differ. */
+export function checkVocabulary(model: GgufFile, draft: GgufFile): void {
   const [own, others] = [tokensOf(model), tokensOf(draft)];
   const refuse = (found: string, expected: string) =>
-    fail('DRAFT_VOCABULARY', { draft: draft.gguf.name, found, expected });
+    fail('DRAFT_VOCABULARY', { draft: draft.name, found, expected });
   if (Math.abs(own.length - others.length) > MAX_PADDING)
-    refuse(`${others.length} tokens`, `${own.length} as in ${model.gguf.name}`);
+    refuse(`${others.length} tokens`, `${own.length} as in ${model.name}`);
   const shared = Math.min(own.length, others.length);
   for (let id = 0; id < shared; id++) {
     const [expected, found] = [own[id] as Uint8Array, others[id] as Uint8Array];
@@ -36,7 +41,7 @@ export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
   }
 }
 
-function tokensOf({ gguf }: DescribedModel): readonly Uint8Array[] {
+function tokensOf(gguf: GgufFile): readonly Uint8Array[] {
   const tokens = gguf.metadata.byteStrings('tokenizer.ggml.tokens');
   return tokens ?? fail('TOKENIZER_MISSING', { found: `no tokens in ${gguf.name}` });
 }

@@ -1,7 +1,8 @@
 import { fail } from '../../base/errors.ts';
 import type { FitPlan } from '../../plan/memory/fit-plan.ts';
 import { describeModel } from '../../plan/parts/plan-options.ts';
-import { checkDraft } from './check-draft.ts';
+import { readDrafter } from '../../model/drafter.ts';
+import { checkDraft, checkVocabulary } from './check-draft.ts';
 import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 
 /** Default number of draft tokens per step with a draft model. */
@@ -9,7 +10,7 @@ const DEFAULT_DRAFT_TOKENS = 4;
 /** The same with the model's own predictor, which knows less of tokens further ahead. */
 const DEFAULT_PREDICTED_TOKENS = 3;
 
-/** Setup and options of a draft model. */
+/** Setup and options of a model. */
 export interface DraftSetup {
   readonly setup: ModelSetup;
   readonly options: ModelOptions;
@@ -30,6 +31,28 @@ export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): M
   return {
     ...options,
     speculation: speculation ?? (draft ? DEFAULT_DRAFT_TOKENS : DEFAULT_PREDICTED_TOKENS),
+  };
+}
+
+/**
+ * The model with its drafter as a part, if the draft is no model of its own. Takes no ownership. Rejects as `readDrafter`,
+ * and with `DRAFT_UNSUPPORTED` for a drafter on another device.
+ */
+export async function withDrafter(setup: ModelSetup, options: ModelOptions): Promise<DraftSetup> {
+  const { draft } = setup;
+  if (!draft || 'generateTokens' in draft) return { setup, options };
+  const { config } = describeModel(setup, { ...options, speculation: 0, predictor: false });
+  const drafter = await readDrafter(draft.gguf, { gguf: setup.gguf, config });
+  if (!drafter) return { setup, options };
+  if (draft.device) {
+    const expected = "none: it is a part of the model's steps";
+    fail('DRAFT_UNSUPPORTED', { model: draft.gguf.name, found: 'a device of its own', expected });
+  }
+  checkVocabulary(setup.gguf, draft.gguf);
+  const { speculation = DEFAULT_DRAFT_TOKENS } = options;
+  return {
+    setup: { ...setup, draft: undefined, drafter },
+    options: { ...options, speculation, predictor: true },
   };
 }
 

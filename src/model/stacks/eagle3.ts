@@ -1,0 +1,119 @@
+import { add } from '../../ops/elementwise.ts';
+import { concat } from '../../ops/concat.ts';
+import { ropeTable } from '../../ops/rope.ts';
+import { gatherRows } from '../../ops/rows.ts';
+import type { Tensor } from '../../ops/value.ts';
+import { attention } from '../blocks/attention.ts';
+import type { LayerInputs } from '../blocks/block.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { linear, scaledProduct } from '../blocks/linear.ts';
+import { normalize } from '../blocks/norm.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import { EMBEDDING_TABLE } from '../embedding-place.ts';
+import { type FeaturePredictor, groupsOf, type ModelConfig } from '../model-config.ts';
+import type { PartScope } from '../part-scope.ts';
+import { attentionSpec, readDecoder } from './decoder.ts';
+import { type Embedded, recordLayer } from './record-stack.ts';
+
+/** What the names of a drafter's tensors begin with, beside the model's. */
+export const DRAFTER_PREFIX = 'draft.';
+
+/** The drafter's table of rotary angles. */
+const ROPE_TABLE = 'draft rope';
+
+/** The number of layers whose inputs are fused. */
+const FEATURES = 3;
+
+/** What an EAGLE-3 file describes: the predictor, and what it has in common with a model's file. */
+export interface Eagle3File {
+  readonly predictor: FeaturePredictor;
+  readonly config: ModelConfig;
+}
+
+/** Reads the settings of an EAGLE-3 file in llama.cpp's layout. Throws `MODEL_CONFIG`. */
+export function readEagle3(read: ConfigReader): Eagle3File {
+  const sizes = readDecoder(read);
+  const { norm, width, rope, trainedContext, architecture } = sizes;
+  if (sizes.layers !== 1) read.refuse('block_count', `${sizes.layers}`, 'one layer');
+  const features = read.metadata.numbers(`${read.architecture}.target_layers`) ?? [];
+  read.asked.add(`${read.architecture}.target_layers`);
+  if (features.length !== FEATURES)
+    read.refuse('target_layers', `${features.length} layers`, `${FEATURES} layers`);
+  const spec = attentionSpec(read, sizes.heads(0), { pairs: 'interleaved', table: ROPE_TABLE });
+  const block = feedForward({ form: 'gated', hidden: sizes.hidden(0), activation: 'silu' });
+  const layer = {
+    sublayers: [{ block: attention({ ...spec, width }) }, { preNorm: { ...norm, name: 'ffn_norm' }, block }],
+  };
+  const predictor: FeaturePredictor = {
+    kind: 'features',
+    layer,
+    norm,
+    width,
+    features: Array.from(features),
+    featureWidth: read.count('target_hidden_size'),
+    normsFeatures: read.flag('norm_before_fc', false),
+    adds: read.flag('norm_before_residual', false) ? 'normed' : 'raw',
+    rope,
+  };
+  const config: ModelConfig = {
+    architecture,
+    state: groupsOf([layer]),
+    width,
+    trainedContext,
+    embedding: {},
+    layers: [layer],
+    head: { kind: 'logits', norm: { ...norm, name: 'output_norm' } },
+    predictor,
+  };
+  return { predictor, config };
+}
+
+/** Records the embedding of the next tokens, by the drafter's table or the model's, and the drafter's rotary angles. */
+export function recordDrafterEmbedding(scope: PartScope, spec: FeaturePredictor, ids: Tensor): Embedded {
+  const own = DRAFTER_PREFIX + EMBEDDING_TABLE;
+  const x = scope.embed(ids, scope.has(own) ? own : EMBEDDING_TABLE);
+  const factors = scope.optional(`${DRAFTER_PREFIX}rope_freqs.weight`, 1, spec.rope.dimensions / 2);
+  return { x, shared: new Map([[ROPE_TABLE, ropeTable(scope.g, spec.rope, factors)]]) };
+}
+
+/** Records the fusion of what the model's layers read, f32 [rows, featureWidth] each: f32 [rows, width]. */
+export function recordFusion(scope: PartScope, spec: FeaturePredictor, features: readonly Tensor[]): Tensor {
+  const all = features.reduce((a, b) => concat(scope.g, a, b, { aPart: a.width, bPart: b.width }));
+  const name = `${DRAFTER_PREFIX}enc.output_norm`;
+  const read = spec.normsFeatures ? normalize(scope, all, { ...spec.norm, name }) : all;
+  return linear(scope, read, { name: `${DRAFTER_PREFIX}fc`, rows: spec.width });
+}
+
+/** Records the drafter's layer: f32 [rows, width]. */
+export function recordDrafterLayer(
+  scope: PartScope,
+  { layer, norm, adds, width }: FeaturePredictor,
+  { next, carried }: { readonly next: Tensor; readonly carried: Tensor },
+  inputs: LayerInputs,
+): Tensor {
+  const token = normalize(scope, next, { ...norm, name: 'attn_norm' });
+  const result = normalize(scope, carried, { ...norm, name: 'attn_norm_2' });
+  const both = concat(scope.g, token, result, { aPart: width, bPart: width });
+  const [first, ...others] = layer.sublayers;
+  const mixed = first?.block.record(scope, both, inputs) ?? both;
+  const x = add(scope.g, adds === 'normed' ? result : carried, mixed);
+  return recordLayer(scope, { sublayers: others }, x, inputs);
+}
+
+/** Records the logits of the model's vocabulary for the batch's output rows; tokens that no draft can be have the least. */
+export function recordDrafterHead(
+  scope: PartScope,
+  spec: FeaturePredictor,
+  { predicted, vocabulary }: { readonly predicted: Tensor; readonly vocabulary: number },
+): Tensor {
+  const name = `${DRAFTER_PREFIX}output_norm`;
+  const read = gatherRows(scope.g, normalize(scope, predicted, { ...spec.norm, name }));
+  const own = `${DRAFTER_PREFIX}output`;
+  const shared = scope.has('output.weight') ? 'output.weight' : EMBEDDING_TABLE;
+  const matrix = scope.has(`${own}.weight`) ? `${own}.weight` : shared;
+  return scaledProduct(scope.g, read, {
+    weight: scope.weight(matrix, vocabulary, read.width),
+    bias: scope.optional(`${own}.bias`, 1, vocabulary),
+    scale: undefined,
+  });
+}

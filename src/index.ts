@@ -94,6 +94,7 @@ export type { BatchPlan, StepKind } from './plan/steps/batch-plan.ts';
 export type { WeightPolicy } from './formats/weight-policy.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';
 export { type DeviceReport, type DeviceRequest, openDevice, reportDevices } from './node/devices.ts';
+export type { PullProgress } from './node/hub/pull.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
 export { loadModelInWorker, type WorkerModelOptions } from './node/load-model-in-worker.ts';
 export type { AdapterOptions, AdapterSource } from './node/open-adapters.ts';

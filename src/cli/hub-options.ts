@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { HubOptions } from '../node/hub/index.ts';
-import type { CommandContext } from './command.ts';
 
 /** How models are found by name. */
 export interface HubFlags {
@@ -24,7 +23,10 @@ export function hubOptions(): Option[] {
 }
 
 /** What the flags say to the hub. */
-export function hubOptionsOf({ header, offline }: HubFlags, { signal, logger }: CommandContext): HubOptions {
+export function hubOptionsOf(
+  { header, offline }: HubFlags,
+  { signal, logger }: Pick<HubOptions, 'signal' | 'logger'>,
+): HubOptions {
   return { headers: header, offline, signal, logger };
 }
 

@@ -8,6 +8,7 @@ import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
+import { locatedModel } from './pull-model.ts';
 import { PACKAGE_ROOT } from './package-root.ts';
 import { profileOf, reportProfile, writeText } from './profile.ts';
 import { ropeOf } from './rope-options.ts';
@@ -41,7 +42,17 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { deterministic, embedding, allowUnread, device, threads } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = { ...sizes, deterministic, weights, decode, embedding, pooling, allowUnread };
-  const rest = { load, memory, weightMemory, hostMemory, shrinkContext, pool, device, threads };
+  const rest = {
+    headers: flags.header,
+    load,
+    memory,
+    weightMemory,
+    hostMemory,
+    shrinkContext,
+    pool,
+    device,
+    threads,
+  };
   return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags), ...ropeOf(flags) };
 }
 
@@ -74,11 +85,9 @@ function draftOf({
 }
 
 /** Loads the model that the flags name, showing its progress. */
-export async function loadFromFlags(
-  flags: LoadFlags,
-  { output, signal, logger }: CommandContext,
-): Promise<LoadedModel> {
-  const location = flags.model ?? BUNDLED_MODEL;
+export async function loadFromFlags(flags: LoadFlags, context: CommandContext): Promise<LoadedModel> {
+  const { output, signal, logger } = context;
+  const location = await locatedModel(flags.model ?? BUNDLED_MODEL, flags, context);
   const begin = performance.now();
   const display = await byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
   const trace = flags.loadTrace === undefined ? undefined : new LoadTrace();

@@ -7,6 +7,7 @@ import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.
 import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
+import { type HubFlags, hubOptions } from './hub-options.ts';
 import { type RopeFlags, ropeOptions } from './rope-options.ts';
 
 /** Options of every command. */
@@ -18,7 +19,7 @@ export interface GlobalFlags {
 }
 
 /** Which model and how it is made ready. */
-export interface ModelFlags extends AdapterFlags, RopeFlags {
+export interface ModelFlags extends AdapterFlags, RopeFlags, HubFlags {
   readonly model?: string;
   readonly context?: number;
   readonly batch?: number;
@@ -73,7 +74,7 @@ export function globalOptions(): Option[] {
 export function modelOption(): Option {
   return new Option(
     '-m, --model <location>',
-    'GGUF file or http(s) address; any part of a split model (default: the bundled MiniMind2-Small)',
+    'GGUF file, http(s) address, or name such as hf:user/repo:Q4_K_M (default: the bundled MiniMind2-Small)',
   ).helpGroup('Model:');
 }
 
@@ -128,6 +129,7 @@ export function modelOptions(): Option[] {
     ).helpGroup('Model:'),
     ...memoryOptions(),
     ...adapterOptions(),
+    ...hubOptions(),
     ...ropeOptions(),
   ];
 }

@@ -17,6 +17,7 @@ import { DRAFT_REQUEST, type DraftRequest } from './open-draft.ts';
 import { type SharedHostMemory, sharedHostMemory } from './host-memory.ts';
 import { LOAD_MODEL_OPTIONS, type LoadModelOptions, tokenizerOf } from './load-model.ts';
 import { engineThread } from './engine-thread.ts';
+import { locateModel } from './locate-model.ts';
 import { openGguf } from './open-gguf.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 
@@ -45,7 +46,10 @@ const { model: _model, ...DRAFT_FILE } = DRAFT_REQUEST;
 /** What is sent to the engine's thread. */
 export interface WorkerLoad {
   readonly location: string;
-  readonly options: Omit<WorkerModelOptions, 'signal' | 'logger' | 'onProgress' | 'profile' | 'onBlocks'>;
+  readonly options: Omit<
+    WorkerModelOptions,
+    'signal' | 'logger' | 'onProgress' | 'onPull' | 'profile' | 'onBlocks'
+  >;
   readonly hostMemory: SharedHostMemory;
 }
 
@@ -66,7 +70,7 @@ export async function loadModelInWorker(
 ): Promise<RemoteModel> {
   checkOptions('loadModelInWorker', options, OPTIONS);
   checkOptions('draft', options.draft, DRAFT_FILE);
-  return openInWorker(engineThread(), location, options);
+  return openInWorker(engineThread(), await locateModel(location, options), options);
 }
 
 /** Loads a model in a worker that serves an engine, which the model then owns. Rejects as `loadModelInWorker`. */
@@ -75,7 +79,7 @@ export async function openInWorker(
   location: string,
   options: WorkerModelOptions,
 ): Promise<RemoteModel> {
-  const { signal, logger = silentLogger, onProgress, profile, onBlocks, ...sent } = options;
+  const { signal, logger = silentLogger, onProgress, onPull: _onPull, profile, onBlocks, ...sent } = options;
   const client = new CallClient<EngineThreadCalls<WorkerLoad>>(oneATurn(worker));
   let state: EngineState | undefined;
   const take = (report: EngineReport) => {

@@ -9,6 +9,8 @@ import { beginDevice, DEVICE_REQUEST, type DeviceRequest, reopenDevice } from '.
 import { hostMemoryOf } from './host-memory.ts';
 import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { DRAFT_REQUEST, type DraftRequest, openDraft } from './open-draft.ts';
+import type { PullProgress } from './hub/index.ts';
+import { locateModel } from './locate-model.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** Options for loading a model from a path or a URL. */
@@ -23,6 +25,8 @@ export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, Devi
   readonly hostMemory?: number | undefined;
   /** HTTP headers for requests for the model's files, such as an authorization. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Called while a model that is named (`hf:user/repo`) and not on this machine is downloaded. */
+  readonly onPull?: ((progress: PullProgress) => void) | undefined;
 }
 
 /** The names of `LoadModelOptions`. */
@@ -36,6 +40,7 @@ export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   maxAdapterRank: true,
   draft: true,
   headers: true,
+  onPull: true,
 };
 
 /** The options for `LanguageModel`. Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
@@ -48,13 +53,15 @@ export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
 }
 
 /**
- * Opens a GGUF file (a path or an http(s) URL; any part of a split model), opens a device and loads the model onto it.
+ * Opens a GGUF file, opens a device and loads the model onto it. The location is a path, an http(s) URL (of a split model any
+ * part), or a model's name (`hf:user/repo:Q4_K_M`, `ollama:name`), which is found in the cache or pulled.
  * Dispose the model when done: it owns both, except for a shared device. Its own device is reopened after a loss.
  * Rejects with the typed errors of `GgufFile.open`, `openDevice` and `LanguageModel.open`, leaving nothing open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const model = modelOptionsOf(options);
   const { signal, logger, threads, sharedMemory, headers } = options;
+  const path = await locateModel(location, options);
   const shared = sharedMemory && Promise.resolve(sharedMemory.device);
   // A driver starts on its own thread; meanwhile the rest of the code and the file are loaded, and the model is
   // compiled.
@@ -67,7 +74,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   };
   try {
     const gguf = keep(
-      await openGguf(location, {
+      await openGguf(path, {
         http: { ...(headers && { headers }) },
         ...(signal && { signal }),
         ...(logger && { logger }),

@@ -30,7 +30,7 @@ export function modelMemory(
   options: WorkerModelOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const { signal: _s, logger: _l, onProgress: _p, profile: _t, onBlocks: _b, ...sent } = options;
+  const { signal: _s, logger: _l, onProgress: _p, onPull: _q, profile: _t, onBlocks: _b, ...sent } = options;
   return call('memory', { location, options: sent, hostMemory: sharedHostMemory() }, signal);
 }
 

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { ServedModel } from '../server/index.ts';
+import { locateModel } from './locate-model.ts';
 import { fileDigest, modelDetails, modelMemory } from './model-facts.ts';
 import { loadModelInWorker, type WorkerModelOptions } from './load-model-in-worker.ts';
 
@@ -21,8 +22,8 @@ export function modelName(location: string): string {
 
 /**
  * Models to be served, from locations of the form `PATH` or `NAME=PATH`, each opened with the same options on its own
- * thread, so that the serving thread stays free for requests. Rejects with `INVALID_ARGUMENT` if two have the same
- * name.
+ * thread, so that the serving thread stays free for requests. Models by name are pulled first. Rejects with `INVALID_ARGUMENT` if
+ * two have the same name, and as `locateModel`.
  */
 export async function servedModels(
   locations: readonly string[],
@@ -30,7 +31,8 @@ export async function servedModels(
 ): Promise<ServedModel[]> {
   const sources = new Map<string, ServedModel>();
   for (const text of locations) {
-    const [, named, path = text] = /^([\w.:-]+(?:\/[\w.:-]+)*)=(.+)$/s.exec(text) ?? [];
+    const [named, location] = namedLocation(text);
+    const path = await locateModel(location, options);
     const id = named ?? modelName(path);
     if (sources.has(id)) {
       fail('INVALID_ARGUMENT', {
@@ -42,6 +44,12 @@ export async function servedModels(
     sources.set(id, await sourceOf(id, path, options));
   }
   return [...sources.values()];
+}
+
+/** The parts of `NAME=LOCATION`; of a location alone, only that. */
+export function namedLocation(text: string): readonly [name: string | undefined, location: string] {
+  const [, name, location = text] = /^([\w.:-]+(?:\/[\w.:-]+)*)=(.+)$/s.exec(text) ?? [];
+  return [name, location];
 }
 
 /** The GGUF files in a folder, sorted by name; split models count once. Rejects with `INVALID_ARGUMENT`. */

@@ -3,11 +3,12 @@ import type { OptionNames } from '../base/options.ts';
 import type { DraftModel, DraftSource } from '../runtime/opening/draft-model.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
+import { locateModel } from './locate-model.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** A smaller model of the same vocabulary that proposes draft tokens, which the model verifies. */
 export interface DraftRequest {
-  /** Its file: a path or an http(s) URL. */
+  /** Its file: a path, an http(s) URL, or a model's name, as for `loadModel`. */
   readonly path?: string | undefined;
   /** An open model instead, which the caller owns. It should support as many concurrent sequences as this one. */
   readonly model?: LanguageModel | undefined;
@@ -38,7 +39,8 @@ export async function openDraft(
     const found = model ? 'both' : 'neither';
     return fail('INVALID_ARGUMENT', { name: 'draft', found, expected: 'a path or an open model' });
   }
-  const gguf = await openGguf(path, { ...(signal && { signal }), ...(logger && { logger }) });
+  const file = await locateModel(path, { signal, logger });
+  const gguf = await openGguf(file, { ...(signal && { signal }), ...(logger && { logger }) });
   if (name === undefined) return { gguf };
   const request = { device: name, threads, logger };
   try {

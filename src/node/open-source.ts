@@ -24,19 +24,17 @@ export const OPEN_SOURCE_OPTIONS: OptionNames<OpenSourceOptions> = {
   signal: true,
 };
 
-/** Opens a local path or an http(s) URL. Rejects with `SOURCE_UNAVAILABLE`, or an `HTTP_…` error. */
+/**
+ * Opens a local path or an http(s) URL. A remote file is read where it is, or downloaded into the cache of models if its server
+ * does not serve ranges. Rejects with `SOURCE_UNAVAILABLE`, or an `HTTP_…` error.
+ */
 export async function openSource(
   location: string | URL,
   options: OpenSourceOptions = {},
 ): Promise<ByteSource> {
   checkOptions('openSource', options, OPEN_SOURCE_OPTIONS);
   const name = String(location);
-  if (/^https?:\/\//i.test(name)) {
-    return HttpRangeSource.open(name, {
-      ...options.http,
-      ...(options.signal ? { signal: options.signal } : {}),
-    });
-  }
+  if (/^https?:\/\//i.test(name)) return openRemote(name, options);
   const path = /^file:\/\//i.test(name) ? pathOf(name) : name;
   const logger = options.logger ?? silentLogger;
   if (options.mmap === false) return FileSource.open(path);
@@ -47,6 +45,23 @@ export async function openSource(
     const file = await FileSource.open(path);
     logger.debug('reading by position instead of memory mapping', { path, reason: error.message });
     return file;
+  }
+}
+
+async function openRemote(url: string, options: OpenSourceOptions): Promise<ByteSource> {
+  const { http = {}, signal, logger = silentLogger } = options;
+  const { ModelHub } = await import('./hub/index.ts');
+  const { headers } = http;
+  // Not disposed: the source reads through its connections, which do not keep the process alive when they are idle.
+  const hub = await ModelHub.open({ headers, signal, logger });
+  try {
+    return await HttpRangeSource.open(url, { fetch: hub.fetch, ...http, ...(signal && { signal }) });
+  } catch (error) {
+    if (!isRocmforgeError(error, 'HTTP_NO_RANGES') || http.fetch) throw error;
+    const name = { kind: 'url', url } as const;
+    logger.warn('the server does not serve ranges: downloading the whole file', { url });
+    const { path } = (await hub.cached(name)) ?? (await hub.pull(name));
+    return openSource(path, options);
   }
 }
 

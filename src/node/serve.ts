@@ -7,7 +7,7 @@ export { FolderBlobs } from './folder-blobs.ts';
 export { type KvEventOptions, KvEventPublisher } from './kv-event-publisher.ts';
 export { keysInFile } from './key-file.ts';
 export { createLogger } from './logger.ts';
-export { modelFilesIn, servedModels } from './model-files.ts';
+export { modelFilesIn, namedLocation, servedModels } from './model-files.ts';
 export { ModelFolder } from './model-folder.ts';
 export { type OtlpOptions, OtlpTracing } from './otlp-tracing.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';

@@ -1,5 +1,4 @@
 import { Argument, Option } from 'commander';
-import { openGguf } from '../../node/open-gguf.ts';
 import type { CliCommand } from '../command.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
 import { memoryNeed, metadataEntries, ropesOf, summarize, tensorEntries, unreadOf } from '../model-report.ts';
@@ -13,6 +12,7 @@ import {
   type ModelFlags,
   modelOptions,
 } from '../options.ts';
+import { openNamed } from '../pull-model.ts';
 
 interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags {
   readonly summary?: boolean;
@@ -27,7 +27,7 @@ const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load'
 
 /** `rocmforge inspect`: the contents of a file, from its header alone. */
 export const inspectCommand: CliCommand<InspectFlags> = {
-  arguments: [new Argument('[model]', 'GGUF file or http(s) address (default: the bundled model)')],
+  arguments: [new Argument('[model]', 'GGUF file, http(s) address or name (default: the bundled model)')],
   options: [
     new Option('--summary', 'only the summary'),
     new Option('--metadata', 'only the metadata'),
@@ -44,11 +44,13 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     ['inspect model.gguf --summary -c 32768', 'memory requirements with a large context'],
     ['inspect model.gguf --fit --memory 6GiB', 'resident and streamed layers within 6 GiB'],
     ['inspect https://example.org/model.gguf --tensors', 'a remote file, without downloading it'],
+    ['inspect hf:unsloth/Qwen3-0.6B-GGUF:Q8_0 --summary', 'a model of the hub, without pulling it'],
     ['inspect model.gguf --json | jq .parameters', 'a single value for a script'],
   ],
-  async run({ args, flags }, { output, signal, logger }) {
+  async run({ args, flags }, context) {
+    const { output } = context;
     const [location = BUNDLED_MODEL] = args as [string?];
-    await using gguf = await openGguf(location, { signal, logger });
+    await using gguf = await openNamed(location, flags, context);
     const all = !(flags.summary || flags.metadata || flags.tensors || flags.fit);
     const wants = (section: 'summary' | 'metadata' | 'tensors') => all || flags[section] === true;
     const full = flags.full === true;

@@ -1,22 +1,22 @@
 import { Argument, Option } from 'commander';
 import { ModelHub, modelNameText } from '../../node/hub/index.ts';
 import type { CliCommand } from '../command.ts';
-import { type HubFlags, hubOptions, hubOptionsOf } from '../hub-options.ts';
-import { type JsonFlags, jsonOption, wholeNumber } from '../options.ts';
-import { pullShown } from '../pull-model.ts';
+import { hubOptions, hubOptionsOf } from '../hub-options.ts';
+import { contextOption, deviceOptions, type JsonFlags, jsonOption, wholeNumber } from '../options.ts';
+import { type PullFlags, pullShown } from '../pull-model.ts';
 
-interface PullFlags extends HubFlags, JsonFlags {
-  readonly connections?: number;
-}
+interface PullCommandFlags extends PullFlags, JsonFlags {}
 
 /** `rocmforge pull`: a model from its hub into the cache that Hugging Face's tools share. */
-export const pullCommand: CliCommand<PullFlags> = {
+export const pullCommand: CliCommand<PullCommandFlags> = {
   arguments: [
     new Argument('<model>', 'hf:user/repo[:quantization], ollama:name[:tag], or an http(s) address'),
   ],
   options: [
     new Option('--connections <count>', 'connections at once (default: 4)').argParser(wholeNumber(1)),
     ...hubOptions(),
+    contextOption(),
+    ...deviceOptions(),
     jsonOption(),
   ],
   examples: [
@@ -29,7 +29,7 @@ export const pullCommand: CliCommand<PullFlags> = {
   async run({ args, flags }, context) {
     const [text] = args as [string];
     using hub = await ModelHub.open(hubOptionsOf(flags, context));
-    const { name, path, files, bytes } = await pullShown(hub, text, context, flags);
+    const { name, path, files, bytes } = await pullShown(hub, text, flags, context);
     if (flags.json) await context.output.json({ model: modelNameText(name), path, files, bytes });
     else await context.output.line(path);
     return undefined;

@@ -19,6 +19,7 @@ import {
   repeated,
   wholeNumber,
 } from '../options.ts';
+import { locatedModel } from '../pull-model.ts';
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, reportProfile } from '../profile.ts';
 import {
@@ -66,6 +67,7 @@ export const serveCommand: CliCommand<ServeFlags> = {
   examples: [
     ['serve', 'the bundled model on http://127.0.0.1:8080/v1'],
     ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight concurrent sequences, a longer context'],
+    ['serve -m hf:unsloth/Qwen3-0.6B-GGUF', 'a model of the hub, pulled if it is not here'],
     ['serve --models ./models --max-models 2', 'every model of a folder, loaded on demand'],
     ['serve --temperature 0.7 --top-p 0.8 --seed 1', 'how requests are sampled that say nothing else'],
     ['serve -m small=a.gguf -m large=b.gguf --max-models 2', 'two models under names of your choice'],
@@ -82,7 +84,7 @@ function whatOptions(): Option[] {
   const own = [
     new Option(
       '-m, --model <location>',
-      'GGUF file or address, or NAME=LOCATION; repeatable (default: the bundled model)',
+      'GGUF file, address, or name such as hf:user/repo, or NAME=LOCATION; repeatable (default: the bundled model)',
     ).argParser(repeated),
     new Option(
       '--alias <names>',
@@ -127,7 +129,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   // Loaded here, so that other commands start without the server's libraries.
   const { ModelServer, OtlpTracing, PrometheusMetrics, createLogger, modelFilesIn, servedModels, pageFiles } =
     await import('../../node/serve.ts');
-  const { parallel: sequences, cachePositions, model: named, modelsMemory, ...shared } = flags;
+  const { parallel: sequences, cachePositions, model: _model, modelsMemory, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
   const runtime = paceOf(flags);
@@ -140,7 +142,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     profile,
     runtime,
   };
-  const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
+  const locations = await locatedModels(flags, context);
   const lora = flags.lora ?? flags.loraModules ?? flags.loraFolder;
   checkLocations(locations, { lora, chatTemplate });
   const published = kvEventsOf(flags, locations.length);
@@ -187,6 +189,19 @@ async function publisherOf(options: KvEventOptions, logger: Logger) {
   const publisher = await KvEventPublisher.open(options);
   logger.info('publishing KV events', { endpoints: publisher.endpoints });
   return publisher;
+}
+
+/** The files and addresses of all models; those by name are pulled before anything is served. */
+async function locatedModels(flags: ServeFlags, context: CommandContext): Promise<string[]> {
+  const { modelFilesIn, namedLocation } = await import('../../node/serve.ts');
+  if (flags.models) return modelFilesIn(flags.models);
+  const located: string[] = [];
+  for (const text of flags.model ?? [BUNDLED_MODEL]) {
+    const [name, location] = namedLocation(text);
+    const path = await locatedModel(location, flags, context);
+    located.push(name === undefined ? path : `${name}=${path}`);
+  }
+  return located;
 }
 
 /** The folders that requests read and write. Rejects if there is no such folder. */

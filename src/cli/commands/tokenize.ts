@@ -1,14 +1,15 @@
 import { Argument, Option } from 'commander';
 import { fail } from '../../base/errors.ts';
-import { openGguf } from '../../node/open-gguf.ts';
 import { createTokenizer, type Tokenizer } from '../../text/index.ts';
 import type { CliCommand } from '../command.ts';
+import { type HubFlags, hubOptions } from '../hub-options.ts';
 import { BUNDLED_MODEL } from '../load.ts';
 import { type JsonFlags, jsonOption, type ModelFlags, modelOption } from '../options.ts';
+import { openNamed } from '../pull-model.ts';
 import { requireStandardInput } from '../standard-input.ts';
 import { printable } from '../table.ts';
 
-interface TokenizeFlags extends Pick<ModelFlags, 'model'>, JsonFlags {
+interface TokenizeFlags extends Pick<ModelFlags, 'model'>, HubFlags, JsonFlags {
   readonly decode?: string | true;
   readonly pieces?: boolean;
   readonly special?: boolean;
@@ -20,6 +21,7 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
   arguments: [new Argument('[text]', 'the text, used verbatim (default: standard input)')],
   options: [
     modelOption(),
+    ...hubOptions(),
     new Option(
       '--decode [ids]',
       'convert ids, separated by commas or spaces, to text (default: standard input)',
@@ -35,9 +37,10 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
     ['tokenize --decode 1,85,736', 'the text of ids'],
     ['tokenize -m model.gguf --json < text.txt', 'the tokens of a file as JSON'],
   ],
-  async run({ args, flags }, { output, signal, logger }) {
+  async run({ args, flags }, context) {
+    const { output, signal } = context;
     const [text] = args as [string?];
-    await using gguf = await openGguf(flags.model ?? BUNDLED_MODEL, { signal, logger });
+    await using gguf = await openNamed(flags.model ?? BUNDLED_MODEL, flags, context);
     const tokenizer = createTokenizer(gguf.metadata);
     const special = flags.special === true;
     if (flags.decode !== undefined) {

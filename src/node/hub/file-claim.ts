@@ -50,6 +50,11 @@ export class FileClaim implements AsyncDisposable {
     }
   }
 
+  /** Whether some process has the claim at this moment. */
+  static isTaken(path: string): Promise<boolean> {
+    return isClaimed(path, undefined);
+  }
+
   /** Throws `DOWNLOAD_TAKEN_OVER` if this process stood still for so long that others took it for dead. */
   check(model: string): void {
     if (this.#isLost) fail('DOWNLOAD_TAKEN_OVER', { model });

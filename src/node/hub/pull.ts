@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { fail } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
-import { type DownloadState, downloadFile, type RemoteFile } from './download.ts';
+import { downloadFile, type RemoteFile } from './download.ts';
 import { discardDownload } from './download-journal.ts';
 import { FileClaim } from './file-claim.ts';
 import {
@@ -25,6 +25,7 @@ import {
 import { type HubSettings, readHubSettings } from './hub-settings.ts';
 import { type ModelName, modelNameText, parseModelName, type UrlName } from './model-name.ts';
 import { blobUrl, readManifest } from './ollama-registry.ts';
+import { remoteFetch } from './remote-fetch.ts';
 import { RepoFolder } from './repo-folder.ts';
 import { DEFAULT_PATIENCE, type Patience } from './retry.ts';
 
@@ -34,7 +35,7 @@ export interface PullProgress {
   readonly bytes: number;
   readonly totalBytes: number | undefined;
   /** `waiting` while another process downloads the same file. */
-  readonly phase: DownloadState['phase'] | 'waiting';
+  readonly phase: 'downloading' | 'checking' | 'waiting';
 }
 
 /** A model that could be pulled: its quantizations. */
@@ -108,6 +109,11 @@ export class ModelHub implements Disposable {
     return new ModelHub({ ...settings, offline: options.offline ?? settings.offline }, options);
   }
 
+  /** Reads files where they are, with this hub's connections and proxies. */
+  get fetch(): typeof globalThis.fetch {
+    return remoteFetch(this.#access.client);
+  }
+
   /** Throws `MODEL_NAME_INVALID`. */
   parse(text: string): ModelName {
     return parseModelName(text, this.settings.endpoint);
@@ -156,6 +162,11 @@ export class ModelHub implements Disposable {
       fail('HUB_NOT_FOUND', { model: modelNameText(name), what, known: undefined });
     }
     return { name, commit: listing.commit, models, projectors, address };
+  }
+
+  /** The quantization that a name asks for, or else the usual one. Throws `HUB_NOT_FOUND` with those that there are. */
+  choose({ models, name: own }: RemoteModel, name: ModelName = own): GgufVariant<HubFile> {
+    return chosen(name, models) as GgufVariant<HubFile>;
   }
 
   /**
@@ -250,7 +261,7 @@ export class ModelHub implements Disposable {
 }
 
 /** Undefined if there are none. Throws `HUB_NOT_FOUND`. */
-export function chosen<Part extends GgufPart>(
+function chosen<Part extends GgufPart>(
   name: ModelName,
   models: readonly GgufVariant<Part>[],
 ): GgufVariant<Part> | undefined {

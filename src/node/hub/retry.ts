@@ -36,9 +36,14 @@ export function refuseStatus(answer: HttpAnswer, expected: number): never {
   }
 }
 
+/** Whether a status tells of a problem that may pass. */
+export function mayPassStatus(status: number): boolean {
+  return TRANSIENT.has(status);
+}
+
 /** Whether asking again may help: the connection broke, or the server has a temporary problem. */
-export function mayPass(error: unknown): boolean {
-  if (isRocmforgeError(error, 'HTTP_STATUS')) return TRANSIENT.has(error.params.found);
+function mayPass(error: unknown): boolean {
+  if (isRocmforgeError(error, 'HTTP_STATUS')) return mayPassStatus(error.params.found);
   return ['READ_FAILED', 'READ_SHORT', 'SOURCE_UNAVAILABLE'].some(
     (code) => isRocmforgeError(error) && error.code === code,
   );

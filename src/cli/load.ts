@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fail } from '../base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
+import { DEFAULT_CACHE_TYPE } from '../model/layer-states.ts';
 import { LoadTrace } from '../load/load-trace.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
 import { adaptersOf } from './adapter-options.ts';
@@ -36,8 +37,9 @@ export type LoadFlags = ModelFlags &
 
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
-  const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
+  const { context, batch, logitRows, sequences, weights, decode } = flags;
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
+  const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
   const { deterministic, embedding, allowUnread, device, threads } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
@@ -54,6 +56,13 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     threads,
   };
   return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags), ...ropeOf(flags) };
+}
+
+/** One type for keys and values, or one for each. */
+function cacheTypeOf({ cacheType, cacheTypeK, cacheTypeV }: LoadFlags): LoadModelOptions['cacheType'] {
+  if (cacheTypeK === undefined && cacheTypeV === undefined) return cacheType;
+  const keys = cacheTypeK ?? cacheType ?? DEFAULT_CACHE_TYPE;
+  return { keys, values: cacheTypeV ?? cacheType ?? DEFAULT_CACHE_TYPE };
 }
 
 /** What `--draft` says for the block of the model's own file that predicts further tokens. */

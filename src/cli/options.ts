@@ -1,10 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander';
-import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../runtime/opening/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/chunk.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../formats/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
-import { CACHE_TYPES } from '../model/layer-states.ts';
+import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
 import { type HubFlags, hubOptions } from './hub-options.ts';
@@ -23,7 +22,9 @@ export interface ModelFlags extends AdapterFlags, RopeFlags, HubFlags {
   readonly model?: string;
   readonly context?: number;
   readonly batch?: number;
-  readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
+  readonly cacheType?: CacheType;
+  readonly cacheTypeK?: CacheType;
+  readonly cacheTypeV?: CacheType;
   readonly weights?: WeightPolicy;
   readonly speculation?: number;
   readonly draft?: string;
@@ -92,8 +93,14 @@ export function modelOptions(): Option[] {
     ).helpGroup('Model:'),
     new Option(
       '--cache-type <type>',
-      'type of the KV cache; q8_0 takes about half the memory of f16 (default: f16)',
+      'type of the KV cache; of f16’s memory, q8_0 takes 53 %, q5_1 38 %, q4_0 28 % (default: f16)',
     )
+      .choices(CACHE_TYPES)
+      .helpGroup('Model:'),
+    new Option('--cache-type-k <type>', 'type of the keys (default: --cache-type)')
+      .choices(CACHE_TYPES)
+      .helpGroup('Model:'),
+    new Option('--cache-type-v <type>', 'type of the values (default: --cache-type)')
       .choices(CACHE_TYPES)
       .helpGroup('Model:'),
     new Option(

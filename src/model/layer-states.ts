@@ -1,18 +1,33 @@
 import { fail, invariant } from '../base/errors.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { PagedCache } from '../ops/paged-cache.ts';
-import { STATE_BLOCK } from '../ops/state-blocks.ts';
+import { isBlockType, STATE_BLOCK } from '../ops/state-blocks.ts';
 import type { State, Tensor } from '../ops/value.ts';
 import { KV_BLOCK_SIZE, type SizedGroup, tableName } from './state-groups.ts';
 
 /** Types of the KV cache. */
-export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;
+export const CACHE_TYPES = ['f16', 'q8_0', 'q5_1', 'q4_0', 'f32'] as const;
+
+/** The type of caches for which nothing else was requested. */
+export const DEFAULT_CACHE_TYPE = 'f16';
 
 /**
- * f16 and f32 store keys and values directly; q8_0 in blocks of 32 signed bytes with an f16 scale, 8.5 bits per
- * element, for models whose head sizes are whole blocks.
+ * f16 and f32 store keys and values directly; q8_0, q5_1 and q4_0 in blocks of 32 elements, 8.5, 6 and 4.5 bits per
+ * element, for models whose head sizes are whole blocks. What is stored as q5_1 or q4_0 is rotated before
+ * (`HadamardOp`).
  */
 export type CacheType = (typeof CACHE_TYPES)[number];
+
+/** The types of keys and of values; if they differ, one of them is in blocks. */
+export interface CacheTypes {
+  readonly keys: CacheType;
+  readonly values: CacheType;
+}
+
+/** One type for both, or one for each. */
+export function cacheTypes(type: CacheType | CacheTypes): CacheTypes {
+  return typeof type === 'string' ? { keys: type, values: type } : type;
+}
 
 /** The key and value heads that a cache stores per position, and for how long. */
 export interface CachedHeads {
@@ -32,7 +47,7 @@ export interface CachedHeads {
 export interface StateOptions {
   /** The model's state groups, in `groupsWithin`'s order. */
   readonly groups: readonly SizedGroup[];
-  readonly cacheType: CacheType;
+  readonly cacheType: CacheType | CacheTypes;
 }
 
 /** A state with its group. */
@@ -62,15 +77,16 @@ export class LayerStates {
   pagedCache({ kvHeads, keySize, valueSize, window, latent = false, ofLayer }: CachedHeads): PagedCache {
     this.#owner = ofLayer;
     const { groups, cacheType } = this.#options;
+    const types = cacheTypes(cacheType);
     this.#requireBlocks(keySize, valueSize);
     const windowed = groups.findIndex((group) => group.kind === 'windowed' && group.window === window);
     const group = windowed < 0 ? groups.findIndex(({ kind }) => kind === 'paged') : windowed;
     const cells = this.#cells(group);
     return {
-      keys: this.#declare(group, this.#g.state('keys', cacheType, cells, kvHeads * keySize)),
+      keys: this.#declare(group, this.#g.state('keys', types.keys, cells, kvHeads * keySize)),
       values: latent
         ? undefined
-        : this.#declare(group, this.#g.state('values', cacheType, cells, kvHeads * valueSize)),
+        : this.#declare(group, this.#g.state('values', types.values, cells, kvHeads * valueSize)),
       blocks: this.#table(groups.slice(0, group).filter(({ kind }) => kind !== 'slots').length),
       blockSize: KV_BLOCK_SIZE,
     };
@@ -78,12 +94,15 @@ export class LayerStates {
 
   /**
    * The keys of an indexer for all positions, one head of `keySize` elements, beside the layer's paged cache and in its
-   * group. Throws `CACHE_TYPE` if a head is not whole blocks of the cache's type.
+   * group; of eight bits at least, since few bits would change which positions are chosen. Throws `CACHE_TYPE` if a head is
+   * not whole blocks of the cache's type.
    */
   indexCache(keySize: number): PagedCache {
     this.#requireBlocks(keySize);
     const group = this.#options.groups.findIndex(({ kind }) => kind === 'paged');
-    const keys = this.#g.state('index keys', this.#options.cacheType, this.#cells(group), keySize);
+    const { keys: type } = cacheTypes(this.#options.cacheType);
+    const ownType = type === 'q4_0' || type === 'q5_1' ? 'q8_0' : type;
+    const keys = this.#g.state('index keys', ownType, this.#cells(group), keySize);
     const blockSize = KV_BLOCK_SIZE;
     return { keys: this.#declare(group, keys), values: undefined, blocks: this.#table(0), blockSize };
   }
@@ -106,9 +125,10 @@ export class LayerStates {
   }
 
   #requireBlocks(...sizes: readonly number[]): void {
-    const { cacheType } = this.#options;
+    const types = cacheTypes(this.#options.cacheType);
+    const cacheType = [types.keys, types.values].find(isBlockType);
     const odd = sizes.find((size) => size % STATE_BLOCK !== 0);
-    if (cacheType !== 'q8_0' || odd === undefined) return;
+    if (cacheType === undefined || odd === undefined) return;
     fail('CACHE_TYPE', { cacheType, headSize: odd, block: STATE_BLOCK });
   }
 

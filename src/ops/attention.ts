@@ -1,8 +1,8 @@
 import type { ChosenPositions } from './choose-positions.ts';
 import { type Cost, rowwiseCost } from './cost.ts';
-import type { PagedCache } from './paged-cache.ts';
+import { decodesApart, type PagedCache } from './paged-cache.ts';
 import type { Recorder } from './recorder.ts';
-import { STATE_BLOCK } from './state-blocks.ts';
+import { isBlockType, STATE_BLOCK } from './state-blocks.ts';
 import { type BatchTensors, stateBytes, type Tensor, type Value, type Weight } from './value.ts';
 
 /**
@@ -240,8 +240,10 @@ function attend(
   const isVector = of.sinks === undefined || (of.sinks.rows === 1 && of.sinks.columns === of.heads);
   g.require(isVector, `there are ${of.heads} sinks`);
   const sizes = [of.keySize, of.valueSize];
-  const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
-  g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
+  const inBlocks = isBlockType(cache.keys.type) || isBlockType(cache.values?.type ?? 'f32');
+  const whole = !inBlocks || sizes.every((size) => size % STATE_BLOCK === 0);
+  g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of the cache`);
+  g.require(inBlocks || !decodesApart(cache), 'keys and values that are not in blocks are of one type');
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
   const parameters = { ...of, ...(alibiHeads !== undefined && { alibiHeads }) };
   g.push({

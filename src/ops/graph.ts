@@ -2,7 +2,7 @@ import { fail } from '../base/errors.ts';
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { Op } from './op.ts';
 import type { Recorder } from './recorder.ts';
-import { STATE_BLOCK } from './state-blocks.ts';
+import { isBlockType, STATE_BLOCK } from './state-blocks.ts';
 import type {
   Axis,
   BatchShape,
@@ -91,7 +91,7 @@ export class GraphBuilder implements Recorder<Op> {
     const known = this.#states.get(name);
     if (known) return known;
     this.require(
-      type !== 'q8_0' || width % STATE_BLOCK === 0,
+      !isBlockType(type) || width % STATE_BLOCK === 0,
       `${name} is whole blocks of ${STATE_BLOCK} wide`,
     );
     const state: State = { kind: 'state', id: this.#nextId++, name, type, rows, width };

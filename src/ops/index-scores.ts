@@ -1,5 +1,5 @@
 import type { Cost } from './cost.ts';
-import type { PagedCache } from './paged-cache.ts';
+import { decodesApart, type PagedCache } from './paged-cache.ts';
 import type { Recorder } from './recorder.ts';
 import { STATE_BLOCK } from './state-blocks.ts';
 import { type BatchTensors, stateBytes, type Tensor } from './value.ts';
@@ -34,6 +34,7 @@ export function indexScores(
   g.require(q.axis === 'rows' && weights.axis === 'rows', 'queries and weights are token rows');
   g.require(q.width === heads * headSize, `queries are ${heads} x ${headSize} wide, not ${q.width}`);
   g.require(cache.values === undefined, 'an indexer has keys only');
+  g.require(!decodesApart(cache), 'keys of an indexer have eight bits at least');
   const whole = cache.keys.type !== 'q8_0' || headSize % STATE_BLOCK === 0;
   g.require(whole, `heads of ${headSize} elements are whole blocks of a q8_0 cache`);
   const { blocksPerSlot } = g.shape;

@@ -15,6 +15,7 @@ import { type ScaleExpertsOp, scaleExpertsCost } from './experts/scale-experts.t
 import { type GatedDeltaOp, gatedDeltaCost } from './gated-delta.ts';
 import { type GaussianTopKOp, gaussianTopKCost } from './gaussian-top-k.ts';
 import { type IndexScoresOp, indexScoresCost } from './index-scores.ts';
+import { type HadamardOp, hadamardCost } from './hadamard.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
@@ -54,6 +55,7 @@ export type Op =
   | GroupNormOp
   | L2NormOp
   | GaussianTopKOp
+  | HadamardOp
   | RopeTableOp
   | RopeOp
   | TokenAppendOp
@@ -98,6 +100,7 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   groupNorm: groupNormCost,
   l2Norm: groupNormCost,
   gaussianTopK: gaussianTopKCost,
+  hadamard: hadamardCost,
   ropeTable: ropeCost,
   rope: ropeCost,
   tokenAppend: (_, rows) => ({ bytes: 12 * rows, flops: 0 }),
@@ -143,6 +146,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   groupNorm: ({ x, weight, bias }) => [x, weight, bias],
   l2Norm: ({ x }) => [x],
   gaussianTopK: ({ x }) => [x],
+  hadamard: ({ x }) => [x],
   ropeTable: ({ positions, factors }) => [positions, factors],
   rope: ({ x, table }) => [x, table],
   tokenAppend: ({ history, tokens }) => [history, tokens],

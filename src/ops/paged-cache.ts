@@ -2,8 +2,8 @@ import type { State, Tensor } from './value.ts';
 
 /**
  * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence are in the cells of block
- * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`. Both are of one
- * type, f32, f16 or q8_0.
+ * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`. If one of them is in
+ * blocks, the other may be of any type of cache; otherwise both are of one type.
  */
 export interface PagedCache {
   readonly keys: State;
@@ -18,4 +18,12 @@ export interface PagedCache {
    */
   readonly blocks: Tensor;
   readonly blockSize: number;
+}
+
+/**
+ * True if kernels decode keys and values each by their own type: if the two differ, or a block has fewer than eight bits an
+ * element.
+ */
+export function decodesApart({ keys, values }: Pick<PagedCache, 'keys' | 'values'>): boolean {
+  return keys.type === 'q4_0' || keys.type === 'q5_1' || (values !== undefined && values.type !== keys.type);
 }

@@ -1,14 +1,14 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
-import { stateBlockPlanes } from './state-blocks.ts';
+import { type BlockType, isBlockType, stateBlockPlanes } from './state-blocks.ts';
 
 /** The element type of an activation. Indices are i32, everything computed is f32. */
 export type ElementType = 'f32' | 'f16' | 'i32';
 
 /**
- * The element type of a state: an activation's, or blocks defined by `quantizeStateBlock`, laid out by
+ * The element type of a state: an activation's, or blocks defined by `STATE_BLOCKS`, laid out by
  * `stateBlockPlanes`.
  */
-export type StateType = ElementType | 'q8_0';
+export type StateType = ElementType | BlockType;
 
 /** Bytes of one element. */
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, i32: 4 };
@@ -98,7 +98,7 @@ export function tensorBytes(tensor: Tensor, shape: BatchShape): number {
 
 /** Bytes of a state. */
 export function stateBytes({ type, rows, width }: State): number {
-  if (type === 'q8_0') return stateBlockPlanes(rows, width).byteLength;
+  if (isBlockType(type)) return stateBlockPlanes(type, rows, width).byteLength;
   return rows * width * ELEMENT_BYTES[type];
 }
 

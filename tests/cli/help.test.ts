@@ -61,7 +61,7 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
     [['chat', '--profile'], /unknown option '--profile'/],
     [['run', '--top-k', 'many'], /Expected a number/],
     [['run', '--context', '0'], /whole number, at least 1/],
-    [['run', '--cache-type', 'f64'], /Allowed choices are f16, q8_0, f32/],
+    [['run', '--cache-type', 'f64'], /Allowed choices are f16, q8_0, q5_1, q4_0, f32/],
     [['run', '-p', 'x', '--raw', '--system', 'y'], /cannot be used with/],
     [['run', '-p', 'x', '--temperature', '-1'], /temperature: found -1, expected a number from 0 to 100/],
     [['run', '-p', 'x', '--device', 'abacus'], /device: found abacus, expected auto/],

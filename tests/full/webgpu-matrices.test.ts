@@ -94,6 +94,9 @@ const LARGE: GpuTarget = {
   gridSize: 65535,
 };
 
+/** A cache whose keys and values are decoded each by its own type. */
+const APART = { keys: 'q4_0', values: 'q5_1' } as const;
+
 /** The texts of a layer's kernels in several formats, for some rows and many. */
 async function kernelTexts(target: GpuTarget): Promise<Set<string>> {
   const texts = new Set<string>();
@@ -102,7 +105,7 @@ async function kernelTexts(target: GpuTarget): Promise<Set<string>> {
     const format = formatNamed(name);
     assert.ok(format);
     const model = await syntheticModel(shape, format);
-    const cacheTypes = name === 'Q4_0' ? (['f16', 'q8_0'] as const) : (['f16'] as const);
+    const cacheTypes = name === 'Q4_0' ? (['f16', 'q8_0', APART] as const) : (['f16'] as const);
     for (const [rows, cacheType] of [64, 512].flatMap((count) =>
       cacheTypes.map((type) => [count, type] as const),
     )) {

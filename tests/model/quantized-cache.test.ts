@@ -30,8 +30,14 @@ const PROMPTS = [70, 70, 64, 40, 0, 33, 70, 1].map((alike, i) => [
   ...Array.from({ length: 1 + 3 * i }, (_, at) => 5 + ((at * 13 + i * 7) % 250)),
 ]);
 
-test('a sequence over a q8_0 cache says the same alone and among others on the CPU', async () => {
-  const options = { cacheType: 'q8_0', context: 128 } as const;
+for (const cacheType of ['q8_0', { keys: 'q4_0', values: 'q5_1' }] as const) {
+  const name = JSON.stringify(cacheType);
+  test(`a sequence over a cache of ${name} says the same alone and among others on the CPU`, () =>
+    checkCrowd(cacheType));
+}
+
+async function checkCrowd(cacheType: NonNullable<ModelOptions['cacheType']>): Promise<void> {
+  const options = { cacheType, context: 128 } as const;
   const greedy = (i: number) => ({ ...GREEDY, maxTokens: 6 + 3 * i });
   const alone: number[][] = [];
   {
@@ -46,6 +52,19 @@ test('a sequence over a q8_0 cache says the same alone and among others on the C
   await using model = await open(await openCpu({ threads: 2 }), crowd);
   const together = await Promise.all(PROMPTS.map((prompt, i) => idsOf(model, prompt, greedy(i))));
   assert.deepEqual(together, alone);
+}
+
+test('a saved state of q4_0 keys and q5_1 values goes on as if it had stayed', async () => {
+  const options = { cacheType: { keys: 'q4_0', values: 'q5_1' }, context: 128 } as const;
+  const [prompt, more] = [BEGINNING.slice(0, 40), { ...GREEDY, maxTokens: 20 }];
+  await using model = await open(await openCpu({ threads: 1 }), options);
+  const first = await idsOf(model, prompt, { ...GREEDY, maxTokens: 4 });
+  const saved = await model.saveState([...prompt, ...first]);
+  const next = [...prompt, ...first, 77];
+  const stayed = await idsOf(model, next, more);
+  await using other = await open(await openCpu({ threads: 1 }), options);
+  await other.restoreState(saved);
+  assert.deepEqual(await idsOf(other, next, more), stayed);
 });
 
 test('a full context of q8_0 makes room as one that is read anew', async () => {
@@ -63,25 +82,31 @@ test('a full context of q8_0 makes room as one that is read anew', async () => {
 });
 
 test('it takes 17 bytes where halves take 32, and the plan says so', async () => {
-  const cacheOf = async (cacheType: 'f16' | 'q8_0' | 'f32') => {
+  const cacheOf = async (cacheType: NonNullable<ModelOptions['cacheType']>) => {
     await using model = await open(openReferenceDevice(), { cacheType });
     return model.fit.cache;
   };
   const [halves, blocks, floats] = [await cacheOf('f16'), await cacheOf('q8_0'), await cacheOf('f32')];
   const cells = floats - halves;
   assert.equal(halves - blocks, (cells * 15) / 32);
+  // 18 and 24 bytes for 32 keys and 32 values, of which halves take 64 each.
+  const apart = await cacheOf({ keys: 'q4_0', values: 'q5_1' });
+  assert.equal(halves - apart, (cells * (128 - 42)) / 128);
 });
 
 test('heads that are no whole blocks, and types that are none, are refused before anything is allocated', async () => {
   await using device = openReferenceDevice();
   const gguf = await tinyModel();
-  const open = (cacheType: 'q8_0') =>
+  const open = (cacheType: NonNullable<ModelOptions['cacheType']>) =>
     LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, { cacheType });
   await assert.rejects(open('q8_0'), (error: Error & { code?: string }) => {
     assert.equal(error.code, 'CACHE_TYPE');
     assert.match(error.message, /heads of 16/);
     return true;
   });
-  await assert.rejects(open('q4_0' as 'q8_0'), { code: 'INVALID_ARGUMENT' });
+  await assert.rejects(open('q4_1' as 'q8_0'), { code: 'INVALID_ARGUMENT' });
+  await assert.rejects(open({ keys: 'f16', values: 'f32' }), /f16 keys and f32 values/);
+  await assert.rejects(open({ keys: 'f16' } as { keys: 'f16'; values: 'f32' }), { code: 'INVALID_ARGUMENT' });
+  await assert.rejects(open({ keys: 'f16', values: 'q5_1' }), { code: 'CACHE_TYPE' });
   assert.equal(device.liveObjects(), 0);
 });

@@ -42,8 +42,14 @@ test('scales that round to zero have no quants, and what is no number stays none
 });
 
 test('the planes lie one behind the other and end with a whole word', () => {
-  assert.deepEqual(stateBlockPlanes(64, 128), { scales: 8192, scaleBytes: 8, byteLength: 8704 });
-  assert.deepEqual(stateBlockPlanes(3, 32), { scales: 96, scaleBytes: 2, byteLength: 104 });
+  const whole = { quantBytes: 128, scales: 8192, scaleBytes: 8, byteLength: 8704 };
+  assert.deepEqual(stateBlockPlanes('q8_0', 64, 128), whole);
+  const odd = { quantBytes: 32, scales: 96, scaleBytes: 2, byteLength: 104 };
+  assert.deepEqual(stateBlockPlanes('q8_0', 3, 32), odd);
+  const nibbles = { quantBytes: 16, scales: 48, scaleBytes: 2, byteLength: 56 };
+  assert.deepEqual(stateBlockPlanes('q4_0', 3, 32), nibbles);
+  const five = { quantBytes: 32, scales: 32, scaleBytes: 16, byteLength: 48 };
+  assert.deepEqual(stateBlockPlanes('q5_1', 1, 64), five);
   const state = { kind: 'state', id: 0, name: 'keys', type: 'q8_0', rows: 64, width: 128 } as const;
   assert.equal(stateBytes(state), 8704);
 });

@@ -117,6 +117,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   groupNorm: plain,
   l2Norm: plain,
   gaussianTopK: plain,
+  hadamard: plain,
   ropeTable: plain,
   rope: plain,
   tokenAppend: plain,

@@ -113,7 +113,11 @@ async function judgeByGolden(
 ): Promise<ExitCode> {
   const sequences = parseGolden(await readText(path));
   const longest = sequences.reduce((most, { ids }) => Math.max(most, ids.length), 0);
-  const options = { cacheType: 'f32' as const, ...flags, context: flags.context ?? longest };
+  const options = {
+    ...flags,
+    cacheType: flags.cacheType ?? ('f32' as const),
+    context: flags.context ?? longest,
+  };
   const { model, tell } = await loadFromFlags({ ...options, logitRows: LOGIT_ROWS }, context);
   await using _model = model;
   const decoding = new ForcedDecoding();

@@ -80,8 +80,9 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
 /** True for attention with many rows per sequence over a cache of f16 or blocks, if the target has tiles for it. */
 function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
   const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= MIN_TILE_ROWS_PER_SLOT * to.graph.shape.slots;
+  const { keys, values = keys } = op.cache;
   // Nor do rows with positions of their own have a tile's keys in common.
-  const stored = op.cache.keys.type !== 'f32' && !hasOwnTable(op);
+  const stored = keys.type !== 'f32' && values.type !== 'f32' && !hasOwnTable(op);
   // Rows of a tile with a reach would see different first and last positions.
   const isOneSided = op.reach === undefined;
   return to.has('attentionTiles') && many && stored && isOneSided && to.facts.attention.fitsTile(op);

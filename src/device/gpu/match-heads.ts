@@ -1,6 +1,7 @@
 import {
   type AttentionOp,
   type BinaryOp,
+  decodesApart,
   hasSharedWeight,
   type KvAppendOp,
   type MatmulOp,
@@ -62,7 +63,7 @@ export function matchHeads(attention: AttentionOp, ops: readonly Op[], uses: Gra
     (op): op is HeadsAppend =>
       op.kind === 'kvAppend' && op.cache.keys === attention.cache.keys && op.cache.values !== undefined,
   );
-  if (!append || uses.place(append) > uses.place(attention)) return undefined;
+  if (!append || uses.place(append) > uses.place(attention) || decodesApart(append.cache)) return undefined;
   const { keySize } = attention;
   const q = pathTo(attention.q, attention, { keySize, uses });
   const k = pathTo(append.k, append, { keySize, uses });

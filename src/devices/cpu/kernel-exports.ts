@@ -127,7 +127,7 @@ export interface KernelExports {
   /**
    * One row and its query head group `index`, which shares a key head: positions `begin` to `end - 1`. `q` and `out`
    * are the group's query heads; `keys` and `values` the cache at the key head, `keyScales` and `valueScales` its
-   * scales if it is q8_0; `blocks` the sequence's block numbers; `parameters` written by `writeAttentionParameters`;
+   * scales if it is in blocks; `blocks` the sequence's block numbers; `parameters` written by `writeAttentionParameters`;
    * `scratch` takes `attentionScratchBytes`.
    */
   attention(
@@ -165,9 +165,14 @@ export interface KernelExports {
     end: number,
     scratch: number,
   ): void;
-  /** Quantizes `blocks` blocks of 32 f32 as defined by `quantizeStateBlock`. */
-  quantizeStateBlocks(x: number, quants: number, scales: number, blocks: number): void;
+  /** Quantizes `blocks` blocks of 32 f32 as `STATE_BLOCKS` defines q8_0, q4_0 and q5_1. */
+  quantizeStateBlocks: StateBlockKernel;
+  quantizeNibbleBlocks: StateBlockKernel;
+  quantizeFiveBitBlocks: StateBlockKernel;
 }
+
+/** Quantizes `blocks` blocks of 32 f32 at `x` into two planes. */
+export type StateBlockKernel = (x: number, quants: number, scales: number, blocks: number) => void;
 
 /**
  * `decode_*`: `blocks` blocks of a format (elements, for F32, F16 and BF16) at `src` to f32 at `out`, bit for bit like
@@ -221,7 +226,14 @@ export type MatMatKernel = (
 ) => void;
 
 /** The codes that `attention` and `indexScores` use for the types of a cell's elements; a cache of integers is refused earlier. */
-export const CELL_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
+export const CELL_CODES: Readonly<Record<StateType, number>> = {
+  f32: 0,
+  f16: 1,
+  q8_0: 2,
+  q4_0: 3,
+  q5_1: 4,
+  i32: 0,
+};
 
 /**
  * The parameters that `attention` reads at `parameters`. Sizes count values; cell bytes are those of all key heads of a
@@ -239,7 +251,9 @@ export interface AttentionKernelParameters {
   /** Bytes of the scales of all key heads of a cell; 0 if it has none. */
   readonly keyScaleBytes: number;
   readonly valueScaleBytes: number;
-  readonly cacheType: StateType;
+  readonly keyType: StateType;
+  /** That of the keys if values are among them. */
+  readonly valueType: StateType;
   readonly scores: ScoreNumbers;
 }
 
@@ -262,7 +276,8 @@ export function writeAttentionParameters(view: DataView, at: number, of: Attenti
   view.setUint32(at + 20, of.valueCellBytes, true);
   view.setUint32(at + 24, of.keyScaleBytes, true);
   view.setUint32(at + 28, of.valueScaleBytes, true);
-  view.setUint32(at + 32, CELL_CODES[of.cacheType], true);
+  view.setUint16(at + 32, CELL_CODES[of.keyType], true);
+  view.setUint16(at + 34, CELL_CODES[of.valueType], true);
   SCORE_NAMES.forEach((name, i) => {
     const place = at + SCORES_AT + 4 * i;
     if (SCORE_PARAMETERS[name] === 'f32') view.setFloat32(place, of.scores[name], true);

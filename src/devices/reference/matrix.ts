@@ -1,5 +1,13 @@
 import { floatToHalf, halfToFloat } from '../../base/half.ts';
-import { quantizeStateBlock, STATE_BLOCK, stateBlockPlanes, type StateType } from '../../ops/index.ts';
+import {
+  type BlockType,
+  isBlockType,
+  STATE_BLOCK,
+  STATE_BLOCKS,
+  type StateBlockFormat,
+  stateBlockPlanes,
+  type StateType,
+} from '../../ops/index.ts';
 
 /** A row-major matrix of any stored type whose rows are read and written as f64. */
 export interface Matrix {
@@ -18,7 +26,7 @@ export function matrixOver(
 ): Matrix {
   const { buffer, byteOffset } = bytes;
   const count = rows * width;
-  if (type === 'q8_0') return new BlockMatrix(bytes, rows, width);
+  if (isBlockType(type)) return new BlockMatrix(bytes, type, { rows, width });
   if (type === 'f16') return new PlainMatrix(width, new Uint16Array(buffer, byteOffset, count));
   if (type === 'i32') return new PlainMatrix(width, new Int32Array(buffer, byteOffset, count));
   return new PlainMatrix(width, new Float32Array(buffer, byteOffset, count));
@@ -60,17 +68,19 @@ class PlainMatrix implements Matrix {
   }
 }
 
-/** Blocks of a `q8_0` state. Values are rounded to f32 first, as on other devices. */
+/** A state of blocks. Values are rounded to f32 first, as on other devices. */
 class BlockMatrix implements Matrix {
   readonly #width: number;
-  readonly #quants: Int8Array;
-  readonly #scales: Uint16Array;
+  readonly #format: StateBlockFormat;
+  readonly #quants: Uint8Array;
+  readonly #scales: Uint8Array;
 
-  constructor({ buffer, byteOffset }: Uint8Array, rows: number, width: number) {
-    const { scales } = stateBlockPlanes(rows, width);
+  constructor(bytes: Uint8Array, type: BlockType, { rows, width }: { rows: number; width: number }) {
+    const { scales, byteLength } = stateBlockPlanes(type, rows, width);
     this.#width = width;
-    this.#quants = new Int8Array(buffer, byteOffset, scales);
-    this.#scales = new Uint16Array(buffer, byteOffset + scales, scales / STATE_BLOCK);
+    this.#format = STATE_BLOCKS[type];
+    this.#quants = bytes.subarray(0, scales);
+    this.#scales = bytes.subarray(scales, byteLength);
   }
 
   read(row: number): Float64Array {
@@ -82,16 +92,21 @@ class BlockMatrix implements Matrix {
   write(row: number, values: ArrayLike<number>): void {
     const rounded = Float32Array.from(values);
     for (let at = 0; at < this.#width; at += STATE_BLOCK) {
-      const start = row * this.#width + at;
-      const quants = this.#quants.subarray(start, start + STATE_BLOCK);
-      const scale = quantizeStateBlock(rounded.subarray(at, at + STATE_BLOCK), quants);
-      this.#scales[start / STATE_BLOCK] = scale;
+      this.#format.encode(rounded.subarray(at, at + STATE_BLOCK), ...this.#block(row, at));
     }
   }
 
   scalar(row: number, column = 0): number {
-    const at = row * this.#width + column;
-    const scale = halfToFloat(this.#scales[Math.floor(at / STATE_BLOCK)] as number);
-    return scale * (this.#quants[at] as number);
+    return this.#format.element(...this.#block(row, column), column % STATE_BLOCK);
+  }
+
+  /** The quants and the scale of the block that holds an element. */
+  #block(row: number, column: number): [quants: Uint8Array, scale: Uint8Array] {
+    const block = Math.floor((row * this.#width + column) / STATE_BLOCK);
+    const { quantBytes, scaleBytes } = this.#format;
+    return [
+      this.#quants.subarray(block * quantBytes, (block + 1) * quantBytes),
+      this.#scales.subarray(block * scaleBytes, (block + 1) * scaleBytes),
+    ];
   }
 }

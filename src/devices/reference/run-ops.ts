@@ -11,6 +11,7 @@ import { runGatedDelta } from './ops/gated-delta.ts';
 import { runGatherRows } from './ops/gather-rows.ts';
 import { runGaussianTopK } from './ops/gaussian-top-k.ts';
 import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
+import { runHadamard } from './ops/hadamard.ts';
 import { runKvAppend } from './ops/kv-append.ts';
 import { runLayerNorm } from './ops/layer-norm.ts';
 import { runLerp } from './ops/lerp.ts';
@@ -52,6 +53,7 @@ export const RUN_OPS: OpTable<Frame> = {
   groupNorm: runGroupNorm,
   l2Norm: runL2Norm,
   gaussianTopK: runGaussianTopK,
+  hadamard: runHadamard,
   ropeTable: runRopeTable,
   rope: runRope,
   tokenAppend: runTokenAppend,

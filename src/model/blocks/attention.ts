@@ -1,4 +1,4 @@
-import { attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
+import type { AttentionParameters } from '../../ops/attention.ts';
 import { add, gated, mul, unary } from '../../ops/elementwise.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
@@ -9,6 +9,7 @@ import type { Block, LayerInputs } from './block.ts';
 import { cacheGroup } from '../state-groups.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
+import { appendRotated, attendRotated } from './rotated-cache.ts';
 
 /** The heads of a layer; sizes count elements. */
 export type Heads = Pick<AttentionParameters, 'heads' | 'kvHeads' | 'keySize' | 'valueSize'>;
@@ -94,9 +95,9 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     const v = valueNorm
       ? l2Norm(g, own.values, { by: 'rms', size: valueSize, epsilon: valueNorm.epsilon })
       : own.values;
-    kvAppend(g, cache, place(own.keys, 'attn_k_norm'), v);
+    appendRotated(g, cache, parameters, { k: place(own.keys, 'attn_k_norm'), v });
   }
-  const mixed = attend(g, query, cache, {
+  const mixed = attendRotated(g, query, cache, {
     ...parameters,
     sinks: hasSinks && sinksOf(scope, hasSinks, heads),
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),

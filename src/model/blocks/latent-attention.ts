@@ -1,5 +1,5 @@
-import { attention as attend, kvAppend, type ScoreParameters } from '../../ops/attention.ts';
 import { invariant } from '../../base/errors.ts';
+import type { ScoreParameters } from '../../ops/attention.ts';
 import type { ChosenPositions } from '../../ops/choose-positions.ts';
 import { concat } from '../../ops/concat.ts';
 import { mul, unary } from '../../ops/elementwise.ts';
@@ -15,6 +15,7 @@ import type { Block, LayerInputs } from './block.ts';
 import { chosenEarlier, type IndexerSpec, recordIndexer } from './indexer.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
+import { appendRotated, attendRotated } from './rotated-cache.ts';
 
 /**
  * Multi-head latent attention (DeepSeek-AI 2024, "DeepSeek-V2"): the keys and values of all heads are projected from
@@ -186,10 +187,10 @@ function recordAbsorbed(
   const sizes = { kvHeads: 1, keySize: latentSize + rotatedSize, valueSize: latentSize };
   const cache = layer.states.pagedCache({ ...sizes, window: undefined, latent: true });
   const parts = { aPart: latentSize, bPart: rotatedSize };
-  kvAppend(g, cache, concat(g, latent, rotatedKey, parts));
+  appendRotated(g, cache, sizes, { k: concat(g, latent, rotatedKey, parts) });
   const ofKeys = scope.expertWeight('attn_k_b.weight', { count: heads, rows: latentSize }, plainSize);
   const query = concat(g, matmulHeads(g, plainQuery, ofKeys, heads), rotatedQuery, parts);
-  const mixed = attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec), chosen });
+  const mixed = attendRotated(g, query, cache, { ...sizes, heads, ...scoresOf(spec), chosen });
   const ofValues = scope.expertWeight('attn_v_b.weight', { count: heads, rows: valueSize }, latentSize);
   return matmulHeads(g, mixed, ofValues, heads);
 }
@@ -210,9 +211,10 @@ function recordExpanded(
     slice(g, both, { offset, segmentWidth, stride, width: heads * segmentWidth });
   const parts = { aPart: plainSize, bPart: rotatedSize };
   const cache = layer.states.pagedCache({ ...sizes, window: undefined });
-  kvAppend(g, cache, concat(g, ofHeads(0, plainSize), rotatedKey, parts), ofHeads(plainSize, valueSize));
+  const k = concat(g, ofHeads(0, plainSize), rotatedKey, parts);
+  appendRotated(g, cache, sizes, { k, v: ofHeads(plainSize, valueSize) });
   const query = concat(g, plainQuery, rotatedQuery, parts);
-  return attend(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
+  return attendRotated(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
 }
 
 /** A product whose scale llama.cpp ignores, as it does for all but the last. */

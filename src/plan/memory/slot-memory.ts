@@ -1,7 +1,7 @@
 import { BUFFER_ALIGNMENT, type BufferRange } from '../../device/index.ts';
 import { fail } from '../../base/errors.ts';
 import { KV_BLOCK_SIZE } from '../../model/state-groups.ts';
-import { stateBlockPlanes } from '../../ops/state-blocks.ts';
+import { isBlockType, stateBlockPlanes } from '../../ops/state-blocks.ts';
 import { type State, stateBytes } from '../../ops/value.ts';
 import type { StateSize } from '../../state/state-of.ts';
 
@@ -17,9 +17,9 @@ export function blockRanges(state: State, { buffer, offset }: BufferRange, block
     const byteLength = KV_BLOCK_SIZE * rowBytes;
     return { buffer, offset: offset + begin + block * byteLength, byteLength };
   };
-  if (state.type !== 'q8_0') return [part(0, stateBytes(state) / state.rows)];
-  const { scales, scaleBytes } = stateBlockPlanes(state.rows, state.width);
-  return [part(0, state.width), part(scales, scaleBytes)];
+  if (!isBlockType(state.type)) return [part(0, stateBytes(state) / state.rows)];
+  const { quantBytes, scales, scaleBytes } = stateBlockPlanes(state.type, state.rows, state.width);
+  return [part(0, quantBytes), part(scales, scaleBytes)];
 }
 
 /** The name of a state's checkpoint, which holds copies of slots' values. */

@@ -123,6 +123,8 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
     valueCellBytes: kvHeads * valueSize * elementBytes,
     keyScaleBytes: 0,
     valueScaleBytes: 0,
+    keyType: cacheType,
+    valueType: cacheType,
     scores: { scale: SCALE, softCap: shape.softCap, window: 0, sinks: 0, ...WITHOUT_TERMS },
   };
   const p = bench.alloc(ATTENTION_PARAMETER_BYTES);

@@ -1,6 +1,6 @@
 import { halfToFloat } from '../../../src/base/half.ts';
 import { matrixOver } from '../../../src/devices/reference/matrix.ts';
-import { type ElementType, type State, stateBlockPlanes } from '../../../src/ops/index.ts';
+import { type ElementType, isBlockType, type State, stateBlockPlanes } from '../../../src/ops/index.ts';
 
 /** The elements in stored bytes as numbers. */
 export function elementsOf(bytes: Uint8Array, type: ElementType): Float64Array {
@@ -19,7 +19,7 @@ export function stateRows(bytes: Uint8Array, state: State, rows: readonly number
 
 /** The bytes of each row of a state; where there are both, quants followed by scales. */
 export function stateRowBytes(bytes: Uint8Array, { type, rows, width }: State): Uint8Array[] {
-  const planes = type === 'q8_0' ? stateBlockPlanes(rows, width) : undefined;
+  const planes = isBlockType(type) ? stateBlockPlanes(type, rows, width) : undefined;
   const first = planes?.scales ?? bytes.byteLength;
   return Array.from({ length: rows }, (_, row) => {
     const own = bytes.subarray((first / rows) * row, (first / rows) * (row + 1));

@@ -1,5 +1,5 @@
 import type { TensorFormat } from '../../../src/formats/index.ts';
-import type { Op } from '../../../src/ops/index.ts';
+import { decodesApart, isBlockType, type Op } from '../../../src/ops/index.ts';
 
 /** Values are only moved: they must match bit for bit. */
 const MOVED = 0;
@@ -42,7 +42,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'choosePositions':
       return MOVED;
     case 'kvAppend':
-      return op.cache.keys.type === 'f16' ? 1e-7 : MOVED;
+      return [op.cache.keys, op.cache.values].some((state) => state?.type === 'f16') ? 1e-7 : MOVED;
     case 'add':
     case 'mul':
     case 'scale':
@@ -58,6 +58,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'groupNorm':
     case 'l2Norm':
     case 'gaussianTopK':
+    case 'hadamard':
     case 'sample':
       return FUNCTION;
     case 'routeExperts':
@@ -72,7 +73,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'indexScores':
       return SUMMED;
     case 'attention':
-      if (op.cache.keys.type === 'q8_0') return DECODED_TO_HALVES;
+      if (isBlockType(op.cache.keys.type) || decodesApart(op.cache)) return DECODED_TO_HALVES;
       return op.cache.keys.type === 'f16' ? WEIGHED_IN_HALVES : SUMMED;
     case 'matmul':
     case 'matmulHeads':

@@ -7,11 +7,11 @@
  */
 import { roundToHalves, widenHalves } from './half';
 import { exp4, maxLanes, sumLanes, tanh4 } from './math';
-import { decodeStateBlocks } from './state-blocks';
+import { decodeFiveBitBlocks, decodeNibbleBlocks, decodeStateBlocks } from './state-blocks';
 
 const CHUNK: u32 = 32;
 
-/** Fields of the parameters, 4 bytes each: u32. */
+/** Fields of the parameters, 4 bytes each: u32, except for the types of keys and values, u16. */
 const BLOCK_SIZE: usize = 0;
 const GROUP: usize = 4;
 const KEY_SIZE: usize = 8;
@@ -21,7 +21,8 @@ const KEY_CELL_BYTES: usize = 16;
 const VALUE_CELL_BYTES: usize = 20;
 const KEY_SCALE_BYTES: usize = 24;
 const VALUE_SCALE_BYTES: usize = 28;
-const CACHE_TYPE: usize = 32;
+const KEY_TYPE: usize = 32;
+const VALUE_TYPE: usize = 34;
 /** Behind them the `SCORE_PARAMETERS` of `src/ops/attention.ts`: f32, the window and the chunk, of which `begin` speaks, and an address. */
 const SCALE: usize = 36;
 const SOFT_CAP: usize = 40;
@@ -29,9 +30,10 @@ const SINKS: usize = 52;
 const ALIBI_BIAS: usize = 68;
 const ALIBI_HEADS: usize = 72;
 
-/** What `CACHE_TYPE` says: f32 is 0. */
+/** What the types say: f32 is 0. */
 const F16: u32 = 1;
 const BLOCKS: u32 = 2;
+const NIBBLES: u32 = 3;
 
 /** Scratch: addresses of the chunk's rows, then of each head 16 bytes of state and 32 weights, then widened rows. */
 const STATE: usize = 128;
@@ -46,9 +48,8 @@ const WEIGHT_BYTES: usize = 128;
  * `buffer`; scales are `scaleBytes` a cell. A short chunk is filled up with its first row.
  */
 @inline
-function gatherRows(rows: usize, cache: usize, cellBytes: usize, scales: usize, scaleBytes: usize, blocks: usize, p: usize, first: u32, count: u32, size: u32, buffer: usize): void {
+function gatherRows(rows: usize, cache: usize, cellBytes: usize, scales: usize, scaleBytes: usize, blocks: usize, p: usize, first: u32, count: u32, size: u32, buffer: usize, type: u32): void {
   const blockSize = load<u32>(p + BLOCK_SIZE);
-  const type = load<u32>(p + CACHE_TYPE);
   for (let i: u32 = 0; i < count; i++) {
     const position = first + i;
     const block = load<u32>(blocks + ((position / blockSize) << 2));
@@ -58,6 +59,8 @@ function gatherRows(rows: usize, cache: usize, cellBytes: usize, scales: usize, 
     if (type == F16) {
       for (let d: u32 = 0; d < size; d += 4) v128.store(buffer + (d << 2), widenHalves(cell + (d << 1)));
     } else if (type == BLOCKS) decodeStateBlocks(cell, scales + index * scaleBytes, buffer, size);
+    else if (type == NIBBLES) decodeNibbleBlocks(cell, scales + index * scaleBytes, buffer, size);
+    else if (type > NIBBLES) decodeFiveBitBlocks(cell, scales + index * scaleBytes, buffer, size);
     buffer += size << 2;
   }
   for (let i = count; i < CHUNK; i++) store<usize>(rows + (i << 2), load<usize>(rows));
@@ -219,7 +222,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
-  const isHalf = load<u32>(p + CACHE_TYPE) == F16;
+  const isHalf = load<u16>(p + VALUE_TYPE) == F16;
   const states = scratch + STATE;
   const weights = states + STATE_BYTES * group;
   const buffer = weights + WEIGHT_BYTES * group;
@@ -232,7 +235,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   }
   for (let first = begin; first < end; first += CHUNK) {
     const count = min<u32>(CHUNK, end - first);
-    gatherRows(scratch, keys, load<u32>(p + KEY_CELL_BYTES), keyScales, load<u32>(p + KEY_SCALE_BYTES), blocks, p, first, count, keySize, buffer);
+    gatherRows(scratch, keys, load<u32>(p + KEY_CELL_BYTES), keyScales, load<u32>(p + KEY_SCALE_BYTES), blocks, p, first, count, keySize, buffer, load<u16>(p + KEY_TYPE));
     for (let h: u32 = 0; h < group; h++) {
       const own = weights + WEIGHT_BYTES * h;
       const slope = alibiSlope(p, index * group + h);
@@ -240,7 +243,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
       softmaxChunk(states + STATE_BYTES * h, own, high, isHalf);
     }
     const valueBytes = load<u32>(p + VALUE_CELL_BYTES);
-    if (valueBytes) gatherRows(scratch, values, valueBytes, valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer);
+    if (valueBytes) gatherRows(scratch, values, valueBytes, valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer, load<u16>(p + VALUE_TYPE));
     for (let h: u32 = 0; h < group; h++) {
       const rescale = load<f32>(states + STATE_BYTES * h + RESCALE);
       addValues(out + (<usize>(h * valueSize) << 2), scratch, weights + WEIGHT_BYTES * h, count, valueSize, rescale);

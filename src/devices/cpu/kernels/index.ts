@@ -13,7 +13,7 @@ export { wkv7 } from './wkv7';
 export * from './state-space';
 export { attention } from './attention';
 export { indexScores } from './index-scores';
-export { quantizeStateBlocks } from './state-blocks';
+export { quantizeFiveBitBlocks, quantizeNibbleBlocks, quantizeStateBlocks } from './state-blocks';
 
 /** The first address that a host may use: below lie the kernels' tables. */
 export function heapBase(): usize {

@@ -1,6 +1,7 @@
 import { fail } from '../../../base/errors.ts';
 import {
   type AttentionOp,
+  isBlockType,
   type KvAppendOp,
   type OpKind,
   STATE_BLOCK,
@@ -27,7 +28,7 @@ function appendTo(cache: State, x: Tensor, { batch, cache: { blockSize } }: KvAp
     {
       locality: 'element',
       columns: x.width,
-      columnUnit: cache.type === 'q8_0' ? STATE_BLOCK : 1,
+      columnUnit: isBlockType(cache.type) ? STATE_BLOCK : 1,
       local: [x],
       scatters: [cache],
     },
@@ -41,10 +42,7 @@ function requireFloats({ type }: State, op: OpKind): void {
 export function lowerAttention(op: AttentionOp, to: Lowering): void {
   const { keys, values } = op.cache;
   requireFloats(keys, op.kind);
-  if (values && keys.type !== values.type) {
-    const why = `its cache holds ${keys.type} keys and ${values.type} values`;
-    fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
-  }
+  if (values) requireFloats(values, op.kind);
   if (op.keySize % LANES !== 0 || op.valueSize % LANES !== 0) {
     const why = `its heads are ${op.keySize} and ${op.valueSize} wide, not multiples of ${LANES}`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });

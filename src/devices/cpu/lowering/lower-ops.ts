@@ -47,6 +47,7 @@ export const LOWER_OPS: OpTable<Lowering> = {
   groupNorm: lowerGroups,
   l2Norm: lowerGroups,
   gaussianTopK: lowerRowNorm,
+  hadamard: lowerGroups,
   ropeTable: lowerRopeTable,
   rope: lowerRope,
   tokenAppend: lowerTokenAppend,

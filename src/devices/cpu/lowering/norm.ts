@@ -1,4 +1,11 @@
-import type { GaussianTopKOp, GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import type {
+  GaussianTopKOp,
+  GroupNormOp,
+  HadamardOp,
+  L2NormOp,
+  LayerNormOp,
+  RmsNormOp,
+} from '../../../ops/index.ts';
 import type { Lowering } from './lowering.ts';
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
@@ -10,6 +17,6 @@ export function lowerRowNorm(op: LayerNormOp | GaussianTopKOp, to: Lowering): vo
   to.emit(op, { locality: 'row', local: [op.x] });
 }
 
-export function lowerGroups(op: GroupNormOp | L2NormOp, to: Lowering): void {
+export function lowerGroups(op: GroupNormOp | L2NormOp | HadamardOp, to: Lowering): void {
   to.emit(op, { locality: 'element', columnUnit: op.size, local: [op.x] });
 }

@@ -14,6 +14,7 @@ import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import {
   gaussianTopKCall,
   groupNormCall,
+  hadamardCall,
   l2NormCall,
   layerNormCall,
   rmsNormCall,
@@ -55,6 +56,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   groupNorm: groupNormCall,
   l2Norm: l2NormCall,
   gaussianTopK: gaussianTopKCall,
+  hadamard: hadamardCall,
   lerp: lerpCall,
   tokenShift: tokenShiftCall,
   wkv7: wkv7Call,

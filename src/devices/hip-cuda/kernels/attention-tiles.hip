@@ -72,8 +72,7 @@ struct Cache {
   const i32* blocks;
   i32 blocks_per_slot, block_size, kv_heads, kv_head;
   const CacheElement *keys, *values;
-  /// Only for a quantized cache.
-  const u16 *key_scales, *value_scales;
+  ScalePlane key_scales, value_scales;
 
   /// Records the key head's places in the cells of the positions from `first` on; positions beyond the last one repeat it.
   DEVICE_MEMBER void find(i64* found, i32 slot, i32 first, i32 last) const {
@@ -92,11 +91,11 @@ struct OwnValues {
 /// Starts to load a tile's keys.
 DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
   i32 own_thread = opaque(thread());
-#if CACHE == 2
+#if CACHE >= 2
   Octet taken[OWN_KEYS];
   UNROLL for (i32 k = 0; k < OWN_KEYS; k++) {
     i32 i = min_of(k * THREADS + own_thread, KEY_OCTETS - 1);
-    taken[k] = load_octet<KEY>(cache.keys, cache.key_scales, cells[i / (KEY / 8)], i % (KEY / 8));
+    taken[k] = load_octet<KEY, KEYS_AS>(cache.keys, cache.key_scales, cells[i / (KEY / 8)], i % (KEY / 8));
   }
 #else
   SharedAddress keys = shared_address(shared.keys);
@@ -104,7 +103,7 @@ DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
   UNROLL for (i32 k = 0; k < OWN_KEYS; k++) {
     i32 i = k * THREADS + own_thread, line = i / (KEY / 8), octet = i % (KEY / 8);
     if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
-#if CACHE == 2
+#if CACHE >= 2
     shared.keys[line * KEY_LINE + octet] = octet_to_half(taken[k]);
 #else
     cp_async_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
@@ -118,8 +117,8 @@ DEVICE void load_values(OwnValues& own, const Cache& cache, const i64* cells) {
   i32 own_thread = opaque(thread());
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = min_of(k * THREADS + own_thread, VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
-    own.even[k] = load_octet<VALUE_STRIDE>(cache.values, cache.value_scales, cells[2 * pair], octet);
-    own.odd[k] = load_octet<VALUE_STRIDE>(cache.values, cache.value_scales, cells[2 * pair + 1], octet);
+    own.even[k] = load_octet<VALUE_STRIDE, VALUES_AS>(cache.values, cache.value_scales, cells[2 * pair], octet);
+    own.odd[k] = load_octet<VALUE_STRIDE, VALUES_AS>(cache.values, cache.value_scales, cells[2 * pair + 1], octet);
   }
 }
 
@@ -198,11 +197,8 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   UNROLL for (i32 step = 0; step < KEY / 32; step++) {
     queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, scales);
   }
-  Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
-#if CACHE == 2
-  cache.key_scales = scales_of(keys, cells, kv_heads * KEY);
-  cache.value_scales = scales_of(values, cells, kv_heads * VALUE_STRIDE);
-#endif
+  Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values,
+                 scale_plane(keys, cells, kv_heads * KEY), scale_plane(values, cells, kv_heads * VALUE_STRIDE)};
   RowState state = {LOWEST, 0};
   [[maybe_unused]] f32 slope = alibi_slope(head, of);
   barrier();

@@ -100,14 +100,14 @@ struct Context {
   i32 blocks_per_slot, block_size, slot;
   const CacheElement *keys, *values;
   i64 key_stride, value_stride;
-  /// Only for a quantized cache.
-  const u16 *key_scales, *value_scales;
+  i32 first_key, first_value;
+  ScalePlane key_scales, value_scales;
 
   DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
     i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, position);
-    load_part<KEY>(keys + cell * key_stride, key_scales + cell * key_stride / 32, lane_in_stream, to.keys[u]);
+    load_part<KEY, KEYS_AS>(keys, key_scales, cell * key_stride + first_key, lane_in_stream, to.keys[u]);
 #if !LATENT
-    load_part<VALUE>(values + cell * value_stride, value_scales + cell * value_stride / 32, lane_in_stream, to.values[u]);
+    load_part<VALUE, VALUES_AS>(values, value_scales, cell * value_stride + first_value, lane_in_stream, to.values[u]);
 #endif
   }
 };
@@ -154,12 +154,9 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     return;
   }
   i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
-  Context context = {blocks, blocks_per_slot, block_size, slots[row], keys + kv_head * KEY, values + kv_head * VALUE,
-                     key_stride, value_stride};
-#if CACHE == 2
-  context.key_scales = scales_of(keys, cells, i32(key_stride)) + kv_head * (KEY / 32);
-  context.value_scales = scales_of(values, cells, i32(value_stride)) + kv_head * (VALUE / 32);
-#endif
+  Context context = {blocks, blocks_per_slot, block_size, slots[row], keys, values, key_stride, value_stride,
+                     kv_head * KEY, kv_head * VALUE, scale_plane(keys, cells, i32(key_stride)),
+                     scale_plane(values, cells, i32(value_stride))};
   Positions at;
 #if SINGLE_ROW
   // Only the row's own position is not in the cache yet.

@@ -9,8 +9,8 @@ struct Octet {
 };
 
 /// Octet `octet` of a head of SIZE elements, the `head`-th of the cache.
-template <i32 SIZE>
-DEVICE Octet load_octet(const CacheElement* cache, const u16* scales, i64 head, i32 octet) {
+template <i32 SIZE, i32>
+DEVICE Octet load_octet(const CacheElement* cache, ScalePlane scales, i64 head, i32 octet) {
   i64 at = head * SIZE + 8 * octet;
   return {*reinterpret_cast<const u32x2*>(cache + at), scales[at / 32]};
 }
@@ -29,10 +29,22 @@ DEVICE u32x4 octet_to_half(const Octet& octet) {
 #else
 typedef u32x4 Octet;
 
-template <i32 SIZE>
-DEVICE Octet load_octet(const CacheElement* cache, const u16*, i64 head, i32 octet) {
+#if CACHE == 3
+template <i32 SIZE, i32 TYPE>
+DEVICE Octet load_octet(const CacheElement* cache, ScalePlane blocks, i64 head, i32 octet) {
+  i64 first = head * SIZE + 8 * octet;
+  if (TYPE == 1) return reinterpret_cast<const u32x4*>(cache)[first / 8];
+  f32 at[8];
+  load_eight<TYPE>(cache, blocks, first, at);
+  return {pack_half2(clamp_half(at[0]), clamp_half(at[1])), pack_half2(clamp_half(at[2]), clamp_half(at[3])),
+          pack_half2(clamp_half(at[4]), clamp_half(at[5])), pack_half2(clamp_half(at[6]), clamp_half(at[7]))};
+}
+#else
+template <i32 SIZE, i32>
+DEVICE Octet load_octet(const CacheElement* cache, ScalePlane, i64 head, i32 octet) {
   return *reinterpret_cast<const u32x4*>(cache + head * SIZE + 8 * octet);
 }
+#endif
 
 DEVICE u32x4 octet_to_half(const Octet& octet) { return octet; }
 #endif

@@ -29,9 +29,11 @@ struct Query {
   f32 scales[STEPS];
 };
 
-/// A lane's elements of a head of `size` elements, zeros beyond it.
-template <i32 size>
-DEVICE void load_part(const CacheElement* head, const u16* scales, i32 lane_in_stream, Part& out) {
+/// A lane's elements of a head of `size` elements from element `first` of the cache on, zeros beyond it.
+template <i32 size, i32>
+DEVICE void load_part(const CacheElement* cache, ScalePlane scales, i64 first, i32 lane_in_stream, Part& out) {
+  const CacheElement* head = cache + first;
+  scales += first / 32;
   struct alignas(VECTOR) Words {
     u32 at[WORDS];
   };
@@ -99,9 +101,22 @@ struct Query {
   f32 at[OWN];
 };
 
-/// A lane's elements of a head of `size` elements, zeros beyond it.
-template <i32 size>
-DEVICE void load_part(const CacheElement* head, const u16*, i32 lane_in_stream, Part& out) {
+#if CACHE == 3
+/// A lane's elements of a head of `size` elements from element `first` of the cache on, zeros beyond it.
+template <i32 size, i32 TYPE>
+DEVICE void load_part(const CacheElement* cache, ScalePlane blocks, i64 first, i32 lane_in_stream, Part& out) {
+  static_assert(VECTOR == 8);
+  UNROLL for (i32 step = 0; step < STEPS; step++) {
+    i32 at = element_of(step, lane_in_stream);
+    f32* to = out.at + step * VECTOR;
+    UNROLL for (i32 i = 0; i < VECTOR; i++) to[i] = 0.0f;
+    if (at < size) load_eight<TYPE>(cache, blocks, first + at, to);
+  }
+}
+#else
+template <i32 size, i32>
+DEVICE void load_part(const CacheElement* cache, ScalePlane, i64 first, i32 lane_in_stream, Part& out) {
+  const CacheElement* head = cache + first;
   struct alignas(sizeof(CacheElement) * VECTOR) CacheVector {
     CacheElement at[VECTOR];
   };
@@ -112,6 +127,7 @@ DEVICE void load_part(const CacheElement* head, const u16*, i32 lane_in_stream, 
     UNROLL for (i32 i = 0; i < VECTOR; i++) out.at[step * VECTOR + i] = at < size ? from_cache(stored.at[i]) : 0.0f;
   }
 }
+#endif
 
 DEVICE void set_query(Query& query, const f32* elements) {
   UNROLL for (i32 i = 0; i < OWN; i++) query.at[i] = elements[i];

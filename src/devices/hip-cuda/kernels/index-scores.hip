@@ -27,7 +27,7 @@ KERNEL(index_scores, THREADS, const i32* count, const f32* q, const f32* weights
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], min_of(position, last));
   const CacheElement* key = keys + cell * SIZE;
 #if CACHE == 2
-  const u16* scales = scales_of(keys, cells, SIZE) + cell * (SIZE / 32);
+  const u16* scales = scale_plane(keys, cells, SIZE) + cell * (SIZE / 32);
 #endif
   f32 score = 0;
   for (i32 first = 0; first < HEADS; first += HEADS_TOGETHER) {

@@ -8,6 +8,6 @@ KERNEL(kv_append, 256, const i32* count, const i32* slots, const i32* positions,
   i32 row = block_x();
   if (row >= *count) return;
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
-  for (i32 i = thread(); i < k_width; i += 256) store_cached(keys, cells, cell, k_width, i, k[i64(row) * k_width + i]);
-  for (i32 i = thread(); i < v_width; i += 256) store_cached(values, cells, cell, v_width, i, v[i64(row) * v_width + i]);
+  for (i32 i = thread(); i < k_width; i += 256) store_cached<KEYS_AS>(keys, cells, cell, k_width, i, k[i64(row) * k_width + i]);
+  for (i32 i = thread(); i < v_width; i += 256) store_cached<VALUES_AS>(values, cells, cell, v_width, i, v[i64(row) * v_width + i]);
 }

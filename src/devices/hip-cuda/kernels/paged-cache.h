@@ -1,6 +1,7 @@
 // Where a sequence's position lies in a paged cache, and the cache's elements.
 //
 //   CACHE   0 f32   1 f16   2 blocks of 32 signed bytes, after all of which f16 values stand as their scales
+//           3 keys and values are of types of their own, KEYS_AS and VALUES_AS of `cache-types.h`
 #pragma once
 #include "prelude.h"
 
@@ -9,18 +10,30 @@ DEVICE i64 cell_of(const i32* blocks, i32 blocks_per_slot, i32 block_size, i32 s
   return i64(block) * block_size + position % block_size;
 }
 
+/// What finds the scales of a cache: nothing, their address, or the number of blocks before them.
+#if CACHE == 3
+#include "cache-types.h"
+typedef i64 ScalePlane;
+DEVICE ScalePlane scale_plane(const CacheElement*, i32 cells, i32 width) { return i64(cells) * width / 32; }
+#else
+#define KEYS_AS 0
+#define VALUES_AS 0
+typedef const u16* ScalePlane;
+#endif
+
 #if CACHE == 2
 typedef i8 CacheElement;
 /// An element without its scale.
 DEVICE f32 from_cache(CacheElement stored) { return f32(stored); }
 
 /// The scales of all blocks, in the blocks' order.
-DEVICE const u16* scales_of(const CacheElement* cache, i32 cells, i32 width) {
+DEVICE ScalePlane scale_plane(const CacheElement* cache, i32 cells, i32 width) {
   return reinterpret_cast<const u16*>(cache + i64(cells) * width);
 }
 
 /// Stores element `i` of a cell; a warp's lanes hold the 32 elements of a block, in order. The roundings are those of ggml's
 /// `quantize_row_q8_0_ref`; magnitudes are compared as integers, in which NaN is the largest.
+template <i32 = 0>
 DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i32 i, f32 value) {
   constexpr u16 INFINITE = 0x7c00, NOT_A_NUMBER = 0x7e00;
   u32 top = bit_cast<u32>(value) & 0x7fffffffu;
@@ -36,9 +49,9 @@ DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i3
   }
   i64 at = cell * width + i;
   cache[at] = CacheElement(level);
-  if (lane() == 0) const_cast<u16*>(scales_of(cache, cells, width))[at >> 5] = scale < INFINITE ? scale : NOT_A_NUMBER;
+  if (lane() == 0) const_cast<u16*>(scale_plane(cache, cells, width))[at >> 5] = scale < INFINITE ? scale : NOT_A_NUMBER;
 }
-#else
+#elif CACHE != 3
 #if CACHE == 1
 typedef u16 CacheElement;
 DEVICE CacheElement to_cache(f32 value) { return float_to_half(value); }
@@ -49,7 +62,10 @@ DEVICE CacheElement to_cache(f32 value) { return value; }
 DEVICE f32 from_cache(CacheElement stored) { return stored; }
 #endif
 
+DEVICE ScalePlane scale_plane(const CacheElement*, i32, i32) { return nullptr; }
+
 /// Stores element `i` of a cell of `width`.
+template <i32 = 0>
 DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i32 i, f32 value) {
   cache[cell * width + i] = to_cache(value);
 }

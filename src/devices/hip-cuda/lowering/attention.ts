@@ -7,6 +7,7 @@ import {
 import {
   type AttentionOp,
   type BatchTensors,
+  decodesApart,
   hasOwnTable,
   type KvAppendOp,
   type PagedCache,
@@ -19,11 +20,22 @@ import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-/** The kernels' codes for cache types: CACHE of `paged-cache.h`. */
-const CACHE_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
+/** The kernels' codes for cache types: CACHE of `paged-cache.h`, and those of `cache-types.h`. */
+const CACHE_CODES: Readonly<Record<StateType, number>> = {
+  f32: 0,
+  f16: 1,
+  q8_0: 2,
+  q4_0: 3,
+  q5_1: 4,
+  i32: 0,
+};
+/** CACHE of keys and values with types of their own. */
+const APART = 3;
 
-export function cacheDefines(cache: PagedCache): { CACHE: number } {
-  return { CACHE: CACHE_CODES[cache.keys.type] };
+export function cacheDefines(cache: PagedCache): { CACHE: number; KEYS_AS?: number; VALUES_AS?: number } {
+  const { keys, values = keys } = cache;
+  if (!decodesApart(cache)) return { CACHE: CACHE_CODES[keys.type] };
+  return { CACHE: APART, KEYS_AS: CACHE_CODES[keys.type], VALUES_AS: CACHE_CODES[values.type] };
 }
 
 /** Kernel arguments that locate rows' cells in a cache: slots, positions, block table and number of cells. */
@@ -99,7 +111,17 @@ function threadsFor(op: AttentionOp, to: Lowering): number {
 }
 
 /** Elements in 16 bytes of a cache. */
-const MAX_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
+const MAX_VECTOR: Readonly<Record<'f32' | 'f16' | 'q8_0', number>> = { f32: 4, f16: 8, q8_0: 16 };
+/** Elements that are decoded at once where keys and values have types of their own. */
+const VECTOR_APART = 8;
+
+/** Most elements that a kernel loads from a cache at once. */
+export function maxVector(cache: PagedCache): number {
+  const { type } = cache.keys;
+  if (decodesApart(cache)) return VECTOR_APART;
+  return MAX_VECTOR[type === 'f16' || type === 'q8_0' ? type : 'f32'];
+}
+
 /** Maximum bytes for the partial results of a block's threads in shared memory. */
 const MAX_SUM_BYTES = 40 << 10;
 /** Maximum lanes that share a head. */
@@ -113,7 +135,7 @@ function vectorsOf({ cache, keySize, valueSize, heads, kvHeads }: AttentionOp, t
     const own = vector * Math.ceil(vectors / MAX_STREAM_LANES);
     return keySize % vector === 0 && valueSize % vector === 0 && sums * own <= MAX_SUM_BYTES;
   };
-  return [16, 8, 4, 2, 1].filter((vector) => vector <= MAX_VECTOR[cache.keys.type] && fits(vector));
+  return [16, 8, 4, 2, 1].filter((vector) => vector <= maxVector(cache) && fits(vector));
 }
 
 /** The definitions with which attention kernels are compiled. */

@@ -28,6 +28,7 @@ import { emitProduct } from './product.ts';
 import {
   emitShiftLerps,
   lowerGroupNorm,
+  lowerHadamard,
   lowerL2Norm,
   lowerLerp,
   lowerTokenShift,
@@ -80,6 +81,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   groupNorm: lowerGroupNorm,
   l2Norm: lowerL2Norm,
   gaussianTopK: lowerGaussianTopK,
+  hadamard: lowerHadamard,
   ropeTable: lowerRopeTable,
   rope: lowerRope,
   tokenAppend: lowerTokenAppend,

@@ -1,5 +1,13 @@
 import type { ShiftLerpsIntent } from '../../../device/index.ts';
-import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, Weight, WkvBonusOp } from '../../../ops/index.ts';
+import type {
+  GroupNormOp,
+  HadamardOp,
+  L2NormOp,
+  LerpOp,
+  TokenShiftOp,
+  Weight,
+  WkvBonusOp,
+} from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -79,6 +87,20 @@ export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNor
     grid: [to.capacity(out), out.width / size],
     block: THREADS,
     args: [to.count(out), x, weights, biases, out, int(out.width), int(size), float(epsilon)],
+  });
+}
+
+/** Columns of a row that a block rotates; groups divide them. */
+const HADAMARD_COLUMNS = 128;
+
+export function lowerHadamard({ x, size, out }: HadamardOp, to: Lowering): void {
+  to.launch({
+    file: 'hadamard.hip',
+    kernel: 'hadamard',
+    defines: { SIZE: size },
+    grid: [to.capacity(out), Math.ceil(out.width / HADAMARD_COLUMNS)],
+    block: HADAMARD_COLUMNS,
+    args: [to.count(out), x, out, int(out.width), float(1 / Math.sqrt(size))],
   });
 }
 

@@ -1,13 +1,11 @@
 import { fail } from '../../../base/errors.ts';
-import type { ChoosePositionsOp, IndexScoresOp, StateType } from '../../../ops/index.ts';
-import { cacheDefines, cellArgs } from './attention.ts';
+import type { ChoosePositionsOp, IndexScoresOp } from '../../../ops/index.ts';
+import { cacheDefines, cellArgs, maxVector } from './attention.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 
 /** Threads of a block, and positions that it scores: THREADS of `index-scores.hip`. */
 const SCORE_THREADS = 128;
-/** Elements in 16 bytes of a cache. */
-const MAX_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
 /** Maximum heads whose products a thread sums at once, and maximum elements of their queries in shared memory. */
 const MAX_HEADS_TOGETHER = 32;
 const MAX_QUERY_ELEMENTS = 8192;
@@ -21,9 +19,7 @@ export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
     const why = `heads of ${headSize} elements are more than shared memory holds`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: op.kind, why });
   }
-  const vector = [16, 8, 4, 2, 1].find(
-    (size) => size <= MAX_VECTOR[cache.keys.type] && headSize % size === 0,
-  );
+  const vector = [16, 8, 4, 2, 1].find((size) => size <= maxVector(cache) && headSize % size === 0);
   to.launch({
     file: 'index-scores.hip',
     kernel: 'index_scores',

@@ -75,6 +75,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
+/** The Walsh-Hadamard transform of groups of `SIZE` values; a thread has one value of a row. */
+export const HADAMARD = /* wgsl */ `
+var<workgroup> values: array<f32, 128>;
+@compute @workgroup_size(128)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let column = group.y * 128u + thread;
+  let at = group.x * WIDTH + column;
+  var own = 0.0;
+  if (column < WIDTH) { own = x[at] * SCALE; }
+  for (var apart = 1u; apart < SIZE; apart <<= 1u) {
+    values[thread] = own;
+    workgroupBarrier();
+    let other = values[thread ^ apart];
+    workgroupBarrier();
+    own = select(own + other, other - own, (thread & apart) != 0u);
+  }
+  if (column < WIDTH) { y[at] = own; }
+}
+`;
+
 /** A workgroup scales a group of a row to the length 1. */
 export const L2_NORM = /* wgsl */ `
 @compute @workgroup_size(THREADS)

@@ -11,7 +11,7 @@ import {
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
-import { cacheArguments, cacheType, cellArguments, scoreParts, valuesIn } from './attention.ts';
+import { cacheArguments, cacheForm, cellArguments, scoreParts } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -61,6 +61,14 @@ export function fitsTile(op: AttentionOp, { matrices, workgroupBytes }: GpuTarge
   return whole && 16 * tileVectors(op, matrices) + otherBytes(matrices) <= workgroupBytes;
 }
 
+/** In what an octet of a cache is read. */
+const OCTETS = {
+  f32: 'array<vec4<u32>>',
+  f16: 'array<vec4<u32>>',
+  q8_0: 'array<vec2<u32>>',
+  apart: 'array<u32>',
+} as const;
+
 /** Attention in tiles on the target's matrix units. */
 export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lowering): void {
   const { cache, batch, heads, kvHeads } = op;
@@ -69,7 +77,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
   const rows = TEAMS * units.rows;
   const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
   const scores = scoreParts(op, to);
-  const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
+  const cached = cacheForm(cache);
   to.launch({
     name: 'attention_tiles',
     texts: [
@@ -79,7 +87,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       units.text,
       ...scores.texts,
       PAGED_CACHE,
-      ...octetTexts(cacheType(cache), valuesIn(cache)),
+      ...octetTexts(cached),
     ],
     constants: {
       COUNT: to.countOf(op.out),
@@ -104,7 +112,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       ...cells.args,
       ...scores.args,
       q: read(op.q, 'array<vec4<f32>>'),
-      ...cacheArguments(cache, octets),
+      ...cacheArguments(cache, OCTETS[cached.type]),
       y: write(y, form === 'f16' ? 'array<vec2<u32>>' : 'array<vec4<f32>>'),
     },
     grid: [Math.ceil(to.capacity(op.out) / rows), heads],

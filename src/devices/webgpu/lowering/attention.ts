@@ -3,6 +3,8 @@ import { type AttentionIntent, HEADS_AT_ONCE, headGroups } from '../../../device
 import {
   type AttentionOp,
   type BatchTensors,
+  decodesApart,
+  isBlockType,
   type KvAppendOp,
   type PagedCache,
   SCORE_NAMES,
@@ -22,13 +24,13 @@ import { scoreText } from '../kernels/library/attention-scores.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import {
-  blockTexts,
-  type CellType,
+  type CacheForm,
   cacheTexts,
   PAGED_CACHE,
+  storeTexts,
   unitTexts,
-  type ValuesIn,
 } from '../kernels/library/paged-cache.ts';
+import type { CellType } from '../kernels/library/cache-types.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { kvAppendBlocksText, kvAppendText } from '../kernels/rows.ts';
@@ -43,8 +45,8 @@ const THREADS = 128;
 
 /** Elements per word of a cache. Throws `OP_UNSUPPORTED` for an odd number of f16. */
 export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 | 4 {
+  if (keys.type === 'q8_0' || decodesApart({ keys, values })) return 4;
   if (keys.type === 'f32') return 1;
-  if (keys.type === 'q8_0') return 4;
   const odd = [keys.width, values?.width ?? 0, ...sizes].find((size) => size % 2 !== 0);
   if (odd !== undefined) {
     const why = `f16 caches hold elements in pairs, and ${odd} is odd`;
@@ -53,21 +55,24 @@ export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly numbe
   return 2;
 }
 
-/** The type of a cache's elements. */
-export function cacheType({ keys }: PagedCache): CellType {
-  return keys.type === 'i32' ? 'f32' : keys.type;
+function cellType({ type }: State): CellType {
+  return type === 'i32' ? 'f32' : type;
+}
+
+/** How a cache's elements are stored, and where kernels find values. */
+export function cacheForm({ keys, values }: PagedCache): CacheForm {
+  const [keyType, valueType] = [cellType(keys), cellType(values ?? keys)];
+  const isOne = keyType !== 'q4_0' && keyType !== 'q5_1' && keyType === valueType;
+  return { type: isOne ? keyType : 'apart', keyType, valueType, values: values ? 'values' : 'keys' };
 }
 
 /** Offsets of the scales in caches of blocks, in words. */
-export function scaleConstants({ keys, values }: PagedCache) {
-  if (keys.type !== 'q8_0') return {};
-  const wordsOf = ({ rows, width }: State) => stateBlockPlanes(rows, width).scales / 4;
-  return { KEYS_SCALES_AT: wordsOf(keys), ...(values && { VALUES_SCALES_AT: wordsOf(values) }) };
-}
-
-/** Where the kernels for attention find values. */
-export function valuesIn({ values }: PagedCache): ValuesIn {
-  return values ? 'values' : 'keys';
+export function scaleConstants({ keys, values }: PagedCache): Readonly<Record<string, number>> {
+  const at = (name: string, state: State | undefined) =>
+    state && isBlockType(state.type)
+      ? { [`${name}_SCALES_AT`]: stateBlockPlanes(state.type, state.rows, state.width).scales / 4 }
+      : {};
+  return { ...at('KEYS', keys), ...at('VALUES', values) };
 }
 
 /** Keys, and values where they have a binding of their own, to be read. */
@@ -100,13 +105,12 @@ export function cellArguments(
 
 /** How the elements of rows are appended: one word per thread or, in blocks, one element. */
 function appendTexts({ k, v, cache }: KvAppendOp) {
-  const type = cacheType(cache);
+  const { type, keyType, valueType } = cacheForm(cache);
   const rows = { keys: 'k', values: v && (k === v ? 'k' : 'v') };
   const valueWidth = v?.width ?? 0;
-  const stored = v ? (['keys', 'values'] as const) : (['keys'] as const);
-  if (type === 'q8_0') {
+  if (type === 'q8_0' || type === 'apart') {
     return {
-      texts: [kvAppendBlocksText(rows), ...blockTexts(...stored)],
+      texts: [kvAppendBlocksText(rows), ...storeTexts({ keys: keyType, values: v && valueType })],
       constants: { KEY_WIDTH: k.width, VALUE_WIDTH: valueWidth },
       rowThreads: k.width + valueWidth,
     };
@@ -140,9 +144,15 @@ export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
   });
 }
 
+/** True if 32 elements are stored at once. */
+function isInBlocks(cache: PagedCache): boolean {
+  const { type } = cacheForm(cache);
+  return type === 'q8_0' || type === 'apart';
+}
+
 /** Keys or values to be appended to; blocks' scales share words. */
 export function written(state: State, cache: PagedCache): Argument {
-  return write(state, cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
+  return write(state, isInBlocks(cache) ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
 /** The parameters of the scores for `scoreText`: `SOFT_CAP` and so on, and a binding for each weight. */
@@ -209,7 +219,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       attentionText(op),
       ...scores.texts,
       PAGED_CACHE,
-      ...unitTexts(cacheType(cache), valuesIn(cache)),
+      ...unitTexts(cacheForm(cache)),
       teams,
       reduceText(to.target, { team: 4, threads: THREADS, name: 'four' }),
       ...(partitions > 1 ? [EMIT_PARTIAL] : emit.texts),

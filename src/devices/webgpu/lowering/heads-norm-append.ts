@@ -1,10 +1,10 @@
 import type { HeadsNormAppendIntent, JoinedRows } from '../../../device/index.ts';
 import { HEAD_BLOCK_STORES, HEAD_STORES, ROTATE_HEADS } from '../kernels/head-stores.ts';
 import { headsNormAppendTexts } from '../kernels/heads-norm-append.ts';
-import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { blockTexts, type CacheForm, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { cacheType, cacheUnit, cellArguments, written } from './attention.ts';
+import { cacheForm, cacheUnit, cellArguments, written } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -19,7 +19,7 @@ export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): vo
   const { cache, batch } = append;
   const { heads, kvHeads, keySize, valueSize } = attention;
   const { q } = attention;
-  const type = cacheType(cache);
+  const { type } = cacheForm(cache);
   cacheUnit(cache, keySize, valueSize);
   const memories = [...new Set([joined.q.memory, joined.k.memory, joined.v.memory])];
   const nameOf = ({ memory }: JoinedRows) => `rows_${memories.indexOf(memory)}`;
@@ -57,8 +57,9 @@ export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): vo
   });
 }
 
-function storeTexts(type: CellType): readonly string[] {
-  if (type !== 'q8_0') return [HEAD_STORES.query, HEAD_STORES.key, HEAD_STORES.value, ...cacheTexts(type)];
+function storeTexts(type: CacheForm['type']): readonly string[] {
+  if (type === 'f32' || type === 'f16')
+    return [HEAD_STORES.query, HEAD_STORES.key, HEAD_STORES.value, ...cacheTexts(type)];
   const { key, value } = HEAD_BLOCK_STORES;
   return [HEAD_STORES.query, key, value, 'const UNIT = 1u;', ...blockTexts('keys', 'values')];
 }

@@ -8,8 +8,8 @@ import {
 } from '../kernels/head-stores.ts';
 import { HEAD_VALUE, HEADS_APPEND, HEADS_APPEND_BLOCKS } from '../kernels/heads-append.ts';
 import { GRID } from '../kernels/library/grid.ts';
-import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
-import { cacheType, cacheUnit, cellArguments, written } from './attention.ts';
+import { blockTexts, type CacheForm, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { cacheForm, cacheUnit, cellArguments, written } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import { lineGrid } from './line-grid.ts';
 import type { Lowering } from './lowering.ts';
@@ -29,8 +29,11 @@ export function headConstants({ heads, widths }: HeadGroup) {
 }
 
 /** The texts that store keys and values, if there are any. */
-function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boolean }): readonly string[] {
-  if (type !== 'q8_0') {
+function storeTexts(
+  type: CacheForm['type'],
+  { hasK, hasV }: { hasK: boolean; hasV: boolean },
+): readonly string[] {
+  if (type === 'f32' || type === 'f16') {
     const stores = [
       hasK ? HEAD_STORES.key : HEAD_STORES.noKey,
       hasV ? HEAD_STORES.value : HEAD_STORES.noValue,
@@ -55,7 +58,7 @@ export function headArguments({ heads, widths }: HeadGroup, to: Lowering): Kerne
       hasQ ? HEAD_STORES.query : HEAD_STORES.noQuery,
       rotated ? ROTATE_HEADS : ROTATE_NOTHING,
       ...(hasK || hasV ? [PAGED_CACHE] : []),
-      ...storeTexts(cacheType(cache), { hasK, hasV }),
+      ...storeTexts(cacheForm(cache).type, { hasK, hasV }),
     ],
     args: {
       ...(rotated ? { table: read(rotated.table) } : {}),

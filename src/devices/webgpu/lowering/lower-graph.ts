@@ -21,6 +21,7 @@ import { emitProduct } from './product.ts';
 import {
   lowerConcat,
   lowerGroupNorm,
+  lowerHadamard,
   lowerL2Norm,
   lowerLerp,
   lowerSlice,
@@ -71,6 +72,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   groupNorm: lowerGroupNorm,
   l2Norm: lowerL2Norm,
   gaussianTopK: lowerGaussianTopK,
+  hadamard: lowerHadamard,
   ropeTable: lowerRopeTable,
   rope: lowerRope,
   tokenAppend: lowerTokenAppend,

@@ -1,6 +1,7 @@
 import type {
   ConcatOp,
   GroupNormOp,
+  HadamardOp,
   L2NormOp,
   LerpOp,
   SliceOp,
@@ -11,6 +12,7 @@ import { reduceText } from '../kernels/library/reduce.ts';
 import {
   concatText,
   GROUP_NORM,
+  HADAMARD,
   L2_NORM,
   lerpText,
   SLICE,
@@ -93,6 +95,19 @@ export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNor
       y: write(out),
     },
     grid: [to.capacity(out), out.width / size],
+  });
+}
+
+/** Columns of a row that a workgroup rotates; groups divide them. */
+const HADAMARD_COLUMNS = 128;
+
+export function lowerHadamard({ x, size, out }: HadamardOp, to: Lowering): void {
+  to.launch({
+    name: 'hadamard',
+    texts: [HADAMARD],
+    constants: { COUNT: to.countOf(out), WIDTH: out.width, SIZE: size, SCALE: { f32: 1 / Math.sqrt(size) } },
+    args: { counts: to.counts, x: read(x), y: write(out) },
+    grid: [to.capacity(out), Math.ceil(out.width / HADAMARD_COLUMNS)],
   });
 }
 

@@ -3,7 +3,7 @@ import type { ChoosePositionsOp, IndexScoresOp } from '../../../ops/index.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { PAGED_CACHE, unitTexts } from '../kernels/library/paged-cache.ts';
 import { CHOOSE_POSITIONS, INDEX_SCORES } from '../kernels/sparse-attention.ts';
-import { cacheArguments, cacheType, cacheUnit, cellArguments } from './attention.ts';
+import { cacheArguments, cacheForm, cacheUnit, cellArguments } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -23,7 +23,7 @@ export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
   const cells = cellArguments(cache, batch, to);
   to.launch({
     name: 'index_scores',
-    texts: [INDEX_SCORES, FUNCTIONS, PAGED_CACHE, ...unitTexts(cacheType(cache), 'keys')],
+    texts: [INDEX_SCORES, FUNCTIONS, PAGED_CACHE, ...unitTexts(cacheForm(cache))],
     constants: {
       THREADS: SCORE_THREADS,
       COUNT: to.countOf(out),

@@ -14,6 +14,8 @@ import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged
 
 interface CacheShape {
   readonly type: StateType;
+  /** Default: the type of the keys. */
+  readonly valueType?: StateType | undefined;
   readonly keys: number;
   /** Undefined when values are the first elements of the keys. */
   readonly values: number | undefined;
@@ -31,7 +33,10 @@ export function pagedCache(
   const { width } = g.batch.blocks;
   return {
     keys: g.state('keys', of.type, batch.cells, of.keys),
-    values: of.values === undefined ? undefined : g.state('values', of.type, batch.cells, of.values),
+    values:
+      of.values === undefined
+        ? undefined
+        : g.state('values', of.valueType ?? of.type, batch.cells, of.values),
     blocks: of.hasOwnTable ? g.input(OWN_TABLE, { axis: 'slots', width, type: 'i32' }) : g.batch.blocks,
     blockSize: batch.blockSize,
   };
@@ -86,7 +91,9 @@ interface AttentionShape extends Partial<Omit<AttentionParameters, 'sinks'>> {
   readonly heads: number;
   readonly kvHeads: number;
   readonly keySize: number;
-  readonly type?: StateType;
+  readonly type?: StateType | undefined;
+  /** Default: the type of the keys. */
+  readonly valueType?: StateType | undefined;
   /** How far rows attend, if not up to their own position. */
   readonly looks?: Look;
   /** Whether values are the first elements of the keys. */
@@ -115,8 +122,20 @@ function fillCausalLimits(batch: RaggedBatch, look: Look): Fill {
   return (elements) => elements.set(limits);
 }
 
-function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
-  const { looks, latent, hasOwnTable, hasSinks, ...of } = shape;
+/** The types of keys and values in a case's name. */
+function typesOf({
+  type = 'f32',
+  valueType = type,
+}: {
+  readonly type?: StateType | undefined;
+  readonly valueType?: StateType | undefined;
+}): string {
+  return type === valueType ? type : `${type} and ${valueType}`;
+}
+
+/** Attention over a cache of random cells. */
+export function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
+  const { looks, latent, hasOwnTable, hasSinks, valueType, ...of } = shape;
   const parameters: AttentionParameters = {
     valueSize: of.keySize,
     scale: 1 / Math.sqrt(of.keySize),
@@ -128,11 +147,13 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
   const cached = (width: number) => fillCache(found, width, hasOwnTable ? of.window : undefined);
   return {
     op: 'attention',
-    name: `${of.heads}/${of.kvHeads} heads of ${of.keySize}, ${of.type ?? 'f32'}, ${name}`,
+    name: `${of.heads}/${of.kvHeads} heads of ${of.keySize}, ${typesOf(shape)}, ${name}`,
     batch,
     record: (g) => {
       const q = g.input('q', { axis: 'rows', width: of.heads * of.keySize });
-      const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values, hasOwnTable });
+      const cache = pagedCache(g, batch, {
+        ...{ type: of.type ?? 'f32', valueType, keys, values, hasOwnTable },
+      });
       const causalLimit = looks && g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' });
       const sinks = hasSinks ? g.weight('sinks', F32, 1, of.heads) : undefined;
       return { y: attention(g, q, cache, { ...parameters, sinks, ...(causalLimit && { causalLimit }) }) };
@@ -146,10 +167,11 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
   };
 }
 
-function appendCase(name: string, batch: RaggedBatch, of: CacheShape, fill?: Fill): OpCase {
+/** Appending to a cache whose state is compared bit for bit. */
+export function appendCase(name: string, batch: RaggedBatch, of: CacheShape, fill?: Fill): OpCase {
   return {
     op: 'kvAppend',
-    name: `${of.type}, ${of.keys} + ${of.values ?? 'no'} wide, ${name}`,
+    name: `${typesOf(of)}, ${of.keys} + ${of.values ?? 'no'} wide, ${name}`,
     batch,
     record: (g) => {
       const k = g.input('k', { axis: 'rows', width: of.keys });
@@ -177,7 +199,8 @@ const HARD_BLOCKS: readonly ((i: number) => number)[] = [
   (i) => (i === 17 ? Number.NEGATIVE_INFINITY : i),
 ];
 
-const hardBlocks: Fill = (elements, random) => {
+/** These blocks, and normal ones. */
+export const hardBlocks: Fill = (elements, random) => {
   for (let i = 0; i < elements.length; i++) {
     const block = HARD_BLOCKS[Math.floor(i / STATE_BLOCK) % HARD_BLOCKS.length];
     elements[i] = block?.(i % STATE_BLOCK) ?? normal(random);
@@ -185,7 +208,7 @@ const hardBlocks: Fill = (elements, random) => {
 };
 
 /** A sequence far into its context together with one that has just begun. */
-const long = raggedBatch({
+export const long = raggedBatch({
   slices: [
     { slot: 1, from: 611, count: 2 },
     { slot: 0, from: 0, count: 3 },
@@ -194,13 +217,13 @@ const long = raggedBatch({
 });
 
 /** A single row in a step. */
-function alone(from: number): RaggedBatch {
+export function alone(from: number): RaggedBatch {
   const spare = { rows: 0, outputs: 0 };
   return raggedBatch({ slices: [{ slot: 0, from, count: 1 }], spare, blockSize: 16 });
 }
 
 /** Enough rows for tiles, of prompts that share a tile and of one that is far into its context. */
-const prompts = raggedBatch({
+export const prompts = raggedBatch({
   slices: [
     { slot: 1, from: 100, count: 70 },
     { slot: 0, from: 0, count: 20 },
@@ -210,7 +233,7 @@ const prompts = raggedBatch({
 });
 
 /** The same for two sequences with interleaved rows. */
-const turns = raggedBatch({
+export const turns = raggedBatch({
   slices: [
     { slot: 1, from: 30, count: 20 },
     { slot: 0, from: 0, count: 20 },

@@ -1,5 +1,6 @@
 import type { OpCase } from '../op-case.ts';
 import { ATTENTION_CASES } from './attention.ts';
+import { CACHE_TYPE_CASES } from './cache-types.ts';
 import { ELEMENTWISE_CASES } from './elementwise.ts';
 import { EMBED_CASES } from './embed.ts';
 import { EXPERT_CASES } from './experts.ts';
@@ -24,6 +25,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...ROWS_CASES,
   ...ATTENTION_CASES,
   ...SPARSE_ATTENTION_CASES,
+  ...CACHE_TYPE_CASES,
   ...RECURRENCE_CASES,
   ...STATE_SPACE_CASES,
   ...SAMPLE_CASES,

@@ -1,8 +1,11 @@
 import {
   type AttentionOp,
+  ELEMENT_BYTES,
+  isBlockType,
   SCORE_NAMES,
   scaleAt,
   STATE_BLOCK,
+  STATE_BLOCKS,
   stateBlockPlanes,
   type StateType,
   visibleRange,
@@ -21,7 +24,9 @@ import type { CallPlace, Chunk, KernelCall } from '../task.ts';
 import { rowWords } from './rows.ts';
 
 /** Bytes of an element, not counting its share of a scale. */
-export const CELL_BYTES: Readonly<Record<StateType, number>> = { f32: 4, f16: 2, q8_0: 1, i32: 4 };
+export function bytesOf(type: StateType): number {
+  return isBlockType(type) ? STATE_BLOCKS[type].quantBytes / STATE_BLOCK : ELEMENT_BYTES[type];
+}
 
 /** Finds the sequences of rows in a paged cache. */
 export class CacheIndex {
@@ -69,15 +74,11 @@ export class CacheIndex {
   }
 }
 
-/** Bytes of the scales of this many elements, in whole blocks. */
-const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
-
-/** The offset of a cache's scales, and their stride between cells; zeros if it has none. */
-export function scalePlane(of: PlacedState | undefined): { offset: number; stride: number } {
-  if (of?.type !== 'q8_0') return { offset: 0, stride: 0 };
-  const { rows, width } = of;
-  const { scales, scaleBytes } = stateBlockPlanes(rows, width);
-  return { offset: scales, stride: scaleBytes };
+/** The offset of a cache's scales, their stride between cells, and bytes an element; zeros if it has none. */
+export function scalePlane(of: PlacedState | undefined): { offset: number; stride: number; bytes: number } {
+  if (!of || !isBlockType(of.type)) return { offset: 0, stride: 0, bytes: 0 };
+  const { scales, scaleBytes } = stateBlockPlanes(of.type, of.rows, of.width);
+  return { offset: scales, stride: scaleBytes, bytes: STATE_BLOCKS[of.type].scaleBytes / STATE_BLOCK };
 }
 
 /** Rows without a cell are dropped. */
@@ -89,11 +90,18 @@ export function cacheAppendCall(
 ): KernelCall {
   const { type, rows: cells, at } = of.cache;
   const columns = of.x.width;
-  const { narrow, quantizeStateBlocks } = bank.kernels;
+  const { narrow, quantizeStateBlocks, quantizeNibbleBlocks, quantizeFiveBitBlocks } = bank.kernels;
+  const quantizers = {
+    q8_0: quantizeStateBlocks,
+    q4_0: quantizeNibbleBlocks,
+    q5_1: quantizeFiveBitBlocks,
+  } as const;
   const index = new CacheIndex(of.batch, of.blockSize, place);
   const x = bank.floats(of.x.at, capacity * columns);
   const cache = type === 'f32' ? bank.floats(at, cells * columns) : undefined;
-  const planes = type === 'q8_0' ? stateBlockPlanes(cells, columns) : undefined;
+  const quantize = isBlockType(type) ? quantizers[type] : undefined;
+  const plane = scalePlane(of.cache);
+  const bytes = bytesOf(type);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -104,10 +112,10 @@ export function cacheAppendCall(
         const to = cell * columns + firstColumn;
         const count = endColumn - firstColumn;
         if (cache) cache.set(x.subarray(from, from + count), to);
-        else if (planes) {
-          const scales = at + planes.scales + scaleBytes(to);
-          quantizeStateBlocks(of.x.at + 4 * from, at + to, scales, count / STATE_BLOCK);
-        } else narrow(of.x.at + 4 * from, at + 2 * to, count);
+        else if (quantize) {
+          const scales = at + plane.offset + plane.bytes * to;
+          quantize(of.x.at + 4 * from, at + bytes * to, scales, count / STATE_BLOCK);
+        } else narrow(of.x.at + 4 * from, at + bytes * to, count);
       }
     },
   };
@@ -119,6 +127,27 @@ function scoreNumbers(of: Placed<AttentionOp>): ScoreNumbers {
     return [name, typeof value === 'number' ? value : value.at] as const;
   });
   return Object.fromEntries(numbers) as ScoreNumbers;
+}
+
+/** The parameters of the kernel for heads that are computed together. */
+function parametersOf(of: Placed<AttentionOp>, group: number): Uint8Array {
+  const { kvHeads, keySize, valueSize, cache } = of;
+  const valueType = (cache.values ?? cache.keys).type;
+  const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
+  writeAttentionParameters(new DataView(parameters.buffer), 0, {
+    blockSize: cache.blockSize,
+    group,
+    keySize,
+    valueSize,
+    keyCellBytes: kvHeads * keySize * bytesOf(cache.keys.type),
+    valueCellBytes: cache.values ? kvHeads * valueSize * bytesOf(valueType) : 0,
+    keyScaleBytes: scalePlane(cache.keys).stride,
+    valueScaleBytes: scalePlane(cache.values).stride,
+    keyType: cache.keys.type,
+    valueType,
+    scores: scoreNumbers(of),
+  });
+  return parameters;
 }
 
 export function attentionCall(
@@ -135,24 +164,14 @@ export function attentionCall(
   const group = headsTogether(of);
   const groupsOfKeyHead = heads / kvHeads / group;
   const unit = group * valueSize;
-  const size = CELL_BYTES[cache.keys.type];
+  const [keyBytes, valueBytes] = [cache.keys, cache.values ?? cache.keys].map(({ type }) =>
+    bytesOf(type),
+  ) as [number, number];
   const index = new CacheIndex({ ...of.batch, positions: of.causalLimit }, cache.blockSize, place);
   const own = of.positions && bank.words(of.positions.at, place.capacity.rows);
   const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];
   const valuesAt = cache.values?.at ?? 0;
-  const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
-  writeAttentionParameters(new DataView(parameters.buffer), 0, {
-    blockSize: cache.blockSize,
-    group,
-    keySize,
-    valueSize,
-    keyCellBytes: kvHeads * keySize * size,
-    valueCellBytes: cache.values ? kvHeads * valueSize * size : 0,
-    keyScaleBytes: keyPlane.stride,
-    valueScaleBytes: valuePlane.stride,
-    cacheType: cache.keys.type,
-    scores: scoreNumbers(of),
-  });
+  const parameters = parametersOf(of, group);
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
   const ownScale = bank.floats(scratch + SCORES_AT, 1);
   return {
@@ -170,10 +189,10 @@ export function attentionCall(
           const head = Math.floor(index / groupsOfKeyHead);
           const q = of.q.at + 4 * (row * heads + index * group) * keySize;
           const out = of.out.at + 4 * (row * columns + column);
-          const keys = cache.keys.at + head * keySize * size;
-          const values = valuesAt + head * valueSize * size;
-          const keyScales = cache.keys.at + keyPlane.offset + scaleBytes(head * keySize);
-          const valueScales = valuesAt + valuePlane.offset + scaleBytes(head * valueSize);
+          const keys = cache.keys.at + head * keySize * keyBytes;
+          const values = valuesAt + head * valueSize * valueBytes;
+          const keyScales = cache.keys.at + keyPlane.offset + keyPlane.bytes * head * keySize;
+          const valueScales = valuesAt + valuePlane.offset + valuePlane.bytes * head * valueSize;
           attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales, index);
         }
       }

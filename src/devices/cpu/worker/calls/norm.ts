@@ -1,6 +1,7 @@
 import type {
   GaussianTopKOp,
   GroupNormOp,
+  HadamardOp,
   L2NormOp,
   LayerNormOp,
   RmsNormOp,
@@ -110,6 +111,37 @@ export function gaussianTopKCall(
       }
     },
   };
+}
+
+/** A butterfly: sums and differences of values that are 1, 2, 4 ... apart. */
+export function hadamardCall(of: Placed<HadamardOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { size } = of;
+  const columns = of.out.width;
+  const x = bank.floats(of.x.at, capacity * columns);
+  const out = bank.floats(of.out.at, capacity * columns);
+  const scale = 1 / Math.sqrt(size);
+  return {
+    columns,
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        for (let at = row * columns + firstColumn; at < row * columns + endColumn; at += size) {
+          for (let i = at; i < at + size; i++) out[i] = (x[i] as number) * scale;
+          for (let apart = 1; apart < size; apart *= 2) addPairs(out.subarray(at, at + size), apart);
+        }
+      }
+    },
+  };
+}
+
+/** Replaces the values of each pair that is `apart` by their sum and their difference. */
+function addPairs(values: Float32Array, apart: number): void {
+  for (let start = 0; start < values.length; start += 2 * apart) {
+    for (let i = start; i < start + apart; i++) {
+      const [a, b] = [values[i] as number, values[i + apart] as number];
+      values[i] = a + b;
+      values[i + apart] = a - b;
+    }
+  }
 }
 
 export function ropeCall(of: Placed<RopeOp>, { kernels }: BankInstance): KernelCall {

@@ -3,7 +3,7 @@ import { CELL_CODES } from '../../kernel-exports.ts';
 import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { CallPlace, Chunk, KernelCall } from '../task.ts';
-import { CacheIndex, CELL_BYTES, scalePlane } from './attention.ts';
+import { bytesOf, CacheIndex, scalePlane } from './attention.ts';
 
 /** A chunk's columns are positions; rows without a sequence are skipped. */
 export function indexScoresCall(
@@ -23,7 +23,7 @@ export function indexScoresCall(
     heads,
     headSize,
     CELL_CODES[type],
-    headSize * CELL_BYTES[type],
+    headSize * bytesOf(type),
     stride,
   ] as const;
   return {

@@ -1,12 +1,18 @@
 import { HALVES } from './halves.ts';
 import { PRECISE } from './precise.ts';
-import { QUANTIZE_BLOCKS, QUANTS_OF, storeBlocksText } from './state-blocks.ts';
-
-/** How a cache's elements are stored. */
-export type CellType = 'f32' | 'f16' | 'q8_0';
+import { BLOCK_VALUES, QUANTIZE_BLOCKS, QUANTS_OF, storeBlocksText } from './state-blocks.ts';
+import { APART_OCTETS, apartUnits, type CellType, UNIT_OPERATIONS } from './cache-types.ts';
 
 /** The binding in which values are: their own, or that of the keys whose first elements they are. */
 export type ValuesIn = 'values' | 'keys';
+
+/** How a cache is stored: keys and values alike, or each in a way of its own. */
+export interface CacheForm {
+  readonly type: 'f32' | 'f16' | 'q8_0' | 'apart';
+  readonly keyType: CellType;
+  readonly valueType: CellType;
+  readonly values: ValuesIn;
+}
 
 /** Where a slot's position lies in the cache; requires `blocks`, `BLOCKS_PER_SLOT` and `BLOCK_SIZE`. */
 export const PAGED_CACHE = /* wgsl */ `
@@ -29,21 +35,37 @@ fn from_cache(word: u32) -> vec2<f32> { return unpack_half2(word); }
 `;
 
 /** `UNIT`, `cache_word` and `from_cache` for a cache whose elements stand by themselves. */
-export function cacheTexts(type: Exclude<CellType, 'q8_0'>): readonly string[] {
+export function cacheTexts(type: 'f32' | 'f16'): readonly string[] {
   return type === 'f16' ? [HALVES, HALF_WORDS] : [FLOAT_WORDS];
 }
 
-/** What stores blocks of a quantized cache: `store_keys` and `store_values`, as far as they are wanted. */
+/** What stores blocks of a q8_0 cache: `store_keys` and `store_values`, as far as they are wanted. */
 export function blockTexts(...caches: readonly ('keys' | 'values')[]): readonly string[] {
-  return [HALVES, PRECISE, QUANTIZE_BLOCKS, ...caches.map(storeBlocksText)];
+  const types = Object.fromEntries(caches.map((cache) => [cache, 'q8_0' as const]));
+  return storeTexts(types);
+}
+
+/** The same for caches of these types, 32 elements at once whatever the type. */
+export function storeTexts(types: {
+  readonly keys?: CellType | undefined;
+  readonly values?: CellType | undefined;
+}): readonly string[] {
+  const { keys, values } = types;
+  return [
+    ...[HALVES, PRECISE, BLOCK_VALUES, QUANTIZE_BLOCKS],
+    ...(keys ? [storeBlocksText('keys', keys)] : []),
+    ...(values ? [storeBlocksText('values', values)] : []),
+  ];
 }
 
 /**
  * What attention reads of a cache: a word as a `Unit` of `UNIT` elements, `key_unit` and `value_unit`; its product with as
  * many of `queries`; and its sums into their place. Values may be among the keys.
  */
-export function unitTexts(type: CellType, values: ValuesIn): readonly string[] {
-  if (type === 'q8_0') return [HALVES, QUANTS_OF, blockUnits(values)];
+export function unitTexts(cache: CacheForm): readonly string[] {
+  const { type, values } = cache;
+  if (type === 'apart') return [HALVES, QUANTS_OF, apartUnits(cache), UNIT_OPERATIONS];
+  if (type === 'q8_0') return [HALVES, QUANTS_OF, blockUnits(values), UNIT_OPERATIONS];
   return [...cacheTexts(type), pairUnits(values)];
 }
 
@@ -70,17 +92,12 @@ fn key_unit(at: u32) -> Unit { return quants_of(keys[at]) * scale_of(keys[KEYS_S
 fn value_unit(at: u32) -> Unit {
   return quants_of(${values}[at]) * scale_of(${values}[${values.toUpperCase()}_SCALES_AT + at / 16u], at);
 }
-fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
-  let query = vec4<f32>(queries[at], queries[at + 1u], queries[at + 2u], queries[at + 3u]);
-  return sum + dot(query, key);
-}
-fn store_unit(at: u32, sums: Unit) {
-  for (var i = 0u; i < 4u; i++) { queries[at + i] = sums[i]; }
-}
 `;
 
 /** What tiles of attention read of a cache: eight elements as halves, out of vectors of halves or pairs of words of quants. */
-export function octetTexts(type: CellType, values: ValuesIn): readonly string[] {
+export function octetTexts(cache: CacheForm): readonly string[] {
+  const { type, values } = cache;
+  if (type === 'apart') return [HALVES, QUANTS_OF, apartUnits(cache), APART_OCTETS];
   return type === 'q8_0' ? [HALVES, QUANTS_OF, blockOctets(values)] : [halfOctets(values)];
 }
 

@@ -41,6 +41,8 @@ export interface EngineTarget {
   readonly vocabulary: number;
   /** The adapters that requests can select, with their default scales. */
   readonly adapters: ReadonlyMap<string, number>;
+  /** How many adapters there is room for. */
+  readonly maxAdapters: number;
   /** Running and waiting sequences: current, or a few hundredths of a second old if the engine has its own thread. */
   readonly activity: EngineActivity;
   /** Totals so far; as old as `activity`. */

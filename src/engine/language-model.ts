@@ -204,6 +204,11 @@ export class LanguageModel extends TextModel {
     return this.#setup.adapters?.standard ?? NO_ADAPTERS;
   }
 
+  /** How many adapters there is room for. */
+  get maxAdapters(): number {
+    return this.#setup.adapters?.count ?? 0;
+  }
+
   /** Prompt tokens per step. */
   get batch(): number {
     return this.plan.shape.rows;

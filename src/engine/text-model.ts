@@ -67,6 +67,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   abstract readonly batch: number;
   abstract readonly vocabulary: number;
   abstract readonly adapters: ReadonlyMap<string, number>;
+  abstract readonly maxAdapters: number;
   abstract readonly activity: EngineActivity;
   abstract readonly counters: EngineCounters;
   abstract readonly loaded: Promise<LoadReport>;

@@ -134,12 +134,12 @@ export class VllmMetrics {
     if (!model || !cache) return;
     this.#cacheUsage.set(of, cache.blocks > 0 ? cache.used / cache.blocks : 0);
     this.#cacheConfig.set({ ...of, block_size: cache.blockSize, num_gpu_blocks: cache.blocks }, 1);
-    if (model.adapters.size === 0) return;
+    if (model.maxAdapters === 0) return;
     const names = [...model.adapters.keys()];
     const named = (of: typeof sequences) =>
       [...new Set(of.flatMap(({ adapters }) => adapters))].map((index) => names[index]).join(',');
     const adapters = { running_lora_adapters: named(running), waiting_lora_adapters: named(waiting) };
-    this.#adapters.set({ ...of, max_lora: names.length, ...adapters }, Date.now() / 1000);
+    this.#adapters.set({ ...of, max_lora: model.maxAdapters, ...adapters }, Date.now() / 1000);
   }
 
   #gauge(name: string, help: string, labels: string[] = []): Gauge {

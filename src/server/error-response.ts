@@ -49,15 +49,16 @@ const TOLD: ReadonlySet<ErrorCode> = new Set([
 
 /**
  * The body of an error in the API's format. Of internal failures only the code is sent, because the message may name
- * files of this machine, or other requests. `reason` is the catalogue's code.
+ * files of this machine, or other requests. `reason` is the catalogue's code; Anthropic's format has the request's id, too.
  */
-export function errorBody(error: RocmforgeError, dialect: ErrorDialect): object {
+export function errorBody(error: RocmforgeError, dialect: ErrorDialect, requestId?: string): object {
   const { code, fix, status } = error;
   const isHidden = status >= 500 && !TOLD.has(code);
   const said = isHidden ? CATALOGUE[code].summary.replace(/\.$/, '') : error.message;
   const message = `${said}. ${fix}`;
   if (dialect === 'anthropic') {
-    return { type: 'error', error: { type: anthropicType(status), message, reason: code } };
+    const told = { type: anthropicType(status), message, reason: code };
+    return { type: 'error', error: told, ...(requestId !== undefined && { request_id: requestId }) };
   }
   if (dialect === 'ollama') return { error: message, reason: code };
   const param = isRocmforgeError(error, 'REQUEST_INVALID') ? error.params.field : null;
@@ -74,7 +75,7 @@ function overflowOf(error: RocmforgeError): object {
 }
 
 /** The response to a request that failed before anything was sent. */
-export function errorResponse(error: unknown, dialect: ErrorDialect): Response {
+export function errorResponse(error: unknown, dialect: ErrorDialect, requestId?: string): Response {
   const typed = typedError(error);
   const headers = new Headers({ 'content-type': 'application/json' });
   if (isRocmforgeError(typed, 'SERVER_BUSY') || isRocmforgeError(typed, 'RATE_LIMITED'))
@@ -82,5 +83,8 @@ export function errorResponse(error: unknown, dialect: ErrorDialect): Response {
   if (isRocmforgeError(typed, 'SERVER_DRAINING')) headers.set('retry-after', '5');
   if (isRocmforgeError(typed, 'METHOD_NOT_ALLOWED')) headers.set('allow', typed.params.allowed);
   if (isRocmforgeError(typed, 'KEY_INVALID')) headers.set('www-authenticate', 'Bearer');
-  return new Response(JSON.stringify(errorBody(typed, dialect)), { status: typed.status, headers });
+  return new Response(JSON.stringify(errorBody(typed, dialect, requestId)), {
+    status: typed.status,
+    headers,
+  });
 }

@@ -45,7 +45,7 @@ export async function answerInner(
   } catch (error) {
     const typed = call.errorOf(error);
     call.end(typed.status);
-    const told = JSON.stringify(errorBody(typed, endpoint.dialect));
+    const told = JSON.stringify(errorBody(typed, endpoint.dialect, call.id));
     return { status: typed.status, body: told, requestId: call.id };
   } finally {
     signal.removeEventListener('abort', stop);

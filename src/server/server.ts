@@ -342,7 +342,7 @@ export class ModelServer implements AsyncDisposable {
       if (typed.code === 'RATE_LIMITED') this.#context.metrics.refused('limited');
       if (typed.code === 'SERVER_DRAINING') this.#context.metrics.refused('draining');
       call.end(typed.status);
-      return call.addHeaders(errorResponse(typed, call.dialect));
+      return call.addHeaders(errorResponse(typed, call.dialect, call.id));
     }
   }
 }

@@ -360,6 +360,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   },
   top_n_sigma: greedy({ top_n_sigma: 1e-6 }),
   top_p: greedy({ top_p: 0 }),
+  truncation: elsewhere('clients/openai-storage.test.ts'),
   truncate_prompt_tokens: async (ask) => {
     assert.equal((await ask({ truncate_prompt_tokens: 2 })).prompt, 2);
     assert.ok((await ask({})).prompt > 2);

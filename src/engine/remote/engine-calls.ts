@@ -30,7 +30,7 @@ export interface OpenRequest<O> {
 /** An open engine, as described to the text side. */
 export interface EngineDescription extends Pick<
   EngineTarget,
-  'config' | 'context' | 'batch' | 'vocabulary' | 'adapters'
+  'config' | 'context' | 'batch' | 'vocabulary' | 'adapters' | 'maxAdapters'
 > {
   readonly device: DeviceInfo;
   /** Memory use, in bytes. */

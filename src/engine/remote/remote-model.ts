@@ -48,6 +48,7 @@ export class RemoteModel extends TextModel {
   readonly batch: number;
   readonly vocabulary: number;
   #adapters: ReadonlyMap<string, number>;
+  readonly maxAdapters: number;
   readonly gguf: GgufFile;
   /** The device's description when the model was opened. */
   readonly device: { readonly info: DeviceInfo };
@@ -64,12 +65,13 @@ export class RemoteModel extends TextModel {
   /** @internal */
   constructor({ client, description, gguf, text, prompts, state }: RemoteModelSetup) {
     super();
-    const { config, context, batch, vocabulary, adapters, device, fit } = description;
+    const { config, context, batch, vocabulary, adapters, maxAdapters, device, fit } = description;
     this.config = config;
     this.context = context;
     this.batch = batch;
     this.vocabulary = vocabulary;
     this.#adapters = adapters;
+    this.maxAdapters = maxAdapters;
     this.gguf = gguf;
     this.device = { info: device };
     this.fit = fit;

@@ -123,8 +123,9 @@ function sendable(fields: LogFields = {}): LogFields {
 }
 
 function describe(model: LanguageModel): EngineDescription {
-  const { context, batch, vocabulary, adapters, device, fit } = model;
+  const { context, batch, vocabulary, adapters, maxAdapters, device, fit } = model;
   const { architecture, width, pooling, classifier } = model.config;
   const config = { architecture, width, ...(pooling && { pooling }), ...(classifier && { classifier }) };
-  return { config, context, batch, vocabulary, adapters, device: device.info, fit: summaryOf(fit) };
+  const sizes = { context, batch, vocabulary, maxAdapters };
+  return { config, ...sizes, adapters, device: device.info, fit: summaryOf(fit) };
 }

@@ -30,6 +30,8 @@ export type ChoiceEvent = (
       readonly id: string;
       readonly model: TextModel;
       readonly task: TaskPrompts;
+      /** Seconds until the model was there. */
+      readonly loadSeconds: number;
     }
   /** Progress of a prompt, where the request wants to know. */
   | { readonly kind: 'prompt'; readonly choice: number; readonly progress: PromptProgress }

@@ -33,7 +33,7 @@ async function* withErrors(
   } catch (error) {
     const typed = call.errorOf(error);
     const { dialect } = call;
-    const data = JSON.stringify(errorBody(typed, dialect));
+    const data = JSON.stringify(errorBody(typed, dialect, call.id));
     yield dialect === 'anthropic' ? { name: 'error', data } : { data };
     call.end(typed.status);
   }

@@ -32,6 +32,8 @@ export interface StartedGeneration {
   readonly id: string;
   readonly model: TextModel;
   readonly task: TaskPrompts;
+  /** Seconds until the model was there. */
+  readonly loadSeconds: number;
   /** Tokens of all prompts. */
   readonly promptTokens: number;
   readonly events: ChoiceEvents;
@@ -51,8 +53,9 @@ export async function startGeneration(
   const events = run(call, modelId, prepare);
   const first = await events.next();
   if (first.done || first.value.kind !== 'begin') throw new Error('a generation begins with its first event');
-  const { id, model, task } = first.value;
-  return { id, model, task, promptTokens: promptTokensOf(task), events: events as ChoiceEvents };
+  const { id, model, task, loadSeconds } = first.value;
+  const promptTokens = promptTokensOf(task);
+  return { id, model, task, loadSeconds, promptTokens, events: events as ChoiceEvents };
 }
 
 function promptTokensOf({ prompts }: StartedGeneration['task']): number {
@@ -66,7 +69,9 @@ async function* run(
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
   using admission = gate.admit(call.tenant);
+  const asked = performance.now();
   using lease = await pool.acquire(modelId, call.signal);
+  const loadSeconds = (performance.now() - asked) / 1000;
   const { model } = lease;
   const task = withinLimits(await prepare(model), call);
   const count = task.prompts.length * task.choices;
@@ -96,7 +101,7 @@ async function* run(
     first.catch(() => {});
     // A client that waits longer gets the response's headers meanwhile.
     await resultWithin(first, FIRST_TOKEN_WAIT_MS);
-    yield { kind: 'begin', id: lease.name, model, task };
+    yield { kind: 'begin', id: lease.name, model, task, loadSeconds };
     let next = await first;
     while (!next.done) {
       yield next.value;

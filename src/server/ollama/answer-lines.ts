@@ -28,7 +28,8 @@ const NANOSECONDS = 1e9;
 export class AnswerLines {
   readonly #generation: StartedGeneration;
   readonly #shape: (piece: OllamaPiece) => object;
-  readonly #start = performance.now();
+  /** When the request arrived. */
+  #start = 0;
   #open: { name: string; arguments: string } | undefined;
 
   constructor(generation: StartedGeneration, shape: (piece: OllamaPiece) => object) {
@@ -38,6 +39,7 @@ export class AnswerLines {
 
   /** The response: line by line, or as a whole. */
   async respond(call: RequestContext, isStreamed: boolean): Promise<Response> {
+    this.#start = call.startedAt;
     if (isStreamed) return respondWithEvents(call, this.#generation, this.#lines());
     const whole = nothing();
     let end: TextEnd | undefined;
@@ -93,7 +95,7 @@ export class AnswerLines {
       done: true,
       done_reason: reason,
       total_duration: Math.round((performance.now() - this.#start) * 1e6),
-      load_duration: 0,
+      load_duration: Math.round(this.#generation.loadSeconds * NANOSECONDS),
       prompt_eval_count: this.#generation.promptTokens,
       prompt_eval_duration: Math.round(promptSeconds * NANOSECONDS),
       eval_count: generatedTokens,

@@ -24,9 +24,10 @@ export const ollamaEmbedEndpoint = postEndpoint({
   body,
   handle: async ({ model: name, input, truncate, dimensions, keep_alive }, call) => {
     const { pool, gate } = call.server;
-    const start = performance.now();
     using _place = gate.admit(call.tenant);
+    const asked = performance.now();
     using lease = await pool.acquire(modelName(name), call.signal);
+    const load_duration = nanosecondsSince(asked);
     refuseAdapter(lease);
     keepLoaded(lease.id, keep_alive, pool);
     const { model } = lease;
@@ -41,11 +42,15 @@ export const ollamaEmbedEndpoint = postEndpoint({
       embeddings.push(Array.from(made.vector));
     }
     call.countPrompt(lease.id, tokens);
-    const total_duration = Math.round((performance.now() - start) * 1e6);
-    const took = { total_duration, load_duration: 0, prompt_eval_count: tokens };
+    const total_duration = nanosecondsSince(call.startedAt);
+    const took = { total_duration, load_duration, prompt_eval_count: tokens };
     return json({ model: lease.id, embeddings, ...took });
   },
 });
+
+function nanosecondsSince(begin: number): number {
+  return Math.round((performance.now() - begin) * 1e6);
+}
 
 /** `POST /api/embeddings`, the older endpoint for one text. */
 export const ollamaEmbeddingsEndpoint = postEndpoint({

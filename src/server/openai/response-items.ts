@@ -43,8 +43,26 @@ const PREFIXES: Readonly<Record<string, string>> = {
   reasoning: 'rs_',
 };
 
-/** Items as they are stored. Throws `REQUEST_INVALID` for unknown types; `field` is the name of their list. */
-export function storedItems(items: readonly InputItem[], field: string): ResponseItem[] {
+/**
+ * The id of an item of a response, by its place in the input or the output. It has the response's own id in it, so that an
+ * `item_reference` finds the item.
+ */
+export function itemId(prefix: string, response: string, place: `${'i' | 'o'}${number}`): string {
+  return `${prefix}${response.replace(/^resp_/, '')}${place}`;
+}
+
+/** The response that an item belongs to, if its id tells. */
+export function responseOfItem(id: string): string | undefined {
+  const [, response] = /^[a-z]+_([\da-f]{32})[io]\d+$/.exec(id) ?? [];
+  return response && `resp_${response}`;
+}
+
+/** Items as they are stored; `idOf` makes the ids of those that have none. Throws `REQUEST_INVALID` for unknown types; `field` is the name of their list. */
+export function storedItems(
+  items: readonly InputItem[],
+  field: string,
+  idOf: (prefix: string, index: number) => string = freshId,
+): ResponseItem[] {
   return items.map((item, index) => {
     const type = item.type ?? 'message';
     const prefix = PREFIXES[type] ?? unknownItem(`${field}.${index}`, type);
@@ -52,7 +70,7 @@ export function storedItems(items: readonly InputItem[], field: string): Respons
     const { content, status = 'completed' } = item;
     const kind = item.role === 'assistant' ? 'output_text' : 'input_text';
     const parts = typeof content === 'string' ? { content: [{ type: kind, text: content }] } : {};
-    return { ...Object.fromEntries(given), id: item.id ?? freshId(prefix), type, status, ...parts };
+    return { ...Object.fromEntries(given), id: item.id ?? idOf(prefix, index), type, status, ...parts };
   });
 }
 

@@ -3,11 +3,21 @@ import { invalid } from '../endpoint.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type ConversationRecord, withItems } from './conversation-record.ts';
-import { inputItem, type InputItem, itemsOf, type ResponseItem, storedItems } from './response-items.ts';
+import {
+  inputItem,
+  type InputItem,
+  itemId,
+  itemsOf,
+  type ResponseItem,
+  responseOfItem,
+  storedItems,
+} from './response-items.ts';
 import { type ResponsesBody } from './responses-schema.ts';
 
 /** Maximum responses that a conversation of responses may have. */
 const MAX_TURNS = 4096;
+/** Maximum responses whose items a request may refer to. */
+const MAX_REFERRED = 64;
 
 /** A stored response, without the parts of the conversation that other records have. */
 export interface ResponseRecord {
@@ -29,6 +39,7 @@ export interface ResponseObject {
 /** A response's place in its conversation: what came before, and where the response is kept. */
 export class ResponseTurn {
   readonly id = freshId('resp_');
+  readonly #own: readonly InputItem[];
   readonly created = nowSeconds();
   readonly conversation: string | null;
   readonly #request: ResponsesBody;
@@ -36,13 +47,18 @@ export class ResponseTurn {
   readonly #history: readonly InputItem[];
   readonly #input: readonly ResponseItem[];
 
-  private constructor(request: ResponsesBody, call: RequestContext, history: readonly ResponseItem[]) {
+  private constructor(
+    request: ResponsesBody,
+    call: RequestContext,
+    { history, own }: { history: readonly ResponseItem[]; own: readonly InputItem[] },
+  ) {
     this.#request = request;
     this.#call = call;
     // A call that a limit cut off has no arguments that a template could read.
     const whole = history.filter(({ type, status }) => type !== 'function_call' || status !== 'incomplete');
     this.#history = whole.map((item) => inputItem.parse(item));
-    this.#input = storedItems(itemsOf(request.input), 'input');
+    this.#own = own;
+    this.#input = storedItems(own, 'input', (prefix, index) => itemId(prefix, this.id, `i${index}`));
     this.conversation = conversationOf(request);
   }
 
@@ -58,12 +74,13 @@ export class ResponseTurn {
     if (conversation !== null) {
       history = (await call.stored.get<ConversationRecord>('conversation', conversation)).items;
     } else if (previous) history = await itemsBefore(call, previous);
-    return new ResponseTurn(request, call, history);
+    const own = await resolved(itemsOf(request.input), history, call);
+    return new ResponseTurn(request, call, { history, own });
   }
 
   /** The whole conversation, and how many of its items were stored before. */
   get items(): { readonly items: readonly InputItem[]; readonly from: number } {
-    return { items: [...this.#history, ...itemsOf(this.#request.input)], from: this.#history.length };
+    return { items: [...this.#history, ...this.#own], from: this.#history.length };
   }
 
   /** Stores the response as it is now. Rejects with `STORE_FULL` and `WRITE_FAILED`. */
@@ -102,6 +119,44 @@ export class ResponseTurn {
       return false;
     }
   }
+}
+
+/**
+ * Items with those that references name in their places: of the conversation so far, or of any stored response. Rejects with
+ * `STORED_NOT_FOUND` and `REQUEST_INVALID`.
+ */
+async function resolved(
+  items: readonly InputItem[],
+  history: readonly ResponseItem[],
+  call: RequestContext,
+): Promise<readonly InputItem[]> {
+  if (!items.some(isReference)) return items;
+  const known = new Map(history.map((item) => [item.id, item]));
+  const read = new Set<string>();
+  const found: InputItem[] = [];
+  for (const [index, item] of items.entries()) {
+    const { id } = item;
+    if (!isReference(item)) found.push(item);
+    else if (!id) invalid(`input.${index}`, 'an item_reference has an id');
+    else {
+      const response = responseOfItem(id);
+      if (!known.has(id) && response !== undefined && !read.has(response)) {
+        if (read.add(response).size > MAX_REFERRED) {
+          invalid('input', `its references name items of more than ${MAX_REFERRED} responses`);
+        }
+        const record = await call.stored.get<ResponseRecord>('response', response);
+        for (const one of [...record.input, ...record.response.output]) known.set(one.id, one);
+      }
+      const referred = known.get(id) ?? fail('STORED_NOT_FOUND', { what: 'an item', id: id.slice(0, 80) });
+      // What is stored with this response is an item of its own.
+      found.push(inputItem.parse({ ...referred, id: undefined }));
+    }
+  }
+  return found;
+}
+
+function isReference({ type, id, role }: InputItem): boolean {
+  return type === 'item_reference' || (!type && !role && Boolean(id));
 }
 
 function conversationOf({ conversation }: ResponsesBody): string | null {

@@ -3,8 +3,8 @@ import type { ChoiceEvent } from '../generation/choice-event.ts';
 import type { StartedGeneration } from '../generation/run-task.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import type { ResponsesBody } from './responses-schema.ts';
-import { freshId, nowSeconds } from '../fresh-id.ts';
-import { withIncluded } from './response-items.ts';
+import { nowSeconds } from '../fresh-id.ts';
+import { itemId, withIncluded } from './response-items.ts';
 
 /** An event of a streamed response, without its sequence number. */
 export interface ResponseEvent {
@@ -102,7 +102,7 @@ export function responseObject(request: ResponsesBody, head: ResponseHead, state
     tool_choice: tool_choice ?? 'auto',
     tools: tools ?? [],
     top_p: top_p ?? null,
-    truncation: 'disabled',
+    truncation: request.truncation ?? 'disabled',
     usage,
   };
 }
@@ -136,7 +136,7 @@ export class ResponseWriter {
     else if (event.kind === 'text') yield* this.#text(event);
     else if (event.kind === 'reasoning') yield* this.#reasoning(event.text);
     else if (event.kind === 'call') {
-      const item = { id: freshId('fc_'), call_id: event.id, name: event.name, arguments: '' };
+      const item = { id: this.#nextId('fc_'), call_id: event.id, name: event.name, arguments: '' };
       yield* this.#open({ type: 'function_call', ...item, status: 'in_progress' });
     } else if (event.kind === 'arguments') {
       const item = this.#items.at(-1) as CallItem;
@@ -145,7 +145,7 @@ export class ResponseWriter {
     } else if (event.kind === 'call-end') {
       if (event.outcome !== 'whole') (this.#items.at(-1) as CallItem).status = 'incomplete';
     } else {
-      if (this.#items.length === 0) yield* this.#open(newMessage());
+      if (this.#items.length === 0) yield* this.#open(this.#newMessage());
       this.#end = { ...event.end, reasoningTokens: event.reasoningTokens };
       this.#completed = nowSeconds();
       yield* this.#close(this.#status());
@@ -175,7 +175,7 @@ export class ResponseWriter {
     const isWanted = typeof top === 'number' || include?.includes('message.output_text.logprobs');
     const wanted = isWanted ? token : undefined;
     if (text === '' && !wanted) return;
-    if (this.#items.at(-1)?.type !== 'message') yield* this.#open(newMessage());
+    if (this.#items.at(-1)?.type !== 'message') yield* this.#open(this.#newMessage());
     const item = this.#items.at(-1) as MessageItem;
     const logprobs = wanted ? [contentLogprob(this.#generation.model.tokenizer, wanted)] : [];
     item.text += text;
@@ -185,10 +185,19 @@ export class ResponseWriter {
 
   *#reasoning(delta: string): Generator<ResponseEvent, void> {
     if (this.#items.at(-1)?.type !== 'reasoning') {
-      yield* this.#open({ type: 'reasoning', id: freshId('rs_'), status: 'in_progress', text: '' });
+      yield* this.#open({ type: 'reasoning', id: this.#nextId('rs_'), status: 'in_progress', text: '' });
     }
     (this.#items.at(-1) as ReasoningItem).text += delta;
     yield { type: 'response.reasoning_text.delta', ...this.#place(), content_index: 0, delta };
+  }
+
+  #nextId(prefix: string): string {
+    return itemId(prefix, this.#head.id, `o${this.#items.length}`);
+  }
+
+  #newMessage(): MessageItem {
+    const id = this.#nextId('msg_');
+    return { type: 'message', id, status: 'in_progress', text: '', logprobs: [] };
   }
 
   *#open(item: Item): Generator<ResponseEvent, void> {
@@ -249,10 +258,6 @@ export class ResponseWriter {
       total_tokens: promptTokens + generatedTokens,
     };
   }
-}
-
-function newMessage(): MessageItem {
-  return { type: 'message', id: freshId('msg_'), status: 'in_progress', text: '', logprobs: [] };
 }
 
 function itemObject(item: Item): object {

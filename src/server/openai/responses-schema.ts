@@ -84,6 +84,12 @@ export const responsesBody = z.object({
     .boolean()
     .nullish()
     .describe('Returns immediately; the response is requested by its id until it has ended.'),
+  truncation: z
+    .enum(['auto', 'disabled'])
+    .nullish()
+    .describe(
+      'auto: the oldest items are left out if the context is too small for all. Default: refused then.',
+    ),
   reasoning: z.object({ effort: z.string().nullish() }).nullish(),
   metadata: metadataField,
 });

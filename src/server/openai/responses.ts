@@ -5,13 +5,13 @@ import { errorBody } from '../error-response.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
-import { answerForm, chatPrompt, type PromptContext, type ToolUse } from '../generation/answer-form.ts';
+import { answerForm, type PromptContext, type ToolUse } from '../generation/answer-form.ts';
 import { type RequestedReasoning, requestedReasoning } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type StartedGeneration, startGeneration, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions, truncatedPrompt } from '../generation/sampling-fields.ts';
 import { telemetryOf, told } from '../generation/telemetry.ts';
-import { chatMessagesOfItems } from './response-items.ts';
+import { responsePrompt } from './response-prompt.ts';
 import { ResponseTurn } from './response-turn.ts';
 import { QUEUED, type ResponseHead, responseObject, ResponseWriter } from './response-writer.ts';
 import { type ResponsesBody, responsesBody, textConstraintOf, toolUseOf } from './responses-schema.ts';
@@ -118,9 +118,7 @@ async function promptOf(
   const use = toolUseOf(request);
   const asked = { ...request, reasoning_effort: request.reasoning?.effort ?? request.reasoning_effort };
   const thinking = requestedReasoning(model, asked, call.server.reasoning);
-  const { items, from } = turn.items;
-  const messages = chatMessagesOfItems(items, request.instructions, from);
-  return { prompt: await chatPrompt(model, messages, { use, thinking, call }), use, thinking };
+  return { prompt: await responsePrompt(model, request, turn.items, { use, thinking, call }), use, thinking };
 }
 
 /** `POST /v1/responses/input_tokens`, according to OpenAI's API reference. Accepts the fields of a response. */

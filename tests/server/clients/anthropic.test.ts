@@ -73,7 +73,10 @@ test('errors have their classes', async () => {
   await assert.rejects(client('wrong').messages.create(greedy), Anthropic.AuthenticationError);
   await assert.rejects(client().messages.create({ ...greedy, model: 'other' }), Anthropic.NotFoundError);
   const stop_sequences = new Array<string>(17).fill('x');
-  await assert.rejects(client().messages.create({ ...greedy, stop_sequences }), Anthropic.BadRequestError);
+  await assert.rejects(client().messages.create({ ...greedy, stop_sequences }), (error: unknown) => {
+    assert.ok(error instanceof Anthropic.BadRequestError && error.requestID);
+    return (error.error as { request_id?: string }).request_id === error.requestID;
+  });
 });
 
 test('a tool that failed says so, text comes in blocks, and fields of blocks are read or told', async () => {

@@ -128,6 +128,9 @@ test('keep_alive says when a model is unloaded', async () => {
   const load = await ollama.generate({ model: 'tiny', prompt: '', keep_alive: '10m' });
   assert.equal(load.done_reason, 'load');
   assert.ok(await loaded());
+  const timed = await ollama.chat(ask);
+  assert.ok(timed.total_duration >= timed.load_duration + timed.prompt_eval_duration + timed.eval_duration);
+  assert.ok(timed.load_duration > 0 && timed.eval_duration > 0);
   const unload = await ollama.chat({ model: 'tiny', keep_alive: '0s' });
   assert.equal(unload.done_reason, 'unload');
   assert.equal(await loaded(), undefined);

@@ -59,6 +59,77 @@ test('a response is stored, continued, listed and removed, by its own key alone'
   );
 });
 
+test('references stand for items of stored responses and of the conversation', async (t) => {
+  const [ann, ben] = await clients(t);
+  const first = await ann.responses.create({ ...SHORT, input: 'hi' });
+  const [asked] = (await ann.responses.inputItems.list(first.id)).data;
+  const [said] = first.output;
+  const refer = (...ids: (string | undefined)[]) =>
+    ids.map((id) => ({ type: 'item_reference' as const, id: id ?? '' }));
+  const more = { role: 'user' as const, content: 'and then?' };
+  const ask = (input: OpenAI.Responses.ResponseInput) => ({
+    ...SHORT,
+    input: [...input, more],
+    store: false,
+  });
+  const whole = await ann.responses.create(
+    ask([{ role: 'user', content: 'hi' }, said as OpenAI.Responses.ResponseOutputMessage]),
+  );
+  const referring = await ann.responses.create(ask(refer(asked?.id, said?.id)));
+  assert.deepEqual(
+    [referring.output_text, referring.usage?.input_tokens],
+    [whole.output_text, whole.usage?.input_tokens],
+  );
+  for (const id of ['msg_none', `msg_${'0'.repeat(32)}o0`, `${said?.id}1`, '../x']) {
+    await assert.rejects(ann.responses.create(ask(refer(id))), OpenAI.NotFoundError);
+  }
+  await assert.rejects(ben.responses.create(ask(refer(said?.id))), OpenAI.NotFoundError);
+  const { id } = await ann.conversations.create({
+    items: [{ type: 'message', role: 'user', content: 'hello' }],
+  });
+  const [own] = (await ann.conversations.items.list(id)).data;
+  const repeated = await ann.responses.create({ ...ask(refer(own?.id)), conversation: id });
+  const plain = await ann.responses.create(
+    ask([
+      { role: 'user', content: 'hello' },
+      { role: 'user', content: 'hello' },
+    ]),
+  );
+  assert.equal(repeated.usage?.input_tokens, plain.usage?.input_tokens);
+});
+
+test('where the context is too small for all, truncation leaves out the oldest items', async (t) => {
+  const [ann] = await clients(t);
+  const turn = (content: string) => ({ role: 'user' as const, content });
+  const input = [
+    turn('a'.repeat(60)),
+    { role: 'assistant' as const, content: 'b' },
+    turn('c'.repeat(60)),
+    turn('d'),
+  ];
+  const ask = { ...SHORT, input, instructions: 'Be brief.' };
+  await assert.rejects(ann.responses.create(ask), OpenAI.BadRequestError);
+  const cut = await ann.responses.create({ ...ask, truncation: 'auto' });
+  assert.equal(cut.truncation, 'auto');
+  const rest = await ann.responses.create({ ...ask, input: input.slice(2) });
+  assert.deepEqual([cut.output_text, cut.usage?.input_tokens], [rest.output_text, rest.usage?.input_tokens]);
+  const kept = await ann.responses.create({
+    ...ask,
+    input: [{ role: 'developer', content: 'x' }, ...input],
+    truncation: 'auto',
+  });
+  assert.ok(
+    (kept.usage?.input_tokens ?? 0) > (rest.usage?.input_tokens ?? 0),
+    'what the developer says stays',
+  );
+  const short = await ann.responses.create({ ...ask, input: 'hi', truncation: 'auto' });
+  assert.equal(short.output_text, (await ann.responses.create({ ...ask, input: 'hi' })).output_text);
+  await assert.rejects(
+    ann.responses.create({ ...ask, input: 'e'.repeat(200), truncation: 'auto' }),
+    OpenAI.BadRequestError,
+  );
+});
+
 test('a streamed response is stored when its last event comes', async (t) => {
   const [ann] = await clients(t);
   let last: OpenAI.Responses.Response | undefined;

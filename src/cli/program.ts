@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { RocmforgeError } from '../base/errors.ts';
 import { type LogFields, type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, describeCommand, examplesText } from './command.ts';
-import { COMMANDS } from './commands/index.ts';
+import { COMMANDS, type NamedCommand } from './commands/index.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { Interruption } from './interruption.ts';
 import { type GlobalFlags, globalOptions } from './options.ts';
@@ -25,11 +25,14 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   // Notes and logs may be lost because of a full disk or a closed pipe: that does not end any work.
   output.stderr.on('error', () => {});
   const program = createProgram();
-  const isNamed = COMMANDS.some(({ name }) => argv.includes(name));
-  for (const { name, summary, read } of COMMANDS) {
+  const isIn = ({ name, alias = name }: NamedCommand) => argv.includes(name) || argv.includes(alias);
+  const isNamed = COMMANDS.some(isIn);
+  for (const named of COMMANDS) {
+    const { name, alias, summary, read } = named;
     const command = program.command(name).description(summary);
+    if (alias !== undefined) command.alias(alias);
     // Without a named command, all are listed with their arguments.
-    if (isNamed && !argv.includes(name)) continue;
+    if (isNamed && !isIn(named)) continue;
     describeCommand(command, await read(), async (run, json) => {
       const context = await contextOf(program.opts(), output, interruption);
       report = (error) => reportError(error, json, context);
@@ -69,6 +72,7 @@ function createProgram(): Command {
     examplesText([
       ['run -p "What is the capital of France?"', 'one answer from the bundled model'],
       ['chat -m model.gguf', 'a conversation'],
+      ['chat -m hf:unsloth/Qwen3-4B-Instruct-2507-GGUF', 'a model by its name, pulled if it is not here'],
       ['inspect model.gguf', 'contents and memory requirements of a file'],
       ['run --help', 'the options of a command'],
     ]),

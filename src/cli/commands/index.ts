@@ -6,6 +6,8 @@ import type { AnyCommand } from '../command.ts';
  */
 export interface NamedCommand {
   readonly name: string;
+  /** Another name that people try. */
+  readonly alias?: string;
   readonly summary: string;
   /** Whether it always opens the device given by `--device`. */
   readonly opensDevice?: true;
@@ -53,6 +55,32 @@ export const COMMANDS: readonly NamedCommand[] = [
     name: 'pull',
     summary: 'download a model by its name',
     read: async () => (await import('./pull.ts')).pullCommand,
+  },
+  {
+    name: 'list',
+    alias: 'ls',
+    summary: 'list the models that are here',
+    read: async () => (await import('./list.ts')).listCommand,
+  },
+  {
+    name: 'show',
+    summary: "show a model's quantizations, and which fit this machine",
+    read: async () => (await import('./show.ts')).showCommand,
+  },
+  {
+    name: 'rm',
+    summary: 'remove models',
+    read: async () => (await import('./rm.ts')).removeCommand,
+  },
+  {
+    name: 'verify',
+    summary: 'check the files of models against their hashes',
+    read: async () => (await import('./verify.ts')).verifyCommand,
+  },
+  {
+    name: 'du',
+    summary: 'show what models take on the disk',
+    read: async () => (await import('./du.ts')).diskUseCommand,
   },
   {
     name: 'tokenize',

@@ -21,7 +21,7 @@ export interface KvAppendOp {
  * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p]) + bias(h, p)) * value[p]` over the positions of the row's
  * sequence from `firstVisible` to the row's `causalLimit`, by default its own position; keys and values are shared by
  * `heads / kvHeads` heads. With a soft cap, `cap(s) = softCap * tanh(s / softCap)` (Gemma 2). With ALiBi, `bias(h, p) =
- * alibiSlope(h) * (p - causalLimit)` (Press et al. 2022). With sinks, the softmax's denominator also includes
+ * -alibiSlope(h) * distance`, the distance from the causal limit or, with a `reach`, from the row's own position (Press et al. 2022). With sinks, the softmax's denominator also includes
  * `exp(sinks[h])` (gpt-oss).
  */
 export interface AttentionOp extends AttentionParameters {
@@ -144,7 +144,7 @@ export interface AttentionParameters extends ScoreParameters {
   readonly keySize: number;
   /**
    * Positions that a row sees on either side of its own, up to its causal limit: the symmetric window of encoders
-   * (ModernBERT). Not together with other limits. Default: no such limit.
+   * (ModernBERT, and Jina's with ALiBi). Not together with other limits. Default: no such limit.
    */
   readonly reach?: number | undefined;
   /** Elements of a value head; at most `keySize` if values are the first elements of the keys. */
@@ -234,8 +234,8 @@ function attend(
   );
   g.require(of.chunk === undefined || of.window === undefined, 'rows see a window or a chunk, not both');
   g.require(!of.alibiBias || !of.softCap, "scores with ALiBi's bias have no soft cap");
-  const isAlone = of.window === undefined && of.chunk === undefined && !of.alibiBias;
-  g.require(of.reach === undefined || isAlone, 'rows with a reach have no other limit and no bias');
+  const isAlone = of.window === undefined && of.chunk === undefined;
+  g.require(of.reach === undefined || isAlone, 'rows with a reach have no other limit');
   const alibiHeads = of.alibiBias ? 2 ** Math.floor(Math.log2(of.heads)) : undefined;
   const isVector = of.sinks === undefined || (of.sinks.rows === 1 && of.sinks.columns === of.heads);
   g.require(isVector, `there are ${of.heads} sinks`);

@@ -36,6 +36,13 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   gemma4: { sizes: { layers: 3, experts: 6 }, difference: 3e-3 },
   gpt2: { sizes: { kvHeads: 4 } },
   bloom: { sizes: { kvHeads: 4 } },
+  // Its two sizes are told apart by their layers.
+  baichuan: { sizes: { layers: 32, width: 16, heads: 2, kvHeads: 2, hidden: 32 } },
+  deci: { sizes: { layers: 3 } },
+  'jina-bert-v2': { encodes: true, sizes: { kvHeads: 4 } },
+  eurobert: { encodes: true, sizes: {} },
+  'llama-embed': { encodes: true, sizes: {} },
+  smallthinker: { sizes: { layers: 5 } },
   jais: { sizes: { kvHeads: 4 } },
   // Heads that are no power of two.
   mpt: { sizes: { width: 48, heads: 6, kvHeads: 6 } },
@@ -192,6 +199,20 @@ const OTHERS_OPERATORS = [
   'jais',
   'bailingmoe3',
   'glm-dsa',
+  'arctic',
+  'baichuan',
+  'bitnet',
+  'dbrx',
+  'deci',
+  'eurobert',
+  'llama-embed',
+  'granite_swa',
+  'grok',
+  'jais2',
+  'openelm',
+  'plamo3',
+  'smallthinker',
+  'spark2_5',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

@@ -3,6 +3,7 @@ import { count, flag, real, text } from '../../src/model/synthetic-family.ts';
 import { ENCODER_VARIANTS } from './encoder-variants.ts';
 import type { FamilyVariant } from './family-variant.ts';
 import { fixture } from './fixture.ts';
+import { RARE_VARIANTS } from './rare-variants.ts';
 
 const OUTPUT = 'output.weight';
 const scalesOf = (...names: readonly string[]) => names.map((name) => `${name}.scale`);
@@ -63,6 +64,7 @@ const V2_LITE: Required<Pick<FamilyVariant, 'sizes' | 'metadata' | 'without'>> =
 
 /** The variants that the CPU is compared with llama.cpp on, in addition to `FAMILY_FIXTURES`. */
 export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
+  ...RARE_VARIANTS,
   ...ENCODER_VARIANTS,
   {
     name: 'llama, YaRN',

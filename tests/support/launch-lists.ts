@@ -172,7 +172,7 @@ const SIZES = {
   ...{ experts: 16, chosenExperts: 4, expertHidden: 512 },
 } as const;
 
-/** Families with as many key heads as heads, and RWKV's heads of 64. */
+/** Families with as many key heads as heads, RWKV's heads of 64, and numbers of layers. */
 const OWN_SIZES: Readonly<Record<string, Partial<SyntheticShape>>> = {
   gpt2: { kvHeads: 8 },
   bert: { kvHeads: 8 },
@@ -180,6 +180,8 @@ const OWN_SIZES: Readonly<Record<string, Partial<SyntheticShape>>> = {
   rwkv7: { heads: 16, kvHeads: 16 },
   gemma3: { layers: 6 },
   glm4moe: { layers: 3 },
+  baichuan: { layers: 32 },
+  deci: { layers: 3 },
 };
 
 /** Every family, in a quantized format with larger types for values, as in llama.cpp's files, and in f16. */

@@ -127,7 +127,8 @@ export interface KernelExports {
   /**
    * One row and its query head group `index`, which shares a key head: positions `begin` to `end - 1`. `q` and `out`
    * are the group's query heads; `keys` and `values` the cache at the key head, `keyScales` and `valueScales` its
-   * scales if it is in blocks; `blocks` the sequence's block numbers; `parameters` written by `writeAttentionParameters`;
+   * scales if it is in blocks; `blocks` the sequence's block numbers; `parameters` written by
+   * `writeAttentionParameters`; `own` the position from which ALiBi measures distances;
    * `scratch` takes `attentionScratchBytes`.
    */
   attention(
@@ -143,6 +144,7 @@ export interface KernelExports {
     keyScales: number,
     valueScales: number,
     index: number,
+    own: number,
   ): void;
   /**
    * An indexer's scores of a row's positions `begin` to `end - 1`, by `heads` heads of `size` elements. `cellBytes` and

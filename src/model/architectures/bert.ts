@@ -9,7 +9,7 @@ export const bert: Architecture = {
   configure(read) {
     const hidden = read.count('feed_forward_length');
     const plain = feedForward({ form: 'plain', hidden, activation: 'gelu_tanh' });
-    return encoder(read, { rotary: false, feedForward: () => plain });
+    return encoder(read, { positions: 'learned', feedForward: () => plain });
   },
   synthetic: {
     metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(1) }),

@@ -9,7 +9,7 @@ export const jinaBertV3: Architecture = {
   configure(read) {
     const hidden = read.count('feed_forward_length');
     const plain = feedForward({ form: 'plain', hidden, activation: 'gelu_tanh' });
-    return encoder(read, { rotary: true, feedForward: () => plain });
+    return encoder(read, { positions: 'rotary', feedForward: () => plain });
   },
   synthetic: {
     metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(1) }),

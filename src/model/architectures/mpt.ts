@@ -6,7 +6,7 @@ import { real } from '../synthetic-family.ts';
 
 /**
  * MPT: GPT-2 with ALiBi instead of positions and, as a rule, without biases; some files normalize whole rows of queries
- * and keys. Files with learned positions or clamped projections are refused (MosaicML 2023).
+ * and keys. Files with learned positions are refused (MosaicML 2023).
  */
 export const mpt: Architecture = {
   names: ['mpt'],
@@ -16,12 +16,11 @@ export const mpt: Architecture = {
     const alibiBias = read.real('attention.max_alibi_bias', 0);
     if (alibiBias <= 0) read.refuse('attention.max_alibi_bias', `${alibiBias}`, 'above 0');
     const clamp = read.real('attention.clamp_kqv', 0);
-    if (clamp !== 0) read.refuse('attention.clamp_kqv', `${clamp}`, '0, no clamp');
     const queryNorm = { norm, of: 'row', missing: 'allowed' } as const;
     const layerOf = (layer: number) =>
       preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: undefined, alibiBias, queryNorm })),
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: undefined, alibiBias, queryNorm, clamp })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     return decoder(sizes, layerOf, { isRotary: false });

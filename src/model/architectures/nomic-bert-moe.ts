@@ -17,7 +17,7 @@ export const nomicBertMoe: Architecture = {
     const mixture =
       experts && mixtureOfExperts({ ...experts, sharedHidden: 0, form: 'plain', activation: 'gelu_tanh' });
     return encoder(read, {
-      rotary: true,
+      positions: 'rotary',
       feedForward: (layer) => (mixture && layer % period === 1 ? mixture : plain),
     });
   },

@@ -9,7 +9,7 @@ export const nomicBert: Architecture = {
   configure(read) {
     const hidden = read.count('feed_forward_length');
     const gated = feedForward({ form: 'gated', hidden, activation: 'silu' });
-    return encoder(read, { rotary: true, feedForward: () => gated });
+    return encoder(read, { positions: 'rotary', feedForward: () => gated });
   },
   synthetic: {
     metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(2) }),

@@ -7,7 +7,7 @@ import { matmulHeads } from '../../ops/matmul-heads.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
-import type { LayerInputs } from './block.ts';
+import type { LayerContext } from './block.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 import { perLayerInput } from './per-layer-input.ts';
@@ -88,7 +88,7 @@ export function joinStreams(scope: PartScope, x: Tensor, width: number): Tensor 
 export function recordAltUp(
   scope: PartScope,
   { streams, norm, perLayer }: AltUpSpec,
-  { x, inputs }: { readonly x: Tensor; readonly inputs: LayerInputs },
+  { x, inputs }: { readonly x: Tensor; readonly inputs: LayerContext },
   compute: (first: Tensor) => Tensor,
 ): Tensor {
   const { g } = scope;
@@ -101,7 +101,7 @@ export function recordAltUp(
   const corrected = add(g, add(g, predicted, innovation), mul(g, innovation, gains));
   const kept = stream(g, corrected, width);
   const read = mul(g, kept, scope.weight('altup_correct_scale.weight', 1, width));
-  const values = perLayerInput({ width: perLayer }).record(scope, read, inputs);
+  const values = perLayerInput({ width: perLayer }).record(scope, read, { ...inputs, entering: x });
   const added = normalize(scope, values, { ...norm, name: 'post_norm' });
   const others = slice(g, corrected, { offset: width, width: (streams - 1) * width });
   return stack(g, [kept, add(g, others, repeat(g, added, streams - 1))]);

@@ -1,5 +1,5 @@
 import type { AttentionParameters } from '../../ops/attention.ts';
-import { add, gated, mul, unary } from '../../ops/elementwise.ts';
+import { add, clamp, gated, mul, unary } from '../../ops/elementwise.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
@@ -44,6 +44,10 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   readonly outputGate?: 'attn_gate' | 'attn_gate by head' | 'attn_q';
   /** The width of its result, if it is not that of the rows it reads (EAGLE-3). */
   readonly width?: number;
+  /** Norm of the result, `attn_sub_norm`, before the last product (BitNet). */
+  readonly resultNorm?: Norm;
+  /** Bound of the elements of queries, keys and values and of their negatives (MPT, DBRX). Default: none. */
+  readonly clamp?: number | undefined;
   /** True for encoders, in which each row attends to the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -75,6 +79,8 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     bidirectional,
     cacheOf,
     width = x.width,
+    resultNorm,
+    clamp: _,
     ...parameters
   } = spec;
   const { heads, kvHeads, keySize, valueSize, chunk, window = chunk } = parameters;
@@ -103,7 +109,8 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
   const opened = openGate(scope, x, { mixed, spec, half });
-  return linear(scope, opened, { name: 'attn_output', rows: width });
+  const scaled = resultNorm ? normalize(scope, opened, { ...resultNorm, name: 'attn_sub_norm' }) : opened;
+  return linear(scope, scaled, { name: 'attn_output', rows: width });
 }
 
 /** Attention's result, multiplied by its gate if there is one; `half` is a part of what `attn_q` gives. */
@@ -130,11 +137,12 @@ function recordProjections(
   x: Tensor,
   spec: AttentionSpec,
 ): [queries: Tensor, own?: { readonly keys: Tensor; readonly values: Tensor }] {
-  const { heads, kvHeads, keySize, valueSize, outputGate } = spec;
+  const { heads, kvHeads, keySize, valueSize, outputGate, clamp: bound } = spec;
+  const bounded = (of: Tensor): Tensor => (bound ? clamp(scope.g, of, -bound, bound) : of);
   const queries = (outputGate === 'attn_q' ? 2 : 1) * heads * keySize;
   const [keys, values] = [kvHeads * keySize, kvHeads * valueSize];
   if (!scope.has('attn_qkv.weight')) {
-    const part = (name: string, rows: number) => linear(scope, x, { name, rows });
+    const part = (name: string, rows: number) => bounded(linear(scope, x, { name, rows }));
     const query = part('attn_q', queries);
     if (spec.cacheOf !== undefined) return [query];
     const key = part('attn_k', keys);
@@ -147,7 +155,7 @@ function recordProjections(
   const part = (bias: string, first: number, width: number) => {
     const cut = slice(scope.g, all, { offset: first, width });
     const added = isApart ? scope.optional(bias, 1, width) : undefined;
-    return added ? add(scope.g, cut, added) : cut;
+    return bounded(added ? add(scope.g, cut, added) : cut);
   };
   const query = part('attn_q.bias', 0, queries);
   if (spec.cacheOf !== undefined) return [query];

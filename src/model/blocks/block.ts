@@ -3,9 +3,14 @@ import type { LayerStates } from '../layer-states.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { StateGroup } from '../state-groups.ts';
 
+/** What a layer is recorded with. */
+export type LayerContext = Omit<LayerInputs, 'entering'>;
+
 /** The inputs of a block besides its activations and its layer's weights. */
 export interface LayerInputs {
   readonly index: number;
+  /** The residual stream as it enters the layer, f32 [rows, width]. */
+  readonly entering: Tensor;
   /** Values that the embedding part and earlier layers share with every layer, by name. */
   readonly shared: ReadonlyMap<string, Tensor>;
   /** Shares a result of this layer with every later one. */

@@ -28,6 +28,8 @@ export interface ExpertsSpec {
   readonly form?: 'plain';
   /** `input` if the routing weight multiplies the input of the expert, one per row (Llama 4). Default: its result. */
   readonly weighted?: 'input';
+  /** `layer` if the router reads what enters the layer (SmallThinker). Default: what the experts read. */
+  readonly routed?: 'layer';
   /** Width of the routed experts' input and output, between two shared projections (NVIDIA 2025). Default: the residual stream's. */
   readonly latent?: number | undefined;
   /** Whether `ffn_*_exps.scale` and `ffn_*_shexp.scale` are applied: llama.cpp does so for some architectures only. */
@@ -42,7 +44,11 @@ export type ExpertsBlock = Block<'experts', ExpertsSpec>;
  * expert's gate rows first), with biases if the file has them, `ffn_{gate,up,down}_shexp` and `ffn_latent_{down,up}`.
  */
 export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
-  return { kind: 'experts', spec, record: (scope, x) => recordExperts(scope, x, spec) };
+  return {
+    kind: 'experts',
+    spec,
+    record: (scope, x, { entering }) => recordExperts(scope, x, spec, spec.routed === 'layer' ? entering : x),
+  };
 }
 
 /** A mixture in layers whose file has a router, `ffn_gate_inp`, and a feed-forward in the others (MiMo V2). */

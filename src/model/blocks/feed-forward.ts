@@ -16,6 +16,7 @@ import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
 import { linear } from './linear.ts';
+import { type Norm, normalize } from './norm.ts';
 
 /**
  * xIELU with a layer's learned parameters (Huang & Schlag 2025): `positive x² + linear x` where x > 0, and `negative
@@ -36,6 +37,8 @@ export type FeedForwardSpec = {
    * Whether `ffn_*.scale`, which accompany NVFP4 weights, are applied: llama.cpp does so for some architectures only.
    */
   readonly scales?: boolean;
+  /** Norm of the hidden layer, `ffn_sub_norm` (BitNet). Default: none. */
+  readonly hiddenNorm?: Norm;
 } & (
   | {
       /** `gated` by a second matrix (Shazeer 2020), `fused` with it in `ffn_up` (gate rows first), or `plain`. */
@@ -78,7 +81,10 @@ function recordFeedForward(scope: PartScope, x: Tensor, spec: FeedForwardSpec): 
       }
     }
   };
-  return product(hiddenLayer(), 'ffn_down', x.width);
+  const inner = hiddenLayer();
+  const { hiddenNorm } = spec;
+  const read = hiddenNorm ? normalize(scope, inner, { ...hiddenNorm, name: 'ffn_sub_norm' }) : inner;
+  return product(read, 'ffn_down', x.width);
 }
 
 function recordGated(

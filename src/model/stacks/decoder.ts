@@ -48,7 +48,7 @@ interface SizesTraits {
   readonly norm?: Norm['kind'];
   /** For files with experts, which may lack the feed-forward's width. */
   readonly hidden?: number | undefined;
-  /** Whether some layers have no KV heads (a recurrence replaces attention) or no feed-forward: their counts are 0. */
+  /** Whether some layers have no heads (a recurrence may replace attention) or no feed-forward: their counts are 0. */
   readonly hybrid?: boolean;
   /** The key of the norms' epsilon in files that lack `attention.layer_norm_rms_epsilon`. */
   readonly epsilonKey?: string;
@@ -65,7 +65,7 @@ export function readDecoder(
 ): DecoderSizes {
   const counts = hybrid ? 'countsOrZero' : 'counts';
   const width = read.count('embedding_length');
-  const heads = read.counts('attention.head_count');
+  const heads = read[counts]('attention.head_count');
   const keySize = read.count('attention.key_length', width / heads(0));
   const trainedContext = read.count('context_length');
   const all = read.count('block_count');

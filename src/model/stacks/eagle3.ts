@@ -4,7 +4,7 @@ import { ropeTable } from '../../ops/rope.ts';
 import { gatherRows } from '../../ops/rows.ts';
 import type { Tensor } from '../../ops/value.ts';
 import { attention } from '../blocks/attention.ts';
-import type { LayerInputs } from '../blocks/block.ts';
+import type { LayerContext } from '../blocks/block.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
 import { normalize } from '../blocks/norm.ts';
@@ -89,13 +89,13 @@ export function recordDrafterLayer(
   scope: PartScope,
   { layer, norm, adds, width }: FeaturePredictor,
   { next, carried }: { readonly next: Tensor; readonly carried: Tensor },
-  inputs: LayerInputs,
+  inputs: LayerContext,
 ): Tensor {
   const token = normalize(scope, next, { ...norm, name: 'attn_norm' });
   const result = normalize(scope, carried, { ...norm, name: 'attn_norm_2' });
   const both = concat(scope.g, token, result, { aPart: width, bPart: width });
   const [first, ...others] = layer.sublayers;
-  const mixed = first?.block.record(scope, both, inputs) ?? both;
+  const mixed = first?.block.record(scope, both, { ...inputs, entering: carried }) ?? both;
   const x = add(scope.g, adds === 'normed' ? result : carried, mixed);
   return recordLayer(scope, { sublayers: others }, x, inputs);
 }

@@ -9,19 +9,27 @@ import { embeddingHead, type RankTraits, readPooling } from './embedding-head.ts
 /** The first row (`[CLS]`) passes the dense layer of BERT's pooler, if the file has it, and the classifier. */
 const RANK: RankTraits = { row: 'first', activation: 'tanh' };
 
+/** ALiBi's exponent, which files do not store. */
+const ALIBI_BIAS = 8;
+
 /** How BERT-like encoders differ. */
 export interface EncoderTraits {
-  /** Whether positions enter through RoPE; otherwise through a learned vector for each. */
-  readonly rotary: boolean;
+  /** How positions enter: through RoPE, a learned vector for each, or a bias of the scores by distance. */
+  readonly positions: 'rotary' | 'learned' | 'ALiBi';
   /** A layer's feed-forward. */
   readonly feedForward: (layer: number) => Block;
+  /** Whether files may have norms of whole rows of queries and keys. */
+  readonly queryNorms?: true;
 }
 
 /**
  * Composes a BERT-like encoder: each row attends to the whole text, norms follow the residual additions, and the last
  * layer's rows are the result. Throws `MODEL_CONFIG`.
  */
-export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTraits): ModelConfig {
+export function encoder(
+  read: ConfigReader,
+  { positions, feedForward, queryNorms }: EncoderTraits,
+): ModelConfig {
   const { architecture } = read;
   const [width, heads] = [read.count('embedding_length'), read.count('attention.head_count')];
   const trainedContext = read.count('context_length');
@@ -31,7 +39,7 @@ export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTrai
     bias: 'always',
   };
   const size = width / heads;
-  const rope = rotary ? read.rope(size, trainedContext) : undefined;
+  const rope = positions === 'rotary' ? read.rope(size, trainedContext) : undefined;
   const layerOf = (layer: number): LayerSpec => ({
     sublayers: [
       {
@@ -43,6 +51,8 @@ export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTrai
           scale: 1 / Math.sqrt(size),
           bidirectional: true,
           ...(rope && { rope: { table: ROPE, pairs: 'neox' } }),
+          ...(positions === 'ALiBi' && { alibiBias: ALIBI_BIAS, reach: trainedContext }),
+          ...(queryNorms && { queryNorm: { norm, of: 'row', missing: 'allowed' } as const }),
         }),
         postNorm: { ...norm, name: 'attn_output_norm' },
       },
@@ -63,7 +73,8 @@ export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTrai
     embedding: {
       tokenTypes: true,
       norm: { ...norm, name: 'token_embd_norm' },
-      ...(rope ? { ropes: { [ROPE]: { parameters: rope } } } : { learnedPositions: trainedContext }),
+      ...(rope && { ropes: { [ROPE]: { parameters: rope } } }),
+      ...(positions === 'learned' && { learnedPositions: trainedContext }),
     },
     layers,
   };

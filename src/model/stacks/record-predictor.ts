@@ -1,7 +1,7 @@
 import { concat } from '../../ops/concat.ts';
 import { gatherRows } from '../../ops/rows.ts';
 import type { Tensor } from '../../ops/value.ts';
-import type { LayerInputs } from '../blocks/block.ts';
+import type { LayerContext } from '../blocks/block.ts';
 import { linear } from '../blocks/linear.ts';
 import { normalize } from '../blocks/norm.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
@@ -36,7 +36,7 @@ export function recordPredictorLayer(
   scope: PartScope,
   { norm, layer }: BlockPredictor,
   { next, carried }: { readonly next: Tensor; readonly carried: Tensor },
-  inputs: LayerInputs,
+  inputs: LayerContext,
 ): Tensor {
   const { width } = next;
   const token = normalize(scope, next, { ...norm, name: 'nextn.enorm' });

@@ -4,7 +4,7 @@ import { ropeTable } from '../../ops/rope.ts';
 import { gatherRows } from '../../ops/rows.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import { joinStreams, recordAltUp, splitStreams } from '../blocks/altup.ts';
-import type { LayerInputs } from '../blocks/block.ts';
+import type { LayerContext } from '../blocks/block.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, normalize } from '../blocks/norm.ts';
 import { PER_LAYER, recordPerLayer } from '../blocks/per-layer-input.ts';
@@ -67,12 +67,12 @@ function ropeFactors(
 }
 
 /** Records one layer: residual stream in, residual stream out. */
-export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
+export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerContext): Tensor {
   const compute = (stream: Tensor) => recordSublayers(scope, spec, stream, inputs);
   return spec.altUp ? recordAltUp(scope, spec.altUp, { x, inputs }, compute) : compute(x);
 }
 
-function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
+function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerContext): Tensor {
   let stream = x;
   // Parallel blocks may share a norm of the layer's input.
   const entering = new Map<string, Tensor>();
@@ -81,7 +81,7 @@ function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: L
     const known = input === x && preNorm ? entering.get(preNorm.name) : undefined;
     const read = known ?? normed(scope, input, preNorm);
     if (input === x && preNorm) entering.set(preNorm.name, read);
-    const computed = normed(scope, block.record(scope, read, inputs), outputNorm);
+    const computed = normed(scope, block.record(scope, read, { ...inputs, entering: x }), outputNorm);
     const added = scaled(scope, computed, factor);
     stream = normed(scope, scaled(scope, add(scope.g, stream, added), sumFactor), postNorm);
   }

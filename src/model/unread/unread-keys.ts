@@ -35,8 +35,11 @@ const isHeadSize = ({ value, number }: UnreadValue) =>
 
 const RWKV = ['rwkv7', 'arwkv7'];
 const MAMBA = ['mamba', 'mamba2'];
-const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', 'bloom', 'jais', 'mpt', 'refact', ...RWKV, ...MAMBA];
-const ENCODERS = ['bert', 'gemma-embedding', 'jina-bert-v3', 'modern-bert', 'nomic-bert', 'nomic-bert-moe'];
+const WITHOUT_TURNS = [
+  ...['gpt2', 'starcoder', 'bert', 'bloom', 'jais', 'jina-bert-v2', 'mpt', 'refact'],
+  ...RWKV,
+  ...MAMBA,
+];
 
 /** The first rule that matches a key applies. Keys that match none are a warning. */
 const RULES: readonly KeyRule[] = [
@@ -70,7 +73,7 @@ const RULES: readonly KeyRule[] = [
   {
     key: /^attention\.causal$/,
     reason: 'which positions a row looks at is fixed for the architecture',
-    neutral: ({ value, config }) => value === !ENCODERS.includes(config.architecture),
+    neutral: ({ value, config }) => value === (config.bidirectional !== true),
     level: 'error',
   },
   {

@@ -25,7 +25,10 @@ const RULES: readonly TensorRule[] = [
     name: /^rope_factors_(long|short)\.weight$/,
     warns: false,
     reason: 'for contexts of another length',
-    except: ['gpt2', 'starcoder', 'bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'rwkv7', 'arwkv7'],
+    except: [
+      ...['gpt2', 'starcoder', 'bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v2', 'jina-bert-v3'],
+      ...['rwkv7', 'arwkv7'],
+    ],
   },
   {
     name: /^output\.(weight|bias|scale)$/,

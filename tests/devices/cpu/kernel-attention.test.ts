@@ -147,6 +147,7 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
       0,
       0,
       head,
+      shape.end - 1,
     );
   }
   bench.checkGuards();

@@ -117,7 +117,7 @@ function alibiSlope(p: usize, head: u32): f32 {
 
 /**
  * The chunk's scores of one head, into `weights`; positions beyond `count` score -infinity. `slope` times a position's distance
- * behind the row, which the chunk's first has `ahead` of, is added. Gives the highest.
+ * from the row's, which is `ahead` of the chunk's first, is subtracted. Gives the highest.
  */
 @inline
 function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize, slope: f32, ahead: u32): f32 {
@@ -134,8 +134,8 @@ function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize,
         scores = f32x4.mul(cap, tanh4(f32x4.div(scores, cap)));
       }
       if (slope != 0) {
-        const distances = f32x4.convert_i32x4_s(i32x4.sub(i32x4(0, 1, 2, 3), i32x4.splat(ahead - i)));
-        scores = f32x4.add(scores, f32x4.mul(f32x4.splat(slope), distances));
+        const distances = f32x4.convert_i32x4_s(i32x4.abs(i32x4.sub(i32x4(0, 1, 2, 3), i32x4.splat(ahead - i))));
+        scores = f32x4.sub(scores, f32x4.mul(f32x4.splat(slope), distances));
       }
       const inside = i32x4.lt_s(i32x4.add(i32x4(0, 1, 2, 3), i32x4.splat(i)), i32x4.splat(count));
       scores = v128.bitselect(scores, f32x4.splat(-Infinity), inside);
@@ -216,9 +216,9 @@ function normalizeHeads(out: usize, group: u32, size: u32, states: usize): void 
  * `out[h] = sum over positions begin .. end - 1 of softmax(cap(scale * q[h] · key)) * value` for `GROUP` query heads of
  * one key head. `q` and `out` hold the group's heads one after another; `keys` and `values` are the cache, moved on to this
  * key head, and so are their scales where they are blocks; `blocks` is the sequence's row of the block table (i32); `p` points
- * to the parameters, `index` is the group's number. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
+ * to the parameters, `index` is the group's number, `own` the position from which ALiBi measures distances. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
  */
-export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize, index: u32): void {
+export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize, index: u32, own: u32): void {
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
@@ -237,10 +237,10 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
     const count = min<u32>(CHUNK, end - first);
     gatherRows(scratch, keys, load<u32>(p + KEY_CELL_BYTES), keyScales, load<u32>(p + KEY_SCALE_BYTES), blocks, p, first, count, keySize, buffer, load<u16>(p + KEY_TYPE));
     for (let h: u32 = 0; h < group; h++) {
-      const own = weights + WEIGHT_BYTES * h;
+      const place = weights + WEIGHT_BYTES * h;
       const slope = alibiSlope(p, index * group + h);
-      const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p, slope, end - 1 - first);
-      softmaxChunk(states + STATE_BYTES * h, own, high, isHalf);
+      const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, place, count, p, slope, own - first);
+      softmaxChunk(states + STATE_BYTES * h, place, high, isHalf);
     }
     const valueBytes = load<u32>(p + VALUE_CELL_BYTES);
     if (valueBytes) gatherRows(scratch, values, valueBytes, valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer, load<u16>(p + VALUE_TYPE));

@@ -32,10 +32,10 @@ DEVICE f32 alibi_slope([[maybe_unused]] i32 head, [[maybe_unused]] const Scores&
 #endif
 }
 
-/// A score with the bias of a position `distance` ahead of the last one that the row looks at.
+/// A score with the bias of a position `distance` from the row's, or from the last one that it looks at, on either side.
 DEVICE f32 biased(f32 score, [[maybe_unused]] f32 slope, [[maybe_unused]] i32 distance) {
 #if ALIBI
-  return fused_multiply_add(slope, f32(distance), score);
+  return fused_multiply_add(slope, -f32(distance < 0 ? -distance : distance), score);
 #else
   return score;
 #endif

@@ -46,7 +46,7 @@ struct Positions {
 #endif
 };
 
-/// Adds those of the positions that are `used`; the first is `distance` ahead of the row's last one, the next STREAMS further.
+/// Adds those of the positions that are `used`; the first is `distance` ahead of where ALiBi counts from, the next STREAMS further.
 DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, const f32* slopes, i32 distance,
                           const Scores& of) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
@@ -141,10 +141,10 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   i32 stream_of = thread() / STREAM_LANES, lane_in_stream = thread() % STREAM_LANES;
 #ifdef REACH
   i32 position = min_of(positions[row], own_positions[row] + REACH);
-  i32 first = max_of(own_positions[row] - REACH, 0), length = position + 1 - first;
+  i32 first = max_of(own_positions[row] - REACH, 0), length = position + 1 - first, origin = own_positions[row];
 #else
   i32 position = positions[row];
-  i32 first = first_visible(position, of), length = position + 1 - first;
+  i32 first = first_visible(position, of), length = position + 1 - first, origin = position;
 #endif
   i32 partition_size = max_of((length + partitions - 1) / partitions, MIN_PARTITION_SIZE);
   i32 used_partitions = (length + partition_size - 1) / partition_size;
@@ -191,7 +191,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
       used[u] = p < end;
       if (!SINGLE_ROW || start > begin) context.load(at, u, min_of(p, end - 1), lane_in_stream);
     }
-    add_positions(stream, own, at, used, slopes, start + stream_of - position, of);
+    add_positions(stream, own, at, used, slopes, start + stream_of - origin, of);
   }
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {

@@ -28,7 +28,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
       const slope = alibiSlope(op, head);
       const scores = keys.map((key, at) => {
         const score = capped(scale * dot(query, key, shared * keySize), op.softCap);
-        return score + slope * ((positions[at] as number) - last);
+        return score - slope * Math.abs((positions[at] as number) - (own ?? last));
       });
       const weights = softmax(scores, sinks?.[head]);
       values.forEach((value, at) => {

@@ -1,8 +1,9 @@
 import { type AttentionOp, hasOwnTable } from '../../../ops/index.ts';
 
-// What a row sees: up to `position`, from `first` on.
+// What a row sees: up to `position`, from `first` on; ALiBi measures distances from `centre`.
 const SEEN = `let position = u32(positions[row >> 2u][row & 3u]);
-  let first = first_visible(position);`;
+  let first = first_visible(position);
+  let centre = position;`;
 
 /**
  * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
@@ -92,7 +93,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sums: array<array<Unit, OWN_WORDS>, HEADS>;
   for (var start = begin; start < end; start += 32u) {
     score(start, end, slot, kv_head, thread);
-    softmax_tile(start, end, head, position, thread);
+    softmax_tile(start, end, head, centre, thread);
     for (var h = 0u; h < HEADS; h++) {
       for (var w = 0u; w < OWN_WORDS; w++) { sums[h][w] *= rescale[h]; }
     }
@@ -149,7 +150,8 @@ export function attentionText(op: Pick<AttentionOp, 'reach' | 'cache'>): string 
     SEEN,
     `let own = u32(own_positions[row >> 2u][row & 3u]);
   let position = min(u32(positions[row >> 2u][row & 3u]), own + ${reach}u);
-  let first = max(own, ${reach}u) - ${reach}u;`,
+  let first = max(own, ${reach}u) - ${reach}u;
+  let centre = own;`,
   );
 }
 

@@ -255,6 +255,7 @@ const REACH_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap
     attentionCase('prompts, window of 20 ahead', prompts, { ...of, window: 20, looks: ahead }),
     attentionCase('prompts, reach of 7', prompts, { ...of, reach: 7, looks: whole }),
     attentionCase('mixed, reach of 33', mixedBatch(), { ...of, reach: 33, looks: whole }),
+    attentionCase('prompts, reach of 30, ALiBi', prompts, { ...of, alibiBias: 8, reach: 30, looks: whole }),
   ];
 });
 

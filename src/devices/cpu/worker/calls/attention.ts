@@ -182,7 +182,7 @@ export function attentionCall(
         const blocks = index.blocksOf(row);
         if (blocks < 0) continue;
         const { first: begin, last } = visibleRange(of, index.positions[row] as number, own?.[row]);
-        const end = last + 1;
+        const [end, origin] = [last + 1, own?.[row] ?? last];
         ownScale[0] = scaleAt(of, end - 1);
         for (let column = firstColumn; column < endColumn; column += unit) {
           const index = column / unit;
@@ -193,7 +193,8 @@ export function attentionCall(
           const values = valuesAt + head * valueSize * valueBytes;
           const keyScales = cache.keys.at + keyPlane.offset + keyPlane.bytes * head * keySize;
           const valueScales = valuesAt + valuePlane.offset + valuePlane.bytes * head * valueSize;
-          attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales, index);
+          const scales = [keyScales, valueScales] as const;
+          attention(q, keys, values, out, blocks, scratch, begin, end, work, ...scales, index, origin);
         }
       }
     },

@@ -1,9 +1,9 @@
 import type { ScoreParameters } from '../../../../ops/index.ts';
 
-/** `alibiSlope` in `src/ops/attention.ts`, times a distance. */
+/** Minus `alibiSlope` in `src/ops/attention.ts` times the distance. */
 const ALIBI = /* wgsl */ `
   let step = select(f32(head) - f32(ALIBI_HEADS) + 0.5, f32(head) + 1.0, head < ALIBI_HEADS);
-  return fma(exp2(-ALIBI_BIAS * step / f32(ALIBI_HEADS)), f32(position) - f32(last), score);`;
+  return fma(exp2(-ALIBI_BIAS * step / f32(ALIBI_HEADS)), -abs(f32(position) - f32(last)), score);`;
 
 /**
  * What every kernel for attention does to scores, and what it divides the values' sums by. Requires `FUNCTIONS`, and the constants and
@@ -27,7 +27,7 @@ fn capped(score: f32) -> f32 {
 // The first position that a row looks at which looks as far as last.
 fn first_visible(last: u32) -> u32 { return ${chunk ? 'last / CHUNK * CHUNK' : 'select(0u, last + 1u - WINDOW, WINDOW > 0u && last >= WINDOW)'}; }
 
-// A score with what a position adds of which a row knows that looks as far as last (ALiBi).
+// A score with what a position adds whose distance is measured from last (ALiBi).
 fn biased(score: f32, head: u32, position: u32, last: u32) -> f32 {
   ${alibiBias ? ALIBI : 'return score;'}
 }

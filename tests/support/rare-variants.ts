@@ -1,0 +1,89 @@
+import { count, counts, flag, real } from '../../src/model/synthetic-family.ts';
+import type { FamilyVariant } from './family-variant.ts';
+
+const OUTPUT = 'output.weight';
+
+/** Variants within architectures of few published models. */
+export const RARE_VARIANTS: readonly FamilyVariant[] = [
+  {
+    name: 'baichuan, 13B: ALiBi instead of RoPE',
+    architecture: 'baichuan',
+    sizes: { layers: 40, width: 16, heads: 2, kvHeads: 2, hidden: 32 },
+  },
+  {
+    name: 'deci, a product in the first layer, heads that differ, tied',
+    architecture: 'deci',
+    sizes: { layers: 4 },
+    metadata: {
+      'attention.head_count': counts(4, (layer) => (layer === 2 ? 0 : 2 * (1 + (layer % 2)))),
+      'attention.head_count_kv': counts(4, (layer) => (layer % 2 === 1 ? 2 : 0)),
+    },
+    without: [OUTPUT, 'rope_freqs.weight'],
+  },
+  {
+    name: 'grok, Grok 1: no feed-forward beside the experts, the other name of the norm',
+    architecture: 'grok',
+    metadata: {
+      embedding_scale: undefined,
+      'attention.output_scale': undefined,
+      attn_logit_softcapping: undefined,
+      final_logit_softcapping: undefined,
+      expert_feed_forward_length: undefined,
+    },
+    having: ['layer_output_norm.weight'],
+    without: ['ffn_up.weight', OUTPUT],
+    difference: 3e-3,
+  },
+  {
+    name: 'granite_swa, experts, RoPE everywhere',
+    architecture: 'granite_swa',
+    metadata: {
+      'attention.rope_pattern': undefined,
+      expert_count: count(6),
+      expert_used_count: count(2),
+    },
+  },
+  {
+    name: 'plamo3, no windows, tied',
+    architecture: 'plamo3',
+    metadata: {
+      'attention.sliding_window': undefined,
+      'attention.sliding_window_pattern': undefined,
+      'rope.freq_base_swa': undefined,
+    },
+    without: [OUTPUT],
+  },
+  {
+    name: 'smallthinker, no windows, softmax',
+    architecture: 'smallthinker',
+    metadata: { 'attention.sliding_window': undefined, expert_gating_func: count(1) },
+  },
+  {
+    name: 'mpt, bounded projections',
+    architecture: 'mpt',
+    sizes: { kvHeads: 4 },
+    metadata: { 'attention.clamp_kqv': real(0.5) },
+  },
+  {
+    name: 'bitnet, no scales',
+    architecture: 'bitnet',
+    without: ['attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'].map(
+      (name) => `${name}.scale`,
+    ),
+  },
+  {
+    name: 'jina-bert-v2, gate and up in one, norms of queries and keys',
+    architecture: 'jina-bert-v2',
+    encodes: true,
+    sizes: { kvHeads: 4 },
+    metadata: { pooling_type: count(2) },
+    having: ['attn_q_norm.weight', 'attn_k_norm.weight', 'attn_q_norm.bias', 'attn_k_norm.bias'],
+    without: ['ffn_gate.weight'],
+  },
+  {
+    name: 'eurobert, the last row',
+    architecture: 'eurobert',
+    encodes: true,
+    metadata: { 'attention.causal': flag(false), pooling_type: count(3) },
+  },
+];

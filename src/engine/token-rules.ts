@@ -97,6 +97,11 @@ export class RuledTokens implements TokenConstraint {
     return this.#inner?.isComplete ?? false;
   }
 
+  get isFixed(): boolean {
+    const { minTokens, banned } = this.#rules;
+    return !this.#inner && minTokens === 0 && banned.every(({ length }) => length === 1);
+  }
+
   [Symbol.dispose](): void {
     // The caller disposes the wrapped constraint.
   }

@@ -185,7 +185,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#context = of.context;
     this.vectors = vectors;
     // A slot has one mask for all rows, what the host computes is for one row, and vectors cannot be used for speculation.
-    const isPlain = !constraint && !dry && !chain && !vectors?.size;
+    const isPlain = (!constraint || constraint.isFixed) && !dry && !chain && !vectors?.size;
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -229,7 +229,9 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     const isPending = this.place.pending > 0;
     if (this.#drafts) return this.#drafts.holds(isPending);
     if (this.mask && !this.#isMaskFilled) return true;
-    return isPending && (this.mask ?? this.chain ?? this.#request.dry) !== undefined;
+    const { constraint, dry } = this.#request;
+    const isMasked = constraint !== undefined && !constraint.isFixed;
+    return isPending && (isMasked || (this.chain ?? dry) !== undefined);
   }
 
   /** Its row of sampling parameters for the token after its last id. */
@@ -367,7 +369,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#generated++;
     this.#sink.push(token);
     const { constraint } = this.#request;
-    this.#isMaskFilled = false;
+    if (!constraint?.isFixed) this.#isMaskFilled = false;
     try {
       constraint?.accept(token.id);
       if (constraint?.isComplete) return this.end('stop');

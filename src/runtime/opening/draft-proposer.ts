@@ -55,7 +55,8 @@ class DraftFollower implements Follower {
     this.#sequence = sequence;
     this.#options = options;
     const logProbabilities = options.minProbability > 0 ? 0 : -1;
-    this.#sampling = { ...readSamplingRow(sequence.sampling), logProbabilities };
+    // It does not have the model's masks: what they forbid is rejected.
+    this.#sampling = { ...readSamplingRow(sequence.sampling), logProbabilities, masked: false };
   }
 
   propose(maxIds: number): readonly number[] | Promise<readonly number[]> {

@@ -9,4 +9,9 @@ export interface TokenConstraint extends Disposable {
   accept(id: number): void;
   /** True if no token may follow. Some constraints know this only after the next `fill`. */
   readonly isComplete: boolean;
+  /**
+   * True if the same tokens may come at every place: several of them can then be sampled at once, before any is accepted.
+   * Default false.
+   */
+  readonly isFixed?: boolean;
 }

@@ -58,7 +58,7 @@ async function openModel(
   };
   try {
     const gguf = keep(await openGguf(sources, signal));
-    const decoder = decodes(options) ? keep(await openDecoder(options)) : undefined;
+    const decoder = decodes(options, gguf) ? keep(await openDecoder(options)) : undefined;
     const device = keep(await openDevice(options));
     const reopen = () => openDevice({ ...options, device: device.info.backend as BackendName });
     const parts = { gguf, device, decoder, reopen, architectures: ALL_ARCHITECTURES };
@@ -92,8 +92,8 @@ async function openGguf(sources: SourceOpener, signal: AbortSignal): Promise<Ggu
 }
 
 /** Whether separate workers decode weights; if they cannot share memory, the engine's worker decodes. */
-function decodes(options: OpenRequest['options']): boolean {
-  return decodesOnHost(options) && canShareMemory();
+function decodes(options: OpenRequest['options'], gguf: GgufFile): boolean {
+  return decodesOnHost(options, gguf) && canShareMemory();
 }
 
 /** Sends the chunks of a text; the call's answer is the end of the text. */

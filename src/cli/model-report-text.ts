@@ -97,7 +97,7 @@ export function fitText(need: MemoryNeed): string {
     ['scratch', scratch, 'intermediate results'],
     ['ring', ring, 'pinned while weights load'],
     ['margin', margin, 'other device memory'],
-    ['host', host, 'the embedding, in host memory'],
+    ['host', host, 'embeddings, in host memory'],
     ['draft', draft, 'the whole draft model'],
     ['total', total, ''],
     ['pinned', pinned, 'file pages for streamed layers, not in the total'],

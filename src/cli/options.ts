@@ -117,7 +117,7 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option(
       '--embedding <place>',
-      'where the embedding is kept; host saves device memory (default: device)',
+      'where embeddings are kept; host saves device memory (default: device; per-layer ones: the host of a GPU)',
     )
       .choices(EMBEDDING_PLACES)
       .helpGroup('Model:'),

@@ -83,7 +83,7 @@ export class Engine implements AsyncDisposable {
     if (onBlocks && !blocks) this.#log.warn('prefixes cannot be shared by this model: it reports no blocks');
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     // Rows that the host looks up depend on the ids that the device samples; prompt rows do not.
-    const chains = this.#isPipelined && plan.setup.hostEmbedding === undefined;
+    const chains = this.#isPipelined && !plan.setup.hostTables?.length;
     const pace = plan.setup.deterministic === true ? {} : runtime;
     const rules = { chains, continuous: runtime.batching === 'continuous', pace };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
@@ -267,8 +267,8 @@ export class Engine implements AsyncDisposable {
 
   /** The shape of embedding vectors in prompts. */
   get #vectorShape() {
-    const { hostEmbedding } = this.#setup.plan.setup;
-    return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
+    const table = this.#setup.plan.setup.hostTables?.find(({ takesVectors }) => takesVectors);
+    return { width: table?.width ?? 0, isOnHost: table !== undefined };
   }
 
   #checkRequest({ prompt, vectors, maxTokens, speculation, shift, scheduling }: GenerateRequest): void {

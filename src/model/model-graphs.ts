@@ -5,7 +5,7 @@ import { gatherRows, sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
-import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
+import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
 import {
   hasPredictor,
@@ -42,7 +42,7 @@ export interface GraphOptions extends StateOptions {
   readonly weights?: WeightPolicy;
   readonly adapters?: PartOptions['adapters'];
   /** Default `device`. */
-  readonly embedding?: EmbeddingPlace | undefined;
+  readonly embedding?: EmbeddingPlaces | undefined;
   /** Whether the model's predictor is recorded. Default false. */
   readonly predicts?: boolean | undefined;
 }
@@ -94,6 +94,8 @@ export interface PredictorParts {
 /** The states in which tokens are handed on: those that a step sampled, and a predictor's drafts. */
 type TokenState = 'tokens' | 'drafts';
 
+const ON_DEVICE: EmbeddingPlaces = { tokens: 'device', perLayer: 'device' };
+
 /**
  * Records all parts of a model for one batch shape. Cheap: no data is read. Throws `EMBEDDING_TIED` if the embedding
  * should stay on the host but the head reads it.
@@ -104,7 +106,8 @@ export function recordModel(config: ModelConfig, tensors: TensorIndex, options: 
   const layers = config.layers.map((layer, index) => recorder.layer(layer, index));
   const head = recorder.head();
   const isTied = head.graph.weights.some(({ name }) => name === EMBEDDING_TABLE);
-  if (options.embedding === 'host' && isTied) fail('EMBEDDING_TIED', { architecture: config.architecture });
+  if (options.embedding?.tokens === 'host' && isTied)
+    fail('EMBEDDING_TIED', { architecture: config.architecture });
   const sampling = recorder.sampling();
   const predictor = options.predicts ? recordPredictor(config, recorder) : undefined;
   return { embedding, layers, head, sampling, predictor, boundaries: recorder.boundaries };
@@ -296,7 +299,7 @@ class ModelRecorder {
     const { architecture, width } = this.config;
     const config =
       predictor?.kind === 'features' ? { architecture, width: predictor.width } : { architecture, width };
-    const { context, weights = 'blocks', embedding = 'device', adapters } = this.options;
+    const { context, weights = 'blocks', embedding = ON_DEVICE, adapters } = this.options;
     return new PartScope(g, config, this.tensors, { prefix, context, weights, embedding, adapters });
   }
 

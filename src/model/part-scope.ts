@@ -4,7 +4,13 @@ import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
 import { embed } from '../ops/embed.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
-import { EMBEDDING_TABLE, type EmbeddingPlace, HOST_ROWS } from './embedding-place.ts';
+import {
+  EMBEDDING_TABLE,
+  type EmbeddingPlaces,
+  HOST_LAYER_ROWS,
+  HOST_ROWS,
+  PER_LAYER_TABLE,
+} from './embedding-place.ts';
 
 /** Finds a file's tensors by name. */
 export type TensorIndex = ReadonlyMap<string, TensorInfo>;
@@ -17,8 +23,8 @@ export interface PartOptions {
   readonly context: number;
   /** Format of matrices on the device. */
   readonly weights: WeightPolicy;
-  /** Where the embedding table is. */
-  readonly embedding: EmbeddingPlace;
+  /** Where the embeddings are. */
+  readonly embedding: EmbeddingPlaces;
   /** Number of adapters, and maximum per row. */
   readonly adapters?: { readonly count: number; readonly perRow: number } | undefined;
 }
@@ -84,13 +90,14 @@ export class PartScope {
    * Looks token ids up in an embedding, by default `token_embd.weight`: f32 [rows, width]. If the table stays on the
    * host, the rows are an input of the step.
    */
-  embed(ids: Tensor, table = EMBEDDING_TABLE): Tensor {
-    const { width } = this.config;
+  embed(ids: Tensor, table = EMBEDDING_TABLE, width = this.config.width): Tensor {
     const rows = this.rowsOf(table, width);
-    if (this.of.embedding === 'device') return embed(this.g, this.weight(table, rows, width), ids);
+    const isPerLayer = table === PER_LAYER_TABLE;
+    const place = this.of.embedding[isPerLayer ? 'perLayer' : 'tokens'];
+    if (place === 'device') return embed(this.g, this.weight(table, rows, width), ids);
     const tensor = this.tensors.get(table);
     if (tensor) checkShape(tensor, rows, width);
-    return this.g.input(HOST_ROWS, { axis: 'rows', width });
+    return this.g.input(isPerLayer ? HOST_LAYER_ROWS : HOST_ROWS, { axis: 'rows', width });
   }
 
   /** Rows of a matrix of `columns` columns, for sizes that only the tensor defines (the vocabulary). */

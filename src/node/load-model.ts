@@ -82,7 +82,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     );
     const adapters = await adaptersOf(gguf, options);
     const { decodesOnHost } = await import('../plan/parts/plan-options.ts');
-    const decoder = decodesOnHost(options) ? keep(await decoderOn(threads)) : undefined;
+    const decoder = decodesOnHost(options, gguf) ? keep(await decoderOn(threads)) : undefined;
     const { LanguageModel } = await import('../engine/language-model.ts');
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);

@@ -9,9 +9,9 @@ import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
-import { HOST_ROWS } from '../model/embedding-place.ts';
 import { writeSequenceRows } from './sequence-rows.ts';
 import { PersistentInputs } from './inputs/persistent-inputs.ts';
+import type { StepInputs } from './inputs/batch-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import { bufferBytesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } from './memory-demand.ts';
 import { blockRanges, checkCheckpoint, checkpointName, slotRange } from './memory/slot-memory.ts';
@@ -42,8 +42,8 @@ export class ExecutionPlan implements AsyncDisposable {
   readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
-  /** The embedding, if it stays on the host. */
-  #embedding: HostEmbedding | undefined;
+  /** The embeddings that stay on the host. */
+  readonly #hostEmbeddings: HostEmbedding[] = [];
   #kept: PersistentInputs | undefined;
   #trace: LoadTrace | undefined;
   /** The sequence that is computed part by part, and its length. */
@@ -112,7 +112,8 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Number of ids that the embedding knows: the number of logits, except for encoders. @internal */
   get tokenIds(): number {
     const { ops } = this.#largest.graphs.embedding.graph;
-    if (this.setup.hostEmbedding) return this.setup.hostEmbedding.rows;
+    const onHost = this.setup.hostTables?.find(({ takesVectors }) => takesVectors);
+    if (onHost) return onHost.rows;
     return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
   }
 
@@ -171,10 +172,12 @@ export class ExecutionPlan implements AsyncDisposable {
       const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
       this.#kept = kept;
       for (const plan of this.plans) plan.allocate(slotCount, kept);
-      const { device, hostEmbedding, inFlight: slots } = this.setup;
+      const { device, hostTables = [], inFlight: slots } = this.setup;
       const { decoder } = loader;
       const { rows } = this.shape;
-      if (hostEmbedding) this.#embedding = new HostEmbedding(device, hostEmbedding, { decoder, rows, slots });
+      for (const table of hostTables) {
+        this.#hostEmbeddings.push(new HostEmbedding(device, table, { decoder, rows, slots }));
+      }
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
@@ -223,7 +226,7 @@ export class ExecutionPlan implements AsyncDisposable {
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const [report] = await Promise.all([
       this.#loaded.preload(parts, options),
-      parts.includes(EMBEDDING) ? this.#embedding?.load() : undefined,
+      ...(parts.includes(EMBEDDING) ? this.#hostEmbeddings.map((table) => table.load()) : []),
     ]);
     return report;
   }
@@ -284,7 +287,7 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       const wasRecorded = this.prepared.has(batch, kind);
       if (!wasRecorded) await batch.prepare(kind);
-      await this.#embedding?.fill(input);
+      await this.#fillHostRows(input);
       on.watch?.ready(wasRecorded);
       this.#upload(on);
       if (on.awaitsInputs) await stream.synchronize();
@@ -326,7 +329,7 @@ export class ExecutionPlan implements AsyncDisposable {
     const rows = { ids, slot: OWN_SLOT, first, outputs: 1, adapters: [] };
     writeSequenceRows(input, rows, this.setup);
     this.writeTables(state, OWN_SLOT);
-    await this.#embedding?.fill(input);
+    await this.#fillHostRows(input);
     this.#upload({ stream, batch, input });
     await this.#runPart(stream, batch, EMBEDDING);
     return batch;
@@ -423,7 +426,7 @@ export class ExecutionPlan implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#preparing;
     await this.#weights?.dispose();
-    await this.#embedding?.[Symbol.asyncDispose]();
+    await Promise.all(this.#hostEmbeddings.map((table) => table[Symbol.asyncDispose]()));
     for (const plan of this.plans) plan[Symbol.dispose]();
     this.#kept?.[Symbol.dispose]();
     this.#kept = undefined;
@@ -529,15 +532,22 @@ export class ExecutionPlan implements AsyncDisposable {
     if (first + ids.length > context) fail('INVALID_ARGUMENT', noRoom(first + ids.length, context));
   }
 
+  /** Decodes the rows of embeddings on the host. */
+  async #fillHostRows(input: StepInputs): Promise<void> {
+    await Promise.all(this.#hostEmbeddings.map((table) => table.fill(input)));
+  }
+
   #upload({ stream, batch, input }: Pick<RunTarget, 'stream' | 'batch' | 'input'>): void {
     batch.upload(stream, input);
-    this.#embedding?.upload(stream, input, this.#buffers.get(HOST_ROWS));
+    for (const table of this.#hostEmbeddings) {
+      table.upload(stream, input, this.#buffers.get(table.input));
+    }
   }
 
   async #runParts(on: RunTarget): Promise<void> {
     const { stream, batch, kind, input, watch, behindPart } = on;
     const parts = batch.partsOf(kind);
-    await this.#embedding?.fill(input);
+    await this.#fillHostRows(input);
     watch?.ready();
     // Each part takes long enough with many rows for the weights of the next ones to load meanwhile.
     if (batch.shape.rows > 1) for (const part of parts) this.#loaded.request(part);

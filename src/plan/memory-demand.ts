@@ -59,7 +59,7 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
     ],
     waits,
     pages: weights.map((part) => (setup.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
-    host: setup.hostEmbedding?.tensor.byteLength ?? 0,
+    host: (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0),
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
   };
@@ -140,8 +140,10 @@ function inputBytes(byteLength: number, slotCount: number, rules: MemoryRules): 
   return Array.from({ length: count }, () => byteLength);
 }
 
-/** Sizes of the buffers for rows of an embedding on the host, if pinned memory counts as device memory. */
-function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanSetup): number[] {
-  if (!hostEmbedding || !device.memoryRules.pinnedInside('inputs')) return [];
-  return Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(hostEmbedding, shape.rows));
+/** Sizes of the buffers for rows of embeddings on the host, if pinned memory counts as device memory. */
+function hostRowBytes({ hostTables = [], inFlight, shape, device }: PlanSetup): number[] {
+  if (!device.memoryRules.pinnedInside('inputs')) return [];
+  return hostTables.flatMap((table) =>
+    Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(table, shape.rows)),
+  );
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { compareEmbeddingPlaces } from '../support/host-embedding.ts';
+import { compareEmbeddingPlaces, comparePerLayerPlaces } from '../support/host-embedding.ts';
 import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 
@@ -39,6 +39,10 @@ for (const format of ['F32', 'Q8_0']) {
 
 emulated('with the embedding on the host the same bits come, Q8_0', (emulator) =>
   compareEmbeddingPlaces(async () => emulator.device(), 'Q8_0', { batch: 4, sequences: 3 }),
+);
+
+emulated('per-layer embeddings stay on the host, and the texts do not change', (emulator) =>
+  comparePerLayerPlaces(async () => emulator.device()),
 );
 
 emulated(

@@ -1,7 +1,7 @@
 import { add, gated, scale } from '../../ops/elementwise.ts';
-import { embed } from '../../ops/embed.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
+import { PER_LAYER_TABLE } from '../embedding-place.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
 import { linear } from './linear.ts';
@@ -32,12 +32,7 @@ export function recordPerLayer(
 ): Tensor {
   const { g } = scope;
   const all = layers * width;
-  const table = 'per_layer_token_embd.weight';
-  const embedded = scale(
-    g,
-    embed(g, scope.weight(table, scope.rowsOf(table, all), all), ids),
-    Math.sqrt(width),
-  );
+  const embedded = scale(g, scope.embed(ids, PER_LAYER_TABLE, all), Math.sqrt(width));
   const projected = linear(scope, x, { name: 'per_layer_model_proj', rows: all, scale: 'never' });
   const scaled = scale(g, projected, 1 / Math.sqrt(x.width));
   const normed = normalize(scope, scaled, { ...norm, name: 'per_layer_proj_norm' }, width);

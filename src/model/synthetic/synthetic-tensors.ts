@@ -102,7 +102,7 @@ class WishingScope extends PartScope {
       prefix,
       context: request.config.trainedContext,
       weights: 'blocks',
-      embedding: 'device',
+      embedding: { tokens: 'device', perLayer: 'device' },
     });
     this.#request = request;
     this.#wanted = wanted;

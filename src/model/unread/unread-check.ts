@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import { DRAFTER_PREFIX } from '../drafter.ts';
-import { EMBEDDING_TABLE } from '../embedding-place.ts';
+import { EMBEDDING_TABLE, PER_LAYER_TABLE } from '../embedding-place.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
 import type { ModelGraphs, ModelPart } from '../model-graphs.ts';
@@ -48,7 +48,7 @@ export class UnreadCheck {
   check(graphs: ModelGraphs): void {
     if (this.#found) return;
     const { config, drafter, allowed } = this.#source;
-    const names = weightNames(graphs);
+    const names = weightNames(graphs, config);
     const found = [
       ...unreadOf(this.#source, names),
       ...(drafter ? unreadOf(drafter, drafterNames(names)) : []),
@@ -72,10 +72,13 @@ function drafterNames(names: ReadonlySet<string>): Set<string> {
   return new Set(drafted.map((name) => name.slice(DRAFTER_PREFIX.length)));
 }
 
-/** The file's tensors that are used. The embedding counts even if the host looks it up. */
-function weightNames({ embedding, layers, head, sampling, predictor }: ModelGraphs): Set<string> {
+/** The file's tensors that are used. Embeddings count even if the host looks them up. */
+function weightNames(
+  { embedding, layers, head, sampling, predictor }: ModelGraphs,
+  config: ModelConfig,
+): Set<string> {
   const ofPredictor: readonly ModelPart[] = predictor ? Object.values(predictor) : [];
   const parts = [embedding, ...layers, head, sampling, ...ofPredictor];
   const names = parts.flatMap(({ graph, prefix }) => graph.weights.map(({ name }) => prefix + name));
-  return new Set([EMBEDDING_TABLE, ...names]);
+  return new Set([EMBEDDING_TABLE, ...(config.embedding.perLayer ? [PER_LAYER_TABLE] : []), ...names]);
 }

@@ -7,6 +7,10 @@ import type { StepInputs } from './batch-inputs.ts';
 
 /** An embedding table that stays on the host. */
 export interface HostTable {
+  /** The input of the graphs that has its rows. */
+  readonly input: string;
+  /** Whether prompts may have vectors instead of its rows; otherwise these have the row of id 0, as in transformers. */
+  readonly takesVectors: boolean;
   readonly tensor: TensorInfo;
   readonly rows: number;
   readonly width: number;
@@ -28,7 +32,7 @@ export interface HostEmbeddingSetup {
 const READ_BYTES = 32 << 20;
 
 /**
- * A model's embedding in host memory, in the file's format. The decoder's threads decode the rows of a step's tokens
+ * An embedding of a model in host memory, in the file's format. The decoder's threads decode the rows of a step's tokens
  * into pinned memory, from where they are uploaded, while the previous step runs.
  */
 export class HostEmbedding implements AsyncDisposable {
@@ -75,8 +79,9 @@ export class HostEmbedding implements AsyncDisposable {
     const bytes = rowBytes(tensor.format, width);
     const ids = input.view('ids');
     for (let row = 0; row < count; row++) {
-      if (input.vectors.has(row)) continue;
-      const id = ids[row] as number;
+      const hasVector = input.vectors.has(row);
+      if (hasVector && this.#table.takesVectors) continue;
+      const id = hasVector ? 0 : (ids[row] as number);
       invariant(id >= 0 && id < rows, 'the host knows the ids of a step');
       this.#picked.set(table.subarray(id * bytes, (id + 1) * bytes), row * bytes);
     }
@@ -86,9 +91,15 @@ export class HostEmbedding implements AsyncDisposable {
       work.push(this.#decode(input.index, first, Math.min(count, first + each)));
     }
     await Promise.all(work);
+    if (!this.#table.takesVectors) return;
     for (const [row, vector] of input.vectors) {
       this.#slotAt(input.index).bytes.set(asBytes(vector), 4 * row * width);
     }
+  }
+
+  /** The input of the graphs that has its rows. */
+  get input(): string {
+    return this.#table.input;
   }
 
   /** Queues the upload of a slot's rows. */

@@ -7,7 +7,15 @@ import { formatUnder, type WeightPolicy } from '../../formats/weight-policy.ts';
 import { isBlockType, MAX_LOG_PROBABILITIES } from '../../ops/index.ts';
 import { type Architecture, architectureOf } from '../../model/architecture.ts';
 import { ConfigReader } from '../../model/config-reader.ts';
-import { EMBEDDING_PLACES, EMBEDDING_TABLE, type EmbeddingPlace } from '../../model/embedding-place.ts';
+import {
+  EMBEDDING_PLACES,
+  EMBEDDING_TABLE,
+  type EmbeddingPlace,
+  type EmbeddingPlaces,
+  HOST_LAYER_ROWS,
+  HOST_ROWS,
+  PER_LAYER_TABLE,
+} from '../../model/embedding-place.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
 import {
   CACHE_TYPES,
@@ -96,7 +104,9 @@ export interface PlanOptions {
   readonly weights?: WeightPolicy | undefined;
   /**
    * Where the embedding is. `host` saves device memory for large vocabularies: the rows of each step are decoded on the
-   * host and uploaded, and each sequence's token is read back before its next step. Default `device`.
+   * host and uploaded, and each sequence's token is read back before its next step. Default `device`, but the values
+   * for all layers (Gemma 3n, Gemma 4's E models), whose table is larger than the rest of the model, stay on the host of
+   * a GPU.
    */
   readonly embedding?: EmbeddingPlace | undefined;
   /**
@@ -161,6 +171,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   if (predicts) checkPredictor(gguf, config, options);
   const groups = sizedGroups(config, options, { rows, slots, context, drafts: speculation });
   const checkpoints = speculation > 0 && groups.some(({ kind }) => kind === 'slots');
+  const embedding = placesOf(device, options.embedding);
   const graphOptions = {
     groups,
     cacheType: options.cacheType ?? DEFAULT_CACHE_TYPE,
@@ -168,7 +179,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     context,
     alternatives: config.pooling ? 0 : MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
-    embedding: options.embedding,
+    embedding,
     predicts,
     adapters: adapters && { count: adapters.count, perRow: adapters.perRow },
   } as const;
@@ -180,7 +191,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
       unread.check(graphs);
       return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
     },
-    hostEmbedding: options.embedding === 'host' ? hostTable(tensors, config, options) : undefined,
+    hostTables: hostTables(tensors, config, { places: embedding, weights: options.weights }),
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: groups.some(hasTable) ? blocksFor(context) : 1 },
     state: { groups, slots, context, checkpoints },
@@ -265,20 +276,41 @@ function sizedGroups(
 }
 
 /** Whether the host decodes weights for a model, which requires decoding workers. */
-export function decodesOnHost({ weights = 'blocks', embedding }: PlanOptions): boolean {
-  return weights !== 'blocks' || embedding === 'host';
+export function decodesOnHost({ weights = 'blocks', embedding }: PlanOptions, gguf: GgufFile): boolean {
+  const isPerLayer = ({ name }: { readonly name: string }) => name === PER_LAYER_TABLE;
+  return weights !== 'blocks' || embedding === 'host' || (!embedding && gguf.tensors.some(isPerLayer));
 }
 
-/** The embedding of a file; undefined if there is none, which recording refuses. */
-function hostTable(
+/** Where the embeddings are: a device whose memory is the host's has them all. */
+function placesOf(device: Device, embedding: EmbeddingPlace | undefined): EmbeddingPlaces {
+  const isHost = device.memoryRules.pinnedInside('inputs');
+  return { tokens: embedding ?? 'device', perLayer: embedding ?? (isHost ? 'device' : 'host') };
+}
+
+/** The embeddings of a file that stay on the host; recording refuses those that are missing. */
+function hostTables(
   tensors: TensorIndex,
-  { width }: ModelConfig,
-  { weights = 'blocks' }: PlanOptions,
-): HostTable | undefined {
-  const tensor = tensors.get(EMBEDDING_TABLE);
-  if (!tensor) return undefined;
-  const rows = tensor.elementCount / width;
-  return { tensor, rows, width, format: formatUnder(weights, tensor.format, rows) };
+  { width, embedding: { perLayer } }: ModelConfig,
+  {
+    places,
+    weights = 'blocks',
+  }: { readonly places: EmbeddingPlaces; readonly weights?: WeightPolicy | undefined },
+): HostTable[] {
+  const table = (name: string, columns: number): HostTable[] => {
+    const tensor = tensors.get(name);
+    if (!tensor) return [];
+    const rows = tensor.elementCount / columns;
+    const takesVectors = name === EMBEDDING_TABLE;
+    const input = takesVectors ? HOST_ROWS : HOST_LAYER_ROWS;
+    const format = formatUnder(weights, tensor.format, rows);
+    return [{ input, takesVectors, tensor, rows, width: columns, format }];
+  };
+  return [
+    ...(places.tokens === 'host' ? table(EMBEDDING_TABLE, width) : []),
+    ...(perLayer && places.perLayer === 'host'
+      ? table(PER_LAYER_TABLE, perLayer.layers * perLayer.width)
+      : []),
+  ];
 }
 
 /** A type for both keys and values, or one for each. */

@@ -20,8 +20,8 @@ export interface PlanSetup {
    * benefits from.
    */
   readonly deterministic?: boolean | undefined;
-  /** The embedding, if it stays on the host. */
-  readonly hostEmbedding?: HostTable | undefined;
+  /** The embeddings that stay on the host. Default: none. */
+  readonly hostTables?: readonly HostTable[] | undefined;
   /** Where weights that do not keep the file's format are decoded. Default: on the device, if it can. */
   readonly decode?: DecodePlace | undefined;
   /** Maximum steps in flight. */

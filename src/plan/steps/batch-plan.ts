@@ -12,7 +12,7 @@ import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/ind
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
 import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-inputs.ts';
 import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
-import { HOST_ROWS } from '../../model/embedding-place.ts';
+import { HOST_LAYER_ROWS, HOST_ROWS } from '../../model/embedding-place.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
 import {
   areOfOneKind,
@@ -112,8 +112,10 @@ export class BatchPlan implements Disposable {
     if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
     for (const { part } of this.parts) {
       for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
-      const rows = part.graph.inputs.find(({ name }) => name === HOST_ROWS);
-      if (rows) bytes.set(HOST_ROWS, tensorBytes(rows, this.shape));
+      for (const input of part.graph.inputs) {
+        if (input.name !== HOST_ROWS && input.name !== HOST_LAYER_ROWS) continue;
+        bytes.set(input.name, tensorBytes(input, this.shape));
+      }
       for (const { name, tensor } of part.graph.outputs) {
         bytes.set(streamName(name, part.order), tensorBytes(tensor, this.shape));
       }

@@ -58,7 +58,7 @@ export function serveArguments(given: readonly string[], folder: string): string
   const predicted = Number(last('--n-predict') ?? -1);
   if (predicted >= 0) mapped.push('--default-max-tokens', `${predicted}`);
   if (flags.has('--context-shift')) mapped.push('--context-shift');
-  if (flags.has('--verbose')) mapped.push('--verbose');
+  if (flags.has('--verbose')) mapped.push('--verbose-answers');
   if (flags.has('--no-models-autoload')) mapped.push('--no-autoload');
   // llama-server does so unless it is told otherwise.
   if (!flags.has('--no-prefill-assistant')) mapped.push('--prefill-assistant');

@@ -22,7 +22,7 @@ export interface ServerFlags {
   readonly defaultMaxTokens?: number;
   readonly contextShift?: number;
   readonly prefillAssistant?: boolean;
-  readonly verbose?: boolean;
+  readonly verboseAnswers?: boolean;
   readonly autoload: boolean;
   readonly reasoning?: 'on' | 'off';
   readonly tokenTarget: number;
@@ -131,16 +131,16 @@ export function answersOf({
   ...flags
 }: ServerFlags): Pick<
   ServerOptions,
-  'disabled' | 'reasoning' | 'defaultMaxTokens' | 'shift' | 'prefillAssistant' | 'verbose' | 'autoload'
+  'disabled' | 'reasoning' | 'defaultMaxTokens' | 'shift' | 'prefillAssistant' | 'verboseAnswers' | 'autoload'
 > {
-  const { defaultMaxTokens, prefillAssistant, verbose, autoload } = flags;
+  const { defaultMaxTokens, prefillAssistant, verboseAnswers, autoload } = flags;
   return {
     disabled: [...(slots ? [] : ['slots' as const]), ...(metrics ? [] : ['metrics' as const])],
     reasoning: reasoning === undefined ? undefined : reasoning === 'on',
     shift: keep === undefined ? undefined : { keep },
     defaultMaxTokens,
     prefillAssistant,
-    verbose,
+    verboseAnswers,
     autoload,
   };
 }
@@ -250,7 +250,7 @@ function answerOptions(): Option[] {
       '--prefill-assistant',
       'continue an assistant’s message at the end of a chat (default: answer with a new one)',
     ),
-    new Option('--verbose', 'answers to chats tell their prompt and settings in __verbose'),
+    new Option('--verbose-answers', 'answers to chats tell their prompt and settings in __verbose'),
     new Option(
       '--reasoning <state>',
       'whether models with a switch for it reason, if a request does not say (default: as the template decides)',

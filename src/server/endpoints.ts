@@ -26,6 +26,7 @@ export { completionEndpoint } from './llama-cpp/completion.ts';
 export { embeddingEndpoint, llamaEmbeddingsEndpoint } from './llama-cpp/embedding.ts';
 export { infillEndpoint } from './llama-cpp/infill.ts';
 export { propsEndpoint } from './llama-cpp/props.ts';
+export { stopStreamEndpoint, streamEndpoint } from './llama-cpp/stream.ts';
 export { slotActionEndpoint } from './llama-cpp/slot-actions.ts';
 export {
   rerankEndpoint,

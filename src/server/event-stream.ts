@@ -41,13 +41,34 @@ export function eventStream(
       await events.return();
     },
   });
-  const headers = {
-    'content-type': isLines ? 'application/x-ndjson' : 'text/event-stream; charset=utf-8',
+  return new Response(body, {
+    headers: streamHeaders(isLines ? 'application/x-ndjson' : 'text/event-stream; charset=utf-8'),
+  });
+}
+
+/** A response of events that are there as bytes already. Its reader may leave at any time. */
+export function byteStream(bytes: AsyncGenerator<Uint8Array, void>): Response {
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await bytes.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel() {
+      // It returns when the next bytes come.
+      void bytes.return();
+    },
+  });
+  return new Response(body, { headers: streamHeaders('text/event-stream; charset=utf-8') });
+}
+
+function streamHeaders(type: string): Record<string, string> {
+  return {
+    'content-type': type,
     'cache-control': 'no-cache',
     // Otherwise proxies would buffer the stream.
     'x-accel-buffering': 'no',
   };
-  return new Response(body, { headers });
 }
 
 /** The value of a promise, or undefined if it takes longer than `ms`. Rejects like the promise. */
@@ -63,6 +84,7 @@ export async function resultWithin<T>(promise: Promise<T>, ms: number): Promise<
   }
 }
 
-function eventText({ name, data }: StreamEvent): string {
+/** An event as it is sent. */
+export function eventText({ name, data }: StreamEvent): string {
   return name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`;
 }

@@ -13,6 +13,7 @@ import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { SamplingDefaults } from './sampling-defaults.ts';
 import type { StateFiles } from './state-files.ts';
+import type { KeptStream, KeptStreams } from './kept-streams.ts';
 import type { Caller } from './api-keys.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { OwnedStorage } from './storage/owned-storage.ts';
@@ -67,6 +68,8 @@ export interface ServerContext {
   readonly version: string;
   /** What outlasts requests. */
   readonly storage: Storage;
+  /** The streams that clients may take up again. */
+  readonly streams: KeptStreams;
   /** What continues after the response to its request. */
   readonly background: BackgroundWork;
   /** Begins a request that no client waits for. */
@@ -122,6 +125,7 @@ export class RequestContext {
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #onClientAbort = () => this.abort();
   #caller: Caller | undefined;
+  #kept: KeptStream | undefined;
   #ignored: string | undefined;
   #isLate = false;
   #isEnded = false;
@@ -145,6 +149,17 @@ export class RequestContext {
       this.#isLate = true;
       this.abort();
     }, timerSpan(this.#timeLimit));
+  }
+
+  /** The stream that it sends, if that is kept for clients that come back. */
+  get kept(): KeptStream | undefined {
+    return this.#kept;
+  }
+
+  /** Keeps its stream, if it names one: from here on, it goes on without its client. */
+  keepStream(): void {
+    this.#kept = this.server.streams.begin(this);
+    if (this.#kept) this.request.signal.removeEventListener('abort', this.#onClientAbort);
   }
 
   /** Whose request it is. */
@@ -217,7 +232,10 @@ export class RequestContext {
     if (this.#isLate && isRocmforgeError(error, 'ABORTED')) {
       return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.#timeLimit }, { cause: error });
     }
-    const typed = namedAsSent(typedError(error));
+    const isStopped = this.#kept?.isCancelled && isRocmforgeError(error, 'ABORTED');
+    const typed = isStopped
+      ? new RocmforgeError('STREAM_CANCELLED', {}, { cause: error })
+      : namedAsSent(typedError(error));
     this.addLogFields({ code: typed.code });
     if (typed.code === 'INTERNAL') {
       const cause = typed.cause instanceof Error ? typed.cause : typed;
@@ -234,6 +252,7 @@ export class RequestContext {
     if (this.#isEnded) return;
     this.#isEnded = true;
     clearTimeout(this.#timer);
+    if (this.#kept && !this.isStreaming) this.server.streams.forget(this.#kept);
     this.request.signal.removeEventListener('abort', this.#onClientAbort);
     const seconds = (performance.now() - this.startedAt) / 1000;
     const { metrics, logger } = this.server;

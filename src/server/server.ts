@@ -10,6 +10,7 @@ import { resumeMessageBatches } from './batches/message-batches.ts';
 import { resumeBatches } from './batches/openai-batches.ts';
 import { BackgroundWork } from './background-work.ts';
 import type { ApiKey } from './tenant.ts';
+import { KeptStreams } from './kept-streams.ts';
 import {
   type EndpointFacts,
   IGNORED_FIELDS,
@@ -73,7 +74,7 @@ export interface ServerOptions {
    */
   readonly prefillAssistant?: boolean | undefined;
   /** Answers to chats tell their prompts and settings, as with the field `verbose`. Default false. */
-  readonly verbose?: boolean | undefined;
+  readonly verboseAnswers?: boolean | undefined;
   /**
    * Whether requests load the models that they name. Default true; otherwise none is loaded but by `POST /models/load`, and
    * `preload`.
@@ -132,7 +133,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   defaultMaxTokens: true,
   shift: true,
   prefillAssistant: true,
-  verbose: true,
+  verboseAnswers: true,
   autoload: true,
   reasoning: true,
   maxBody: true,
@@ -212,7 +213,6 @@ export class ModelServer implements AsyncDisposable {
       tracing: options.tracing,
       logger,
       timeLimit,
-      systemPrompt: options.systemPrompt,
       sampling: checkedSampling(options.sampling ?? {}),
       maxTokens,
       ...answersOf(options),
@@ -224,6 +224,7 @@ export class ModelServer implements AsyncDisposable {
       states: options.states,
       version,
       storage: storageOf(options, logger),
+      streams: new KeptStreams(),
       background: new BackgroundWork(),
       begin: (endpoint, request, terms) => this.#begin(endpoint, request, terms),
       origins: options.origins ?? [],
@@ -349,14 +350,15 @@ export class ModelServer implements AsyncDisposable {
 
 /** How conversations are answered. Throws `INVALID_ARGUMENT` for a limit under 1. */
 function answersOf({
+  systemPrompt,
   reasoning,
   defaultMaxTokens,
   shift,
   prefillAssistant: prefillsAssistant = false,
-  verbose: isVerbose = false,
+  verboseAnswers: isVerbose = false,
 }: ServerOptions): Pick<
   ServerContext,
-  'reasoning' | 'defaultMaxTokens' | 'shift' | 'prefillsAssistant' | 'isVerbose'
+  'systemPrompt' | 'reasoning' | 'defaultMaxTokens' | 'shift' | 'prefillsAssistant' | 'isVerbose'
 > {
   if (defaultMaxTokens !== undefined && !(defaultMaxTokens >= 1)) {
     fail('INVALID_ARGUMENT', {
@@ -365,7 +367,7 @@ function answersOf({
       expected: 'at least 1',
     });
   }
-  return { reasoning, defaultMaxTokens, shift, prefillsAssistant, isVerbose };
+  return { systemPrompt, reasoning, defaultMaxTokens, shift, prefillsAssistant, isVerbose };
 }
 
 /** Throws `INVALID_ARGUMENT` for bounds within which nothing fits. */

@@ -82,7 +82,7 @@ test('an assistant’s last message is continued where the server is told to', a
 });
 
 test('an answer tells its prompt to those who want it to be verbose', async (t) => {
-  const [plain, verbose] = [await asking(t), await asking(t, { verbose: true })];
+  const [plain, verbose] = [await asking(t), await asking(t, { verboseAnswers: true })];
   const body = { messages: [USER], max_tokens: 2 };
   assert.equal((await plain('/v1/chat/completions', body)).__verbose, undefined);
   assert.equal((await verbose('/v1/chat/completions', { ...body, verbose: false })).__verbose, undefined);
@@ -96,7 +96,7 @@ test('an answer tells its prompt to those who want it to be verbose', async (t) 
 });
 
 test('a stream tells its prompt in the last piece of a choice', async (t) => {
-  const server = await tinyServer(t, { verbose: true });
+  const server = await tinyServer(t, { verboseAnswers: true });
   const body = { messages: [USER], max_tokens: 2, stream: true };
   const response = await server.fetch(post('/v1/chat/completions', body));
   const events = eventsOf(await response.text()) as Answer[];

@@ -50,6 +50,24 @@ export const serverErrors = {
     'See the server’s log for the reason; /v1/models lists the available models.',
     (p) => `model ${p.model} could not be loaded (${p.reason})`,
   ),
+  STREAM_WAITING: entry<Record<never, never>>(
+    503,
+    'The stream has not begun: its model is being loaded, or its prompt computed.',
+    'Ask again a little later.',
+    () => 'the stream has not begun',
+  ),
+  STREAM_CANCELLED: entry<Record<never, never>>(
+    400,
+    'The stream was cancelled by DELETE /v1/stream, or by another request of its name.',
+    'Nothing: this is what was asked for. Send the request again if it was a mistake.',
+    () => 'the stream was cancelled',
+  ),
+  STREAM_LOST: entry<{ offset: number; first: number }>(
+    400,
+    'A reader of a stream is further behind than what is kept of it.',
+    'Read faster, or send the request again.',
+    (p) => `byte ${p.offset} of the stream is no longer there; the first one is ${p.first}`,
+  ),
   MODEL_UNLOADED: entry<{ model: string }>(
     400,
     'The model is not loaded, and requests do not load models.',

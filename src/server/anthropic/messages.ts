@@ -56,9 +56,9 @@ export const countTokensEndpoint = postEndpoint({
 });
 
 async function answer(request: MessagesBody, call: RequestContext): Promise<Response> {
-  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call),
-  );
+  const prepare = (model: TextModel) => taskOf(request, model, call);
+  const isStreamed = request.stream === true;
+  const generation = await startGeneration(call, request.model ?? undefined, prepare, isStreamed);
   const writer = new MessageWriter(generation, request.thinking?.display === 'omitted');
   if (request.stream) return respondWithEvents(call, generation, streamed(writer, generation), PING);
   for await (const event of generation.events) for (const _event of writer.take(event));

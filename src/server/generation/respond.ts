@@ -1,11 +1,12 @@
 import type { RequestContext } from '../request-context.ts';
 import { errorBody } from '../error-response.ts';
-import { eventStream, type StreamEvent } from '../event-stream.ts';
+import { byteStream, eventStream, eventText, type StreamEvent } from '../event-stream.ts';
+import type { KeptStream } from '../kept-streams.ts';
 import type { StartedGeneration } from './run-task.ts';
 
 /**
  * Streams events made from a generation's. An error on the way becomes the last event; a client that disconnects ends
- * the generation.
+ * the generation, unless the stream is kept.
  */
 export function respondWithEvents(
   call: RequestContext,
@@ -14,6 +15,10 @@ export function respondWithEvents(
   ping?: StreamEvent,
 ): Response {
   call.isStreaming = true;
+  if (call.kept) {
+    void keep(call.kept, withErrors(call, events));
+    return byteStream(call.kept.read(0));
+  }
   const leave = () => {
     call.abort();
     const end = () => call.end();
@@ -21,6 +26,13 @@ export function respondWithEvents(
   };
   const isLines = call.dialect === 'ollama';
   return eventStream(withErrors(call, events), leave, { isLines, ping });
+}
+
+/** Reads events to their end into a stream that is kept, whoever else reads it. */
+async function keep(stream: KeptStream, events: AsyncGenerator<StreamEvent, void>): Promise<void> {
+  const encoder = new TextEncoder();
+  for await (const event of events) stream.write(encoder.encode(eventText(event)));
+  stream.end();
 }
 
 async function* withErrors(

@@ -42,14 +42,16 @@ export interface StartedGeneration {
 /**
  * Runs a task on a model by name: admits it, loads the model, and resolves when the first token arrives or takes long,
  * so that errors of the request are known before the response starts. Everything is released when the events end or are
- * left; admission and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and the errors
+ * left; admission and model as soon as the call is aborted. A stream that the client names is kept when it leaves. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and the errors
  * of loading and generating.
  */
 export async function startGeneration(
   call: RequestContext,
   modelId: string | undefined,
   prepare: (model: TextModel) => Promise<GenerationTask>,
+  isStreamed = false,
 ): Promise<StartedGeneration> {
+  if (isStreamed) call.keepStream();
   const events = run(call, modelId, prepare);
   const first = await events.next();
   if (first.done || first.value.kind !== 'begin') throw new Error('a generation begins with its first event');

@@ -68,9 +68,9 @@ export async function complete(
   call: RequestContext,
   encode: (model: TextModel) => Promise<readonly (readonly number[])[]>,
 ): Promise<Response> {
-  const generation = await startGeneration(call, request.model ?? undefined, async (model) =>
-    taskOf(request, model, await encode(model)),
-  );
+  const prepare = async (model: TextModel) => taskOf(request, model, await encode(model));
+  const isStreamed = request.stream === true;
+  const generation = await startGeneration(call, request.model ?? undefined, prepare, isStreamed);
   if (request.stream) return respondWithEvents(call, generation, chunks(request, generation));
   const results = generation.task.prompts.map((_, index) => new Result(request, generation, index));
   for await (const event of generation.events) {

@@ -30,7 +30,9 @@ export const chatBody = z.object({
   verbose: z
     .boolean()
     .nullish()
-    .describe('The answer also tells, in __verbose, the prompt as text and all settings, as with --verbose.'),
+    .describe(
+      'The answer also tells, in __verbose, the prompt as text and all settings, as with --verbose-answers.',
+    ),
   lora: adapterField,
   n: choicesField,
   max_tokens: tokensField,

@@ -29,9 +29,9 @@ export const chatEndpoint = postEndpoint({
 });
 
 async function answerChat(request: ChatBody, call: RequestContext): Promise<Response> {
-  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call),
-  );
+  const prepare = (model: TextModel) => taskOf(request, model, call);
+  const isStreamed = request.stream === true;
+  const generation = await startGeneration(call, request.model ?? undefined, prepare, isStreamed);
   const head = {
     id: freshId('chatcmpl-'),
     created: nowSeconds(),

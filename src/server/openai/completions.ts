@@ -81,9 +81,9 @@ async function complete(request: CompletionBody, call: RequestContext): Promise<
     invalid('best_of', 'the best are known when all texts have ended: they are not streamed');
   }
   if (request.suffix && request.echo) invalid('echo', 'a text that is filled in is not echoed');
-  const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-    taskOf(request, model, call),
-  );
+  const prepare = (model: TextModel) => taskOf(request, model, call);
+  const isStreamed = request.stream === true;
+  const generation = await startGeneration(call, request.model ?? undefined, prepare, isStreamed);
   const head = {
     id: freshId('cmpl-'),
     created: nowSeconds(),

@@ -25,9 +25,9 @@ export const responsesEndpoint = postEndpoint({
   handle: async (request, call) => {
     const turn = await ResponseTurn.open(request, call);
     if (request.background) return json(await beginInBackground(request, turn, call));
-    const generation = await startGeneration(call, request.model ?? undefined, (model) =>
-      taskOf(request, turn, { model, call }),
-    );
+    const prepare = (model: TextModel) => taskOf(request, turn, { model, call });
+    const isStreamed = request.stream === true;
+    const generation = await startGeneration(call, request.model ?? undefined, prepare, isStreamed);
     const writer = new ResponseWriter(request, headOf(turn, generation.id), generation);
     if (request.stream) {
       return respondWithEvents(call, generation, streamed(writer, generation, turn));

@@ -57,6 +57,11 @@ export const COMMANDS: readonly NamedCommand[] = [
     read: async () => (await import('./pull.ts')).pullCommand,
   },
   {
+    name: 'models',
+    summary: 'suggest well-known models, and show which fit this machine',
+    read: async () => (await import('./models.ts')).modelsCommand,
+  },
+  {
     name: 'list',
     alias: 'ls',
     summary: 'list the models that are here',

@@ -105,13 +105,18 @@ export class HttpClient implements Disposable {
   async *chunksOf({ body, url }: HttpAnswer, signal: AbortSignal): AsyncGenerator<Buffer> {
     // Only the wait for the server counts, not the time in which the reader is busy with what has arrived.
     let isWaiting = true;
+    let isOver = false;
+    let received = 0;
     const timer = setTimeout(() => {
-      if (isWaiting) body.destroy(silence(this.idleMs));
-      else timer.refresh();
+      const before = received;
+      afterArrivals(() => {
+        if (isOver) return;
+        if (isWaiting && received === before) body.destroy(silence(this.idleMs));
+        else timer.refresh();
+      });
     }, this.idleMs);
     const stop = () => body.destroy(new Error('no longer wanted'));
     signal.addEventListener('abort', stop, { once: true });
-    let received = 0;
     try {
       throwIfAborted(signal, `reading ${url}`);
       for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -130,6 +135,7 @@ export class HttpClient implements Disposable {
         cause,
       );
     } finally {
+      isOver = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', stop);
       body.destroy();
@@ -164,10 +170,19 @@ export class HttpClient implements Disposable {
             headers: { host: url.host, ...proxyHeaders(proxy), ...asked },
             signal,
           });
-    const timer = setTimeout(() => asking.destroy(silence(this.idleMs)), this.idleMs);
+    let isOver = false;
+    const timer = setTimeout(() => {
+      afterArrivals(() => {
+        if (!isOver) asking.destroy(silence(this.idleMs));
+      });
+    }, this.idleMs);
     try {
       return await new Promise<IncomingMessage>((resolve, reject) => {
-        asking.once('response', resolve).once('error', reject).end();
+        const answered = (body: IncomingMessage) => {
+          isOver = true;
+          resolve(body);
+        };
+        asking.once('response', answered).once('error', reject).end();
       });
     } catch (cause) {
       throwIfAborted(signal, `asking ${url.host}`);
@@ -189,6 +204,11 @@ export class HttpClient implements Disposable {
 /** An address without its query, which may hold a signature. */
 export function withoutQuery(url: string): string {
   return url.replace(/\?.*$/s, '');
+}
+
+/** Runs after what has already arrived was taken: a thread that was busy itself must not take that for silence. */
+function afterArrivals(then: () => void): void {
+  setImmediate(then);
 }
 
 function silence(milliseconds: number): Error {

@@ -41,13 +41,15 @@ const HUB_HOSTS = /^(?:www\.)?(?:hf\.co|huggingface\.co)$/i;
 const SCHEME = /^https?:\/\//i;
 /** What names a model of a hub or a registry wherever a location is expected. */
 const PREFIXED = /^(?:hf:|ollama:|(?:www\.)?(?:hf\.co|huggingface\.co)\/)/i;
+/** A page about a file, where a browser shows it: no file is at that address. */
+const FILE_PAGE = /^https?:\/\/(?:www\.)?(?:hf\.co|huggingface\.co)\/[^/]+\/[^/]+\/blob\//i;
 const REPO = /^\w[\w.-]{0,95}\/\w[\w.-]{0,95}$/;
 const WORD = /^\w[\w.-]{0,127}$/;
 const EXTENSION = '.gguf';
 
 /** True for a text that can only be the name of a model, whatever files there are. */
 export function isModelName(text: string): boolean {
-  return PREFIXED.test(text);
+  return PREFIXED.test(text) || FILE_PAGE.test(text);
 }
 
 /** True for `user/repo`, `user/repo:quantization` and `user/repo@revision`: a model's name unless there is such a file. */

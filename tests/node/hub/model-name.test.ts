@@ -88,5 +88,7 @@ test('paths are not taken for names', () => {
     assert.equal(isBareName(text) || isModelName(text), false, text);
   }
   assert.ok(isBareName('user/repo') && isBareName('user/repo:Q4_0'));
+  const page = 'https://huggingface.co/user/repo/blob/main/x.gguf';
+  assert.ok(isModelName(page) && !isModelName(page.replace('blob', 'resolve')));
   assert.ok(isModelName('hf:user/repo') && isModelName('ollama:x') && isModelName('hf.co/user/repo'));
 });

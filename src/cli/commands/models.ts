@@ -1,0 +1,60 @@
+import { formatBytes } from '../../base/bytes.ts';
+import { openDevice } from '../../node/devices.ts';
+import { cachedModels, readHubSettings } from '../../node/hub/index.ts';
+import type { CliCommand } from '../command.ts';
+import { type DeviceFlags, deviceOptions, type JsonFlags, jsonOption } from '../options.ts';
+import { SUGGESTED_MODELS } from '../suggested-models.ts';
+import { tableText } from '../table.ts';
+
+interface ModelsFlags extends DeviceFlags, JsonFlags {}
+
+/** A context of some thousand tokens and the buffers of a step, besides the weights; `show` plans it exactly. */
+const BESIDE_WEIGHTS = 1.1;
+const LEAST_BESIDE = 512 << 20;
+
+/** `rocmforge models`: well-known models, and which of them fit this machine. */
+export const modelsCommand: CliCommand<ModelsFlags> = {
+  options: [...deviceOptions(), jsonOption()],
+  examples: [
+    ['models', 'some well-known models by size, with their licences'],
+    ['models -d cuda --json', 'for a program, by the memory of a GPU'],
+  ],
+  async run({ flags: { device: name, threads, json } }, { output, logger }) {
+    await using device = await openDevice({ device: name, threads, logger });
+    const { free } = await device.memory();
+    const { backend } = device.info;
+    const here = (await cachedModels(await readHubSettings())).flatMap((model) =>
+      model.name.kind === 'hub' ? [model.name.repo] : [],
+    );
+    const models = SUGGESTED_MODELS.map(({ repo, bytes, ...facts }) => ({
+      model: `hf:${repo}`,
+      bytes,
+      ...facts,
+      fits: Math.max(bytes * BESIDE_WEIGHTS, bytes + LEAST_BESIDE) <= free,
+      here: here.includes(repo),
+    }));
+    if (json) {
+      await output.json({ device: backend, free, models });
+      return undefined;
+    }
+    const rows = models.map(({ model, parameters, bytes, license, goodFor, ...state }) => [
+      model,
+      parameters,
+      formatBytes(bytes),
+      license,
+      [state.fits ? 'fits' : 'streams layers', state.here ? 'here' : ''].filter(Boolean).join(', '),
+      goodFor,
+    ]);
+    const columns = [
+      ['model', 'left'],
+      ['billions', 'right'],
+      ['size', 'right'],
+      ['licence', 'left'],
+      [`on ${backend}`, 'left'],
+      ['for', 'left'],
+    ] as const;
+    const about = `${formatBytes(free)} are free on ${backend}; rocmforge show MODEL plans a model exactly, chat -m MODEL pulls it`;
+    await output.write(`${tableText(columns, rows)}${about}\n`);
+    return undefined;
+  },
+};

@@ -23,7 +23,6 @@ export const vectorFields = {
     .min(-1)
     .nullish()
     .describe('-1 leaves vectors as they are, 0 scales the largest value to 32760, p gives the p-norm 1.'),
-  user: z.string().nullish(),
 };
 
 /** The largest value with `embd_normalize: 0`, as in llama.cpp. */

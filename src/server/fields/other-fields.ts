@@ -11,18 +11,22 @@ export interface OtherField {
 /** Such fields by name, or by path with `*` for any index of a list. */
 export type OtherFields = Readonly<Record<string, OtherField>>;
 
-function refused(why: string, ...neutral: readonly unknown[]): OtherField {
+/** A field that is refused, but for values that ask for nothing. */
+export function refused(why: string, ...neutral: readonly unknown[]): OtherField {
   return { verdict: 'refused', why, neutral };
 }
 
-function harmless(why: string): OtherField {
+/** A field without which the answer is the same. */
+export function harmless(why: string): OtherField {
   return { verdict: 'harmless', why, neutral: [] };
 }
 
-const OF_ACCOUNTS = harmless('there are no accounts and no billing');
+/** Fields that identify who pays. */
+export const OF_ACCOUNTS = harmless('there are no accounts and no billing');
 const IS_CACHED = harmless('prompts with a common prefix always share its cache');
 const IS_PACED = harmless('it only affects speed');
-const TEXT_ONLY = refused('only text is supported');
+/** Fields for images and sounds. */
+export const TEXT_ONLY = refused('only text is supported');
 const NOT_STORED = 'this endpoint stores nothing: send the whole conversation to it';
 
 const NOT_SUMMARIZED = 'reasoning is returned as it is, not summarized';
@@ -91,9 +95,27 @@ export const OTHER_FIELDS: OtherFields = {
   mm_processor_kwargs: TEXT_ONLY,
   prompt_embeds: refused('prompts must be texts or token ids'),
   prompt_logprobs: refused('log probabilities are only available for generated tokens', 0),
+  output_format: refused('this field is called output_config.format'),
   spaces_between_special_tokens: harmless('tokens are decoded without added spaces'),
   use_beam_search: refused('there is no beam search', false),
+  ec_transfer_params: refused('caches cannot be transferred between servers'),
+  enable_response_messages: refused('answers are returned as items', false),
+  previous_input_messages: refused('send the conversation as input', []),
+  repetition_detection: refused('a text does not end at repetitions: dry_multiplier avoids them'),
+  request_id: harmless('the id of a request is in the header x-request-id'),
+  return_mm_kwargs: harmless('there is only text'),
+  return_prompt_text: refused('/apply-template returns prompts as text', false),
+  return_token_ids: refused('only /completion returns token ids: return_tokens', false),
+  return_token_offsets: refused('offsets of tokens are not known', false),
+  return_tokens_as_token_ids: refused('tokens are reported as texts and bytes', false),
+  routed_experts_prompt_start: harmless('the choices of experts are not reported'),
+  session_id: IS_CACHED,
+  skip_reading_prefix_cache: IS_PACED,
+  stream_interval: harmless('each token is sent as it is generated'),
+  thinking_token_budget: refused('this field is called reasoning_budget_tokens', -1),
+  truncation_side: refused('truncate_prompt_tokens keeps the end of the prompt', 'left'),
   vllm_xargs: refused('there are no extensions', {}),
+  watermarking: refused('texts have no watermark', false),
 
   // llama.cpp's server's.
   backend_sampling: IS_PACED,
@@ -101,6 +123,10 @@ export const OTHER_FIELDS: OtherFields = {
   grammar_lazy: refused('a grammar applies from the first token', false),
   grammar_triggers: refused('a grammar applies from the first token', []),
   image_data: refused('only text is supported', []),
+  chat_format: harmless('answers are parsed in the syntax of the model’s template'),
+  generation_prompt: harmless('answers are parsed in the syntax of the model’s template'),
+  n_cache_reuse: IS_PACED,
+  n_cmpl: refused('this field is called n', 1),
   n_discard: refused('a context that is shifted loses half of its text', 0),
   n_indent: refused('indentation cannot be constrained', 0),
   parse_tool_calls: refused('calls are always parsed', true),
@@ -112,9 +138,13 @@ export const OTHER_FIELDS: OtherFields = {
     'deepseek',
     'deepseek-legacy',
   ),
+  reasoning_in_content: refused('reasoning is returned separately from the text', false),
+  sse_ping_interval: harmless('a comment is sent every ten seconds'),
   'speculative.n_max': IS_PACED,
   'speculative.n_min': IS_PACED,
   'speculative.p_min': IS_PACED,
+  'speculative.type': IS_PACED,
+  thinking_forced_open: harmless('answers are parsed in the syntax of the model’s template'),
   t_max_predict_ms: refused('set max_tokens', 0),
   t_max_prompt_ms: refused('set --time-limit', 0, -1),
 

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { inputField } from '../embedding/embed-inputs.ts';
 import { embedInputs, vectorFields } from '../embedding/vectors.ts';
 import { type Endpoint, invalid, json, postEndpoint } from '../endpoint.ts';
+import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
 
-const { encoding_format: _, user: _user, pooling, ...fields } = vectorFields;
+const { encoding_format: _, pooling, ...fields } = vectorFields;
 
 const body = z.object({
   input: inputField.optional(),
@@ -23,6 +24,7 @@ function at(path: string): Endpoint {
     path,
     summary: 'Computes embeddings, in the format of llama.cpp’s server.',
     body,
+    others: VECTOR_FIELDS,
     handle: async ({ input: named, content, ...how }, call) => {
       const input = named ?? content ?? invalid('input', 'neither input nor content is there');
       const { made } = await embedInputs({ ...how, input }, call, { mayBeRows: true });

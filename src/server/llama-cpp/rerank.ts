@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { logistic, type RankedDocument } from '../../engine/ranking.ts';
 import { type Endpoint, invalid, json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
+import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
 import { refuseAdapter } from '../generation/adapter-field.ts';
 import { requireTextFits } from '../generation/prompt-bounds.ts';
 import { modelField } from '../generation/sampling-fields.ts';
@@ -42,6 +43,7 @@ function at(path: string): Endpoint {
     path,
     summary: 'Orders documents by how well they answer a query.',
     body,
+    others: VECTOR_FIELDS,
     handle: async (request, call) => {
       const documents = documentsOf(request);
       const { pool, gate } = call.server;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
+import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
 import { refuseAdapter } from '../generation/adapter-field.ts';
 import { keepAliveField } from './keep-alive.ts';
 import { keepLoaded, modelName } from './ollama-fields.ts';
@@ -22,6 +23,7 @@ export const ollamaEmbedEndpoint = postEndpoint({
   summary: 'Computes embeddings, in the format of Ollama.',
   dialect: 'ollama',
   body,
+  others: VECTOR_FIELDS,
   handle: async ({ model: name, input, truncate, dimensions, keep_alive }, call) => {
     const { pool, gate } = call.server;
     using _place = gate.admit(call.tenant);
@@ -62,6 +64,7 @@ export const ollamaEmbeddingsEndpoint = postEndpoint({
     prompt: z.string().min(1),
     keep_alive: keepAliveField,
   }),
+  others: VECTOR_FIELDS,
   handle: async ({ model: name, prompt, keep_alive }, call) => {
     const { pool, gate } = call.server;
     using _place = gate.admit(call.tenant);

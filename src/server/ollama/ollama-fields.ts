@@ -3,7 +3,7 @@ import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
-import type { OtherFields } from '../fields/other-fields.ts';
+import { harmless, type OtherFields, refused } from '../fields/other-fields.ts';
 import { jsonSchema, type TextConstraint } from '../generation/answer-form.ts';
 import type { RequestContext } from '../request-context.ts';
 import { keepAliveField, keepSecondsOf } from './keep-alive.ts';
@@ -44,9 +44,7 @@ export const ollamaFields = {
 
 type SharedBody = Omit<z.output<z.ZodObject<typeof ollamaFields>>, 'model' | 'stream'>;
 
-const unused = (why: string) => ({ verdict: 'harmless', why, neutral: [] }) as const;
-const refused = (why: string, ...neutral: unknown[]) => ({ verdict: 'refused', why, neutral }) as const;
-const AT_START = unused('it is chosen when the server is started');
+const AT_START = harmless('it is chosen when the server is started');
 
 /** The fields of Ollama's requests that are not supported. */
 export const OLLAMA_FIELDS: OtherFields = {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { inputField } from '../embedding/embed-inputs.ts';
 import { embedInputs, vectorFields, writtenVector } from '../embedding/vectors.ts';
 import { json, postEndpoint } from '../endpoint.ts';
+import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
 
 const NONE = new Float32Array(0);
 
@@ -10,6 +11,7 @@ export const embeddingsEndpoint = postEndpoint({
   path: '/v1/embeddings',
   summary: 'Computes embeddings, with models that have them.',
   body: z.object({ input: inputField, ...vectorFields }),
+  others: VECTOR_FIELDS,
   handle: async (request, call) => {
     const { model, made, tokens } = await embedInputs(request, call);
     const data = made.map(({ vectors: [vector] }, index) => ({

@@ -3,6 +3,7 @@ import { type Classification, logistic, softmax } from '../../engine/ranking.ts'
 import { inputField } from '../embedding/embed-inputs.ts';
 import { eachInput } from '../embedding/vectors.ts';
 import { type Endpoint, json, postEndpoint } from '../endpoint.ts';
+import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
 const body = z.object({
@@ -12,7 +13,6 @@ const body = z.object({
     .boolean()
     .nullish()
     .describe('Whether scores are probabilities (default), or as they leave the model.'),
-  user: z.string().nullish(),
 });
 
 /** `POST /v1/classify` and `/classify`, as in vLLM: the probabilities of a classifier's labels. */
@@ -23,6 +23,7 @@ function at(path: string): Endpoint {
     path,
     summary: 'Classifies texts, in the format of vLLM.',
     body,
+    others: VECTOR_FIELDS,
     handle: async (request, call) => {
       const { signal } = call;
       const { model, made, tokens } = await eachInput(request, call, (of, ids) =>

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { logistic, type Ranking } from '../../engine/ranking.ts';
 import { type Endpoint, invalid, json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
+import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
 import { refuseAdapter } from '../generation/adapter-field.ts';
 import { requireTextFits } from '../generation/prompt-bounds.ts';
 import { modelField } from '../generation/sampling-fields.ts';
@@ -19,7 +20,6 @@ const body = z.object({
     .boolean()
     .nullish()
     .describe('Whether scores are probabilities (default), or as they leave the model.'),
-  user: z.string().nullish(),
 });
 
 /** `POST /v1/score` and `/score`, as in vLLM: how well the second text of each pair answers the first. */
@@ -30,6 +30,7 @@ function at(path: string): Endpoint {
     path,
     summary: 'Scores pairs of texts, in the format of vLLM.',
     body,
+    others: VECTOR_FIELDS,
     handle: async (request, call) => {
       const { pool, gate } = call.server;
       const { signal } = call;

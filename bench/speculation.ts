@@ -10,7 +10,7 @@ import { openDevice } from '../src/node/devices.ts';
 import { type PredictingOptions, predictingModel } from '../tests/support/predicting-model.ts';
 
 const NOISES: readonly number[] = [0, 0.05, 0.1, 0.2, 0.4, 0.8];
-const ROUNDS = 5;
+const ROUNDS = 9;
 const SIZES = { width: 256, layers: 5, heads: 4, kvHeads: 2, hidden: 768, vocabulary: 2048, context: 1024 };
 const MIXTURE = { experts: 8, chosenExperts: 2, expertHidden: 256 };
 const ROUTERS = ['blk.1.ffn_gate_inp.weight', 'blk.2.ffn_gate_inp.weight'];
@@ -56,22 +56,28 @@ async function say(
   return { ...stream.end, ids, seconds: now() - begin };
 }
 
-/** The fastest of several runs: others on the machine only make runs slower. */
-async function fastest(model: LanguageModel, tokens: number, ways: readonly Way[]): Promise<Run[]> {
-  const best: Run[] = [];
+/** The first texts of all ways, round by round: what one round measures happens within a second. */
+async function rounds(model: LanguageModel, tokens: number, ways: readonly Way[]): Promise<Run[][]> {
+  const found: Run[][] = [];
   // The first round records the steps.
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const [index, way] of ways.entries()) {
+    const runs: Run[] = [];
+    for (const way of ways) {
       model.reset();
       const texts = Array.from({ length: way.sequences }, (_, i) =>
         say(model, tokens, { ...way, seed: 5 + i }),
       );
-      const [run] = (await Promise.all(texts)) as [Run];
-      const known = best[index];
-      if (round > 0 && !(known && known.seconds <= run.seconds)) best[index] = run;
+      runs.push(...(await Promise.all(texts)).slice(0, 1));
     }
+    if (round > 0) found.push(runs);
   }
-  return best;
+  return found;
+}
+
+/** The median over the rounds of a ratio within each. */
+function median(of: readonly Run[][], ratio: (runs: Run[]) => number): number {
+  const sorted = of.map(ratio).toSorted((a, b) => a - b);
+  return sorted[sorted.length >> 1] as number;
 }
 
 async function measured<T>(
@@ -113,12 +119,11 @@ interface Costs {
   readonly row: number;
 }
 
-const each = (run: Run): number => run.seconds / stepsOf(run);
+const each = (run: Run | undefined): number => (run ? run.seconds / stepsOf(run) : Number.NaN);
 
-const [device = 'cpu', guesses = '3', tokens = '120', only = ''] = process.argv.slice(2);
+const [device = 'cpu', guesses = '3', tokens = '80', only = ''] = process.argv.slice(2);
 for (const kind of Object.keys(MODELS).filter((name) => name.includes(only))) {
   const [most, count] = [Number(guesses), Number(tokens)];
-  const isRecurrent = kind === 'hybrid';
   let costs: Costs | undefined;
   for (const noise of NOISES) {
     const ways = [
@@ -127,28 +132,31 @@ for (const kind of Object.keys(MODELS).filter((name) => name.includes(only))) {
       ...(costs ? [] : [1, 2].map((sequences) => ({ sequences, guesses: 1 }))),
     ];
     const of = { noise, guesses: most };
-    const [plain, drafted, one, two] = (await measured(kind, { ...of, adapts: false }, (model) =>
-      fastest(model, count, ways),
-    )) as [Run, Run, Run?, Run?];
-    if (one && two) {
-      const row = Math.max(0, each(two) - each(one)) / 2 / each(plain);
-      costs = { round: each(drafted) / each(plain), row };
-    }
-    const { round, row } = costs as Costs;
-    const replayed = isRecurrent ? replayedRows(drafted, most) : 0;
-    const predicted = stepsOf(plain) / (stepsOf(drafted) * round + replayed * row);
-    const gain = plain.seconds / drafted.seconds;
+    const fixed = await measured(kind, { ...of, adapts: false }, (model) => rounds(model, count, ways));
     const adapted = await measured(kind, { ...of, adapts: true }, (model) =>
-      fastest(model, count, ways.slice(0, 2)),
+      rounds(model, count, ways.slice(0, 2)),
     );
-    const [without, adapting] = adapted as [Run, Run];
-    const isSame = [drafted, without, adapting].every(({ ids }) => ids.join() === plain.ids.join());
+    costs ??= {
+      round: median(fixed, ([plain, drafted]) => each(drafted) / each(plain)),
+      row: Math.max(
+        0,
+        median(fixed, ([plain, , one, two]) => (each(two) - each(one)) / 2 / each(plain)),
+      ),
+    };
+    const [plain, drafted] = fixed[0] as [Run, Run];
+    const replayed = kind === 'hybrid' ? replayedRows(drafted, most) : 0;
+    const predicted = stepsOf(plain) / (stepsOf(drafted) * costs.round + replayed * costs.row);
+    const gainOf = (runs: readonly Run[][]) =>
+      median(runs, (ways) => (ways[0]?.seconds ?? 0) / (ways[1]?.seconds ?? 0));
+    const gain = gainOf(fixed);
+    const isSame = [...fixed, ...adapted].flat().every(({ ids }) => ids.join() === plain.ids.join());
     const facts = [
       `${kind} on ${device}, noise ${noise}`,
       `${((100 * drafted.acceptedTokens) / Math.max(1, drafted.proposedTokens)).toFixed(0)} % accepted`,
-      `${((count - 1) / stepsOf(drafted)).toFixed(2)} tokens a step of ${(1000 * each(drafted)).toFixed(2)} ms (plain ${(1000 * each(plain)).toFixed(2)})`,
+      `${((count - 1) / stepsOf(drafted)).toFixed(2)} tokens a step`,
       `${gain.toFixed(2)} x, predicted ${predicted.toFixed(2)} x (${(gain / predicted).toFixed(2)})`,
-      `adapted ${(without.seconds / adapting.seconds).toFixed(2)} x`,
+      `adapted ${gainOf(adapted).toFixed(2)} x`,
+      `a step with drafts costs ${costs.round.toFixed(2)} of one without, another row ${costs.row.toFixed(2)}`,
       isSame ? 'same text' : 'ANOTHER TEXT',
       `load ${(loadavg()[0] ?? 0).toFixed(1)}`,
     ];

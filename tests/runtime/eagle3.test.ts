@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Device } from '../../src/device/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions, type ModelSetup } from '../../src/engine/language-model.ts';
 import type { GgufFile } from '../../src/gguf/index.ts';
@@ -8,6 +9,8 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { type Eagle3Options, eagle3Model } from '../support/eagle3-model.ts';
 import { type PlainCache, plainLayer, PlainTensors } from '../support/plain-decoder.ts';
+import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
+import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 
 /** Shares the model's embedding and output. */
@@ -36,12 +39,11 @@ const PROMPTS = [5, 40].map((length) => Array.from({ length }, (_, i) => 3 + ((3
 const GUESSES = 3;
 const FIXED: ModelOptions = { speculation: GUESSES, runtime: { adaptsDrafts: false } };
 
-async function partsOf(of?: Eagle3Options): Promise<ModelSetup> {
-  const parts = {
-    gguf: await tinyModel(),
-    device: await openCpu({ threads: 1 }),
-    architectures: ALL_ARCHITECTURES,
-  };
+async function partsOf(
+  of?: Eagle3Options,
+  open: () => Promise<Device> = () => openCpu({ threads: 1 }),
+): Promise<ModelSetup> {
+  const parts = { gguf: await tinyModel(), device: await open(), architectures: ALL_ARCHITECTURES };
   return of ? { ...parts, draft: { gguf: await eagle3Model(of) } } : parts;
 }
 
@@ -58,12 +60,18 @@ async function say(model: LanguageModel, prompt: readonly number[], options: Gen
   return { ids, end: stream.end };
 }
 
-async function said(of: Eagle3Options | undefined, options: ModelOptions = {}) {
-  const parts = await partsOf(of);
+async function said(
+  of: Eagle3Options | undefined,
+  options: ModelOptions = {},
+  on: { readonly open?: () => Promise<Device>; readonly maxTokens?: number } = {},
+) {
+  const { open, maxTokens = 40 } = on;
+  const parts = await partsOf(of, open);
   const model = await LanguageModel.open({ ...parts, sharesDevice: true }, { sequences: 2, ...options });
-  const texts = await Promise.all(PROMPTS.map((prompt) => say(model, prompt)));
+  const texts = await Promise.all(PROMPTS.map((prompt) => say(model, prompt, { maxTokens })));
   await model.dispose();
   assert.equal(parts.device.liveObjects(), 0);
+  if (!open) await parts.device[Symbol.asyncDispose]();
   return texts;
 }
 
@@ -184,6 +192,23 @@ for (const [name, of] of Object.entries({ 'shared tables': SHARING, 'tables of i
     );
   });
 }
+
+/** A GPU gives the texts and counts that the CPU device gives; plans of one capacity compute all rows alike. */
+async function isTheSame(open: () => Promise<Device>): Promise<void> {
+  const options = { ...FIXED, context: 64, deterministic: true, cacheType: 'f32' } as const;
+  const expected = await said(OWN, options, { maxTokens: 12 });
+  const found = await said(OWN, options, { open, maxTokens: 12 });
+  const seen = (texts: typeof found) => texts.map(({ ids, end }) => ({ ids, ...countsOf(end) }));
+  assert.deepEqual(seen(found), seen(expected));
+}
+
+const emulated = await emulatedTests('gfx1100');
+
+test('EAGLE-3 drafts under WebGPU', { skip: NO_SOFTWARE_GPU }, () => isTheSame(openSoftwareGpu));
+
+emulated('EAGLE-3 drafts on an emulated GPU', async (emulator) => {
+  await withDevice(emulator, (device) => isTheSame(() => Promise.resolve(device)));
+});
 
 test('a drafter of another model, of another kind, or with more than is used is refused, and nothing is left open', async () => {
   const files: readonly (readonly [Eagle3Options, string])[] = [

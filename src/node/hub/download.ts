@@ -12,7 +12,7 @@ import { type ByteRange, ByteRanges } from './byte-ranges.ts';
 import { discardDownload, DownloadJournal } from './download-journal.ts';
 import { FileHash, type HashKind } from './file-hash.ts';
 import type { HttpAnswer, HttpClient } from './http-client.ts';
-import { backOff, type Patience, refuseStatus, retried } from './retry.ts';
+import { backOff, refuseStatus, retried, type RetryOptions } from './retry.ts';
 
 /** A file to be downloaded. */
 export interface RemoteFile {
@@ -45,10 +45,8 @@ export interface DownloadState {
 }
 
 /** How a download is carried out. */
-export interface DownloadOptions {
+export interface DownloadOptions extends RetryOptions {
   readonly client: HttpClient;
-  readonly patience: Patience;
-  readonly signal: AbortSignal;
   /** Connections at once. */
   readonly connections: number;
   /** Called before every write: throws if this process may no longer write. */
@@ -222,7 +220,7 @@ class Download implements AsyncDisposable {
       } catch (error) {
         this.#release(range);
         failures = this.#received > before ? 1 : failures + 1;
-        await backOff(error, failures, { patience: this.#options.patience, signal: this.#signal });
+        await backOff(error, failures, this.#retries());
       }
       answer = undefined;
       range = this.#claimNext();
@@ -347,7 +345,7 @@ class Download implements AsyncDisposable {
       try {
         return await this.#receiveFromStart(answer ?? (await this.#ask([0, Number.MAX_SAFE_INTEGER])));
       } catch (error) {
-        await backOff(error, failures, { patience: this.#options.patience, signal: this.#signal });
+        await backOff(error, failures, this.#retries());
       }
       answer = undefined;
     }
@@ -385,10 +383,13 @@ class Download implements AsyncDisposable {
     return { size, hex };
   }
 
+  #retries(): RetryOptions {
+    return { ...this.#options, signal: this.#signal };
+  }
+
   /** Asks patiently. */
   async #asking(range: ByteRange): Promise<HttpAnswer> {
-    const { patience } = this.#options;
-    return retried(() => this.#ask(range), { patience, signal: this.#signal });
+    return retried(() => this.#ask(range), this.#retries());
   }
 
   /** Asks for a range where the redirects ended the last time; from the beginning if that address has expired. */

@@ -2,7 +2,7 @@ import { fail, isRocmforgeError } from '../../base/errors.ts';
 import { type HttpAnswer, type HttpClient, withoutQuery } from './http-client.ts';
 import type { HubSettings } from './hub-settings.ts';
 import { isSafePath } from './model-name.ts';
-import { type Patience, refuseStatus, retried } from './retry.ts';
+import { refuseStatus, retried, type RetryOptions } from './retry.ts';
 
 /** A file of a repository. */
 export interface HubFile {
@@ -19,13 +19,23 @@ export interface HubListing {
 }
 
 /** How requests to the hub are made. */
-export interface HubAccess {
+export interface HubAccess extends RetryOptions {
   readonly client: HttpClient;
   readonly settings: HubSettings;
   /** Headers that the user adds, for the hub alone. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly patience: Patience;
-  readonly signal: AbortSignal;
+}
+
+/** A hub that does not answer at all is told of soon: nothing has arrived that would be lost. */
+const LISTING_ATTEMPTS = 3;
+
+/** How listings are asked for. */
+export function listingRetries({ patience, signal, onRetry }: HubAccess): RetryOptions {
+  return {
+    patience: { ...patience, attempts: Math.min(LISTING_ATTEMPTS, patience.attempts) },
+    signal,
+    onRetry,
+  };
 }
 
 const MAX_PAGES = 100;
@@ -94,23 +104,20 @@ async function ask(
   repo: string,
   url: string,
 ): Promise<{ value: unknown; next: string | undefined }> {
-  const { client, patience, signal } = access;
-  return retried(
-    async () => {
-      const headers = { accept: 'application/json', 'accept-encoding': 'gzip' };
-      const answer = await client.get(url, { headers, secrets: hubSecrets(access), signal });
-      if (answer.status !== 200) refuseHubAnswer(access, repo, answer);
-      const next = nextPage(answer, access.settings.endpoint);
-      const text = await client.textOf(answer, signal);
-      try {
-        return { value: JSON.parse(text) as unknown, next };
-      } catch (cause) {
-        if (isRocmforgeError(cause)) throw cause;
-        return invalid(url, text.slice(0, 60), 'JSON');
-      }
-    },
-    { patience, signal },
-  );
+  const { client, signal } = access;
+  return retried(async () => {
+    const headers = { accept: 'application/json', 'accept-encoding': 'gzip' };
+    const answer = await client.get(url, { headers, secrets: hubSecrets(access), signal });
+    if (answer.status !== 200) refuseHubAnswer(access, repo, answer);
+    const next = nextPage(answer, access.settings.endpoint);
+    const text = await client.textOf(answer, signal);
+    try {
+      return { value: JSON.parse(text) as unknown, next };
+    } catch (cause) {
+      if (isRocmforgeError(cause)) throw cause;
+      return invalid(url, text.slice(0, 60), 'JSON');
+    }
+  }, listingRetries(access));
 }
 
 /** The address of the next page, which must be at the hub as well: it gets the token. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fail } from '../../base/errors.ts';
 import { withoutQuery } from './http-client.ts';
-import type { HubAccess, HubListing } from './hub-api.ts';
+import { type HubAccess, type HubListing, listingRetries } from './hub-api.ts';
 import { modelNameText, type OllamaName } from './model-name.ts';
 import { refuseStatus, retried } from './retry.ts';
 
@@ -24,25 +24,20 @@ export function blobUrl({ registry, repo }: OllamaName, sha256: string): string 
  * Reads the manifest of a model (the registry protocol of OCI images with a layer type of Ollama's own). Rejects with
  * `HUB_NOT_FOUND`, `HUB_ANSWER_INVALID`, and errors of HTTP.
  */
-export async function readManifest(
-  { client, patience, signal, headers }: HubAccess,
-  name: OllamaName,
-): Promise<OllamaListing> {
+export async function readManifest(access: HubAccess, name: OllamaName): Promise<OllamaListing> {
+  const { client, signal, headers } = access;
   const url = `${name.registry}/v2/${name.repo}/manifests/${name.tag}`;
-  const text = await retried(
-    async () => {
-      const secrets = headers ?? {};
-      const answer = await client.get(url, { headers: { accept: MANIFEST }, secrets, signal });
-      if (answer.status === 404 || answer.status === 401) {
-        answer.body.resume();
-        const what = 'there is no such model or tag in the registry, or it is private';
-        fail('HUB_NOT_FOUND', { model: modelNameText(name), what, known: undefined });
-      }
-      if (answer.status !== 200) refuseStatus(answer, 200);
-      return client.textOf(answer, signal);
-    },
-    { patience, signal },
-  );
+  const text = await retried(async () => {
+    const secrets = headers ?? {};
+    const answer = await client.get(url, { headers: { accept: MANIFEST }, secrets, signal });
+    if (answer.status === 404 || answer.status === 401) {
+      answer.body.resume();
+      const what = 'there is no such model or tag in the registry, or it is private';
+      fail('HUB_NOT_FOUND', { model: modelNameText(name), what, known: undefined });
+    }
+    if (answer.status !== 200) refuseStatus(answer, 200);
+    return client.textOf(answer, signal);
+  }, listingRetries(access));
   const layers = layersIn(url, text);
   const models = layers.filter(({ mediaType }) => mediaType === MODEL_LAYER);
   const [model, other] = models;

@@ -94,13 +94,12 @@ export class ModelHub implements Disposable {
     this.settings = settings;
     this.#options = options;
     const client = new HttpClient({ idleMs, environment });
-    this.#access = {
-      client,
-      settings,
-      headers,
-      patience,
-      signal: options.signal ?? new AbortController().signal,
+    const { signal = new AbortController().signal, logger = silentLogger } = options;
+    const onRetry = (error: unknown, waitMs: number) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.warn('asking again', { seconds: (waitMs / 1000).toFixed(1), reason });
     };
+    this.#access = { client, settings, headers, patience, signal, onRetry };
   }
 
   /** Reads the settings. Rejects with `INVALID_ARGUMENT`. */
@@ -233,14 +232,14 @@ export class ModelHub implements Disposable {
       return { hex: blob, size };
     };
     if (await present()) return done();
-    const { client, patience, signal } = this.#access;
+    const { client, patience, signal, onRetry } = this.#access;
     const onWait = () => onProgress({ phase: 'waiting', bytes: 0, totalBytes: expected?.size });
     await using claim = await FileClaim.take(folder.claim(blob), { signal, onWait });
     if (await present()) return done();
     const files = folder.unfinished(blob);
     const check = () => claim.check(source.name);
     await folder.prepare();
-    const options = { client, patience, signal, connections, check, onState: onProgress };
+    const options = { client, patience, signal, onRetry, connections, check, onState: onProgress };
     const downloaded = await downloadFile(source, files, options);
     await folder.adopt(files.part, downloaded.hex);
     await discardDownload(files);

@@ -11,6 +11,14 @@ export interface Patience {
   readonly firstMs: number;
 }
 
+/** How work is repeated. */
+export interface RetryOptions {
+  readonly patience: Patience;
+  readonly signal: AbortSignal;
+  /** Called before each wait, with its failure and its length in milliseconds. */
+  readonly onRetry?: ((error: unknown, waitMs: number) => void) | undefined;
+}
+
 /** About two minutes in all. */
 export const DEFAULT_PATIENCE: Patience = { attempts: 8, firstMs: 500 };
 
@@ -56,22 +64,20 @@ function mayPass(error: unknown): boolean {
 export async function backOff(
   error: unknown,
   failures: number,
-  { patience, signal }: { readonly patience: Patience; readonly signal: AbortSignal },
+  { patience, signal, onRetry }: RetryOptions,
 ): Promise<void> {
   throwIfAborted(signal, 'downloading');
   if (!mayPass(error) || failures >= patience.attempts) throw error;
   const longest = Math.min(patience.firstMs * 2 ** (failures - 1), LONGEST_WAIT_MS);
   const asked = askedWaits.get(error as Error) ?? 0;
   const wait = Math.max(asked, longest / 2) + Math.random() * (longest / 2);
+  onRetry?.(error, wait);
   await sleep(wait, undefined, { signal }).catch(() => {});
   throwIfAborted(signal, 'downloading');
 }
 
 /** Repeats work that may fail for a while. Rejects with its last failure. */
-export async function retried<T>(
-  work: () => Promise<T>,
-  options: { readonly patience: Patience; readonly signal: AbortSignal },
-): Promise<T> {
+export async function retried<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   for (let failures = 1; ; failures++) {
     try {
       return await work();

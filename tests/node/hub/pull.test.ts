@@ -203,6 +203,22 @@ test('a file at any address: its hash is found, and it is not downloaded twice',
   assert.equal((await hub.cached(hub.parse(url)))?.path, path);
 });
 
+test('a hub that does not answer is told of, after a few attempts that are told of too', async (t) => {
+  const { server, environment } = await start(t);
+  server.behaviour.refusals = { status: 503, count: 100 };
+  const warned: string[] = [];
+  const ignore = () => {};
+  const rest = { enabled: () => false, trace: ignore, debug: ignore, info: ignore, error: ignore };
+  const logger = { ...rest, warn: (text: string) => warned.push(text) };
+  assert.equal((await failureOf(pullWith(environment, 'user/tiny', { logger }))).code, 'HTTP_STATUS');
+  assert.deepEqual(warned, ['asking again', 'asking again']);
+  assert.equal(server.asked.length, 3);
+  const nobody = { ...environment, HF_ENDPOINT: 'http://127.0.0.1:1' };
+  const { code, message } = await failureOf(pullWith(nobody, 'user/tiny'));
+  assert.equal(code, 'SOURCE_UNAVAILABLE');
+  assert.match(message, /127\.0\.0\.1:1.*ECONNREFUSED/);
+});
+
 test('settings that cannot be are refused', async () => {
   for (const environment of [
     { HF_ENDPOINT: 'ftp://x' },

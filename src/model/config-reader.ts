@@ -144,14 +144,15 @@ export class ConfigReader {
    * or 1 means no scaling.
    */
   rope(dimensions: number, trainedContext: number): RopeParameters {
-    const { rope } = this.wanted;
-    const { base, scaling } = this.fileRope(dimensions, trainedContext, rope);
-    return { dimensions, base: rope?.base ?? base, scaling };
+    const { rope = {} } = this.wanted;
+    const base = rope.base ?? this.real('rope.freq_base', 10000, true);
+    return { dimensions, base, scaling: this.#ropeScaling(trainedContext, rope) };
   }
 
-  /** RoPE according to the file alone, unless overrides of its scaling are given. */
-  fileRope(dimensions: number, trainedContext: number, overrides: RopeOverrides = {}): RopeParameters {
+  /** The same with the file's own base and factor, whatever was requested. */
+  fileRope(dimensions: number, trainedContext: number): RopeParameters {
     const base = this.real('rope.freq_base', 10000, true);
+    const overrides = { ...this.wanted.rope, scale: undefined };
     return { dimensions, base, scaling: this.#ropeScaling(trainedContext, overrides) };
   }
 

@@ -6,7 +6,7 @@ export const ROPE_METHODS = ['none', 'linear', 'yarn'] as const;
 
 /**
  * What replaces the file's settings of its RoPE, as llama.cpp's `--rope-*` and `--yarn-*` do. Layers with a sliding window
- * that have a RoPE of their own keep it: distances within a window do not grow with the context.
+ * that have a RoPE of their own keep its base and factor: distances within a window do not grow with the context.
  */
 export interface RopeOverrides {
   /** The method; `none` also undoes the file's scaling. Default: the file's, or linear. */

@@ -77,7 +77,7 @@ test('a model without RoPE has nothing to override', async () => {
   assert.ok(configOf(gguf, {}));
 });
 
-test('layers with a window keep their RoPE, which they otherwise share', async () => {
+test('layers with a window keep their base and factor, which they otherwise share', async () => {
   await using gguf = await headerOf('gemma2');
   const own = configOf(gguf).embedding.ropes;
   assert.deepEqual(Object.keys(own ?? {}), ['rope']);
@@ -86,6 +86,12 @@ test('layers with a window keep their RoPE, which they otherwise share', async (
   const { dimensions } = own?.['rope']?.parameters ?? { dimensions: 0 };
   const expected = { dimensions, base: 5e5, scaling: { kind: 'linear', factor: 4 } };
   assert.deepEqual(changed?.['rope']?.parameters, expected);
+  const asked = { scale: 8, originalContext: 32 } as const;
+  await using yarn = await headerOf('gpt-oss');
+  const { rope, 'window rope': windowed } = configOf(yarn, asked).embedding.ropes ?? {};
+  const file = configOf(yarn).embedding.ropes?.['rope']?.parameters.scaling;
+  assert.deepEqual(rope?.parameters.scaling, { ...file, factor: 8, originalContext: 32 });
+  assert.deepEqual(windowed?.parameters.scaling, { ...file, originalContext: 32 });
 });
 
 test('flags have llama.cpp’s names, and inspect shows what they change', async (t) => {

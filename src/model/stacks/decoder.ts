@@ -31,7 +31,7 @@ export interface DecoderSizes {
   readonly trainedContext: number;
   readonly norm: Norm;
   readonly rope: RopeParameters;
-  /** The same according to the file alone, whatever was requested: what layers with a window are derived from. */
+  /** The same with the file's own base and factor, whatever was requested: what layers with a window are derived from. */
   readonly fileRope: RopeParameters;
   /** Position from which `rope_factors_long.weight` replaces the short ones. */
   readonly originalContext: number;

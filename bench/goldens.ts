@@ -56,12 +56,13 @@ process.exit(0);
 
 /** llama.cpp's results for a model: scores, embeddings, or logits. */
 async function referenceFor(
-  { scores, encodes }: Pick<FamilyFixture, 'scores' | 'encodes'>,
+  { scores, encodes, flashAttention }: Pick<FamilyFixture, 'scores' | 'encodes' | 'flashAttention'>,
   path: string,
   texts: readonly (readonly number[])[],
 ): Promise<readonly object[]> {
   if (scores !== undefined) return referenceScores(module, path, { texts, labels: scores });
-  return encodes ? referenceEmbeddings(module, path, texts) : referenceSequences(module, path, texts);
+  if (encodes) return referenceEmbeddings(module, path, texts);
+  return referenceSequences(module, path, texts, { flashAttention });
 }
 
 /** llama.cpp's results for each variant's model, which is not stored: tests create it again. */

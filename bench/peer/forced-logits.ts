@@ -46,14 +46,16 @@ interface ReferenceOptions {
   readonly adapters?: readonly { filePath: string; scale: number }[];
   /** The first position with results. Default 0. */
   readonly from?: number;
+  /** Default: none. */
+  readonly flashAttention?: boolean | undefined;
 }
 
-/** Computes goldens with llama.cpp's CPU build: f32 KV cache, no flash attention. `module` is node-llama-cpp's path. */
+/** Computes goldens with llama.cpp's CPU build and an f32 KV cache. `module` is node-llama-cpp's path. */
 export async function referenceSequences(
   module: string,
   modelPath: string,
   texts: readonly (readonly number[])[],
-  { adapters = [], from = 0 }: ReferenceOptions = {},
+  { adapters = [], from = 0, flashAttention = false }: ReferenceOptions = {},
 ): Promise<ReferenceSequence[]> {
   const model = await openPeerModel(module, modelPath);
   const sequences: ReferenceSequence[] = [];
@@ -62,6 +64,7 @@ export async function referenceSequences(
     const context = await model.createContext({
       contextSize: Math.max(64, ids.length + GREEDY),
       threads: { ideal: 1, min: 1 },
+      ...(flashAttention && { flashAttention }),
       ...(adapters.length > 0 ? { lora: { adapters } } : {}),
     });
     sequences.push(await decode(context.getSequence(), ids, from));

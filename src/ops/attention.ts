@@ -29,11 +29,11 @@ export interface AttentionOp extends AttentionParameters {
   readonly q: Tensor;
   readonly cache: PagedCache;
   /**
-   * How to find a row's sequence in the cache: its row of the block table. Positions are not part of it: `causalLimit`
-   * determines what a row attends to.
+   * How to find a row's sequence in the cache: its row of the block table, or one for each of as many equal groups of key
+   * heads. Positions are not part of it: `causalLimit` determines what a row attends to.
    */
   readonly batch: Pick<BatchTensors, 'slots' | 'blocks'>;
-  /** i32 [rows, 1]: the last position that a row attends to. */
+  /** i32 [rows, 1]: the last position that a row attends to, or as many as it has rows in the block table. */
   readonly causalLimit: Tensor;
   /** i32 [rows, 1]: the rows' own positions, with a `reach`. */
   readonly positions?: Tensor;
@@ -222,8 +222,8 @@ function attend(
     : of.valueSize <= of.keySize;
   g.require(hasValues, `values are ${of.kvHeads} x ${of.valueSize} wide`);
   g.require(
-    causalLimit.type === 'i32' && causalLimit.width === 1,
-    'each row has a last position that it looks at',
+    causalLimit.type === 'i32' && causalLimit.width === slots.width && of.kvHeads % slots.width === 0,
+    'each row has a last position that it looks at, or one for each of equal groups of key heads',
   );
   const { temperatureScale = 0, temperatureLength = 0, temperatureOffset = 0 } = of;
   const hasLength = Number.isSafeInteger(temperatureLength) && temperatureLength > 0;
@@ -271,6 +271,11 @@ export function attentionOperands({
   return [q, causalLimit, cache.keys, cache.values, cache.blocks, sinks, places];
 }
 
+/** Entries in a row of the block table. */
+export function tableWidth({ slots, blocks }: Pick<BatchTensors, 'slots' | 'blocks'>): number {
+  return blocks.width / slots.width;
+}
+
 /** Whether each row has a block table of its own, of the positions that were chosen for it. */
 export function hasOwnTable({ cache }: Pick<AttentionOp, 'cache'>): boolean {
   return cache.blocks.axis === 'rows';
@@ -283,7 +288,7 @@ export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
 
 /** Reads the attended cells once per row; two multiply-adds per cell value and query head. */
 export function attentionCost(op: AttentionOp, rows: number, visible: number): Cost {
-  const attended = hasOwnTable(op) ? Math.min(visible, op.cache.blocks.width) : visible;
+  const attended = hasOwnTable(op) ? Math.min(visible, tableWidth(op.batch)) : visible;
   const { keys, values } = op.cache;
   const cell = (stateBytes(keys) + (values ? stateBytes(values) : 0)) / keys.rows;
   return {

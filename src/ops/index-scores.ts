@@ -7,31 +7,36 @@ import { type BatchTensors, stateBytes, type Tensor } from './value.ts';
 /**
  * The scores by which an indexer chooses the positions that a row attends to (DeepSeek-AI 2025, "DeepSeek-V3.2", the
  * lightning indexer; ggml's `lightning_indexer`): `out[r, p] = sum_h weights[r, h] * max(0, q[r, h] · key[p])` for the
- * positions of the row's sequence up to its own, and 0 beyond it. A position's key is shared by all heads.
+ * positions of the row's sequence up to its own, and 0 beyond it. A position's key is shared by all heads. Without
+ * weights, heads are scored apart: `out[r, h, p] = q[r, h] · key[p]` (MiniMax 2026, "MiniMax M3").
  */
 export interface IndexScoresOp {
   readonly kind: 'indexScores';
   /** f32 [rows, heads * headSize]. */
   readonly q: Tensor;
-  /** f32 [rows, heads]. */
-  readonly weights: Tensor;
+  /** f32 [rows, heads], or undefined for scores by head. */
+  readonly weights: Tensor | undefined;
   /** Its keys are `headSize` wide; it has no values. */
   readonly cache: PagedCache;
   readonly batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>;
   readonly heads: number;
   readonly headSize: number;
-  /** f32 [rows, positions of a sequence]. */
+  /** f32 [rows, positions of a sequence], or that for each head. */
   readonly out: Tensor;
 }
 
-/** Scores every position for every row: f32 [rows, blocksPerSlot * blockSize]. */
+/** Scores every position for every row: f32 [rows, blocksPerSlot * blockSize], by weighted heads or `heads` times. */
 export function indexScores(
   g: Recorder<IndexScoresOp>,
-  { q, weights, cache }: Pick<IndexScoresOp, 'q' | 'weights' | 'cache'>,
+  {
+    q,
+    cache,
+    ...of
+  }: Pick<IndexScoresOp, 'q' | 'cache'> & ({ readonly weights: Tensor } | { readonly heads: number }),
 ): Tensor {
   const headSize = cache.keys.width;
-  const heads = weights.width;
-  g.require(q.axis === 'rows' && weights.axis === 'rows', 'queries and weights are token rows');
+  const [weights, heads] = 'weights' in of ? [of.weights, of.weights.width] : [undefined, of.heads];
+  g.require(q.axis === 'rows' && (weights ?? q).axis === 'rows', 'queries and weights are token rows');
   g.require(q.width === heads * headSize, `queries are ${heads} x ${headSize} wide, not ${q.width}`);
   g.require(cache.values === undefined, 'an indexer has keys only');
   g.require(!decodesApart(cache), 'keys of an indexer have eight bits at least');
@@ -42,7 +47,8 @@ export function indexScores(
     cache.blocks.axis === 'slots' && cache.blocks.width === blocksPerSlot,
     `the cache's block table has ${blocksPerSlot} blocks for each slot`,
   );
-  const out = g.temp('indexScores', { axis: 'rows', width: blocksPerSlot * cache.blockSize });
+  const lines = weights ? 1 : heads;
+  const out = g.temp('indexScores', { axis: 'rows', width: lines * blocksPerSlot * cache.blockSize });
   const { slots, positions } = g.batch;
   const batch = { slots, positions, blocks: cache.blocks };
   g.push({ kind: 'indexScores', q, weights, cache, batch, heads, headSize, out });
@@ -54,7 +60,8 @@ export function indexScoresCost(op: IndexScoresOp, rows: number, attended: numbe
   const { keys } = op.cache;
   return {
     bytes:
-      rows * (4 * (op.q.width + op.weights.width + attended) + (attended * stateBytes(keys)) / keys.rows),
+      rows *
+      (4 * (op.q.width + (op.weights?.width ?? 0) + attended) + (attended * stateBytes(keys)) / keys.rows),
     flops: 2 * rows * attended * op.q.width,
   };
 }

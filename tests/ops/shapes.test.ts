@@ -133,6 +133,15 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
     choosePositions(g, rows(g, 'scores', 15), { count: 2, cache: cacheFor(g) }),
   'choosePositions that chooses none': (g) =>
     choosePositions(g, rows(g, 'scores', 16), { count: 0, cache: cacheFor(g) }),
+  'choosePositions with more blocks that are always chosen than chosen ones': (g) => {
+    const chosenBlocks = { size: 2, local: 3 };
+    return choosePositions(g, rows(g, 'scores', 16), { count: 2, cache: cacheFor(g), chosenBlocks });
+  },
+  'attention by groups that do not divide the key heads': (g) => {
+    const cache = cacheFor(g);
+    const chosen = choosePositions(g, rows(g, 'scores', 48), { count: 2, cache, groups: 3 });
+    return attention(g, rows(g, 'q', 64), cache, { ...HEADS, chosen });
+  },
   'attention to chosen positions in a window': (g) => {
     const cache = cacheFor(g);
     const chosen = choosePositions(g, rows(g, 'scores', 16), { count: 2, cache });

@@ -18,6 +18,8 @@ export interface FamilyFixture {
   readonly encodes?: true;
   /** The number of scores of a model with a classifier; the golden then contains them. */
   readonly scores?: number;
+  /** Whether llama.cpp computes the golden with flash attention, without which it attends to all positions. */
+  readonly flashAttention?: true;
   /** The tolerance of a logit, if above `LARGEST_DIFFERENCE`. */
   readonly difference?: number;
 }
@@ -76,6 +78,9 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   plm: { sizes: { kvHeads: 4 } },
   'kimi-linear': { sizes: { layers: 3 } },
   'glm-dsa': { sizes: { layers: 3 } },
+  // In its dense layer llama.cpp rounds keys and values to halves where it uses flash attention; without that layer the
+  // difference is 3e-6.
+  'minimax-m3': { sizes: { layers: 3 }, flashAttention: true, difference: 5e-3 },
   bailingmoe3: { sizes: { layers: 3 } },
 };
 
@@ -213,6 +218,7 @@ const OTHERS_OPERATORS = [
   'plamo3',
   'smallthinker',
   'spark2_5',
+  'minimax-m3',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

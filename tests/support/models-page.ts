@@ -88,6 +88,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   minicpm: 'MiniCPM 1, 4',
   minicpm3: 'MiniCPM 3',
   'minimax-m2': 'MiniMax M2',
+  'minimax-m3': 'MiniMax M3 (texts)',
   mistral3: 'Ministral 3, Devstral 2',
   mistral4: 'Mistral Small 4',
   mixtral: 'Mixtral',

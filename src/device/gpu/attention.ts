@@ -1,4 +1,11 @@
-import { type AttentionOp, hasOwnTable, type MatmulOp, type Op, type Tensor } from '../../ops/index.ts';
+import {
+  type AttentionOp,
+  hasOwnTable,
+  type MatmulOp,
+  type Op,
+  tableWidth,
+  type Tensor,
+} from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { ActivationForm, Counters, HeadGroup, HeadsNormAppendIntent, JoinedRows } from './intent.ts';
 import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } from './match-heads.ts';
@@ -72,7 +79,7 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { wantedGroups, shortestPartition } = to.facts.attention;
   const { cache, batch, reach = Number.POSITIVE_INFINITY } = op;
   const { chunk = 2 * reach + 1, window = chunk } = op;
-  const context = Math.min(window, batch.blocks.width * cache.blockSize);
+  const context = Math.min(window, tableWidth(batch) * cache.blockSize);
   const wanted = Math.floor(wantedGroups / (to.capacity(op.out) * headGroups(op)));
   return Math.max(1, Math.min(wanted, MAX_PARTITIONS, Math.ceil(context / shortestPartition)));
 }

@@ -148,7 +148,8 @@ export interface KernelExports {
   ): void;
   /**
    * An indexer's scores of a row's positions `begin` to `end - 1`, by `heads` heads of `size` elements. `cellBytes` and
-   * `scaleBytes` are those of a cell, `type` is one of `CELL_CODES`; `scratch` takes 16 * (1 + size) bytes.
+   * `scaleBytes` are those of a cell, `type` is one of `CELL_CODES`; `scratch` takes 16 * (1 + size) bytes. Without
+   * `weights` (0), each head has scores of its own, `stride` bytes after the previous one's.
    */
   indexScores(
     q: number,
@@ -166,6 +167,7 @@ export interface KernelExports {
     begin: number,
     end: number,
     scratch: number,
+    stride: number,
   ): void;
   /** Quantizes `blocks` blocks of 32 f32 as `STATE_BLOCKS` defines q8_0, q4_0 and q5_1. */
   quantizeStateBlocks: StateBlockKernel;

@@ -62,6 +62,7 @@ export { mimo2 } from './mimo2.ts';
 export { minicpm } from './minicpm.ts';
 export { minicpm3 } from './minicpm3.ts';
 export { minimaxM2 } from './minimax-m2.ts';
+export { minimaxM3 } from './minimax-m3.ts';
 export { mistral3 } from './mistral3.ts';
 export { modernBert } from './modern-bert.ts';
 export { mpt } from './mpt.ts';

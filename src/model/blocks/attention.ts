@@ -7,6 +7,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
 import { cacheGroup } from '../state-groups.ts';
+import { type BlockIndexerSpec, recordBlockIndexer } from './indexer.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 import { appendRotated, attendRotated } from './rotated-cache.ts';
@@ -48,6 +49,8 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   readonly resultNorm?: Norm;
   /** Bound of the elements of queries, keys and values and of their negatives (MPT, DBRX). Default: none. */
   readonly clamp?: number | undefined;
+  /** What chooses the blocks of positions that each key head attends to. Default: rows attend to all positions. */
+  readonly indexer?: BlockIndexerSpec;
   /** True for encoders, in which each row attends to the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -81,6 +84,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     width = x.width,
     resultNorm,
     clamp: _,
+    indexer,
     ...parameters
   } = spec;
   const { heads, kvHeads, keySize, valueSize, chunk, window = chunk } = parameters;
@@ -89,8 +93,8 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   const half = (offset: number): Tensor =>
     slice(g, queries, { offset, segmentWidth: keySize, stride: 2 * keySize, width: heads * keySize });
   const q = outputGate === 'attn_q' ? half(0) : queries;
-  const rotate = (of: Tensor): Tensor =>
-    rotation && table ? rope(g, of, { table, headSize: keySize, pairs: rotation.pairs }) : of;
+  const rotate = (of: Tensor, headSize = keySize): Tensor =>
+    rotation && table ? rope(g, of, { table, headSize, pairs: rotation.pairs }) : of;
   const normed = (of: Tensor, name: string): Tensor =>
     queryNorm ? normalizeHeads(scope, of, name, { ...queryNorm, keySize }) : of;
   const place = (of: Tensor, name: string): Tensor =>
@@ -103,8 +107,10 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
       : own.values;
     appendRotated(g, cache, parameters, { k: place(own.keys, 'attn_k_norm'), v });
   }
+  const chosen = indexer && recordBlockIndexer(scope, x, { spec: indexer, kvHeads, rotate }, layer);
   const mixed = attendRotated(g, query, cache, {
     ...parameters,
+    chosen,
     sinks: hasSinks && sinksOf(scope, hasSinks, heads),
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });

@@ -43,7 +43,7 @@ export type FeedForwardSpec = {
   | {
       /** `gated` by a second matrix (Shazeer 2020), `fused` with it in `ffn_up` (gate rows first), or `plain`. */
       readonly form: 'gated' | 'fused';
-      readonly activation: Activation;
+      readonly activation: GatedFunction;
       /** Limit of `gatedWithin`. Default: none. */
       readonly limit?: number | undefined;
       /** Of the gate, what is fewer standard deviations above a row's mean becomes 0 (Gemma 3n). Default: all of it is used. */

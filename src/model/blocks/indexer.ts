@@ -1,6 +1,6 @@
 import { invariant } from '../../base/errors.ts';
 import { kvAppend } from '../../ops/attention.ts';
-import { type ChosenPositions, choosePositions } from '../../ops/choose-positions.ts';
+import { type ChosenBlocks, type ChosenPositions, choosePositions } from '../../ops/choose-positions.ts';
 import { indexScores } from '../../ops/index-scores.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import type { Tensor } from '../../ops/value.ts';
@@ -8,7 +8,7 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
-import { normalize } from './norm.ts';
+import { type Norm, normalize } from './norm.ts';
 
 /** The lightning indexer (DeepSeek-AI 2025, "DeepSeek-V3.2"); sizes count elements. */
 export interface IndexerSpec {
@@ -24,6 +24,18 @@ export interface IndexerSpec {
 
 /** Of the layer norm of its keys, which files do not give. */
 const NORM_EPSILON = 1e-6;
+
+/**
+ * An indexer of blocks of positions with a head for each key head, whose positions it chooses apart (MiniMax 2026,
+ * "MiniMax M3"); sizes count elements.
+ */
+export interface BlockIndexerSpec extends ChosenBlocks {
+  readonly headSize: number;
+  /** Maximum number of blocks that a row attends to. */
+  readonly topK: number;
+  /** Norm of each head of queries and keys. */
+  readonly norm: Norm;
+}
 
 /** The names under which a choice is shared with later layers. */
 const SHARED = { cells: 'chosen cells', places: 'chosen places', limits: 'chosen limits' } as const;
@@ -74,6 +86,45 @@ export function recordIndexer(
   if (shares) for (const part of partsOf(SHARED)) layer.share(SHARED[part], chosen[part]);
   return chosen;
 }
+
+/** Reads its sizes, for as many key heads. Throws `MODEL_CONFIG`. */
+export function readBlockIndexer(read: ConfigReader, kvHeads: number): Omit<BlockIndexerSpec, 'norm'> {
+  const heads = read.count('attention.indexer.head_count');
+  if (heads !== kvHeads) {
+    read.refuse('attention.indexer.head_count', `${heads}`, `${kvHeads}, one for each key head`);
+  }
+  const topK = read.count('attention.indexer.top_k');
+  const local = read.countOrZero('attention.indexer.local_blocks');
+  if (local > topK) read.refuse('attention.indexer.local_blocks', `${local}`, `at most ${topK}`);
+  const headSize = read.count('attention.indexer.key_length');
+  return { headSize, topK, local, size: read.count('attention.indexer.block_size') };
+}
+
+/**
+ * Records the choice of the blocks of positions that each key head attends to. Its weights are `indexer.q_proj`,
+ * `indexer.q_norm`, `indexer.k_proj` and `indexer.k_norm`; `rotate` rotates heads of a size.
+ */
+export function recordBlockIndexer(
+  scope: PartScope,
+  x: Tensor,
+  { spec, kvHeads, rotate }: { spec: BlockIndexerSpec; kvHeads: number; rotate: Rotation },
+  layer: LayerInputs,
+): ChosenPositions {
+  const { g } = scope;
+  const { headSize, topK, norm, size, local } = spec;
+  const project = (name: 'q' | 'k', heads: number): Tensor => {
+    const of = linear(scope, x, { name: `indexer.${name}_proj`, rows: heads * headSize, scale: 'never' });
+    return rotate(normalize(scope, of, { ...norm, name: `indexer.${name}_norm` }, headSize), headSize);
+  };
+  const cache = layer.states.indexCache(headSize);
+  kvAppend(g, cache, project('k', 1));
+  const scores = indexScores(g, { q: project('q', kvHeads), heads: kvHeads, cache });
+  const rule = { groups: kvHeads, chosenBlocks: { size, local } };
+  return choosePositions(g, scores, { count: topK, cache, ...rule });
+}
+
+/** Rotates heads of a size by the rows' positions. */
+type Rotation = (of: Tensor, headSize: number) => Tensor;
 
 /** The choice of the last layer that made one. */
 export function chosenEarlier({ shared }: LayerInputs): ChosenPositions {

@@ -10,11 +10,23 @@ const F16: u32 = 1;
 const TOGETHER: u32 = 4;
 const ADDRESSES: usize = 16;
 
+/** Stores the first `count` of four scores. */
+@inline
+function storeScores(at: usize, scores: v128, count: u32): void {
+  if (count >= TOGETHER) v128.store(at, scores);
+  else {
+    store<f32>(at, f32x4.extract_lane(scores, 0));
+    if (count > 1) store<f32>(at + 4, f32x4.extract_lane(scores, 1));
+    if (count > 2) store<f32>(at + 8, f32x4.extract_lane(scores, 2));
+  }
+}
+
 /**
- * `out[p] = sum over heads of weights[h] * max(0, q[h] · key[p])` for positions `begin` to `end - 1`. A cell has `size`
+ * `out[p] = sum over heads of weights[h] * max(0, q[h] · key[p])` for positions `begin` to `end - 1`; without `weights`, the
+ * products of head h stand at `out + h * stride`. A cell has `size`
  * elements, a multiple of 4, of `type`, and `scaleBytes` of scales where they are blocks. `scratch` takes 16 * (1 + size) bytes.
  */
-export function indexScores(q: usize, weights: usize, keys: usize, scales: usize, out: usize, blocks: usize, blockSize: u32, heads: u32, size: u32, type: u32, cellBytes: u32, scaleBytes: u32, begin: u32, end: u32, scratch: usize): void {
+export function indexScores(q: usize, weights: usize, keys: usize, scales: usize, out: usize, blocks: usize, blockSize: u32, heads: u32, size: u32, type: u32, cellBytes: u32, scaleBytes: u32, begin: u32, end: u32, scratch: usize, stride: u32): void {
   for (let first = begin; first < end; first += TOGETHER) {
     let buffer = scratch + ADDRESSES;
     for (let i: u32 = 0; i < TOGETHER; i++) {
@@ -31,14 +43,10 @@ export function indexScores(q: usize, weights: usize, keys: usize, scales: usize
     let sum = f32x4.splat(0);
     for (let h: u32 = 0; h < heads; h++) {
       const products = scoreFour(q + (<usize>(h * size) << 2), scratch, size);
-      sum = f32x4.add(sum, f32x4.mul(v128.load32_splat(weights + (h << 2)), f32x4.max(products, f32x4.splat(0))));
+      if (weights) {
+        sum = f32x4.add(sum, f32x4.mul(v128.load32_splat(weights + (h << 2)), f32x4.max(products, f32x4.splat(0))));
+      } else storeScores(out + <usize>h * stride + (first << 2), products, end - first);
     }
-    const at = out + (first << 2);
-    if (end - first >= TOGETHER) v128.store(at, sum);
-    else {
-      store<f32>(at, f32x4.extract_lane(sum, 0));
-      if (end - first > 1) store<f32>(at + 4, f32x4.extract_lane(sum, 1));
-      if (end - first > 2) store<f32>(at + 8, f32x4.extract_lane(sum, 2));
-    }
+    if (weights) storeScores(out + (first << 2), sum, end - first);
   }
 }

@@ -6,7 +6,7 @@
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
 //   LATENT       1 where a position's values are the first elements of its keys      ALIBI   1 where distances are biased
-//   THREADS      of a block      SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before
+//   PLACES       of a row in the block table, each for as many key heads      THREADS   of a block      SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before
 #include "attention-scores.h"
 #include "functions.h"
 #include "halves.h"
@@ -19,6 +19,10 @@ constexpr i32 STREAMS = THREADS / STREAM_LANES;
 constexpr i32 UNROLLED = HEADS == 1 ? 4 : OWN > 16 ? 1 : 2;
 /// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
+
+#ifndef PLACES
+#define PLACES 1
+#endif
 
 #define PARTIAL (VALUE + 2)
 
@@ -139,11 +143,13 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   i32 kv_head = block_y() / HEAD_BLOCKS, first_of_group = block_y() % HEAD_BLOCKS * HEADS, heads = kv_heads * GROUP;
   i32 head = kv_head * GROUP + first_of_group, used_heads = min_of(HEADS, GROUP - first_of_group);
   i32 stream_of = thread() / STREAM_LANES, lane_in_stream = thread() % STREAM_LANES;
+  // Groups of key heads may have positions of their own.
+  i32 place = PLACES == 1 ? row : row * PLACES + kv_head * PLACES / kv_heads;
 #ifdef REACH
   i32 position = min_of(positions[row], own_positions[row] + REACH);
   i32 first = max_of(own_positions[row] - REACH, 0), length = position + 1 - first, origin = own_positions[row];
 #else
-  i32 position = positions[row];
+  i32 position = positions[place];
   i32 first = first_visible(position, of), length = position + 1 - first, origin = position;
 #endif
   i32 partition_size = max_of((length + partitions - 1) / partitions, MIN_PARTITION_SIZE);
@@ -154,7 +160,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     return;
   }
   i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
-  Context context = {blocks, blocks_per_slot, block_size, slots[row], keys, values, key_stride, value_stride,
+  Context context = {blocks, blocks_per_slot, block_size, slots[place], keys, values, key_stride, value_stride,
                      kv_head * KEY, kv_head * VALUE, scale_plane(keys, cells, i32(key_stride)),
                      scale_plane(values, cells, i32(value_stride))};
   Positions at;

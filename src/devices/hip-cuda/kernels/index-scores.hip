@@ -2,6 +2,7 @@
 // queries of HEADS_TOGETHER heads at a time stand in shared memory; every thread multiplies its key by each of them.
 //
 //   HEADS, SIZE   of the indexer      VECTOR   elements of a key that are loaded at once
+//   BY_HEAD       1 where each head has scores of its own, and there are no weights
 #include "paged-cache.h"
 
 #define THREADS 128
@@ -10,8 +11,8 @@ struct alignas(sizeof(CacheElement) * VECTOR) KeyVector {
   CacheElement at[VECTOR];
 };
 
-/// `out` gets a row of `width` scores; they are 0 behind the row's own position.
-KERNEL(index_scores, THREADS, const i32* count, const f32* q, const f32* weights, const i32* slots, const i32* positions,
+/// `out` gets a row of `width` scores, or one for each head; they are 0 behind the row's own position.
+KERNEL(index_scores, THREADS, const i32* count, const f32* q, [[maybe_unused]] const f32* weights, const i32* slots, const i32* positions,
        const i32* blocks, i32 blocks_per_slot, i32 block_size, [[maybe_unused]] i32 cells, const CacheElement* keys, f32* out, i32 width) {
   SHARED f32 queries[HEADS_TOGETHER * SIZE];
   grid_launch_dependents();
@@ -19,9 +20,12 @@ KERNEL(index_scores, THREADS, const i32* count, const f32* q, const f32* weights
   i32 row = block_x();
   if (row >= *count) return;
   i32 first_position = i32(block_y()) * THREADS, position = first_position + thread(), last = positions[row];
-  f32* line = out + i64(row) * width;
+  constexpr i32 LINES = BY_HEAD ? HEADS : 1;
+  f32* line = out + i64(row) * LINES * width;
   if (first_position > last) {
-    if (position < width) line[position] = 0;
+    for (i32 l = 0; l < LINES; l++) {
+      if (position < width) line[i64(l) * width + position] = 0;
+    }
     return;
   }
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], min_of(position, last));
@@ -29,7 +33,7 @@ KERNEL(index_scores, THREADS, const i32* count, const f32* q, const f32* weights
 #if CACHE == 2
   const u16* scales = scale_plane(keys, cells, SIZE) + cell * (SIZE / 32);
 #endif
-  f32 score = 0;
+  [[maybe_unused]] f32 score = 0;
   for (i32 first = 0; first < HEADS; first += HEADS_TOGETHER) {
     i32 heads = min_of(HEADS_TOGETHER, HEADS - first);
     const f32* from = q + (i64(row) * HEADS + first) * SIZE;
@@ -52,9 +56,15 @@ KERNEL(index_scores, THREADS, const i32* count, const f32* q, const f32* weights
       }
     }
     UNROLL for (i32 h = 0; h < HEADS_TOGETHER; h++) {
+#if BY_HEAD
+      if (h < heads && position < width) line[i64(first + h) * width + position] = position <= last ? products[h] : 0.0f;
+#else
       f32 weight = h < heads ? weights[i64(row) * HEADS + first + h] : 0.0f;
       score = fused_multiply_add(weight, max_of(products[h], 0.0f), score);
+#endif
     }
   }
+#if !BY_HEAD
   if (position < width) line[position] = position <= last ? score : 0.0f;
+#endif
 }

@@ -14,6 +14,7 @@ import {
   SCORE_NAMES,
   SCORE_PARAMETERS,
   type StateType,
+  tableWidth,
 } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
@@ -43,7 +44,8 @@ export function cellArgs(
   cache: PagedCache,
   { slots, positions, blocks }: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>,
 ): readonly Operand[] {
-  return [slots, positions, blocks, int(blocks.width), int(cache.blockSize), int(cache.keys.rows)];
+  const width = tableWidth({ slots, blocks });
+  return [slots, positions, blocks, int(width), int(cache.blockSize), int(cache.keys.rows)];
 }
 
 /** How a kernel for attention is compiled that finds values among the keys. */
@@ -148,6 +150,7 @@ function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: nu
     ...latentDefines(op.cache),
     ...alibiDefines(op),
     ...(op.reach !== undefined && { REACH: op.reach }),
+    ...(op.batch.slots.width > 1 && { PLACES: op.batch.slots.width }),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,

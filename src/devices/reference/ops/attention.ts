@@ -10,33 +10,37 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   const valueOf = cache.values ? rowsOnce(frame.matrix(cache.values)) : keyOf;
   const stride = valueStride(op);
   const sinks = op.sinks && frame.weightRow(op.sinks, 0);
+  const tables = batch.slots.width;
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
-    const slot = frame.matrix(batch.slots).scalar(row);
-    const limit = frame.matrix(op.causalLimit).scalar(row);
-    const own = op.positions && frame.matrix(op.positions).scalar(row);
-    const { first, last } = visibleRange(op, limit, own);
-    const positions = Array.from({ length: last + 1 - first }, (_, i) => first + i);
-    const cells = positions.map((position) => cellOf(frame, { cache, batch, slot, position }));
-    const scale = scaleAt(op, last);
-    const keys = cells.map(keyOf);
-    const values = cells.map(valueOf);
     const q = frame.matrix(op.q).read(row);
     const out = new Float64Array(op.out.width);
-    for (let head = 0; head < heads; head++) {
-      const shared = Math.floor(head / (heads / kvHeads));
-      const query = q.subarray(head * keySize, (head + 1) * keySize);
-      const slope = alibiSlope(op, head);
-      const scores = keys.map((key, at) => {
-        const score = capped(scale * dot(query, key, shared * keySize), op.softCap);
-        return score - slope * Math.abs((positions[at] as number) - (own ?? last));
-      });
-      const weights = softmax(scores, sinks?.[head]);
-      values.forEach((value, at) => {
-        for (let i = 0; i < valueSize; i++) {
-          const o = head * valueSize + i;
-          out[o] = (out[o] as number) + (weights[at] as number) * (value[shared * stride + i] as number);
-        }
-      });
+    // Each group of heads by the positions in its own row of the block table.
+    for (let table = 0; table < tables; table++) {
+      const slot = frame.matrix(batch.slots).scalar(row, table);
+      const limit = frame.matrix(op.causalLimit).scalar(row, table);
+      const own = op.positions && frame.matrix(op.positions).scalar(row);
+      const { first, last } = visibleRange(op, limit, own);
+      const positions = Array.from({ length: last + 1 - first }, (_, i) => first + i);
+      const cells = positions.map((position) => cellOf(frame, { cache, batch, slot, position }));
+      const scale = scaleAt(op, last);
+      const keys = cells.map(keyOf);
+      const values = cells.map(valueOf);
+      for (let head = (table * heads) / tables; head < ((table + 1) * heads) / tables; head++) {
+        const shared = Math.floor(head / (heads / kvHeads));
+        const query = q.subarray(head * keySize, (head + 1) * keySize);
+        const slope = alibiSlope(op, head);
+        const scores = keys.map((key, at) => {
+          const score = capped(scale * dot(query, key, shared * keySize), op.softCap);
+          return score - slope * Math.abs((positions[at] as number) - (own ?? last));
+        });
+        const weights = softmax(scores, sinks?.[head]);
+        values.forEach((value, at) => {
+          for (let i = 0; i < valueSize; i++) {
+            const o = head * valueSize + i;
+            out[o] = (out[o] as number) + (weights[at] as number) * (value[shared * stride + i] as number);
+          }
+        });
+      }
     }
     frame.matrix(op.out).write(row, out);
   }

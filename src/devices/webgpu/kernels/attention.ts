@@ -1,7 +1,8 @@
 import { type AttentionOp, hasOwnTable } from '../../../ops/index.ts';
 
 // What a row sees: up to `position`, from `first` on; ALiBi measures distances from `centre`.
-const SEEN = `let position = u32(positions[row >> 2u][row & 3u]);
+const SEEN = `let slot = u32(slots[row >> 2u][row & 3u]);
+  let position = u32(positions[row >> 2u][row & 3u]);
   let first = first_visible(position);
   let centre = position;`;
 
@@ -71,7 +72,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let first_of_group = group.y % HEAD_GROUPS * HEADS;
   let head = kv_head * GROUP + first_of_group;
   let used_heads = min(HEADS, GROUP - first_of_group);
-  let slot = u32(slots[row >> 2u][row & 3u]);
   ${SEEN}
   let partition_size = (position + PARTITIONS - first) / PARTITIONS;
   let begin = first + group.z * partition_size;
@@ -131,10 +131,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
-/** All of a row's table. Its last place was computed, and may be in the same memory as results: only so is it uniform. */
-const SEEN_IN_OWN_TABLE = `if (thread == 0u) { own_last = u32(positions[row >> 2u][row & 3u]); }
+/**
+ * All of a row's table, or of its part for a group of key heads. Its last place was computed, and may be in the same memory
+ * as results: only so is it uniform.
+ */
+const SEEN_IN_OWN_TABLE = `let place = row * PLACES + kv_head * PLACES / KV_HEADS;
+  let slot = u32(slots[place >> 2u][place & 3u]);
+  if (thread == 0u) { own_last = u32(positions[place >> 2u][place & 3u]); }
   let position = workgroupUniformLoad(&own_last);
-  let first = 0u;`;
+  let first = 0u;
+  let centre = position;`;
 
 /**
  * The kernel; with a reach, rows see as many positions on either side of their own, and with tables of their own the
@@ -148,7 +154,8 @@ export function attentionText(op: Pick<AttentionOp, 'reach' | 'cache'>): string 
   if (reach === undefined) return ATTENTION;
   return ATTENTION.replace(
     SEEN,
-    `let own = u32(own_positions[row >> 2u][row & 3u]);
+    `let slot = u32(slots[row >> 2u][row & 3u]);
+  let own = u32(own_positions[row >> 2u][row & 3u]);
   let position = min(u32(positions[row >> 2u][row & 3u]), own + ${reach}u);
   let first = max(own, ${reach}u) - ${reach}u;
   let centre = own;`,

@@ -1,5 +1,5 @@
 /**
- * Scores of positions by an indexer's heads: a workgroup takes a row and as many positions as it has threads, a thread one
+ * Scores of positions by an indexer's heads, together or `LINES` apart: a workgroup takes a row and as many positions as it has threads, a thread one
  * of them. The queries of `HEADS_TOGETHER` heads at a time are in workgroup memory. Requires `PAGED_CACHE` and the units
  * of a cache.
  */
@@ -14,7 +14,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let slot = u32(slots[row >> 2u][row & 3u]);
   let position = group.y * THREADS + thread;
   if (group.y * THREADS > last) {
-    if (position < WIDTH) { y[row * WIDTH + position] = 0.0; }
+    for (var line = 0u; line < LINES && position < WIDTH; line++) { y[(row * LINES + line) * WIDTH + position] = 0.0; }
     return;
   }
   let key = cell_of(slot, min(position, last)) * (SIZE / UNIT);
@@ -33,18 +33,34 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         products[h] = plus_product(products[h], h * SIZE + word * UNIT, elements);
       }
     }
-    for (var h = 0u; h < heads; h++) {
-      score = fma(weights[row * HEADS + first + h], max(products[h], 0.0), score);
-    }
+    for (var h = 0u; h < heads; h++) { score = added(score, products[h], row, first + h, position, last); }
   }
-  if (position < WIDTH) { y[row * WIDTH + position] = select(0.0, score, position <= last); }
+  if (LINES == 1u && position < WIDTH) { y[row * WIDTH + position] = select(0.0, score, position <= last); }
+}
+`;
+
+/** Weighted heads are added up. */
+export const ADD_WEIGHTED = /* wgsl */ `
+const LINES = 1u;
+fn added(score: f32, product: f32, row: u32, head: u32, position: u32, last: u32) -> f32 {
+  return fma(weights[row * HEADS + head], max(product, 0.0), score);
+}
+`;
+
+/** Each head's scores are stored. */
+export const STORE_BY_HEAD = /* wgsl */ `
+const LINES = HEADS;
+fn added(score: f32, product: f32, row: u32, head: u32, position: u32, last: u32) -> f32 {
+  if (position < WIDTH) { y[(row * HEADS + head) * WIDTH + position] = select(0.0, product, position <= last); }
+  return 0.0;
 }
 `;
 
 /**
- * Chooses the positions with the largest scores, a workgroup a row: the least score that is chosen by its digits of eight
+ * Chooses the positions with the largest scores, a workgroup a row and group of heads: the least score that is chosen by its digits of eight
  * bits from the highest on, of whose numbers a histogram is taken each; then every thread writes those among its
- * neighbouring positions, in their order. Requires `PAGED_CACHE`.
+ * neighbouring positions, in their order. Of `SIZE` positions that are chosen together the largest score counts, and
+ * `LOCAL` blocks up to the row's own are always chosen. Requires `PAGED_CACHE`.
  */
 export const CHOOSE_POSITIONS = /* wgsl */ `
 const DIGITS = 256u;
@@ -54,31 +70,54 @@ var<workgroup> aboves: array<u32, THREADS>;
 var<workgroup> equals: array<u32, THREADS>;
 var<workgroup> digit: u32;
 var<workgroup> wanted: u32;
+var<workgroup> best: array<u32, BLOCKS>;
 
-// Numbers in their order as unsigned words; both zeros are one, and NaN is less than any number.
+// Numbers in their order as unsigned words; both zeros are one, and NaN is negative infinity.
 fn ordered(value: f32) -> u32 {
   let stored = bitcast<u32>(value);
-  let bits = select(stored, 0u, stored == 0x80000000u);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) { return 0u; }
+  let number = select(stored, 0xff800000u, (stored & 0x7fffffffu) > 0x7f800000u);
+  let bits = select(number, 0u, number == 0x80000000u);
   return select(bits | 0x80000000u, ~bits, (bits & 0x80000000u) != 0u);
 }
 
+fn word_of(line: u32, i: u32) -> u32 {
+  if (SIZE == 1u) { return ordered(scores[line + i]); }
+  return best[i];
+}
+
+fn cell_or_none(slot: u32, position: u32, seen: u32) -> i32 {
+  if (position >= seen) { return 0; }
+  return i32(cell_of(slot, position));
+}
+
 @compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {
   let row = group.x;
   if (row >= u32(counts[COUNT])) { return; }
+  let place = row * groups.y + group.y;
+  let line = place * WIDTH;
   let slot = u32(slots[row >> 2u][row & 3u]);
-  let visible = min(u32(positions[row >> 2u][row & 3u]) + 1u, WIDTH);
+  let seen = min(u32(positions[row >> 2u][row & 3u]) + 1u, WIDTH);
+  let visible = (seen + SIZE - 1u) / SIZE;
+  let own = place * MOST * SIZE;
   if (thread == 0u) {
-    places[row] = i32(row);
-    limits[row] = i32(min(visible, MOST)) - 1;
+    places[place] = i32(place);
     wanted = MOST;
+    if (visible <= MOST) { limits[place] = i32(seen) - 1; }
   }
-  for (var i = visible + thread; i < MOST; i += THREADS) { cells[row * MOST + i] = 0; }
   if (visible <= MOST) {
-    for (var p = thread; p < visible; p += THREADS) { cells[row * MOST + p] = i32(cell_of(slot, p)); }
+    for (var p = thread; p < MOST * SIZE; p += THREADS) { cells[own + p] = cell_or_none(slot, p, seen); }
     return;
   }
+  if (SIZE > 1u) {
+    for (var b = thread; b < visible; b += THREADS) {
+      var word = 0u;
+      for (var p = b * SIZE; p < min((b + 1u) * SIZE, seen); p++) { word = max(word, ordered(scores[line + p])); }
+      best[b] = select(word, 0xffffffffu, b + LOCAL >= visible);
+    }
+  }
+  workgroupBarrier();
   var least = 0u;
   for (var pass_index = 0u; pass_index < 4u; pass_index++) {
     let shift = 24u - 8u * pass_index;
@@ -87,7 +126,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // Only those that begin with the digits found so far.
     let mask = select(0xffffffffu << ((shift + 8u) & 31u), 0u, pass_index == 0u);
     for (var p = thread; p < visible; p += THREADS) {
-      let word = ordered(scores[row * WIDTH + p]);
+      let word = word_of(line, p);
       if ((word & mask) == least) { atomicAdd(&histogram[(word >> shift) & 255u], 1u); }
     }
     workgroupBarrier();
@@ -113,7 +152,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var above = 0u;
   var equal = 0u;
   for (var p = begin; p < end; p++) {
-    let word = ordered(scores[row * WIDTH + p]);
+    let word = word_of(line, p);
     above += select(0u, 1u, word > least);
     equal += select(0u, 1u, word == least);
   }
@@ -131,9 +170,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   above = aboves[thread] - above;
   equal = equals[thread] - equal;
   for (var p = begin; p < end; p++) {
-    let word = ordered(scores[row * WIDTH + p]);
-    let at = above + min(equal, wanted);
-    if (word > least || (word == least && equal < wanted)) { cells[row * MOST + at] = i32(cell_of(slot, p)); }
+    let word = word_of(line, p);
+    let at = own + (above + min(equal, wanted)) * SIZE;
+    let chosen = word > least || (word == least && equal < wanted);
+    for (var i = 0u; chosen && i < SIZE; i++) { cells[at + i] = cell_or_none(slot, p * SIZE + i, seen); }
+    // Only the last of them may be cut off, which is chosen last if it is.
+    if (p == visible - 1u) { limits[place] = i32(MOST * SIZE - select(0u, visible * SIZE - seen, chosen)) - 1; }
     above += select(0u, 1u, word > least);
     equal += select(0u, 1u, word == least);
   }

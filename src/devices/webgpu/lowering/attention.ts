@@ -4,6 +4,7 @@ import {
   type AttentionOp,
   type BatchTensors,
   decodesApart,
+  hasOwnTable,
   isBlockType,
   type KvAppendOp,
   type PagedCache,
@@ -11,6 +12,7 @@ import {
   SCORE_PARAMETERS,
   type State,
   stateBlockPlanes,
+  tableWidth,
   valueStride,
 } from '../../../ops/index.ts';
 import {
@@ -96,7 +98,7 @@ export function cellArguments(
       blocks: read(batch.blocks, 'array<i32>'),
     },
     constants: {
-      BLOCKS_PER_SLOT: batch.blocks.width,
+      BLOCKS_PER_SLOT: tableWidth(batch),
       BLOCK_SIZE: cache.blockSize,
       ...scaleConstants(cache),
     },
@@ -186,6 +188,7 @@ function attentionConstants(op: AttentionOp, partitions: number) {
     TOTAL_HEADS: heads,
     KV_HEADS: kvHeads,
     PARTITIONS: partitions,
+    ...(hasOwnTable(op) && { PLACES: op.batch.slots.width }),
     SLICE_THREADS: sliceThreads,
     SLICES: THREADS / sliceThreads,
     OWN_WORDS: Math.ceil(words / sliceThreads),

@@ -2,18 +2,21 @@ import { fail } from '../../../base/errors.ts';
 import type { ChoosePositionsOp, IndexScoresOp } from '../../../ops/index.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { PAGED_CACHE, unitTexts } from '../kernels/library/paged-cache.ts';
-import { CHOOSE_POSITIONS, INDEX_SCORES } from '../kernels/sparse-attention.ts';
+import { ADD_WEIGHTED, CHOOSE_POSITIONS, INDEX_SCORES, STORE_BY_HEAD } from '../kernels/sparse-attention.ts';
 import { cacheArguments, cacheForm, cacheUnit, cellArguments } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
 /** Threads of a workgroup, and positions that it scores. */
 const SCORE_THREADS = 128;
+/** Counters of a histogram: DIGITS of `CHOOSE_POSITIONS`. */
+const DIGITS = 256;
 /** Maximum heads whose products a thread sums at once. */
 const MAX_HEADS_TOGETHER = 16;
 
 export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
   const { q, weights, cache, batch, heads, headSize, out } = op;
+  const positions = out.width / (weights ? 1 : heads);
   cacheUnit(cache, headSize);
   const together = Math.min(heads, MAX_HEADS_TOGETHER, Math.floor(to.target.workgroupBytes / 4 / headSize));
   if (together === 0) {
@@ -23,38 +26,55 @@ export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
   const cells = cellArguments(cache, batch, to);
   to.launch({
     name: 'index_scores',
-    texts: [INDEX_SCORES, FUNCTIONS, PAGED_CACHE, ...unitTexts(cacheForm(cache))],
+    texts: [
+      INDEX_SCORES,
+      weights ? ADD_WEIGHTED : STORE_BY_HEAD,
+      FUNCTIONS,
+      PAGED_CACHE,
+      ...unitTexts(cacheForm(cache)),
+    ],
     constants: {
       THREADS: SCORE_THREADS,
       COUNT: to.countOf(out),
       HEADS: heads,
       SIZE: headSize,
       HEADS_TOGETHER: together,
-      WIDTH: out.width,
+      WIDTH: positions,
       ...cells.constants,
     },
     args: {
       counts: to.counts,
       ...cells.args,
       q: read(q),
-      weights: read(weights),
+      ...(weights && { weights: read(weights) }),
       ...cacheArguments(cache, 'array<u32>'),
       y: write(out),
     },
-    grid: [to.capacity(out), Math.ceil(out.width / SCORE_THREADS)],
+    grid: [to.capacity(out), Math.ceil(positions / SCORE_THREADS)],
   });
 }
 
 export function lowerChoosePositions(op: ChoosePositionsOp, to: Lowering): void {
-  const { scores, count, cache, batch, cells, places, limits } = op;
+  const { scores, groups, count, chosenBlocks, cache, batch, cells, places, limits } = op;
+  const { size, local } = chosenBlocks;
+  const line = scores.width / groups;
+  const blocks = size === 1 ? 1 : Math.ceil(line / size);
+  const { threads, workgroupBytes } = to.target;
+  if (4 * (blocks + DIGITS + 2 * threads + 2) > workgroupBytes) {
+    const why = `there are ${blocks} blocks of positions, more than workgroup memory holds`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: op.kind, why });
+  }
   to.launch({
     name: 'choose_positions',
     texts: [CHOOSE_POSITIONS, PAGED_CACHE],
     constants: {
-      THREADS: to.target.threads,
+      THREADS: threads,
       COUNT: to.countOf(scores),
-      WIDTH: scores.width,
+      WIDTH: line,
       MOST: count,
+      SIZE: size,
+      LOCAL: local,
+      BLOCKS: blocks,
       BLOCKS_PER_SLOT: batch.blocks.width,
       BLOCK_SIZE: cache.blockSize,
     },
@@ -68,6 +88,6 @@ export function lowerChoosePositions(op: ChoosePositionsOp, to: Lowering): void 
       places: write(places, 'array<i32>'),
       limits: write(limits, 'array<i32>'),
     },
-    grid: [to.capacity(scores)],
+    grid: [to.capacity(scores), groups],
   });
 }

@@ -28,41 +28,51 @@ export function bytesOf(type: StateType): number {
   return isBlockType(type) ? STATE_BLOCKS[type].quantBytes / STATE_BLOCK : ELEMENT_BYTES[type];
 }
 
-/** Finds the sequences of rows in a paged cache. */
+/** Finds the sequences of rows in a paged cache; a row has as many places in the block table as `slots` is wide. */
 export class CacheIndex {
-  readonly positions: Int32Array;
+  readonly #positions: Int32Array;
   readonly #slots: Int32Array;
   readonly #blocks: Int32Array;
   readonly #table: PlacedTensor;
   readonly #blockSize: number;
   readonly #tableRows: number;
+  readonly #perRow: number;
+  readonly #width: number;
 
   constructor(
     batch: { readonly positions: PlacedTensor; readonly slots: PlacedTensor; readonly blocks: PlacedTensor },
     blockSize: number,
     { bank, capacity }: CallPlace,
   ) {
-    const { positions, slots } = rowWords(batch, bank, capacity.rows);
-    this.positions = positions;
+    this.#perRow = batch.slots.width;
+    this.#width = batch.blocks.width / this.#perRow;
+    const { positions, slots } = rowWords(batch, bank, capacity.rows * this.#perRow);
+    this.#positions = positions;
     this.#slots = slots;
     this.#table = batch.blocks;
     this.#blockSize = blockSize;
-    this.#tableRows = capacity[batch.blocks.axis];
-    this.#blocks = bank.words(batch.blocks.at, this.#tableRows * batch.blocks.width);
+    this.#tableRows = capacity[batch.blocks.axis] * this.#perRow;
+    this.#blocks = bank.words(batch.blocks.at, this.#tableRows * this.#width);
   }
 
   /** The address of the block numbers of the row's sequence; -1 if its slot or position is invalid. */
-  blocksOf(row: number): number {
-    const { at, width } = this.#table;
-    const slot = this.#slots[row] as number;
-    const position = this.positions[row] as number;
+  blocksOf(row: number, place = 0): number {
+    const { at } = this.#table;
+    const width = this.#width;
+    const slot = this.#slots[row * this.#perRow + place] as number;
+    const position = this.positionOf(row, place);
     const inside = slot >= 0 && slot < this.#tableRows && position >= 0 && position < this.#blockSize * width;
     return inside ? at + 4 * slot * width : -1;
   }
 
+  /** The row's last position in its sequence. */
+  positionOf(row: number, place = 0): number {
+    return this.#positions[row * this.#perRow + place] as number;
+  }
+
   /** The cell of the row's own position; -1 if there is none. */
   cellOf(row: number): number {
-    return this.cellAt(row, this.positions[row] as number);
+    return this.cellAt(row, this.positionOf(row));
   }
 
   /** The cell of a position of the row's sequence; -1 if there is none. */
@@ -171,6 +181,7 @@ export function attentionCall(
   const own = of.positions && bank.words(of.positions.at, place.capacity.rows);
   const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];
   const valuesAt = cache.values?.at ?? 0;
+  const places = of.batch.slots.width;
   const parameters = parametersOf(of, group);
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
   const ownScale = bank.floats(scratch + SCORES_AT, 1);
@@ -179,22 +190,23 @@ export function attentionCall(
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       ownParameters.set(parameters);
       for (let row = firstRow; row < endRow; row++) {
-        const blocks = index.blocksOf(row);
-        if (blocks < 0) continue;
-        const { first: begin, last } = visibleRange(of, index.positions[row] as number, own?.[row]);
-        const [end, origin] = [last + 1, own?.[row] ?? last];
-        ownScale[0] = scaleAt(of, end - 1);
         for (let column = firstColumn; column < endColumn; column += unit) {
-          const index = column / unit;
-          const head = Math.floor(index / groupsOfKeyHead);
-          const q = of.q.at + 4 * (row * heads + index * group) * keySize;
+          const part = column / unit;
+          const head = Math.floor(part / groupsOfKeyHead);
+          const place = Math.floor((head * places) / kvHeads);
+          const blocks = index.blocksOf(row, place);
+          if (blocks < 0) continue;
+          const { first: begin, last } = visibleRange(of, index.positionOf(row, place), own?.[row]);
+          const [end, origin] = [last + 1, own?.[row] ?? last];
+          ownScale[0] = scaleAt(of, last);
+          const q = of.q.at + 4 * (row * heads + part * group) * keySize;
           const out = of.out.at + 4 * (row * columns + column);
           const keys = cache.keys.at + head * keySize * keyBytes;
           const values = valuesAt + head * valueSize * valueBytes;
           const keyScales = cache.keys.at + keyPlane.offset + keyPlane.bytes * head * keySize;
           const valueScales = valuesAt + valuePlane.offset + valuePlane.bytes * head * valueSize;
           const scales = [keyScales, valueScales] as const;
-          attention(q, keys, values, out, blocks, scratch, begin, end, work, ...scales, index, origin);
+          attention(q, keys, values, out, blocks, scratch, begin, end, work, ...scales, part, origin);
         }
       }
     },

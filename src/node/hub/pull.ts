@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { fail } from '../../base/errors.ts';
+import { fail, isRocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import { downloadFile, type RemoteFile } from './download.ts';
 import { discardDownload } from './download-journal.ts';
@@ -119,8 +119,8 @@ export class ModelHub implements Disposable {
   }
 
   /**
-   * The model in the cache, without any request; undefined if it is not there whole. A name that leaves the quantization open
-   * finds whichever is there, the usual ones first. Rejects with `HUB_NOT_FOUND` if the name fits several.
+   * The model in the cache, without any request; undefined if it is not there whole, or if its name fits several files. A name
+   * that leaves the quantization open finds whichever is there, the usual ones first.
    */
   async cached(name: ModelName): Promise<PulledModel | undefined> {
     const folder = RepoFolder.of(name, this.settings);
@@ -134,8 +134,9 @@ export class ModelHub implements Disposable {
       return variant && files && path !== undefined
         ? { name: withQuantization(name, variant), path, files, bytes: variant.bytes }
         : undefined;
-    } catch {
-      return undefined;
+    } catch (error) {
+      if (isRocmforgeError(error, 'HUB_NOT_FOUND')) return undefined;
+      throw error;
     }
   }
 

@@ -47,14 +47,13 @@ export class HeldBlocks {
     const chain = this.#chainOf(slot);
     const whole = Math.floor(length / KV_BLOCK_SIZE);
     let run: { hashes: bigint[]; ids: number[]; parent: bigint | undefined } | undefined;
-    const root = lineage === undefined ? undefined : lineageHash(lineage);
     while (chain.length < whole) {
       const first = chain.length * KV_BLOCK_SIZE;
       const block = ids.slice(first, first + KV_BLOCK_SIZE);
       // Negative ids stand for vectors, which have no hash.
       if (block.some((id) => id < 0)) break;
       const parent = chain.at(-1);
-      const hash = blockHash(parent ?? root, block);
+      const hash = blockHash(parent ?? (lineage === undefined ? undefined : lineageHash(lineage)), block);
       chain.push(hash);
       if (this.#add(hash)) {
         run ??= { hashes: [], ids: [], parent };

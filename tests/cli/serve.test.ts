@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { HUNG_MS } from '../support/hung.ts';
@@ -102,6 +102,47 @@ test('a model has the names, tags and sampling of the flags', async (t) => {
   assert.equal((await ask(url, { model: 'small', max_tokens: 1 })).status, 200);
   const props = await (await fetch(`${url}/props`)).text();
   assert.match(props, /"temperature":0\.3,.*"seed":7,"samplers":\["top_k","temperature"\]/);
+  server.kill('SIGTERM');
+  assert.equal((await result).code, 0);
+});
+
+test('several models have aliases by their names, and one model KV events', async (t) => {
+  const tiny = await tinyModelFile(t);
+  const twin = join(temporaryFolder(t), 'twin.gguf');
+  copyFileSync(tiny, twin);
+  for (const alias of ['x', 'c=x', 'tiny=twin', 'tiny=x,twin=x', 'tiny=']) {
+    const refused = await runCli(t, [
+      'serve',
+      '-m',
+      `tiny=${tiny}`,
+      '-m',
+      twin,
+      '--port',
+      '0',
+      '--alias',
+      alias,
+    ]);
+    assert.match(refused.stderr, /--alias/);
+    assert.notEqual(refused.code, 0);
+  }
+  for (const flags of [
+    ['--kv-events-topic', 'kv'],
+    ['-m', twin, '--kv-events', 'tcp://127.0.0.1:0'],
+    ['--kv-events', '127.0.0.1:0'],
+  ]) {
+    const refused = await runCli(t, ['serve', '-m', `tiny=${tiny}`, '--port', '0', ...flags]);
+    assert.match(refused.stderr, /kv.events/i);
+    assert.notEqual(refused.code, 0);
+  }
+  const { process: server, url, result } = await startServer(t, '-q', '-m', twin, '--alias', 'tiny=x,twin=y');
+  const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: Record<string, unknown>[] };
+  const listed = data.map(({ id, aliases }) => [id, aliases]);
+  assert.deepEqual(listed, [
+    ['tiny', ['x']],
+    ['twin', ['y']],
+  ]);
+  const answer = (await (await ask(url, { model: 'y', max_tokens: 1 })).json()) as { model: string };
+  assert.match(answer.model, /^(?:y|twin)$/);
   server.kill('SIGTERM');
   assert.equal((await result).code, 0);
 });

@@ -4,7 +4,7 @@ import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
 import type { KvEventOptions } from '../../node/kv-event-publisher.ts';
-import type { ModelServer, ServerOptions, ServedModel } from '../../server/index.ts';
+import type { ModelServer, ServerOptions } from '../../server/index.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -38,6 +38,7 @@ import {
   servedAdapterOptions,
   servedAdaptersOf,
 } from '../served-adapter-options.ts';
+import { checkNames, renamed, type ServedNameFlags, servedNameOptions } from '../served-names.ts';
 import { type SamplingChoiceFlags, samplingDefaultOptions } from '../sampling-options.ts';
 import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template-options.ts';
 
@@ -48,11 +49,10 @@ interface ServeFlags
     TemplateFlags,
     ServerFlags,
     ServedAdapterFlags,
+    ServedNameFlags,
     SamplingChoiceFlags {
   readonly model?: readonly string[];
   readonly models?: string;
-  readonly alias?: readonly string[];
-  readonly tags?: readonly string[];
   readonly manageModels?: boolean;
   readonly maxModels?: number;
   readonly modelsMemory?: number;
@@ -86,13 +86,7 @@ function whatOptions(): Option[] {
       '-m, --model <location>',
       'GGUF file, address, or name such as hf:user/repo, or NAME=LOCATION; repeatable (default: the bundled model)',
     ).argParser(repeated),
-    new Option(
-      '--alias <names>',
-      'names of the one model, separated by commas; it is listed by the first of them',
-    )
-      .conflicts('models')
-      .argParser(words),
-    new Option('--tags <words>', 'words that describe the one model, separated by commas').argParser(words),
+    ...servedNameOptions(),
     new Option('--models <folder>', 'serve every GGUF file of a folder').conflicts('model'),
     new Option('--manage-models', 'requests may copy and delete the files of --models (default: refused)'),
     new Option('--max-models <count>', 'models loaded at the same time (default: 1)').argParser(
@@ -151,8 +145,9 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await using publisher = published && (await publisherOf(published, logger));
   const how = { ...opened, logger, onBlocks: publisher?.publish };
   const models = renamed(await servedModels(locations, how), flags);
+  checkNames(models, flags);
   const { models: folder, maxModels = 1 } = flags;
-  const discover = async () => servedModels(await modelFilesIn(folder ?? ''), how);
+  const discover = async () => renamed(await servedModels(await modelFilesIn(folder ?? ''), how), flags);
   const version = packageVersion();
   const { otlpEndpoint: endpoint } = flags;
   await using tracing = isTraced(flags) ? await OtlpTracing.open({ endpoint, version, logger }) : undefined;
@@ -256,33 +251,6 @@ function checkLocations(
   if (chatTemplate !== undefined && locations.length > 1) {
     fail('INVALID_ARGUMENT', { name: '--chat-template', found, expected: 'the one model that it is for' });
   }
-}
-
-/** The words of a list that is separated by commas. */
-function words(text: string): string[] {
-  return text
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '');
-}
-
-/**
- * The model by the names and with the tags of the flags; its own name is the first in alphabetical order, as in llama.cpp's
- * server. Throws `INVALID_ARGUMENT` if there are several models.
- */
-function renamed(models: readonly ServedModel[], { alias, tags }: ServeFlags): readonly ServedModel[] {
-  if (!alias && !tags) return models;
-  const [model, other] = models;
-  if (!model || other) {
-    const found = `${models.length} models`;
-    fail('INVALID_ARGUMENT', {
-      name: alias ? '--alias' : '--tags',
-      found,
-      expected: 'the one model that it is for',
-    });
-  }
-  const aliases = alias && [...new Set(alias)].sort();
-  return [{ ...model, id: aliases?.[0] ?? model.id, aliases, tags: tags && [...new Set(tags)].sort() }];
 }
 
 /** Resolves after the seconds; never without a limit. Does not keep the process alive. */

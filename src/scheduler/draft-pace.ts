@@ -1,8 +1,13 @@
-/** Measured steps whose lower quartile is the time of a number of draft tokens. */
-const SAMPLES = 8;
+/**
+ * Steps in a row whose mean is a sample: where steps are pipelined, the results of one arrive late and those of the next
+ * right behind them. The lower median of the latest samples is the time of a number of draft tokens.
+ */
+const STEPS_PER_SAMPLE = 3;
+const SAMPLES = 5;
 
-/** Steps of a lesson: so many measure one number of draft tokens. */
-const LESSON_STEPS = 3;
+/** Steps of a lesson on one number of draft tokens, of which the first may be recorded; and after how many it is given up. */
+const LESSON_STEPS = 1 + STEPS_PER_SAMPLE;
+const LESSON_TRIES = 4 * LESSON_STEPS;
 
 /** Steps between two lessons, which double up to the maximum as the times become known. */
 const LESSON_INTERVAL = { first: 4, known: 32, max: 512 };
@@ -63,6 +68,9 @@ class StepTimes {
   readonly #samples: number[][] = [];
   /** What `ms` found since the latest measurement. */
   readonly #found: number[] = [];
+  /** The number of draft tokens of the latest steps, and the times of those after the first. */
+  #latest = -1;
+  #row: number[] = [];
   /** Measured steps so far. */
   steps = 0;
   /** When the next lesson begins, and how many there were. */
@@ -70,11 +78,14 @@ class StepTimes {
   lessons = 0;
 
   add(drafts: number, ms: number): void {
+    if (this.#latest === drafts) this.#row.push(ms);
+    else [this.#latest, this.#row] = [drafts, []];
+    if (this.#row.length < STEPS_PER_SAMPLE) return;
     const samples = (this.#samples[drafts] ??= []);
-    samples.push(ms);
+    samples.push(this.#row.reduce((sum, one) => sum + one, 0) / STEPS_PER_SAMPLE);
     if (samples.length > SAMPLES) samples.shift();
+    this.#row = [];
     this.#found.length = 0;
-    this.steps++;
   }
 
   /** Whether the time without draft tokens and one with them are known. */
@@ -90,18 +101,17 @@ class StepTimes {
   #estimate(drafts: number): number {
     const known = [...this.#samples.keys()].filter((at) => this.#samples[at] !== undefined);
     const above = known.find((at) => at >= drafts);
-    if (above === drafts) return this.#usual(drafts);
+    if (above === drafts) return this.#median(drafts);
     const [high, low] =
       above === undefined ? known.slice(-2).toReversed() : [above, known.findLast((at) => at < drafts)];
     if (high === undefined || low === undefined) return Number.NaN;
-    const [highMs, lowMs] = [this.#usual(high), this.#usual(low)];
+    const [highMs, lowMs] = [this.#median(high), this.#median(low)];
     return Math.max(lowMs, lowMs + ((highMs - lowMs) * (drafts - low)) / (high - low));
   }
 
-  /** The lower quartile: a first step is recorded, and what else runs on the machine only makes steps slower. */
-  #usual(drafts: number): number {
+  #median(drafts: number): number {
     const sorted = (this.#samples[drafts] ?? []).toSorted((a, b) => a - b);
-    return sorted[(sorted.length - 1) >> 2] as number;
+    return sorted[(sorted.length - 1) >> 1] as number;
   }
 }
 
@@ -137,7 +147,7 @@ export class DraftPace {
   readonly #acceptance = new Acceptance(MEMORY.all);
   #current = new StepTimes();
   #load = -1;
-  #lesson: { readonly drafts: number; left: number } | undefined;
+  #lesson: { readonly drafts: number; left: number; tries: number } | undefined;
 
   constructor(limits: DraftLimits) {
     this.limits = limits;
@@ -165,12 +175,18 @@ export class DraftPace {
     if (!this.limits.adapts || sequences === 0) return;
     const load = Math.round(2 * Math.log2(sequences));
     if (load !== this.#load) this.#enter(load);
-    // Sequences that found nothing to propose, or do not agree on whether to, tell no number's time.
-    if (drafts === 0 ? without < sequences : without > sequences / 2) return;
+    const times = this.#current;
+    times.steps++;
     const count = drafts === 0 ? 0 : Math.max(1, Math.round(drafts / sequences));
-    this.#current.add(count, ms);
-    if (this.#lesson && --this.#lesson.left <= 0) this.#lesson = undefined;
-    if (this.#current.steps >= this.#current.due) this.#teach(this.#current, count);
+    // Sequences that found nothing to propose, or do not agree on whether to, tell no number's time.
+    const isOfOneKind = drafts === 0 ? without === sequences : without <= sequences / 2;
+    if (isOfOneKind) times.add(count, ms);
+    const lesson = this.#lesson;
+    if (lesson) {
+      lesson.tries--;
+      if (isOfOneKind && count === lesson.drafts) lesson.left--;
+      if (lesson.left <= 0 || lesson.tries <= 0) this.#lesson = undefined;
+    } else if (times.steps >= times.due) this.#teach(times, count);
   }
 
   /** Steps have another number of sequences: the times of those count. */
@@ -187,7 +203,7 @@ export class DraftPace {
     const { min, max } = this.limits;
     const subjects = [0, max, Math.max(1, min)].filter((drafts) => drafts !== count);
     const drafts = subjects[times.lessons % subjects.length] as number;
-    this.#lesson = { drafts, left: LESSON_STEPS };
+    this.#lesson = { drafts, left: LESSON_STEPS, tries: LESSON_TRIES };
     const { first, known, max: most } = LESSON_INTERVAL;
     const again = times.lessons < 2 ? first : known * 2 ** (times.lessons - 2);
     times.lessons++;

@@ -69,6 +69,7 @@ async function said(
 for (const architecture of [
   'glm4moe',
   'deepseek2',
+  'deepseek32',
   'qwen35',
   'qwen35moe',
   'qwen3next',

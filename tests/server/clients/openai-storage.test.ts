@@ -36,6 +36,12 @@ test('a response is stored, continued, listed and removed, by its own key alone'
   });
   assert.equal(second.usage?.input_tokens, whole.usage?.input_tokens);
   assert.equal(second.output_text, whole.output_text);
+  const counted = await ann.responses.inputTokens.count({
+    model: 'tiny',
+    input: 'and then?',
+    previous_response_id: first.id,
+  });
+  assert.equal(counted.input_tokens, second.usage?.input_tokens);
   const { data } = await ann.responses.inputItems.list(second.id);
   assert.deepEqual(
     data.map((item) => item.type === 'message' && item.content),

@@ -34,8 +34,6 @@ export async function buildCli() {
     platform: 'node',
     target: 'node20.20',
     format: 'esm',
-    sourcemap: true,
-    sourcesContent: false,
     logLevel: 'warning',
   });
 }

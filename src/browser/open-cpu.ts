@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import { fail } from '../base/errors.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
 import { type KernelBytes, openCpuDecoder, openCpuDevice } from '../devices/cpu/index.ts';
@@ -60,7 +61,7 @@ async function kernelBytes(): Promise<KernelBytes> {
   return { relaxed, baseline };
 }
 
-async function kernels(variant: keyof KernelBytes): Promise<Uint8Array<ArrayBuffer>> {
+async function kernels(variant: keyof KernelBytes): Promise<UnsharedBytes> {
   const response = await fetch(KERNELS[variant]);
   if (!response.ok) {
     const why = `its kernels are not served beside it (${KERNELS[variant].href}: status ${response.status})`;

@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
 import type { TensorIndex } from '../model/part-scope.ts';
@@ -43,7 +44,7 @@ async function sample({ source, offset, byteLength }: TensorInfo): Promise<Uint8
   return bytes;
 }
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joined(pieces: readonly Uint8Array[]): UnsharedBytes {
   const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {

@@ -9,6 +9,7 @@ export {
   type GenerationMetrics,
   type ModelDetails,
   type ModelFiles,
+  type PageFiles,
   ModelServer,
   type PromptMetrics,
   type RequestMetrics,

@@ -1,5 +1,5 @@
 /** The 16 levels of IQ4_NL and IQ4_XS: denser near zero, where most weights are. */
-export const IQ4_VALUES = Int8Array.of(
+export const IQ4_VALUES: Int8Array = Int8Array.of(
   -127,
   -104,
   -83,

@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import { fail } from '../base/errors.ts';
 import type { ByteSource } from '../io/index.ts';
 
@@ -46,7 +47,7 @@ export class HeaderReader {
   }
 
   /** All bytes before the cursor, not copied; memory beyond them was never touched and costs nothing. */
-  taken(): Uint8Array<ArrayBuffer> {
+  taken(): UnsharedBytes {
     return this.#bytes.subarray(0, this.position);
   }
 

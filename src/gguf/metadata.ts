@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import { fail, invariant } from '../base/errors.ts';
 import {
   type ArrayRange,
@@ -33,7 +34,7 @@ export class GgufMetadata {
   readonly #arrays = new Map<string, MetadataValue>();
 
   /** Created by `GgufFile.open`; `ranges` are validated positions in `header`. */
-  constructor(source: string, header: Uint8Array<ArrayBuffer>, ranges: ReadonlyMap<string, ValueRange>) {
+  constructor(source: string, header: UnsharedBytes, ranges: ReadonlyMap<string, ValueRange>) {
     this.#source = source;
     this.#header = new DataView(header.buffer, header.byteOffset, header.byteLength);
     this.#ranges = ranges;

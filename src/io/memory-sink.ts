@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import type { ByteSink } from './byte-sink.ts';
 
 /** Collects bytes in memory. */
@@ -16,7 +17,7 @@ export class MemorySink implements ByteSink {
   }
 
   /** Everything written so far, in one array of its own. */
-  bytes(): Uint8Array<ArrayBuffer> {
+  bytes(): UnsharedBytes {
     const all = new Uint8Array(this.#byteLength);
     let at = 0;
     for (const piece of this.#pieces) {

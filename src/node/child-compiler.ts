@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { fail, RocmforgeError } from '../base/errors.ts';
 import type { CompileJob, CompileResult, KernelCompiler } from '../devices/hip-cuda/index.ts';
+import { packageFile } from './package-file.ts';
 
 /** A request to a compiling process. */
 export interface CompileRequest {
@@ -23,7 +23,7 @@ export interface ChildCompilerOptions {
   readonly idleMilliseconds?: number;
 }
 
-const MAIN = fileURLToPath(new URL('./hip-cuda-compile-process.js', import.meta.url));
+const MAIN = './hip-cuda-compile-process.js';
 
 const IDLE_MILLISECONDS = 2000;
 
@@ -115,7 +115,7 @@ class CompilerProcess {
 
   constructor(options: CompilerProcessOptions) {
     this.#options = options;
-    this.#process = fork(MAIN, {
+    this.#process = fork(packageFile(MAIN, import.meta.url), {
       serialization: 'advanced',
       execArgv: [],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

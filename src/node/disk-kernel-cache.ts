@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -26,7 +27,7 @@ export class DiskKernelCache implements KernelCache {
     this.#logger = logger;
   }
 
-  async get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async get(key: string): Promise<UnsharedBytes | undefined> {
     const file = await readFile(this.#path(key)).catch(() => undefined);
     if (!file || file.byteLength < DIGEST_BYTES) return undefined;
     const code = new Uint8Array(file.subarray(DIGEST_BYTES));

@@ -1,7 +1,8 @@
 import type { WorkerHandle } from '../device/index.ts';
 import { nodeWorkerHost } from './worker-host.ts';
+import { packageFile } from './package-file.ts';
 
-const WORKER = new URL('./engine-worker.js', import.meta.url);
+const WORKER = './engine-worker.js';
 
 /** A thread that was started before a model needed it. */
 let ahead: WorkerHandle | undefined;
@@ -19,5 +20,5 @@ export function engineThread(): WorkerHandle {
 }
 
 function start(): WorkerHandle {
-  return nodeWorkerHost(WORKER, 1).start('engine');
+  return nodeWorkerHost(packageFile(WORKER, import.meta.url), 1).start('engine');
 }

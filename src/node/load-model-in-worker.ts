@@ -20,8 +20,9 @@ import { engineThread } from './engine-thread.ts';
 import { locateModel } from './locate-model.ts';
 import { openGguf } from './open-gguf.ts';
 import { nodeWorkerHost } from './worker-host.ts';
+import { packageFile } from './package-file.ts';
 
-const PROMPT_WORKER = new URL('./prompt-worker.js', import.meta.url);
+const PROMPT_WORKER = './prompt-worker.js';
 
 /**
  * Options of a model on its own thread: those of `loadModel`, except for anything that shares objects with the engine.
@@ -100,7 +101,7 @@ export async function openInWorker(
     const { gguf, text } = await opening;
     const { headers, chatTemplate } = options;
     const prompts = new PromptThread<PromptSource>({
-      start: () => nodeWorkerHost(PROMPT_WORKER, 1).start('prompts'),
+      start: () => nodeWorkerHost(packageFile(PROMPT_WORKER, import.meta.url), 1).start('prompts'),
       request: { location, headers, chatTemplate },
       logger,
     });

@@ -50,7 +50,9 @@ const MADV_POPULATE_READ = 22;
  * there is none: no koffi for this machine, or a system without `mmap`.
  */
 export async function loadMemoryMapper(): Promise<MemoryMapper> {
-  const { default: koffi } = await import('koffi');
+  const { default: koffi } = await import('koffi').catch((cause: unknown) => {
+    throw new Error('koffi is not installed, or has no build for this machine', { cause });
+  });
   const c = koffi.load(null);
   const mmap: (
     hint: number,

@@ -4,8 +4,9 @@ import type { ModelDetails } from '../server/model-details.ts';
 import { sharedHostMemory } from './host-memory.ts';
 import type { WorkerLoad, WorkerModelOptions } from './load-model-in-worker.ts';
 import { nodeWorkerHost } from './worker-host.ts';
+import { packageFile } from './package-file.ts';
 
-const WORKER = new URL('./facts-worker.js', import.meta.url);
+const WORKER = './facts-worker.js';
 
 /** The calls into the thread. */
 export interface FactsCalls {
@@ -58,7 +59,7 @@ async function call<N extends keyof FactsCalls>(
   signal?: AbortSignal,
 ): Promise<FactsCalls[N]['answer']> {
   const used = (thread ??= {
-    client: new CallClient<FactsCalls>(nodeWorkerHost(WORKER, 1).start('facts')),
+    client: new CallClient<FactsCalls>(nodeWorkerHost(packageFile(WORKER, import.meta.url), 1).start('facts')),
     calls: 0,
   });
   used.calls++;

@@ -1,7 +1,7 @@
+import type { UnsharedBytes } from '../base/web-types.ts';
 import { readFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { fail } from '../base/errors.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
 import {
   type CpuDeviceOptions,
@@ -11,10 +11,11 @@ import {
 } from '../devices/cpu/index.ts';
 import { usableCores } from './cpu-threads.ts';
 import { nodeWorkerHost } from './worker-host.ts';
+import { packageFile } from './package-file.ts';
 
-const WORKER = new URL('./cpu-worker.js', import.meta.url);
-const DECODE_WORKER = new URL('./decode-worker.js', import.meta.url);
-const KERNELS = new URL('../devices/cpu/', import.meta.url);
+const WORKER = './cpu-worker.js';
+const DECODE_WORKER = './decode-worker.js';
+const KERNELS = '../devices/cpu/';
 
 /** Options of the CPU device in Node; everything else is detected. */
 export type NodeCpuOptions = Partial<
@@ -25,7 +26,7 @@ export type NodeCpuOptions = Partial<
 export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
   return openCpuDevice({
     ...options,
-    host: nodeWorkerHost(WORKER, usableCores()),
+    host: nodeWorkerHost(packageFile(WORKER, import.meta.url), usableCores()),
     kernels: await kernelBytes(),
     memoryLimit: options.memoryLimit ?? process.availableMemory(),
     name: cpus()[0]?.model ?? 'CPU',
@@ -36,11 +37,11 @@ export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
 export async function openDecoder(
   options: { readonly threads?: number | undefined } = {},
 ): Promise<BlockDecoder> {
-  const host = nodeWorkerHost(DECODE_WORKER, Math.ceil(0.75 * usableCores()));
+  const host = nodeWorkerHost(packageFile(DECODE_WORKER, import.meta.url), Math.ceil(0.75 * usableCores()));
   return openCpuDecoder({ ...options, host, kernels: await kernelBytes() });
 }
 
-/** The compiled kernels of the CPU device. Rejects with `DEVICE_UNAVAILABLE` if they are missing. */
+/** The compiled kernels of the CPU device. Rejects with `PACKAGE_INCOMPLETE` if they are missing. */
 export async function kernelBytes(): Promise<KernelBytes> {
   allowRelaxedSimd();
   const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
@@ -55,10 +56,6 @@ export function allowRelaxedSimd(): void {
   if (Number.parseInt(process.versions.node) <= 20) setFlagsFromString('--experimental-wasm-relaxed-simd');
 }
 
-async function kernels(variant: 'relaxed' | 'baseline'): Promise<Uint8Array<ArrayBuffer>> {
-  try {
-    return new Uint8Array(await readFile(new URL(`kernels.${variant}.wasm`, KERNELS)));
-  } catch (cause) {
-    return fail('DEVICE_UNAVAILABLE', { device: 'cpu', why: `its ${variant} kernels were not built` }, cause);
-  }
+async function kernels(variant: 'relaxed' | 'baseline'): Promise<UnsharedBytes> {
+  return new Uint8Array(await readFile(packageFile(`${KERNELS}kernels.${variant}.wasm`, import.meta.url)));
 }

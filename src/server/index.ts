@@ -3,7 +3,7 @@ export { type ServedModel } from './model-pool.ts';
 export type { ApiKey } from './tenant.ts';
 export type { BlobInfo, BlobStore } from './storage/blob-store.ts';
 export { errorResponse } from './error-response.ts';
-export { ModelServer, type ServerOptions } from './server.ts';
+export { ModelServer, type PageFiles, type ServerOptions } from './server.ts';
 export type {
   GenerationMetrics,
   RequestMetrics,

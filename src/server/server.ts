@@ -1,4 +1,4 @@
-import { Hono, type MiddlewareHandler } from 'hono';
+import { Hono } from 'hono';
 import { fail, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
@@ -32,6 +32,9 @@ import type { BlobStore } from './storage/blob-store.ts';
 import { MemoryBlobs } from './storage/memory-blobs.ts';
 import { Storage } from './storage/storage.ts';
 import type { ServerTracing } from './tracing.ts';
+
+/** Answers a request for a file of a page; undefined if the page has no such file. */
+export type PageFiles = (request: Request) => Promise<Response | undefined>;
 
 /** Options of a server. */
 export interface ServerOptions {
@@ -93,8 +96,8 @@ export interface ServerOptions {
   readonly keys?: readonly (string | ApiKey)[];
   /** Origins whose pages may use the server, `*` for all, `localhost` for those of this machine. Default: only its own. */
   readonly origins?: readonly string[];
-  /** Handles other paths, without a key: the files of a page. Default: nothing. */
-  readonly page?: MiddlewareHandler | undefined;
+  /** Answers other paths, without a key: the files of a page. Default: nothing. */
+  readonly page?: PageFiles | undefined;
   /** The LoRA adapters that requests may load. Default: such requests are refused. */
   readonly adapterFiles?: AdapterFiles | undefined;
   /** The files of the models, which requests may copy and delete. Default: such requests are refused. */
@@ -309,8 +312,7 @@ export class ModelServer implements AsyncDisposable {
     for (const endpoint of ROUTES) {
       app.on(endpoint.method, routeOf(endpoint.path), ({ req }) => this.#answer(endpoint, req.raw, keys));
     }
-    if (options.page) app.get('*', options.page);
-    app.notFound(({ req }) => elsewhere(req.method, req.path));
+    app.notFound(async ({ req }) => (await options.page?.(req.raw)) ?? elsewhere(req.method, req.path));
     app.onError((error, { req }) => errorResponse(error, dialectOf(req.path)));
   }
 

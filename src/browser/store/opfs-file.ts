@@ -1,3 +1,4 @@
+import type { FileSystemFileHandle } from '../../base/web-types.ts';
 import { fail } from '../../base/errors.ts';
 
 /** An open file of the origin private file system (https://fs.spec.whatwg.org/#api-filesystemsyncaccesshandle). */

@@ -1,3 +1,4 @@
+import type { WasmExports, WasmMemory } from '../../base/web-types.ts';
 import type { KernelExports, MatVecKernel, PackKernel } from './kernel-exports.ts';
 import { WEIGHT_LAYOUTS } from './weight-layouts.ts';
 
@@ -21,7 +22,7 @@ function nibble(row: number, column: number): number {
  * Whether a product of the kernels is exactly right. With relaxed SIMD, a dot product of bytes at the limits of their
  * range is implementation-defined, and runtimes have had it wrong, so what a build computes is tested, not assumed.
  */
-export function dotIsRight(exports: WebAssembly.Exports, memory: WebAssembly.Memory): boolean {
+export function dotIsRight(exports: WasmExports, memory: WasmMemory): boolean {
   const kernels = exports as unknown as KernelExports;
   const layout = WEIGHT_LAYOUTS.Q4_0;
   if (!layout) return false;

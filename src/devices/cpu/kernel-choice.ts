@@ -1,16 +1,17 @@
+import type { WasmModule, WasmSource } from '../../base/web-types.ts';
 import { fail } from '../../base/errors.ts';
 import { dotIsRight } from './dot-check.ts';
 import type { KernelExports } from './kernel-exports.ts';
 
 /** The kernels' two builds: the package's files `rocmforge/cpu/kernels.relaxed.wasm` and `rocmforge/cpu/kernels.baseline.wasm`. */
 export interface KernelBytes {
-  readonly relaxed: BufferSource;
-  readonly baseline: BufferSource;
+  readonly relaxed: WasmSource;
+  readonly baseline: WasmSource;
 }
 
 /** The build that runs correctly on this runtime. */
 export interface KernelChoice {
-  readonly module: WebAssembly.Module;
+  readonly module: WasmModule;
   readonly simd: 'relaxed' | 'baseline';
   /** The first address that the kernels do not use. */
   readonly heapBase: number;
@@ -34,7 +35,7 @@ export async function chooseKernels(kernels: KernelBytes, wantRelaxed: boolean):
 }
 
 /** Compiles a build; undefined if its dot product is wrong. */
-async function open(bytes: BufferSource, simd: KernelChoice['simd']): Promise<KernelChoice | undefined> {
+async function open(bytes: WasmSource, simd: KernelChoice['simd']): Promise<KernelChoice | undefined> {
   const module = await WebAssembly.compile(bytes);
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 65535, shared: true });
   const abort = () => {};

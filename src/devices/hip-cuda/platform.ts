@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../../base/web-types.ts';
 import type { Ffi } from '../../device/index.ts';
 
 /** The platform's callbacks. */
@@ -19,7 +20,7 @@ export interface CompileJob {
 
 /** A finished compilation, or the compiler's error log. */
 export type CompileResult =
-  { readonly code: Uint8Array<ArrayBuffer> } | { readonly log: string; readonly code?: undefined };
+  { readonly code: UnsharedBytes } | { readonly log: string; readonly code?: undefined };
 
 /** The driver's run-time compiler, in a process of its own, so that its crashes do no harm. */
 export interface KernelCompiler {
@@ -29,7 +30,7 @@ export interface KernelCompiler {
 
 /** Compiled kernels, kept between runs. */
 export interface KernelCache {
-  get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  get(key: string): Promise<UnsharedBytes | undefined>;
   /** Never rejects: a cache that cannot be written only costs time. */
   put(key: string, code: Uint8Array): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import type { GPUBuffer, GPUBufferDescriptor, GPUDevice } from '../../base/web-types.ts';
 import { RocmforgeError } from '../../base/errors.ts';
 
 /** A buffer whose allocation may turn out later to have failed. */

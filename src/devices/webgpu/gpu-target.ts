@@ -1,3 +1,4 @@
+import type { GPU, GPUAdapter, GPUFeatureName } from '../../base/web-types.ts';
 import { SUBGROUP_MATRICES } from './kernels/library/matrices.ts';
 import type { Wgsl } from './kernels/library/wgsl.ts';
 import { WEIGHT_HALVES } from './kernels/weight-halves.ts';

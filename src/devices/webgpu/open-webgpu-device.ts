@@ -1,3 +1,4 @@
+import type { GPURequestAdapterOptions } from '../../base/web-types.ts';
 import { fail, isRocmforgeError } from '../../base/errors.ts';
 import type { DeviceInfo } from '../../device/index.ts';
 import { chooseTarget, type GpuFeature, type GpuProvider, type GpuTarget } from './gpu-target.ts';

@@ -1,3 +1,4 @@
+import type { GPUDevice } from '../../base/web-types.ts';
 import { fail } from '../../base/errors.ts';
 import {
   buffersOf,

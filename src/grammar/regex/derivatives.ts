@@ -13,7 +13,7 @@ export class Derivatives {
    * The bytes, as eight words of bits, that share the last derivative; set them all before the first of several calls
    * of `derive`.
    */
-  readonly bits = new Int32Array(8);
+  readonly bits: Int32Array = new Int32Array(8);
   readonly #languages: Languages;
   readonly #multiples: Multiples;
   readonly #words: WordLists;

@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { RocmforgeError } from '../../base/errors.ts';
+import { packageFile } from '../package-file.ts';
 
-const WORKER = new URL('./hash-worker.js', import.meta.url);
+const WORKER = './hash-worker.js';
 
 /** What a file's content is checked against. */
 export type HashKind = 'sha256' | 'git-sha1';
@@ -31,7 +32,7 @@ export class FileHash implements AsyncDisposable {
   #end = 0;
 
   constructor(request: HashRequest, onHashed: (bytes: number) => void = () => {}) {
-    this.#worker = new Worker(WORKER, { workerData: request, name: 'hash' });
+    this.#worker = new Worker(packageFile(WORKER, import.meta.url), { workerData: request, name: 'hash' });
     this.#digest = new Promise((resolve, reject) => {
       const failed = (reason: string) => {
         const params = { source: request.path, offset: 0, length: this.#end, reason };

@@ -4,8 +4,8 @@ import { SAMPLING_ROW_WORDS } from './sampling-row.ts';
 /** Working memory of `sampleRow`: one per thread, created for a vocabulary and reused for every row. */
 export class SamplingScratch {
   /** A parameter row's words, and the same bits as floats. */
-  readonly words = new Int32Array(SAMPLING_ROW_WORDS);
-  readonly floats = new Float32Array(this.words.buffer);
+  readonly words: Int32Array = new Int32Array(SAMPLING_ROW_WORDS);
+  readonly floats: Float32Array = new Float32Array(this.words.buffer);
   /** The logits after bias and penalties. */
   readonly logits: Float32Array;
   /** @internal */

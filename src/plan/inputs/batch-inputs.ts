@@ -56,7 +56,7 @@ function layoutOf({ shape, names }: ReadInputs): {
 /** One step's small inputs in pinned memory. The host writes them through views. */
 export class StepInputs implements Disposable {
   /** Embedding vectors in place of ids, by row. */
-  readonly vectors = new Map<number, Float32Array>();
+  readonly vectors: Map<number, Float32Array> = new Map();
   readonly pinned: PinnedBuffer;
   readonly #views: Record<InputName, Int32Array>;
   /** `adapter_scales`, the only floats. */

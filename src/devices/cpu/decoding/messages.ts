@@ -1,8 +1,10 @@
+import type { WasmMemory, WasmModule } from '../../../base/web-types.ts';
+
 /** Messages of the pool to a decoding worker. */
 export type DecodeRequest =
-  | { readonly kind: 'start'; readonly kernels: WebAssembly.Module; readonly worker: number }
+  | { readonly kind: 'start'; readonly kernels: WasmModule; readonly worker: number }
   /** Announces a memory, whose start has room for the kernels' tables and the workers' scratch. */
-  | { readonly kind: 'share'; readonly id: number; readonly memory: WebAssembly.Memory }
+  | { readonly kind: 'share'; readonly id: number; readonly memory: WasmMemory }
   | { readonly kind: 'forget'; readonly id: number }
   | {
       readonly kind: 'decode';

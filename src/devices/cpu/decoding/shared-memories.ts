@@ -1,3 +1,4 @@
+import type { WasmMemory } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 
 const WASM_PAGE_BYTES = 64 * 1024;
@@ -5,7 +6,7 @@ const WASM_PAGE_BYTES = 64 * 1024;
 /** A memory that the kernels of every worker see, and the part of it that is handed out. */
 export interface SharedMemory {
   readonly id: number;
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   readonly bytes: Uint8Array;
 }
 

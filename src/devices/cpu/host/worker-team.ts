@@ -1,3 +1,4 @@
+import type { WasmModule } from '../../../base/web-types.ts';
 import { RocmforgeError } from '../../../base/errors.ts';
 import type { WorkerHandle, WorkerHost } from '../../../device/index.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
@@ -40,7 +41,7 @@ export class WorkerTeam {
   }
 
   /** Prepares the workers to take commands. */
-  start(kernels: WebAssembly.Module): void {
+  start(kernels: WasmModule): void {
     const { memory } = this.control;
     this.#workers.forEach((worker, index) => {
       this.#post(worker, { kind: 'start', control: memory, index, threads: this.threads, kernels });

@@ -1,3 +1,4 @@
+import type { WasmMemory } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { BUFFER_ALIGNMENT } from '../../../device/index.ts';
 import { BankAllocator } from './bank-allocator.ts';
@@ -25,7 +26,7 @@ export type Purpose = 'buffer' | 'staging';
 
 /** One shared WebAssembly memory: an address space of at most 4 GiB that every worker's kernels see. */
 export class Bank {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: WasmMemory;
   readonly #allocator: BankAllocator;
   readonly #limits: Readonly<Record<Purpose, number>>;
 

@@ -1,3 +1,4 @@
+import type { WasmMemory, WasmModule } from '../../../base/web-types.ts';
 import type { StepTable } from './step-table.ts';
 
 /** Messages from the host to a worker. They arrive in order. */
@@ -7,10 +8,10 @@ export type HostMessage =
       readonly control: SharedArrayBuffer;
       readonly index: number;
       readonly threads: number;
-      readonly kernels: WebAssembly.Module;
+      readonly kernels: WasmModule;
     }
   /** A new bank; commands that use it follow. */
-  | { readonly kind: 'bank'; readonly id: number; readonly memory: WebAssembly.Memory }
+  | { readonly kind: 'bank'; readonly id: number; readonly memory: WasmMemory }
   /** A new step; commands that use it follow. */
   | { readonly kind: 'step'; readonly id: number; readonly table: StepTable }
   /** The step will not be used again. */

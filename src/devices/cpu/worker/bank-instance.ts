@@ -1,3 +1,4 @@
+import type { WasmMemory, WasmModule } from '../../../base/web-types.ts';
 import { invariant } from '../../../base/errors.ts';
 import type { KernelExports } from '../kernel-exports.ts';
 import { scratchOf } from '../protocol/reserved.ts';
@@ -9,10 +10,10 @@ export class BankInstance {
   readonly kernels: KernelExports;
   /** `SCRATCH_BYTES` that no other worker uses. */
   readonly scratch: number;
-  readonly #memory: WebAssembly.Memory;
+  readonly #memory: WasmMemory;
   readonly #exports: WebAssembly.Exports;
 
-  constructor(kernels: WebAssembly.Module, memory: WebAssembly.Memory, worker: number) {
+  constructor(kernels: WasmModule, memory: WasmMemory, worker: number) {
     const abort = () => invariant(false, 'a kernel does not abort');
     this.#memory = memory;
     this.#exports = new WebAssembly.Instance(kernels, { env: { memory, abort } }).exports;

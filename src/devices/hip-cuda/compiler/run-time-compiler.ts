@@ -1,3 +1,4 @@
+import type { UnsharedBytes } from '../../../base/web-types.ts';
 import { fail, isRocmforgeError } from '../../../base/errors.ts';
 import type { Address, Ffi, NativeLibrary, NativeMemory } from '../../../device/index.ts';
 import type { CompileJob, CompileResult } from '../platform.ts';
@@ -52,7 +53,7 @@ export class RunTimeCompiler {
     program: Address,
     size: (program: Address, bytes: Address) => number,
     contents: (program: Address, into: Address) => number,
-  ): Uint8Array<ArrayBuffer> {
+  ): UnsharedBytes {
     size(program, this.#result.address);
     using memory = this.#ffi.allocate(Math.max(1, this.#pointer()));
     contents(program, memory.address);

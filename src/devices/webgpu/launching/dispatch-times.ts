@@ -1,3 +1,4 @@
+import type { GPUCommandEncoder, GPUDevice } from '../../../base/web-types.ts';
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 import type { Dispatch } from './launch.ts';
 

@@ -1,3 +1,4 @@
+import type { GPUBuffer, GPUCommandEncoder, GPUDevice } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 import { clashingIndices, type GpuRange, type Launch } from './launch.ts';

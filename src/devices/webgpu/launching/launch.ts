@@ -1,3 +1,4 @@
+import type { GPUBindGroup, GPUBuffer, GPUComputePipeline, GPUDevice } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import type { Access, KernelModule, Parameter } from './kernel-module.ts';
 import type { GpuKernel, PipelineStore } from './pipeline-store.ts';

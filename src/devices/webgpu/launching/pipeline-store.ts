@@ -1,3 +1,4 @@
+import type { GPUBindGroupLayout, GPUComputePipeline, GPUDevice } from '../../../base/web-types.ts';
 import { fail, invariant } from '../../../base/errors.ts';
 import { COMPUTE_STAGE } from '../gpu-usage.ts';
 import { type Access, type KernelModule, moduleText } from './kernel-module.ts';

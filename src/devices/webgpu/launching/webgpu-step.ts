@@ -1,3 +1,4 @@
+import type { GPUDevice } from '../../../base/web-types.ts';
 import { Lifetime } from '../../../base/disposal.ts';
 import type { Step } from '../../../device/index.ts';
 import { type DispatchTime, timeDispatches } from './dispatch-times.ts';

@@ -1,3 +1,4 @@
+import type { GPUBuffer, GPUDevice } from '../../../base/web-types.ts';
 import { Lifetime } from '../../../base/disposal.ts';
 import { fail } from '../../../base/errors.ts';
 import type { PinnedBuffer } from '../../../device/index.ts';

@@ -1,3 +1,4 @@
+import type { GPUDevice } from '../../../base/web-types.ts';
 import { MappedPinned } from './mapped-pinned.ts';
 
 const MIN_BYTES = 64 << 10;

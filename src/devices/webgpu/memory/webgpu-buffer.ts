@@ -1,3 +1,4 @@
+import type { GPUBuffer } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { Lifetime } from '../../../base/disposal.ts';
 import { invariant } from '../../../base/errors.ts';

@@ -1,3 +1,4 @@
+import type { GPUBuffer, GPUDevice } from '../../../base/web-types.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 import { bindGroup, type GpuRange } from '../launching/launch.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';

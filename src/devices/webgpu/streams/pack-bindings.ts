@@ -1,3 +1,4 @@
+import type { GPUBindGroup, GPUBuffer } from '../../../base/web-types.ts';
 import type { GpuRange } from '../launching/launch.ts';
 import { jobOffset } from '../memory/mapped-pinned.ts';
 

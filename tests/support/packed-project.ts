@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { PROJECT_ROOT } from './project.ts';
+import { temporaryFolder } from './temporary.ts';
+
+const execute = promisify(execFile);
+
+/** Longer than any step takes on a busy machine: installing, bundling. */
+const HUNG_MS = 600_000;
+
+async function pack(folder: string): Promise<string> {
+  const command = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
+  const { stdout } = await execute('npm', command, {
+    cwd: PROJECT_ROOT,
+    maxBuffer: 64 << 20,
+    timeout: HUNG_MS,
+  });
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  return join(folder, filename);
+}
+
+/** What a command wrote and returned. */
+export interface Finished {
+  readonly code: number;
+  /** Standard output and standard error. */
+  readonly text: string;
+}
+
+/** A folder outside the project into which the packed package and others are installed from npm, as a user would. */
+export class PackedProject {
+  private constructor(readonly folder: string) {}
+
+  static async create(t: Pick<TestContext, 'after'>, packages: readonly string[]): Promise<PackedProject> {
+    const project = new PackedProject(temporaryFolder(t));
+    project.write('package.json', JSON.stringify({ name: 'program', private: true, type: 'module' }));
+    const tarball = await pack(project.folder);
+    const { code, text } = await project.run('npm', [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      tarball,
+      ...packages,
+    ]);
+    if (code !== 0) throw new Error(`npm install: ${text}`);
+    return project;
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.folder, name), text);
+  }
+
+  /** Runs a command, by its path or the name of one that a package brought. */
+  async run(command: string, args: readonly string[]): Promise<Finished> {
+    const path = `${join(this.folder, 'node_modules/.bin')}:${process.env.PATH}`;
+    const env = { ...process.env, PATH: path, NODE_OPTIONS: '', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
+    const options = { cwd: this.folder, env, maxBuffer: 64 << 20, timeout: HUNG_MS };
+    try {
+      const { stdout, stderr } = await execute(command, [...args], options);
+      return { code: 0, text: stdout + stderr };
+    } catch (error) {
+      const {
+        code,
+        stdout = '',
+        stderr = '',
+      } = error as { code?: unknown; stdout?: string; stderr?: string };
+      return { code: typeof code === 'number' ? code : 1, text: `${stdout}${stderr}${String(error)}` };
+    }
+  }
+}

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from './project.ts';
-import { temporaryFolder } from './temporary.ts';
+import { type Ending, temporaryFolder } from './temporary.ts';
 
 const execute = promisify(execFile);
 
@@ -33,7 +32,7 @@ export interface Finished {
 export class PackedProject {
   private constructor(readonly folder: string) {}
 
-  static async create(t: Pick<TestContext, 'after'>, packages: readonly string[]): Promise<PackedProject> {
+  static async create(t: Ending, packages: readonly string[]): Promise<PackedProject> {
     const project = new PackedProject(temporaryFolder(t));
     project.write('package.json', JSON.stringify({ name: 'program', private: true, type: 'module' }));
     const tarball = await pack(project.folder);

@@ -59,7 +59,9 @@ async function call<N extends keyof FactsCalls>(
   signal?: AbortSignal,
 ): Promise<FactsCalls[N]['answer']> {
   const used = (thread ??= {
-    client: new CallClient<FactsCalls>(nodeWorkerHost(packageFile(WORKER, import.meta.url), 1).start('facts')),
+    client: new CallClient<FactsCalls>(
+      nodeWorkerHost(packageFile(WORKER, import.meta.url), 1).start('facts'),
+    ),
     calls: 0,
   });
   used.calls++;

@@ -31,7 +31,8 @@ export const baseErrors = {
     500,
     'A file of the package is not where its code expects it: a bundler moved the code, or files were deleted.',
     'Mark the package `rocmforge` as external in the bundler (esbuild: `--external:rocmforge`), or install it again.',
-    (p) => `${p.file} of the package rocmforge is missing: its code was bundled into another file, or it is not whole`,
+    (p) =>
+      `${p.file} of the package rocmforge is missing: its code was bundled into another file, or it is not whole`,
   ),
   STREAM_READ: entry<Record<string, never>>(
     400,

@@ -12,32 +12,42 @@ type DeclaredWasm<Name extends string> = typeof globalThis extends {
   ? T
   : object;
 
-// WebGPU: https://www.w3.org/TR/webgpu/
+/** WebGPU's entry point: https://www.w3.org/TR/webgpu/#gpu-interface */
 export type GPU = Declared<'GPU', { requestAdapter(options?: object): Promise<object | null> }>;
+/** https://www.w3.org/TR/webgpu/#gpu-adapter */
 export type GPUAdapter = Declared<'GPUAdapter'>;
+/** https://www.w3.org/TR/webgpu/#gpu-bind-group */
 export type GPUBindGroup = Declared<'GPUBindGroup'>;
+/** https://www.w3.org/TR/webgpu/#bind-group-layout */
 export type GPUBindGroupLayout = Declared<'GPUBindGroupLayout'>;
+/** https://www.w3.org/TR/webgpu/#buffer-interface */
 export type GPUBuffer = Declared<'GPUBuffer'>;
+/** https://www.w3.org/TR/webgpu/#command-encoder */
 export type GPUCommandEncoder = Declared<'GPUCommandEncoder'>;
+/** https://www.w3.org/TR/webgpu/#compute-pipeline */
 export type GPUComputePipeline = Declared<'GPUComputePipeline'>;
+/** https://www.w3.org/TR/webgpu/#gpu-device */
 export type GPUDevice = Declared<'GPUDevice'>;
 
-// Its dictionaries and enumerations have no object at run time: they are taken from the methods that use them.
+/** A dictionary, which no object stands for at run time: it is taken from the method that reads it. */
 export type GPUBufferDescriptor = GPUDevice extends { createBuffer(descriptor: infer T): unknown }
   ? T
   : object;
 type DeviceDescriptor = GPUAdapter extends { requestDevice(descriptor?: infer T): unknown }
   ? NonNullable<T>
   : object;
+/** The names of features, from the descriptor of a device. */
 export type GPUFeatureName = DeviceDescriptor extends { requiredFeatures?: Iterable<infer T extends string> }
   ? T
   : string;
+/** A dictionary, from the method that reads it. */
 export type GPURequestAdapterOptions = GPU extends { requestAdapter(options?: infer T): unknown }
   ? T & object
   : object;
 
-// WebAssembly's JavaScript interface: https://webassembly.github.io/spec/js-api/
+/** https://webassembly.github.io/spec/js-api/#memories */
 export type WasmMemory = DeclaredWasm<'Memory'>;
+/** https://webassembly.github.io/spec/js-api/#modules */
 export type WasmModule = DeclaredWasm<'Module'>;
 /** The bytes of a module. */
 export type WasmSource = typeof globalThis extends { WebAssembly: { validate(bytes: infer T): boolean } }

@@ -2,6 +2,7 @@
  * `rocmforge/device`: what a device is, for those who hold its buffers, streams and events, and for those who write one; the
  * operators that graphs are made of; the formats of tensors; where bytes come from and go to.
  */
+export type { UnsharedBytes } from '../base/web-types.ts';
 export type { KindTable, OfKind, OfSomeKind } from '../base/kind-table.ts';
 export type {
   Address,

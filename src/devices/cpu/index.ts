@@ -1,4 +1,5 @@
 /** `rocmforge/cpu`: the CPU as a device, for platforms that start workers and load the kernels themselves. */
+export type { WasmSource } from '../../base/web-types.ts';
 export { type CpuDeviceOptions, openCpuDevice } from './cpu-device.ts';
 export { runDecodeWorker } from './decoding/decode-worker.ts';
 export { type CpuDecoderOptions, openCpuDecoder } from './decoding/decode-pool.ts';

@@ -3,8 +3,8 @@
  * declares (TypeScript's `dom`, which has WebGPU since TypeScript 6), and an object of which nothing is known where it
  * declares none: so a program for Node compiles without `dom`. `@types/node` does the same for `fetch` and its kin.
  */
-type Declared<Name extends string, Otherwise = object> =
-  typeof globalThis extends Record<Name, { prototype: infer T }> ? T : Otherwise;
+type Declared<Name extends string> =
+  typeof globalThis extends Record<Name, { prototype: infer T }> ? T : object;
 
 type DeclaredWasm<Name extends string> = typeof globalThis extends {
   WebAssembly: Record<Name, { prototype: infer T }>;
@@ -13,7 +13,9 @@ type DeclaredWasm<Name extends string> = typeof globalThis extends {
   : object;
 
 /** WebGPU's entry point: https://www.w3.org/TR/webgpu/#gpu-interface */
-export type GPU = Declared<'GPU', { requestAdapter(options?: object): Promise<object | null> }>;
+export type GPU = typeof globalThis extends { GPU: { prototype: infer T } }
+  ? T
+  : { requestAdapter(options?: object): Promise<object | null> };
 /** https://www.w3.org/TR/webgpu/#gpu-adapter */
 export type GPUAdapter = Declared<'GPUAdapter'>;
 /** https://www.w3.org/TR/webgpu/#gpu-bind-group */

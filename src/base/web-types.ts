@@ -23,7 +23,7 @@ export type GPUBindGroup = Declared<'GPUBindGroup'>;
 /** https://www.w3.org/TR/webgpu/#bind-group-layout */
 export type GPUBindGroupLayout = Declared<'GPUBindGroupLayout'>;
 /** https://www.w3.org/TR/webgpu/#buffer-interface */
-export type GPUBuffer = Declared<'GPUBuffer'>;
+export type GPUBuffer = typeof globalThis extends { GPUBuffer: { prototype: infer T } } ? T : object;
 /** https://www.w3.org/TR/webgpu/#command-encoder */
 export type GPUCommandEncoder = Declared<'GPUCommandEncoder'>;
 /** https://www.w3.org/TR/webgpu/#compute-pipeline */

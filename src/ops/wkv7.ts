@@ -70,7 +70,7 @@ export function wkvBonus(
 ): Tensor {
   const { width } = operands.r;
   requireHeads(g, Object.values(operands), of.headSize);
-  g.require(of.weight.rows === 1 && of.weight.columns === width, `${of.weight.name} has ${width} values`);
+  g.require(of.weight.rows * of.weight.columns === width, `${of.weight.name} has ${width} values`);
   const out = g.temp('wkvBonus', { axis: 'rows', width });
   g.push({ kind: 'wkvBonus', ...operands, ...of, out });
   return out;

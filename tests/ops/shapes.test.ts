@@ -58,10 +58,10 @@ function delta(g: GraphBuilder, changed: Partial<GatedDeltaShape>, decays = 4) {
 
 /** A scan of 4 heads of 4 in 2 groups with all that fits them, but for what is changed. */
 function scan(g: GraphBuilder, changed: Partial<SelectiveScanShape>) {
-  const operands = { x: rows(g, 'x', 16), dt: rows(g, 'dt', 4), b: rows(g, 'b', 16), c: rows(g, 'c', 16) };
+  const operands = { x: rows(g, 'x', 16), b: rows(g, 'b', 16), c: rows(g, 'c', 16) };
   return selectiveScan(g, operands, {
     ...{ heads: 4, headSize: 4, stateSize: 8, groups: 2 },
-    ...{ a: g.weight('a', F32, 4, 1), d: g.weight('d', F32, 1, 4) },
+    ...{ dt: rows(g, 'dt', 4), a: g.weight('a', F32, 4, 1), d: g.weight('d', F32, 1, 4) },
     ...changed,
     state: g.state('state', 'f32', 3, 16 * 8),
   });

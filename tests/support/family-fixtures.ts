@@ -219,6 +219,7 @@ const OTHERS_OPERATORS = [
   'smallthinker',
   'spark2_5',
   'minimax-m3',
+  'rwkv6qwen2',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

@@ -95,9 +95,10 @@ function stateSpace(g: GraphBuilder, x: Tensor): Tensor {
     ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 16, keyOrder: 'tiled', lengthEpsilon: 1e-6, scale: 1 },
     state: g.state('delta', 'f32', SHAPE.slots, 4 * 16 * 8),
   });
-  const inputs = { x: delta, dt: part(40, 4), b: part(0), c: part(16) };
+  const inputs = { x: delta, b: part(0), c: part(16) };
   return selectiveScan(g, inputs, {
     ...{ heads: 4, headSize: 16, stateSize: 8, groups: 2 },
+    dt: part(40, 4),
     a: g.weight('ssm_a', F32, 4, 1),
     d: g.weight('ssm_d', F32, 4, 1),
     state: g.state('scan', 'f32', SHAPE.slots, 64 * 8),

@@ -120,6 +120,8 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   qwen35moe: 'Qwen 3.5 with experts',
   qwen3next: 'Qwen 3 Next 80B-A3B',
   refact: 'Refact 1.6B',
+  rwkv6: 'RWKV-6',
+  rwkv6qwen2: 'QRWKV6',
   rwkv7: 'RWKV-7',
   seed_oss: 'Seed-OSS 36B',
   smollm3: 'SmolLM 3',

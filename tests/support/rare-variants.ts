@@ -65,6 +65,18 @@ export const RARE_VARIANTS: readonly FamilyVariant[] = [
     metadata: { 'attention.clamp_kqv': real(0.5) },
   },
   {
+    name: 'rwkv6, shares apart, no rescaling',
+    architecture: 'rwkv6',
+    metadata: { rescale_every_n_layers: undefined },
+    without: ['time_mix_lerp_fused.weight'],
+  },
+  {
+    name: 'rwkv6qwen2, one head of keys, no biases',
+    architecture: 'rwkv6qwen2',
+    metadata: { 'attention.head_count_kv': count(1) },
+    without: ['time_mix_receptance.bias', 'time_mix_key.bias', 'time_mix_value.bias'],
+  },
+  {
     name: 'bitnet, no scales',
     architecture: 'bitnet',
     without: ['attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'].map(

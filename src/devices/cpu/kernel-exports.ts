@@ -93,7 +93,10 @@ export interface KernelExports {
     scale: number,
     scratch: number,
   ): void;
-  /** One row and head of a selective state space; `rates` is 1 or `n`, a multiple of 4, and `scratch` takes `n` values. */
+  /**
+   * One row and head of a selective state space; `rates` is 1 or `n`, a multiple of 4, or 0 if `rate` has factors; `scratch` takes `n`
+   * values.
+   */
   selectiveScan(
     state: number,
     x: number,

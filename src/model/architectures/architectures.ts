@@ -90,6 +90,7 @@ export { qwen3moe } from './qwen3moe.ts';
 export { qwen3vl } from './qwen3vl.ts';
 export { qwen3vlmoe } from './qwen3vlmoe.ts';
 export { refact } from './refact.ts';
+export { rwkv6, rwkv6qwen2 } from './rwkv6.ts';
 export { rwkv7 } from './rwkv7.ts';
 export { seedOss } from './seed-oss.ts';
 export { smallthinker } from './smallthinker.ts';

@@ -69,12 +69,12 @@ function recordMamba(scope: PartScope, x: Tensor, spec: MambaSpec, { states }: L
     g,
     {
       x: convolved,
-      dt: unary(g, 'softplus', steps),
       b: part('ssm_b_norm', rank, stateSize),
       c: part('ssm_c_norm', rank + stateSize, stateSize),
     },
     {
       ...{ heads: inner, headSize: 1, stateSize, groups: 1 },
+      dt: unary(g, 'softplus', steps),
       a: scope.weight('ssm_a', inner, stateSize),
       d: scope.weight('ssm_d', 1, inner),
       state: states.perSlot('scan', inner * stateSize),

@@ -62,12 +62,12 @@ function recordMamba2(scope: PartScope, x: Tensor, spec: Mamba2Spec, { states }:
     g,
     {
       x: slice(g, convolved, { offset: 0, width: inner }),
-      dt: unary(g, 'softplus', add(g, steps, scope.weight('ssm_dt.bias', 1, heads))),
       b: slice(g, convolved, { offset: inner, width: written }),
       c: slice(g, convolved, { offset: inner + written, width: written }),
     },
     {
       ...{ heads, headSize, stateSize, groups },
+      dt: unary(g, 'softplus', add(g, steps, scope.weight('ssm_dt.bias', 1, heads))),
       a: scope.weight('ssm_a', heads, 1),
       d: scope.weight('ssm_d', heads, 1),
       state: states.perSlot('scan', inner * stateSize),

@@ -33,7 +33,7 @@ const isAs = (key: string) => (of: UnreadValue) => of.value === of.number(key);
 const isHeadSize = ({ value, number }: UnreadValue) =>
   value === (number('embedding_length') ?? 0) / (number('attention.head_count') ?? 1);
 
-const RWKV = ['rwkv7', 'arwkv7'];
+const RWKV = ['rwkv6', 'rwkv6qwen2', 'rwkv7', 'arwkv7'];
 const MAMBA = ['mamba', 'mamba2'];
 const WITHOUT_TURNS = [
   ...['gpt2', 'starcoder', 'bert', 'bloom', 'jais', 'jina-bert-v2', 'mpt', 'refact'],

@@ -93,7 +93,7 @@ export function gatedDelta(
 
 /**
  * One token row and head of a selective state space: `lines` lines of `n` values at `state` are read and written, `lines` values
- * at `out` written; `rates` is 1 or `n`. `scratch` takes `n` values, which is a multiple of four. See `src/ops/selective-scan.ts`.
+ * at `out` written; `rates` is 1 or `n`, or 0 if `rate` has the factors themselves. `scratch` takes `n` values, which is a multiple of four. See `src/ops/selective-scan.ts`.
  */
 export function selectiveScan(
   state: usize,
@@ -110,7 +110,8 @@ export function selectiveScan(
   scratch: usize,
 ): void {
   const bytes = <usize>n << 2;
-  for (let j: usize = 0; j < bytes; j += 16) {
+  const decays = rates ? scratch : rate;
+  for (let j: usize = 0; rates && j < bytes; j += 16) {
     const all = rates == 1 ? v128.load32_splat(rate) : v128.load(rate + j);
     v128.store(scratch + j, exp4(f32x4.mul(all, f32x4.splat(step))));
   }
@@ -120,7 +121,7 @@ export function selectiveScan(
     let sum = f32x4.splat(0);
     for (let j: usize = 0; j < bytes; j += 16) {
       const next = f32x4.add(
-        f32x4.mul(v128.load(state + j), v128.load(scratch + j)),
+        f32x4.mul(v128.load(state + j), v128.load(decays + j)),
         f32x4.mul(added, v128.load(b + j)),
       );
       v128.store(state + j, next);

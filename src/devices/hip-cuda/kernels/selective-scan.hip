@@ -2,7 +2,7 @@
 // threads take a line, which stays in registers.
 //
 //   STATE_SIZE   values of a line
-//   RATES        of a head: 1, or one a state
+//   RATES        of a head: 1, or one a state; 0 where rows give the factors of each state, in place of `dt`
 //   CHUNK        rows whose operands are loaded together
 #include "functions.h"
 #include "slot-rows.h"
@@ -12,6 +12,9 @@ constexpr i32 THREADS = 128, SLICE = THREADS / SPLIT, COLUMNS = STATE_SIZE / SPL
 /// A chunk's operands. `decay` is the whole one where heads have one rate.
 struct Shared {
   f32 b[CHUNK][STATE_SIZE], c[CHUNK][STATE_SIZE], x[CHUNK][SLICE], dt[CHUNK][SLICE], decay[CHUNK][SLICE];
+#if RATES == 0
+  f32 factors[CHUNK][STATE_SIZE];
+#endif
 };
 
 KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* dt,
@@ -26,9 +29,9 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
   bool in_range = line_of_group < lines, loaded = false;
   i32 line = group * lines + (in_range ? line_of_group : 0), head = line / head_size;
   f32* stored = state + (i64(slot) * width + line) * STATE_SIZE;
-  f32 values[COLUMNS], rate[RATES == 1 ? 1 : COLUMNS], skip = skips[head];
+  f32 values[COLUMNS], rate[RATES == 1 ? 1 : COLUMNS], skip = RATES ? skips[head] : 0.0f;
   UNROLL for (i32 n = 0; n < (RATES == 1 ? 1 : COLUMNS); n++) {
-    rate[n] = rates[i64(head) * RATES + (RATES == 1 ? 0 : column_of<SPLIT>(part, n))];
+    rate[n] = RATES ? rates[i64(head) * RATES + (RATES == 1 ? 0 : column_of<SPLIT>(part, n))] : 0.0f;
   }
   Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
   while (chunk.count > 0) {
@@ -43,10 +46,13 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
       i64 at = (i64(chunk.first + t) * groups + group) * STATE_SIZE + n;
       shared.b[t][n] = b[at];
       shared.c[t][n] = c[at];
+#if RATES == 0
+      shared.factors[t][n] = dt[at];
+#endif
     }
     for (i32 t = part; t < chunk.count; t += SPLIT) {
       i64 row = chunk.first + t;
-      f32 step = dt[row * heads + head];
+      f32 step = RATES ? dt[row * heads + head] : 1.0f;
       shared.x[t][own] = x[row * width + line];
       shared.dt[t][own] = step;
       if (RATES == 1) shared.decay[t][own] = exponential(step * rate[0]);
@@ -56,7 +62,11 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
       f32 input = shared.x[t][own], step = shared.dt[t][own], added = step * input, sum = 0;
       UNROLL for (i32 n = 0; n < COLUMNS; n++) {
         i32 j = column_of<SPLIT>(part, n);
+#if RATES == 0
+        f32 decay = shared.factors[t][j];
+#else
         f32 decay = RATES == 1 ? shared.decay[t][own] : exponential(step * rate[RATES == 1 ? 0 : n]);
+#endif
         values[n] = fused_multiply_add(values[n], decay, added * shared.b[t][j]);
         sum = fused_multiply_add(values[n], shared.c[t][j], sum);
       }

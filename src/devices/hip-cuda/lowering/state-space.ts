@@ -85,18 +85,18 @@ export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
 }
 
 export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
-  const { x, dt, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
+  const { x, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
   const { split, lines, chunk } = linesOf('selectiveScan', stateSize, to);
   to.launch({
     file: 'selective-scan.hip',
     kernel: 'selective_scan',
-    defines: { STATE_SIZE: stateSize, RATES: a.columns, SPLIT: split, CHUNK: chunk },
+    defines: { STATE_SIZE: stateSize, RATES: a?.columns ?? 0, SPLIT: split, CHUNK: chunk },
     grid: [groups * Math.ceil((heads * headSize) / groups / lines), to.graph.shape.slots],
     block: THREADS,
     args: [
-      ...[to.count(out), batch.slots, batch.positions, x, dt, b, c],
-      to.weight([a], FLOAT_LAYOUT),
-      to.weight([d], FLOAT_LAYOUT),
+      ...[to.count(out), batch.slots, batch.positions, x, op.dt ?? op.decay, b, c],
+      a ? to.weight([a], FLOAT_LAYOUT) : NULL,
+      d ? to.weight([d], FLOAT_LAYOUT) : NULL,
       state,
       out,
       int(heads),

@@ -42,7 +42,9 @@ export function runWkv7(op: Wkv7Op, frame: Frame): void {
 
 export function runWkvBonus(op: WkvBonusOp, frame: Frame): void {
   const { headSize, out } = op;
-  const weight = frame.vector(op.weight);
+  const weight = Array.from({ length: op.weight.rows }, (_, row) => [
+    ...frame.weightRow(op.weight, row),
+  ]).flat();
   for (let row = 0; row < frame.rowsOf(out); row++) {
     const r = frame.matrix(op.r).read(row);
     const weighted = frame

@@ -155,12 +155,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
  * Mamba's recurrence: a workgroup takes `LINES` lines of the states of a slot, `SPLIT` threads a line, from the slot's first row to
  * its last. Wants `part_sum` over the threads of a line, and `exponential`.
  */
-export function selectiveScanText(of: LineShape & { readonly rates: 'head' | 'state' }, loop: Loop): string {
+export function selectiveScanText(
+  of: LineShape & { readonly rates: 'head' | 'state' | 'row' },
+  loop: Loop,
+): string {
   const column = columnOf(of);
   const each = (body: (n: string) => string) => loop('n', of.columns, body);
   const rate = (n: string) =>
     of.rates === 'head' ? 'rates[head]' : `rates[head * STATE_SIZE + ${column(n)}]`;
-  const decay = (n: string) => (of.rates === 'head' ? 'decay' : `exponential(step * ${rate(n)})`);
+  const byState = of.rates === 'row' ? () => 'factors[at]' : (n: string) => `exponential(step * ${rate(n)})`;
+  const decay = (n: string) => (of.rates === 'head' ? 'decay' : byState(n));
+  const hasSteps = of.rates !== 'row';
   return /* wgsl */ `
 const LINES = THREADS / SPLIT;
 ${SLOTS}
@@ -184,7 +189,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       ${each((n) => ` values[${n}] = state[stored + ${column(n)}]; `)}
     }
     loaded = true;
-    let step = dt[row * HEADS + head];
+    let step = ${hasSteps ? 'dt[row * HEADS + head]' : '1.0'};
     let input = x[row * WIDTH + line];
     let from_row = row * GROUPS * STATE_SIZE + inputs;
     ${of.rates === 'head' ? `let decay = exponential(step * ${rate('')});` : ''}
@@ -197,7 +202,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     `,
     )}
     sum = part_sum(sum, thread);
-    if (part == 0u && in_range) { y[row * WIDTH + line] = fma(skips[head], input, sum); }
+    if (part == 0u && in_range) { y[row * WIDTH + line] = ${hasSteps ? 'fma(skips[head], input, sum)' : 'sum'}; }
   }
   if (!loaded || !in_range) { return; }
   ${each((n) => ` state[stored + ${column(n)}] = values[${n}]; `)}

@@ -91,9 +91,9 @@ export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
 }
 
 export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
-  const { x, dt, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
+  const { x, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
   const shape = linesOf('selectiveScan', stateSize);
-  const rates = a.columns === 1 ? 'head' : 'state';
+  const rates = a ? (a.columns === 1 ? 'head' : 'state') : 'row';
   to.launch({
     name: 'selective_scan',
     texts: [
@@ -112,9 +112,10 @@ export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
     },
     args: {
       ...batchArgs(batch, to),
-      ...{ x: read(x), dt: read(dt), b: read(b), c: read(c) },
-      rates: to.vector(a, FLOAT_LAYOUT),
-      skips: to.vector(d, FLOAT_LAYOUT),
+      ...{ x: read(x), b: read(b), c: read(c) },
+      ...(op.decay ? { factors: read(op.decay) } : { dt: read(op.dt) }),
+      ...(a && { rates: to.vector(a, FLOAT_LAYOUT) }),
+      ...(d && { skips: to.vector(d, FLOAT_LAYOUT) }),
       state: write(state),
       y: write(out),
     },

@@ -85,6 +85,7 @@ interface ScanSizes {
   readonly headSize: number;
   readonly stateSize: number;
   readonly groups: number;
+  /** Of a head: one, or one for each element; 0 if rows give the factors. */
   readonly rates: number;
 }
 
@@ -98,25 +99,28 @@ function scanCase(name: string, of: ScanSizes): OpCase {
     record: (g) => {
       const operands = {
         x: rows(g, 'x', heads * headSize),
-        dt: rows(g, 'dt', heads),
         b: rows(g, 'b', groups * stateSize),
         c: rows(g, 'c', groups * stateSize),
       };
-      const weights = {
+      const rated = () => ({
+        dt: rows(g, 'dt', heads),
         a: g.weight('a', F32, heads, rates),
         d: rates === 1 ? g.weight('d', F32, heads, 1) : g.weight('d', F32, 1, heads),
-      };
+      });
+      const changes = rates === 0 ? { decay: rows(g, 'decay', groups * stateSize) } : rated();
       const state = g.state('state', 'f32', batch.shape.slots, heads * headSize * stateSize);
       return {
-        y: selectiveScan(g, operands, { heads, headSize, stateSize, groups, ...weights, state }),
+        y: selectiveScan(g, operands, { heads, headSize, stateSize, groups, ...changes, state }),
       };
     },
-    fill: { dt: fillShares, a: fillRates },
+    fill: { dt: fillShares, decay: fillShares, a: fillRates },
   };
 }
 
 const MAMBA1 = { heads: 96, headSize: 1, stateSize: 16, groups: 1, rates: 16 };
 const MAMBA2 = { heads: 4, headSize: 64, stateSize: 128, groups: 2, rates: 1 };
+
+const RWKV6 = { heads: 2, headSize: 64, stateSize: 64, groups: 2, rates: 0 };
 
 export const STATE_SPACE_CASES: readonly OpCase[] = [
   ...Object.keys(RECURRENT_BATCHES).flatMap((name) => [
@@ -125,6 +129,7 @@ export const STATE_SPACE_CASES: readonly OpCase[] = [
     deltaCase(name, { heads: 4, keyHeads: 2, keySize: 128, valueSize: 128 }),
     scanCase(name, MAMBA1),
     scanCase(name, MAMBA2),
+    scanCase(name, RWKV6),
   ]),
   convCase('mixed', { width: 33, taps: 2, bias: true, fn: 'silu' }),
   deltaCase('mixed', { heads: 4, keyHeads: 2, keySize: 16, valueSize: 24 }, { keyOrder: 'interleaved' }),

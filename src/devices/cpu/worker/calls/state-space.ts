@@ -97,11 +97,12 @@ export function selectiveScanCall(
   bank: BankInstance,
   capacity: number,
 ): KernelCall {
-  const { x, dt, b, c, a, d, state, out, heads, headSize, stateSize, groups } = of;
+  const { x, b, c, state, out, heads, headSize, stateSize, groups } = of;
   const { kernels, scratch } = bank;
   const size = headSize * stateSize;
   const matrices = bank.floats(state.at, state.rows * state.width);
-  const [steps, skips] = [bank.floats(dt.at, capacity * heads), bank.floats(d.at, heads)];
+  const steps = of.dt && bank.floats(of.dt.at, capacity * heads);
+  const skips = of.d && bank.floats(of.d.at, heads);
   return forSlotRows(of, { bank, capacity }, ({ row, slot, begins }, { firstColumn, endColumn }) => {
     for (let head = firstColumn / headSize; head < endColumn / headSize; head++) {
       const first = slot * state.width + head * size;
@@ -111,12 +112,12 @@ export function selectiveScanCall(
       kernels.selectiveScan(
         state.at + 4 * first,
         x.at + value,
-        steps[row * heads + head] as number,
+        steps ? (steps[row * heads + head] as number) : 1,
         b.at + group,
         c.at + group,
-        a.at + 4 * head * a.columns,
-        a.columns,
-        skips[head] as number,
+        of.a ? of.a.at + 4 * head * of.a.columns : of.decay.at + group,
+        of.a?.columns ?? 0,
+        skips ? (skips[head] as number) : 0,
         out.at + value,
         headSize,
         stateSize,

@@ -5,7 +5,9 @@ import { errorsPage } from '../dist/tests/support/errors-page.js';
 import { fieldsPage } from '../dist/tests/support/fields-page.js';
 import { FAMILY_FIXTURES } from '../dist/tests/support/family-fixtures.js';
 import { modelsPage } from '../dist/tests/support/models-page.js';
+import { wellKnownPage } from '../dist/tests/support/well-known-models.js';
 
 writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsPage(CATALOGUE));
 writeFileSync(new URL('../docs/models.md', import.meta.url), modelsPage(FAMILY_FIXTURES));
 writeFileSync(new URL('../docs/fields.md', import.meta.url), fieldsPage());
+writeFileSync(new URL('../docs/well-known-models.md', import.meta.url), await wellKnownPage());

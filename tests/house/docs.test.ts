@@ -10,6 +10,7 @@ import { fieldsPage } from '../support/fields-page.ts';
 import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { FAMILY_DEVICES, modelsPage } from '../support/models-page.ts';
 import { PROJECT_ROOT, sourceFiles } from '../support/project.ts';
+import { WELL_KNOWN, wellKnownPage } from '../support/well-known-models.ts';
 
 /** The inner rooms of a device, which nothing outside it imports. */
 const INNER = /^src\/devices\/[\w-]+\/\w+\//;
@@ -45,6 +46,16 @@ test('docs/models.md is what the tests go by', () => {
   for (const { test: path } of FAMILY_DEVICES) {
     assert.match(readFileSync(join(PROJECT_ROOT, path), 'utf8'), /test\w*Families\(/, path);
   }
+});
+
+test('docs/well-known-models.md is what templates and architectures say', async () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/well-known-models.md'), 'utf8');
+  assert.equal(page, await wellKnownPage(), 'run: node scripts/docs.mjs');
+  const names = new Set(ALL_ARCHITECTURES.flatMap((architecture) => architecture.names));
+  assert.deepEqual(
+    WELL_KNOWN.filter(([, , architecture]) => !names.has(architecture)),
+    [],
+  );
 });
 
 test('every architecture has a golden', () => {

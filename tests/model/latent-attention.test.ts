@@ -11,6 +11,7 @@ import { openGguf } from '../../src/node/index.ts';
 import { type FamilyVariant, writeVariant } from '../support/family-variant.ts';
 import { fixture } from '../support/fixture.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { predictingPlan } from '../support/predicting-model.ts';
 
 const FILE = fixture('families/deepseek2.gguf');
 const BLOCKS = 3;
@@ -52,4 +53,12 @@ test('latents whose sizes do not go together are refused by the key', async (t) 
       return true;
     });
   }
+});
+
+test('a block for multi-token prediction attends to all positions, and needs no indexer', async () => {
+  const { tensors } = await predictingPlan('deepseek32');
+  const indexed = tensors.flatMap(({ name }) => /^blk\.(\d+)\.indexer\.proj/.exec(name)?.[1] ?? []);
+  assert.deepEqual(indexed, ['0', '1']);
+  const names = new Set(tensors.map(({ name }) => name));
+  assert.ok(names.has('blk.2.attn_kv_a_mqa.weight') && names.has('blk.2.nextn.eh_proj.weight'));
 });

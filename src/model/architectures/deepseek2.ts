@@ -86,7 +86,7 @@ export function configureLatents(
   const sizes = readDecoder(read, { hidden: experts?.hidden });
   const { rope, magnitude } = readMagnitude(read, sizes.rope, rotated);
   const temperature = readTemperature(read);
-  const layerOf = (layer: number, chooses = indexer(layer)) => {
+  const layerOf = (layer: number, chooses: LatentAttentionSpec['indexer']) => {
     const latents = readLatents(read, sizes.heads(layer), rope.dimensions);
     if (chooses) requireIndexed(read, latents);
     const scale = magnitude ** 2 / Math.sqrt(latents.plainSize + latents.rotatedSize);
@@ -104,7 +104,7 @@ export function configureLatents(
       expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
     );
   };
-  return decoder({ ...sizes, rope }, (layer) => layerOf(layer), {
+  return decoder({ ...sizes, rope }, (layer) => layerOf(layer, indexer(layer)), {
     predictor: { reads: 'normed', layer: (layer) => layerOf(layer, undefined) },
   });
 }

@@ -1,9 +1,10 @@
 // What draft tokens gain at a stated acceptance. The models' own predictors know the next token except for noise of a
-// stated size. Without noise, runs with and without drafts, and of one and two sequences, tell what a step costs, one
+// stated size. Without noise, runs with and without drafts, and of one and four sequences, tell what a step costs, one
 // with its drafts, and a further row. From these costs, acceptance predicts the speed of the others. The last figure is
 // that of drafts whose number adapts. node dist/bench/speculation.js [device] [draft tokens] [tokens] [model]
 import { loadavg } from 'node:os';
 import { LanguageModel } from '../src/engine/language-model.ts';
+import { StepProfile } from '../src/runtime/jobs/step-profile.ts';
 import type { GenerationEnd } from '../src/runtime/sequence.ts';
 import { ALL_ARCHITECTURES } from '../src/model/architectures/index.ts';
 import { openDevice } from '../src/node/devices.ts';
@@ -31,7 +32,18 @@ interface Way {
 interface Run extends Omit<GenerationEnd, 'generateSeconds'> {
   readonly ids: readonly number[];
   readonly seconds: number;
+  /** Rows of all steps after the first token. */
+  readonly rows: number;
 }
+
+/** Rows of the steps so far. */
+let rowsSoFar = 0;
+
+const profile = new StepProfile({
+  onNote: (note) => {
+    if ('phase' in note && note.phase === 'back') rowsSoFar += note.step?.rows ?? 0;
+  },
+});
 
 /** Now: on the CPU device, the seconds in which this process has computed, because others use the machine. */
 function now(): number {
@@ -48,12 +60,12 @@ async function say(
   const options = { temperature: 0.8, seed, maxTokens: tokens, ignoreEnd: true, speculation: guesses };
   const stream = model.generate(prompt, options);
   const ids: number[] = [];
-  let begin = 0;
+  let [begin, rows] = [0, 0];
   for await (const { token } of stream) {
-    if (ids.length === 0) begin = now();
+    if (ids.length === 0) [begin, rows] = [now(), rowsSoFar];
     if (token) ids.push(token.id);
   }
-  return { ...stream.end, ids, seconds: now() - begin };
+  return { ...stream.end, ids, seconds: now() - begin, rows: rowsSoFar - rows };
 }
 
 /** The first texts of all ways, round by round: what one round measures happens within a second. */
@@ -92,7 +104,8 @@ async function measured<T>(
   const drafts = { predictor: true, speculation: of.guesses, runtime };
   await using model = await LanguageModel.open(parts, {
     ...drafts,
-    sequences: 2,
+    profile,
+    sequences: 4,
     deterministic: true,
     batch: 16,
   });
@@ -102,12 +115,6 @@ async function measured<T>(
 /** Steps of a run after its prompt. */
 function stepsOf({ generatedTokens, acceptedTokens }: Run): number {
   return generatedTokens - 1 - acceptedTokens;
-}
-
-/** Accepted draft tokens of steps that rejected a later one: what a recurrent state computes again. */
-function replayedRows({ acceptedByPosition: at, draftedSteps }: Run, guesses: number): number {
-  const reached = [draftedSteps, ...Array.from({ length: guesses }, (_, i) => at[i] ?? 0)];
-  return reached.slice(0, -1).reduce((sum, count, j) => sum + j * (count - (reached[j + 1] as number)), 0);
 }
 
 /**
@@ -129,7 +136,7 @@ for (const kind of Object.keys(MODELS).filter((name) => name.includes(only))) {
     const ways = [
       { sequences: 1, guesses: 0 },
       { sequences: 1, guesses: most },
-      ...(costs ? [] : [1, 2].map((sequences) => ({ sequences, guesses: 1 }))),
+      ...(costs ? [] : [1, 4].map((sequences) => ({ sequences, guesses: 1 }))),
     ];
     const of = { noise, guesses: most };
     const fixed = await measured(kind, { ...of, adapts: false }, (model) => rounds(model, count, ways));
@@ -140,11 +147,12 @@ for (const kind of Object.keys(MODELS).filter((name) => name.includes(only))) {
       round: median(fixed, ([plain, drafted]) => each(drafted) / each(plain)),
       row: Math.max(
         0,
-        median(fixed, ([plain, , one, two]) => (each(two) - each(one)) / 2 / each(plain)),
+        median(fixed, ([plain, , one, four]) => (each(four) - each(one)) / 6 / each(plain)),
       ),
     };
     const [plain, drafted] = fixed[0] as [Run, Run];
-    const replayed = kind === 'hybrid' ? replayedRows(drafted, most) : 0;
+    // What a recurrent state computes again, because it went back to its checkpoint.
+    const replayed = Math.max(0, drafted.rows - stepsOf(drafted) - drafted.proposedTokens);
     const predicted = stepsOf(plain) / (stepsOf(drafted) * costs.round + replayed * costs.row);
     const gainOf = (runs: readonly Run[][]) =>
       median(runs, (ways) => (ways[0]?.seconds ?? 0) / (ways[1]?.seconds ?? 0));
@@ -153,7 +161,7 @@ for (const kind of Object.keys(MODELS).filter((name) => name.includes(only))) {
     const facts = [
       `${kind} on ${device}, noise ${noise}`,
       `${((100 * drafted.acceptedTokens) / Math.max(1, drafted.proposedTokens)).toFixed(0)} % accepted`,
-      `${((count - 1) / stepsOf(drafted)).toFixed(2)} tokens a step`,
+      `${((count - 1) / stepsOf(drafted)).toFixed(2)} tokens a step, ${(replayed / stepsOf(drafted)).toFixed(1)} rows of it again`,
       `${gain.toFixed(2)} x, predicted ${predicted.toFixed(2)} x (${(gain / predicted).toFixed(2)})`,
       `adapted ${gainOf(adapted).toFixed(2)} x`,
       `a step with drafts costs ${costs.round.toFixed(2)} of one without, another row ${costs.row.toFixed(2)}`,

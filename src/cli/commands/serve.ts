@@ -182,7 +182,12 @@ async function keysOf({ apiKey = [], apiKeyFile }: ServeFlags): Promise<NonNulla
 async function publisherOf(options: KvEventOptions, logger: Logger) {
   const { KvEventPublisher } = await import('../../node/serve.ts');
   const publisher = await KvEventPublisher.open(options);
-  logger.info('publishing KV events', { endpoints: publisher.endpoints });
+  const { endpoints } = publisher;
+  logger.info('publishing KV events', { endpoints });
+  if (!endpoints.every((endpoint) => /^tcp:\/\/(?:127\.|\[::1\])/.test(endpoint)))
+    logger.warn('anyone who can reach the address of KV events can read the tokens of prompts', {
+      endpoints,
+    });
   return publisher;
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { casesIn, reportPage, type TestCase } from './llama-server-tests/report.ts';
+import { casesIn, reportPage, type TestCase, withTable } from './llama-server-tests/report.ts';
 import { writeStandIns } from './llama-server-tests/stand-ins.ts';
 
 // Runs llama.cpp's server tests against `rocmforge serve`: `npm run test:llama-server -- --source <llama.cpp>
@@ -14,7 +14,8 @@ import { writeStandIns } from './llama-server-tests/stand-ins.ts';
 // take the place of the downloads (`stand-ins.ts`). They need pytest with requests, aiohttp, filelock, numpy, openai and
 // prometheus-client. `--models` is a folder with stories260K-f32.gguf and stories15M-q4_0.gguf, or several, separated
 // as in PATH. With
-// `--page`, the table of results is written there: of all JUnit reports in the folder `--results`, which keeps them.
+// `--page`, the table of results is written there: of all JUnit reports in the folder `--results`, which keeps them; with
+// `--summary docs/server.md`, that page's table by file is replaced. File names that match nothing run nothing.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,6 +28,7 @@ const { values, positionals } = parseArgs({
     cases: { type: 'string' },
     results: { type: 'string' },
     page: { type: 'string' },
+    summary: { type: 'string' },
   },
 });
 if (values.source === undefined) throw new Error('--source is the folder of llama.cpp');
@@ -102,9 +104,12 @@ try {
     (name) => positionals.length === 0 || positionals.some((one) => name.includes(one)),
   );
   for (const file of wanted) await run(file, server);
-  const page = reportPage(await allResults());
+  const results = await allResults();
+  const page = reportPage(results);
   console.log(page);
   if (values.page !== undefined) await writeFile(values.page, page);
+  const { summary } = values;
+  if (summary !== undefined) await writeFile(summary, withTable(await readFile(summary, 'utf8'), results));
 } finally {
   await rm(work, { recursive: true, force: true });
 }

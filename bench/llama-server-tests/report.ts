@@ -27,7 +27,7 @@ function unescaped(text: string): string {
   );
 }
 
-/** The results by file, without the cases that are not counted. */
+/** The results by file. */
 type Results = ReadonlyMap<string, readonly TestCase[]>;
 
 const HEAD = `# llama.cpp's server tests
@@ -40,11 +40,29 @@ images, audio, MCP, proxies and built-in tools are not counted. Skipped cases ar
 `;
 
 /** The page with the results: a table by file, and every case that does not pass with who is right. */
-export function reportPage(results: ReadonlyMap<string, readonly TestCase[]>): string {
-  const counted = new Map(
+export function reportPage(results: Results): string {
+  return [HEAD, ...tableOf(results), '', ...failures(countedOf(results))].join('\n');
+}
+
+/** Where a page has the table by file; the script replaces what is between. */
+const TABLE = /(<!-- llama-server-tests -->\n)[\s\S]*?(<!-- end of llama-server-tests -->)/;
+
+/** A page that shows the table by file, with that of these results. Throws for a page without a place for it. */
+export function withTable(page: string, results: Results): string {
+  if (!TABLE.test(page)) throw new Error('the page has no place for the table');
+  return page.replace(TABLE, (_, begin: string, end: string) =>
+    [begin, ...tableOf(results).map((row) => `${row}\n`), '\n', end].join(''),
+  );
+}
+
+function countedOf(results: Results): Results {
+  return new Map(
     [...results].map(([file, cases]) => [file, cases.filter((one) => isCounted(file, one))] as const),
   );
-  const files = [...counted].filter(([, cases]) => cases.length > 0);
+}
+
+function tableOf(results: Results): string[] {
+  const files = [...countedOf(results)].filter(([, cases]) => cases.length > 0);
   const rows = files.map(
     ([file, cases]) => `| \`${file}\` | ${countOf(cases, 'passed')} | ${cases.length} |`,
   );
@@ -52,9 +70,7 @@ export function reportPage(results: ReadonlyMap<string, readonly TestCase[]>): s
   const passed = countOf(all, 'passed');
   const share = all.length > 0 ? ((100 * passed) / all.length).toFixed(1) : '0';
   const total = `| **all** | **${passed}** | **${all.length}** (${share} %) |`;
-  return [HEAD, '| file | passed | of |', '|---|---|---|', ...rows, total, '', ...failures(counted)].join(
-    '\n',
-  );
+  return ['| file | passed | of |', '|---|---|---|', ...rows, total];
 }
 
 function isCounted(file: string, { name, result }: TestCase): boolean {

@@ -101,6 +101,9 @@ export class Engine implements AsyncDisposable {
       slots: this.#slots,
       alone: (signal) => this.#lock.alone(signal),
       check: () => this.#life.check(),
+      onStep: () => {
+        this.#counts.steps++;
+      },
       driven: () => {
         this.#run?.ahead?.stop();
         return this.#driven;

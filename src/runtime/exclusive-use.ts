@@ -25,6 +25,8 @@ export interface ExclusiveUseSetup {
   alone(signal: AbortSignal | undefined): Promise<() => void>;
   /** Throws `DISPOSED` if the engine was disposed. */
   check(): void;
+  /** Called for each of its own steps. */
+  readonly onStep: () => void;
   /** Resolves when no step is in flight. */
   driven(): Promise<void>;
   /** The device, replaced if it was lost. */
@@ -61,7 +63,7 @@ export class ExclusiveUse {
         slots.forget();
         const run = await this.#work(() => this.#begin());
         const { plan, stream } = run;
-        const rows = forcedLogits({ plan, state, stream }, input);
+        const rows = forcedLogits({ plan, state, stream }, input, this.#setup.onStep);
         try {
           for (;;) {
             const { value: found, done: isOver } = await this.#work(() => rows.next());
@@ -90,7 +92,8 @@ export class ExclusiveUse {
       return await this.#withDevice(async ({ plan, stream }) => {
         slots.forget();
         // The logits are not needed.
-        for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
+        const input = { ids, from: ids.length, signal };
+        for await (const _ of forcedLogits({ plan, state, stream }, input, this.#setup.onStep));
         throwIfAborted(signal, 'saving a state');
         const states = await saveSlot({ plan, state, stream, slot: FORCED_SLOT }, ids.length);
         if (areFinite(plan, states)) return { ids: [...ids], states };

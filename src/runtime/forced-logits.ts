@@ -30,12 +30,14 @@ export interface ForcedInput {
 export const FORCED_SLOT = 0;
 
 /**
- * Yields the logits at every position from `from` on, given all tokens up to it, in batches of the plan's size. Rejects
+ * Yields the logits at every position from `from` on, given all tokens up to it, in batches of the plan's size; tells
+ * `onStep` of each batch. Rejects
  * with `LOGITS_NOT_FINITE` at the first position with invalid logits.
  */
 export async function* forcedLogits(
   on: ForwardTarget,
   { ids, from, signal, adapters = [] }: ForcedInput,
+  onStep: () => void,
 ): AsyncGenerator<PositionLogits> {
   const { plan, stream } = on;
   const { rows, outputs } = plan.shape;
@@ -46,6 +48,7 @@ export async function* forcedLogits(
     const wanted = at >= from;
     const end = Math.min(ids.length, wanted ? at + Math.min(rows, outputs) : Math.min(at + rows, from));
     const own = { slot: FORCED_SLOT, first: at, adapters };
+    onStep();
     await forward(on, ids.slice(at, end), { ...own, next: ids[end], outputs: wanted ? end - at : 0 });
     if (wanted) {
       const bytes = new Uint8Array(logits.buffer, 0, (end - at) * vocabulary * 4);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import OpenAI from 'openai';
 import { loadModel } from '../../src/node/load-model.ts';
+import { PrometheusMetrics } from '../../src/node/prometheus-metrics.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { fixture } from '../support/fixture.ts';
 import { listen, post, tinySource } from '../support/test-server.ts';
@@ -144,4 +145,21 @@ test("llama.cpp's endpoint has a vector per text, or per token without a pooling
   ] as const) {
     assert.equal((await server.fetch(post(path, body))).status, 400, JSON.stringify(body).slice(0, 50));
   }
+});
+
+test('embedded tokens and their steps are counted as llama.cpp’s server counts them', async (t) => {
+  const bert = {
+    id: 'bert',
+    created: 1_700_000_000,
+    open: () => loadModel(fixture('families/bert.gguf'), { device: 'cpu', threads: 1 }),
+  };
+  const server = new ModelServer({ models: [bert], metrics: new PrometheusMetrics() });
+  t.after(() => server[Symbol.asyncDispose]());
+  const embedded = await server.fetch(post('/v1/embeddings', { input: [golden().ids, golden().ids] }));
+  assert.equal(embedded.status, 200, await embedded.text());
+  const text = await (await server.fetch(new Request('http://server/metrics'))).text();
+  const counted = (name: string) => Number(new RegExp(`^llamacpp:${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  assert.equal(counted('prompt_tokens_total'), 2 * golden().ids.length);
+  assert.equal(counted('n_decode_total'), 2);
+  assert.equal(counted('tokens_predicted_total'), 0);
 });

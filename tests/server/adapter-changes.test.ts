@@ -86,7 +86,7 @@ test('adapters are models by their names, and their scales can be changed', asyn
   await send(server, '/lora-adapters', []);
   assert.deepEqual(await said(server, whole, {}), bare, 'what is not listed is not applied');
   const unknown = await send(server, '/lora-adapters', [{ id: 3, scale: 1 }]);
-  assert.deepEqual([unknown.status, /lora\.0\.id/.test(unknown.text)], [400, true]);
+  assert.deepEqual([unknown.status, /"param":"0\.id"/.test(unknown.text)], [400, true]);
 });
 
 test('adapters are loaded and unloaded at run time, and come back with their model', async (t) => {

@@ -16,11 +16,12 @@ export const adapterField = adapterList
 
 /**
  * The adapters that a request selects: those of its field, or the one that it names as its model; undefined if it does
- * neither. Throws `REQUEST_INVALID` for an unknown one.
+ * neither. Throws `REQUEST_INVALID`, which names the entry behind `path`, for an unknown one.
  */
 export function adaptersOf(
   model: TextModel,
   request: { readonly lora?: z.output<typeof adapterField>; readonly model?: string | null | undefined },
+  path = 'lora.',
 ): ReadonlyMap<string, number> | undefined {
   const { lora: wanted, model: name } = request;
   if (!wanted) {
@@ -31,7 +32,7 @@ export function adaptersOf(
   const named = wanted.map(({ id, scale }, at) => {
     const name = typeof id === 'number' ? names[id] : id;
     if (name === undefined || !names.includes(name)) {
-      invalid(`lora.${at}.id`, `there is no adapter ${id}, but ${names.join(', ') || 'none at all'}`);
+      invalid(`${path}${at}.id`, `there is no adapter ${id}, but ${names.join(', ') || 'none at all'}`);
     }
     return [name, scale] as const;
   });

@@ -23,7 +23,7 @@ export const scaleAdaptersEndpoint = postEndpoint({
     const { pool } = call.server;
     using lease = await pool.acquire(undefined, call.signal);
     const none = [...lease.model.adapters.keys()].map((name) => [name, 0] as const);
-    const scales = new Map([...none, ...(adaptersOf(lease.model, { lora }) ?? [])]);
+    const scales = new Map([...none, ...(adaptersOf(lease.model, { lora }, '') ?? [])]);
     await pool.changeAdapters(lease.id, { kind: 'scale', scales }, call.signal);
     return json({ success: true });
   },

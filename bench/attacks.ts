@@ -7,7 +7,8 @@ import { parseArgs } from 'node:util';
 import { HttpListener } from '../src/node/http-listener.ts';
 import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
 import { ModelServer } from '../src/server/index.ts';
-import { bodyAttacks } from '../tests/support/body-attacks.ts';
+import { type BodyAttack, bodyAttacks } from '../tests/support/body-attacks.ts';
+import { endpointAttacks } from '../tests/support/endpoint-attacks.ts';
 import { grammarAttacks } from '../tests/support/grammar-attacks.ts';
 import type { AttackResult, AttackRound } from './attacks/attack-client.ts';
 
@@ -75,18 +76,20 @@ function row(name: string, ...columns: readonly (string | number)[]): void {
 }
 
 const CHAT = '/v1/chat/completions';
-const plain = {
+const plain: BodyAttack = {
   name: 'none: [a-z ]+',
   path: CHAT,
   body: JSON.stringify({ ...request, guided_regex: '[a-z ]+' }),
 };
-await measured(plain);
+await measured({ ...plain, type: undefined });
 row('attack', 'held', 'delay', 'health', 'ms', '  answer');
-const grammars = grammarAttacks(request).map((attack) => ({ path: CHAT, ...attack }));
-for (const { name, path, body } of [plain, ...bodyAttacks(model.context), ...grammars]) {
+const grammars: BodyAttack[] = grammarAttacks(request).map((attack) => ({ path: CHAT, ...attack }));
+const attacks = [plain, ...bodyAttacks(model.context), ...endpointAttacks(), ...grammars];
+for (const { name, path, body, type } of attacks) {
   if (!name.includes(values.only)) continue;
   const rounds: Awaited<ReturnType<typeof measured>>[] = [];
-  for (let round = 0; round < Number(values.rounds); round++) rounds.push(await measured({ path, body }));
+  for (let round = 0; round < Number(values.rounds); round++)
+    rounds.push(await measured({ path, body, type }));
   const [best] = rounds.sort((a, b) => a.held - b.held);
   if (best) row(name, best.held, best.delay, best.health, best.ms, `  ${best.answer}`);
 }

@@ -3,6 +3,8 @@ export interface AttackRound {
   readonly url: string;
   readonly path: string;
   readonly body: string;
+  /** Its content type. Default: JSON. */
+  readonly type: string | undefined;
 }
 
 /** The outcome. */
@@ -16,18 +18,20 @@ export interface AttackResult {
 }
 
 interface Answer {
-  readonly error?: { readonly reason: string };
+  readonly error?: { readonly reason: string } | string | null;
+  readonly reason?: string;
   readonly choices?: readonly { readonly finish_reason: string }[];
 }
 
-async function attack({ url, path, body }: AttackRound): Promise<AttackResult> {
+async function attack({ url, path, body, type = 'application/json' }: AttackRound): Promise<AttackResult> {
   const begin = performance.now();
   let isOver = false;
-  const headers = { 'content-type': 'application/json' };
+  const headers = { 'content-type': type };
   const sent = fetch(`${url}${path}`, { method: 'POST', headers, body });
   const answered = sent.then(async (response) => {
-    const { error, choices } = (await response.json()) as Answer;
-    const answer = `${response.status} ${error?.reason ?? choices?.[0]?.finish_reason}`;
+    const { error, reason, choices } = (await response.json()) as Answer;
+    const code = typeof error === 'object' ? error?.reason : reason;
+    const answer = `${response.status} ${code ?? choices?.[0]?.finish_reason}`;
     isOver = true;
     return { answer, ms: performance.now() - begin };
   });

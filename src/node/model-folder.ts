@@ -52,5 +52,8 @@ export class ModelFolder implements ModelFiles {
 
 /** Throws `MODEL_NOT_FOUND`. */
 function found(models: ReadonlyMap<string, string>, id: string): string {
-  return models.get(id) ?? fail('MODEL_NOT_FOUND', { model: id, known: [...models.keys()].join(', ') });
+  return (
+    models.get(id) ??
+    fail('MODEL_NOT_FOUND', { model: id.slice(0, 200), known: [...models.keys()].join(', ') })
+  );
 }

@@ -1,3 +1,9 @@
+import { type AsyncPool, lanes } from '../base/async-pool.ts';
+
+/** Priorities of what no client waits for: requests come before it, and background responses before batches. */
+export const BACKGROUND_PRIORITY = 2 ** 19;
+export const BATCH_PRIORITY = 2 ** 20;
+
 /** Work that began with a request, until it has ended. */
 interface Running {
   readonly call: { abort(): void };
@@ -7,6 +13,22 @@ interface Running {
 /** Work that continues when its client has a response: background responses and batches. */
 export class BackgroundWork {
   readonly #running = new Map<string, Running>();
+  readonly #lanes: AsyncPool<number>;
+
+  /** `lanesOfBatches`: parts of batches that are carried out at once, however many batches there are. */
+  constructor(lanesOfBatches: number) {
+    this.#lanes = lanes(lanesOfBatches);
+  }
+
+  /** Carries out a part of a batch once it is its turn. */
+  async inLane<T>(work: () => Promise<T>): Promise<T> {
+    const lane = await this.#lanes.take();
+    try {
+      return await work();
+    } finally {
+      this.#lanes.give(lane);
+    }
+  }
 
   /** Runs work under a name. It must not reject; aborting the call ends it. */
   start(name: string, call: { abort(): void }, work: () => Promise<void>): void {

@@ -366,7 +366,11 @@ export class ModelPool implements AsyncDisposable {
     const first = entries.find(({ failure }) => !failure) ?? entries[0];
     const entry = id === undefined ? first : this.#known(id);
     return (
-      entry ?? fail('MODEL_NOT_FOUND', { model: String(id), known: [...this.#entries.keys()].join(', ') })
+      entry ??
+      fail('MODEL_NOT_FOUND', {
+        model: String(id).slice(0, 200),
+        known: [...this.#entries.keys()].join(', '),
+      })
     );
   }
 

@@ -228,7 +228,7 @@ export class ModelServer implements AsyncDisposable {
       version,
       storage: storageOf(options, logger),
       streams: new KeptStreams(),
-      background: new BackgroundWork(),
+      background: new BackgroundWork(parallel),
       begin: (endpoint, request, terms) => this.#begin(endpoint, request, terms),
       origins: options.origins ?? [],
       preloads,

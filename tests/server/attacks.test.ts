@@ -4,10 +4,10 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { loadModelInWorker } from '../../src/node/load-model-in-worker.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { bodyAttacks } from '../support/body-attacks.ts';
+import { endpointAttacks } from '../support/endpoint-attacks.ts';
 import { BUNDLED } from '../support/run-cli.ts';
 
 const CONTEXT = 4096;
-const headers = { 'content-type': 'application/json' };
 
 test('what costs too much is refused by its type, or carried out, and the server answers others meanwhile', async (t) => {
   const model = await loadModelInWorker(BUNDLED, {
@@ -22,15 +22,20 @@ test('what costs too much is refused by its type, or carried out, and the server
   });
   t.after(() => server[Symbol.asyncDispose]());
   await server.loaded;
-  for (const { name, path, body, code } of bodyAttacks(CONTEXT)) {
-    const answered = server.fetch(new Request(`http://server${path}`, { method: 'POST', headers, body }));
+  for (const { name, path, body, type, code } of [...bodyAttacks(CONTEXT), ...endpointAttacks()]) {
+    const sent = { method: 'POST', headers: { 'content-type': type ?? 'application/json' }, body };
+    const answered = server.fetch(new Request(`http://server${path}`, sent));
     const health = await server.fetch(new Request('http://server/health'));
     assert.equal(health.status, 200);
-    const { error } = (await (await answered).json()) as {
-      error?: { reason: string; message: string };
+    const { error, ...answer } = (await (await answered).json()) as {
+      error?: { reason: string; message: string } | string | null;
+      reason?: string;
     };
-    assert.equal(error?.reason, code, name);
-    assert.ok((error?.message.length ?? 0) < 500, 'an error does not tell the request over again');
+    // Ollama's errors are texts.
+    const [reason, message] =
+      typeof error === 'object' ? [error?.reason, error?.message] : [answer.reason, error];
+    assert.equal(reason, code, name);
+    assert.ok((message?.length ?? 0) < 500, 'an error does not tell the request over again');
   }
 });
 

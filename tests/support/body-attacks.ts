@@ -3,6 +3,8 @@ export interface BodyAttack {
   readonly name: string;
   readonly path: string;
   readonly body: string;
+  /** Its content type. Default: JSON. */
+  readonly type?: string;
   /** The expected error code, if it is refused. */
   readonly code?: string;
 }

@@ -20,8 +20,10 @@ export async function* jsonLines(
   let number = 0;
   for await (const bytes of linesOf(content, maxBytes)) {
     number++;
+    // Empty lines take their turns, too: there may be millions, of one byte each.
+    const line = await parsed(bytes);
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === CARRIAGE_RETURN)) continue;
-    yield { number, ...(await parsed(bytes)) };
+    yield { number, ...line };
   }
 }
 

@@ -1,13 +1,11 @@
 import type { Caller } from '../api-keys.ts';
+import { BATCH_PRIORITY } from '../background-work.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { answerInner, type InnerAnswer } from '../inner-request.ts';
 import type { ServerContext } from '../request-context.ts';
 import { type ItemKind, OwnedStorage } from '../storage/owned-storage.ts';
 import { Tenant } from '../tenant.ts';
 import { type BatchLine, jsonLines } from './batch-lines.ts';
-
-/** All other requests come first. */
-const BATCH_PRIORITY = 2 ** 20;
 
 /** Who runs a batch, and where. */
 export interface BatchPlace {
@@ -47,24 +45,28 @@ export async function runBatch(
 ): Promise<BatchEnd> {
   const { server } = place;
   const stored = storedOf(place);
-  const done = await finishedLines(stored, plan.outputs, server.maxBody);
+  const done = await server.background.inLane(() => finishedLines(stored, plan.outputs, server.maxBody));
   const lines = jsonLines(await stored.content(plan.input.kind, plan.input.id), server.maxBody);
   const isExpired = () => Date.now() / 1000 >= plan.expiresAt;
   const isStopped = () => !isCanceled() && (signal.aborted || server.isDraining());
-  const work = async () => {
-    while (!isStopped()) {
-      const { done: isOver, value: line } = await lines.next();
-      if (isOver) return;
-      const customId = String(line.value?.custom_id);
-      if (done.has(customId)) continue;
-      if (isCanceled() || isExpired()) {
-        await plan.write(customId, isCanceled() ? 'canceled' : 'expired');
-        continue;
-      }
-      const answer = await runLine(place, line, { plan, signal });
-      if (isStopped() && answer.status >= 400) return;
-      await plan.write(customId, isCanceled() && answer.status >= 400 ? 'canceled' : answer);
+  /** Carries out the next line; false if there is none. */
+  const next = async (): Promise<boolean> => {
+    if (isStopped()) return false;
+    const { done: isOver, value: line } = await lines.next();
+    if (isOver) return false;
+    const customId = String(line.value?.custom_id);
+    if (done.has(customId)) return true;
+    if (isCanceled() || isExpired()) {
+      await plan.write(customId, isCanceled() ? 'canceled' : 'expired');
+      return true;
     }
+    const answer = await runLine(place, line, { plan, signal });
+    if (isStopped() && answer.status >= 400) return false;
+    await plan.write(customId, isCanceled() && answer.status >= 400 ? 'canceled' : answer);
+    return true;
+  };
+  const work = async () => {
+    while (await server.background.inLane(next));
   };
   await Promise.all(Array.from({ length: server.gate.parallel }, work));
   await lines.return();

@@ -178,7 +178,8 @@ async function advance(place: BatchPlace, id: string, signal: AbortSignal): Prom
   const { batch, outputId, errorId } = await stored.get<BatchRecord>('batch', id);
   using _input = stored.pin('file', batch.input_file_id);
   let { status } = batch;
-  if (status === 'validating') ({ status } = await validated(place, batch));
+  if (status === 'validating')
+    ({ status } = await place.server.background.inLane(() => validated(place, batch)));
   if (status === 'failed') return;
   let isCanceled = status === 'cancelling';
   const onAbort = () => {

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { fail } from '../../base/errors.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { invalid } from '../endpoint.ts';
-import { idsOf, listOf } from '../fields/list-of.ts';
+import { idsOf, listOf, idsAndTextsOf } from '../fields/list-of.ts';
 import { requireTextFits } from '../generation/prompt-bounds.ts';
 
 /** Maximum texts of a request, as in OpenAI's API. */
 export const MAX_INPUTS = 2048;
 
 /** A text's pieces: texts and token ids, mixed. */
-const pieces = listOf(z.union([z.string(), z.int()]), { min: 1 });
+const pieces = idsAndTextsOf({ min: 1 });
 
 /** `input` of requests for embeddings and scores. */
 export const inputField = z
@@ -49,7 +49,10 @@ export async function encodedInputs(
 /** Several texts, unless the list has ids of its own. */
 function inputsOf(input: z.output<typeof inputField>): readonly Input[] {
   if (typeof input === 'string') return [input];
-  return isMixed(input) ? [input] : (input as readonly Input[]);
+  if (isMixed(input)) return [input];
+  // Texts alone are pieces of one as well, to the schema.
+  if (input.length > MAX_INPUTS) invalid('input', `Too big: expected at most ${MAX_INPUTS} elements`);
+  return input as readonly Input[];
 }
 
 function isMixed(input: readonly unknown[]): input is readonly (string | number)[] {

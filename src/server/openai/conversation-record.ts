@@ -1,8 +1,10 @@
 import { invalid } from '../endpoint.ts';
 import type { ResponseItem } from './response-items.ts';
 
-/** Maximum items of a conversation. */
+/** Maximum items of a conversation, and its values and characters: those that a request may have, too. */
 const MAX_ITEMS = 4096;
+const MAX_VALUES = 2 ** 16;
+const MAX_CHARACTERS = 2 ** 23;
 
 /** A stored conversation. */
 export interface ConversationRecord {
@@ -16,6 +18,23 @@ export interface ConversationRecord {
   readonly items: readonly ResponseItem[];
 }
 
+/**
+ * Throws `REQUEST_INVALID` for items that together would be more to read than a request may be. The search ends where
+ * they are too many.
+ */
+export function requireReadable(items: readonly ResponseItem[], field: string): void {
+  let values = 0;
+  let characters = 0;
+  const count = (value: unknown): void => {
+    if (typeof value === 'string') characters += value.length;
+    if (++values > MAX_VALUES || characters > MAX_CHARACTERS) {
+      invalid(field, `it has more than ${MAX_VALUES} values, or ${MAX_CHARACTERS} characters`);
+    }
+    if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) count(part);
+  };
+  for (const item of items) count(item);
+}
+
 /** The conversation with more items. Throws `REQUEST_INVALID` if it has too many, or one of them already. */
 export function withItems(record: ConversationRecord, added: readonly ResponseItem[]): ConversationRecord {
   const items = [...record.items, ...added];
@@ -25,5 +44,6 @@ export function withItems(record: ConversationRecord, added: readonly ResponseIt
     if (ids.has(id)) invalid('items', `the conversation has an item ${id} already`);
     ids.add(id);
   }
+  requireReadable(items, 'conversation');
   return { ...record, items };
 }

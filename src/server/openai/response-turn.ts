@@ -2,7 +2,7 @@ import { fail, isRocmforgeError } from '../../base/errors.ts';
 import { invalid } from '../endpoint.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 import type { RequestContext } from '../request-context.ts';
-import { type ConversationRecord, withItems } from './conversation-record.ts';
+import { type ConversationRecord, requireReadable, withItems } from './conversation-record.ts';
 import {
   inputItem,
   type InputItem,
@@ -18,6 +18,9 @@ import { type ResponsesBody } from './responses-schema.ts';
 const MAX_TURNS = 4096;
 /** Maximum responses whose items a request may refer to. */
 const MAX_REFERRED = 64;
+
+/** Maximum bytes of their records: responses that were never carried out can be as large as requests. */
+const MAX_HISTORY_BYTES = 2 ** 25;
 
 /** A stored response, without the parts of the conversation that other records have. */
 export interface ResponseRecord {
@@ -165,7 +168,8 @@ function conversationOf({ conversation }: ResponsesBody): string | null {
 
 /** The items of a stored response's conversation up to its own output. */
 async function itemsBefore(call: RequestContext, id: string): Promise<ResponseItem[]> {
-  const turns: ResponseRecord[] = [];
+  const turns: ResponseItem[][] = [];
+  let bytes = 0;
   for (let next: string | null = id; next !== null;) {
     const record: ResponseRecord = await call.stored.get<ResponseRecord>('response', next);
     const { status } = record.response;
@@ -175,9 +179,15 @@ async function itemsBefore(call: RequestContext, id: string): Promise<ResponseIt
     if (record.conversation !== null) {
       invalid('previous_response_id', `${next} belongs to a conversation: send that as conversation`);
     }
-    turns.push(record);
+    turns.push([...record.input, ...record.response.output]);
     if (turns.length > MAX_TURNS) invalid('previous_response_id', `more than ${MAX_TURNS} responses precede`);
+    bytes += await call.stored.recordBytes('response', next);
+    if (bytes > MAX_HISTORY_BYTES) {
+      invalid('previous_response_id', `the responses before have more than ${MAX_HISTORY_BYTES} bytes`);
+    }
     next = record.previous;
   }
-  return turns.toReversed().flatMap(({ input, response }) => [...input, ...response.output]);
+  const items = turns.toReversed().flat();
+  requireReadable(items, 'previous_response_id');
+  return items;
 }

@@ -1,3 +1,4 @@
+import { BACKGROUND_PRIORITY } from '../background-work.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
@@ -70,7 +71,7 @@ async function beginInBackground(
   const queued = responseObject(request, head, QUEUED);
   await turn.put(queued);
   const { url, method } = call.request;
-  const own = server.begin(endpoint, new Request(url, { method }));
+  const own = server.begin(endpoint, new Request(url, { method }), { priority: BACKGROUND_PRIORITY });
   own.identify(caller);
   server.background.start(turn.id, own, async () => {
     try {

@@ -73,7 +73,10 @@ export const unloadAdapterEndpoint = postEndpoint({
     if (!adapterFiles) fail('FEATURE_DISABLED', { what: 'unloading adapters', option: '--lora-folder' });
     using lease = await pool.acquire(model ?? name, call.signal);
     if (!lease.model.adapters.has(name)) {
-      fail('MODEL_NOT_FOUND', { model: name, known: [...lease.model.adapters.keys()].join(', ') });
+      fail('MODEL_NOT_FOUND', {
+        model: name.slice(0, 200),
+        known: [...lease.model.adapters.keys()].join(', '),
+      });
     }
     await pool.changeAdapters(lease.id, { kind: 'unload', name }, call.signal);
     return new Response(`Success: LoRA adapter '${name}' removed successfully.`);

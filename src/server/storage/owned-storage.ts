@@ -1,4 +1,5 @@
 import { fail } from '../../base/errors.ts';
+import { inTurns, type Steps } from '../../base/turns.ts';
 import type { ItemName, Storage, StoredItem } from './storage.ts';
 
 /** What each kind of item is called in errors. */
@@ -84,6 +85,11 @@ export class OwnedStorage {
     return (await this.#storage.find(this.#name(kind, id)))?.bytes.content ?? 0;
   }
 
+  /** The bytes of an item's record; 0 if there is none. */
+  async recordBytes(kind: ItemKind, id: string): Promise<number> {
+    return (await this.#storage.find(this.#name(kind, id)))?.bytes.record ?? 0;
+  }
+
   /** Replaces the content of an item. It exists for others once it has a record, too. Rejects with `STORE_FULL`. */
   async putContent(kind: ItemKind, id: string, content: AsyncIterable<Uint8Array>): Promise<void> {
     const name = this.#name(kind, id);
@@ -117,5 +123,12 @@ function notStored(kind: ItemKind, id: string): never {
 }
 
 async function* encoded(record: object): AsyncGenerator<Uint8Array, void> {
-  yield new TextEncoder().encode(JSON.stringify(record));
+  yield await inTurns(bytesOf(record), 'storing');
+}
+
+/** A record of many megabytes takes a while to write, and once more to encode. */
+function* bytesOf(record: object): Steps<Uint8Array> {
+  const text = JSON.stringify(record);
+  yield;
+  return new TextEncoder().encode(text);
 }

@@ -26,6 +26,12 @@ export interface StoredItem extends ItemName {
   readonly bytes: { readonly [Part in ItemPart]: number };
 }
 
+/** An owner's items by kind and id, those that were written longest ago first, and their bytes. */
+interface Owned {
+  readonly items: Map<string, Item>;
+  bytes: number;
+}
+
 interface Item extends StoredItem {
   readonly bytes: { [Part in ItemPart]: number };
   /** Pinned items are never evicted. */
@@ -43,8 +49,7 @@ export class Storage {
   readonly #blobs: BlobStore;
   readonly bounds: StorageBounds;
   readonly #log: Logger;
-  /** The items of each owner by kind and id, those that were written longest ago first. */
-  readonly #owners = new Map<string, Map<string, Item>>();
+  readonly #owners = new Map<string, Owned>();
   /** The last of the waiting uses of each item. */
   readonly #uses = new Map<string, Promise<unknown>>();
   #opened: Promise<void> | undefined;
@@ -67,7 +72,7 @@ export class Storage {
   /** An owner's items of a kind, in order of creation. */
   async list(owner: string, kind: string): Promise<readonly StoredItem[]> {
     await this.#open();
-    return [...(this.#owners.get(owner)?.values() ?? [])]
+    return [...(this.#owners.get(owner)?.items.values() ?? [])]
       .filter((item) => item.kind === kind && item.bytes.record > 0)
       .toSorted(byCreation);
   }
@@ -105,12 +110,12 @@ export class Storage {
     };
     try {
       await this.#blobs.write(blobName(item, part), counted.call(this));
-      this.#shrink(item, part, before);
+      this.#count(item, part, -before);
       this.#touch(item);
       // It was removed meanwhile.
       if (this.#item(item) !== item) await this.#blobs.remove(blobName(item, part));
     } catch (error) {
-      this.#shrink(item, part, written);
+      this.#count(item, part, -written);
       if (sizeOf(item) === 0) this.#forget(item);
       throw error;
     } finally {
@@ -182,19 +187,18 @@ export class Storage {
       // What has no such name is somebody else's.
       if (suffix === undefined) continue;
       const item = this.#item({ owner, kind, id }) ?? this.#add({ owner, kind, id, created });
-      item.bytes[suffix === SUFFIXES.record ? 'record' : 'content'] += bytes;
-      this.#bytes += bytes;
+      this.#count(item, suffix === SUFFIXES.record ? 'record' : 'content', bytes);
       this.#lastCreated = Math.max(this.#lastCreated, Number.parseInt(created, 36));
       this.#touch(item);
     }
     // Content without a record is what a write left behind that the end of the process cut off.
-    const items = [...this.#owners.values()].flatMap((owned) => [...owned.values()]);
+    const items = [...this.#owners.values()].flatMap((owned) => [...owned.items.values()]);
     await Promise.all(items.filter(({ bytes }) => bytes.record === 0).map((item) => this.#evict(item)));
     this.#makeRoom(0);
   }
 
   #item({ owner, ...name }: ItemName): Item | undefined {
-    return this.#owners.get(owner)?.get(keyOf(name));
+    return this.#owners.get(owner)?.items.get(keyOf(name));
   }
 
   #create({ owner, kind, id }: ItemName): Item {
@@ -206,30 +210,32 @@ export class Storage {
   }
 
   #add(of: ItemName & { readonly created: string }): Item {
-    const owned = this.#owners.get(of.owner) ?? new Map<string, Item>();
+    const owned = this.#owners.get(of.owner) ?? { items: new Map<string, Item>(), bytes: 0 };
     this.#owners.set(of.owner, owned);
     const item: Item = { ...of, bytes: { record: 0, content: 0 }, pins: 0 };
-    owned.set(keyOf(of), item);
+    owned.items.set(keyOf(of), item);
     this.#items++;
     return item;
   }
 
   /** Makes the item the one that was written last. */
   #touch(item: Item): void {
-    const owned = this.#owners.get(item.owner);
-    if (owned?.delete(keyOf(item))) owned.set(keyOf(item), item);
+    const items = this.#owners.get(item.owner)?.items;
+    if (items?.delete(keyOf(item))) items.set(keyOf(item), item);
   }
 
   #grow(item: Item, part: ItemPart, bytes: number): void {
     this.#makeRoom(bytes, item);
-    item.bytes[part] += bytes;
-    this.#bytes += bytes;
+    this.#count(item, part, bytes);
   }
 
-  #shrink(item: Item, part: ItemPart, bytes: number): void {
-    item.bytes[part] -= bytes;
-    // A forgotten item's bytes no longer count.
-    if (this.#item(item) === item) this.#bytes -= bytes;
+  /** Counts so many more bytes of an item, or fewer. Those of a forgotten item no longer count for others. */
+  #count(item: Item, part: ItemPart, bytes: number): void {
+    item.bytes[part] += bytes;
+    if (this.#item(item) !== item) return;
+    this.#bytes += bytes;
+    const owned = this.#owners.get(item.owner);
+    if (owned) owned.bytes += bytes;
   }
 
   /**
@@ -239,37 +245,37 @@ export class Storage {
   #makeRoom(bytes: number, item?: Item): void {
     const { maxItems, maxBytes } = this.bounds;
     while (this.#items > maxItems || this.#bytes + bytes > maxBytes) {
-      const shareOf: ShareOf = this.#items > maxItems ? () => 1 : sizeOf;
-      const oldest = this.#oldest(shareOf, bytes, item);
+      const isCrowded = this.#items > maxItems;
+      const oldest = this.#oldest(
+        ({ items, bytes: owned }) => (isCrowded ? items.size : owned),
+        isCrowded ? 0 : bytes,
+        item,
+      );
       if (!oldest) fail('STORE_FULL', { limit: maxBytes });
       void this.#evict(oldest).catch((error: unknown) => this.#log.warn('item not removed', { error }));
     }
   }
 
   /** The item that may go and was written longest ago, of the owner who has the most of what is short. */
-  #oldest(shareOf: ShareOf, bytes: number, writing: Item | undefined): Item | undefined {
+  #oldest(shareOf: (owned: Owned) => number, bytes: number, writing: Item | undefined): Item | undefined {
     let best: { readonly item: Item; readonly share: number } | undefined;
     let least = 0;
     for (const [owner, owned] of this.#owners) {
-      let share = 0;
-      let first: Item | undefined;
-      for (const item of owned.values()) {
-        share += shareOf(item);
-        if (item.pins === 0 && item !== writing) first ??= item;
-      }
-      if (owner === writing?.owner) {
-        if (shareOf === sizeOf) share += bytes;
-        least = share;
-      }
-      if (first && (!best || share > best.share)) best = { item: first, share };
+      const isWriting = owner === writing?.owner;
+      const share = shareOf(owned) + (isWriting ? bytes : 0);
+      if (isWriting) least = share;
+      if (best && share <= best.share) continue;
+      const item = firstUnpinned(owned.items.values(), writing);
+      if (item) best = { item, share };
     }
     return best && best.share >= least ? best.item : undefined;
   }
 
   #forget(item: Item): void {
     const owned = this.#owners.get(item.owner);
-    if (!owned?.delete(keyOf(item))) return;
-    if (owned.size === 0) this.#owners.delete(item.owner);
+    if (!owned?.items.delete(keyOf(item))) return;
+    owned.bytes -= sizeOf(item);
+    if (owned.items.size === 0) this.#owners.delete(item.owner);
     this.#items--;
     this.#bytes -= sizeOf(item);
   }
@@ -282,8 +288,11 @@ export class Storage {
   }
 }
 
-/** What an item counts of what is short. */
-type ShareOf = (item: Item) => number;
+/** The first that may be evicted while another is written. Few are pinned, so that the search is short. */
+function firstUnpinned(items: Iterable<Item>, writing: Item | undefined): Item | undefined {
+  for (const item of items) if (item.pins === 0 && item !== writing) return item;
+  return undefined;
+}
 
 function sizeOf({ bytes }: Item): number {
   return bytes.record + bytes.content;

@@ -8,7 +8,7 @@ import { ModelServer } from '../src/server/index.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
 // How other clients' requests affect a client: `node dist/bench/fairness.js [MODEL] [--clients 16] [--prompt 512]
-// [--generate 64] [--context 8192] [--token-target 50] [--prompt-target 250] [--only text]`. First, how long one token takes
+// [--generate 64] [--context 8192] [--token-target 20] [--prompt-target 250] [--only text]`. First, how long one token takes
 // alone, behind a request with 128 answers, and behind a prompt that fills the context; then the gaps between tokens of many
 // clients while others' prompts are processed. `--only` selects parts by a substring of their names. All times are in
 // milliseconds.
@@ -21,7 +21,7 @@ const { values, positionals } = parseArgs({
     generate: { type: 'string', default: '64' },
     context: { type: 'string', default: '8192' },
     device: { type: 'string', default: 'cpu' },
-    'token-target': { type: 'string', default: '50' },
+    'token-target': { type: 'string', default: '20' },
     'prompt-target': { type: 'string', default: '250' },
     only: { type: 'string', default: '' },
   },

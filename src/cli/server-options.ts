@@ -49,7 +49,7 @@ export interface ServerFlags {
 }
 
 /** Target for the milliseconds between tokens while prompts are processed. */
-const TOKEN_TARGET_MS = 50;
+const TOKEN_TARGET_MS = 20;
 
 /** Target for the milliseconds of a step that only processes prompts. */
 const PROMPT_TARGET_MS = 250;

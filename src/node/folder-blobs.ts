@@ -3,22 +3,33 @@ import { appendFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/prom
 import { dirname, join, relative, sep } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { BlobInfo, BlobStore } from '../server/index.ts';
+import { FolderLock } from './folder-lock.ts';
 
 /** What is being written; renamed when it is whole. */
 const PARTIAL = '.partial';
 
-/** Blobs as files of a folder, which only this user may read. One server at a time uses a folder. */
-export class FolderBlobs implements BlobStore {
+/** Blobs as files of a folder, which only this user may read, and which it holds until it is disposed. */
+export class FolderBlobs implements BlobStore, AsyncDisposable {
   readonly #folder: string;
+  readonly #lock: FolderLock;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, lock: FolderLock) {
     this.#folder = folder;
+    this.#lock = lock;
   }
 
-  /** Creates the folder if it does not exist. Rejects with `WRITE_FAILED` if that is not possible. */
+  /**
+   * Creates the folder if it does not exist. Rejects with `WRITE_FAILED` if that is not possible, and with
+   * `FOLDER_IN_USE`.
+   */
   static async open(folder: string): Promise<FolderBlobs> {
     await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => failed(folder, cause));
-    return new FolderBlobs(folder);
+    return new FolderBlobs(folder, await FolderLock.take(folder));
+  }
+
+  /** Gives the folder back; what is in it stays. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#lock[Symbol.asyncDispose]();
   }
 
   async list(): Promise<readonly BlobInfo[]> {

@@ -1,7 +1,9 @@
 import { type AsyncPool, lanes } from '../base/async-pool.ts';
 
-/** Priorities of what no client waits for: requests come before it, and background responses before batches. */
+/** The priority of background responses: whatever a client waits for comes first. */
 export const BACKGROUND_PRIORITY = 2 ** 19;
+
+/** The priority of batches: all else comes first. */
 export const BATCH_PRIORITY = 2 ** 20;
 
 /** Work that began with a request, until it has ended. */

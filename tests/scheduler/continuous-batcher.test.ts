@@ -414,3 +414,52 @@ test('sequences that begin alike read their common beginning once', () => {
   assert.equal(rows, length + 3 * 7 + 4 * 2);
   assert.ok(all.every(({ ids, limit }) => ids.length === limit));
 });
+
+test('behind 128 answers nobody waits more than twice the fair time, and behind a batch hardly more than behind nobody', () => {
+  const slots = 4;
+  const tokens = 20;
+  const stepsOf = (behind: readonly SchedulingClass[], others: number): number[] => {
+    const model = new Model({ rows: 16, outputs: slots, slots }, 64);
+    let name = 0;
+    for (const scheduling of behind) {
+      model.batcher.add(Object.assign(new Fake(++name, 8, 200), { scheduling }));
+    }
+    for (let i = 0; i < 12; i++) {
+      model.submit();
+      model.complete();
+    }
+    const asked = Array.from({ length: others }, (_, index) =>
+      Object.assign(new Fake(++name, 8, 8 + tokens), { scheduling: { request: `other ${index}` } }),
+    );
+    for (const sequence of asked) model.batcher.add(sequence);
+    const ended = asked.map(() => 0);
+    for (let step = 1; ended.includes(0); step++) {
+      model.submit();
+      model.complete();
+      for (const [index, sequence] of asked.entries()) {
+        if (sequence.ids.length < sequence.limit || ended[index] !== 0) continue;
+        ended[index] = step;
+        model.batcher.remove(sequence);
+      }
+    }
+    return ended;
+  };
+  const many = Array.from({ length: 128 }, () => ({ request: 'many' }));
+  for (const others of [1, 3, 6]) {
+    // With as many requests as there are slots, or fewer, each has a slot of its own.
+    const fair = tokens * Math.max(1, (1 + others) / slots);
+    const steps = stepsOf(many, others);
+    assert.ok(Math.max(...steps) <= 2 * fair, `${steps.join()} steps, fair ${fair}`);
+  }
+  const batch = Array.from({ length: 64 }, () => ({ request: 'batch', priority: 2 ** 20 }));
+  const background = Array.from({ length: 8 }, (_, i) => ({ request: `background ${i}`, priority: 2 ** 19 }));
+  for (const others of [1, 4, 6]) {
+    const alone = stepsOf([], others);
+    const beside = stepsOf([...batch, ...background], others);
+    // The step that preempts what holds a slot may have no row left for all of them.
+    assert.ok(
+      beside.every((steps, index) => steps <= (alone[index] ?? 0) + 1),
+      `${beside.join()} steps, alone ${alone.join()}`,
+    );
+  }
+});

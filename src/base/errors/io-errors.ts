@@ -38,6 +38,12 @@ export const ioErrors = {
     'Check the folder, the permission to write there and the free space.',
     (p) => `${p.path} cannot be written: ${p.reason}`,
   ),
+  FOLDER_IN_USE: entry<{ folder: string; holder: string }>(
+    409,
+    'Another process uses a folder that only one may use at a time.',
+    'Stop the other process, or name another folder.',
+    (p) => `${p.folder} is in use by ${p.holder}`,
+  ),
   HTTP_STATUS: entry<{ source: string; found: number; expected: number }>(
     502,
     'A server answered with an unexpected status.',

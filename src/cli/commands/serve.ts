@@ -4,6 +4,7 @@ import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
 import type { KvEventOptions } from '../../node/kv-event-publisher.ts';
+import type { FolderBlobs } from '../../node/serve.ts';
 import type { ModelServer, ServerOptions } from '../../server/index.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
@@ -146,11 +147,12 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const how = { ...opened, logger, onBlocks: publisher?.publish };
   const models = renamed(await servedModels(locations, how), flags);
   checkNames(models, flags);
-  const { models: folder, maxModels = 1 } = flags;
+  const { models: folder, maxModels = 1, otlpEndpoint: endpoint } = flags;
   const discover = async () => renamed(await servedModels(await modelFilesIn(folder ?? ''), how), flags);
   const version = packageVersion();
-  const { otlpEndpoint: endpoint } = flags;
   await using tracing = isTraced(flags) ? await OtlpTracing.open({ endpoint, version, logger }) : undefined;
+  const folders = await foldersOf(flags);
+  await using _store = folders.store;
   await using server = new ModelServer({
     models,
     ...(folder !== undefined && { discover }),
@@ -159,7 +161,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     anyModel: flags.anyModel ?? false,
     ...serverLimitsOf(flags),
     keys: await keysOf(flags),
-    ...(await foldersOf(flags)),
+    ...folders,
     metrics: new PrometheusMetrics(),
     page: flags.page ? pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))) : undefined,
     ...answersOf(flags),
@@ -211,7 +213,9 @@ async function foldersOf({
   loraFolder,
   slotSavePath,
   storeDir,
-}: ServeFlags): Promise<Pick<ServerOptions, 'adapterFiles' | 'files' | 'states' | 'store'>> {
+}: ServeFlags): Promise<
+  Pick<ServerOptions, 'adapterFiles' | 'files' | 'states'> & { readonly store: FolderBlobs | undefined }
+> {
   const { AdapterFolder, FolderBlobs, ModelFolder, StateFolder } = await import('../../node/serve.ts');
   return {
     adapterFiles: loraFolder === undefined ? undefined : await AdapterFolder.open(loraFolder),

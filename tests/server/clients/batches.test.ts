@@ -176,7 +176,8 @@ test('a batch is cancelled', async (t) => {
 
 test('a batch that a server has not finished is finished by the next one with its folder', async (t) => {
   const folder = temporaryFolder(t);
-  const first = await clients(t, { store: await FolderBlobs.open(folder) });
+  const store = await FolderBlobs.open(folder);
+  const first = await clients(t, { store });
   const lines = Array.from({ length: 30 }, (_, at) => line(`${at}`, SHORT));
   const { id } = await batchOf(first, lines);
   await until(
@@ -184,6 +185,7 @@ test('a batch that a server has not finished is finished by the next one with it
     async () => ((await first.openai.batches.retrieve(id)).request_counts?.completed ?? 0) > 0,
   );
   await first.server[Symbol.asyncDispose]();
+  await store[Symbol.asyncDispose]();
   const second = await clients(t, { store: await FolderBlobs.open(folder) });
   const done = await ended(second, id);
   assert.equal(done.status, 'completed');

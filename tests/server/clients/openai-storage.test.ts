@@ -229,8 +229,11 @@ test('a response in the background ends by itself, or is cancelled', async (t) =
 test('what is stored in a folder survives the server, within its bounds', async (t) => {
   const folder = temporaryFolder(t);
   const store = () => FolderBlobs.open(folder);
-  const [ann] = await clients(t, { store: await store() });
+  const first = await store();
+  const [ann] = await clients(t, { store: first });
   const kept = await ann.responses.create({ ...SHORT, input: 'hi' });
+  await assert.rejects(store(), { code: 'FOLDER_IN_USE' });
+  await first[Symbol.asyncDispose]();
   const [again, ben] = await clients(t, { store: await store(), storeItems: 3 });
   assert.deepEqual(await again.responses.retrieve(kept.id), kept);
   await assert.rejects(ben.responses.retrieve(kept.id), OpenAI.NotFoundError);

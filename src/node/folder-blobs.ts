@@ -3,7 +3,7 @@ import { appendFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/prom
 import { dirname, join, relative, sep } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { BlobInfo, BlobStore } from '../server/index.ts';
-import { FolderLock } from './folder-lock.ts';
+import { FolderLock, LOCK_FILE } from './folder-lock.ts';
 
 /** What is being written; renamed when it is whole. */
 const PARTIAL = '.partial';
@@ -36,7 +36,7 @@ export class FolderBlobs implements BlobStore, AsyncDisposable {
     const entries = await readdir(this.#folder, { recursive: true, withFileTypes: true });
     const blobs: BlobInfo[] = [];
     for (const entry of entries) {
-      if (!entry.isFile()) continue;
+      if (!entry.isFile() || entry.name === LOCK_FILE) continue;
       const path = join(entry.parentPath, entry.name);
       if (entry.name.endsWith(PARTIAL)) {
         await rm(path, { force: true });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fail } from '../base/errors.ts';
 
 /** The file that says whose a folder is. */
-const LOCK_FILE = '.lock';
+export const LOCK_FILE = '.lock';
 
 /** How often a lock is renewed, and after how long one of another machine counts as abandoned. */
 const RENEW_MS = 5000;

@@ -6,8 +6,8 @@ import { deedsAgainst } from './deeds.ts';
 // its part or leaves somebody without an answer.
 
 const WORKERS = 8;
-/** Bodies of 100 MB take the time of many others. */
-const SHARES: Readonly<Record<string, number>> = { large: 0.1 };
+/** Bodies of 100 MB take the time of many others; batches wait for all others. */
+const SHARES: Readonly<Record<string, number>> = { large: 0.1, batch: 0.3, messages: 0.3, attacked: 0.5 };
 
 const { values } = parseArgs({
   options: { url: { type: 'string' }, minutes: { type: 'string' }, patience: { type: 'string' } },

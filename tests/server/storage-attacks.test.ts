@@ -66,6 +66,22 @@ test('responses that were never carried out are no way around the bounds of a re
   assert.deepEqual([refused?.reason, refused?.param], ['REQUEST_INVALID', 'previous_response_id']);
 });
 
+test('an item that is named many times counts as many times', async (t) => {
+  const server = await tinyServer(t);
+  const ask = { max_output_tokens: 1, store: true };
+  const { id } = await send(server, '/v1/responses', { ...ask, input: 'hello '.repeat(10) });
+  const listed = await server.fetch(new Request(`http://server/v1/responses/${id}/input_items`));
+  const [item] = ((await listed.json()) as { data: { id: string }[] }).data;
+  const names = (count: number) =>
+    Array.from({ length: count }, () => ({ type: 'item_reference', id: item?.id }));
+  assert.equal(
+    (await send(server, '/v1/responses', { ...ask, input: names(1) })).error ?? undefined,
+    undefined,
+  );
+  const { error } = await send(server, '/v1/responses', { ...ask, input: names(12_000) });
+  assert.deepEqual([error?.reason, error?.param], ['REQUEST_INVALID', 'input']);
+});
+
 test('however many batches there are, they run no more requests at once than the server has sequences', async (t) => {
   const server = await tinyServer(t, { parallel: 2, queue: 0 });
   const params = { model: 'tiny', max_tokens: 4, messages: [{ role: 'user', content: 'hi' }] };

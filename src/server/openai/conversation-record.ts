@@ -19,10 +19,9 @@ export interface ConversationRecord {
 }
 
 /**
- * Throws `REQUEST_INVALID` for items that together would be more to read than a request may be. The search ends where
- * they are too many.
+ * Counts items one after another. Throws `REQUEST_INVALID` once they are together more to read than a request may be.
  */
-export function requireReadable(items: readonly ResponseItem[], field: string): void {
+export function itemBounds(field: string): (item: unknown) => void {
   let values = 0;
   let characters = 0;
   const count = (value: unknown): void => {
@@ -32,7 +31,7 @@ export function requireReadable(items: readonly ResponseItem[], field: string): 
     }
     if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) count(part);
   };
-  for (const item of items) count(item);
+  return count;
 }
 
 /** The conversation with more items. Throws `REQUEST_INVALID` if it has too many, or one of them already. */
@@ -44,6 +43,6 @@ export function withItems(record: ConversationRecord, added: readonly ResponseIt
     if (ids.has(id)) invalid('items', `the conversation has an item ${id} already`);
     ids.add(id);
   }
-  requireReadable(items, 'conversation');
+  items.forEach(itemBounds('conversation'));
   return { ...record, items };
 }

@@ -2,7 +2,7 @@ import { fail, isRocmforgeError } from '../../base/errors.ts';
 import { invalid } from '../endpoint.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 import type { RequestContext } from '../request-context.ts';
-import { type ConversationRecord, requireReadable, withItems } from './conversation-record.ts';
+import { type ConversationRecord, itemBounds, withItems } from './conversation-record.ts';
 import {
   inputItem,
   type InputItem,
@@ -19,7 +19,7 @@ const MAX_TURNS = 4096;
 /** Maximum responses whose items a request may refer to. */
 const MAX_REFERRED = 64;
 
-/** Maximum bytes of their records: responses that were never carried out can be as large as requests. */
+/** Maximum bytes of the records of all of them: responses that were never carried out can be as large as requests. */
 const MAX_HISTORY_BYTES = 2 ** 25;
 
 /** A stored response, without the parts of the conversation that other records have. */
@@ -137,6 +137,8 @@ async function resolved(
   const known = new Map(history.map((item) => [item.id, item]));
   const read = new Set<string>();
   const found: InputItem[] = [];
+  const recordOf = recordsOf(call, 'input');
+  const count = itemBounds('input');
   for (const [index, item] of items.entries()) {
     const { id } = item;
     if (!isReference(item)) found.push(item);
@@ -147,10 +149,12 @@ async function resolved(
         if (read.add(response).size > MAX_REFERRED) {
           invalid('input', `its references name items of more than ${MAX_REFERRED} responses`);
         }
-        const record = await call.stored.get<ResponseRecord>('response', response);
+        const record = await recordOf(response);
         for (const one of [...record.input, ...record.response.output]) known.set(one.id, one);
       }
       const referred = known.get(id) ?? fail('STORED_NOT_FOUND', { what: 'an item', id: id.slice(0, 80) });
+      // One item may be named many times.
+      count(referred);
       // What is stored with this response is an item of its own.
       found.push(inputItem.parse({ ...referred, id: undefined }));
     }
@@ -166,12 +170,24 @@ function conversationOf({ conversation }: ResponsesBody): string | null {
   return typeof conversation === 'string' ? conversation : (conversation?.id ?? null);
 }
 
+/** Reads stored responses, and no more of them than `MAX_HISTORY_BYTES`: then it rejects with `REQUEST_INVALID`. */
+function recordsOf(call: RequestContext, field: string): (id: string) => Promise<ResponseRecord> {
+  let bytes = 0;
+  return async (id) => {
+    bytes += await call.stored.recordBytes('response', id);
+    if (bytes > MAX_HISTORY_BYTES) {
+      invalid(field, `the responses that it names have more than ${MAX_HISTORY_BYTES} bytes`);
+    }
+    return call.stored.get<ResponseRecord>('response', id);
+  };
+}
+
 /** The items of a stored response's conversation up to its own output. */
 async function itemsBefore(call: RequestContext, id: string): Promise<ResponseItem[]> {
   const turns: ResponseItem[][] = [];
-  let bytes = 0;
+  const read = recordsOf(call, 'previous_response_id');
   for (let next: string | null = id; next !== null;) {
-    const record: ResponseRecord = await call.stored.get<ResponseRecord>('response', next);
+    const record: ResponseRecord = await read(next);
     const { status } = record.response;
     if (status === 'queued' || status === 'in_progress') {
       fail('STORED_IN_USE', { what: 'the response', id: next, state: status });
@@ -181,13 +197,9 @@ async function itemsBefore(call: RequestContext, id: string): Promise<ResponseIt
     }
     turns.push([...record.input, ...record.response.output]);
     if (turns.length > MAX_TURNS) invalid('previous_response_id', `more than ${MAX_TURNS} responses precede`);
-    bytes += await call.stored.recordBytes('response', next);
-    if (bytes > MAX_HISTORY_BYTES) {
-      invalid('previous_response_id', `the responses before have more than ${MAX_HISTORY_BYTES} bytes`);
-    }
     next = record.previous;
   }
   const items = turns.toReversed().flat();
-  requireReadable(items, 'previous_response_id');
+  items.forEach(itemBounds('previous_response_id'));
   return items;
 }

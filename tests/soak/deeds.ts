@@ -91,7 +91,7 @@ function spoiling(
         max_tokens: 50,
         stream: true,
       });
-      const head = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+      const head = `POST ${CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
       const socket = connect(port, '127.0.0.1');
       socket.on('error', () => undefined);
       socket.write(head + (random() < 0.3 ? body.slice(0, 10) : body));
@@ -130,7 +130,7 @@ function spoiling(
       socket.on('data', (chunk: Buffer) => {
         answers += chunk.toString();
       });
-      socket.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
+      socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
       // Behind an answer that is still on its way, garbage ends the connection.
       while (!/\}(?:\r\n0\r\n\r\n)?$/.test(answers)) await once(socket, 'data');
       socket.write('\u0000\u0001 garbage \r\n\r\n');

@@ -79,6 +79,7 @@ export class HttpListener implements AsyncDisposable {
         const problem = hosts?.problemOf(incoming);
         if (problem) return void refuse(outgoing, errorResponse(problem, 'openai'));
         watchHalfClosed(incoming, outgoing);
+        outgoing.once('finish', () => takeRest(incoming));
         void answer(incoming, outgoing);
       });
     if (unixSocket !== undefined) {
@@ -234,6 +235,17 @@ function watchHalfClosed({ socket, httpVersion }: IncomingMessage, outgoing: Ser
     socket.off('end', onEnd);
     clearInterval(sending);
   });
+}
+
+/**
+ * Takes in the rest of a body that the response did not need, so that its connection serves the next request. Who reads
+ * bodies in part has paused them, and the adapter to the Fetch API would close the connection for that, when the client
+ * may have sent the next request already.
+ */
+function takeRest(incoming: IncomingMessage): void {
+  if (incoming.readableEnded || incoming.destroyed) return;
+  incoming.removeAllListeners('data');
+  incoming.resume();
 }
 
 /** Removes the file of a socket that nobody listens on, as left behind by a server that was killed. */

@@ -98,6 +98,22 @@ test('a client that has ended its side gets its answer', async (t) => {
   assert.match(answer, /"completion_tokens":50/);
 });
 
+test('a connection whose request was answered before its body was read serves the next one', async (t) => {
+  const listener = await HttpListener.open(
+    async ({ url, body }) => {
+      await body?.getReader().read();
+      return new Response(`answer to ${new URL(url).pathname}`);
+    },
+    { port: 0 },
+  );
+  t.after(() => listener[Symbol.asyncDispose]());
+  const length = 1 << 20;
+  const first = `POST /first HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n${'x'.repeat(length)}`;
+  const second = 'GET /second HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n';
+  const answers = await exchange(listener.url, first + second);
+  assert.deepEqual(answers.match(/answer to .(first|second)/g), ['answer to /first', 'answer to /second']);
+});
+
 test('methods that an address does not have are told, with and without a body', async (t) => {
   const url = await listen(t, await tinyServer(t));
   const options = await fetch(`${url}/v1/embeddings`, { method: 'OPTIONS' });

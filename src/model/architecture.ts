@@ -24,10 +24,38 @@ export interface Architecture {
   readonly synthetic: SyntheticFamily;
 }
 
+const DIFFUSION = 'a model that writes a text by diffusion instead of token by token';
+const SPEECH = 'a model that makes sound';
+const IMAGES = 'a model that texts alone do not run';
+
+/** Kinds of models that llama.cpp's files name and that are none of the kinds computed here. */
+const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
+  ['t5', 'a model of an encoder and a decoder'],
+  ['t5encoder', 'the encoder of a model of an encoder and a decoder'],
+  ['dream', DIFFUSION],
+  ['llada', DIFFUSION],
+  ['llada-moe', DIFFUSION],
+  ['rnd1', DIFFUSION],
+  ['chameleon', IMAGES],
+  ['cogvlm', IMAGES],
+  ['deepseek2-ocr', IMAGES],
+  ['wavtokenizer-dec', SPEECH],
+  ['qwen3tts', SPEECH],
+  ['pockettts', SPEECH],
+  ['clip', 'the projector of a model for images or sound (mmproj): open the file of the model itself'],
+  ['eagle3', 'a draft: open the model that it was made for, with this file as its draft (`--draft`)'],
+  ['dflash', 'a draft of a kind that is not supported (DFlash)'],
+  ['gemma4-assistant', 'a draft of a kind that is not supported (it reads the cache of its model)'],
+]);
+
 /** Finds the architecture of a file. Throws `ARCHITECTURE_UNKNOWN`, which lists the known names. */
-export function architectureOf(metadata: GgufMetadata, known: readonly Architecture[]): Architecture {
+export function architectureOf(
+  metadata: Pick<GgufMetadata, 'string'>,
+  known: readonly Architecture[],
+): Architecture {
   const found = metadata.string('general.architecture') ?? 'nothing';
   const architecture = known.find((candidate) => candidate.names.includes(found));
   if (architecture) return architecture;
-  fail('ARCHITECTURE_UNKNOWN', { found, known: known.flatMap(({ names }) => names).join(', ') });
+  const names = known.flatMap((candidate) => candidate.names).join(', ');
+  fail('ARCHITECTURE_UNKNOWN', { found, why: OTHER_KINDS.get(found), known: names });
 }

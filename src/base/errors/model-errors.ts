@@ -9,11 +9,12 @@ const PARTS_OF_MEMORY: Readonly<Record<string, string>> = {
 
 /** Failures of architectures, plans and sequence state. */
 export const modelErrors = {
-  ARCHITECTURE_UNKNOWN: entry<{ found: string; known: string }>(
+  ARCHITECTURE_UNKNOWN: entry<{ found: string; why: string | undefined; known: string }>(
     422,
     'The file’s architecture is not supported.',
     'Use a model of one of the listed architectures.',
-    (p) => `general.architecture is ${p.found}; known: ${p.known}`,
+    ({ found, why, known }) =>
+      `general.architecture is ${found}${why === undefined ? '' : `, ${why}`}; known: ${known}`,
   ),
   MODEL_TENSOR_MISSING: entry<{ tensor: string; architecture: string }>(
     422,

@@ -84,7 +84,7 @@ const plain: BodyAttack = {
 await measured({ ...plain, type: undefined });
 row('attack', 'held', 'delay', 'health', 'ms', '  answer');
 const grammars: BodyAttack[] = grammarAttacks(request).map((attack) => ({ path: CHAT, ...attack }));
-const attacks = [plain, ...bodyAttacks(model.context), ...endpointAttacks(), ...grammars];
+const attacks = [plain, ...bodyAttacks(model.context), ...endpointAttacks('model'), ...grammars];
 for (const { name, path, body, type } of attacks) {
   if (!name.includes(values.only)) continue;
   const rounds: Awaited<ReturnType<typeof measured>>[] = [];

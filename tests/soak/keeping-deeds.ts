@@ -36,7 +36,7 @@ export function keepingDeeds(url: string, below: (count: number) => number): Dee
   };
   const remove = (path: string) => to(path, { method: 'DELETE' });
   // Those that are carried out keep what they send.
-  const attacks = endpointAttacks().filter(({ code }) => code !== undefined && code !== 'STORE_FULL');
+  const attacks = endpointAttacks(MODEL).filter(({ code }) => code !== undefined && code !== 'STORE_FULL');
   const short = () => ({ input: 'Name three colours.', max_output_tokens: 1 + below(20) });
   return {
     async kept() {

@@ -21,7 +21,7 @@ function form(file: string, more: string, length = 1): Pick<BodyAttack, 'body' |
 }
 
 /** Requests to the endpoints beside generation that are expensive to read, to keep or to carry out. */
-export function endpointAttacks(): BodyAttack[] {
+export function endpointAttacks(model: string): BodyAttack[] {
   const invalid = 'REQUEST_INVALID';
   const large = 'REQUEST_TOO_LARGE';
   const unread = 'EMBEDDINGS_UNSUPPORTED';
@@ -32,7 +32,7 @@ export function endpointAttacks(): BodyAttack[] {
   const parts = (count: number) =>
     times(count, () => '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n\r\n').join('');
   const message = (content: unknown) => ({ type: 'message', role: 'user', content });
-  const params = { model: 'model', max_tokens: 1, messages: CHAT.messages };
+  const params = { model, max_tokens: 1, messages: CHAT.messages };
   return [
     attack('300 000 documents', '/v1/rerank', { query: 'q', documents: times(300_000, () => 'd') }, invalid),
     attack('60 000 documents', '/v1/rerank', { query: 'q', documents: times(60_000, () => 'd') }, invalid),
@@ -48,16 +48,11 @@ export function endpointAttacks(): BodyAttack[] {
       { input: ['d', ...times(250_000, () => 5)] },
       'CONTEXT_OVERFLOW',
     ),
-    attack(
-      '60 000 texts by Ollama',
-      '/api/embed',
-      { model: 'model', input: times(60_000, () => 'd') },
-      invalid,
-    ),
+    attack('60 000 texts by Ollama', '/api/embed', { model, input: times(60_000, () => 'd') }, invalid),
     attack(
       '12 000 messages by Ollama',
       '/api/chat',
-      { model: 'model', messages: times(12_000, () => ({ role: 'user' })) },
+      { model, messages: times(12_000, () => ({ role: 'user' })) },
       'CONTEXT_OVERFLOW',
     ),
     attack(

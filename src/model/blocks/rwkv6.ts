@@ -13,6 +13,7 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
+import type { ChannelMixSpec } from './rwkv7.ts';
 
 /** Sizes of RWKV-6's time mixing. Widths count elements. */
 export interface DataDependentMixSpec {
@@ -151,14 +152,8 @@ function perHead(
   return repeated;
 }
 
-/** Sizes of RWKV-6's channel mixing. */
-interface GatedChannelMixSpec {
-  /** Width of the hidden layer. */
-  readonly hidden: number;
-}
-
 /** RWKV-6's feed-forward on mixtures of each row and the previous one, gated by another of them (Peng et al. 2024). */
-export function gatedChannelMix(spec: GatedChannelMixSpec): Block<'channel mix', GatedChannelMixSpec> {
+export function gatedChannelMix(spec: ChannelMixSpec): Block<'channel mix', ChannelMixSpec> {
   return {
     kind: 'channel mix',
     spec,

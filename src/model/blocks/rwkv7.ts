@@ -127,8 +127,8 @@ function normHeads(scope: PartScope, x: Tensor, size: number): Tensor {
   return groupNorm(scope.g, x, { size, weight, bias, epsilon: GROUP_EPSILON });
 }
 
-/** Sizes of RWKV-7's channel mixing. */
-interface ChannelMixSpec {
+/** Sizes of channel mixing. */
+export interface ChannelMixSpec {
   /** Width of the hidden layer. */
   readonly hidden: number;
 }

@@ -95,8 +95,7 @@ export function modelNameText(name: ModelName): string {
 
 /** True for a relative path that stays where it is and can be a file's name on every system. */
 export function isSafePath(path: string): boolean {
-  // eslint-disable-next-line no-control-regex
-  if (path === '' || /[\\:\u0000-\u001f]/.test(path)) return false;
+  if ([...path].some((character) => character < ' ' || character === '\\' || character === ':')) return false;
   return path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
 }
 

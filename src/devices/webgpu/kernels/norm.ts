@@ -21,13 +21,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
-/** A workgroup normalizes a row by its mean and variance; `BIASED` adds a bias. */
-export const LAYER_NORM = /* wgsl */ `
-@compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  if (group.x >= u32(counts[COUNT])) { return; }
-  let start = group.x * WIDTH;
-  var sum = 0.0;
+/** A workgroup computes the `mean` of a row, and each thread its part `square` of the squared deviations. */
+const DEVIATION = /* wgsl */ `  var sum = 0.0;
   for (var i = thread; i < WIDTH; i += THREADS) { sum += x[start + i]; }
   let mean = team_sum(sum, thread) / f32(WIDTH);
   var square = 0.0;
@@ -35,7 +30,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let centred = x[start + i] - mean;
     square = fma(centred, centred, square);
   }
-  let scale = 1.0 / sqrt(team_sum(square, thread) / f32(WIDTH) + EPSILON);
+`;
+
+/** A workgroup normalizes a row by its mean and variance; `BIASED` adds a bias. */
+export const LAYER_NORM = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let start = group.x * WIDTH;
+${DEVIATION}  let scale = 1.0 / sqrt(team_sum(square, thread) / f32(WIDTH) + EPSILON);
   for (var i = thread; i < WIDTH; i += THREADS) { y[start + i] = (x[start + i] - mean) * scale * norm_weight[i] + bias_of(i); }
 }
 `;
@@ -46,15 +49,7 @@ export const GAUSSIAN_TOP_K = /* wgsl */ `
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   if (group.x >= u32(counts[COUNT])) { return; }
   let start = group.x * WIDTH;
-  var sum = 0.0;
-  for (var i = thread; i < WIDTH; i += THREADS) { sum += x[start + i]; }
-  let mean = team_sum(sum, thread) / f32(WIDTH);
-  var square = 0.0;
-  for (var i = thread; i < WIDTH; i += THREADS) {
-    let centred = x[start + i] - mean;
-    square = fma(centred, centred, square);
-  }
-  let threshold = mean + DEVIATIONS * sqrt(team_sum(square, thread) / f32(WIDTH - 1u));
+${DEVIATION}  let threshold = mean + DEVIATIONS * sqrt(team_sum(square, thread) / f32(WIDTH - 1u));
   for (var i = thread; i < WIDTH; i += THREADS) { y[start + i] = max(x[start + i] - threshold, 0.0); }
 }
 `;

@@ -23,8 +23,14 @@ export type {
   TokenStream,
 } from './runtime/sequence.ts';
 export type { CacheActivity, EngineActivity, EngineCounters } from './engine/engine-setup.ts';
+export type { InfillFile, InfillPrompt } from './engine/infill.ts';
 export type { BlockEvent } from './state/held-blocks.ts';
-export type { AnswerOptions, ChatOptions, GenerateOptions } from './engine/generate-options.ts';
+export type {
+  AnswerOptions,
+  ChatOptions,
+  GenerateOptions,
+  PromptOptions,
+} from './engine/generate-options.ts';
 export type { SchedulingClass } from './scheduler/fair-shares.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';
 export type { RemoteModel } from './engine/remote/remote-model.ts';
@@ -106,6 +112,8 @@ export type {
   ChatMessage,
   ChatRole,
   ChatTool,
+  DecodeOptions,
+  EncodeOptions,
   IncompleteCall,
   ReasoningOptions,
 } from './text/index.ts';

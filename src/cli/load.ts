@@ -1,22 +1,19 @@
 import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { fail } from '../base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { DEFAULT_CACHE_TYPE } from '../model/layer-states.ts';
 import { LoadTrace } from '../load/load-trace.ts';
+import { bundledModel } from '../node/bundled-model.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
 import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
+import type { Output } from './output.ts';
 import { locatedModel } from './pull-model.ts';
-import { PACKAGE_ROOT } from './package-root.ts';
 import { profileOf, reportProfile, writeText } from './profile.ts';
 import { ropeOf } from './rope-options.ts';
 import { chatTemplateOf, type TemplateFlags } from './template-options.ts';
-
-/** The model bundled with the package: MiniMind2-Small, 26M parameters, English and Chinese. */
-export const BUNDLED_MODEL = fileURLToPath(new URL('models/minimind2-small-q4_k_m.gguf', PACKAGE_ROOT));
 
 /** A loaded model, and how long loading took. The caller disposes the model. */
 export interface LoadedModel {
@@ -93,10 +90,19 @@ function draftOf({
   return limits;
 }
 
+/** Says what can be expected of the bundled model, and how to get another one. */
+export function noteBundledModel(output: Output): void {
+  output.note(
+    'This is the bundled model, a toy of 26 million weights. A real one: ' +
+      'rocmforge chat -m hf:unsloth/Qwen3-4B-Instruct-2507-GGUF; rocmforge models suggests others.',
+  );
+}
+
 /** Loads the model that the flags name, showing its progress. */
 export async function loadFromFlags(flags: LoadFlags, context: CommandContext): Promise<LoadedModel> {
   const { output, signal, logger } = context;
-  const location = await locatedModel(flags.model ?? BUNDLED_MODEL, flags, context);
+  if (flags.model === undefined) noteBundledModel(output);
+  const location = await locatedModel(flags.model ?? bundledModel(), flags, context);
   const begin = performance.now();
   const display = await byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
   const trace = flags.loadTrace === undefined ? undefined : new LoadTrace();

@@ -116,6 +116,12 @@ export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
   readonly parallelCalls?: boolean | undefined;
 }
 
+/** Options of a conversation that is rendered and encoded. */
+export type PromptOptions = Pick<
+  ChatOptions,
+  keyof ChatRenderOptions | 'reasoning' | 'continueFinal' | 'signal'
+>;
+
 /** Options of an answer to an encoded conversation. */
 export type AnswerOptions = GenerateOptions &
   Pick<ChatOptions, 'tools' | 'reasoning' | 'toolChoice' | 'parallelCalls'>;

@@ -127,7 +127,7 @@ export class ModelText {
 
   /** The ids of a conversation. Throws like the template. */
   encode(messages: readonly ChatMessage[], options: WriteOptions): number[] {
-    return encodeChat(this.tokenizer, this.#render(messages, options));
+    return encodeChat(this.tokenizer, this.render(messages, options));
   }
 
   /** The same ids, rendered and encoded in slices between the thread's other work. */
@@ -208,7 +208,7 @@ export class ModelText {
   /** False if the template itself turns reasoning off, or does not turn it on. */
   get #thinksByDefault(): boolean {
     this.#thinks ??= thinksByDefault((reasoning) => {
-      const { text } = this.#render([{ role: 'user', content: 'Hello' }], { reasoning });
+      const { text } = this.render([{ role: 'user', content: 'Hello' }], { reasoning });
       return text;
     });
     return this.#thinks;
@@ -221,11 +221,11 @@ export class ModelText {
   /** A template is rendered in one run, but those of several requests one after another. */
   *#rendering(messages: readonly ChatMessage[], options: WriteOptions): Steps<Rendered> {
     yield;
-    return this.#render(messages, options);
+    return this.render(messages, options);
   }
 
-  /** Renders a conversation. */
-  #render(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
+  /** Renders a conversation. Throws like the template. */
+  render(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
     const { tools, reasoning, variables, continueFinal, ...rest } = options;
     if (continueFinal) return this.#renderBegun(messages, options);
     const { chatTemplate, dialect } = this;
@@ -248,7 +248,7 @@ export class ModelText {
         expected: "the assistant's text as the last",
       });
     }
-    const rendered = this.#render(messages.slice(0, -1), { ...options, continueFinal: false });
+    const rendered = this.render(messages.slice(0, -1), { ...options, continueFinal: false });
     const { content, reasoning_content: reasoning = '' } = last;
     const begun = typeof content === 'string' ? content : (content ?? []).map(textOf).join('');
     const { close, forced = close } = this.dialect.reasoning;

@@ -1,12 +1,12 @@
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { DEFAULT_HOST_SAMPLING, DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
-import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
+import type { ChatRenderOptions, DecodeOptions, EncodeOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
 import type { RerankOptions } from './ranking.ts';
 import type { ScoreOptions } from './score.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
-import type { ChatOptions, GenerateOptions } from './generate-options.ts';
+import type { ChatOptions, GenerateOptions, PromptOptions } from './generate-options.ts';
 import type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 
@@ -143,12 +143,26 @@ const EMBED_OPTIONS: OptionNames<EmbedOptions> = {
 };
 const RERANK_OPTIONS: OptionNames<RerankOptions> = { top: true, signal: true };
 
+const PROMPT_OPTIONS: OptionNames<PromptOptions> = {
+  ...RENDER_OPTIONS,
+  continueFinal: true,
+  reasoning: true,
+  signal: true,
+};
+const ENCODE_OPTIONS: OptionNames<EncodeOptions> = { addSpecial: true, parseSpecial: true };
+const DECODE_OPTIONS: OptionNames<DecodeOptions> = { special: true, keepLeadingSpace: true };
+
 /** The options of a model's methods. */
 const CALLS = {
   generate: GENERATE_OPTIONS,
   chat: CHAT_OPTIONS,
   answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true, toolChoice: true, parallelCalls: true },
-  chatPrompt: { ...RENDER_OPTIONS, continueFinal: true, reasoning: true, signal: true },
+  chatPrompt: PROMPT_OPTIONS,
+  countTokens: PROMPT_OPTIONS,
+  renderChat: PROMPT_OPTIONS,
+  tokenize: ENCODE_OPTIONS,
+  detokenize: DECODE_OPTIONS,
+  infill: GENERATE_OPTIONS,
   embed: EMBED_OPTIONS,
   embedTokens: { signal: true },
   rerank: RERANK_OPTIONS,

@@ -9,9 +9,10 @@ import type { SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../runtime/sequence-snapshot.ts';
 import {
   type ChatMessage,
-  type ChatRenderOptions,
   type ChatTemplate,
+  type DecodeOptions,
   type Dialect,
+  type EncodeOptions,
   type TextForm,
   type Tokenizer,
   writeForm,
@@ -35,10 +36,12 @@ import {
   checkNamedTokens,
   DRY_BREAKERS,
   type GenerateOptions,
+  type PromptOptions,
   requestSampling,
   samplingOf,
 } from './generate-options.ts';
 import { formOf } from './held-text.ts';
+import { type InfillPrompt, infillParts } from './infill.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
 import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
@@ -177,12 +180,51 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    * The token ids of a conversation, as `chat` uses it; a long one is encoded in slices between the thread's other
    * work. Rejects as the template throws, and with `ABORTED` when the signal fires.
    */
-  async chatPrompt(
-    messages: readonly ChatMessage[],
-    options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'continueFinal' | 'signal'> = {},
-  ): Promise<number[]> {
+  async chatPrompt(messages: readonly ChatMessage[], options: PromptOptions = {}): Promise<number[]> {
     checkCall('chatPrompt', options);
     return this.text.encodeInTurns(messages, options, options.signal);
+  }
+
+  /** The text of a conversation, rendered by the model's own template. Throws as the template. */
+  renderChat(messages: readonly ChatMessage[], options: PromptOptions = {}): string {
+    this.checkAlive();
+    checkCall('renderChat', options);
+    return this.text.render(messages, options).text;
+  }
+
+  /** The token ids of a text, with those that the model expects around it unless `addSpecial` is false. */
+  tokenize(text: string, options: EncodeOptions = {}): number[] {
+    this.checkAlive();
+    checkCall('tokenize', options);
+    return this.tokenizer.encode(text, options);
+  }
+
+  /** The text of token ids. Throws `TOKEN_OUT_OF_RANGE`. */
+  detokenize(ids: Iterable<number>, options: DecodeOptions = {}): string {
+    this.checkAlive();
+    checkCall('detokenize', options);
+    return this.tokenizer.decode(ids, options);
+  }
+
+  /** The number of tokens of a text, or of a conversation with all that its template adds. Rejects as `chatPrompt`. */
+  async countTokens(input: string | readonly ChatMessage[], options: PromptOptions = {}): Promise<number> {
+    this.checkAlive();
+    checkCall('countTokens', options);
+    const { signal } = options;
+    const isText = typeof input === 'string';
+    return (await (isText ? this.#idsOf(input, signal) : this.chatPrompt(input, options))).length;
+  }
+
+  /**
+   * Fills in the gap between two texts, with a model that was trained for it. Throws `INFILL_UNSUPPORTED` for others; throws and
+   * rejects as `generate`.
+   */
+  infill(gap: InfillPrompt, options: GenerateOptions = {}): TextStream {
+    checkCall('infill', options);
+    const parts = infillParts(this.tokenizer.special, gap);
+    const encode = (text: string) => this.tokenizer.encode(text, { addSpecial: false });
+    const ids = parts.flatMap((part) => (typeof part === 'number' ? [part] : encode(part)));
+    return this.generate(ids, options);
   }
 
   /**

@@ -66,7 +66,7 @@ export type PromptSource = { readonly location: string } & Pick<
  * `WORKER_LOST`, leaving nothing open. If the thread dies, all running requests reject with `WORKER_LOST`.
  */
 export async function loadModelInWorker(
-  location: string,
+  location?: string,
   options: WorkerModelOptions = {},
 ): Promise<RemoteModel> {
   checkOptions('loadModelInWorker', options, OPTIONS);

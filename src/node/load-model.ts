@@ -54,11 +54,12 @@ export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
 
 /**
  * Opens a GGUF file, opens a device and loads the model onto it. The location is a path, an http(s) URL (of a split model any
- * part), or a model's name (`hf:user/repo:Q4_K_M`, `ollama:name`), which is found in the cache or pulled.
+ * part), or a model's name (`hf:user/repo:Q4_K_M`, `ollama:name`), which is found in the cache or pulled;
+ * without one, it is the small model that comes with the package.
  * Dispose the model when done: it owns both, except for a shared device. Its own device is reopened after a loss.
  * Rejects with the typed errors of `GgufFile.open`, `openDevice` and `LanguageModel.open`, leaving nothing open.
  */
-export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
+export async function loadModel(location?: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const model = modelOptionsOf(options);
   const { signal, logger, threads, sharedMemory, headers } = options;
   const path = await locateModel(location, options);

@@ -1,5 +1,7 @@
 import { stat } from 'node:fs/promises';
+import { fail } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { bundledModel } from './bundled-model.ts';
 import { isModelName, ModelHub, type PullProgress } from './hub/index.ts';
 
 /** How a model that is named is found. */
@@ -14,9 +16,15 @@ export interface LocateOptions {
 
 /**
  * Where a model is: paths and addresses are what they are; a model by name (`hf:user/repo:Q4_K_M`, `ollama:name`) is found in the
- * cache, and pulled if it is not there. Rejects as `ModelHub.pull`.
+ * cache, and pulled if it is not there; without one, it is the bundled model. Rejects with `INVALID_ARGUMENT`, `PACKAGE_INCOMPLETE`
+ * and as `ModelHub.pull`.
  */
-export async function locateModel(location: string, options: LocateOptions): Promise<string> {
+export async function locateModel(location: string | undefined, options: LocateOptions): Promise<string> {
+  if (location === undefined) return bundledModel();
+  if (typeof location !== 'string') {
+    const expected = 'a path, an address or a name; undefined for the bundled model';
+    fail('INVALID_ARGUMENT', { name: 'location', found: typeof location, expected });
+  }
   // A file of such a name comes first.
   if (!isModelName(location) || (await stat(location).catch(() => undefined))) return location;
   const { headers, signal, logger, onPull } = options;

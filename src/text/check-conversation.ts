@@ -23,9 +23,12 @@ const FIELDS: ReadonlySet<string> = new Set([
   'incomplete_tool_calls',
 ]);
 
+/** Kinds of parts that other programs understand. */
+const MEDIA = /image|audio|video|file|media/i;
+
 /**
  * Checks that a template can render every message: a role that models know or that the template's source mentions, a
- * content of text, and no unknown fields. Throws `INVALID_ARGUMENT` or `OPTION_UNKNOWN`.
+ * content of text, and no unknown fields. Throws `INVALID_ARGUMENT`, `MEDIA_UNSUPPORTED` or `OPTION_UNKNOWN`.
  */
 export function checkConversation(messages: readonly ChatMessage[], templateSource: string): void {
   if (!Array.isArray(messages) || messages.length === 0) {
@@ -73,6 +76,9 @@ function checkContent(name: string, { role, content, tool_calls, reasoning_conte
     for (const [index, part] of content.entries()) {
       const { type, text } = (part ?? {}) as { readonly type?: unknown; readonly text?: unknown };
       if (type === 'text' && typeof text === 'string') continue;
+      if (typeof type === 'string' && MEDIA.test(type)) {
+        fail('MEDIA_UNSUPPORTED', { where: `${name}.content[${index}]`, type });
+      }
       const found = type === 'text' ? `a text that is ${typeOf(text)}` : `a part of type ${String(type)}`;
       fail('INVALID_ARGUMENT', { name: `${name}.content[${index}]`, found, expected });
     }

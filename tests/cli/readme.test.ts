@@ -11,12 +11,12 @@ import { PROJECT_ROOT } from '../support/project.ts';
 const run = promisify(execFile);
 const README = readFileSync(join(PROJECT_ROOT, 'README.md'), 'utf8');
 
-test('the JavaScript example runs as it stands', async (t) => {
+test('the JavaScript example runs as it stands, wherever the program was started', async (t) => {
   const folder = folderInPackage();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'example.mjs');
   writeFileSync(file, onlyExample('js'));
-  const { stdout } = await run(process.execPath, [file], { cwd: PROJECT_ROOT });
+  const { stdout } = await run(process.execPath, [file], { cwd: folder });
   assert.equal(stdout, 'The capital of France is Paris.');
 });
 

@@ -121,8 +121,8 @@ test('a logit bias forbids a token', async (t) => {
   assert.notEqual(JSON.parse(other.stdout).ids[0], first);
 });
 
-test('without a prompt a default is asked, greedily; an open pipe is waited for as long as said', async (t) => {
-  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '--json'];
+test('without a prompt a default is asked; an open pipe is waited for as long as said', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '--seed', '1', '--json'];
   const empty = JSON.parse((await runCli(t, base, '\n')).stdout);
   assert.equal(empty.prompt, 'What is the capital of France?');
   const waiting = startCli(t, ...base, '--stdin-timeout', '0.2');

@@ -79,7 +79,7 @@ test('a conversation of unknown roles, fields and contents is refused', async ()
     [{ content: 'hi' }, /messages\[0\]\.role: found nothing/],
     [{ role: 'user' }, /messages\[0\]\.content: found nothing/],
     [{ role: 'user', content: 3 }, /messages\[0\]\.content: found number/],
-    [{ role: 'user', content: [{ type: 'image_url', image_url: 'x' }] }, /found a part of type image_url/],
+    [{ role: 'user', content: [{ type: 'tool_use', id: 'x' }] }, /found a part of type tool_use/],
     [{ role: 'user', content: 'hi', toolCalls: [] }, /no option "toolCalls": is "tool_calls" meant/],
   ];
   for (const [message, expected] of refused) {

@@ -28,9 +28,9 @@ const elsewhere =
 
 const ANSWER = 'The capital of France is Paris';
 const PROGRAM = `import { loadModel } from 'rocmforge';
-const model = await loadModel('node_modules/rocmforge/models/minimind2-small-q4_k_m.gguf', { device: 'cpu' });
+const model = await loadModel(undefined, { device: 'cpu' });
 const messages = [{ role: 'user', content: 'What is the capital of France?' }];
-console.log(await model.chat(messages, { temperature: 0, maxTokens: 12 }).text());
+console.log(await model.chat(messages, { maxTokens: 12 }).text());
 await model.dispose();
 `;
 

@@ -3,7 +3,7 @@ import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
-import { BUNDLED_MODEL } from '../../src/cli/load.ts';
+import { bundledModel } from '../../src/node/bundled-model.ts';
 import { buffersOf } from '../../src/plan/memory/weight-placement.ts';
 
 /** The budget as a fraction of the file's size. */
@@ -21,7 +21,7 @@ export async function checkWeightBudget(openDevice: () => Promise<Device>, token
 }
 
 async function say(openDevice: () => Promise<Device>, tokens: number, options: ModelOptions) {
-  const gguf = await openGguf(BUNDLED_MODEL);
+  const gguf = await openGguf(bundledModel());
   const parts = { gguf, device: await openDevice(), architectures: ALL_ARCHITECTURES };
   await using model = await LanguageModel.open(parts, { context: 32, batch: 8, ...options });
   const ids: number[] = [];

@@ -20,6 +20,18 @@ export const textErrors = {
     'Constrain it to a schema (`schema`) or to JSON (`json: true`), and allow enough tokens for all of it.',
     (p) => `the text, which ended with "${p.reason}", is not JSON; its end: ${JSON.stringify(p.end)}`,
   ),
+  INFILL_UNSUPPORTED: entry<Record<string, never>>(
+    400,
+    'The model cannot fill in the middle of a text: it has no tokens for it.',
+    'Use a model that was trained for it, such as Qwen2.5-Coder, or let the model continue the prefix (`generate`).',
+    () => 'the model has no tokens for filling in the middle',
+  ),
+  MEDIA_UNSUPPORTED: entry<{ where: string; type: string }>(
+    400,
+    'A message contains an image, sound or a file.',
+    'Leave it out, or put its text into the message: rocmforge reads text only.',
+    (p) => `${p.where}: a part of type ${p.type}, but models read text only here, no images, sound or files`,
+  ),
   TEXT_UNAVAILABLE: entry<{ reason: string }>(
     422,
     'The model’s tokens cannot be decoded to text, because its file has no usable tokenizer.',

@@ -1,6 +1,7 @@
 import { Argument, Option } from 'commander';
 import type { CliCommand } from '../command.ts';
-import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
+import { bundledModel } from '../../node/bundled-model.ts';
+import { loadOptionsOf } from '../load.ts';
 import { memoryNeed, metadataEntries, ropesOf, summarize, tensorEntries, unreadOf } from '../model-report.ts';
 import { fitText, metadataText, summaryText, tensorsText, unreadSection } from '../model-report-text.ts';
 import {
@@ -49,7 +50,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
   ],
   async run({ args, flags }, context) {
     const { output } = context;
-    const [location = BUNDLED_MODEL] = args as [string?];
+    const [location = bundledModel()] = args as [string?];
     await using gguf = await openNamed(location, flags, context);
     const all = !(flags.summary || flags.metadata || flags.tensors || flags.fit);
     const wants = (section: 'summary' | 'metadata' | 'tensors') => all || flags[section] === true;

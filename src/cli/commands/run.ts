@@ -98,7 +98,6 @@ export const runCommand: CliCommand<RunFlags> = {
     const sampling = logProbabilities === undefined ? flags : { ...flags, logProbabilities };
     const options = generateOptions(sampling, context.signal);
     const asked = await askedPrompt(flags, context);
-    const greedy = asked === undefined && flags.temperature === undefined;
     const loaded = await loadFromFlags(flags, context);
     await using model = loaded.model;
     const prompt = asked ?? DEFAULT_PROMPT;
@@ -108,11 +107,10 @@ export const runCommand: CliCommand<RunFlags> = {
       const { restorePrompt } = await import('../prompt-cache.ts');
       await restorePrompt(model, promptCache, context.signal);
     }
-    const how = greedy ? { ...options, temperature: 0 } : options;
     const stream = (await isRaw(flags, model))
-      ? model.generate(prompt, how)
+      ? model.generate(prompt, options)
       : model.chat(turns(prompt, flags), {
-          ...how,
+          ...options,
           reasoning: reasoningOf(flags, { options, dialect: model.dialect }),
         });
     const form: AnswerForm = flags.json ? 'json' : flags.jsonStream ? 'json-lines' : 'text';

@@ -8,7 +8,8 @@ import type { FolderBlobs } from '../../node/serve.ts';
 import type { ModelServer, ServerOptions } from '../../server/index.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
+import { bundledModel } from '../../node/bundled-model.ts';
+import { loadOptionsOf, noteBundledModel } from '../load.ts';
 import {
   byteSize,
   type DeviceFlags,
@@ -197,8 +198,9 @@ async function publisherOf(options: KvEventOptions, logger: Logger) {
 async function locatedModels(flags: ServeFlags, context: CommandContext): Promise<string[]> {
   const { modelFilesIn, namedLocation } = await import('../../node/serve.ts');
   if (flags.models) return modelFilesIn(flags.models);
+  if (!flags.model) noteBundledModel(context.output);
   const located: string[] = [];
-  for (const text of flags.model ?? [BUNDLED_MODEL]) {
+  for (const text of flags.model ?? [bundledModel()]) {
     const [name, location] = namedLocation(text);
     const path = await locatedModel(location, flags, context);
     located.push(name === undefined ? path : `${name}=${path}`);

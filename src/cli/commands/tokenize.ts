@@ -3,7 +3,7 @@ import { fail } from '../../base/errors.ts';
 import { createTokenizer, type Tokenizer } from '../../text/index.ts';
 import type { CliCommand } from '../command.ts';
 import { type HubFlags, hubOptions } from '../hub-options.ts';
-import { BUNDLED_MODEL } from '../load.ts';
+import { bundledModel } from '../../node/bundled-model.ts';
 import { type JsonFlags, jsonOption, type ModelFlags, modelOption } from '../options.ts';
 import { openNamed } from '../pull-model.ts';
 import { requireStandardInput } from '../standard-input.ts';
@@ -40,7 +40,7 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
   async run({ args, flags }, context) {
     const { output, signal } = context;
     const [text] = args as [string?];
-    await using gguf = await openNamed(flags.model ?? BUNDLED_MODEL, flags, context);
+    await using gguf = await openNamed(flags.model ?? bundledModel(), flags, context);
     const tokenizer = createTokenizer(gguf.metadata);
     const special = flags.special === true;
     if (flags.decode !== undefined) {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idsAndTextsOf, idsOf, listOf } from '../fields/list-of.ts';
+import { type InfillPrompt, infillParts } from '../../engine/infill.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { invalid } from '../endpoint.ts';
 import { requireTextFits } from './prompt-bounds.ts';
@@ -52,7 +53,7 @@ export async function encodedPrompts(
       const prefix =
         typeof prompt === 'string' ? prompt : await encoded(model, prompt, { addSpecial: false, signal });
       const between = { prefix, suffix: request.suffix };
-      prompts.push(await infillPrompt(model, between, { field: 'suffix', signal }));
+      prompts.push(await infillPrompt(model, between, signal));
       continue;
     }
     prompts.push(truncatedPrompt(model, request, await encoded(model, prompt, { addSpecial, signal })));
@@ -87,58 +88,20 @@ async function encoded(
   return ids.flat();
 }
 
-/** Another file that a model sees before the one that it completes. */
-export interface ExtraFile {
-  readonly filename?: string | undefined;
-  readonly text: string;
-}
-
-/** What llama.cpp's server calls files that have no name. */
-const UNNAMED = 'tmp';
-
 /**
- * The prompt for infilling between a prefix and a suffix, with the model's own tokens for it (Bavarian et al. 2022, in
- * the order prefix, suffix, middle). Other files come first, each behind the model's token for a file and its name
- * (Qwen2.5-Coder, section 3.2.2), or behind a line with its name. Rejects with `REQUEST_INVALID`, which names `field`, for
- * models that have no such tokens.
+ * The prompt for infilling between a prefix and a suffix, as `TextModel.infill` builds it. Rejects with `INFILL_UNSUPPORTED`,
+ * `CONTEXT_OVERFLOW` for a text that is too long, and `ABORTED`.
  */
 export async function infillPrompt(
   model: TextModel,
-  of: {
-    readonly prefix: string | readonly number[];
-    readonly suffix: string;
-    readonly files?: readonly ExtraFile[] | undefined;
-  },
-  { field, signal }: { readonly field: string; readonly signal: AbortSignal },
+  of: InfillPrompt,
+  signal: AbortSignal,
 ): Promise<number[]> {
-  const { prefix, suffix, files = [] } = of;
-  const { bos, addBos, fimPrefix, fimSuffix, fimMiddle, fimFile } = model.tokenizer.special;
-  if (fimPrefix === undefined || fimSuffix === undefined || fimMiddle === undefined) {
-    invalid(field, 'the model has no tokens for filling in the middle');
+  const ids: number[][] = [];
+  for (const part of infillParts(model.tokenizer.special, of)) {
+    if (typeof part === 'string') requireTextFits(model, part);
+    const how = { addSpecial: false, signal };
+    ids.push(typeof part === 'number' ? [part] : await model.tokenizer.encodeInTurns(part, how));
   }
-  const encode = async (text: string) => {
-    requireTextFits(model, text);
-    return model.tokenizer.encodeInTurns(text, { addSpecial: false, signal });
-  };
-  const begin = addBos && bos !== undefined ? [bos] : [];
-  const extra: number[][] = [];
-  for (const { filename = UNNAMED, text } of files) {
-    const content = `${filename}\n${text}`;
-    extra.push(
-      fimFile === undefined ? await encode(`\n\n--- ${content}`) : [fimFile, ...(await encode(content))],
-    );
-  }
-  const before = typeof prefix === 'string' ? await encode(prefix) : prefix;
-  // The file that is completed has a mark of its own where the others have one.
-  const own = fimFile !== undefined && files.length > 0 ? [fimFile, ...(await encode(`${UNNAMED}\n`))] : [];
-  return [
-    ...begin,
-    ...extra.flat(),
-    ...own,
-    fimPrefix,
-    ...before,
-    fimSuffix,
-    ...(await encode(suffix)),
-    fimMiddle,
-  ];
+  return ids.flat();
 }

@@ -34,7 +34,6 @@ export const infillEndpoint = postEndpoint({
     const { input_prefix: before, input_suffix: suffix, input_extra, prompt } = request;
     const { signal } = call;
     const between = { prefix: before + (prompt ?? ''), suffix, files: input_extra ?? [] };
-    const how = { field: 'input_suffix', signal };
-    return complete(request, call, async (model) => [await infillPrompt(model, between, how)]);
+    return complete(request, call, async (model) => [await infillPrompt(model, between, signal)]);
   },
 });

@@ -83,6 +83,11 @@ export const LAYER_NORM_BIASES: readonly string[] = ['attn_norm.bias', 'ffn_norm
 /** Positions of a sliding window, small enough that a short text exceeds it. */
 export const SHORT_WINDOW = 8;
 
+/** Whether a model is smaller than any published one, so that its parts are scaled down, too. */
+export function isSmall({ width }: SyntheticShape): boolean {
+  return width < 1024;
+}
+
 /** Sizes of a mixture of experts; small defaults if the shape has no experts. */
 export function expertMetadata({ experts = 6, chosenExperts = 2, expertHidden = 32 }: SyntheticShape) {
   return {
@@ -127,11 +132,11 @@ export function headSizeMetadata(size: number): Record<string, GgufValue> {
  * values of all heads.
  */
 export function latentMetadata(
-  { width, heads }: SyntheticShape,
+  shape: SyntheticShape,
   form: 'absorbed' | 'expanded',
 ): Record<string, GgufValue> {
-  const isSmall = width < 1024;
-  const of = isSmall
+  const { heads } = shape;
+  const of = isSmall(shape)
     ? { latent: 32, queryLatent: 24, plain: 16, rotated: 16, value: 12 }
     : { latent: 512, queryLatent: 1536, plain: 128, rotated: 64, value: 128 };
   const keySize = of.plain + of.rotated;

@@ -162,18 +162,27 @@ function readTemperature(
   return { temperatureScale, temperatureLength: read.count('attention.temperature_length') };
 }
 
-/** DeepSeek V3's sizes, or small ones for small shapes: groups of experts, sigmoid gating, YaRN with a multiplier. */
+/** The layers of DeepSeek V2 Lite, by which llama.cpp tells it from the others, too. */
+const LITE_LAYERS = 27;
+
+/**
+ * DeepSeek V3's sizes, or small ones for small shapes: groups of experts, sigmoid gating, YaRN with a multiplier. Those
+ * of V2 Lite have softmax gating, no groups and no latents of queries.
+ */
 export function deepseekMetadata(shape: SyntheticShape): Record<string, GgufValue> {
+  const isLite = shape.layers === LITE_LAYERS;
+  const latents = latentMetadata(shape, 'absorbed');
+  const { 'attention.q_lora_rank': _, ...ofLite } = latents;
   return {
-    ...latentMetadata(shape, 'absorbed'),
+    ...(isLite ? ofLite : latents),
     ...expertMetadata(shape),
     leading_dense_block_count: count(1),
-    expert_shared_count: count(1),
-    expert_group_count: count(2),
+    expert_shared_count: count(isLite ? 2 : 1),
+    expert_group_count: count(isLite ? 1 : 2),
     expert_group_used_count: count(1),
-    expert_weights_norm: flag(true),
-    expert_weights_scale: real(2.5),
-    expert_gating_func: count(2),
+    expert_weights_norm: flag(!isLite),
+    expert_weights_scale: real(isLite ? 1 : 2.5),
+    expert_gating_func: count(isLite ? 1 : 2),
     'rope.scaling.type': text('yarn'),
     'rope.scaling.factor': real(4),
     'rope.scaling.original_context_length': count(16),

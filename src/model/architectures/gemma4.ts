@@ -19,6 +19,7 @@ import {
   count,
   counts,
   expertMetadata,
+  isSmall,
   real,
   SHORT_WINDOW,
   type SyntheticShape,
@@ -84,8 +85,8 @@ export const gemma4: Architecture = {
   },
   synthetic: {
     metadata: (shape) => {
-      const size = shape.width / shape.heads;
-      const period = isOfE(shape) ? 2 : 3;
+      const size = shape.headSize ?? (2 * shape.width) / shape.heads;
+      const period = isOfE(shape) ? 2 : shape.layers < 12 ? 3 : 6;
       const isGlobal = (layer: number) => (layer + 1) % period === 0;
       return {
         ...(shape.experts && expertMetadata(shape)),
@@ -93,15 +94,17 @@ export const gemma4: Architecture = {
         ...(isOfE(shape) && {
           'attention.shared_kv_layers': count(shape.layers - 2 * Math.ceil(shape.layers / 4)),
         }),
-        'attention.head_count_kv': counts(shape.layers, (layer) => (isGlobal(layer) ? 1 : shape.kvHeads)),
-        'attention.key_length': count(4 * size),
-        'attention.value_length': count(4 * size),
-        'attention.key_length_swa': count(2 * size),
-        'attention.value_length_swa': count(2 * size),
-        'attention.sliding_window': count(SHORT_WINDOW),
+        'attention.head_count_kv': counts(shape.layers, (layer) =>
+          isGlobal(layer) ? Math.ceil(shape.kvHeads / 4) : shape.kvHeads,
+        ),
+        'attention.key_length': count(2 * size),
+        'attention.value_length': count(2 * size),
+        'attention.key_length_swa': count(size),
+        'attention.value_length_swa': count(size),
+        'attention.sliding_window': count(isSmall(shape) ? SHORT_WINDOW : 1024),
         'attention.sliding_window_pattern': counts(shape.layers, (layer) => (isGlobal(layer) ? 0 : 1)),
-        'rope.dimension_count': count(4 * size),
-        'rope.dimension_count_swa': count(2 * size),
+        'rope.dimension_count': count(2 * size),
+        'rope.dimension_count_swa': count(size),
         'rope.freq_base_swa': real(1000),
         final_logit_softcapping: real(30),
       };

@@ -7,7 +7,7 @@ import { gatedDeltaNet, type GatedDeltaNetSpec, readGatedDeltaNet } from '../blo
 import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
 import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } from '../stacks/decoder.ts';
-import { count, expertMetadata, OUTPUT, real, type SyntheticShape } from '../synthetic-family.ts';
+import { count, expertMetadata, isSmall, OUTPUT, real, type SyntheticShape } from '../synthetic-family.ts';
 
 /** The interval of attention layers if the file does not give one: the last of every four layers. */
 const ATTENTION_INTERVAL = 4;
@@ -93,22 +93,23 @@ function hybrid(
   });
 }
 
-/** Attention in every second layer, so that a few layers have both kinds. */
-const SYNTHETIC_INTERVAL = 2;
+/** In models of few layers, attention in every second one, so that they have both kinds. */
+const SHORT_INTERVAL = 2;
 const SYNTHETIC_TAPS = 4;
 
 /**
  * Heads in the published models' proportions: values twice as wide as the residual stream, half as many key heads, RoPE
  * on a quarter of a head.
  */
-function hybridMetadata({ width, heads }: SyntheticShape) {
+function hybridMetadata(shape: SyntheticShape) {
+  const { width, heads } = shape;
   const size = (2 * width) / heads;
-  const stateSize = width < 1024 ? 16 : 128;
+  const stateSize = isSmall(shape) ? 16 : 128;
   const valueHeads = (2 * width) / stateSize;
   const pairs = size / 8;
   const sections = [0, 1, 2].map((coordinate) => Math.ceil((pairs - coordinate) / 3));
   return {
-    full_attention_interval: count(SYNTHETIC_INTERVAL),
+    full_attention_interval: count(shape.layers < 8 ? SHORT_INTERVAL : ATTENTION_INTERVAL),
     'ssm.conv_kernel': count(SYNTHETIC_TAPS),
     'ssm.state_size': count(stateSize),
     'ssm.group_count': count(valueHeads / 2),

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -120,6 +121,7 @@ function whatOptions(): Option[] {
 }
 
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
+  keepHeapsSmall();
   const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.
@@ -173,6 +175,16 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await answerUntilStopped(server, flags, { logger, context });
   await reportProfile(profile, flags, context.output);
   return EXIT.ok;
+}
+
+/**
+ * Lets V8 prefer small heaps to fast growth in all threads of the process. A server runs for weeks: garbage of loading
+ * would stay in every thread, and the young generation of this one grows to 48 MB under the first load. V8 reads both
+ * flags whenever it sizes a heap, so that they hold for heaps that exist, too.
+ */
+function keepHeapsSmall(): void {
+  setFlagsFromString('--optimize-for-size');
+  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 /** The keys that requests may use; none if they need none. Rejects as `keysInFile`. */

@@ -46,7 +46,27 @@ export {
   type StepPhase,
   StepProfile,
 } from './runtime/jobs/step-profile.ts';
-export type { ChatChunk, ChatStream } from './engine/chat-stream.ts';
+export {
+  type ChatModel,
+  ChatSession,
+  type SavedSession,
+  type SessionChatOptions,
+  type SessionChunk,
+  type SessionOptions,
+  SessionStream,
+  type ToolResult,
+} from './engine/chat-session.ts';
+export type { ChatChunk, ChatStream, ChatStreamSetup } from './engine/chat-stream.ts';
+export { Tool, tool, type ToolContext, type ToolOptions } from './engine/tool.ts';
+export type {
+  FromJsonSchema,
+  JsonMembersOf,
+  JsonValueOf,
+  ResultOf,
+  SchemaIssue,
+  SchemaResult,
+  TypedSchema,
+} from './engine/typed-schema.ts';
 export type { ScoredId, ScoreOptions } from './engine/score.ts';
 export type { EngineTarget } from './engine/engine-target.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';

@@ -4,6 +4,7 @@ import { checkOptions } from '../base/options.ts';
 import type { CallClient } from '../calls/index.ts';
 import { type ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 import { type TextChunk, TextStream } from '../engine/text-stream.ts';
+import { jsonSchemaOf, type ResultOf, valueBy } from '../engine/typed-schema.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage } from '../text/index.ts';
 import {
@@ -50,25 +51,34 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
   /**
    * Answers a conversation, rendered with the model's own template. The stream rejects where Node's throws or rejects.
    */
-  chat(messages: readonly ChatMessage[], of: BrowserChatOptions = {}): ChatStream {
+  chat<const S = unknown>(
+    messages: readonly ChatMessage[],
+    of: BrowserChatOptions<S> = {},
+  ): ChatStream<ResultOf<S>> {
     this.#life.check();
     checkOptions('chat', of, BROWSER_CHAT_OPTIONS);
-    const { signal, ...options } = of;
+    const { signal, schema, ...rest } = of;
+    const options = { ...rest, ...sentSchema(schema) };
     const source = remoteText<ChatChunk>((listener) =>
       this.#client.begin('chat', { messages, options }, listener, { signal }),
     );
-    return new ChatStream(source, this.#callIdLength);
+    const read = (value: unknown) => valueBy(schema as S, value);
+    return new ChatStream(source, { idLength: this.#callIdLength, read });
   }
 
   /** Continues a text or token ids. The stream rejects where Node's throws or rejects. */
-  generate(prompt: string | readonly number[], of: BrowserGenerateOptions = {}): TextStream {
+  generate<const S = unknown>(
+    prompt: string | readonly number[],
+    of: BrowserGenerateOptions<S> = {},
+  ): TextStream<TextChunk, ResultOf<S>> {
     this.#life.check();
     checkOptions('generate', of, BROWSER_GENERATE_OPTIONS);
-    const { signal, ...options } = of;
+    const { signal, schema, ...rest } = of;
+    const options = { ...rest, ...sentSchema(schema) };
     const source = remoteText<TextChunk>((listener) =>
       this.#client.begin('generate', { prompt, options }, listener, { signal }),
     );
-    return new TextStream(source);
+    return new TextStream(source, (value) => valueBy(schema as S, value));
   }
 
   /** Discards the cache of the last conversation. */
@@ -91,4 +101,9 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     this.#life.check();
     return this.#client.call(name, undefined);
   }
+}
+
+/** A schema as it can be sent: a typed one has functions. */
+function sentSchema(schema: unknown): { readonly schema?: unknown } {
+  return schema === undefined ? {} : { schema: jsonSchemaOf(schema) };
 }

@@ -23,10 +23,10 @@ export type SendableOptions = Omit<
 >;
 
 /** Node's options for generating text, except the grammar, which lives outside the worker. */
-export type BrowserGenerateOptions = Omit<GenerateOptions, 'constraint'>;
+export type BrowserGenerateOptions<S = unknown> = Omit<GenerateOptions<S>, 'constraint'>;
 
 /** Node's options for answering, except the grammar. */
-export type BrowserChatOptions = Omit<ChatOptions, 'constraint'>;
+export type BrowserChatOptions<S = unknown> = Omit<ChatOptions<S>, 'constraint'>;
 
 const { constraint: _, ...TEXT_OPTIONS } = GENERATE_OPTIONS;
 const { constraint: _own, ...ANSWER_OPTIONS } = CHAT_OPTIONS;

@@ -7,7 +7,27 @@ export {
   RocmforgeError,
 } from '../base/errors.ts';
 export type { SampledToken, ScoredToken } from '../runtime/jobs/sampled-token.ts';
-export type { ChatChunk, ChatStream } from '../engine/chat-stream.ts';
+export {
+  type ChatModel,
+  ChatSession,
+  type SavedSession,
+  type SessionChatOptions,
+  type SessionChunk,
+  type SessionOptions,
+  SessionStream,
+  type ToolResult,
+} from '../engine/chat-session.ts';
+export type { ChatChunk, ChatStream, ChatStreamSetup } from '../engine/chat-stream.ts';
+export { Tool, tool, type ToolContext, type ToolOptions } from '../engine/tool.ts';
+export type {
+  FromJsonSchema,
+  JsonMembersOf,
+  JsonValueOf,
+  ResultOf,
+  SchemaIssue,
+  SchemaResult,
+  TypedSchema,
+} from '../engine/typed-schema.ts';
 export type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 export type { LoadReport } from '../load/async-model-loader.ts';
 export type { LoadProgress } from '../load/load-progress.ts';

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import type { ChatSession } from './chat-session.ts';
+import type { ChatSession } from '../engine/chat-session.ts';
 import type { Output } from './output.ts';
 
 /** What a line beginning with `/` does in a conversation; `leave` ends it. */
@@ -26,7 +26,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     usage: '/reset',
     does: 'clear the conversation, but keep the system message',
     async run(_rest, session, output) {
-      session.reset();
+      session.clear();
       output.note('The conversation starts over.');
       return 'stay';
     },
@@ -36,7 +36,8 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     usage: '/system TEXT',
     does: 'set the system message and start over; without text, remove it',
     async run(rest, session, output) {
-      session.setSystem(rest === '' ? undefined : rest);
+      session.system = rest === '' ? undefined : rest;
+      session.clear();
       output.note('The conversation starts over.');
       return 'stay';
     },

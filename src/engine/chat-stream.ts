@@ -1,4 +1,4 @@
-import { AnswerCollector, type AnswerMessage, type AnswerPart, type Dialect } from '../text/index.ts';
+import { AnswerCollector, type AnswerMessage, type AnswerPart } from '../text/index.ts';
 import { type TextChunk, type TextSource, TextStream } from './text-stream.ts';
 
 /** A piece of an answer; `text` is the answer alone. */
@@ -9,14 +9,22 @@ export interface ChatChunk extends TextChunk {
   readonly parts: readonly AnswerPart[];
 }
 
+/** How an answer is collected. */
+export interface ChatStreamSetup<T> {
+  readonly idLength?: number | undefined;
+  /** Gives the JSON value of the text its type. */
+  readonly read?: ((value: unknown) => T | Promise<T>) | undefined;
+}
+
 /** An answer as it is generated: `text()` is all of it without its reasoning, `message()` everything. */
-export class ChatStream extends TextStream<ChatChunk> {
-  readonly #idLength: number | undefined;
+export class ChatStream<T = unknown> extends TextStream<ChatChunk, T> {
+  /** The length of the ids of calls that the model gives none. @internal */
+  readonly idLength: number | undefined;
   #message: Promise<AnswerMessage> | undefined;
 
-  constructor(source: TextSource<ChatChunk>, idLength?: Dialect['idLength']) {
-    super(source);
-    this.#idLength = idLength;
+  constructor(source: TextSource<ChatChunk>, { idLength, read }: ChatStreamSetup<T> = {}) {
+    super(source, read);
+    this.idLength = idLength;
   }
 
   /**
@@ -31,7 +39,7 @@ export class ChatStream extends TextStream<ChatChunk> {
   async #collect(): Promise<AnswerMessage> {
     const answer = new AnswerCollector();
     for await (const { parts } of this) for (const part of parts) answer.add(part);
-    return answer.message(this.#idLength);
+    return answer.message(this.idLength);
   }
 }
 

@@ -22,7 +22,7 @@ import {
  * Options of text generation. Sampling has the values that the model's file recommends by default, and otherwise those of
  * `DEFAULT_SAMPLING` and `DEFAULT_HOST_SAMPLING`.
  */
-export interface GenerateOptions
+export interface GenerateOptions<S = unknown>
   extends
     Partial<Omit<SamplingParameters, 'logitBias' | 'logProbabilities' | 'dryPenalties' | 'masked'>>,
     Partial<HostNumbers> {
@@ -70,10 +70,10 @@ export interface GenerateOptions
    */
   readonly continues?: boolean | undefined;
   /**
-   * A JSON schema (draft 2020-12) that the text satisfies, as compact or indented JSON. Every keyword is enforced, or
-   * the stream rejects with `SCHEMA_UNSUPPORTED`. At most one of this and the following five can be given.
+   * A JSON schema (draft 2020-12), or a typed one (Zod), that the text satisfies, as compact or indented JSON; `json()` of the stream
+   * has its type. Every keyword is enforced, or the stream rejects with `SCHEMA_UNSUPPORTED`. At most one of this and the following five can be given.
    */
-  readonly schema?: unknown;
+  readonly schema?: S | undefined;
   /** The text is a JSON object. */
   readonly json?: boolean | undefined;
   /** An ECMA-262 pattern (flag `u`) that matches the whole text. */
@@ -105,7 +105,7 @@ export interface GenerateOptions
 }
 
 /** Options of an answer to a conversation. */
-export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
+export interface ChatOptions<S = unknown> extends GenerateOptions<S>, ChatRenderOptions {
   /** The last message is the assistant's and is the beginning of the answer, which continues it. Default false. */
   readonly continueFinal?: boolean | undefined;
   /** Whether, how much and how long the model reasons before it answers. */
@@ -123,7 +123,7 @@ export type PromptOptions = Pick<
 >;
 
 /** Options of an answer to an encoded conversation. */
-export type AnswerOptions = GenerateOptions &
+export type AnswerOptions<S = unknown> = GenerateOptions<S> &
   Pick<ChatOptions, 'tools' | 'reasoning' | 'toolChoice' | 'parallelCalls'>;
 
 /** DRY's default breakers: llama.cpp's. */

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { AnswerTextForm, Dialect, TextForm } from '../text/index.ts';
 import type { AnswerOptions, GenerateOptions } from './generate-options.ts';
+import { jsonSchemaOf } from './typed-schema.ts';
 
 /** The form of a text that is not an answer. */
 type PlainForm = Exclude<TextForm, AnswerTextForm>;
@@ -11,7 +12,7 @@ type PlainForm = Exclude<TextForm, AnswerTextForm>;
 export function formOf(options: GenerateOptions): PlainForm | undefined {
   const { schema, json, regex, choices, grammar, constraint } = options;
   const forms: Readonly<Record<string, PlainForm | false | undefined>> = {
-    schema: schema !== undefined && { kind: 'schema', schema },
+    schema: schema !== undefined && { kind: 'schema', schema: jsonSchemaOf(schema) },
     json: json === true && { kind: 'json' },
     regex: regex !== undefined && { kind: 'regex', pattern: regex },
     choices: choices && { kind: 'choices', choices },

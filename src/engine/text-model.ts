@@ -55,8 +55,9 @@ import {
   type RerankOptions,
 } from './ranking.ts';
 import type { ScoredId, ScoreOptions } from './score.ts';
-import { TextStream } from './text-stream.ts';
+import { type TextChunk, TextStream } from './text-stream.ts';
 import { tokenRulesOf } from './token-rules.ts';
+import { type ResultOf, valueBy } from './typed-schema.ts';
 
 /**
  * A model that continues texts and answers conversations: the text side of an engine, wherever that runs. Templates,
@@ -152,28 +153,38 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    * Continues a text, or ids, which may include embedding vectors, f32 [width], if the embedding is on the host. Throws
    * `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`.
    */
-  generate(prompt: string | readonly PromptItem[], options: GenerateOptions = {}): TextStream {
+  generate<const S = unknown>(
+    prompt: string | readonly PromptItem[],
+    options: GenerateOptions<S> = {},
+  ): TextStream<TextChunk, ResultOf<S>> {
     checkCall('generate', options);
     if (typeof prompt !== 'string') this.text.requireText();
     const items = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
     const tokens = this.#tokens(promptIds(items), options, { form: formOf(options) });
-    return new TextStream(detokenized(tokens, this.#written(options, true)));
+    const source = detokenized(tokens, this.#written(options, true));
+    return new TextStream(source, (value) => valueBy(options.schema as S, value));
   }
 
   /**
    * Answers a conversation, rendered by the model's own template. The answer is parsed into text, reasoning and calls.
    * Throws and rejects as `generate` and the template.
    */
-  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
+  chat<const S = unknown>(
+    messages: readonly ChatMessage[],
+    options: ChatOptions<S> = {},
+  ): ChatStream<ResultOf<S>> {
     checkCall('chat', options);
     const { continues = options.continueFinal } = options;
-    return this.#answer(this.text.encode(messages, options), { ...options, continues });
+    return this.#answer<S>(this.text.encode(messages, options), { ...options, continues });
   }
 
   /** Answers what `chatPrompt` has encoded; `special` leaves the answer unparsed. Throws and rejects as `generate`. */
-  answer(prompt: readonly number[], options: AnswerOptions = {}): ChatStream {
+  answer<const S = unknown>(
+    prompt: readonly number[],
+    options: AnswerOptions<S> = {},
+  ): ChatStream<ResultOf<S>> {
     checkCall('answer', options);
-    return this.#answer(prompt, options);
+    return this.#answer<S>(prompt, options);
   }
 
   /**
@@ -219,12 +230,15 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
    * Fills in the gap between two texts, with a model that was trained for it. Throws `INFILL_UNSUPPORTED` for others; throws and
    * rejects as `generate`.
    */
-  infill(gap: InfillPrompt, options: GenerateOptions = {}): TextStream {
+  infill<const S = unknown>(
+    gap: InfillPrompt,
+    options: GenerateOptions<S> = {},
+  ): TextStream<TextChunk, ResultOf<S>> {
     checkCall('infill', options);
     const parts = infillParts(this.tokenizer.special, gap);
     const encode = (text: string) => this.tokenizer.encode(text, { addSpecial: false });
     const ids = parts.flatMap((part) => (typeof part === 'number' ? [part] : encode(part)));
-    return this.generate(ids, options);
+    return this.generate<S>(ids, options);
   }
 
   /**
@@ -312,7 +326,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     return finishedScores(await this.vector(ids, { pooling: classifier.row, signal }), classifier);
   }
 
-  #answer(prompt: readonly number[], options: AnswerOptions): ChatStream {
+  #answer<S>(prompt: readonly number[], options: AnswerOptions<S>): ChatStream<ResultOf<S>> {
     const parser = this.text.parser(prompt, options);
     const form = this.text.answerForm(prompt, options);
     const { reasoning, tools } = options;
@@ -321,7 +335,10 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
       answer: { reasoning, ...(tools && { tools }) },
     });
     const written = this.#written(options, false);
-    return new ChatStream(answered(tokens, { ...written, parser }), this.dialect.idLength);
+    return new ChatStream(answered(tokens, { ...written, parser }), {
+      idLength: this.dialect.idLength,
+      read: (value) => valueBy(options.schema as S, value),
+    });
   }
 
   #breakers({ drySequenceBreakers = DRY_BREAKERS }: GenerateOptions): Promise<DryBreakers> {

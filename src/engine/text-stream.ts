@@ -26,13 +26,16 @@ export type TextSource<C extends TextChunk = TextChunk> = (
  * Text as it is generated. Iterate it once for chunks, or await `text()` for all of it; nothing runs before. Leaving
  * the iteration early stops the generation. `end` is available when the text is complete.
  */
-export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterable<C> {
+export class TextStream<C extends TextChunk = TextChunk, T = unknown> implements AsyncIterable<C> {
   readonly #chunks: AsyncGenerator<C, void>;
+  readonly #read: (value: unknown) => T | Promise<T>;
   #isTaken = false;
   #end: TextEnd | undefined;
   #whole: Promise<string> | undefined;
 
-  constructor(source: TextSource<C>) {
+  /** `read` gives the JSON value of the text its type. */
+  constructor(source: TextSource<C>, read: (value: unknown) => T | Promise<T> = (value) => value as T) {
+    this.#read = read;
     this.#chunks = source((end) => {
       this.#end = end;
     });
@@ -47,24 +50,24 @@ export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterabl
 
   /** The whole text; may be called repeatedly. Rejects with `STREAM_READ` if the chunks are or were iterated. */
   text(): Promise<string> {
-    this.#whole ??= this.#gather();
+    this.#whole ??= this.gather();
     return this.#whole;
   }
 
   /**
-   * The whole text parsed as JSON, as `schema` or `json` constrain it; may be called repeatedly. Rejects with
-   * `TEXT_NOT_JSON`, usually because the text was cut off, or as `text`.
+   * The whole text parsed as JSON, as `schema` or `json` constrain it, with the schema's type; may be called repeatedly. Rejects
+   * with `TEXT_NOT_JSON`, usually because the text was cut off, with `VALUE_INVALID` where a typed schema's own checks refuse the
+   * value, or as `text`.
    */
-  async json<T = unknown>(): Promise<T> {
+  async json<U = T>(): Promise<U> {
     const text = await this.text();
-    try {
-      return JSON.parse(text) as T;
-    } catch (error) {
-      return fail('TEXT_NOT_JSON', { reason: this.end.reason, end: text.slice(-40) }, error);
-    }
+    const { reason } = this.end;
+    const fault = (error: unknown) => fail('TEXT_NOT_JSON', { reason, end: text.slice(-40) }, error);
+    return (await this.#read(parsed(text, fault))) as U;
   }
 
-  async #gather(): Promise<string> {
+  /** @internal */
+  protected async gather(): Promise<string> {
     let text = '';
     for await (const chunk of this) text += chunk.text;
     return text;
@@ -74,5 +77,13 @@ export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterabl
   get end(): TextEnd {
     invariant(this.#end, 'a text stream is read to its end before its end is asked for');
     return this.#end;
+  }
+}
+
+function parsed(text: string, fault: (error: unknown) => never): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return fault(error);
   }
 }

@@ -17,6 +17,7 @@ const examplesOf = (page: string): string[] =>
 /** The TypeScript examples of each page. */
 const GUIDES = {
   readme: examplesOf('README.md'),
+  library: examplesOf('docs/library.md'),
   'by-hand': examplesOf('docs/by-hand.md'),
   engine: examplesOf('docs/engine.md'),
   loading: examplesOf('docs/loading.md'),
@@ -83,6 +84,14 @@ describe('the TypeScript examples compile strictly and run:', () => {
     for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap']) {
       assert.match(sampling, new RegExp(`^${phase}: \\d+ times, [\\d.e-]+ ms$`, 'm'));
     }
+  });
+
+  test('the recipes of the library', async () => {
+    const [session = '', typed = '', tools = '', text = ''] = await printed('library', 4);
+    assert.match(session, /^The capital of France is Paris\.\n2 and 4 messages\nAnd of China\? 2\n$/);
+    assert.match(typed, /^true [67]\nboolean\n$/);
+    assert.equal(tools, 'weather city,celsius\nuser,assistant,tool,assistant\n');
+    assert.equal(text, 'One, two,\ntrue\ntrue\nINFILL_UNSUPPORTED\n');
   });
 
   test('that of the page about the engine', async () => {

@@ -20,6 +20,30 @@ export const textErrors = {
     'Constrain it to a schema (`schema`) or to JSON (`json: true`), and allow enough tokens for all of it.',
     (p) => `the text, which ended with "${p.reason}", is not JSON; its end: ${JSON.stringify(p.end)}`,
   ),
+  VALUE_INVALID: entry<{ problems: string }>(
+    422,
+    'A value has the form of its schema, but the schema’s own checks refuse it.',
+    'Ask again, or express the check in a way that JSON Schema has (`minLength`, `enum`, `pattern`), so that it is enforced.',
+    (p) => `the schema refuses the value: ${p.problems}`,
+  ),
+  TOOL_FAILED: entry<{ tool: string; reason: string }>(
+    500,
+    'The function of a tool threw an error.',
+    'Look at the cause. Return what the model should know of a failure, instead of throwing.',
+    (p) => `the tool ${p.tool} failed: ${p.reason}`,
+  ),
+  TOOL_STEPS: entry<{ steps: number }>(
+    422,
+    'A model called tools again and again, and did not answer.',
+    'Allow more steps (`maxSteps`), or tell the model when to stop.',
+    (p) => `after ${p.steps} answers with calls there is still none without`,
+  ),
+  SESSION_BUSY: entry<Record<string, never>>(
+    409,
+    'A chat session was asked, changed or cleared while it was answering.',
+    'Read the answer to its end first, or `fork` the session.',
+    () => 'the session is still answering',
+  ),
   INFILL_UNSUPPORTED: entry<Record<string, never>>(
     400,
     'The model cannot fill in the middle of a text: it has no tokens for it.',

@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { Option } from 'commander';
 import { isRocmforgeError } from '../../base/errors.ts';
+import { ChatSession } from '../../engine/chat-session.ts';
 import { runChatCommand } from '../chat-commands.ts';
-import { ChatSession } from '../chat-session.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
+import type { TextEnd } from '../../engine/text-stream.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { LineReader } from '../line-reader.ts';
 import { loadFromFlags } from '../load.ts';
@@ -51,9 +53,9 @@ export const chatCommand: CliCommand<ChatFlags> = {
     // A model without a template is refused before the first question.
     void model.chatTemplate;
     const reasoning = reasoningOf(flags, { options, dialect: model.dialect });
-    const session = new ChatSession(model, { ...options, reasoning }, flags.system);
+    const session = new ChatSession(model, { ...options, reasoning, system: flags.system });
     context.output.note(`${model.gguf.name} on ${model.device.info.name}. /help lists the commands.`);
-    const code = await converse(session, { context, flags });
+    const code = await converse(session, { context, flags, positions: model.context });
     await tell();
     return code;
   },
@@ -62,7 +64,7 @@ export const chatCommand: CliCommand<ChatFlags> = {
 /** Reads and answers messages until the user leaves. */
 async function converse(
   session: ChatSession,
-  { context, flags }: { context: CommandContext; flags: ReasoningFlags },
+  { context, flags, positions }: { context: CommandContext; flags: ReasoningFlags; positions: number },
 ): Promise<ExitCode> {
   const { output, interruption, signal } = context;
   let answering: AbortController | undefined;
@@ -85,7 +87,10 @@ async function converse(
       if (did === 'leave') break;
       if (did === 'stay') continue;
       answering = new AbortController();
-      await answer(event.text, session, { context, flags, stop: answering.signal });
+      const end = await answer(event.text, session, { context, flags, stop: answering.signal });
+      if (end && end.promptTokens + end.generatedTokens >= positions) {
+        output.warn(`The context of ${positions} tokens is full; /reset begins anew.`);
+      }
       answering = undefined;
     }
     return signal.aborted ? EXIT.interrupted : EXIT.ok;
@@ -95,34 +100,35 @@ async function converse(
   }
 }
 
-/** Prints an answer as it comes. A failure is printed, and the conversation continues. */
+/** Prints an answer as it comes; returns how it ended. A failure is printed, and the conversation continues. */
 async function answer(
   text: string,
   session: ChatSession,
   { context, flags, stop }: { context: CommandContext; flags: ReasoningFlags; stop: AbortSignal },
-): Promise<void> {
+): Promise<TextEnd | undefined> {
   const { output, signal } = context;
   let said = false;
   const thoughts = new ReasoningWriter(output, flags);
-  const hear = async (piece: string, reasoning: string) => {
-    said ||= piece !== '';
-    await thoughts.write(reasoning, piece);
-    await output.write(piece);
-  };
   try {
-    const end = await session.say(text, hear, AbortSignal.any([stop, signal]));
+    const stream = session.ask(text, { signal: AbortSignal.any([stop, signal]) });
+    for await (const { text: piece, reasoning } of stream) {
+      said ||= piece !== '';
+      await thoughts.write(reasoning, piece);
+      await output.write(piece);
+      // A device that computes on this thread would not let the event loop handle Ctrl-C.
+      await setImmediate();
+    }
     await thoughts.close();
     await output.line();
-    output.note(output.styled('dim', timingsText(timingsOf(end))));
-    if (end.promptTokens + end.generatedTokens >= session.context) {
-      output.warn(`The context of ${session.context} tokens is full; /reset begins anew.`);
-    }
+    output.note(output.styled('dim', timingsText(timingsOf(stream.end))));
+    return stream.end;
   } catch (error) {
     await thoughts.close();
     if (said) await output.line();
-    if (isRocmforgeError(error, 'ABORTED')) return;
+    if (isRocmforgeError(error, 'ABORTED')) return undefined;
     output.warn(describeError(error, output));
     if (isRocmforgeError(error, 'CONTEXT_OVERFLOW')) output.warn('Or start over with /reset.');
     else if (!isRocmforgeError(error)) throw error;
+    return undefined;
   }
 }

@@ -81,10 +81,10 @@ export async function compileAll(root) {
   const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
   await buildKernels(root);
-  // Kernel texts are read when a GPU is opened, from beside the compiled code.
-  cpSync(join(root, 'src/devices/hip-cuda/kernels'), join(dist, 'src/devices/hip-cuda/kernels'), {
-    recursive: true,
-  });
+  // Kernel texts are read when a device is opened, from beside the compiled code.
+  for (const kernels of ['src/devices/hip-cuda/kernels', 'src/devices/cpu/native/kernels']) {
+    cpSync(join(root, kernels), join(dist, kernels), { recursive: true });
+  }
   await buildCli();
   await buildWeb();
 }

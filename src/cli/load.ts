@@ -38,7 +38,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
-  const { deterministic, embedding, allowUnread, device, threads } = flags;
+  const { deterministic, embedding, allowUnread, device, threads, cpuKernels } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = { ...sizes, deterministic, weights, decode, embedding, pooling, allowUnread };
   const rest = {
@@ -51,6 +51,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     pool,
     device,
     threads,
+    cpuKernels,
   };
   return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags), ...ropeOf(flags) };
 }

@@ -119,7 +119,8 @@ function formatUses(gguf: GgufFile): FormatUse[] {
 
 /** Plans the model on a device without loading it. Rejects only if the requested device does not exist. */
 export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Promise<MemoryNeed> {
-  const request = { device: options.device, threads: options.threads, logger: options.logger };
+  const { device: name, threads, cpuKernels, logger } = options;
+  const request = { device: name, threads, cpuKernels, logger };
   try {
     await using device = await openDevice(request);
     const draft = options.draft && (await openDraft(options.draft, request));

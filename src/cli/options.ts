@@ -4,6 +4,7 @@ import { DECODE_PLACES, type DecodePlace } from '../load/chunk.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../formats/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
 import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
+import { CPU_KERNELS, type CpuKernels } from '../node/cpu-kernels.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
 import { type HubFlags, hubOptions } from './hub-options.ts';
@@ -51,6 +52,7 @@ export interface ModelFlags extends AdapterFlags, RopeFlags, HubFlags {
 export interface DeviceFlags {
   readonly device?: string;
   readonly threads?: number;
+  readonly cpuKernels?: CpuKernels;
 }
 
 /** Results for programs. */
@@ -222,6 +224,12 @@ export function deviceOptions(): Option[] {
     ).helpGroup('Device:'),
     new Option('-t, --threads <count>', 'threads of the CPU device (default: the available physical cores)')
       .argParser(wholeNumber(1))
+      .helpGroup('Device:'),
+    new Option(
+      '--cpu-kernels <kind>',
+      'native kernels of the CPU device, compiled on first use by a C++ compiler, or WebAssembly (default: auto, native if possible)',
+    )
+      .choices(CPU_KERNELS)
       .helpGroup('Device:'),
   ];
 }

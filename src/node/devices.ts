@@ -2,6 +2,7 @@ import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
+import type { CpuKernels } from './cpu-kernels.ts';
 
 /** A request for a device. */
 export interface DeviceRequest {
@@ -9,12 +10,22 @@ export interface DeviceRequest {
   readonly device?: string | undefined;
   /** Threads of the CPU device. Default: the physical cores that the process may use. */
   readonly threads?: number | undefined;
+  /**
+   * Kernels of the CPU device: `auto` (the default) runs native ones where they are there or a C++ compiler can make them, otherwise
+   * WebAssembly; `native` insists on them; `wasm` does without.
+   */
+  readonly cpuKernels?: CpuKernels | undefined;
   /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
 
 /** The names of `DeviceRequest`. */
-export const DEVICE_REQUEST: OptionNames<DeviceRequest> = { device: true, threads: true, logger: true };
+export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
+  device: true,
+  threads: true,
+  cpuKernels: true,
+  logger: true,
+};
 
 /** The properties of a device, or why it could not be opened. */
 export interface DeviceReport {

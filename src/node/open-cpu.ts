@@ -10,6 +10,7 @@ import {
   openCpuDevice,
 } from '../devices/cpu/index.ts';
 import { usableCores } from './cpu-threads.ts';
+import { type NativeRequest, openNativeKernels } from './native-kernels.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
@@ -20,14 +21,19 @@ const KERNELS = '../devices/cpu/';
 /** Options of the CPU device in Node; everything else is detected. */
 export type NodeCpuOptions = Partial<
   Pick<CpuDeviceOptions, 'threads' | 'relaxed' | 'memoryLimit' | 'bankBytes' | 'spread'>
->;
+> &
+  NativeRequest;
 
-/** Opens the CPU with worker threads, one per physical core that the process may use. */
+/**
+ * Opens the CPU with worker threads, one per physical core that the process may use, and with native kernels as `openNativeKernels` says.
+ */
 export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
+  const [kernels, native] = await Promise.all([kernelBytes(), openNativeKernels(options)]);
   return openCpuDevice({
     ...options,
     host: nodeWorkerHost(packageFile(WORKER, import.meta.url), usableCores()),
-    kernels: await kernelBytes(),
+    kernels,
+    native,
     memoryLimit: options.memoryLimit ?? process.availableMemory(),
     name: cpus()[0]?.model ?? 'CPU',
   });

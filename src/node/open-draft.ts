@@ -32,7 +32,12 @@ export const DRAFT_REQUEST: OptionNames<DraftRequest> = {
  */
 export async function openDraft(
   { path, model, device: name }: DraftRequest,
-  { logger, threads, signal }: Omit<DeviceRequest, 'device'> & { readonly signal?: AbortSignal | undefined },
+  {
+    logger,
+    threads,
+    cpuKernels,
+    signal,
+  }: Omit<DeviceRequest, 'device'> & { readonly signal?: AbortSignal | undefined },
 ): Promise<DraftModel | DraftSource> {
   if (model && path === undefined) return model;
   if (model || path === undefined) {
@@ -42,7 +47,7 @@ export async function openDraft(
   const file = await locateModel(path, { signal, logger });
   const gguf = await openGguf(file, { ...(signal && { signal }), ...(logger && { logger }) });
   if (name === undefined) return { gguf };
-  const request = { device: name, threads, logger };
+  const request = { device: name, threads, cpuKernels, logger };
   try {
     const device = await openDevice(request);
     return { gguf, device, reopen: () => reopenDevice(device.info, request) };

@@ -13,7 +13,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   browser: ['store'],
   cli: ['commands'],
   device: ['packing', 'gpu', 'host'],
-  'devices/cpu': ['memory', 'protocol', 'lowering', 'program', 'host', 'worker', 'decoding'],
+  'devices/cpu': ['native', 'memory', 'protocol', 'lowering', 'program', 'host', 'worker', 'decoding'],
   'devices/cpu/worker': ['calls'],
   'devices/hip-cuda': ['driver', 'compiler', 'memory', 'texts', 'launching', 'lowering', 'streams'],
   'devices/hip-cuda/launching': ['blas'],

@@ -6,6 +6,8 @@ import type {
   MatVecKernel,
   PackKernel,
 } from '../../src/devices/cpu/kernel-exports.ts';
+import type { NativeOffer } from '../../src/devices/cpu/index.ts';
+import { NativeKernels } from '../../src/devices/cpu/native/native-kernels.ts';
 import { allowRelaxedSimd } from '../../src/node/open-cpu.ts';
 
 allowRelaxedSimd();
@@ -26,7 +28,14 @@ export class KernelBench {
   readonly #blocks: { at: number; byteLength: number }[] = [];
   #next: number;
 
-  constructor(readonly variant: KernelVariant) {
+  readonly #native: NativeKernels | undefined;
+
+  /** With `native`, its kernels take the place of those of the same name. */
+  constructor(
+    readonly variant: KernelVariant,
+    native?: NativeOffer,
+  ) {
+    this.#native = native && new NativeKernels(native.ffi, native.build, this.memory);
     const file = new URL(`../../src/devices/cpu/kernels.${variant}.wasm`, import.meta.url);
     const module = new WebAssembly.Module(readFileSync(file));
     this.#exports = new WebAssembly.Instance(module, { env: { memory: this.memory } }).exports;
@@ -91,7 +100,7 @@ export class KernelBench {
   }
 
   #kernel(name: string): unknown {
-    const kernel = this.#exports[name];
+    const kernel = this.#native?.kernel(name) ?? this.#exports[name];
     if (typeof kernel !== 'function') throw new Error(`the kernels have no ${name}`);
     return kernel;
   }

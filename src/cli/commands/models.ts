@@ -19,8 +19,8 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
     ['models', 'some well-known models by size, with their licences'],
     ['models -d cuda --json', 'for a program, by the memory of a GPU'],
   ],
-  async run({ flags: { device: name, threads, json } }, { output, logger }) {
-    await using device = await openDevice({ device: name, threads, logger });
+  async run({ flags: { device: name, threads, cpuKernels, json } }, { output, logger }) {
+    await using device = await openDevice({ device: name, threads, cpuKernels, logger });
     const { free } = await device.memory();
     const { backend } = device.info;
     const here = (await cachedModels(await readHubSettings())).flatMap((model) =>

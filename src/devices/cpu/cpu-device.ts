@@ -1,4 +1,5 @@
 import { fail, RocmforgeError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import {
   checkByteLength,
   type Device,
@@ -19,7 +20,7 @@ import { CpuStream, type StreamContext } from './host/cpu-stream.ts';
 import { TRANSFER_BYTES, TransferSlots } from './host/transfer-slots.ts';
 import { WorkQueue } from './host/work-queue.ts';
 import { WorkerTeam } from './host/worker-team.ts';
-import { chooseKernels, type KernelBytes } from './kernel-choice.ts';
+import { chooseKernels, type KernelBytes, type KernelChoice, type NativeOffer } from './kernel-choice.ts';
 import { type BankLimits, MAX_BANK } from './memory/bank.ts';
 import { BankSet } from './memory/bank-set.ts';
 import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
@@ -34,6 +35,10 @@ export interface CpuDeviceOptions {
   readonly host: WorkerHost;
   /** The compiled kernels, with and without relaxed SIMD. */
   readonly kernels: KernelBytes;
+  /** Native kernels; their workers must be given an FFI. Default: none. */
+  readonly native?: NativeOffer | undefined;
+  /** Receives what is said of kernels that are not used. Default: none. */
+  readonly logger?: Logger | undefined;
   /** Number of worker threads. Default: the host's physical cores. */
   readonly threads?: number | undefined;
   /** False uses baseline SIMD; otherwise relaxed SIMD is used if the runtime supports it and computes correctly. */
@@ -52,7 +57,7 @@ export interface CpuDeviceOptions {
 const STAGING_BYTES = 256 * 1024 * 1024;
 
 /**
- * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory. The calling thread only queues work; it
+ * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory, and native ones in place of those that there are. The calling thread only queues work; it
  * never computes or blocks. Throws `INVALID_ARGUMENT` for invalid options, and `DEVICE_UNAVAILABLE` if the runtime
  * lacks WebAssembly SIMD or threads.
  */
@@ -61,15 +66,12 @@ export async function openCpuDevice(options: CpuDeviceOptions): Promise<Device> 
   if (!Number.isInteger(threads) || threads < 1 || threads > MAX_WORKERS) {
     fail('INVALID_ARGUMENT', { name: 'threads', found: `${threads}`, expected: `1 to ${MAX_WORKERS}` });
   }
-  const choice = await chooseKernels(options.kernels, options.relaxed ?? true);
+  const choice = await chooseKernels(options);
   return new CpuDevice(options, { ...choice, threads });
 }
 
 /** The results of `openCpuDevice`. */
-interface Opened {
-  readonly module: WebAssembly.Module;
-  readonly simd: 'relaxed' | 'baseline';
-  readonly heapBase: number;
+interface Opened extends KernelChoice {
   readonly threads: number;
 }
 
@@ -85,8 +87,9 @@ class CpuDevice implements Device {
   #nextStep = 0;
 
   constructor(options: CpuDeviceOptions, opened: Opened) {
-    const { threads, simd } = opened;
-    this.info = { backend: 'cpu', name: options.name ?? 'CPU', details: { threads, simd } };
+    const { threads, simd, native } = opened;
+    const kernels = native ? `native ${native.variant}` : 'wasm';
+    this.info = { backend: 'cpu', name: options.name ?? 'CPU', details: { threads, kernels, simd } };
     let tellLost: (error: Error) => void = () => {};
     this.lost = new Promise((resolve) => {
       tellLost = resolve;
@@ -100,7 +103,7 @@ class CpuDevice implements Device {
       },
     });
     this.#queue = new WorkQueue(this.#team);
-    this.#team.start(opened.module);
+    this.#team.start(opened.module, native);
     this.#banks = new BankSet({
       limits: bankLimits(options.bankBytes ?? MAX_BANK, reservedBytes(opened.heapBase, threads)),
       memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,

@@ -10,12 +10,14 @@ import { MATMUL_CASES } from '../../support/contract/cases/matmul.ts';
 import type { Elements } from '../../support/contract/op-case.ts';
 import { plainBatch } from '../../support/contract/ragged-batch.ts';
 import { runCase } from '../../support/contract/run-case.ts';
+import { nativeHere } from '../../support/native-kernels.ts';
 import { seededRandom } from '../../support/random.ts';
 
 const OTHERS: readonly NodeCpuOptions[] = [
   { threads: 2 },
   { threads: 3 },
-  { threads: 2, relaxed: false },
+  { threads: 2, cpuKernels: 'wasm' },
+  { threads: 2, cpuKernels: 'wasm', relaxed: false },
   { threads: 2, spread: 2 },
 ];
 
@@ -27,22 +29,28 @@ function seeded(seed: number): (elements: Elements) => void {
   };
 }
 
+const { offers } = await nativeHere();
+const natives = offers
+  .slice(1)
+  .map(({ build }): NodeCpuOptions => ({ threads: 2, cpuKernels: 'native', variant: build.variant }));
+const others = [...OTHERS, ...natives];
+
 describe('results of the CPU device', () => {
   const devices: Device[] = [];
   before(async () => {
-    for (const options of [{ threads: 1 }, ...OTHERS]) devices.push(await openCpu(options));
+    for (const options of [{ threads: 1 }, ...others]) devices.push(await openCpu(options));
   });
   after(async () => {
     for (const device of devices) await device[Symbol.asyncDispose]();
   });
 
   for (const of of [...LAYER_CASES, ...MATMUL_CASES.slice(0, 12)]) {
-    test(`are the same bits for any threads, build and banks: ${of.name}`, async () => {
+    test(`are the same bits for any threads, kernels and banks: ${of.name}`, async () => {
       const data = caseData(of);
-      const [first, ...others] = await Promise.all(devices.map((device) => runCase(device, data)));
-      for (const [i, other] of others.entries()) {
-        assert.deepEqual(other.outputs, first?.outputs, JSON.stringify(OTHERS[i]));
-        assert.deepEqual(other.states, first?.states, JSON.stringify(OTHERS[i]));
+      const [first, ...rest] = await Promise.all(devices.map((device) => runCase(device, data)));
+      for (const [i, other] of rest.entries()) {
+        assert.deepEqual(other.outputs, first?.outputs, JSON.stringify(others[i]));
+        assert.deepEqual(other.states, first?.states, JSON.stringify(others[i]));
       }
     });
   }

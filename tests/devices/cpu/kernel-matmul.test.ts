@@ -9,6 +9,7 @@ import {
 } from '../../../src/devices/cpu/weight-layouts.ts';
 import { formatNamed, type TensorFormat } from '../../../src/formats/index.ts';
 import { KERNEL_VARIANTS, KernelBench } from '../../support/cpu-kernels.ts';
+import { nativeHere } from '../../support/native-kernels.ts';
 import { seededRandom } from '../../support/random.ts';
 
 interface Case {
@@ -25,7 +26,11 @@ interface Case {
 const RECORD_LIMIT = 4e-5;
 const FLOAT_LIMIT = 1e-11;
 
-const benches = KERNEL_VARIANTS.map((variant) => new KernelBench(variant));
+const { offers } = await nativeHere();
+const benches = [
+  ...KERNEL_VARIANTS.map((variant) => new KernelBench(variant)),
+  ...offers.map((native) => new KernelBench('relaxed', native)),
+];
 
 function caseOf(name: string, rows: number, columns: number): Case {
   const format = formatNamed(name);

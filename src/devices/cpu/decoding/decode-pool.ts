@@ -33,7 +33,7 @@ export async function openCpuDecoder(options: CpuDecoderOptions): Promise<BlockD
   if (!Number.isInteger(threads) || threads < 1 || threads > MAX_WORKERS) {
     fail('INVALID_ARGUMENT', { name: 'threads', found: `${threads}`, expected: `1 to ${MAX_WORKERS}` });
   }
-  const { module, heapBase } = await chooseKernels(options.kernels, true);
+  const { module, heapBase } = await chooseKernels({ kernels: options.kernels });
   const memories = new SharedMemories(reservedBytes(heapBase, threads));
   return new DecodePool(options.host, { module, memories, threads });
 }

@@ -49,11 +49,11 @@ class DecodeWorker {
     this.#kernels = kernels;
     this.#index = index;
     const pages = Math.ceil(reservedBytes(heapBaseOf(kernels), 1) / WASM_PAGE_BYTES);
-    this.#own = new BankInstance(kernels, sharedMemory(pages), 0);
+    this.#own = new BankInstance(kernels, sharedMemory(pages), { worker: 0 });
   }
 
   share(id: number, memory: WebAssembly.Memory): void {
-    this.#shared.set(id, new BankInstance(this.#kernels, memory, this.#index));
+    this.#shared.set(id, new BankInstance(this.#kernels, memory, { worker: this.#index }));
   }
 
   forget(id: number): void {

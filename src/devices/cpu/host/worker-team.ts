@@ -1,6 +1,7 @@
 import type { WasmModule } from '../../../base/web-types.ts';
 import { RocmforgeError } from '../../../base/errors.ts';
 import type { WorkerHandle, WorkerHost } from '../../../device/index.ts';
+import type { NativeBuild } from '../native/native-kernels.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
 import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
 
@@ -41,10 +42,10 @@ export class WorkerTeam {
   }
 
   /** Prepares the workers to take commands. */
-  start(kernels: WasmModule): void {
+  start(kernels: WasmModule, native: NativeBuild | undefined): void {
     const { memory } = this.control;
     this.#workers.forEach((worker, index) => {
-      this.#post(worker, { kind: 'start', control: memory, index, threads: this.threads, kernels });
+      this.#post(worker, { kind: 'start', control: memory, index, threads: this.threads, kernels, native });
     });
   }
 

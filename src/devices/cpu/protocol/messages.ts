@@ -1,4 +1,5 @@
 import type { WasmMemory, WasmModule } from '../../../base/web-types.ts';
+import type { NativeBuild } from '../native/native-kernels.ts';
 import type { StepTable } from './step-table.ts';
 
 /** Messages from the host to a worker. They arrive in order. */
@@ -9,6 +10,7 @@ export type HostMessage =
       readonly index: number;
       readonly threads: number;
       readonly kernels: WasmModule;
+      readonly native: NativeBuild | undefined;
     }
   /** A new bank; commands that use it follow. */
   | { readonly kind: 'bank'; readonly id: number; readonly memory: WasmMemory }

@@ -1,9 +1,17 @@
 import type { WasmMemory, WasmModule } from '../../../base/web-types.ts';
 import { invariant } from '../../../base/errors.ts';
+import type { Ffi } from '../../../device/index.ts';
 import type { KernelExports } from '../kernel-exports.ts';
+import { type NativeBuild, NativeKernels } from '../native/native-kernels.ts';
 import { scratchOf } from '../protocol/reserved.ts';
 
 type Kernel = (...args: number[]) => void;
+
+/** Whose instance it is, and the native kernels that it takes. */
+export interface InstanceOptions {
+  readonly worker: number;
+  readonly native?: { readonly build: NativeBuild; readonly ffi: Ffi } | undefined;
+}
 
 /** The kernels over one bank, with this worker's scratch in it. */
 export class BankInstance {
@@ -13,17 +21,20 @@ export class BankInstance {
   readonly #memory: WasmMemory;
   readonly #exports: WebAssembly.Exports;
 
-  constructor(kernels: WasmModule, memory: WasmMemory, worker: number) {
+  readonly #native: NativeKernels | undefined;
+
+  constructor(kernels: WasmModule, memory: WasmMemory, { worker, native }: InstanceOptions) {
     const abort = () => invariant(false, 'a kernel does not abort');
     this.#memory = memory;
+    this.#native = native && new NativeKernels(native.ffi, native.build, memory);
     this.#exports = new WebAssembly.Instance(kernels, { env: { memory, abort } }).exports;
     this.kernels = this.#exports as unknown as KernelExports;
     this.scratch = scratchOf(this.kernels.heapBase(), worker);
   }
 
-  /** An export selected by name, as in `WeightLayout`. */
+  /** A kernel selected by name, as in `WeightLayout`: the native one where there is one. */
   kernel<K = Kernel>(name: string): K {
-    const kernel = this.#exports[name];
+    const kernel = this.#native?.kernel(name) ?? this.#exports[name];
     invariant(typeof kernel === 'function', `the kernels export ${name}`);
     return kernel as K;
   }

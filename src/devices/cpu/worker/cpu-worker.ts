@@ -1,9 +1,10 @@
 import { invariant } from '../../../base/errors.ts';
-import type { WorkerPort } from '../../../device/index.ts';
+import type { Ffi, WorkerPort } from '../../../device/index.ts';
+import type { FfiLoader } from '../native/native-kernels.ts';
 import { COMMAND, COMMAND_KIND } from '../protocol/command.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
 import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
-import { BankInstance } from './bank-instance.ts';
+import { BankInstance, type InstanceOptions } from './bank-instance.ts';
 import type { RowCounts } from './chunked.ts';
 import { CopyCommand } from './copy-command.ts';
 import { PackCommand } from './pack-command.ts';
@@ -21,26 +22,49 @@ const LINGER_MS = 20;
 
 const NO_ROWS: RowCounts = { rows: 0, outputs: 0, slots: 0, one: 1 };
 
-/** Makes this thread a worker of a CPU device: messages announce banks and steps, the ring holds the commands. */
-export function runCpuWorker(port: WorkerPort): void {
+/**
+ * Makes this thread a worker of a CPU device: messages announce banks and steps, the ring holds the commands. `loadFfi` is needed for
+ * devices with native kernels.
+ */
+export function runCpuWorker(port: WorkerPort, loadFfi?: FfiLoader): void {
   let worker: CpuWorker | undefined;
+  /** Messages that arrive before the worker has started; undefined from then on. */
+  let early: HostMessage[] | undefined = [];
+  const failed = (error: unknown) => {
+    worker = undefined;
+    const { message: text, stack = '' } = error instanceof Error ? error : new Error(String(error));
+    port.post({ kind: 'failed', message: text, stack } satisfies WorkerMessage);
+  };
+  const begin = (start: StartMessage, ffi?: Ffi) => {
+    worker = new CpuWorker(start, port, ffi);
+    for (const message of early ?? []) worker.receive(message);
+    early = undefined;
+  };
   port.onMessage((data) => {
     const message = data as HostMessage;
     try {
-      if (message.kind === 'start') worker = new CpuWorker(message, port);
-      else worker?.receive(message);
+      if (message.kind !== 'start') {
+        if (early) early.push(message);
+        else worker?.receive(message);
+      } else if (message.native) {
+        invariant(loadFfi, 'a worker with native kernels has an FFI');
+        void loadFfi()
+          .then((ffi) => begin(message, ffi))
+          .catch(failed);
+      } else begin(message);
     } catch (error) {
-      worker = undefined;
-      const { message: text, stack = '' } = error instanceof Error ? error : new Error(String(error));
-      port.post({ kind: 'failed', message: text, stack } satisfies WorkerMessage);
+      failed(error);
     }
   });
 }
+
+type StartMessage = Extract<HostMessage, { kind: 'start' }>;
 
 class CpuWorker {
   readonly #port: WorkerPort;
   readonly #control: ControlBlock;
   readonly #kernels: WebAssembly.Module;
+  readonly #instance: InstanceOptions;
   readonly #index: number;
   readonly #runner: PhaseRunner;
   readonly #banks = new Map<number, BankInstance>();
@@ -49,11 +73,12 @@ class CpuWorker {
   readonly #pack: PackCommand;
   #done = 0;
 
-  constructor(start: Extract<HostMessage, { kind: 'start' }>, port: WorkerPort) {
+  constructor(start: StartMessage, port: WorkerPort, ffi: Ffi | undefined) {
     this.#port = port;
     this.#control = new ControlBlock(start.control);
     this.#kernels = start.kernels;
     this.#index = start.index;
+    this.#instance = { worker: start.index, native: start.native && ffi && { build: start.native, ffi } };
     this.#runner = new PhaseRunner(this.#control, start.threads);
     this.#copy = new CopyCommand(this.#bank);
     this.#pack = new PackCommand(this.#bank);
@@ -61,7 +86,7 @@ class CpuWorker {
 
   receive(message: HostMessage): void {
     if (message.kind === 'bank') {
-      this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, this.#index));
+      this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, this.#instance));
     } else if (message.kind === 'step') {
       this.#steps.set(message.id, new WorkerStep(message.table, this.#runner.threads, this.#bank));
     } else if (message.kind === 'drop') this.#steps.delete(message.id);

@@ -1,0 +1,117 @@
+/** The weights' layout, as `../../kernels/layout.ts` describes it. */
+#pragma once
+#include "prelude.h"
+
+constexpr u32 HEADER_BYTES = 64;
+constexpr u32 HEADER_LOW = 16;
+constexpr u32 HEADER_BIAS = 32;
+/** Bytes before eight groups with sub-scales. */
+constexpr u32 SUPER_BYTES = 32;
+
+enum Codes { SMALL, LIFTED, LARGE, WIDE, MEDIUM, SIGNED };
+enum Words { HALF, HALF_OFFSET, FLOAT, FLOAT_16, SUB, SUB_16, SUB_16_OFFSET };
+
+constexpr bool hasNibbles(Codes codes) { return codes <= WIDE; }
+constexpr bool isEightBit(Codes codes) { return codes == WIDE || codes == SIGNED; }
+constexpr bool isCentered(Codes codes) { return codes == LIFTED || isEightBit(codes); }
+/** Bits of a weight as it is multiplied: those below 128 count as 7. */
+constexpr int bitsOf(Codes codes) { return isEightBit(codes) ? 8 : codes <= LIFTED ? 4 : 7; }
+constexpr u32 codeBytes(Codes codes) { return hasNibbles(codes) ? 64 : 128; }
+constexpr u32 wordBytes(Words words) {
+  return words == HALF || words == SUB || words == SUB_16 ? 8 : words == FLOAT_16 ? 32 : 16;
+}
+constexpr bool hasSubScales(Words words) { return words >= SUB; }
+constexpr bool splitsGroups(Words words) { return words == FLOAT_16 || words == SUB_16 || words == SUB_16_OFFSET; }
+constexpr u32 groupBytes(Codes codes, Words words) { return codeBytes(codes) + wordBytes(words); }
+constexpr u64 quadBytes(Codes codes, Words words, u32 groups) {
+  return (u64)groupBytes(codes, words) * groups + (hasSubScales(words) ? SUPER_BYTES * (groups >> 3) : 0);
+}
+
+/** Which four columns the low nibbles of a group's vector hold; the high ones hold the columns two words on. */
+constexpr int nibbleWord(int vector) { return 4 * (vector >> 1) + (vector & 1); }
+
+/** A place in each quad of a strip. */
+struct Places {
+  const u8* places[LANES];
+};
+
+/** Neighbouring quads. Where the weight, or the range that is asked for, has fewer, the first one stands in for the others. */
+struct Strip {
+  const u8* quads[LANES];
+
+  __attribute__((always_inline)) Strip(const u8* packed, u64 quad, u32 row, u32 rows) {
+    const u8* first = packed + HEADER_BYTES + (u64)(row >> 2) * quad;
+    for (u32 q = 0; q < LANES; q++) quads[q] = first + (4 * q < rows ? q * quad : 0);
+  }
+  __attribute__((always_inline)) Places at(u64 offset) const {
+    Places of;
+    for (int q = 0; q < LANES; q++) of.places[q] = quads[q] + offset;
+    return of;
+  }
+};
+
+/** A weight's header. */
+struct Tables {
+  Bytes high;
+  Bytes low;
+  Floats bias;
+
+  __attribute__((always_inline)) explicit Tables(const u8* packed)
+      : high(splatBytes(packed)), low(splatBytes(packed + HEADER_LOW)), bias(splatFloat(packed + HEADER_BIAS)) {}
+};
+
+/** Pairs of columns of four rows as four columns of each. */
+alignas(16) constexpr u8 PAIRS_AS_QUADS[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+
+/** What `Dot` multiplies, out of codes: nibbles, or a vector of bytes. */
+template <Codes CODES>
+INLINE Bytes weightsOf(Bytes codes, const Tables& tables) {
+  if (CODES == LARGE) return lookUp(tables.high, codes);
+  if (CODES == WIDE) {
+    const Bytes lifted = joinNibbles(lookUp(tables.high, codes), lookUp(tables.low, codes));
+    return EIGHT_BITS_LIFTED ? lifted : flipSigns(lifted);
+  }
+  if (CODES == SIGNED) {
+    const Bytes ordered = shuffleLanes(codes, PAIRS_AS_QUADS);
+    return EIGHT_BITS_LIFTED ? flipSigns(ordered) : ordered;
+  }
+  return codes;
+}
+
+/** The scales and offsets before sub-scales of eight groups. */
+struct SuperScales {
+  Floats scale;
+  Floats offset;
+
+  __attribute__((always_inline)) SuperScales() : scale(noFloats()), offset(noFloats()) {}
+  __attribute__((always_inline)) SuperScales(const Strip& strip, u64 at)
+      : scale(loadLaneFloats(strip.at(at).places)), offset(loadLaneFloats(strip.at(at + 16).places)) {}
+};
+
+/** A group's scales and offsets; `second...` of its second half, where that has its own: then `firstOffset` is the difference to it. */
+struct Scales {
+  Floats scale;
+  Floats firstOffset;
+  Floats secondScale;
+  Floats secondOffset;
+};
+
+template <Codes CODES, Words WORDS>
+INLINE Scales scalesOf(const Strip& strip, u64 at, const SuperScales& above, const Tables& tables) {
+  Scales s;
+  if (hasSubScales(WORDS)) s.scale = mul(above.scale, loadLaneBytes(strip.at(at).places));
+  else if (WORDS == HALF || WORDS == HALF_OFFSET) s.scale = loadLaneHalves(strip.at(at).places);
+  else s.scale = loadLaneFloats(strip.at(at).places);
+  if (isCentered(CODES)) return s;
+  if (WORDS == HALF_OFFSET) s.firstOffset = loadLaneHalves(strip.at(at + 8).places);
+  else if (WORDS == SUB) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 4).places));
+  else if (WORDS == SUB_16_OFFSET) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 8).places));
+  else s.firstOffset = mul(s.scale, tables.bias);
+  if (!splitsGroups(WORDS)) return s;
+  if (WORDS == FLOAT_16) s.secondScale = loadLaneFloats(strip.at(at + 16).places);
+  else s.secondScale = mul(above.scale, loadLaneBytes(strip.at(at + 4).places));
+  if (WORDS == SUB_16_OFFSET) s.secondOffset = mul(above.offset, loadLaneBytes(strip.at(at + 12).places));
+  else s.secondOffset = mul(s.secondScale, tables.bias);
+  s.firstOffset = sub(s.firstOffset, s.secondOffset);
+  return s;
+}

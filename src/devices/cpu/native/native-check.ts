@@ -1,0 +1,138 @@
+import type { WasmExports, WasmMemory } from '../../../base/web-types.ts';
+import { alignUp } from '../../../base/bytes.ts';
+import { ALL_FORMATS, type TensorFormat } from '../../../formats/index.ts';
+import type { KernelExports, MatMatKernel, MatVecKernel, PackKernel } from '../kernel-exports.ts';
+import {
+  matmulScratchBytes,
+  recordBytes,
+  TILE_ROWS,
+  WEIGHT_LAYOUTS,
+  type WeightLayout,
+} from '../weight-layouts.ts';
+import type { NativeKernels } from './native-kernels.ts';
+
+/** Not a multiple of the rows that any variant computes together. */
+const ROWS = 21;
+const COLUMNS = 512;
+const TOKENS = 6;
+
+const PAGE = 65536;
+
+/** Numbers in [0, 1), the same at every opening. */
+function numbers(): () => number {
+  let state = 1;
+  return () => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return (state >>> 8) / 2 ** 24;
+  };
+}
+
+/** A format for each layout of quantized weights. */
+function representatives(): readonly { format: TensorFormat; layout: WeightLayout }[] {
+  const found = new Map<string, { format: TensorFormat; layout: WeightLayout }>();
+  for (const format of ALL_FORMATS) {
+    const layout = WEIGHT_LAYOUTS[format.name];
+    if (layout?.activations === 'records' && !found.has(layout.name))
+      found.set(layout.name, { format, layout });
+  }
+  return [...found.values()];
+}
+
+/**
+ * The first native kernel whose results are not WebAssembly's, bit for bit; undefined if all of them are right. A compiler or a
+ * processor may be wrong, and a library may be of another version: what runs is tested, not assumed.
+ */
+export function wrongNativeKernel(
+  exports: WasmExports,
+  memory: WasmMemory,
+  native: NativeKernels,
+): string | undefined {
+  const check = new Check(exports, memory);
+  for (const { format, layout } of representatives()) {
+    const operands = check.operands(format, layout);
+    for (const name of [layout.matVec, layout.matMat]) {
+      const kernel = native.kernel(name);
+      if (!kernel) continue;
+      const compute = name === layout.matVec ? check.matVec : check.matMat;
+      const expected = compute(exports[name] as MatVecKernel & MatMatKernel, operands);
+      const found = compute(kernel as MatVecKernel & MatMatKernel, operands);
+      if (expected.some((word, i) => word !== found[i])) return name;
+    }
+  }
+  return undefined;
+}
+
+/** Addresses of a product's operands. */
+interface Operands {
+  readonly weight: number;
+  /** A row of records by itself, and rows in tiles. */
+  readonly one: number;
+  readonly many: number;
+  readonly out: number;
+  readonly scratch: number;
+}
+
+/** Computes small products in a memory of their own. */
+class Check {
+  readonly #exports: WasmExports;
+  readonly #kernels: KernelExports;
+  readonly #memory: WasmMemory;
+  readonly #random = numbers();
+  #next = 0;
+
+  constructor(exports: WasmExports, memory: WasmMemory) {
+    this.#exports = exports;
+    this.#kernels = exports as unknown as KernelExports;
+    this.#memory = memory;
+  }
+
+  operands(format: TensorFormat, layout: WeightLayout): Operands {
+    this.#next = this.#kernels.heapBase();
+    const blocks = new Uint8Array(((ROWS * COLUMNS) / format.blockElements) * format.blockBytes);
+    format.fillRandom(blocks, this.#random, 0.05);
+    const file = this.#allocate(blocks.byteLength);
+    new Uint8Array(this.#memory.buffer, file, blocks.byteLength).set(blocks);
+    const scratch = this.#allocate(matmulScratchBytes(TOKENS, COLUMNS));
+    const weight = this.#allocate(layout.packedBytes(ROWS, COLUMNS));
+    (this.#exports[layout.pack] as PackKernel)(file, weight, 0, ROWS, COLUMNS, scratch);
+    const one = this.#allocate(recordBytes(1, COLUMNS));
+    const many = this.#allocate(recordBytes(TOKENS, COLUMNS));
+    const x = this.#allocate(4 * COLUMNS);
+    const span = format.blockElements === 256 ? 8 : 1;
+    for (let token = 0; token < TOKENS; token++) {
+      new Float32Array(this.#memory.buffer, x, COLUMNS).forEach((_, i, all) => {
+        all[i] = 2 * this.#random() - 1;
+      });
+      const lane = token % TILE_ROWS;
+      const tile = many + ((token - lane) / TILE_ROWS) * recordBytes(TILE_ROWS, COLUMNS);
+      this.#kernels.quantize(x, tile, COLUMNS, TILE_ROWS, lane, scratch, span);
+      if (token === 0) this.#kernels.quantize(x, one, COLUMNS, 1, 0, scratch, span);
+    }
+    return { weight, one, many, out: this.#allocate(4 * ROWS * TOKENS), scratch };
+  }
+
+  readonly matVec = (kernel: MatVecKernel, { weight, one, out, scratch }: Operands): Uint32Array => {
+    const found = this.#cleared(out, ROWS);
+    kernel(weight, one, out, 0, ROWS, COLUMNS, 1, scratch);
+    return found.slice();
+  };
+
+  readonly matMat = (kernel: MatMatKernel, { weight, many, out, scratch }: Operands): Uint32Array => {
+    const found = this.#cleared(out, ROWS * TOKENS);
+    kernel(weight, many, out, 0, ROWS, COLUMNS, TOKENS, ROWS, scratch);
+    return found.slice();
+  };
+
+  /** Words that hold no earlier result. */
+  #cleared(at: number, length: number): Uint32Array {
+    return new Uint32Array(this.#memory.buffer, at, length).fill(0xffffffff);
+  }
+
+  #allocate(byteLength: number): number {
+    const at = alignUp(this.#next, 64);
+    this.#next = at + byteLength;
+    const missing = Math.ceil((this.#next - this.#memory.buffer.byteLength) / PAGE);
+    if (missing > 0) this.#memory.grow(missing);
+    return at;
+  }
+}

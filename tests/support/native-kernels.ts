@@ -1,0 +1,31 @@
+import { type NativeOffer, NATIVE_VARIANTS } from '../../src/devices/cpu/index.ts';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import { openNativeKernels } from '../../src/node/native-kernels.ts';
+
+/** The native kernels' variants that can run here, best first, and why the others cannot. */
+export interface NativeHere {
+  readonly offers: readonly NativeOffer[];
+  readonly missing: readonly string[];
+}
+
+/** Compiles what is not kept yet. In continuous integration, rejects without a C++ compiler. */
+export async function nativeHere(): Promise<NativeHere> {
+  const offers: NativeOffer[] = [];
+  const missing: string[] = [];
+  for (const { name, architecture } of NATIVE_VARIANTS) {
+    if (architecture !== process.arch) {
+      missing.push(`${name} is for ${architecture}`);
+      continue;
+    }
+    try {
+      const offer = await openNativeKernels({ cpuKernels: 'native', variant: name });
+      if (offer) offers.push(offer);
+    } catch (error) {
+      const known =
+        isRocmforgeError(error, 'DEVICE_UNAVAILABLE') || isRocmforgeError(error, 'FFI_UNAVAILABLE');
+      if (!known || (process.env.CI && /compiler/.test(error.message))) throw error;
+      missing.push(error.message);
+    }
+  }
+  return { offers, missing };
+}

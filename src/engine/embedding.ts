@@ -59,34 +59,40 @@ export function poolingOf(config: EmbeddingModel, { pooling: wanted }: EmbedOpti
   return fail('EMBEDDINGS_UNSUPPORTED', { model, found: 'no pooling', expected: 'one to be asked for' });
 }
 
-/**
- * Pools the rows of a text, f32 [width]. Of a text's rows, those from the first that the pooling needs are passed in.
- */
-export async function pooledRows(
-  rows: AsyncIterable<PositionLogits>,
-  { pooling, width, count }: { pooling: VectorPooling; width: number; count: number },
-): Promise<Float32Array> {
-  const sums = new Float64Array(width);
-  const wanted = (position: number): boolean => {
-    if (pooling === 'first') return position === 0;
-    return pooling !== 'last' || position === count - 1;
-  };
-  for await (const { position, logits } of rows) {
-    if (!wanted(position)) continue;
-    for (let i = 0; i < width; i++) sums[i] = (sums[i] as number) + (logits[i] as number);
-  }
-  const divisor = pooling === 'mean' ? count : 1;
-  return Float32Array.from(sums, (sum) => sum / divisor);
+/** Takes the rows of a text in order, perhaps several times from the first one on, and has its vector then. */
+export interface RowCollector {
+  take(row: PositionLogits): void;
+  /** f32 [width], or [count * width] of all rows. */
+  vector(): Float32Array;
 }
 
-/** All rows of a text one after another, f32 [count * width]. */
-export async function allRows(
-  rows: AsyncIterable<PositionLogits>,
-  { width, count }: { width: number; count: number },
-): Promise<Float32Array> {
+/** Pools the rows of a text. Of a text's rows, those from the first that the pooling needs are passed in. */
+export function pooledRows({
+  pooling,
+  width,
+  count,
+}: {
+  readonly pooling: VectorPooling;
+  readonly width: number;
+  readonly count: number;
+}): RowCollector {
+  const sums = new Float64Array(width);
+  const begin = pooling === 'last' ? count - 1 : 0;
+  const end = pooling === 'first' ? 1 : count;
+  return {
+    take: ({ position, logits }) => {
+      if (position === begin) sums.fill(0);
+      if (position < begin || position >= end) return;
+      for (let i = 0; i < width; i++) sums[i] = (sums[i] as number) + (logits[i] as number);
+    },
+    vector: () => Float32Array.from(sums, (sum) => sum / (end - begin)),
+  };
+}
+
+/** All rows of a text one after another. */
+export function allRows({ width, count }: { readonly width: number; readonly count: number }): RowCollector {
   const all = new Float32Array(count * width);
-  for await (const { position, logits } of rows) all.set(logits, position * width);
-  return all;
+  return { take: ({ position, logits }) => all.set(logits, position * width), vector: () => all };
 }
 
 /**

@@ -21,6 +21,7 @@ import {
   type SequenceSink,
   type TokenStream,
 } from '../runtime/sequence.ts';
+import { TextQueue, type TextRequest } from '../runtime/text-queue.ts';
 import { SharedLock } from '../runtime/shared-lock.ts';
 import { ExclusiveUse } from '../runtime/exclusive-use.ts';
 import { HeldBlocks } from '../state/held-blocks.ts';
@@ -43,6 +44,7 @@ export class Engine implements AsyncDisposable {
   readonly #faulty = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #exclusive: ExclusiveUse;
+  readonly #texts: TextQueue;
   /** Runs the model's own predictor, if its plan has one. */
   readonly #predictor: PredictorProposer | undefined;
   readonly #pace: DraftPace;
@@ -111,6 +113,8 @@ export class Engine implements AsyncDisposable {
       ready: () => this.#ready(),
       survive: (run, error, losses) => this.#survive(run, error, losses),
     });
+    const isWhole = plan.shape.rows >= state.context;
+    this.#texts = new TextQueue((queue) => this.#exclusive.compute(queue, isWhole));
   }
 
   /** Maximum positions of a sequence. */
@@ -190,6 +194,15 @@ export class Engine implements AsyncDisposable {
   ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
     yield* this.#exclusive.evaluate({ ids, from, signal, adapters });
+  }
+
+  /**
+   * Computes the rows of a text, for a model that embeds or ranks, together with others that wait for theirs. Rejects as
+   * `evaluate`.
+   */
+  async computeRows(request: TextRequest): Promise<void> {
+    this.#checkPrompt(request.ids);
+    await this.#texts.compute(request);
   }
 
   /** Computes `ids` and saves the state after them. Rejects as `evaluate`. */

@@ -264,10 +264,12 @@ export class LanguageModel extends TextModel {
 
   /** @internal */
   async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
-    const isLast = pooling === 'last' && !this.config.bidirectional;
-    const rows = this.evaluate(ids, isLast ? ids.length - 1 : 0, { signal });
     const of = { width: this.plan.vocabulary, count: ids.length };
-    return pooling === 'none' ? allRows(rows, of) : pooledRows(rows, { ...of, pooling });
+    const { take, vector } = pooling === 'none' ? allRows(of) : pooledRows({ ...of, pooling });
+    const from = pooling === 'last' ? ids.length - 1 : 0;
+    const adapters = () => chooseAdapters(this.adapters, undefined);
+    await this.#engine.computeRows({ ids, from, adapters, take, signal });
+    return vector();
   }
 
   /** The logits at every position of `ids` from `from` on. */

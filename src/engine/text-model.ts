@@ -1,3 +1,4 @@
+import { someAtOnce } from '../base/some-at-once.ts';
 import { fail } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
@@ -291,8 +292,11 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
       if (ids.length > context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context });
       pairs.push(ids);
     }
-    const scores: number[] = [];
-    for (const ids of pairs) scores.push((await this.#scores(ids, signal))[0] ?? Number.NaN);
+    // As many as are computed together: other callers' texts take turns with these.
+    const scores = await someAtOnce(pairs, this.activity.slots, async (ids) => {
+      const [score = Number.NaN] = await this.#scores(ids, signal);
+      return score;
+    });
     const tokens = pairs.reduce((sum, ids) => sum + ids.length, 0);
     return { results: ranked(scores, options), isProbability: isNormalized, tokens };
   }

@@ -327,7 +327,7 @@ export class ExecutionPlan implements AsyncDisposable {
     const batch = this.planFor(ids.length, 1);
     const input = batch.input(0);
     const rows = { ids, slot: OWN_SLOT, first, outputs: 1, adapters: [] };
-    writeSequenceRows(input, rows, this.setup);
+    writeSequenceRows(input, [rows], this.setup);
     this.writeTables(state, OWN_SLOT);
     await this.#fillHostRows(input);
     this.#upload({ stream, batch, input });

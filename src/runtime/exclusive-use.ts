@@ -12,6 +12,7 @@ import {
 import { areFinite, restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
 import type { Sequence } from './sequence.ts';
 import type { SlotPool } from '../state/slot-pool.ts';
+import { computeTexts, takeTexts, type WantedText } from './texts-together.ts';
 
 type Run = DeviceRun<Sequence>;
 
@@ -78,6 +79,30 @@ export class ExclusiveUse {
           await this.#survive(run, error, ++losses);
         }
       }
+    } finally {
+      slots.forget();
+      leave();
+    }
+  }
+
+  /**
+   * Takes the next texts from a queue, and computes them together; their errors are their own. Rejects if nobody can use the device.
+   */
+  async compute(queue: WantedText[], isWhole: boolean): Promise<void> {
+    const { slots, state, onStep } = this.#setup;
+    const leave = await this.#setup.alone(undefined);
+    let texts: WantedText[] = [];
+    try {
+      await this.#withDevice(async ({ plan, stream }) => {
+        slots.forget();
+        if (texts.length === 0) texts = takeTexts(queue, { plan, state });
+        slots.forget();
+        const left = texts.filter(({ isOver }) => !isOver);
+        await computeTexts({ plan, state, stream }, left, { isWhole, onStep });
+      });
+    } catch (error) {
+      if (texts.length === 0) throw error;
+      for (const text of texts) if (!text.isOver) text.fail(error);
     } finally {
       slots.forget();
       leave();

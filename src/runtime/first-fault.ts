@@ -40,20 +40,13 @@ async function firstUnsoundPart(
   const ids = all.slice(first, first + plan.shape.rows);
   const batch = plan.planFor(ids.length, 1);
   let found: string | undefined;
-  await forward(on, ids, {
-    slot,
-    adapters,
-    vectors,
-    first,
-    outputs: 1,
-    behindPart: async (part) => {
-      const result = found === undefined ? batch.resultOf(part) : undefined;
-      if (!result) return;
-      const { tensor, range } = result;
-      const values = new Float32Array((tensor.axis === 'outputs' ? 1 : ids.length) * tensor.width);
-      await stream.download({ ...range, byteLength: values.byteLength }, asBytes(values));
-      if (values.some((value) => !Number.isFinite(value))) found = batch.nameOf(part);
-    },
+  await forward(on, [{ ids, slot, adapters, vectors, first, outputs: 1 }], async (part) => {
+    const result = found === undefined ? batch.resultOf(part) : undefined;
+    if (!result) return;
+    const { tensor, range } = result;
+    const values = new Float32Array((tensor.axis === 'outputs' ? 1 : ids.length) * tensor.width);
+    await stream.download({ ...range, byteLength: values.byteLength }, asBytes(values));
+    if (values.some((value) => !Number.isFinite(value))) found = batch.nameOf(part);
   });
   await stream.synchronize();
   return found;

@@ -49,7 +49,7 @@ export async function* forcedLogits(
     const end = Math.min(ids.length, wanted ? at + Math.min(rows, outputs) : Math.min(at + rows, from));
     const own = { slot: FORCED_SLOT, first: at, adapters };
     onStep();
-    await forward(on, ids.slice(at, end), { ...own, next: ids[end], outputs: wanted ? end - at : 0 });
+    await forward(on, [{ ...own, ids: ids.slice(at, end), next: ids[end], outputs: wanted ? end - at : 0 }]);
     if (wanted) {
       const bytes = new Uint8Array(logits.buffer, 0, (end - at) * vocabulary * 4);
       await stream.download(plan.result('logits'), bytes);

@@ -11,25 +11,26 @@ export interface ForwardTarget {
   readonly stream: Stream;
 }
 
-/** The rows of a sequence, and what is needed of them. */
-export interface ForwardRows extends Omit<SequenceRows, 'ids'> {
-  /** Called after each part of the model, with its index in execution order, before the next one runs. */
-  readonly behindPart?: ((part: number) => Promise<void>) | undefined;
-}
-
-/** Queues a step with `ids` of a single sequence, on top of its slot's state for earlier positions. */
+/** Queues a step with rows of sequences, each on top of its slot's state for earlier positions. */
 export async function forward(
   { plan, state, stream }: ForwardTarget,
-  ids: readonly number[],
-  { next, slot, first, outputs, adapters, vectors, behindPart }: ForwardRows,
+  sequences: readonly SequenceRows[],
+  /** Called after each part of the model, with its index in execution order, before the next one runs. */
+  behindPart?: (part: number) => Promise<void>,
 ): Promise<void> {
-  const end = first + ids.length;
-  invariant(state.reserve(slot, first, end), 'a prompt within the context has room in the state');
-  state.advance(slot, first, end);
-  const batch = plan.planFor(ids.length, outputs);
+  let rows = 0;
+  let outputs = 0;
+  for (const { ids, slot, first, outputs: own } of sequences) {
+    const end = first + ids.length;
+    invariant(state.reserve(slot, first, end), 'a prompt within the context has room in the state');
+    state.advance(slot, first, end);
+    rows += ids.length;
+    outputs += own;
+  }
+  const batch = plan.planFor(rows, outputs);
   const input = batch.input(0);
-  writeSequenceRows(input, { ids, next, slot, first, outputs, adapters, vectors }, plan.setup);
-  plan.writeTables(state, slot);
+  writeSequenceRows(input, sequences, plan.setup);
+  for (const { slot } of sequences) plan.writeTables(state, slot);
   plan.copySlots(stream, state.takeCopies());
   await plan.run({ stream, batch, kind: 'forward', input, behindPart });
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
+import { fixture } from '../support/fixture.ts';
 import { compareEmbeddingPlaces, comparePerLayerPlaces } from '../support/host-embedding.ts';
 import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
 import { tinyModel } from '../support/tiny-model.ts';
@@ -36,6 +38,25 @@ for (const format of ['F32', 'Q8_0']) {
     }),
   );
 }
+
+emulated('an encoder computes texts together as it does alone', (emulator) =>
+  withDevice(emulator, async (device) => {
+    const gguf = await openGguf(fixture('families/bert.gguf'));
+    const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+    await using model = await LanguageModel.open(parts, { sequences: 3, context: 32 });
+    const texts = [...PROMPTS, [5, 6]];
+    const alone: Float32Array[] = [];
+    for (const ids of texts) alone.push((await model.embed(ids)).vector);
+    const before = model.counters.steps;
+    const together = await Promise.all(texts.map((ids) => model.embed(ids)));
+    assert.ok(model.counters.steps - before < texts.length);
+    for (const [i, { vector }] of together.entries()) {
+      // Plans of more rows round differently.
+      const worst = Math.max(...vector.map((value, at) => Math.abs(value - (alone[i]?.[at] ?? 9))));
+      assert.ok(worst < 1e-5, `text ${i}: ${worst} apart`);
+    }
+  }),
+);
 
 emulated('with the embedding on the host the same bits come, Q8_0', (emulator) =>
   compareEmbeddingPlaces(async () => emulator.device(), 'Q8_0', { batch: 4, sequences: 3 }),

@@ -199,6 +199,21 @@ export const LOSS_CASES: readonly LossCase[] = [
     },
   },
   {
+    name: 'texts that are embedded together are computed again where they are not done',
+    anyBatch: true,
+    async run(open) {
+      await using mortal = await MortalModel.open(open, { sequences: 3, batch: 4, pooling: 'mean' });
+      const texts = [2, 17, 25].map((length, seed) => promptOf(length, seed));
+      const expected = [];
+      for (const ids of texts) expected.push(await mortal.model.embed(ids));
+      const made = texts.map((ids) => mortal.model.embed(ids));
+      await made[0];
+      mortal.lose();
+      assert.deepEqual(await Promise.all(made), expected);
+      assert.equal(mortal.opened, 2);
+    },
+  },
+  {
     name: 'a device that is lost again while it is brought back, or opens late, is tried again',
     anyBatch: true,
     async run(open) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { someAtOnce } from '../../base/some-at-once.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { refuseAdapter } from '../generation/adapter-field.ts';
 import { modelField } from '../generation/sampling-fields.ts';
@@ -93,10 +94,9 @@ export async function eachInput<T extends { readonly tokens: number }>(
   using _place = gate.admit(call.tenant);
   using lease = await pool.acquire(name ?? undefined, call.signal);
   refuseAdapter(lease);
-  const made: T[] = [];
-  for (const ids of await encodedInputs(lease.model, input, call.signal)) {
-    made.push(await compute(lease.model, ids));
-  }
+  const texts = await encodedInputs(lease.model, input, call.signal);
+  // As many as are computed together: other requests' texts take turns with these.
+  const made = await someAtOnce(texts, lease.model.activity.slots, (ids) => compute(lease.model, ids));
   const tokens = made.reduce((sum, of) => sum + of.tokens, 0);
   call.countPrompt(lease.id, tokens);
   return { model: lease.id, made, tokens };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { someAtOnce } from '../../base/some-at-once.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
 import { VECTOR_FIELDS } from '../fields/vector-fields.ts';
@@ -35,14 +36,14 @@ export const ollamaEmbedEndpoint = postEndpoint({
     const { model } = lease;
     const { signal } = call;
     const how = { dimensions: dimensions ?? undefined, signal };
-    const embeddings: number[][] = [];
-    let tokens = 0;
-    for (const text of typeof input === 'string' ? [input] : input) {
+    const texts = typeof input === 'string' ? [input] : input;
+    // As many as are computed together: other requests' texts take turns with these.
+    const made = await someAtOnce(texts, model.activity.slots, async (text) => {
       const ids = await model.tokenizer.encodeInTurns(text, { signal });
-      const made = await model.embed(truncate ? ids.slice(0, model.context) : ids, how);
-      tokens += made.tokens;
-      embeddings.push(Array.from(made.vector));
-    }
+      return model.embed(truncate ? ids.slice(0, model.context) : ids, how);
+    });
+    const embeddings = made.map(({ vector }) => Array.from(vector));
+    const tokens = made.reduce((sum, of) => sum + of.tokens, 0);
     call.countPrompt(lease.id, tokens);
     const total_duration = nanosecondsSince(call.startedAt);
     const took = { total_duration, load_duration, prompt_eval_count: tokens };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { someAtOnce } from '../../base/some-at-once.ts';
 import { logistic, type Ranking } from '../../engine/ranking.ts';
 import { type Endpoint, invalid, json, postEndpoint } from '../endpoint.ts';
 import { listOf } from '../fields/list-of.ts';
@@ -40,13 +41,12 @@ function at(path: string): Endpoint {
       const { model } = lease;
       const { query, documents } = pairsOf(request);
       for (const one of [query, documents].flat()) requireTextFits(model, one);
-      const rankings: Ranking[] = [];
-      if (typeof query === 'string') rankings.push(await model.rerank(query, documents, { signal }));
-      else {
-        for (const [index, one] of query.entries()) {
-          rankings.push(await model.rerank(one, [documents[index] ?? ''], { signal }));
-        }
-      }
+      const rankings =
+        typeof query === 'string'
+          ? [await model.rerank(query, documents, { signal })]
+          : await someAtOnce(query, model.activity.slots, (one, index) =>
+              model.rerank(one, [documents[index] ?? ''], { signal }),
+            );
       const scores = rankings.flatMap((ranking) => inOrder(ranking, request.use_activation ?? true));
       const tokens = rankings.reduce((sum, ranking) => sum + ranking.tokens, 0);
       call.countPrompt(lease.id, tokens);

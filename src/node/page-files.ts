@@ -1,15 +1,25 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serveStatic } from '@hono/node-server/serve-static';
 import { Hono } from 'hono';
 import type { PageFiles } from '../server/index.ts';
 
+/** The page's own policy, which it also has where it is served without this header. */
+const OWN_POLICY = /http-equiv="Content-Security-Policy"\s+content="([^"]*)"/;
+
+/** What only a header can say: no other page may show this one in a frame. */
+const FRAMING = "frame-ancestors 'none'";
+
 /**
  * The files of a folder with a page, for `ServerOptions.page`: undefined if there is no `index.html`. A page that runs
- * models shares memory between its threads, which browsers allow only on cross-origin isolated pages.
+ * models shares memory between its threads, which browsers allow only on cross-origin isolated pages. Its documents have
+ * their Content-Security-Policy as a header, too.
  */
 export function pageFiles(root: string): PageFiles | undefined {
-  if (!existsSync(join(root, 'index.html'))) return undefined;
+  const index = join(root, 'index.html');
+  if (!existsSync(index)) return undefined;
+  const [, own] = OWN_POLICY.exec(readFileSync(index, 'utf8')) ?? [];
+  const policy = own === undefined ? FRAMING : `${own}; ${FRAMING}`;
   const files = serveStatic({ root });
   const app = new Hono().get('*', (context, next) => {
     context.header('cross-origin-opener-policy', 'same-origin');
@@ -22,6 +32,10 @@ export function pageFiles(root: string): PageFiles | undefined {
   });
   return async (request) => {
     const response = await app.fetch(request);
-    return response.status === 404 ? undefined : response;
+    if (response.status === 404) return undefined;
+    // Workers have policies of their own: that of the page would keep the engine from starting its threads.
+    const isDocument = response.headers.get('content-type')?.startsWith('text/html') ?? false;
+    if (isDocument) response.headers.set('content-security-policy', policy);
+    return response;
   };
 }

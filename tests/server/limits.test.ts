@@ -230,13 +230,18 @@ test('the files of a page are served where no endpoint is, and no others', async
   const page = join(folder, 'page');
   assert.equal(pageFiles(page), undefined, 'a folder without a page');
   mkdirSync(page);
-  writeFileSync(join(page, 'index.html'), '<!doctype html><title>x</title>');
+  const text = `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'self'" /><title>x</title>`;
+  writeFileSync(join(page, 'index.html'), text);
+  writeFileSync(join(page, 'worker.js'), '');
   const server = await tinyServer(t, { page: pageFiles(page), keys: ['k'] });
   const get = (path: string) => server.fetch(new Request(`http://server${path}`));
   const index = await get('/');
-  assert.deepEqual([index.status, await index.text()], [200, '<!doctype html><title>x</title>']);
+  assert.deepEqual([index.status, await index.text()], [200, text]);
   assert.match(index.headers.get('content-type') ?? '', /^text\/html/);
   assert.equal(index.headers.get('cross-origin-embedder-policy'), 'require-corp');
+  assert.equal(index.headers.get('content-security-policy'), "default-src 'self'; frame-ancestors 'none'");
+  const worker = await get('/worker.js');
+  assert.deepEqual([worker.status, worker.headers.get('content-security-policy')], [200, null]);
   assert.equal((await get('/v1/models')).status, 401, 'endpoints stay what they are');
   for (const path of ['/none.js', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/%2e%2e%2fsecret.txt'])
     assert.equal((await get(path)).status, 404, path);

@@ -1,37 +1,93 @@
-import { signal } from '@preact/signals';
-import { Conversation } from './conversation.ts';
+import { effect, signal } from '@preact/signals';
+import { ChatServer, type ServerModel } from './chat-server.ts';
+import { Conversations } from './conversations.ts';
+import { readConversations } from './exchange.ts';
 import { type LoadRequest, ModelSession } from './model-session.ts';
 import { ModelShelf } from './model-shelf.ts';
+import { ServerEngine } from './server-engine.ts';
 import { keptSettings } from './settings.ts';
+import { TEXTS } from '../texts.ts';
+
+const LAST_MODEL = 'rocmforge last model';
+
+/** What is open above the page. */
+export type OpenDialog =
+  | { readonly kind: 'models' }
+  | { readonly kind: 'settings' }
+  | { readonly kind: 'conversations' }
+  | { readonly kind: 'conversation'; readonly id: string };
 
 /** The state of the page. */
 export class AppState {
   readonly settings = keptSettings();
+  readonly server = new ChatServer();
   readonly shelf = new ModelShelf();
   readonly session = new ModelSession(this.settings);
-  readonly conversation = new Conversation(this.settings);
-  /** The open dialog. */
-  readonly dialog = signal<'models' | 'settings' | undefined>(undefined);
+  readonly conversations = new Conversations(this.settings);
+  readonly dialog = signal<OpenDialog | undefined>(undefined);
+  /** What is said in passing, such as that a file holds no model. */
+  readonly notice = signal<{ readonly title: string; readonly text: string } | undefined>(undefined);
 
   constructor() {
     void this.shelf.refresh();
+    void this.server.refresh();
+    // The served model is there at once, unless another was chosen meanwhile.
+    const end = effect(() => {
+      const { value: models } = this.server.models;
+      const model = models.find(({ id }) => id === lastServed()) ?? models[0];
+      if (!model || this.session.status.peek().kind !== 'empty') return;
+      void this.session.use(new ServerEngine(this.server, model));
+      queueMicrotask(() => end());
+    });
   }
 
-  /** Loads a model and starts a new conversation with it. */
+  /** Loads a model into this browser. The conversation stays. */
   async load(request: LoadRequest): Promise<void> {
     this.dialog.value = undefined;
-    this.conversation.clear();
     await this.session.load(request);
     await this.shelf.refresh();
   }
 
-  /** Loads the user's files, of which the first is opened. */
-  async loadFiles(files: readonly File[]): Promise<void> {
-    const models = files
-      .filter(({ name }) => /\.gguf$/i.test(name))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
-    const [first] = models.length > 0 ? models : files;
-    if (!first) return;
-    await this.load({ location: models.length > 1 ? models : first, title: first.name });
+  /** Uses a model of the server. The conversation stays. */
+  async use(model: ServerModel): Promise<void> {
+    this.dialog.value = undefined;
+    keepLastServed(model.id);
+    await this.session.use(new ServerEngine(this.server, model));
+  }
+
+  /** Takes the user's files: models, of which the first is opened, or conversations. Never rejects: a notice tells. */
+  async takeFiles(files: readonly File[]): Promise<void> {
+    const isModel = await Promise.all(files.map(async (file) => (await file.slice(0, 4).text()) === 'GGUF'));
+    const models = files.filter((_, at) => isModel[at]).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const [first] = models;
+    if (first) {
+      return this.load({ location: models.length > 1 ? models : first, title: first.name });
+    }
+    for (const file of files) {
+      try {
+        const read = readConversations(await file.text());
+        this.conversations.add(read);
+        if (read[0]) await this.conversations.open(read[0].info.id);
+        this.notice.value = { title: file.name, text: TEXTS.imported };
+      } catch {
+        this.notice.value = { title: file.name, text: TEXTS.notTaken };
+      }
+    }
+  }
+}
+
+function lastServed(): string | null {
+  try {
+    return localStorage.getItem(LAST_MODEL);
+  } catch {
+    return null;
+  }
+}
+
+function keepLastServed(id: string): void {
+  try {
+    localStorage.setItem(LAST_MODEL, id);
+  } catch {
+    // The first is used again.
   }
 }

@@ -1,53 +1,134 @@
-import { type Signal, signal } from '@preact/signals';
-import { type BrowserModel, type ChatMessage, isRocmforgeError } from '../../src/browser/index.ts';
+import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { branchOf, type ConversationInfo, freshId, type Turn, type WholeConversation } from './chat-store.ts';
+import { fittingMessages, sentCharacters } from './context-window.ts';
+import { type AnswerEnd, type ChatEngine, ContextFull, type Sampling } from './engine.ts';
+import { explain } from './explain.ts';
 import type { SettingValues } from './settings.ts';
 
-/** One turn of a conversation. Answers grow while they are generated. */
-export interface Turn {
-  readonly id: number;
-  readonly role: 'user' | 'assistant';
-  readonly text: string;
-  /** The model's reasoning before its answer. */
-  readonly reasoning?: string;
-  readonly state: 'writing' | 'done' | 'stopped' | 'failed';
-  readonly error?: unknown;
-  readonly pace?: Pace;
-}
+/** Characters of a first message that become the title. */
+const TITLE_LENGTH = 60;
+/** How often a conversation is sent with more left out, if the count of its tokens was guessed too low. */
+const MOST_TRIES = 4;
+/** The guess grows by this beyond what the model counted. */
+const MARGIN = 1.1;
 
-/** The speed of an answer. */
-export interface Pace {
+/** Keeps a changed conversation: its turns that changed, and the ids of those that are gone. */
+export type Keep = (info: ConversationInfo, turns: readonly Turn[], gone: readonly string[]) => void;
+
+/** How far the prompt of the answer that is to come has been computed. */
+export interface PromptShare {
   readonly tokens: number;
-  /** Undefined until there are two tokens to measure between. */
-  readonly tokensPerSecond: number | undefined;
+  readonly totalTokens: number;
 }
 
-/** Number of recent tokens to which the repeat penalty applies. */
-const PENALTY_WINDOW = 64;
-
-/** A conversation with the page's model: its turns, and the answer being generated. */
+/** A conversation: its turns in branches, and the answer being generated. */
 export class Conversation {
-  readonly turns = signal<readonly Turn[]>([]);
+  readonly info: Signal<ConversationInfo>;
+  /** The turns of the branch that is shown. */
+  readonly turns: ReadonlySignal<readonly Turn[]>;
   readonly answering = signal(false);
+  readonly prompt = signal<PromptShare | undefined>(undefined);
+  /** Turns at the beginning that the last answer did not see. */
+  readonly leftOut = signal(0);
+  readonly #all: Signal<ReadonlyMap<string, Turn>>;
   readonly #settings: Signal<SettingValues>;
-  #nextId = 0;
+  readonly #keep: Keep;
+  #tokensPerCharacter: number | undefined;
   #stopping: AbortController | undefined;
 
-  constructor(settings: Signal<SettingValues>) {
+  constructor({ info, turns }: WholeConversation, settings: Signal<SettingValues>, keep: Keep) {
+    this.info = signal(info);
+    this.#all = signal(new Map(turns.map((turn) => [turn.id, settled(turn)])));
     this.#settings = settings;
+    this.#keep = keep;
+    this.turns = computed(() => branchOf(this.#all.value.values(), this.info.value.leaf));
+  }
+
+  /** All turns of all branches. */
+  get whole(): WholeConversation {
+    return { info: this.info.value, turns: [...this.#all.value.values()] };
+  }
+
+  /** Takes over what another tab has changed, unless an answer is being written here. */
+  takeOver({ info, turns }: WholeConversation): void {
+    if (this.answering.value) return;
+    this.#all.value = new Map(turns.map((turn) => [turn.id, turn]));
+    this.info.value = info;
+  }
+
+  /** The turns beside this one, itself among them, the oldest first. */
+  branches({ parent, role }: Turn): readonly Turn[] {
+    return [...this.#all.value.values()]
+      .filter((turn) => turn.parent === parent && turn.role === role)
+      .sort((a, b) => a.at - b.at);
+  }
+
+  /** Shows the branch through this turn, as far as it was continued last. */
+  show(turn: Turn): void {
+    let leaf = turn;
+    for (;;) {
+      const next = this.#after(leaf.id).sort((a, b) => b.at - a.at)[0];
+      if (!next) break;
+      leaf = next;
+    }
+    this.#changeInfo({ leaf: leaf.id });
+    this.#save([]);
   }
 
   /** Sends a message and generates the answer. Never rejects: the answer records a failure. */
-  async send(model: BrowserModel, text: string): Promise<void> {
-    this.#add({ role: 'user', text, state: 'done' });
-    await this.#answer(model);
+  async send(engine: ChatEngine, text: string): Promise<void> {
+    if (this.turns.value.length === 0 && this.info.value.titledBy === 'words') {
+      this.#changeInfo({ title: text.trim().replaceAll(/\s+/g, ' ').slice(0, TITLE_LENGTH) });
+    }
+    await this.#ask(engine, text, this.info.value.leaf);
   }
 
-  /** Regenerates the last answer. */
-  async retry(model: BrowserModel): Promise<void> {
-    const { value: turns } = this.turns;
-    if (turns.at(-1)?.role !== 'assistant') return;
-    this.turns.value = turns.slice(0, -1);
-    await this.#answer(model);
+  /** Sends another text in place of a question's, as a branch of its own. */
+  async resend(engine: ChatEngine, { parent }: Turn, text: string): Promise<void> {
+    await this.#ask(engine, text, parent);
+  }
+
+  /** Generates another answer beside this one. */
+  async retry(engine: ChatEngine, { parent }: Turn): Promise<void> {
+    if (this.answering.value) return;
+    this.#changeInfo({ leaf: parent });
+    await this.#answer(engine, undefined);
+  }
+
+  /** Goes on with an answer where it ended. */
+  async continue(engine: ChatEngine, turn: Turn): Promise<void> {
+    if (this.answering.value) return;
+    this.#changeInfo({ leaf: turn.id });
+    await this.#answer(engine, turn);
+  }
+
+  /** Writes another text in place of an answer's, as a branch of its own. */
+  rewrite(turn: Turn, text: string): void {
+    const written = this.#add({ ...turn, text, state: 'done', error: undefined });
+    this.#save([written]);
+  }
+
+  /** Removes a turn with all that follows it, and tells what brings them back. */
+  remove(turn: Turn): () => void {
+    const gone = [turn];
+    for (const { id } of gone) gone.push(...this.#after(id));
+    const { leaf } = this.info.value;
+    const isShown = gone.some(({ id }) => id === leaf);
+    const ids = new Set(gone.map(({ id }) => id));
+    this.#all.value = new Map([...this.#all.value].filter(([id]) => !ids.has(id)));
+    if (isShown) this.#changeInfo({ leaf: turn.parent });
+    this.#save([], [...ids]);
+    return () => {
+      this.#all.value = new Map([...this.#all.value, ...gone.map((of) => [of.id, of] as const)]);
+      this.#changeInfo({ leaf });
+      this.#save(gone);
+    };
+  }
+
+  /** Changes the title or the system prompt. */
+  change(changed: Partial<Pick<ConversationInfo, 'title' | 'titledBy' | 'system'>>): void {
+    this.#changeInfo(changed);
+    this.#save([]);
   }
 
   /** Stops generating the answer. */
@@ -55,72 +136,185 @@ export class Conversation {
     this.#stopping?.abort();
   }
 
-  clear(): void {
-    this.stop();
-    this.turns.value = [];
+  async #ask(engine: ChatEngine, text: string, parent: string | undefined): Promise<void> {
+    if (this.answering.value) return;
+    this.#changeInfo({ leaf: parent });
+    this.#save([this.#add({ parent, role: 'user', text, state: 'done' })]);
+    await this.#answer(engine, undefined);
   }
 
-  async #answer(model: BrowserModel): Promise<void> {
-    const messages = this.#messages();
-    const answer = this.#add({ role: 'assistant', text: '', state: 'writing' });
+  /** Generates an answer to the branch that is shown, or goes on with its last one. */
+  async #answer(engine: ChatEngine, begun: Turn | undefined): Promise<void> {
+    const asked = this.turns.value;
+    const parent = this.info.value.leaf;
+    const answer = begun ?? this.#add({ parent, role: 'assistant', text: '', state: 'writing' });
+    this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model: engine.title });
     const stopping = new AbortController();
     this.#stopping = stopping;
     this.answering.value = true;
+    const saving = setInterval(() => this.#saveTurn(answer.id), SAVE_MILLISECONDS);
     try {
-      await this.#write(answer.id, model.chat(messages, { ...this.#sampling(), signal: stopping.signal }));
-      this.#change(answer.id, () => ({ state: 'done' }));
+      const end = await this.#write(engine, { id: answer.id, asked, begun, signal: stopping.signal });
+      const usedTokens = end.promptTokens + end.generatedTokens;
+      const isFull = engine.context !== undefined && usedTokens >= engine.context - 1;
+      const reason = end.reason === 'stop' ? 'stop' : isFull ? 'context' : 'limit';
+      this.#change(answer.id, { state: 'done', reason, usedTokens });
     } catch (error) {
-      const stopped = isRocmforgeError(error, 'ABORTED') || stopping.signal.aborted;
-      this.#change(answer.id, () => (stopped ? { state: 'stopped' } : { state: 'failed', error }));
+      const state = stopping.signal.aborted ? 'stopped' : 'failed';
+      this.#change(answer.id, { state, ...(state === 'failed' && { error: explain(error) }) });
     } finally {
-      if (this.#stopping === stopping) this.answering.value = false;
+      clearInterval(saving);
+      this.answering.value = false;
+      this.prompt.value = undefined;
+      this.#changeInfo({ changed: Date.now() });
+      this.#saveTurn(answer.id);
     }
   }
 
-  async #write(id: number, stream: ReturnType<BrowserModel['chat']>): Promise<void> {
-    let tokens = 0;
-    let first = 0;
-    for await (const { text, reasoning, token } of stream) {
-      const now = performance.now();
-      if (token) tokens++;
-      if (tokens === 1) first = now;
-      const tokensPerSecond = tokens > 1 ? ((tokens - 1) / (now - first)) * 1000 : undefined;
-      this.#change(id, (turn) => ({
-        text: turn.text + text,
-        ...(reasoning !== '' && { reasoning: (turn.reasoning ?? '') + reasoning }),
-        pace: { tokens, tokensPerSecond },
-      }));
+  /** Sends the conversation, with more left out where it turns out to be too long. */
+  async #write(engine: ChatEngine, of: Writing): Promise<AnswerEnd> {
+    const { context } = engine;
+    const system = (this.info.value.system ?? this.#settings.value.system).trim();
+    for (let tries = 1; ; tries++) {
+      const isOpen = this.#settings.value.whenFull === 'ask';
+      const terms = {
+        system,
+        context: isOpen ? undefined : context,
+        tokensPerCharacter: this.#tokensPerCharacter,
+      };
+      const { messages, leftOut } = fittingMessages(of.asked, terms);
+      this.leftOut.value = leftOut;
+      try {
+        const end = await this.#read(engine, of, messages);
+        if (end.promptTokens > 0) this.#tokensPerCharacter = end.promptTokens / sentCharacters(messages);
+        return end;
+      } catch (error) {
+        if (!(error instanceof ContextFull) || isOpen || tries === MOST_TRIES) throw error;
+        this.#tokensPerCharacter = (MARGIN ** tries * error.tokens) / sentCharacters(messages);
+      }
     }
   }
 
-  #sampling() {
-    const { temperature, topP, repeatPenalty, maxTokens, seed } = this.#settings.value;
-    const penalty = { repeatPenalty, penaltyWindow: PENALTY_WINDOW };
-    return { temperature, topP, maxTokens, ...penalty, ...(seed !== undefined && { seed }) };
+  async #read(engine: ChatEngine, of: Writing, messages: ReturnType<typeof fittingMessages>['messages']) {
+    const meter = new Meter();
+    const begun = { text: of.begun?.text ?? '', reasoning: of.begun?.reasoning };
+    let [text, reasoning, reasoningSeconds] = [begun.text, begun.reasoning, of.begun?.reasoningSeconds];
+    const { signal } = of;
+    const request = { messages, continues: of.begun !== undefined, sampling: this.#sampling(), signal };
+    for await (const event of engine.answer(request)) {
+      if (event.kind === 'end') return event.end;
+      if (event.kind === 'prompt') {
+        this.prompt.value = event;
+        continue;
+      }
+      meter.take(event);
+      text += event.text;
+      if (event.reasoning !== '') reasoning = (reasoning ?? '') + event.reasoning;
+      reasoningSeconds ??= meter.reasoningSeconds;
+      this.#change(of.id, { text, reasoning, reasoningSeconds, pace: meter.pace });
+    }
+    throw new TypeError('the answer broke off');
   }
 
-  #messages(): ChatMessage[] {
-    const system = this.#settings.value.system.trim();
-    const { value: all } = this.turns;
-    // A question without any answer is left out, because templates reject two consecutive user messages.
-    const isUnanswered = (i: number) => all[i + 1]?.role === 'assistant' && all[i + 1]?.text === '';
-    const said = all.filter(({ role, text }, i) => text !== '' && !(role === 'user' && isUnanswered(i)));
-    const turns = said.map(({ role, text, reasoning }) => ({
-      role,
-      content: text,
-      // Templates know which parts of it a model expects to see again.
-      ...(reasoning !== undefined && { reasoning_content: reasoning }),
-    }));
-    return system === '' ? turns : [{ role: 'system', content: system }, ...turns];
+  #sampling(): Sampling {
+    const {
+      temperature,
+      topK,
+      topP,
+      minP,
+      repeatPenalty,
+      frequencyPenalty,
+      presencePenalty,
+      maxTokens,
+      seed,
+    } = this.#settings.value;
+    return {
+      temperature,
+      topK,
+      topP,
+      minP,
+      repeatPenalty,
+      frequencyPenalty,
+      presencePenalty,
+      maxTokens,
+      seed,
+    };
   }
 
-  #add(turn: Omit<Turn, 'id'>): Turn {
-    const added = { ...turn, id: this.#nextId++ };
-    this.turns.value = [...this.turns.value, added];
+  #after(parent: string): Turn[] {
+    return [...this.#all.value.values()].filter((turn) => turn.parent === parent);
+  }
+
+  #add(turn: Omit<Turn, 'id' | 'conversation' | 'at'>): Turn {
+    const added = { ...turn, id: freshId(), at: Date.now(), conversation: this.info.value.id };
+    this.#all.value = new Map([...this.#all.value, [added.id, added]]);
+    this.#changeInfo({ leaf: added.id, changed: Date.now() });
     return added;
   }
 
-  #change(id: number, change: (turn: Turn) => Partial<Turn>): void {
-    this.turns.value = this.turns.value.map((turn) => (turn.id === id ? { ...turn, ...change(turn) } : turn));
+  #change(id: string, changed: Partial<Turn>): void {
+    const turn = this.#all.value.get(id);
+    // It may have been removed while it was written.
+    if (turn) this.#all.value = new Map(this.#all.value).set(id, { ...turn, ...changed });
   }
+
+  #changeInfo(changed: Partial<ConversationInfo>): void {
+    this.info.value = { ...this.info.value, ...changed };
+  }
+
+  #saveTurn(id: string): void {
+    const turn = this.#all.value.get(id);
+    if (turn) this.#save([turn]);
+  }
+
+  #save(turns: readonly Turn[], gone: readonly string[] = []): void {
+    this.#keep(this.info.value, turns, gone);
+  }
+}
+
+/** How often an answer is kept while it is written: what a crash loses at most. */
+const SAVE_MILLISECONDS = 500;
+
+/** An answer that is being written. */
+interface Writing {
+  readonly id: string;
+  readonly asked: readonly Turn[];
+  /** The answer as it was, if it is continued. */
+  readonly begun: Turn | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Measures the speed of an answer. */
+class Meter {
+  readonly #begin = performance.now();
+  #tokens = 0;
+  #first = 0;
+  #last = 0;
+  #firstThought: number | undefined;
+  /** From the first piece of reasoning to the first of the answer. */
+  reasoningSeconds: number | undefined;
+
+  take({ tokens, text, reasoning }: { tokens: number; text: string; reasoning: string }): void {
+    const now = performance.now();
+    if (this.#tokens === 0 && tokens > 0) this.#first = now;
+    this.#tokens += tokens;
+    this.#last = now;
+    if (reasoning !== '') this.#firstThought ??= now;
+    if (text !== '' && this.#firstThought !== undefined)
+      this.reasoningSeconds ??= (now - this.#firstThought) / 1000;
+  }
+
+  get pace(): Turn['pace'] {
+    const tokens = this.#tokens;
+    return {
+      tokens,
+      firstSeconds: tokens > 0 ? (this.#first - this.#begin) / 1000 : undefined,
+      tokensPerSecond: tokens > 1 ? ((tokens - 1) / (this.#last - this.#first)) * 1000 : undefined,
+    };
+  }
+}
+
+/** A kept answer that was being written when its page ended. */
+function settled(turn: Turn): Turn {
+  return turn.state === 'writing' ? { ...turn, state: 'stopped' } : turn;
 }

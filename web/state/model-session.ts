@@ -1,10 +1,7 @@
 import { type Signal, signal } from '@preact/signals';
-import {
-  type BrowserLoadProgress,
-  type BrowserModel,
-  loadModel,
-  type ModelLocation,
-} from '../../src/browser/index.ts';
+import type { BrowserLoadProgress, BrowserModel, ModelLocation } from '../../src/browser/index.ts';
+import { BrowserEngine } from './browser-engine.ts';
+import type { ChatEngine } from './engine.ts';
 import type { SettingValues } from './settings.ts';
 
 /** The model to load, and its title. */
@@ -14,6 +11,9 @@ export interface LoadRequest {
   readonly sha256?: string;
 }
 
+/** The library, which is loaded with the first model: the served model needs none of it. */
+export const library = () => import('../../src/browser/index.ts');
+
 /** The state of the page's model. */
 export type SessionStatus =
   | { readonly kind: 'empty' }
@@ -22,10 +22,10 @@ export type SessionStatus =
       readonly title: string;
       readonly progress: BrowserLoadProgress | undefined;
     }
-  | { readonly kind: 'ready'; readonly title: string; readonly model: BrowserModel; readonly context: number }
+  | { readonly kind: 'ready'; readonly title: string; readonly engine: ChatEngine }
   | { readonly kind: 'failed'; readonly title: string; readonly error: unknown };
 
-/** The page's model; there is at most one. */
+/** The page's model, in this browser or on the server; there is at most one. */
 export class ModelSession {
   readonly status = signal<SessionStatus>({ kind: 'empty' });
   readonly #settings: Signal<SettingValues>;
@@ -51,7 +51,17 @@ export class ModelSession {
     await this.#ended;
   }
 
-  /** Loads the model again with the current settings. */
+  /** Uses a model of the server in place of the current one. */
+  async use(engine: ChatEngine): Promise<void> {
+    this.#loading?.abort();
+    this.#loading = undefined;
+    this.#request = undefined;
+    this.status.value = { kind: 'ready', title: engine.title, engine };
+    this.#ended = this.#ended.then(() => this.#release());
+    await this.#ended;
+  }
+
+  /** Loads the model again with the current settings; a model of the server has none of them. */
   async reload(): Promise<void> {
     if (this.#request) await this.load(this.#request);
   }
@@ -77,12 +87,13 @@ export class ModelSession {
       };
       const kept = { context, cacheType, device, keep } as const;
       const options = { ...kept, load: 'eager', sha256, signal, onProgress } as const;
+      const { loadModel } = await library();
       const model = await loadModel(location, options);
       // Loading was cancelled after the worker had sent its last message.
       if (signal.aborted) await model.dispose();
       signal.throwIfAborted();
       this.#model = model;
-      this.status.value = { kind: 'ready', title, model, context };
+      this.status.value = { kind: 'ready', title, engine: new BrowserEngine(title, model) };
     } catch (error) {
       if (this.#loading !== loading) return;
       this.status.value = signal.aborted ? { kind: 'empty' } : { kind: 'failed', title, error };

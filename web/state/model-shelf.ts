@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
-import { ModelStore, type StorageQuota, type StoredModel } from '../../src/browser/index.ts';
+import type { StorageQuota, StoredModel } from '../../src/browser/index.ts';
+import { library } from './model-session.ts';
 
 /** A model served alongside the page. */
 export interface ServedModel {
@@ -31,6 +32,7 @@ export class ModelShelf {
   async remove(model: StoredModel): Promise<void> {
     try {
       this.problem.value = undefined;
+      const { ModelStore } = await library();
       await (await ModelStore.open()).remove(model);
     } catch (error) {
       this.problem.value = error;
@@ -49,6 +51,7 @@ export class ModelShelf {
 
   async #findStored(): Promise<void> {
     try {
+      const { ModelStore } = await library();
       const store = await ModelStore.open();
       this.stored.value = await store.list();
       this.quota.value = await store.quota();

@@ -1,17 +1,13 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import type { BrowserDeviceRequest } from '../../src/browser/index.ts';
+import type { Sampling } from './engine.ts';
 
-/** The user's settings. For undefined numbers, the library's defaults apply. */
-export interface SettingValues {
+/** The user's settings. Sampling that is undefined is as the model recommends. */
+export interface SettingValues extends Sampling {
   readonly system: string;
-  readonly temperature: number;
-  readonly topP: number;
-  /** Keeps small models from repeating themselves; 1 is off. */
-  readonly repeatPenalty: number;
-  readonly maxTokens: number;
-  /** If undefined, each answer gets a new one. */
-  readonly seed: number | undefined;
-  /** Maximum positions of a conversation; applied when a model is loaded. */
+  /** What happens when a conversation is longer than the context: the oldest turns are left out, or nothing is sent. */
+  readonly whenFull: 'leave-out' | 'ask';
+  /** Maximum positions of a conversation in this browser; applied when a model is loaded. */
   readonly context: number;
   /** The type of the KV cache; applied when a model is loaded. */
   readonly cacheType: 'f16' | 'q8_0';
@@ -23,11 +19,7 @@ export interface SettingValues {
 /** The settings of a first visit. */
 export const DEFAULT_SETTINGS: SettingValues = {
   system: '',
-  temperature: 0.7,
-  topP: 0.9,
-  repeatPenalty: 1.1,
-  maxTokens: 512,
-  seed: undefined,
+  whenFull: 'leave-out',
   context: 4096,
   cacheType: 'f16',
   device: 'auto',
@@ -36,7 +28,7 @@ export const DEFAULT_SETTINGS: SettingValues = {
 
 const KEY = 'rocmforge settings';
 
-/** The settings, which persist between visits. */
+/** The settings, which persist between visits and are the same in all tabs. */
 export function keptSettings(): Signal<SettingValues> {
   const settings = signal({ ...DEFAULT_SETTINGS, ...readKept() });
   effect(() => {
@@ -46,6 +38,9 @@ export function keptSettings(): Signal<SettingValues> {
     } catch {
       // Storage is full or forbidden: the settings last until the page is closed.
     }
+  });
+  addEventListener('storage', ({ key }) => {
+    if (key === KEY) settings.value = { ...DEFAULT_SETTINGS, ...readKept() };
   });
   return settings;
 }

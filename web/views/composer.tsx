@@ -1,34 +1,44 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { BrowserModel } from '../../src/browser/index.ts';
 import type { AppState } from '../state/app-state.ts';
+import { keepDraft, keptDraft } from '../state/drafts.ts';
+import type { ChatEngine } from '../state/engine.ts';
+import { TEXTS } from '../texts.ts';
 import { SendIcon, StopIcon } from './icons.tsx';
 
-/** The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. */
-export function Composer({ state, model }: { state: AppState; model: BrowserModel }) {
-  const { conversation } = state;
-  const [text, setText] = useState('');
+/** Where Enter on the screen's keyboard begins a line, as there is no Shift+Enter. */
+const TOUCH = '(hover: none) and (pointer: coarse)';
+
+/** The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. What is not sent is kept. */
+export function Composer({ state, engine }: { state: AppState; engine: ChatEngine }) {
+  const conversation = state.conversations.current.value;
+  const draft = conversation.turns.value.length === 0 ? '' : conversation.info.value.id;
+  const [text, setText] = useState(() => keptDraft(draft));
   const field = useRef<HTMLTextAreaElement>(null);
   const answering = conversation.answering.value;
-  useEffect(() => field.current?.focus(), [model]);
+  useEffect(() => field.current?.focus(), [engine]);
   useEscape(state);
+  const change = (changed: string) => {
+    setText(changed);
+    keepDraft(draft, changed);
+  };
   const send = () => {
     // The field's own value: Enter may arrive before the last character has been rendered.
     const said = field.current?.value.trim() ?? '';
     if (!field.current || said === '' || conversation.answering.value) return;
     field.current.value = '';
-    setText('');
-    void conversation.send(model, said);
+    change('');
+    void conversation.send(engine, said);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     // While an input method is composing, Enter selects its suggestion.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || matchMedia(TOUCH).matches) return;
     event.preventDefault();
     send();
   };
   return (
     <form
       class="composer"
-      aria-label="Message"
+      aria-label={TEXTS.composer.message}
       onSubmit={(event) => {
         event.preventDefault();
         if (conversation.answering.value) conversation.stop();
@@ -42,49 +52,71 @@ export function Composer({ state, model }: { state: AppState; model: BrowserMode
           id="message"
           rows={1}
           value={text}
-          placeholder="Message"
-          aria-label="Message"
+          placeholder={TEXTS.composer.message}
+          aria-label={TEXTS.composer.message}
           aria-describedby="keys"
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
+          onInput={({ currentTarget }) => change(currentTarget.value)}
           onKeyDown={onKeyDown}
         />
-        <button
-          type="submit"
-          class="send"
-          aria-label={answering ? 'Stop' : 'Send'}
-          disabled={!answering && text.trim() === ''}
-        >
-          {answering ? <StopIcon /> : <SendIcon />}
-        </button>
+        <SendButton answering={answering} isEmpty={text.trim() === ''} />
       </div>
       <p class="foot">
         <span id="keys" class="keys">
-          {answering ? 'Escape stops' : 'Enter sends, Shift+Enter begins a line'}
+          {answering ? TEXTS.composer.stopKey : TEXTS.composer.keys}
         </span>
-        <LivePace state={state} model={model} />
+        <LiveFacts state={state} engine={engine} />
       </p>
     </form>
   );
 }
 
-/** Escape stops the answer wherever the focus is; in a dialog, it closes the dialog. */
-function useEscape({ conversation, dialog }: AppState): void {
+function SendButton({ answering, isEmpty }: { answering: boolean; isEmpty: boolean }) {
+  return (
+    <button
+      type="submit"
+      class="send"
+      aria-label={answering ? TEXTS.composer.stop : TEXTS.composer.send}
+      disabled={!answering && isEmpty}
+    >
+      {answering ? <StopIcon /> : <SendIcon />}
+    </button>
+  );
+}
+
+/** Escape stops the answer wherever the focus is; in a dialog it closes the dialog, and ends a composition. */
+function useEscape({ conversations, dialog }: AppState): void {
   useEffect(() => {
-    const onKey = ({ key }: KeyboardEvent) => {
-      if (key === 'Escape' && dialog.value === undefined) conversation.stop();
+    const onKey = ({ key, isComposing }: KeyboardEvent) => {
+      if (key === 'Escape' && !isComposing && dialog.value === undefined) conversations.current.value.stop();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
-  }, [conversation, dialog]);
+  }, [conversations, dialog]);
 }
 
-function LivePace({ state, model }: { state: AppState; model: BrowserModel }) {
-  const pace = state.conversation.turns.value.at(-1)?.pace;
-  const { backend } = model.device.info;
+/** The speed of the answer, where it comes from, and how full the context is. */
+function LiveFacts({ state, engine }: { state: AppState; engine: ChatEngine }) {
+  const { value: turns } = state.conversations.current.value.turns;
+  const last = turns.at(-1);
+  const { context } = engine;
+  const counted = turns.findLastIndex(({ usedTokens }) => usedTokens !== undefined);
+  const grown = counted === turns.length - 1 ? 0 : (last?.pace?.tokens ?? 0);
+  const used = (turns[counted]?.usedTokens ?? 0) + grown;
+  const place = engine.place === 'server' ? TEXTS.composer.server : engine.device;
   return (
     <span class="numbers">
-      {pace?.tokensPerSecond !== undefined && `${pace.tokensPerSecond.toFixed(1)} tokens/s · `}
-      {backend === 'webgpu' ? 'WebGPU' : 'CPU'}
+      {last?.pace?.tokensPerSecond !== undefined && `${TEXTS.turn.speed(last.pace.tokensPerSecond)} · `}
+      {place}
+      {context !== undefined && used > 0 && (
+        <meter
+          min={0}
+          max={context}
+          high={context * 0.8}
+          value={Math.min(used, context)}
+          aria-label={TEXTS.composer.gauge(used, context)}
+          title={TEXTS.composer.gauge(used, context)}
+        />
+      )}
     </span>
   );
 }

@@ -1,74 +1,88 @@
-import { useEffect, useRef } from 'preact/hooks';
-import type { BrowserModel } from '../../src/browser/index.ts';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { AppState } from '../state/app-state.ts';
+import type { Conversation } from '../state/conversation.ts';
+import type { ChatEngine } from '../state/engine.ts';
+import { TEXTS } from '../texts.ts';
 import { Announcer } from './announcer.tsx';
 import { TurnView } from './turn-view.tsx';
 
-/** Suggestions for a first message. */
-const SUGGESTIONS = ['Hello! Who are you?', 'What is the capital of France?', 'Write a short poem.'];
+/** Distance from the end, in pixels, within which the view follows the answer again. */
+const NEAR_END = 48;
 
-/** Distance from the end, in pixels, within which the view follows the answer. */
-const NEAR_END = 120;
-
-/** A conversation and its model. */
+/** A conversation, and what answers it; without an engine it can be read. */
 interface ConversationProps {
   readonly state: AppState;
-  readonly model: BrowserModel;
-  readonly title: string;
+  readonly conversation: Conversation;
+  readonly engine: ChatEngine | undefined;
 }
 
-/** The turns of a conversation. The view follows the answer unless the reader has scrolled away from the end. */
-export function ConversationView({ state, model, title }: ConversationProps) {
-  const { conversation } = state;
+/** The turns of a conversation. The view follows the answer until the reader scrolls back. */
+export function ConversationView({ state, conversation, engine }: ConversationProps) {
   const turns = conversation.turns.value;
-  const follows = useRef(true);
-  useEffect(() => {
-    const onScroll = () => {
-      const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
-      follows.current = scrollHeight - clientHeight - scrollTop < NEAR_END;
-    };
-    addEventListener('scroll', onScroll, { passive: true });
-    return () => removeEventListener('scroll', onScroll);
-  }, []);
-  useEffect(() => {
-    if (turns.at(-1)?.role === 'user') follows.current = true;
-    if (follows.current && turns.length > 0) scrollTo({ top: document.documentElement.scrollHeight });
-  }, [turns]);
+  useFollowing(conversation);
   return (
     <>
-      {turns.length === 0 ? (
-        <Greeting name={title} onPick={(text) => void conversation.send(model, text)} />
-      ) : (
-        <Turns state={state} model={model} title={title} />
+      {turns.length > 0 && <Turns state={state} conversation={conversation} engine={engine} />}
+      {turns.length === 0 && engine && (
+        <Greeting engine={engine} onPick={(text) => void conversation.send(engine, text)} />
       )}
-      <Announcer turn={turns.at(-1)} />
+      <Announcer key={conversation.info.value.id} turn={turns.at(-1)} />
     </>
   );
 }
 
-function Turns({ state: { conversation }, model, title }: ConversationProps) {
+/** Scrolls to the end of a growing answer, unless the reader has scrolled back since. */
+function useFollowing(conversation: Conversation): void {
+  const follows = useRef(true);
+  const { value: turns } = conversation.turns;
+  useEffect(() => {
+    let last = 0;
+    const onScroll = () => {
+      const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
+      if (scrollTop < last) follows.current = false;
+      if (scrollHeight - clientHeight - scrollTop < NEAR_END) follows.current = true;
+      last = scrollTop;
+    };
+    addEventListener('scroll', onScroll, { passive: true });
+    return () => removeEventListener('scroll', onScroll);
+  }, []);
+  useLayoutEffect(() => {
+    follows.current = true;
+  }, [conversation, turns.length]);
+  useEffect(() => {
+    if (follows.current && turns.length > 0) scrollTo({ top: document.documentElement.scrollHeight });
+  }, [turns]);
+}
+
+function Turns({ state, conversation, engine }: ConversationProps) {
   const turns = conversation.turns.value;
-  const last = turns.at(-1);
-  const retry = conversation.answering.value ? undefined : () => void conversation.retry(model);
+  const leftOut = conversation.leftOut.value;
+  const { title } = conversation.info.value;
   return (
     <>
-      <h1 class="hidden">Conversation with {title}</h1>
-      <ol class="turns" aria-label="Conversation">
-        {turns.map((turn) => (
-          <TurnView key={turn.id} turn={turn} onRetry={turn === last ? retry : undefined} />
-        ))}
+      <h1 class="hidden">{TEXTS.conversation.with(engine?.title ?? title)}</h1>
+      <ol class="turns" aria-label={TEXTS.conversation.label}>
+        {turns.flatMap((turn, at) => [
+          at === leftOut && at > 0 && (
+            <li key="left-out" class="left-out">
+              {TEXTS.conversation.leftOut(leftOut)}
+            </li>
+          ),
+          <TurnView key={turn.id} state={state} conversation={conversation} engine={engine} turn={turn} />,
+        ])}
       </ol>
     </>
   );
 }
 
-function Greeting({ name, onPick }: { name: string; onPick: (text: string) => void }) {
+function Greeting({ engine, onPick }: { engine: ChatEngine; onPick: (text: string) => void }) {
+  const { greeting } = TEXTS;
   return (
     <section class="greeting">
-      <h1>Say something.</h1>
-      <p>{name} runs on this device. Nothing you write leaves it.</p>
-      <ul class="suggestions" aria-label="Suggestions">
-        {SUGGESTIONS.map((text) => (
+      <h1>{greeting.title}</h1>
+      <p>{greeting[engine.place](engine.title)}</p>
+      <ul class="suggestions" aria-label={greeting.label}>
+        {greeting.suggestions.map((text) => (
           <li key={text}>
             <button type="button" onClick={() => onPick(text)}>
               {text}

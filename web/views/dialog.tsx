@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { TEXTS } from '../texts.ts';
 import { CloseIcon } from './icons.tsx';
 
 /** A modal dialog, closed by its button, by Escape or by a click outside. Focus then returns to where it was. */
@@ -25,7 +26,12 @@ export function Dialog(props: {
       <div class="dialog-body">
         <header class="dialog-head">
           <h2 id={`${kind}-title`}>{title}</h2>
-          <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={TEXTS.close}
+            onClick={() => dialog.current?.close()}
+          >
             <CloseIcon />
           </button>
         </header>

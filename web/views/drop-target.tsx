@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { TEXTS } from '../texts.ts';
 
 /** Accepts files dropped anywhere on the page. */
 export function DropTarget({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
@@ -28,5 +29,5 @@ export function DropTarget({ onFiles }: { onFiles: (files: readonly File[]) => v
       removeEventListener('drop', onDrop);
     };
   }, [onFiles]);
-  return over ? <div class="drop">Drop a GGUF file to load it</div> : null;
+  return over ? <div class="drop">{TEXTS.drop}</div> : null;
 }

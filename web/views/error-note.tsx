@@ -1,4 +1,4 @@
-import { explain } from './format.ts';
+import { explain } from '../state/explain.ts';
 
 /** An error, announced immediately by screen readers. */
 export function ErrorNote({ title, error }: { title: string; error: unknown }) {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import { TEXTS } from '../texts.ts';
 
 /** A labelled field, as wide as the form or half of it; `children` renders it with the id that the label refers to. */
 export function Field(props: {
@@ -20,13 +21,14 @@ export function Field(props: {
   );
 }
 
-/** A slider from `min` (default 0) to `max`. */
+/** A slider from `min` (default 0) to `max`; undefined, as the model recommends, stands at `usual`. */
 export function Range(props: {
   label: string;
   hint: string;
   min?: number;
   max: number;
-  value: number;
+  usual: number;
+  value: number | undefined;
   onChange: (value: number) => void;
 }) {
   return (
@@ -39,11 +41,11 @@ export function Range(props: {
             min={props.min ?? 0}
             max={props.max}
             step={0.05}
-            value={props.value}
+            value={props.value ?? props.usual}
             onInput={({ currentTarget }) => props.onChange(Number(currentTarget.value))}
           />
           <output for={id} class="numbers">
-            {props.value.toFixed(2)}
+            {props.value?.toFixed(2) ?? TEXTS.setting.asModel}
           </output>
         </div>
       )}
@@ -82,6 +84,36 @@ export function Count(props: {
           placeholder={props.placeholder}
           onInput={onInput}
           onBlur={() => setTyped(undefined)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A number from 0 to `max`; undefined if the field is empty or holds another. */
+export function Decimal(props: {
+  label: string;
+  max: number;
+  step: number;
+  placeholder: string;
+  value: number | undefined;
+  onChange: (value: number | undefined) => void;
+}) {
+  const { label, max, step, placeholder, value, onChange } = props;
+  return (
+    <Field label={label} half>
+      {(id) => (
+        <input
+          id={id}
+          type="number"
+          min={0}
+          max={max}
+          step={step}
+          defaultValue={value === undefined ? '' : String(value)}
+          placeholder={placeholder}
+          onInput={({ currentTarget: { valueAsNumber: typed } }) =>
+            onChange(typed >= 0 && typed <= max && (step < 1 || Number.isInteger(typed)) ? typed : undefined)
+          }
         />
       )}
     </Field>

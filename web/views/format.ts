@@ -27,10 +27,3 @@ const AGES: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['hour', 3600],
   ['minute', 60],
 ];
-
-/** An error message, and advice if there is any. */
-export function explain(error: unknown): { message: string; fix: string | undefined } {
-  const message = error instanceof Error ? error.message : String(error);
-  const fix = error instanceof Error && 'fix' in error ? String(error.fix) : undefined;
-  return { message, fix };
-}

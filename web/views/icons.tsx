@@ -19,3 +19,8 @@ export const RetryIcon = () => <Icon path="M19.5 12a7.5 7.5 0 1 1-2.2-5.3L19.5 9
 export const NewIcon = () => <Icon path="M12 5v14M5 12h14" />;
 export const ChevronIcon = () => <Icon path="M7 10l5 5 5-5" />;
 export const FileIcon = () => <Icon path="M12 15.5V4.5M7.5 9 12 4.5 16.5 9M4.5 15.5v4h15v-4" />;
+export const EditIcon = () => <Icon path="M4.5 19.5l1-4L16 5l3 3L8.5 18.5zM14 7l3 3" />;
+export const BackIcon = () => <Icon path="M14 7l-5 5 5 5" />;
+export const ForwardIcon = () => <Icon path="M10 7l5 5-5 5" />;
+export const ListIcon = () => <Icon path="M4 6.5h16M4 12h16M4 17.5h10" />;
+export const MoreIcon = () => <Icon path="M6 12h.01M12 12h.01M18 12h.01" />;

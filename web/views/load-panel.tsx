@@ -1,14 +1,15 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { BrowserLoadProgress } from '../../src/browser/index.ts';
+import { TEXTS } from '../texts.ts';
 import { formatBytes, formatRate } from './format.ts';
 
 /** The names of the phases. */
 const PHASES: Record<BrowserLoadProgress['phase'], string> = {
-  checking: 'Checking what is here already',
-  downloading: 'Downloading',
-  reading: 'Loading onto the device',
-  finishing: 'Loading onto the device',
-  ready: 'Loading onto the device',
+  checking: TEXTS.load.checking,
+  downloading: TEXTS.load.downloading,
+  reading: TEXTS.load.reading,
+  finishing: TEXTS.load.reading,
+  ready: TEXTS.load.reading,
 };
 
 /** The progress of loading a model, with a button to cancel it. */
@@ -23,16 +24,18 @@ export function LoadPanel(props: {
   useEffect(() => cancel.current?.focus(), []);
   const { bytes = 0, totalBytes } = progress ?? {};
   const share = totalBytes === undefined ? undefined : Math.floor((100 * bytes) / Math.max(1, totalBytes));
-  const phase = progress ? PHASES[progress.phase] : 'Opening';
+  const phase = progress ? PHASES[progress.phase] : TEXTS.load.opening;
   const amount =
-    totalBytes === undefined ? formatBytes(bytes) : `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`;
+    totalBytes === undefined
+      ? formatBytes(bytes)
+      : TEXTS.picker.of(formatBytes(bytes), formatBytes(totalBytes));
   return (
-    <section class="load" aria-label={`Loading ${title}`}>
+    <section class="load" aria-label={TEXTS.load.loading(title)}>
       <h1>{title}</h1>
       <div
         class="bar"
         role="progressbar"
-        aria-label={`Loading ${title}`}
+        aria-label={TEXTS.load.loading(title)}
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={share}
@@ -52,7 +55,7 @@ export function LoadPanel(props: {
         )}
       </p>
       <button type="button" ref={cancel} onClick={onCancel}>
-        Cancel
+        {TEXTS.cancel}
       </button>
     </section>
   );

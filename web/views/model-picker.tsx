@@ -1,31 +1,114 @@
 import { useId, useRef } from 'preact/hooks';
 import type { StoredModel } from '../../src/browser/index.ts';
 import type { AppState } from '../state/app-state.ts';
+import type { ServerModel } from '../state/chat-server.ts';
 import { addressOf, type ServedModel } from '../state/model-shelf.ts';
+import { TEXTS } from '../texts.ts';
 import { ErrorNote } from './error-note.tsx';
 import { formatAge, formatBytes } from './format.ts';
 import { DeleteIcon, FileIcon } from './icons.tsx';
 
-/** The sources of models: alongside the page, the browser's storage, an address, a file. */
+const { picker: TEXT } = TEXTS;
+
+/** The sources of models: the server, alongside the page, the browser's storage, an address, a file. */
 export function ModelPicker({ state }: { state: AppState }) {
-  const { shelf } = state;
+  return (
+    <div class="picker">
+      <OnServer state={state} />
+      <InBrowser state={state} />
+    </div>
+  );
+}
+
+/** The models of the server that the page comes from; if it wants a key, the field for it. */
+function OnServer({ state }: { state: AppState }) {
+  const { server } = state;
+  const { value: access } = server.access;
+  if (access === 'unknown' || access === 'absent') return null;
+  return (
+    <section aria-label={TEXT.server}>
+      <h2>{TEXT.server}</h2>
+      {access === 'locked' ? (
+        <KeyForm state={state} />
+      ) : (
+        <ul class="cards">
+          {server.models.value.map((model) => (
+            <li key={model.id}>
+              <ServerCard state={state} model={model} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function ServerCard({ state, model }: { state: AppState; model: ServerModel }) {
+  const { id, context } = model;
+  const status = state.session.status.value;
+  const isUsed = status.kind === 'ready' && status.engine.place === 'server' && status.title === id;
+  return (
+    <div class={isUsed ? 'card featured' : 'card'}>
+      <div class="card-text">
+        <strong>{id}</strong>
+        {context !== undefined && <small>{TEXT.context(context)}</small>}
+      </div>
+      <div class="card-buttons">
+        {isUsed ? (
+          <small>{TEXT.inUse}</small>
+        ) : (
+          <button type="button" class="primary" onClick={() => void state.use(model)}>
+            {TEXT.use}
+            <span class="hidden"> {id}</span>
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function KeyForm({ state: { server } }: { state: AppState }) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <form
+      class="address"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void server.unlock(field.current?.value.trim() ?? '');
+      }}
+    >
+      <label for={id}>{TEXT.key}</label>
+      <div class="row">
+        <input id={id} ref={field} type="password" required autocomplete="off" spellcheck={false} />
+        <button type="submit">{TEXT.unlock}</button>
+      </div>
+      {server.isKeyWrong.value && (
+        <p class="wrong" role="alert">
+          {TEXT.keyWrong}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function InBrowser({ state }: { state: AppState }) {
+  const { shelf, server } = state;
   const served = shelf.served.value;
   // Models served alongside the page have their own cards, stored or not.
   const addresses = new Set(served.map(addressOf));
   const stored = shelf.stored.value.filter(({ url }) => url === undefined || !addresses.has(url));
+  const isOnlyPlace = server.access.value === 'unknown' || server.access.value === 'absent';
   return (
-    <div class="picker">
-      {shelf.problem.value !== undefined && <ErrorNote title="Stored models" error={shelf.problem.value} />}
-      {served.length > 0 && (
-        <section aria-label="Models beside this page">
-          {served.map((model) => (
-            <ServedCard key={model.file} state={state} model={model} />
-          ))}
-        </section>
-      )}
+    <section aria-label={TEXT.browser}>
+      {!isOnlyPlace && <h2>{TEXT.browser}</h2>}
+      {shelf.problem.value !== undefined && <ErrorNote title={TEXT.stored} error={shelf.problem.value} />}
+      {served.map((model) => (
+        <ServedCard key={model.file} state={state} model={model} />
+      ))}
       {stored.length > 0 && (
-        <section aria-label="Kept in this browser">
-          <h2>Kept in this browser</h2>
+        <section aria-label={TEXT.kept}>
+          {isOnlyPlace ? <h2>{TEXT.kept}</h2> : <h3>{TEXT.kept}</h3>}
           <ul class="cards">
             {stored.map((model) => (
               <li key={model.id}>
@@ -38,7 +121,7 @@ export function ModelPicker({ state }: { state: AppState }) {
       <AddressForm state={state} />
       <FileChooser state={state} />
       <StorageUse state={state} />
-    </div>
+    </section>
   );
 }
 
@@ -53,13 +136,14 @@ function ServedCard({ state, model }: { state: AppState; model: ServedModel }) {
         <span>{about}</span>
         <small>
           {formatBytes(bytes)}
-          {stored?.complete ? ' · kept in this browser' : ''}
+          {stored?.complete ? ` · ${TEXT.isKept}` : ''}
         </small>
       </div>
       <div class="card-buttons">
         {stored && <DeleteButton state={state} model={stored} />}
         <button type="button" class="primary" onClick={() => void state.load({ location, title, sha256 })}>
-          Load<span class="hidden"> {title}</span>
+          {TEXT.load}
+          <span class="hidden"> {title}</span>
         </button>
       </div>
     </div>
@@ -71,7 +155,7 @@ function StoredCard({ state, model }: { state: AppState; model: StoredModel }) {
   const bytes =
     complete || size === undefined
       ? formatBytes(storedBytes)
-      : `${formatBytes(storedBytes)} of ${formatBytes(size)}`;
+      : TEXT.of(formatBytes(storedBytes), formatBytes(size));
   const loadable = complete || url !== undefined;
   return (
     <div class="card">
@@ -79,15 +163,15 @@ function StoredCard({ state, model }: { state: AppState; model: StoredModel }) {
         <strong>{name}</strong>
         <small>
           {bytes}
-          {used && ` · used ${formatAge(used)}`}
-          {!loadable && ' · drop the file again to go on'}
+          {used && ` · ${TEXT.used(formatAge(used))}`}
+          {!loadable && ` · ${TEXT.dropAgain}`}
         </small>
       </div>
       <div class="card-buttons">
         <DeleteButton state={state} model={model} />
         {loadable && (
           <button type="button" onClick={() => void state.load({ location: model, title: name })}>
-            {complete ? 'Load' : 'Resume'}
+            {complete ? TEXT.load : TEXT.resume}
             <span class="hidden"> {name}</span>
           </button>
         )}
@@ -97,7 +181,7 @@ function StoredCard({ state, model }: { state: AppState; model: StoredModel }) {
 }
 
 function DeleteButton({ state, model }: { state: AppState; model: StoredModel }) {
-  const label = `Delete ${model.name} from this browser`;
+  const label = TEXT.remove(model.name);
   return (
     <button
       type="button"
@@ -118,12 +202,11 @@ function AddressForm({ state }: { state: AppState }) {
     event.preventDefault();
     const address = field.current?.value.trim() ?? '';
     if (address === '') return;
-    const title = decodeURIComponent(address.replace(/[?#].*/, '').replace(/.*\//, '')) || address;
-    void state.load({ location: address, title });
+    void state.load({ location: fileAddress(address), title: fileName(address) });
   };
   return (
     <form class="address" onSubmit={submit}>
-      <label for={id}>A GGUF file’s address</label>
+      <label for={id}>{TEXT.address}</label>
       <div class="row">
         <input
           id={id}
@@ -133,7 +216,7 @@ function AddressForm({ state }: { state: AppState }) {
           placeholder="https://…/model.gguf"
           spellcheck={false}
         />
-        <button type="submit">Load</button>
+        <button type="submit">{TEXT.load}</button>
       </div>
     </form>
   );
@@ -144,8 +227,8 @@ function FileChooser({ state }: { state: AppState }) {
     <label class="file">
       <FileIcon />
       <span>
-        <strong>Open a file</strong>
-        <small>or drop it anywhere on the page</small>
+        <strong>{TEXT.open}</strong>
+        <small>{TEXT.orDrop}</small>
       </span>
       <input
         type="file"
@@ -153,7 +236,7 @@ function FileChooser({ state }: { state: AppState }) {
         multiple
         class="hidden"
         onChange={({ currentTarget }) => {
-          void state.loadFiles([...(currentTarget.files ?? [])]);
+          void state.takeFiles([...(currentTarget.files ?? [])]);
           currentTarget.value = '';
         }}
       />
@@ -164,11 +247,21 @@ function FileChooser({ state }: { state: AppState }) {
 function StorageUse({ state }: { state: AppState }) {
   const quota = state.shelf.quota.value;
   if (!quota || quota.usedBytes < 1e5) return null;
-  const all = quota.quotaBytes === undefined ? '' : ` of ${formatBytes(quota.quotaBytes)}`;
-  return (
-    <p class="note">
-      {formatBytes(quota.usedBytes)}
-      {all} of this browser’s storage used
-    </p>
-  );
+  const all = quota.quotaBytes === undefined ? undefined : formatBytes(quota.quotaBytes);
+  return <p class="note">{TEXT.storage(formatBytes(quota.usedBytes), all)}</p>;
+}
+
+/** The file behind a link to Hugging Face's page about it. */
+function fileAddress(address: string): string {
+  return address.replace(/^(https:\/\/huggingface\.co\/[^/]+\/[^/]+\/)blob\//, '$1resolve/');
+}
+
+/** The last part of an address, whatever percent signs it has. */
+function fileName(address: string): string {
+  const name = address.replace(/[?#].*/, '').replace(/.*\//, '') || address;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }

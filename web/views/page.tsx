@@ -1,72 +1,122 @@
 import { useCallback } from 'preact/hooks';
 import type { AppState } from '../state/app-state.ts';
+import { TEXTS } from '../texts.ts';
 import { Composer } from './composer.tsx';
+import { ConversationDialog, ConversationList } from './conversation-list.tsx';
 import { ConversationView } from './conversation-view.tsx';
 import { Dialog } from './dialog.tsx';
 import { DropTarget } from './drop-target.tsx';
 import { ErrorNote } from './error-note.tsx';
-import { ChevronIcon, NewIcon, SettingsIcon } from './icons.tsx';
+import { ChevronIcon, CloseIcon, ListIcon, NewIcon, SettingsIcon } from './icons.tsx';
 import { LoadPanel } from './load-panel.tsx';
 import { ModelPicker } from './model-picker.tsx';
 import { SettingsDialog } from './settings-dialog.tsx';
 
 /** The whole page. */
 export function Page({ state }: { state: AppState }) {
-  const { session, dialog } = state;
+  const { session, conversations } = state;
   const status = session.status.value;
-  const onFiles = useCallback((files: readonly File[]) => void state.loadFiles(files), [state]);
+  const conversation = conversations.current.value;
+  const onFiles = useCallback((files: readonly File[]) => void state.takeFiles(files), [state]);
+  const engine = status.kind === 'ready' ? status.engine : undefined;
+  const hasTurns = conversation.turns.value.length > 0;
+  const kind = hasTurns && status.kind !== 'loading' ? 'ready' : status.kind;
   return (
     <>
-      {status.kind === 'ready' && (
-        <a class="skip" href="#message">
-          Go to the message field
+      {engine && (
+        <a class="skip" href="#message" onClick={toMessage}>
+          {TEXTS.skip}
         </a>
       )}
       <Header state={state} />
-      <main class={status.kind}>
-        {status.kind === 'ready' && (
-          <ConversationView state={state} model={status.model} title={status.title} />
-        )}
-        {status.kind === 'loading' && (
-          <LoadPanel title={status.title} progress={status.progress} onCancel={() => session.cancel()} />
-        )}
-        {(status.kind === 'empty' || status.kind === 'failed') && <Welcome state={state} />}
-      </main>
-      {status.kind === 'ready' && <Composer state={state} model={status.model} />}
-      {dialog.value === 'settings' && <SettingsDialog state={state} />}
-      {dialog.value === 'models' && (
-        <Dialog title="Models" kind="models" onClose={() => (dialog.value = undefined)}>
-          <ModelPicker state={state} />
-        </Dialog>
-      )}
+      <div class="beside">
+        <aside>
+          <ConversationList state={state} />
+        </aside>
+        <div class="column">
+          <main class={kind}>
+            {status.kind === 'loading' && (
+              <LoadPanel title={status.title} progress={status.progress} onCancel={() => session.cancel()} />
+            )}
+            {kind === 'ready' && (
+              <ConversationView state={state} conversation={conversation} engine={engine} />
+            )}
+            {(kind === 'empty' || kind === 'failed') && <Welcome state={state} />}
+          </main>
+          {hasTurns && status.kind === 'failed' && <LoadFailure title={status.title} error={status.error} />}
+          {engine && <Composer key={conversation.info.value.id} state={state} engine={engine} />}
+        </div>
+      </div>
+      <OpenDialog state={state} />
+      <Notice state={state} />
       <DropTarget onFiles={onFiles} />
     </>
   );
 }
 
+/** The address stays the conversation's. */
+function toMessage(event: Event): void {
+  event.preventDefault();
+  document.getElementById('message')?.focus();
+}
+
+function OpenDialog({ state }: { state: AppState }) {
+  const { dialog } = state;
+  const close = () => (dialog.value = undefined);
+  const open = dialog.value;
+  if (open?.kind === 'settings') return <SettingsDialog state={state} />;
+  if (open?.kind === 'conversation') return <ConversationDialog state={state} id={open.id} />;
+  if (open?.kind === 'models') {
+    return (
+      <Dialog title={TEXTS.models} kind="models" onClose={close}>
+        <ModelPicker state={state} />
+      </Dialog>
+    );
+  }
+  if (open?.kind === 'conversations') {
+    return (
+      <Dialog title={TEXTS.conversations} kind="conversations" onClose={close}>
+        <ConversationList state={state} />
+      </Dialog>
+    );
+  }
+  return null;
+}
+
 function Header({ state }: { state: AppState }) {
-  const { session, dialog, conversation } = state;
+  const { session, dialog, conversations } = state;
   const status = session.status.value;
+  const hasTurns = conversations.current.value.turns.value.length > 0;
+  const title = status.kind === 'ready' ? status.title : TEXTS.chooseModel;
   return (
     <header class="top">
+      <button
+        type="button"
+        class="quiet narrow"
+        aria-label={TEXTS.conversations}
+        title={TEXTS.conversations}
+        onClick={() => (dialog.value = { kind: 'conversations' })}
+      >
+        <ListIcon />
+      </button>
       <span class="wordmark">
         rocm<b>forge</b>
       </span>
-      {status.kind === 'ready' && (
-        <button type="button" class="model-button" onClick={() => (dialog.value = 'models')}>
-          <span class="hidden">Model: </span>
-          <span class="model-title">{status.title}</span>
+      {(status.kind === 'ready' || (hasTurns && status.kind !== 'loading')) && (
+        <button type="button" class="model-button" onClick={() => (dialog.value = { kind: 'models' })}>
+          <span class="hidden">{TEXTS.model}</span>
+          <span class="model-title">{title}</span>
           <ChevronIcon />
         </button>
       )}
       <div class="top-buttons">
-        {conversation.turns.value.length > 0 && (
+        {hasTurns && (
           <button
             type="button"
             class="quiet"
-            aria-label="New conversation"
-            title="New conversation"
-            onClick={() => conversation.clear()}
+            aria-label={TEXTS.newConversation}
+            title={TEXTS.newConversation}
+            onClick={() => conversations.begin()}
           >
             <NewIcon />
           </button>
@@ -74,9 +124,9 @@ function Header({ state }: { state: AppState }) {
         <button
           type="button"
           class="quiet"
-          aria-label="Settings"
-          title="Settings"
-          onClick={() => (dialog.value = 'settings')}
+          aria-label={TEXTS.settings}
+          title={TEXTS.settings}
+          onClick={() => (dialog.value = { kind: 'settings' })}
         >
           <SettingsIcon />
         </button>
@@ -85,22 +135,58 @@ function Header({ state }: { state: AppState }) {
   );
 }
 
+/** What is said in passing: what was removed, with what brings it back, or what became of a file. */
+function Notice({ state: { conversations, notice } }: { state: AppState }) {
+  const removed = conversations.removed.value;
+  const said = notice.value;
+  if (!removed && !said) return <div role="status" />;
+  const dismiss = () => {
+    conversations.removed.value = undefined;
+    notice.value = undefined;
+  };
+  return (
+    <div class="notice" role="status">
+      {removed ? (
+        <>
+          <span>{TEXTS.removed[removed.what]}</span>
+          <button type="button" class="small" onClick={() => conversations.undo()}>
+            {TEXTS.undo}
+          </button>
+        </>
+      ) : (
+        said && (
+          <span>
+            <strong>{said.title}</strong> {said.text}
+          </span>
+        )
+      )}
+      <button type="button" class="quiet" aria-label={TEXTS.dismiss} onClick={dismiss}>
+        <CloseIcon />
+      </button>
+    </div>
+  );
+}
+
+function LoadFailure({ title, error }: { title: string; error: unknown }) {
+  return (
+    <div class="beneath">
+      <ErrorNote title={TEXTS.welcome.notLoaded(title)} error={error} />
+    </div>
+  );
+}
+
 function Welcome({ state }: { state: AppState }) {
   const status = state.session.status.value;
+  const { welcome } = TEXTS;
   return (
     <div class="welcome">
       <h1>
-        A language model,
+        {welcome.title[0]}
         <br />
-        in this page.
+        {welcome.title[1]}
       </h1>
-      <p class="lead">
-        Choose a model. It runs on your own graphics card or processor; what you write and what it answers
-        stay here.
-      </p>
-      {status.kind === 'failed' && (
-        <ErrorNote title={`${status.title} was not loaded`} error={status.error} />
-      )}
+      <p class="lead">{welcome.lead}</p>
+      {status.kind === 'failed' && <ErrorNote title={welcome.notLoaded(status.title)} error={status.error} />}
       <ModelPicker state={state} />
     </div>
   );

@@ -1,7 +1,10 @@
 import type { AppState } from '../state/app-state.ts';
 import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
+import { TEXTS } from '../texts.ts';
 import { Dialog } from './dialog.tsx';
-import { Choice, Count, Field, Range } from './fields.tsx';
+import { Choice, Count, Decimal, Field, Range } from './fields.tsx';
+
+const { setting: TEXT } = TEXTS;
 
 /** Settings for sampling and for loading models. */
 export function SettingsDialog({ state }: { state: AppState }) {
@@ -13,19 +16,21 @@ export function SettingsDialog({ state }: { state: AppState }) {
     dialog.value = undefined;
     void session.reload();
   };
+  const { value: status } = session.status;
+  const canReload = status.kind === 'ready' && status.engine.place === 'browser';
   return (
-    <Dialog title="Settings" kind="settings" onClose={() => (dialog.value = undefined)}>
+    <Dialog title={TEXTS.settings} kind="settings" onClose={() => (dialog.value = undefined)}>
       <form class="fields" onSubmit={(event) => event.preventDefault()}>
         <AnswerFields values={settings.value} change={change} />
-        <h3>When a model is loaded</h3>
+        <h3>{TEXT.loading}</h3>
         <LoadFields values={settings.value} change={change} />
         <div class="row end">
           <button type="button" onClick={() => (settings.value = DEFAULT_SETTINGS)}>
-            Reset
+            {TEXT.reset}
           </button>
-          {session.status.value.kind === 'ready' && (
+          {canReload && (
             <button type="button" class="primary" onClick={reload}>
-              Reload the model
+              {TEXT.reload}
             </button>
           )}
         </div>
@@ -41,21 +46,36 @@ interface FieldsProps {
 
 /** The settings with sliders. */
 const RANGES = [
-  { name: 'temperature', label: 'Temperature', hint: '0 takes the likeliest word', max: 2 },
-  { name: 'topP', label: 'Top-p', hint: '1 leaves all words in', max: 1 },
-  { name: 'repeatPenalty', label: 'Repetition penalty', hint: '1 is off', min: 1, max: 1.5 },
+  { name: 'temperature', label: TEXT.temperature, hint: TEXT.temperatureHint, max: 2, usual: 0.8 },
+  { name: 'topP', label: TEXT.topP, hint: TEXT.topPHint, max: 1, usual: 0.95 },
+  {
+    name: 'repeatPenalty',
+    label: TEXT.repeatPenalty,
+    hint: TEXT.repeatPenaltyHint,
+    min: 1,
+    max: 1.5,
+    usual: 1,
+  },
+] as const;
+
+/** Settings for those who know them; without a number they are as the model recommends. */
+const NUMBERS = [
+  { name: 'topK', label: TEXT.topK, max: 1000, step: 1, placeholder: TEXT.asModel },
+  { name: 'minP', label: TEXT.minP, max: 1, step: 0.01, placeholder: TEXT.asModel },
+  { name: 'frequencyPenalty', label: TEXT.frequencyPenalty, max: 2, step: 0.05, placeholder: TEXT.asModel },
+  { name: 'presencePenalty', label: TEXT.presencePenalty, max: 2, step: 0.05, placeholder: TEXT.asModel },
 ] as const;
 
 function AnswerFields({ values, change }: FieldsProps) {
   return (
     <>
-      <Field label="System prompt">
+      <Field label={TEXT.system}>
         {(id) => (
           <textarea
             id={id}
             rows={3}
             value={values.system}
-            placeholder="Who the model is, and how it should answer"
+            placeholder={TEXT.systemPlaceholder}
             onInput={({ currentTarget }) => change({ system: currentTarget.value })}
           />
         )}
@@ -64,18 +84,38 @@ function AnswerFields({ values, change }: FieldsProps) {
         <Range key={name} {...range} value={values[name]} onChange={(value) => change({ [name]: value })} />
       ))}
       <Count
-        label="Most tokens of an answer"
+        label={TEXT.maxTokens}
+        placeholder={TEXT.noLimit}
         value={values.maxTokens}
-        onChange={(maxTokens = DEFAULT_SETTINGS.maxTokens) => change({ maxTokens })}
+        onChange={(maxTokens) => change({ maxTokens })}
       />
       <Count
-        label="Seed"
-        hint="repeats an answer"
+        label={TEXT.seed}
+        hint={TEXT.seedHint}
         least={0}
-        placeholder="random"
+        placeholder={TEXT.random}
         value={values.seed}
         onChange={(seed) => change({ seed })}
       />
+      <Choice
+        label={TEXT.whenFull}
+        labels={TEXT.whenFullChoices}
+        value={values.whenFull}
+        onChange={(whenFull) => change({ whenFull })}
+      />
+      <details>
+        <summary>{TEXT.advanced}</summary>
+        <div class="fields">
+          {NUMBERS.map(({ name, ...of }) => (
+            <Decimal
+              key={name}
+              {...of}
+              value={values[name]}
+              onChange={(value) => change({ [name]: value })}
+            />
+          ))}
+        </div>
+      </details>
     </>
   );
 }
@@ -84,19 +124,19 @@ function LoadFields({ values, change }: FieldsProps) {
   return (
     <>
       <Count
-        label="Context in tokens"
+        label={TEXT.context}
         value={values.context}
         onChange={(context = DEFAULT_SETTINGS.context) => change({ context })}
       />
       <Choice
-        label="Memory of a conversation"
-        labels={{ f16: 'Exact (f16)', q8_0: 'Half as much (q8_0)' }}
+        label={TEXT.cache}
+        labels={TEXT.cacheChoices}
         value={values.cacheType}
         onChange={(cacheType) => change({ cacheType })}
       />
       <Choice
-        label="Device"
-        labels={{ auto: 'The best there is', webgpu: 'GPU (WebGPU)', cpu: 'CPU (WebAssembly)' }}
+        label={TEXT.device}
+        labels={TEXT.deviceChoices}
         value={values.device}
         onChange={(device) => change({ device })}
       />
@@ -106,7 +146,7 @@ function LoadFields({ values, change }: FieldsProps) {
           checked={values.keep}
           onChange={({ currentTarget }) => change({ keep: currentTarget.checked })}
         />
-        Keep models in this browser
+        {TEXT.keep}
       </label>
     </>
   );

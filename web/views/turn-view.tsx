@@ -1,27 +1,70 @@
-import { useMemo, useState } from 'preact/hooks';
-import type { Turn } from '../state/conversation.ts';
-import { ErrorNote } from './error-note.tsx';
-import { CopyIcon, RetryIcon } from './icons.tsx';
-import { renderMarkdown } from './markdown.ts';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Turn } from '../state/chat-store.ts';
+import type { Conversation } from '../state/conversation.ts';
+import type { ChatEngine } from '../state/engine.ts';
+import type { AppState } from '../state/app-state.ts';
+import { TEXTS } from '../texts.ts';
+import { AnswerText } from './answer-text.tsx';
+import { copyText } from './copy.ts';
+import { BackIcon, CopyIcon, DeleteIcon, EditIcon, ForwardIcon, RetryIcon } from './icons.tsx';
 
-/** One turn of the conversation. `onRetry` is given for the answer that can be regenerated. */
-export function TurnView({ turn, onRetry }: { turn: Turn; onRetry: (() => void) | undefined }) {
-  if (turn.role === 'user') {
-    return (
-      <li class="turn said">
-        <span class="hidden">You said: </span>
-        <p>{turn.text}</p>
-      </li>
-    );
-  }
+/** A turn, and what can be done with it; without an engine it can only be read and removed. */
+export interface TurnProps {
+  readonly state: AppState;
+  readonly conversation: Conversation;
+  readonly engine: ChatEngine | undefined;
+  readonly turn: Turn;
+}
+
+/** One turn of the conversation. */
+export function TurnView(props: TurnProps) {
+  const { turn } = props;
+  const [isEditing, setEditing] = useState(false);
+  const isUser = turn.role === 'user';
   return (
-    <li class="turn answer" aria-busy={turn.state === 'writing'}>
-      <span class="hidden">Answer: </span>
-      {turn.reasoning !== undefined && <Reasoning turn={turn} text={turn.reasoning} />}
-      <AnswerText turn={turn} />
-      {turn.state === 'failed' && <ErrorNote title="No answer" error={turn.error} />}
-      {turn.state !== 'writing' && <AnswerFoot turn={turn} onRetry={onRetry} />}
+    <li class={isUser ? 'turn said' : 'turn answer'} aria-busy={turn.state === 'writing'}>
+      <span class="hidden">{isUser ? TEXTS.turn.said : TEXTS.turn.answer}</span>
+      {isEditing ? (
+        <Editor {...props} onEnd={() => setEditing(false)} />
+      ) : (
+        <>
+          {isUser ? <p>{turn.text}</p> : <Answer {...props} />}
+          {turn.state !== 'writing' && <TurnFoot {...props} onEdit={() => setEditing(true)} />}
+        </>
+      )}
     </li>
+  );
+}
+
+function Answer({ turn, conversation }: TurnProps) {
+  const { text, state, reasoning, error } = turn;
+  const writing = state === 'writing';
+  return (
+    <>
+      {reasoning !== undefined && <Reasoning turn={turn} text={reasoning} />}
+      {text !== '' && <AnswerText text={text} writing={writing} />}
+      {text === '' && writing && reasoning === undefined && <PromptShare conversation={conversation} />}
+      {error && (
+        <div class="error-note" role="alert">
+          <strong>{text === '' ? TEXTS.turn.failed : TEXTS.turn.broken}</strong>
+          <p>{error.message}</p>
+          {error.fix !== undefined && <p>{error.fix}</p>}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** How far the model has read what was said. */
+function PromptShare({ conversation }: { conversation: Conversation }) {
+  const { value: prompt } = conversation.prompt;
+  const isLong = prompt && prompt.tokens < prompt.totalTokens;
+  return (
+    <div class="reads">
+      <p class="thinking" aria-label={TEXTS.turn.reads} role="img" />
+      {isLong && <small class="numbers">{TEXTS.turn.reading(prompt.tokens, prompt.totalTokens)}</small>}
+    </div>
   );
 }
 
@@ -30,49 +73,147 @@ function Reasoning({ turn, text }: { turn: Turn; text: string }) {
   const isThinking = turn.state === 'writing' && turn.text === '';
   return (
     <details class="reasoning">
-      <summary class={isThinking ? 'busy' : ''}>{isThinking ? 'Thinking…' : 'Thoughts'}</summary>
+      <summary class={isThinking ? 'busy' : ''}>
+        {isThinking ? TEXTS.turn.thinking : TEXTS.turn.thoughts(turn.reasoningSeconds)}
+      </summary>
       <p>{text}</p>
     </details>
   );
 }
 
-function AnswerText({ turn: { text, state, reasoning } }: { turn: Turn }) {
-  const writing = state === 'writing';
-  const html = useMemo(() => ({ __html: renderMarkdown(text) }), [text]);
-  const reads = writing && reasoning === undefined;
-  if (text === '') return reads ? <p class="thinking" aria-label="The model reads" role="img" /> : null;
-  return <div class={writing ? 'text writing' : 'text'} dangerouslySetInnerHTML={html} />;
-}
-
-function AnswerFoot({ turn, onRetry }: { turn: Turn; onRetry: (() => void) | undefined }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(turn.text);
-    setCopied(true);
-  };
-  const { tokens = 0, tokensPerSecond } = turn.pace ?? {};
+function TurnFoot({ state, conversation, engine, turn, onEdit }: TurnProps & { onEdit: () => void }) {
+  const [copied, setCopied] = useState<boolean>();
+  const idle = !conversation.answering.value;
+  const isUser = turn.role === 'user';
+  const copy = async () => setCopied(await copyText(turn.text));
+  const canContinue = idle && engine && !isUser && turn.text !== '' && turn.reason !== 'stop';
+  const { turn: texts } = TEXTS;
   return (
-    <div class="answer-foot">
-      <button
-        type="button"
-        class="quiet"
-        aria-label="Copy the answer"
-        title="Copy"
-        onClick={() => void copy()}
-      >
+    <div class="turn-foot">
+      <Branches conversation={conversation} turn={turn} />
+      <Act label={isUser ? texts.copyQuestion : texts.copy} onClick={() => void copy()}>
         <CopyIcon />
-      </button>
-      {onRetry && (
-        <button type="button" class="quiet" aria-label="Answer again" title="Answer again" onClick={onRetry}>
+      </Act>
+      {idle && engine && !isUser && (
+        <Act label={texts.retry} onClick={() => void conversation.retry(engine, turn)}>
           <RetryIcon />
+        </Act>
+      )}
+      {idle && (engine || !isUser) && (
+        <Act label={texts.edit} onClick={onEdit}>
+          <EditIcon />
+        </Act>
+      )}
+      {idle && (
+        <Act label={texts.remove} onClick={() => state.conversations.removeTurn(turn)}>
+          <DeleteIcon />
+        </Act>
+      )}
+      {canContinue && (
+        <button type="button" class="small" onClick={() => void conversation.continue(engine, turn)}>
+          {texts.continue}
         </button>
       )}
-      <span class="numbers">
-        {copied && 'Copied · '}
-        {turn.state === 'stopped' && 'Stopped · '}
-        {tokens} {tokens === 1 ? 'token' : 'tokens'}
-        {tokensPerSecond !== undefined && ` · ${tokensPerSecond.toFixed(1)} tokens/s`}
-      </span>
+      <TurnFacts turn={turn} copied={copied} />
     </div>
+  );
+}
+
+/** How the answer ended, and how fast it was. */
+function TurnFacts({ turn, copied }: { turn: Turn; copied: boolean | undefined }) {
+  const { turn: texts } = TEXTS;
+  const { tokens, firstSeconds, tokensPerSecond } = turn.pace ?? {};
+  const facts = [
+    copied !== undefined && (copied ? texts.copied : texts.notCopied),
+    turn.state === 'stopped' && texts.stopped,
+    turn.reason === 'limit' && texts.limit,
+    turn.reason === 'context' && texts.context,
+    tokens !== undefined && texts.tokens(tokens),
+    tokensPerSecond !== undefined && texts.speed(tokensPerSecond),
+    firstSeconds !== undefined && texts.first(firstSeconds),
+    turn.model !== undefined && texts.by(turn.model),
+  ];
+  return (
+    <span class="numbers" role="status">
+      {facts.filter((fact) => fact !== false).join(' · ')}
+    </span>
+  );
+}
+
+function Branches({ conversation, turn }: { conversation: Conversation; turn: Turn }) {
+  const branches = conversation.branches(turn);
+  if (branches.length < 2) return null;
+  const at = branches.findIndex(({ id }) => id === turn.id);
+  const idle = !conversation.answering.value;
+  const [before, after] = [branches[at - 1], branches[at + 1]];
+  return (
+    <span class="branches">
+      <Act
+        label={TEXTS.turn.previous}
+        disabled={!before || !idle}
+        onClick={() => before && conversation.show(before)}
+      >
+        <BackIcon />
+      </Act>
+      <span class="numbers" role="img" aria-label={TEXTS.turn.branch(at + 1, branches.length)}>
+        {at + 1}/{branches.length}
+      </span>
+      <Act
+        label={TEXTS.turn.next}
+        disabled={!after || !idle}
+        onClick={() => after && conversation.show(after)}
+      >
+        <ForwardIcon />
+      </Act>
+    </span>
+  );
+}
+
+function Act(props: { label: string; disabled?: boolean; onClick: () => void; children: ComponentChildren }) {
+  const { label, disabled = false, onClick, children } = props;
+  return (
+    <button
+      type="button"
+      class="quiet"
+      aria-label={label}
+      title={label}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      {children}
+    </button>
+  );
+}
+
+/** Another text in place of a turn's: a question is sent again, an answer stands as it was written. */
+function Editor({ conversation, engine, turn, onEnd }: TurnProps & { onEnd: () => void }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const isUser = turn.role === 'user';
+  const save = () => {
+    const text = field.current?.value.trim() ?? '';
+    if (text === '') return;
+    onEnd();
+    if (!isUser) conversation.rewrite(turn, text);
+    else if (engine) void conversation.resend(engine, turn, text);
+  };
+  return (
+    <form
+      class="editor"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
+      <textarea ref={field} rows={3} aria-label={TEXTS.turn.edited} defaultValue={turn.text} />
+      <div class="row end">
+        <button type="button" onClick={onEnd}>
+          {TEXTS.cancel}
+        </button>
+        <button type="submit" class="primary">
+          {isUser ? TEXTS.turn.resend : TEXTS.turn.save}
+        </button>
+      </div>
+    </form>
   );
 }

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { build } from 'esbuild';
+import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+
+/** Every kind of block, such as models write, and what would be dangerous as HTML. */
+const TEXT = [
+  '# Title',
+  'A **bold** word, `code <b>`, a [link](https://example.com/a), [another](javascript:alert(1)), H<sub>2</sub>O.',
+  '- [x] done\n- [ ] open\n  1. inner\n  2. second',
+  '3. three\n4. four',
+  '| a | b |\n|---|:-:|\n| one<br>two | `x` |',
+  '```js\nconst a = 1;\n\nlet b;\n```',
+  '> quoted\n> on',
+  String.raw`The sum \(a_1 + b_2\) and` + '\n\n' + String.raw`\[ \frac{x_1}{y_2} \]`,
+  '<img src=x onerror="globalThis.broken = true"><script>globalThis.broken = true</script>',
+  '![picture](https://tracker.example/x.png)',
+  'Title again\n===',
+  'An end with 5 &lt; 6 &amp; $5 and $6.',
+].join('\n\n');
+
+test(
+  'an answer looks the same written at once or letter by letter, and finished blocks stay',
+  { skip: NO_BROWSER },
+  async (t) => {
+    const browser = await TestBrowser.open();
+    t.after(() => browser[Symbol.asyncDispose]());
+    const { outputFiles } = await build({
+      entryPoints: [join(PROJECT_ROOT, 'web/markdown/growing-answer.ts')],
+      bundle: true,
+      write: false,
+      format: 'iife',
+      globalName: 'markdown',
+    });
+    const page = await browser.page('about:blank');
+    await page.evaluate(`${outputFiles[0]?.text};globalThis.markdown = markdown`);
+    await page.evaluate(`globalThis.answer = () => {
+    const into = document.body.appendChild(document.createElement('div'));
+    const tools = () => document.createElement('button');
+    return { into, shown: new markdown.GrowingAnswer(into, tools) };
+  }`);
+
+    const [whole, grown, isKept, selected] = (await page.evaluate(`((text) => {
+    const once = answer();
+    once.shown.show(text, true);
+    const slow = answer();
+    const title = () => slow.into.querySelector('h2');
+    let first;
+    for (let at = 1; at <= text.length; at++) {
+      // Whole: a browser that is busy may leave out what is drawn meanwhile.
+      slow.shown.show(text.slice(0, at), true);
+      if (at === 100) {
+        first = title();
+        const word = slow.into.querySelector('strong').firstChild;
+        getSelection().setBaseAndExtent(word, 0, word, 4);
+      }
+    }
+    return [once.into.innerHTML, slow.into.innerHTML, first === title(), getSelection().toString()];
+  })(${JSON.stringify(TEXT)})`)) as [string, string, boolean, string];
+    assert.equal(grown, whole);
+    assert.equal(isKept, true);
+    assert.equal(selected, 'bold');
+
+    const facts = await page.evaluate(`(() => {
+    const of = (selector) => [...document.querySelector('div').querySelectorAll(selector)];
+    const texts = (selector) => of(selector).map((element) => element.textContent);
+    return {
+      broken: globalThis.broken ?? false,
+      images: of('img, script').length,
+      links: of('a').map((link) => link.href),
+      tasks: of('input').map((box) => box.checked),
+      numbers: of('ol').map((list) => list.start),
+      cells: texts('td'),
+      code: texts('pre code'),
+      math: texts('.math'),
+      small: texts('sub'),
+      end: of('p').at(-1).textContent,
+    };
+  })()`);
+    assert.deepEqual(facts, {
+      broken: false,
+      images: 0,
+      links: ['https://example.com/a', 'https://tracker.example/x.png'],
+      tasks: [true, false],
+      numbers: [1, 3],
+      cells: ['onetwo', 'x'],
+      code: ['const a = 1;\n\nlet b;', String.raw`\frac{x_1}{y_2}`],
+      math: ['a_1 + b_2', String.raw`\frac{x_1}{y_2}`],
+      small: ['2'],
+      end: 'An end with 5 < 6 & $5 and $6.',
+    });
+  },
+);

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { pageFiles } from '../../src/node/page-files.ts';
+import { accessibilityFaults } from '../support/browser/accessibility.ts';
+import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { listen, tinyServer } from '../support/test-server.ts';
+
+const DESKTOP = { width: 1280, height: 800 };
+const KEY = 'open-sesame';
+/** Short answers without chance, whatever a tiny random model says. */
+const SETTINGS = { temperature: 0, maxTokens: 4 };
+
+/** A page on a server of a tiny model that wants a key, in a browser of its own. */
+async function servedPage(t: TestContext): Promise<{ page: Page; url: string; browser: TestBrowser }> {
+  const files = pageFiles(join(PROJECT_ROOT, 'dist/web'));
+  const server = await tinyServer(t, { page: files, keys: [KEY] });
+  const url = await listen(t, server);
+  const browser = await TestBrowser.open({ viewport: DESKTOP, acceptDownloads: true });
+  t.after(() => browser[Symbol.asyncDispose]());
+  const settings = JSON.stringify(SETTINGS);
+  const first = `localStorage.getItem('rocmforge settings') ?? localStorage.setItem('rocmforge settings', '${settings}')`;
+  return { page: await browser.page(`${url}/`, first), url, browser };
+}
+
+/** Types a message, sends it, and waits until so many turns are there and none is being written. */
+async function say(page: Page, text: string, turns: number): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+  await settled(page, turns);
+}
+
+async function settled(page: Page, turns: number): Promise<void> {
+  await page.locator(`.turns > .turn:nth-child(${turns}) .turn-foot`).waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+}
+
+const said = (page: Page) => page.locator('.said > p').allInnerTexts();
+
+test('the served model answers, and its conversations stay', { skip: NO_BROWSER }, async (t) => {
+  const { page, url, browser } = await servedPage(t);
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+  const list = page.getByRole('navigation', { name: 'Conversations' });
+
+  await t.test('once a key is given, which is kept and sent to nobody else', async () => {
+    await page.getByLabel('The server asks for a key').fill('wrong');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('does not know this key').waitFor();
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.getByLabel('The server asks for a key').fill(KEY);
+    await page.keyboard.press('Enter');
+    await button('Model: tiny').waitFor();
+    await page.reload();
+    await button('Model: tiny').waitFor();
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+  await t.test('with an answer that says why it ended, and how full the context is', async () => {
+    await say(page, 'First question', 2);
+    const foot = page.locator('.answer .turn-foot');
+    await foot.getByText('Reached its limit of tokens').waitFor();
+    await foot.getByText(/4 tokens/).waitFor();
+    await page.getByRole('meter').waitFor();
+    await foot.getByRole('button', { name: 'Continue' }).click();
+    await settled(page, 2);
+    assert.equal(await page.locator('.turns > .turn').count(), 2);
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+  await t.test('through a reload, with what was not sent yet', async () => {
+    await page.getByRole('textbox', { name: 'Message' }).fill('not sent yet');
+    await page.reload();
+    await page.locator('.turns > .turn').nth(1).waitFor();
+    assert.deepEqual(await said(page), ['First question']);
+    await button('Model: tiny').waitFor();
+    assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'not sent yet');
+  });
+
+  await t.test('in branches: edited questions and other answers, back and forth', async () => {
+    await page.locator('.said').hover();
+    await page.locator('.said').getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Edited text').fill('Another question');
+    await page.locator('.editor').getByRole('button', { name: 'Send' }).click();
+    await settled(page, 2);
+    assert.deepEqual(await said(page), ['Another question']);
+    await page.locator('.answer').getByRole('button', { name: 'Answer again' }).click();
+    await page.locator('.answer').getByText('2/2').waitFor();
+    await settled(page, 2);
+    await page.locator('.said').hover();
+    await page.locator('.said').getByRole('button', { name: 'Previous version' }).click();
+    await page.getByText('First question').nth(1).waitFor();
+    assert.deepEqual(await said(page), ['First question']);
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+  await t.test('deleted turns and conversations come back', async () => {
+    await page.locator('.answer').getByRole('button', { name: 'Delete this and what follows' }).click();
+    await page.locator('.answer').waitFor({ state: 'detached' });
+    await button('Undo').click();
+    await page.locator('.answer').waitFor();
+    await button('New conversation').click();
+    await say(page, 'Something else', 2);
+    await list.getByRole('button', { name: 'Rename, export or delete Something else' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Conversation' });
+    await dialog.getByLabel('Title').fill('Bananas');
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.keyboard.press('Enter');
+    await list.getByText('Bananas').waitFor();
+    await list.getByRole('button', { name: 'Rename, export or delete Bananas' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await list.getByText('Bananas').waitFor({ state: 'detached' });
+    await button('Undo').click();
+    await list.getByText('Bananas').waitFor();
+    assert.deepEqual(await said(page), ['Something else']);
+  });
+
+  await t.test('found by their words', async () => {
+    await list.getByRole('searchbox').fill('another QUESTION');
+    await list.getByText('Bananas').waitFor({ state: 'detached' });
+    await list.getByText('First question').click();
+    await page.locator('.said').getByText('First question').waitFor();
+    await list.getByRole('searchbox').fill('');
+    await list.getByText('Bananas').waitFor();
+  });
+
+  await t.test('exported and imported again, and in step with other tabs', async () => {
+    const other = await browser.page(`${url}/`);
+    const saving = page.waitForEvent('download');
+    await list.getByRole('button', { name: 'Export all' }).click();
+    const file = await (await saving).path();
+    await page.locator('input[type=file][accept=".json,.jsonl"]').first().setInputFiles(file);
+    await page.getByText('Its conversations are in the list.').waitFor();
+    await list.getByText('Bananas').nth(1).waitFor();
+    // Without a deed in it, the other tab shows them too.
+    await other.getByRole('navigation', { name: 'Conversations' }).getByText('Bananas').nth(1).waitFor();
+    await other.close();
+  });
+});

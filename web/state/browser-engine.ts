@@ -1,0 +1,55 @@
+import type { BrowserChatOptions, BrowserModel } from '../../src/browser/index.ts';
+import {
+  type AnswerEvent,
+  type AnswerRequest,
+  type ChatEngine,
+  ContextFull,
+  PENALTY_WINDOW,
+  present,
+} from './engine.ts';
+
+/** For models as small as run in browsers, which repeat themselves otherwise. */
+const SMALL_MODELS = { temperature: 0.7, topP: 0.9, repeatPenalty: 1.1 };
+
+/** A model in this browser, which stays its owner's. */
+export class BrowserEngine implements ChatEngine {
+  readonly place = 'browser';
+  readonly title: string;
+  readonly device: string;
+  readonly context: number;
+  readonly #model: BrowserModel;
+
+  constructor(title: string, model: BrowserModel) {
+    this.title = title;
+    this.context = model.context;
+    this.device = model.device.info.backend === 'webgpu' ? 'WebGPU' : 'CPU';
+    this.#model = model;
+  }
+
+  async *answer({ messages, continues, sampling, signal }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+    const options: BrowserChatOptions = {
+      ...SMALL_MODELS,
+      penaltyWindow: PENALTY_WINDOW,
+      ...present(sampling),
+      ...(continues && { continueFinal: true }),
+      signal,
+    };
+    const stream = this.#model.chat(messages, options);
+    try {
+      for await (const { text, reasoning, token } of stream)
+        yield { kind: 'piece', text, reasoning, tokens: token ? 1 : 0 };
+    } catch (error) {
+      throw overflowOf(error) ?? error;
+    }
+    const { reason, promptTokens, generatedTokens } = stream.end;
+    yield { kind: 'end', end: { reason, promptTokens, generatedTokens } };
+  }
+}
+
+/** The library is loaded when it is needed, so that its errors are told by their code. */
+function overflowOf(error: unknown): ContextFull | undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'CONTEXT_OVERFLOW')) return undefined;
+  const { params } = error as unknown as { params: { tokens: number; context: number } };
+  const { tokens, context } = params;
+  return new ContextFull(tokens, context, { cause: error });
+}

@@ -1,0 +1,75 @@
+import { signal } from '@preact/signals';
+
+/** A model of the server that the page comes from. */
+export interface ServerModel {
+  readonly id: string;
+  /** Maximum tokens of a conversation; unknown until the model is loaded. */
+  readonly context: number | undefined;
+}
+
+const KEY = 'rocmforge key';
+
+/** Whether the page's server answers chats. */
+export type ServerAccess = 'unknown' | 'absent' | 'locked' | 'open';
+
+/** The server that the page comes from, if it has an API. Its key goes nowhere else. */
+export class ChatServer {
+  readonly access = signal<ServerAccess>('unknown');
+  readonly models = signal<readonly ServerModel[]>([]);
+  /** Whether a key was given that the server does not know. */
+  readonly isKeyWrong = signal(false);
+  #key = keptKey();
+
+  /** Looks for the models. Never rejects: a page on a static host has none. */
+  async refresh(): Promise<void> {
+    try {
+      const response = await this.#fetch('v1/models');
+      if (response.status === 401) {
+        this.isKeyWrong.value = this.#key !== '';
+        this.access.value = 'locked';
+        return;
+      }
+      const { data } = (await response.json()) as { data: { id: string; context_length?: number }[] };
+      this.models.value = data.map(({ id, context_length: context }) => ({ id, context }));
+      this.access.value = 'open';
+    } catch {
+      // A server that was there may only be out of reach for now.
+      if (this.access.value !== 'open') this.access.value = 'absent';
+    }
+  }
+
+  /** Takes a key, which is kept for later visits if the server knows it. */
+  async unlock(key: string): Promise<void> {
+    this.#key = key;
+    await this.refresh();
+    if (this.access.value !== 'open') return;
+    try {
+      localStorage.setItem(KEY, key);
+    } catch {
+      // It is asked for again.
+    }
+  }
+
+  async post(path: string, body: object, signal: AbortSignal): Promise<Response> {
+    const headers = { 'content-type': 'application/json' };
+    const response = await this.#fetch(path, { method: 'POST', body: JSON.stringify(body), headers, signal });
+    if (response.status === 401) this.access.value = 'locked';
+    return response;
+  }
+
+  /** Redirections are errors: they would take the key, or the conversation, elsewhere. */
+  #fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    if (this.#key !== '') headers.set('authorization', `Bearer ${this.#key}`);
+    const address = new URL(path, document.baseURI);
+    return fetch(address, { ...init, headers, mode: 'same-origin', redirect: 'error', cache: 'no-store' });
+  }
+}
+
+function keptKey(): string {
+  try {
+    return localStorage.getItem(KEY) ?? '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,79 @@
+import type { ChatMessage } from '../../src/browser/index.ts';
+import type { Turn } from './chat-store.ts';
+
+/** Tokens for a character of text whose tokens were never counted; few languages take more. */
+const TOKENS_PER_CHARACTER = 0.4;
+
+/** The part of a context that is left to an answer, and at most so many tokens. */
+const ROOM_SHARE = 0.25;
+const MOST_ROOM = 1024;
+
+/** What of a conversation is sent. */
+export interface SentMessages {
+  readonly messages: readonly ChatMessage[];
+  /** Turns at the beginning that are left out. */
+  readonly leftOut: number;
+}
+
+/** What decides how much of a conversation is sent. */
+export interface WindowTerms {
+  readonly system: string;
+  /** The model's context, if it is known. */
+  readonly context: number | undefined;
+  /** Tokens for a character, as counted before. */
+  readonly tokensPerCharacter?: number | undefined;
+}
+
+/**
+ * The messages for a branch of a conversation. Where they would leave no room for an answer, the oldest turns are left out, a
+ * question with its answers at a time; the last question always stays. Of an answer that is to be continued the end is sent.
+ */
+export function fittingMessages(turns: readonly Turn[], terms: WindowTerms): SentMessages {
+  const { context = Number.POSITIVE_INFINITY, tokensPerCharacter = TOKENS_PER_CHARACTER } = terms;
+  const room = Math.min(MOST_ROOM, context * ROOM_SHARE);
+  const budget = (context - room) / tokensPerCharacter - terms.system.length;
+  let length = turns.reduce((sum, turn) => sum + lengthOf(turn), 0);
+  const lastQuestion = turns.findLastIndex(({ role }) => role === 'user');
+  let first = 0;
+  for (let at = 0; length > budget && at < lastQuestion; at++) {
+    length -= lengthOf(turns[at]);
+    // Conversations begin with a question: templates reject others.
+    if (turns[at + 1]?.role === 'user') first = at + 1;
+  }
+  const sent = turns.slice(first);
+  const last = sent.at(-1);
+  // An answer that fills the context by itself goes on from its end.
+  if (last?.role === 'assistant' && length > budget) {
+    const kept = Math.max(1, Math.floor(last.text.length - (length - budget)));
+    sent[sent.length - 1] = { ...last, text: last.text.slice(-kept) };
+  }
+  return { messages: messagesOf(sent, terms.system), leftOut: first };
+}
+
+/** The characters that the model reads of turns and system prompt. */
+export function sentCharacters(messages: readonly ChatMessage[]): number {
+  return messages.reduce(
+    (sum, { content }) => sum + (typeof content === 'string' ? content.length : 0) + TURN_CHARACTERS,
+    0,
+  );
+}
+
+/** What templates write around a turn. */
+const TURN_CHARACTERS = 20;
+
+function lengthOf(turn: Turn | undefined): number {
+  return (turn?.text.length ?? 0) + TURN_CHARACTERS;
+}
+
+function messagesOf(turns: readonly Turn[], system: string): ChatMessage[] {
+  // A question without any answer is left out, because templates reject two consecutive user messages.
+  const isUnanswered = (i: number) => turns[i + 1]?.role === 'assistant' && turns[i + 1]?.text === '';
+  const said = turns.filter(({ role, text }, i) => text !== '' && !(role === 'user' && isUnanswered(i)));
+  const messages = said.map(({ role, text, reasoning }) => ({
+    role,
+    content: text,
+    // Templates know which parts of it a model expects to see again.
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+  }));
+  return system === '' ? messages : [{ role: 'system', content: system }, ...messages];
+}

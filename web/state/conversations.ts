@@ -1,0 +1,191 @@
+import { effect, type Signal, signal } from '@preact/signals';
+import {
+  ChatStore,
+  type ConversationInfo,
+  freshId,
+  hasAll,
+  type Turn,
+  type WholeConversation,
+} from './chat-store.ts';
+import { Conversation } from './conversation.ts';
+import type { SettingValues } from './settings.ts';
+
+/** What was removed, and what brings it back. */
+export interface Removal {
+  readonly what: 'conversation' | 'turn';
+  readonly undo: () => void;
+}
+
+/** The person's conversations: those that are kept, and the one that is open. */
+export class Conversations {
+  /** All that are kept, the last changed first. */
+  readonly list = signal<readonly ConversationInfo[]>([]);
+  readonly current: Signal<Conversation>;
+  /** What is looked for, and the ids of what was found; undefined if nothing is. */
+  readonly search = signal('');
+  readonly found = signal<ReadonlySet<string> | undefined>(undefined);
+  readonly removed = signal<Removal | undefined>(undefined);
+  /** Why nothing is kept, or could not be. */
+  readonly problem = signal<unknown>(undefined);
+  readonly #settings: Signal<SettingValues>;
+  readonly #store: Promise<ChatStore | undefined>;
+  /** Changes are written in the order in which they were made. */
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(settings: Signal<SettingValues>) {
+    this.#settings = settings;
+    this.current = signal(this.#fresh());
+    this.#store = ChatStore.open().catch((error: unknown) => {
+      this.problem.value = error;
+      return undefined;
+    });
+    void this.#begin();
+  }
+
+  /** Opens an empty conversation. */
+  begin(): void {
+    this.#leave();
+    this.current.value = this.#fresh();
+  }
+
+  /** Opens a kept conversation; does nothing if it is gone. */
+  async open(id: string): Promise<void> {
+    const info = this.list.value.find((of) => of.id === id);
+    const store = await this.#store;
+    if (!info || !store || this.current.value.info.value.id === id) return;
+    await this.#writing;
+    const turns = await store.turnsOf(id);
+    this.#leave();
+    this.current.value = this.#conversation({ info, turns });
+  }
+
+  /** A kept conversation with all its turns. */
+  async whole(id: string): Promise<WholeConversation | undefined> {
+    const { value: current } = this.current;
+    if (current.info.value.id === id) return current.whole;
+    const info = this.list.value.find((of) => of.id === id);
+    const store = await this.#store;
+    return info && store && { info, turns: await store.turnsOf(id) };
+  }
+
+  /** Changes the title or the system prompt of a kept conversation. */
+  change(id: string, changed: Partial<Pick<ConversationInfo, 'title' | 'titledBy' | 'system'>>): void {
+    const { value: current } = this.current;
+    if (current.info.value.id === id) return current.change(changed);
+    const info = this.list.value.find((of) => of.id === id);
+    if (info) this.#keep({ ...info, ...changed }, []);
+  }
+
+  /** Removes a conversation, which can be undone as long as `removed` shows it. */
+  async remove(id: string): Promise<void> {
+    const whole = await this.whole(id);
+    if (!whole) return;
+    const isOpen = this.current.value.info.value.id === id;
+    if (isOpen) this.begin();
+    this.list.value = this.list.value.filter((of) => of.id !== id);
+    this.#write((store) => store.remove(id));
+    const undo = () => {
+      this.add([whole]);
+      if (isOpen) this.current.value = this.#conversation(whole);
+    };
+    this.removed.value = { what: 'conversation', undo };
+  }
+
+  /** Removes a turn of the open conversation with what follows it, which can be undone. */
+  removeTurn(turn: Turn): void {
+    this.removed.value = { what: 'turn', undo: this.current.value.remove(turn) };
+  }
+
+  /** Takes back the last removal. */
+  undo(): void {
+    this.removed.value?.undo();
+    this.removed.value = undefined;
+  }
+
+  /** Keeps conversations with these ids. */
+  add(wholes: readonly WholeConversation[]): void {
+    for (const { info, turns } of wholes) this.#keep(info, turns);
+  }
+
+  /** Looks for words in titles and turns. */
+  async find(text: string): Promise<void> {
+    this.search.value = text;
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const store = await this.#store;
+    if (words.length === 0 || !store) {
+      this.found.value = undefined;
+      return;
+    }
+    const found = await store.search(words);
+    if (this.search.value !== text) return;
+    for (const { id, title } of this.list.value) if (hasAll(title, words)) found.add(id);
+    this.found.value = found;
+  }
+
+  /** Reads what is kept, and opens the conversation that the address names. */
+  async #begin(): Promise<void> {
+    const store = await this.#store;
+    await this.#refresh();
+    const id = location.hash.slice(1);
+    if (id !== '') await this.open(id);
+    // From here on the address follows, so that a reload comes back to the conversation.
+    effect(() => {
+      const { info, turns } = this.current.value;
+      const hash = turns.value.length > 0 ? `#${info.value.id}` : '';
+      if (location.hash !== hash)
+        history.replaceState(null, '', hash === '' ? location.pathname + location.search : hash);
+    });
+    store?.onChange((changed) => void this.#follow(changed));
+  }
+
+  /** Takes over what another tab has changed. */
+  async #follow(id: string): Promise<void> {
+    await this.#refresh();
+    const { value: current } = this.current;
+    if (current.info.value.id !== id) return;
+    const info = this.list.value.find((of) => of.id === id);
+    const turns = await (await this.#store)?.turnsOf(id);
+    if (info && turns) current.takeOver({ info, turns });
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      const store = await this.#store;
+      if (store) this.list.value = await store.list();
+    } catch (error) {
+      this.problem.value = error;
+    }
+  }
+
+  #fresh(): Conversation {
+    const now = Date.now();
+    const info = { id: freshId(), title: '', titledBy: 'words', created: now, changed: now } as const;
+    return this.#conversation({ info: { ...info, leaf: undefined }, turns: [] });
+  }
+
+  #conversation(whole: WholeConversation): Conversation {
+    return new Conversation(whole, this.#settings, (info, turns, gone) => this.#keep(info, turns, gone));
+  }
+
+  /** An answer that is being written is stopped: the model answers one conversation at a time. */
+  #leave(): void {
+    this.current.value.stop();
+  }
+
+  #keep(info: ConversationInfo, turns: readonly Turn[], gone: readonly string[] = []): void {
+    const others = this.list.value.filter(({ id }) => id !== info.id);
+    this.list.value = [info, ...others].sort((a, b) => b.changed - a.changed);
+    this.#write((store) => store.save(info, turns, gone));
+  }
+
+  #write(write: (store: ChatStore) => Promise<void>): void {
+    this.#writing = this.#writing.then(async () => {
+      try {
+        const store = await this.#store;
+        if (store) await write(store);
+      } catch (error) {
+        this.problem.value = error;
+      }
+    });
+  }
+}

@@ -1,0 +1,183 @@
+import { useRef } from 'preact/hooks';
+import type { AppState } from '../state/app-state.ts';
+import type { ConversationInfo } from '../state/chat-store.ts';
+import { toJson, toMarkdown } from '../state/exchange.ts';
+import { TEXTS } from '../texts.ts';
+import { saveFile } from './copy.ts';
+import { Dialog } from './dialog.tsx';
+import { ErrorNote } from './error-note.tsx';
+import { Field } from './fields.tsx';
+import { formatAge } from './format.ts';
+import { MoreIcon } from './icons.tsx';
+
+/** The kept conversations: looked through, opened, imported and exported. */
+export function ConversationList({ state }: { state: AppState }) {
+  const { conversations } = state;
+  const { list, found, search, problem } = conversations;
+  const shown = list.value.filter(({ id }) => found.value?.has(id) ?? true);
+  const { list: texts } = TEXTS;
+  return (
+    <nav class="list" aria-label={TEXTS.conversations}>
+      {problem.value !== undefined && <ErrorNote title={TEXTS.notKept} error={problem.value} />}
+      {list.value.length > 0 && (
+        <input
+          type="search"
+          aria-label={texts.search}
+          placeholder={texts.search}
+          value={search.value}
+          onInput={({ currentTarget }) => void conversations.find(currentTarget.value)}
+        />
+      )}
+      {shown.length === 0 && <p class="note">{list.value.length === 0 ? texts.empty : texts.none}</p>}
+      <ul>
+        {shown.map((info) => (
+          <Entry key={info.id} state={state} info={info} />
+        ))}
+      </ul>
+      <Exchange state={state} />
+    </nav>
+  );
+}
+
+function Entry({ state, info }: { state: AppState; info: ConversationInfo }) {
+  const { conversations, dialog } = state;
+  const isOpen = conversations.current.value.info.value.id === info.id;
+  const title = info.title || TEXTS.list.untitled;
+  const about = TEXTS.list.about(title);
+  const open = () => {
+    if (dialog.value?.kind === 'conversations') dialog.value = undefined;
+    void conversations.open(info.id);
+  };
+  return (
+    <li class={isOpen ? 'entry open' : 'entry'}>
+      <button type="button" class="entry-title" aria-current={isOpen ? 'true' : undefined} onClick={open}>
+        <span>{title}</span>
+        <small>{formatAge(new Date(info.changed))}</small>
+      </button>
+      <button
+        type="button"
+        class="quiet"
+        aria-label={about}
+        title={about}
+        onClick={() => (dialog.value = { kind: 'conversation', id: info.id })}
+      >
+        <MoreIcon />
+      </button>
+    </li>
+  );
+}
+
+function Exchange({ state }: { state: AppState }) {
+  const { conversations } = state;
+  const chooser = useRef<HTMLInputElement>(null);
+  const exportAll = async () => {
+    const all = await Promise.all(conversations.list.value.map(({ id }) => conversations.whole(id)));
+    saveFile('conversations.json', toJson(all.filter((of) => of !== undefined)), 'application/json');
+  };
+  return (
+    <div class="row">
+      <button type="button" class="small" onClick={() => chooser.current?.click()}>
+        {TEXTS.list.import}
+      </button>
+      <input
+        ref={chooser}
+        type="file"
+        accept=".json,.jsonl"
+        multiple
+        hidden
+        onChange={({ currentTarget }) => {
+          void state.takeFiles([...(currentTarget.files ?? [])]);
+          currentTarget.value = '';
+        }}
+      />
+      {conversations.list.value.length > 0 && (
+        <button type="button" class="small" onClick={() => void exportAll()}>
+          {TEXTS.list.exportAll}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The title and system prompt of a conversation, and its export and removal. */
+export function ConversationDialog({ state, id }: { state: AppState; id: string }) {
+  const { conversations, dialog } = state;
+  const info = conversations.list.value.find((of) => of.id === id);
+  const close = () => (dialog.value = undefined);
+  if (!info) return null;
+  const { conversation: texts } = TEXTS;
+  return (
+    <Dialog title={texts.title} kind="conversation" onClose={close}>
+      <form
+        class="fields"
+        onSubmit={(event) => {
+          event.preventDefault();
+          close();
+        }}
+      >
+        <Field label={texts.name}>
+          {(field) => (
+            <input
+              id={field}
+              type="text"
+              value={info.title}
+              onChange={({ currentTarget }) =>
+                conversations.change(id, { title: currentTarget.value.trim(), titledBy: 'person' })
+              }
+            />
+          )}
+        </Field>
+        <SystemPrompt state={state} info={info} />
+        <Exports state={state} info={info} />
+      </form>
+    </Dialog>
+  );
+}
+
+function SystemPrompt({ state: { conversations }, info }: { state: AppState; info: ConversationInfo }) {
+  const { conversation: texts } = TEXTS;
+  return (
+    <Field label={texts.system} hint={texts.systemHint}>
+      {(field) => (
+        <textarea
+          id={field}
+          rows={3}
+          value={info.system ?? ''}
+          onChange={({ currentTarget: { value } }) =>
+            conversations.change(info.id, { system: value.trim() === '' ? undefined : value })
+          }
+        />
+      )}
+    </Field>
+  );
+}
+
+function Exports({ state, info }: { state: AppState; info: ConversationInfo }) {
+  const { conversations, dialog } = state;
+  const { conversation: texts } = TEXTS;
+  const title = info.title || TEXTS.list.untitled;
+  const name = title.replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '') || 'conversation';
+  const save = async (kind: 'json' | 'markdown') => {
+    const whole = await conversations.whole(info.id);
+    if (!whole) return;
+    if (kind === 'json') saveFile(`${name}.json`, toJson([whole]), 'application/json');
+    else saveFile(`${name}.md`, toMarkdown(title, whole, texts.roles), 'text/markdown');
+  };
+  const remove = () => {
+    dialog.value = undefined;
+    void conversations.remove(info.id);
+  };
+  return (
+    <div class="row wrap">
+      <button type="button" onClick={() => void save('json')}>
+        {texts.json}
+      </button>
+      <button type="button" onClick={() => void save('markdown')}>
+        {texts.markdown}
+      </button>
+      <button type="button" class="danger" onClick={remove}>
+        {texts.remove}
+      </button>
+    </div>
+  );
+}

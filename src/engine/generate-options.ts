@@ -204,8 +204,10 @@ const MAX_SAMPLERS = 64;
 
 /** The options of these names, with defaults. */
 function withDefaults<T extends object>(options: GenerateOptions, defaults: T): T {
-  const entries = Object.entries(defaults).map(([name, standard]) => {
-    return [name, options[name as keyof GenerateOptions] ?? standard];
-  });
-  return Object.fromEntries(entries) as T;
+  const given: Record<string, unknown> = {};
+  for (const name of Object.keys(defaults)) {
+    const value = options[name as keyof GenerateOptions];
+    if (value !== undefined && value !== null) given[name] = value;
+  }
+  return { ...defaults, ...given };
 }

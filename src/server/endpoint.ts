@@ -88,21 +88,21 @@ export function postEndpoint<T extends z.ZodType>(of: {
 
 /** Rejects with `REQUEST_NOT_JSON`, `REQUEST_TOO_LARGE` and `REQUEST_INVALID`. No body at all is an empty object. */
 async function jsonOf(call: RequestContext): Promise<unknown> {
-  const { request, signal } = call;
+  const { request } = call;
   const { maxBody } = call.server;
   const type = request.headers.get('content-type');
-  const isBare = type === null && hasNoBody(request);
+  const isBare = type === null && hasNoBody(call);
   if (isBare) refuseForeignPage(call);
   else if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
     fail('REQUEST_NOT_JSON', { found: type ?? 'none' });
   }
-  const text = await scannedText(request, { signal, maxBody });
+  const text = await scannedText(call, maxBody);
   return isBare && text === '' ? {} : parsed(text);
 }
 
-function hasNoBody({ body, headers }: Request): boolean {
+function hasNoBody({ body, request: { headers } }: RequestContext): boolean {
   const isEmpty = (headers.get('content-length') ?? '0') === '0' && !headers.has('transfer-encoding');
-  return !body || isEmpty;
+  return isEmpty || !body;
 }
 
 /** A body as its schema reads it; what nobody reads is reported. Throws `REQUEST_INVALID`. */
@@ -122,8 +122,8 @@ function checkedBody<T extends z.ZodType>(
 
 /** A body's text, scanned while it arrives. Rejects with `REQUEST_TOO_LARGE`, `REQUEST_INVALID` and `ABORTED`. */
 async function scannedText(
-  { body, headers }: Request,
-  { signal, maxBody }: { signal: AbortSignal; maxBody: number },
+  { body, request: { headers }, signal }: RequestContext,
+  maxBody: number,
 ): Promise<string> {
   if (Number(headers.get('content-length')) > maxBody) fail('REQUEST_TOO_LARGE', { limit: maxBody });
   if (!body) return '';
@@ -132,7 +132,7 @@ async function scannedText(
   const scan = new BodyScan();
   const decoder = new TextDecoder();
   const pieces: string[] = [];
-  for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const bytes of body) {
     length += bytes.length;
     if (length > maxBody) fail('REQUEST_TOO_LARGE', { limit: maxBody });
     // A client that gets its response before it has sent everything may never read it.

@@ -25,22 +25,40 @@ export function eventStream(
   { pingMs = PING_MS, isLines = false, ping }: PingOptions = {},
 ): Response {
   const encoder = new TextEncoder();
-  let next: Promise<IteratorResult<StreamEvent, void>> | undefined;
+  // A timer for the whole stream, since one for each event costs as much as the event.
+  let pinging: ReturnType<typeof setInterval> | undefined;
+  let sentAt = performance.now();
+  const pingText = ping ? eventText(ping) : ': ping\n\n';
   const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      next ??= events.next();
+    start(controller) {
       // Lines of JSON have no comments.
-      const come = isLines ? await next : await resultWithin(next, pingMs);
-      if (!come) return controller.enqueue(encoder.encode(ping ? eventText(ping) : ': ping\n\n'));
-      next = undefined;
-      if (come.done) controller.close();
-      else controller.enqueue(encoder.encode(isLines ? `${come.value.data}\n` : eventText(come.value)));
+      if (isLines) return;
+      pinging = setInterval(() => {
+        const isIdle = performance.now() - sentAt >= pingMs;
+        if (isIdle && (controller.desiredSize ?? 0) > 0) send(controller, pingText);
+      }, pingMs / 4);
+    },
+    async pull(controller) {
+      try {
+        const { done, value } = await events.next();
+        if (!done) return send(controller, isLines ? `${value.data}\n` : eventText(value));
+        clearInterval(pinging);
+        controller.close();
+      } catch (error) {
+        clearInterval(pinging);
+        throw error;
+      }
     },
     async cancel() {
+      clearInterval(pinging);
       leave();
       await events.return();
     },
   });
+  function send(controller: ReadableStreamDefaultController<Uint8Array>, line: string): void {
+    controller.enqueue(encoder.encode(line));
+    sentAt = performance.now();
+  }
   return new Response(body, {
     headers: streamHeaders(isLines ? 'application/x-ndjson' : 'text/event-stream; charset=utf-8'),
   });

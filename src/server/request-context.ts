@@ -108,6 +108,8 @@ export interface RequestTerms {
   readonly timeLimit?: number;
   /** The priority of its sequences, whatever it asks for itself. */
   readonly priority?: number;
+  /** The bytes of its body. Default: those of the request's stream. */
+  readonly body?: AsyncIterable<Uint8Array> | undefined;
 }
 
 /**
@@ -149,6 +151,11 @@ export class RequestContext {
       this.#isLate = true;
       this.abort();
     }, timerSpan(this.#timeLimit));
+  }
+
+  /** The bytes of its body, if it has one. */
+  get body(): AsyncIterable<Uint8Array> | undefined {
+    return this.terms.body ?? (this.request.body as AsyncIterable<Uint8Array> | null) ?? undefined;
   }
 
   /** The stream that it sends, if that is kept for clients that come back. */

@@ -166,12 +166,18 @@ const DEFAULT_STORE_BYTES = 4 * 2 ** 30;
 /** Characters of a path that an error message shows. */
 const MAX_SHOWN_LENGTH = 200;
 
+/** What comes with a request beside it. */
+interface Bindings {
+  /** The bytes of its body. */
+  readonly body?: AsyncIterable<Uint8Array> | undefined;
+}
+
 /**
  * An HTTP server without a socket, from requests to responses, so that the same code runs behind Node's listener and in
  * a service worker. It owns the models that it loads.
  */
 export class ModelServer implements AsyncDisposable {
-  readonly #app = new Hono<{ Bindings: Record<string, unknown> }>();
+  readonly #app = new Hono<{ Bindings: Bindings }>();
   readonly #context: ServerContext;
   readonly #calls = new Set<RequestContext>();
   /** Paths that answer nobody. */
@@ -246,8 +252,12 @@ export class ModelServer implements AsyncDisposable {
     return this.#loaded;
   }
 
-  /** Answers a request. Never rejects. */
-  readonly fetch = async (request: Request): Promise<Response> => this.#app.fetch(request);
+  /**
+   * Answers a request. Never rejects. Whoever has the body's bytes by cheaper means than the request's stream gives them
+   * as `body`.
+   */
+  readonly fetch = async (request: Request, body?: AsyncIterable<Uint8Array>): Promise<Response> =>
+    this.#app.fetch(request, { body });
 
   /** Refuses new requests and resolves when the running ones have ended. */
   async drain(): Promise<void> {
@@ -310,7 +320,9 @@ export class ModelServer implements AsyncDisposable {
     this.#disabled = new Set(disabled.map((name) => `/${name}`));
     if (origins.length > 0) app.use(crossOrigin(origins, ['x-request-id', IGNORED_FIELDS]));
     for (const endpoint of ROUTES) {
-      app.on(endpoint.method, routeOf(endpoint.path), ({ req }) => this.#answer(endpoint, req.raw, keys));
+      app.on(endpoint.method, routeOf(endpoint.path), ({ req, env }) => {
+        return this.#answer(endpoint, req.raw, { keys, body: env.body });
+      });
     }
     app.notFound(async ({ req }) => (await options.page?.(req.raw)) ?? elsewhere(req.method, req.path));
     app.onError((error, { req }) => errorResponse(error, dialectOf(req.path)));
@@ -323,8 +335,12 @@ export class ModelServer implements AsyncDisposable {
     return call;
   }
 
-  async #answer(endpoint: Endpoint, request: Request, keys: ApiKeys): Promise<Response> {
-    const call = this.#begin(endpoint, request);
+  async #answer(
+    endpoint: Endpoint,
+    request: Request,
+    { keys, body }: { readonly keys: ApiKeys } & Bindings,
+  ): Promise<Response> {
+    const call = this.#begin(endpoint, request, { body });
     try {
       if (!endpoint.isOpen) {
         const caller = await keys.check(request.headers);

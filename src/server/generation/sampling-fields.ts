@@ -189,7 +189,7 @@ export function generateOptions(
   const { seed, logit_bias, stop, bad_words: words } = body;
   const { repeat_penalty, repetition_penalty, penalty_window, repeat_last_n } = body;
   return present({
-    ...Object.fromEntries(NUMBERS.map(({ name, field }) => [name, body[field as keyof typeof numberFields]])),
+    ...numbersOf(body),
     repeatPenalty: eitherOf({ repeat_penalty, repetition_penalty }),
     penaltyWindow: eitherOf({ penalty_window, repeat_last_n }),
     seed: seed === -1 ? undefined : seed,
@@ -209,6 +209,15 @@ export function generateOptions(
     drySequenceBreakers: body.dry_sequence_breakers,
     ...rest,
   });
+}
+
+function numbersOf(body: SamplingBody): { [K in SamplingOption['name']]?: number } {
+  const numbers: { [K in SamplingOption['name']]?: number } = {};
+  for (const { name, field } of NUMBERS) {
+    const value = body[field as keyof typeof numberFields];
+    if (value !== null && value !== undefined) numbers[name] = value;
+  }
+  return numbers;
 }
 
 /**
@@ -285,6 +294,9 @@ export function truncatedPrompt(
 function present(of: {
   [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined;
 }): GenerateOptions {
-  const entries = Object.entries(of).filter(([, value]) => value !== undefined && value !== null);
-  return Object.fromEntries(entries) as GenerateOptions;
+  const options: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(of)) {
+    if (value !== undefined && value !== null) options[name] = value;
+  }
+  return options;
 }

@@ -24,6 +24,7 @@ function form(file: string, more: string, length = 1): Pick<BodyAttack, 'body' |
 export function endpointAttacks(model: string): BodyAttack[] {
   const invalid = 'REQUEST_INVALID';
   const large = 'REQUEST_TOO_LARGE';
+  const unfilled = 'INFILL_UNSUPPORTED';
   const unread = 'EMBEDDINGS_UNSUPPORTED';
   const unranked = 'RANKING_UNSUPPORTED';
   const attack = (name: string, path: string, body: object, code?: string): BodyAttack => {
@@ -113,7 +114,7 @@ export function endpointAttacks(model: string): BodyAttack[] {
       'an infill of 7 MB',
       '/infill',
       { input_prefix: WORDS_7MB, input_suffix: 'x', n_predict: 1 },
-      invalid,
+      unfilled,
     ),
     attack(
       '60 000 other files',

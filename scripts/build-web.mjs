@@ -78,6 +78,8 @@ function addModels(out) {
 async function buildServiceWorker(out) {
   const files = readdirSync(out, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/\.(gguf|txt)$/.test(entry.name))
+    // The API of `model.fetch`, which is large, and which the page does not ask.
+    .filter((entry) => !/^server-\w+\.js$/.test(entry.name))
     .map((entry) => relative(out, join(entry.parentPath, entry.name)).replaceAll('\\', posix.sep))
     .sort();
   const hash = createHash('sha256');

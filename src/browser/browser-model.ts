@@ -15,6 +15,7 @@ import {
   type EngineCalls,
   type ModelDescription,
 } from './engine-calls.ts';
+import { remoteResponse } from './remote-response.ts';
 import { remoteText } from './remote-text.ts';
 
 /** A model that runs in its own worker, with the methods of Node's `LanguageModel`. It owns the worker. */
@@ -80,6 +81,20 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     );
     return new TextStream(source, (value) => valueBy(schema as S, value));
   }
+
+  /**
+   * The server's HTTP API for this model, without a connection: for clients that accept a `fetch`, such as
+   * `new OpenAI({ baseURL: 'http://localhost/v1', apiKey: 'none', dangerouslyAllowBrowser: true, fetch: model.fetch })`. Rejects with
+   * `ABORTED`, `DISPOSED` and `WORKER_LOST`.
+   */
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    this.#life.check();
+    const request = new Request(input, init);
+    const { url, method, signal } = request;
+    const body = request.body === null ? undefined : await request.arrayBuffer();
+    const asks = { url, method, headers: [...request.headers], body };
+    return remoteResponse((listener) => this.#client.begin('fetch', asks, listener, { signal }));
+  };
 
   /** Discards the cache of the last conversation. */
   async reset(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { OptionNames } from '../base/options.ts';
+import type { UnsharedBytes } from '../base/web-types.ts';
 import type { DeviceInfo } from '../device/index.ts';
 import type { ModelOptions } from '../engine/language-model.ts';
 import type { ChatOptions, GenerateOptions } from '../engine/generate-options.ts';
@@ -67,6 +68,18 @@ export interface TextRequest {
   readonly options: Omit<BrowserGenerateOptions, 'signal'>;
 }
 
+/** A request of the page to the API of its model. */
+export interface ApiRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: readonly [string, string][];
+  readonly body: ArrayBuffer | undefined;
+}
+
+/** The head of a response, then the pieces of its body. */
+export type ResponsePart =
+  { readonly status: number; readonly headers: readonly [string, string][] } | UnsharedBytes;
+
 /** The calls that the page makes to the worker. */
 export interface EngineCalls {
   readonly open: { asks: OpenRequest; value: never; answer: ModelDescription };
@@ -74,6 +87,7 @@ export interface EngineCalls {
   readonly progress: { asks: undefined; value: BrowserLoadProgress; answer: void };
   readonly chat: { asks: ChatRequest; value: ChatChunk; answer: TextEnd | undefined };
   readonly generate: { asks: TextRequest; value: TextChunk; answer: TextEnd | undefined };
+  readonly fetch: { asks: ApiRequest; value: ResponsePart; answer: void };
   readonly loaded: { asks: undefined; value: never; answer: LoadReport };
   readonly reset: { asks: undefined; value: never; answer: void };
   readonly dispose: { asks: undefined; value: never; answer: void };

@@ -9,13 +9,16 @@ import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { summaryOf } from '../plan/memory/fit-plan.ts';
 import { decodesOnHost } from '../plan/parts/plan-options.ts';
 import {
+  type ApiRequest,
   type BrowserLoadProgress,
   type EngineCalls,
   type ModelDescription,
   type OpenRequest,
+  type ResponsePart,
   SENDABLE_OPTIONS,
   type SendableOptions,
 } from './engine-calls.ts';
+import type { ModelFetch } from '../server/index.ts';
 import { canShareMemory, openDecoder } from './open-cpu.ts';
 import { type BackendName, openDevice } from './open-device.ts';
 import { SourceOpener } from './open-source.ts';
@@ -24,6 +27,7 @@ import { SourceOpener } from './open-source.ts';
 export function runEngineServer(port: WorkerPort): void {
   const loading = new ProgressWatch<BrowserLoadProgress>();
   let model: LanguageModel | undefined;
+  let api: Promise<ModelFetch> | undefined;
   const opened = (): LanguageModel => {
     invariant(model, 'a model is opened before it is used');
     return model;
@@ -38,6 +42,10 @@ export function runEngineServer(port: WorkerPort): void {
       sendText(opened().chat(messages, { ...options, signal: context.signal }), context),
     generate: async ({ prompt, options }, context) =>
       sendText(opened().generate(prompt, { ...options, signal: context.signal }), context),
+    fetch: async (request, context) => {
+      api ??= apiOf(opened());
+      await sendResponse(await api, request, context);
+    },
     loaded: async () => opened().loaded,
     reset: async () => opened().reset(),
     dispose: async () => model?.dispose(),
@@ -106,6 +114,30 @@ async function sendText<C extends TextChunk>(
     if (context.left) return undefined;
   }
   return text.end;
+}
+
+/** The code of the API is loaded when a page asks it. */
+async function apiOf(model: LanguageModel): Promise<ModelFetch> {
+  const { modelFetch } = await import('../server/index.ts');
+  return modelFetch(model);
+}
+
+/** Sends the response to a request. A page that leaves it ends what it asked for. */
+async function sendResponse(
+  api: ModelFetch,
+  { url, method, headers, body }: ApiRequest,
+  context: CallContext<ResponsePart>,
+): Promise<void> {
+  const { signal } = context;
+  const response = await api(url, { method, headers: [...headers], signal, ...(body && { body }) });
+  await context.send({ status: response.status, headers: [...response.headers] });
+  const reader = response.body?.getReader();
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    await context.send(value);
+    if (context.left) return reader.cancel();
+  }
 }
 
 function describe(model: LanguageModel): ModelDescription {

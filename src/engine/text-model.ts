@@ -130,6 +130,11 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   /** Throws `DISPOSED`. @internal */
   protected abstract checkAlive(): void;
 
+  /** A name for the model in APIs: its file's, without folder and extension. */
+  get id(): string {
+    return this.gguf.name.replace(/^.*[\\/]/s, '').replace(/\.gguf$/i, '');
+  }
+
   /** Created on first use, so that a model without a usable tokenizer still runs on token ids. */
   get tokenizer(): Tokenizer {
     return this.text.tokenizer;

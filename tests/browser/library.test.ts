@@ -139,6 +139,40 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.equal(loaded.bytes, (await model.loaded).bytes);
   });
 
+  test('the API answers in the page, whole and streamed, and refuses as it does over HTTP', async () => {
+    const { whole, streamed, status, aborted } = await inPage(page, {}, async ({ loadModel }) => {
+      const model = await loadModel('/chat.gguf', { device: 'cpu', context: 256 });
+      const headers = { 'content-type': 'application/json' };
+      const messages = [{ role: 'user', content: 'What is the capital of France?' }];
+      const ask = (body: object, signal: AbortSignal | null = null) =>
+        model.fetch('http://localhost/v1/chat/completions', {
+          method: 'POST',
+          headers,
+          body: JSON.stringify({ messages, max_tokens: 16, ...body }),
+          signal,
+        });
+      const { choices } = await (await ask({})).json();
+      const events = await (await ask({ stream: true })).text();
+      const { status } = await ask({ temperature: 'hot' });
+      const ending = new AbortController();
+      const left = await ask({ stream: true, max_tokens: 200, ignore_eos: true }, ending.signal);
+      const reader = left.body?.getReader();
+      await reader?.read();
+      await reader?.cancel();
+      ending.abort();
+      const aborted = await ask({}, ending.signal).catch((error: Error) => error.name);
+      await model.dispose();
+      return { whole: choices[0].message.content, streamed: events, status, aborted };
+    });
+    assert.equal(whole, 'The capital of France is Paris.');
+    const pieces = streamed.matchAll(/^data: (\{.*\})$/gm);
+    const text = Array.from(pieces, ([, json = '']) => JSON.parse(json).choices[0]?.delta.content ?? '').join(
+      '',
+    );
+    assert.equal(text, whole);
+    assert.deepEqual([status, typeof aborted], [400, 'string']);
+  });
+
   test('a model is kept with its hash, found without its server, and removed', async () => {
     await fresh();
     const first = await attempt({ sha256: TINY_SHA256 });

@@ -172,6 +172,7 @@ test('a model whose worker died is disposed all the same, once', async () => {
     progress: never,
     chat: never,
     generate: never,
+    fetch: never,
     loaded: never,
     reset: never,
     dispose: never,

@@ -26,7 +26,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['engine'],
   ['evaluate', 'server'],
   ['node', 'browser'],
-  ['cli', 'entries', 'index.ts'],
+  ['cli', 'entries', 'integrations', 'index.ts'],
 ];
 
 const PLATFORM_FLOOR = 9;

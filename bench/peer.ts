@@ -80,7 +80,7 @@ function compare(model: string, module: string, of: Plan): Comparison[] {
     const theirs = runPeer({ module, model, threads, promptTokens, generatedTokens, repetitions: 1 });
     peers.prompt.push(...theirs.prompt);
     peers.generation.push(...theirs.generation);
-    console.error(`${basename(model)}: round ${round} of ${of.rounds}`);
+    console.error(`${basename(model)}: round ${round} of ${of.rounds}, ${mine.kernels} kernels`);
   }
   const test = (name: string, kind: 'prompt' | 'generation'): Comparison => {
     const [a, b] = [median(ours[kind]), median(peers[kind])];
@@ -96,8 +96,8 @@ function runOurs(model: string, { threads, promptTokens, generatedTokens }: Plan
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 2],
   });
-  const { results } = JSON.parse(text) as BenchRecord;
-  return { prompt: results[0]?.median ?? 0, generation: results[1]?.median ?? 0 };
+  const { results, kernels } = JSON.parse(text) as BenchRecord;
+  return { prompt: results[0]?.median ?? 0, generation: results[1]?.median ?? 0, kernels };
 }
 
 function runPeer(request: PeerRequest): PeerSpeeds {

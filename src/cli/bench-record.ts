@@ -8,6 +8,8 @@ export interface BenchRecord {
   readonly model: string;
   readonly modelBytes: number;
   readonly device: string;
+  /** Which kernels the CPU device ran. */
+  readonly kernels?: string;
   readonly loadSeconds: number;
   readonly results: readonly BenchmarkResult[];
   /** The same tests' tokens, compared with another device's. */

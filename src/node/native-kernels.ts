@@ -94,7 +94,7 @@ class NativeBuilder {
   }
 
   static async open(logger: Logger): Promise<NativeBuilder> {
-    const text = packageFile(`../devices/cpu/native/kernels/${NATIVE_TEXTS.kernels}`, import.meta.url);
+    const text = packageFile(`../devices/cpu/native/kernels/${NATIVE_TEXTS.kernels[0]}`, import.meta.url);
     const sources = dirname(fileURLToPath(text));
     const hash = createHash('sha256');
     for (const name of (await readdir(sources)).sort()) {
@@ -104,12 +104,12 @@ class NativeBuilder {
   }
 
   /** The file of a library. Its name holds a hash of its contents: a damaged one would crash the process that loads it. */
-  async build(text: string, variant?: NativeVariant): Promise<string> {
+  async build(texts: readonly string[], variant?: NativeVariant): Promise<string> {
     const flags = [...NATIVE_FLAGS, ...(variant?.flags ?? [])];
     const target = variant?.name ?? process.arch;
-    const words = [this.#digest, text, target, process.platform, process.env.CXX ?? '', ...flags];
+    const words = [this.#digest, ...texts, target, process.platform, process.env.CXX ?? '', ...flags];
     const key = createHash('sha256').update(words.join('\n')).digest('hex').slice(0, 32);
-    return (await this.#kept(key)) ?? (await this.#compile(key, { text, target, flags }));
+    return (await this.#kept(key)) ?? (await this.#compile(key, { texts, target, flags }));
   }
 
   async #kept(key: string): Promise<string | undefined> {
@@ -124,21 +124,20 @@ class NativeBuilder {
 
   async #compile(
     key: string,
-    { text, target, flags }: { text: string; target: string; flags: readonly string[] },
+    { texts, target, flags }: { texts: readonly string[]; target: string; flags: readonly string[] },
   ): Promise<string> {
     const started = performance.now();
     const temporary = join(this.#folder, `${key}.${randomUUID()}.tmp`);
     try {
       await mkdir(this.#folder, { recursive: true });
-      const compiler = await compile([...flags, '-o', temporary, join(this.#sources, text)], {
-        text,
-        target,
-      });
+      const files = texts.map((text) => join(this.#sources, text));
+      const kernel = texts.join(' ');
+      const compiler = await compile([...flags, '-o', temporary, ...files], { kernel, target });
       const path = join(this.#folder, `${key}.${digestOf(await readFile(temporary))}.so`);
       // Other processes see either the complete file or none.
       await rename(temporary, path);
       const milliseconds = Math.round(performance.now() - started);
-      this.#logger.debug('native kernels compiled', { text, target, compiler, milliseconds });
+      this.#logger.debug('native kernels compiled', { kernel, target, compiler, milliseconds });
       return path;
     } catch (error) {
       if (isRocmforgeError(error)) throw error;
@@ -152,7 +151,7 @@ class NativeBuilder {
 /** Runs the first compiler that there is, and gives its name. */
 async function compile(
   args: readonly string[],
-  { text, target }: { text: string; target: string },
+  { kernel, target }: { kernel: string; target: string },
 ): Promise<string> {
   const candidates = process.env.CXX ? [process.env.CXX] : COMPILERS;
   for (const command of candidates) {
@@ -162,7 +161,7 @@ async function compile(
     } catch (error) {
       const { code, stderr } = error as { code?: unknown; stderr?: unknown };
       if (code === 'ENOENT' || code === 'EACCES') continue;
-      return fail('KERNEL_COMPILE', { kernel: text, target, log: `${command}: ${String(stderr)}` }, error);
+      return fail('KERNEL_COMPILE', { kernel, target, log: `${command}: ${String(stderr)}` }, error);
     }
   }
   return unavailable(`its native kernels need a C++ compiler, and there is none (${candidates.join(', ')})`);

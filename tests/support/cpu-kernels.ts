@@ -39,7 +39,9 @@ export class KernelBench {
     const file = new URL(`../../src/devices/cpu/kernels.${variant}.wasm`, import.meta.url);
     const module = new WebAssembly.Module(readFileSync(file));
     this.#exports = new WebAssembly.Instance(module, { env: { memory: this.memory } }).exports;
-    this.kernels = this.#exports as unknown as KernelExports;
+    const kernels = this.#exports as unknown as KernelExports;
+    const attention = this.#native?.kernel('attention');
+    this.kernels = attention ? { ...kernels, attention } : kernels;
     this.#next = this.kernels.heapBase();
   }
 

@@ -114,11 +114,13 @@ export const benchCommand: CliCommand<BenchFlags> = {
     }
     const checks =
       flags.check === undefined ? [] : await checkAgainst(flags.check, model, { flags, context });
-    const { name } = model.device.info;
+    const { name, details } = model.device.info;
+    const kernels = details?.kernels;
     const record = {
       model: model.gguf.name,
       modelBytes: model.gguf.byteLength,
       device: name,
+      ...(typeof kernels === 'string' && { kernels }),
       loadSeconds: seconds,
       results,
       ...(checks.length > 0 && { checks }),
@@ -159,9 +161,10 @@ async function checkAgainst(
   return checks;
 }
 
-function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRecord): string {
+function recordText({ model, modelBytes, device, kernels, loadSeconds, results }: BenchRecord): string {
+  const by = kernels === undefined ? '' : `, ${kernels} kernels`;
   const lines = [
-    `${model} (${formatBytes(modelBytes)}) on ${device}`,
+    `${model} (${formatBytes(modelBytes)}) on ${device}${by}`,
     `${'load'.padEnd(WIDTH)}${loadSeconds.toFixed(2)} s`,
     ...results.map(resultText),
   ];

@@ -8,6 +8,7 @@ import {
   writeAttentionParameters,
 } from '../../../src/devices/cpu/kernel-exports.ts';
 import { KERNEL_VARIANTS, KernelBench } from '../../support/cpu-kernels.ts';
+import { nativeHere } from '../../support/native-kernels.ts';
 import { seededRandom } from '../../support/random.ts';
 
 interface Shape {
@@ -49,7 +50,11 @@ const CASES: Readonly<Record<string, Partial<Shape>>> = {
   'a long context': { end: 1500, keySize: 32, valueSize: 32 },
 };
 
-const benches = KERNEL_VARIANTS.map((variant) => new KernelBench(variant));
+const { offers } = await nativeHere();
+const benches = [
+  ...KERNEL_VARIANTS.map((variant) => new KernelBench(variant)),
+  ...offers.map((native) => new KernelBench('relaxed', native)),
+];
 
 /** A shuffled block table and a cache with room for all of it. */
 function cacheOf(shape: Shape) {

@@ -1,7 +1,17 @@
 import type { WasmExports, WasmMemory } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../formats/index.ts';
-import type { KernelExports, MatMatKernel, MatVecKernel, PackKernel } from '../kernel-exports.ts';
+import { SCORE_NAMES } from '../../../ops/index.ts';
+import {
+  ATTENTION_PARAMETER_BYTES,
+  attentionScratchBytes,
+  type KernelExports,
+  type MatMatKernel,
+  type MatVecKernel,
+  type PackKernel,
+  type ScoreNumbers,
+  writeAttentionParameters,
+} from '../kernel-exports.ts';
 import {
   matmulScratchBytes,
   recordBytes,
@@ -56,10 +66,18 @@ export function wrongNativeKernel(
       const compute = name === layout.matVec ? check.matVec : check.matMat;
       const expected = compute(exports[name] as MatVecKernel & MatMatKernel, operands);
       const found = compute(kernel as MatVecKernel & MatMatKernel, operands);
-      if (expected.some((word, i) => word !== found[i])) return name;
+      if (differ(expected, found)) return name;
     }
   }
-  return undefined;
+  const attention = native.kernel('attention');
+  if (!attention) return undefined;
+  const operands = check.attentionOperands();
+  const expected = check.attention(exports.attention as KernelExports['attention'], operands);
+  return differ(expected, check.attention(attention, operands)) ? 'attention' : undefined;
+}
+
+function differ(expected: Uint32Array, found: Uint32Array): boolean {
+  return expected.some((word, i) => word !== found[i]);
 }
 
 /** Addresses of a product's operands. */
@@ -72,7 +90,21 @@ interface Operands {
   readonly scratch: number;
 }
 
-/** Computes small products in a memory of their own. */
+/** Sizes of the attention that is compared: some heads, whole chunks of positions and a rest. */
+const ATTENTION = { group: 3, keySize: 64, valueSize: 32, blockSize: 16, positions: 75 } as const;
+
+/** Addresses of attention's operands. */
+interface AttentionOperands {
+  readonly q: number;
+  readonly keys: number;
+  readonly values: number;
+  readonly blocks: number;
+  readonly parameters: number;
+  readonly out: number;
+  readonly scratch: number;
+}
+
+/** Computes small results in a memory of their own. */
 class Check {
   readonly #exports: WasmExports;
   readonly #kernels: KernelExports;
@@ -122,6 +154,57 @@ class Check {
     kernel(weight, many, out, 0, ROWS, COLUMNS, TOKENS, ROWS, scratch);
     return found.slice();
   };
+
+  attentionOperands(): AttentionOperands {
+    this.#next = this.#kernels.heapBase();
+    const { group, keySize, valueSize, blockSize, positions } = ATTENTION;
+    const table = Math.ceil(positions / blockSize);
+    const [keyCellBytes, valueCellBytes] = [2 * keySize, 2 * valueSize];
+    const parameters = this.#allocate(ATTENTION_PARAMETER_BYTES);
+    const none = Object.fromEntries(SCORE_NAMES.map((name) => [name, 0])) as ScoreNumbers;
+    writeAttentionParameters(new DataView(this.#memory.buffer), parameters, {
+      ...{ blockSize, group, keySize, valueSize, keyCellBytes, valueCellBytes },
+      ...{ keyScaleBytes: 0, valueScaleBytes: 0, keyType: 'f16', valueType: 'f16' },
+      scores: { ...none, scale: 0.125 },
+    });
+    const blocks = this.#allocate(4 * table);
+    new Int32Array(this.#memory.buffer, blocks, table).forEach((_, i, all) => {
+      all[i] = table - 1 - i;
+    });
+    return {
+      q: this.#floats(group * keySize),
+      keys: this.#halves(table * blockSize * keySize),
+      values: this.#halves(table * blockSize * valueSize),
+      ...{ blocks, parameters },
+      out: this.#allocate(4 * group * valueSize),
+      scratch: this.#allocate(attentionScratchBytes(group, keySize, valueSize)),
+    };
+  }
+
+  readonly attention = (
+    kernel: KernelExports['attention'],
+    { q, keys, values, out, blocks, parameters, scratch }: AttentionOperands,
+  ): Uint32Array => {
+    const { group, valueSize, positions } = ATTENTION;
+    const found = this.#cleared(out, group * valueSize);
+    kernel(q, keys, values, out, blocks, parameters, 2, positions, scratch, 0, 0, 0, positions - 1);
+    return found.slice();
+  };
+
+  /** Numbers between -1 and 1. */
+  #floats(length: number): number {
+    const at = this.#allocate(4 * length);
+    new Float32Array(this.#memory.buffer, at, length).forEach((_, i, all) => {
+      all[i] = 2 * this.#random() - 1;
+    });
+    return at;
+  }
+
+  #halves(length: number): number {
+    const at = this.#allocate(2 * length);
+    this.#kernels.narrow(this.#floats(length), at, length);
+    return at;
+  }
 
   /** Words that hold no earlier result. */
   #cleared(at: number, length: number): Uint32Array {

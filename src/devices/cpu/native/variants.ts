@@ -20,8 +20,8 @@ export const NATIVE_VARIANTS: readonly NativeVariant[] = [
   { name: 'avx2', architecture: 'x64', feature: 1, flags: ['-mavx2', '-mf16c'] },
 ];
 
-/** The texts of `kernels/` that are compiled; the others are included by them. */
-export const NATIVE_TEXTS = { features: 'features.cc', kernels: 'products.cc' } as const;
+/** The texts of `kernels/` that each library is compiled from; they include the others. */
+export const NATIVE_TEXTS = { features: ['features.cc'], kernels: ['products.cc', 'attention.cc'] } as const;
 
 /** How all of them are compiled. Fused multiply-adds would round differently from the WebAssembly kernels. */
 export const NATIVE_FLAGS: readonly string[] = [

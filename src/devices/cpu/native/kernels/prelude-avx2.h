@@ -116,3 +116,10 @@ INLINE Floats loadLaneHalves(const u8* const (&at)[LANES]) {
   return _mm256_cvtph_ps(_mm_set_epi64x(*(const long long*)at[1], *(const long long*)at[0]));
 }
 INLINE Floats loadLaneFloats(const u8* const (&at)[LANES]) { return _mm256_castsi256_ps(loadLanes(at)); }
+
+/** A lane's four floats, in every lane. */
+INLINE Floats splatFour(const u8* at) { return _mm256_broadcast_ps((const __m128*)at); }
+INLINE Floats loadHalves(const u8* at) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)at)); }
+INLINE float halfToFloat(const u8* at) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(*(const unsigned short*)at))); }
+/** Rounded to what halves hold, ties to even. */
+INLINE Floats roundToHalves(Floats v) { return _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }

@@ -97,3 +97,10 @@ INLINE Floats loadLaneHalves(const u8* const (&at)[LANES]) {
   return _mm512_cvtph_ps(all);
 }
 INLINE Floats loadLaneFloats(const u8* const (&at)[LANES]) { return _mm512_castsi512_ps(loadLanes(at)); }
+
+/** A lane's four floats, in every lane. */
+INLINE Floats splatFour(const u8* at) { return _mm512_broadcast_f32x4(_mm_loadu_ps((const float*)at)); }
+INLINE Floats loadHalves(const u8* at) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)at)); }
+INLINE float halfToFloat(const u8* at) { return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(*(const unsigned short*)at))); }
+/** Rounded to what halves hold, ties to even. */
+INLINE Floats roundToHalves(Floats v) { return _mm512_cvtph_ps(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }

@@ -13,6 +13,7 @@ import {
 import {
   ATTENTION_PARAMETER_BYTES,
   headsTogether,
+  type KernelExports,
   SCORES_AT,
   type ScoreNumbers,
   writeAttentionParameters,
@@ -167,7 +168,7 @@ export function attentionCall(
   place: CallPlace,
 ): KernelCall {
   const { heads, kvHeads, keySize, valueSize, cache } = of;
-  const { attention } = bank.kernels;
+  const attention = bank.kernel<KernelExports['attention']>('attention');
   const { scratch } = bank;
   const work = scratch + ATTENTION_PARAMETERS;
   const columns = of.out.width;

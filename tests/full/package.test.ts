@@ -104,6 +104,7 @@ test('the declarations compile with TypeScript 5.4 to 7, without dom and with sk
   const own = entries.filter((name) => !PEERED.includes(name));
   project.write('all.ts', importsOf(own));
   project.write('peers.ts', importsOf(PEERED));
+  project.write('use.ts', TYPED_PROGRAM);
   const compilerOptions = {
     target: 'es2022',
     lib: ['es2022'],
@@ -117,7 +118,10 @@ test('the declarations compile with TypeScript 5.4 to 7, without dom and with sk
   project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['all.ts'] }));
   // The declarations of the AI SDK and of LangChain themselves do not compile that strictly.
   const lenient = { ...compilerOptions, skipLibCheck: true };
-  project.write('tsconfig.peers.json', JSON.stringify({ compilerOptions: lenient, files: ['peers.ts'] }));
+  project.write(
+    'tsconfig.peers.json',
+    JSON.stringify({ compilerOptions: lenient, files: ['peers.ts', 'use.ts'] }),
+  );
   for (const name of Object.keys(COMPILERS)) {
     for (const config of ['tsconfig.json', 'tsconfig.peers.json']) {
       const { code, text } = await project.run('node', [`node_modules/${name}/bin/tsc`, '-p', config]);
@@ -125,6 +129,31 @@ test('the declarations compile with TypeScript 5.4 to 7, without dom and with sk
     }
   }
 });
+
+/** A program whose types are right, and wrong where it says so. */
+const TYPED_PROGRAM = `import { ChatSession as NodeSession, loadModel, type RemoteModel, tool } from 'rocmforge';
+import { type BrowserModel, ChatSession } from 'rocmforge/browser';
+import { z } from 'zod';
+export async function use(page: BrowserModel, remote: RemoteModel) {
+  const messages = [{ role: 'user', content: 'Name a city.' }] as const;
+  const model = await loadModel();
+  const typed = z.object({ name: z.string(), size: z.number().optional() });
+  const city = await model.chat(messages, { schema: typed }).json();
+  const { name, size }: { name: string; size?: number | undefined } = city;
+  const plain = await page
+    .chat(messages, { schema: { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] } })
+    .json();
+  const ok: boolean = plain.ok;
+  // @ts-expect-error: no such member
+  plain.other;
+  tool({ name: 'a', parameters: typed, run: ({ name }) => name.length });
+  // @ts-expect-error: a number has no toUpperCase
+  tool({ name: 'a', parameters: typed, run: ({ size = 1 }) => size.toUpperCase() });
+  // @ts-expect-error: no such option
+  model.chat(messages, { temprature: 1 });
+  return [new ChatSession(page), new NodeSession(remote), name, size, ok];
+}
+`;
 
 /** A program that imports all of these entries of the package. */
 function importsOf(entries: readonly string[]): string {

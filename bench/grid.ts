@@ -6,10 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { BenchRecord } from '../src/cli/bench-record.ts';
 import { ALL_FORMATS } from '../src/formats/index.ts';
+import type { SavedGrid, SpeedRow } from '../tests/support/speed-page.ts';
 
 // Speeds over a grid of shapes and formats, of files of random weights: `npm run bench:grid -- --device cuda [name part
 // ...] [--rounds 2] [--save grid.json] [--compare grid.json] [--seconds 600]`. Without names, every row; with `--compare`,
-// each figure's ratio to that of a saved grid; rows that would begin after `--seconds` are left out, and named.
+// each figure's ratio to that of a saved grid; rows that would begin after `--seconds` are left out, and named. docs/speed.md is
+// made of what `--save tests/fixtures/speed.json` writes, by `npm run docs`.
 
 const CLI = fileURLToPath(new URL('../src/cli/rocmforge.cjs', import.meta.url));
 
@@ -21,9 +23,6 @@ interface GridRow {
   /** The arguments of `rocmforge bench`. */
   readonly tests: readonly string[];
 }
-
-/** Tokens per second by the tests' names. */
-type Speeds = Readonly<Record<string, number>>;
 
 const USUAL = ['-p', '512', '-n', '64', '--parallel', '8'];
 const MANY = ['-p', '2048', '-n', '128', '--parallel', '64'];
@@ -58,11 +57,9 @@ const { values, positionals } = parseArgs({
   },
 });
 const before =
-  values.compare === undefined
-    ? {}
-    : (JSON.parse(readFileSync(values.compare, 'utf8')) as Record<string, Speeds>);
+  values.compare === undefined ? undefined : (JSON.parse(readFileSync(values.compare, 'utf8')) as SavedGrid);
 const ends = performance.now() + 1000 * Number(values.seconds);
-const grid: Record<string, Speeds> = {};
+const rows: Record<string, SpeedRow> = {};
 for (const of of GRID.filter(
   ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
 )) {
@@ -70,21 +67,23 @@ for (const of of GRID.filter(
     console.log(`| ${of.name} | left out: no time |`);
     continue;
   }
-  const speeds = measure(of);
-  grid[of.name] = speeds;
-  console.log(rowText(of.name, speeds, before[of.name]));
+  const { device, ...measured } = measure(of);
+  rows[of.name] = measured;
+  console.log(rowText(of.name, measured, before?.rows[of.name]));
+  const grid: SavedGrid = { device, date: new Date().toISOString().slice(0, 10), rows };
   if (values.save !== undefined) writeFileSync(values.save, `${JSON.stringify(grid, null, 2)}\n`);
 }
 
 /** Makes the file, measures in a process of its own, and removes the file. */
-function measure({ model, tests }: GridRow): Speeds {
+function measure({ model, tests }: GridRow): SpeedRow & { device: string } {
   const folder = mkdtempSync(join(tmpdir(), 'rocmforge-grid-'));
   try {
     const path = join(folder, 'model.gguf');
     run(['synth', ...model, '-o', path, '--json']);
     const text = run(['bench', '-m', path, '-d', values.device, ...tests, '-r', values.rounds, '--json']);
-    const { results } = JSON.parse(text) as BenchRecord;
-    return Object.fromEntries(results.map(({ test, median }) => [test, median]));
+    const { results, device, modelBytes } = JSON.parse(text) as BenchRecord;
+    const speeds = Object.fromEntries(results.map(({ test, median }) => [test, Number(median.toPrecision(4))]));
+    return { device, modelBytes, speeds };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -96,10 +95,11 @@ function run(args: readonly string[]): string {
 }
 
 /** A row of a Markdown table: the tests, their speeds and, for those that were measured before, the ratios. */
-function rowText(name: string, speeds: Speeds, old: Speeds = {}): string {
+function rowText(name: string, { speeds }: SpeedRow, old?: SpeedRow): string {
   const cells = Object.entries(speeds).map(([test, speed]) => {
-    const ratio = old[test] === undefined ? '' : ` (${(speed / old[test]).toFixed(2)})`;
-    return `${test} ${speed.toPrecision(4)}${ratio}`;
+    const slower = old?.speeds[test];
+    const ratio = slower === undefined ? '' : ` (${(speed / slower).toFixed(2)})`;
+    return `${test} ${speed}${ratio}`;
   });
   return `| ${[name, ...cells].join(' | ')} |`;
 }

@@ -1,0 +1,51 @@
+/** A model's file of random weights, and tokens per second by the names of `rocmforge bench`'s tests. */
+export interface SpeedRow {
+  readonly modelBytes: number;
+  readonly speeds: Readonly<Record<string, number>>;
+}
+
+/** What `bench/grid.ts` saves: the device, the day, and a row for each shape and format. */
+export interface SavedGrid {
+  readonly device: string;
+  readonly date: string;
+  readonly rows: Readonly<Record<string, SpeedRow>>;
+}
+
+/** Tests as columns, in order: a prompt, one sequence, several. */
+function testsOf(rows: readonly SpeedRow[]): string[] {
+  return [...new Set(rows.flatMap(({ speeds }) => Object.keys(speeds)))];
+}
+
+/** Rows of the same tests as one table. */
+function tableOf(rows: readonly (readonly [string, SpeedRow])[]): string[] {
+  const tests = testsOf(rows.map(([, row]) => row));
+  const lines = rows.map(([name, { modelBytes, speeds }]) => {
+    const cells = tests.map((test) => speeds[test]?.toFixed(0) ?? '');
+    return `| ${[name, (modelBytes / 1e9).toFixed(2), ...cells].join(' | ')} |`;
+  });
+  return [
+    `| ${['model', 'GB', ...tests].join(' | ')} |`,
+    `|${'---|'.repeat(tests.length + 2)}`,
+    ...lines,
+  ];
+}
+
+/** The text of docs/speed.md for a saved grid. */
+export function speedPage({ device, date, rows }: SavedGrid): string {
+  const kinds = new Map<string, (readonly [string, SpeedRow])[]>();
+  for (const [name, row] of Object.entries(rows)) {
+    const kind = Object.keys(row.speeds).join();
+    kinds.set(kind, [...(kinds.get(kind) ?? []), [name, row]]);
+  }
+  return [
+    '# Speed',
+    '',
+    `Tokens per second on ${device}, measured on ${date} by \`npm run bench:grid -- --device cuda --save tests/fixtures/speed.json\`;`,
+    '`npm run docs` makes this page of that file. Each row is a model of random weights of that shape and format, in a file of that size,',
+    'measured in a process of its own by `rocmforge bench`: `pp512` is a prompt of 512 tokens, `tg64` are 64 tokens generated in one',
+    'sequence, `8 x tg64` in each of 8 at once after prompts of 128 tokens. "half 8b" are 16 layers of Llama 3 8B. Formats that nobody',
+    'tuned are among them. `--compare grid.json` tells each figure\'s ratio to a saved one.',
+    ...[...kinds.values()].flatMap((of) => ['', ...tableOf(of)]),
+    '',
+  ].join('\n');
+}

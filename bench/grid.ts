@@ -82,7 +82,9 @@ function measure({ model, tests }: GridRow): SpeedRow & { device: string } {
     run(['synth', ...model, '-o', path, '--json']);
     const text = run(['bench', '-m', path, '-d', values.device, ...tests, '-r', values.rounds, '--json']);
     const { results, device, modelBytes } = JSON.parse(text) as BenchRecord;
-    const speeds = Object.fromEntries(results.map(({ test, median }) => [test, Number(median.toPrecision(4))]));
+    const speeds = Object.fromEntries(
+      results.map(({ test, median }) => [test, Number(median.toPrecision(4))]),
+    );
     return { device, modelBytes, speeds };
   } finally {
     rmSync(folder, { recursive: true });

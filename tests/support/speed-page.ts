@@ -23,11 +23,7 @@ function tableOf(rows: readonly (readonly [string, SpeedRow])[]): string[] {
     const cells = tests.map((test) => speeds[test]?.toFixed(0) ?? '');
     return `| ${[name, (modelBytes / 1e9).toFixed(2), ...cells].join(' | ')} |`;
   });
-  return [
-    `| ${['model', 'GB', ...tests].join(' | ')} |`,
-    `|${'---|'.repeat(tests.length + 2)}`,
-    ...lines,
-  ];
+  return [`| ${['model', 'GB', ...tests].join(' | ')} |`, `|${'---|'.repeat(tests.length + 2)}`, ...lines];
 }
 
 /** The text of docs/speed.md for a saved grid. */
@@ -44,7 +40,7 @@ export function speedPage({ device, date, rows }: SavedGrid): string {
     '`npm run docs` makes this page of that file. Each row is a model of random weights of that shape and format, in a file of that size,',
     'measured in a process of its own by `rocmforge bench`: `pp512` is a prompt of 512 tokens, `tg64` are 64 tokens generated in one',
     'sequence, `8 x tg64` in each of 8 at once after prompts of 128 tokens. "half 8b" are 16 layers of Llama 3 8B. Formats that nobody',
-    'tuned are among them. `--compare grid.json` tells each figure\'s ratio to a saved one.',
+    "tuned are among them. `--compare grid.json` tells each figure's ratio to a saved one.",
     ...[...kinds.values()].flatMap((of) => ['', ...tableOf(of)]),
     '',
   ].join('\n');

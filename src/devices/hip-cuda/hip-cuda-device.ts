@@ -55,7 +55,7 @@ export interface HipCudaDeviceOptions {
 }
 
 /** Row capacities for which a step is recorded separately. */
-const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
+const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /**
  * A GPU under HIP or CUDA, created by `describeHipCudaDevice`. Until `open` has been called, only `compile` may be

@@ -30,12 +30,27 @@ DEVICE void multiply_eight(f32* sum, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
-DEVICE void multiply(MatrixSum& sum, const Fragment& a, const Fragment& b) {
-  const u32x4 &upper = a.at[0][0], &lower = a.at[1][0], &left = b.at[0][0], &right = b.at[1][0];
+/// The product's columns 0 to 7 only, of which a lane has the first half of its lines and sums.
+DEVICE void multiply_left(MatrixSum& sum, const Fragment& a, const Fragment& b) {
+  const u32x4 &upper = a.at[0][0], &lower = a.at[1][0], &left = b.at[0][0];
   multiply_eight(sum.at, upper.x, lower.x, upper.y, lower.y, left.x, left.y);
   multiply_eight(sum.at, upper.z, lower.z, upper.w, lower.w, left.z, left.w);
+}
+DEVICE void multiply(MatrixSum& sum, const Fragment& a, const Fragment& b) {
+  const u32x4 &upper = a.at[0][0], &lower = a.at[1][0], &right = b.at[1][0];
+  multiply_left(sum, a, b);
   multiply_eight(sum.at + 4, upper.x, lower.x, upper.y, lower.y, right.x, right.y);
   multiply_eight(sum.at + 4, upper.z, lower.z, upper.w, lower.w, right.z, right.w);
+}
+/// Sixteen lines of 16 halves in shared memory, transposed: lane l names octet l / 16 of line l % 16, and gets what it holds of columns
+/// 0 to 7 (x, y) and 8 to 15 (z, w) of the lines as k.
+DEVICE u32x4 load_transposed(SharedAddress octet) {
+  u32x4 loaded;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(loaded.x), "=r"(loaded.y), "=r"(loaded.z), "=r"(loaded.w)
+               : "r"(octet)
+               : "memory");
+  return loaded;
 }
 DEVICE i32 matrix_row(i32 i) { return i32(lane() >> 2) + 8 * ((i >> 1) & 1); }
 DEVICE i32 matrix_column(i32 i) { return 8 * (i >> 2) + 2 * i32(lane() & 3) + (i & 1); }

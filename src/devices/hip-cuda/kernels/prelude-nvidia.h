@@ -171,6 +171,10 @@ DEVICE SharedAddress shared_address(void* at) {
 DEVICE void cp_async_16(SharedAddress to, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 }
+/// The same for what other blocks on the multiprocessor copy, too: through its cache.
+DEVICE void cp_async_cached_16(SharedAddress to, const void* global) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+}
 DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <i32 batches>
 DEVICE void cp_async_wait() {

@@ -10,9 +10,16 @@
 
 #define THREADS (WAVES * MATRIX_LANES)
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
-constexpr i32 OUTPUT_TILES = TILE_OUTPUTS / 16, ROW_TILES = TILE_ROWS / 16;
+constexpr i32 OUTPUT_TILES = TILE_OUTPUTS / 16, ROW_TILES = (TILE_ROWS + 15) / 16;
+/// Rows that a lane has of a fragment, and sums: half of them where a tile has eight rows.
+constexpr i32 ROW_LINES = TILE_ROWS < 16 ? MATRIX_LINES / 2 : MATRIX_LINES, ROW_SUMS = MATRIX_SUMS / MATRIX_LINES * ROW_LINES;
 /// Activations that a lane holds of one fragment's k, in 16 bytes.
-constexpr i32 LANE_OCTETS = ROW_TILES * MATRIX_LINES * FRAGMENT_OCTETS;
+constexpr i32 LANE_OCTETS = ROW_TILES * ROW_LINES * FRAGMENT_OCTETS;
+#if TILE_ROWS < 16
+#define MULTIPLY multiply_left
+#else
+#define MULTIPLY multiply
+#endif
 /// Sums of a row stand this far apart, to avoid bank conflicts.
 constexpr i32 SUM_STRIDE = TILE_OUTPUTS + 4;
 
@@ -51,14 +58,14 @@ struct Weights {
 };
 
 struct Rows {
-  const u32x4* starts[ROW_TILES][MATRIX_LINES];
+  const u32x4* starts[ROW_TILES][ROW_LINES];
   i32 chunks;
 
   /// The address of a lane's octet `i` of `LANE_OCTETS`, of fragment `f` of a chunk.
   DEVICE_MEMBER const u32x4* octet(i32 chunk, i32 f, i32 i) const {
     i32 line = i / FRAGMENT_OCTETS, t = f * FRAGMENT_OCTETS + i % FRAGMENT_OCTETS;
     i32 group = chunk * MATRIX_PARTS + matrix_part();
-    return starts[line / MATRIX_LINES][line % MATRIX_LINES] + octet_index(group, t);
+    return starts[line / ROW_LINES][line % ROW_LINES] + octet_index(group, t);
   }
 };
 
@@ -68,7 +75,7 @@ DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
   i32 chunk = wave + unit / MATRIX_PARTS * WAVES, f = unit % MATRIX_PARTS;
   SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
   if (chunk < rows.chunks) {
-    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) cp_async_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
+    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) cp_async_cached_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
   }
   cp_async_commit();
 }
@@ -121,7 +128,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   Rows rows;
   rows.chunks = chunks;
   UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
-    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    UNROLL for (i32 l = 0; l < ROW_LINES; l++) {
       // Lines without a row read some other row, each another: their sums are unused.
       i32 line = first_row + 16 * r + matrix_line(l);
       i64 row = line < used ? line : line % used;
@@ -156,9 +163,9 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
       UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) {
         i32 line = i / FRAGMENT_OCTETS;
 #if STAGES
-        columns[line / MATRIX_LINES].at[line % MATRIX_LINES][i % FRAGMENT_OCTETS] = from[i * MATRIX_LANES];
+        columns[line / ROW_LINES].at[line % ROW_LINES][i % FRAGMENT_OCTETS] = from[i * MATRIX_LANES];
 #else
-        columns[line / MATRIX_LINES].at[line % MATRIX_LINES][i % FRAGMENT_OCTETS] = *rows.octet(chunk, f, i);
+        columns[line / ROW_LINES].at[line % ROW_LINES][i % FRAGMENT_OCTETS] = *rows.octet(chunk, f, i);
 #endif
       }
       UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
@@ -168,7 +175,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
             lines.at[l][t] = decode_octet(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
           }
         }
-        UNROLL for (i32 r = 0; r < ROW_TILES; r++) multiply(sums[o][r], lines, columns[r]);
+        UNROLL for (i32 r = 0; r < ROW_TILES; r++) MULTIPLY(sums[o][r], lines, columns[r]);
       }
     }
   }
@@ -178,7 +185,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   f32* own = reinterpret_cast<f32*>(shared + wave * WAVE_BYTES);
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
     UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
-      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+      UNROLL for (i32 i = 0; i < ROW_SUMS; i++) {
         own[(16 * r + matrix_column(i)) * SUM_STRIDE + 16 * o + matrix_row(i)] = sums[o][r].at[i];
       }
     }

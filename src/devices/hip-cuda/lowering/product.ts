@@ -17,6 +17,8 @@ import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
  */
 const MANY_WAVES = 8;
 const FEW_WAVES = 4;
+/** If there is no second block for most multiprocessors, with rows whose sums leave so many waves enough registers. */
+const MOST_WAVES = { waves: 16, rows: 16 } as const;
 /** Warps of a block that decodes weights as it reads them, and the most outputs of one. */
 const DENSE_WARPS = 4;
 const DENSE_LINES = 4;
@@ -27,8 +29,9 @@ interface Tile {
   readonly rows: number;
 }
 
-/** Tiles from few rows to many. */
+/** Tiles from few rows to many; NVIDIA's matrix cores also have products of eight columns. */
 const TILES: readonly Tile[] = [
+  { outputs: 32, rows: 8 },
   { outputs: 32, rows: 16 },
   { outputs: 32, rows: 32 },
   { outputs: 32, rows: 64 },
@@ -43,9 +46,16 @@ function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCuda
   return waves * Math.max(ring, 4 * rows * (outputs + 4));
 }
 
+function wavesFor({ rows }: Tile, blocks: number, { multiprocessors, vendor }: HipCudaTarget): number {
+  if (vendor === 'nvidia' && blocks <= multiprocessors && rows <= MOST_WAVES.rows) return MOST_WAVES.waves;
+  return blocks < 2 * multiprocessors ? MANY_WAVES : FEW_WAVES;
+}
+
 function tileFor(to: Lowering, capacity: number): Tile {
   const fitting = TILES.filter(
-    (tile) => sharedBytes(tile, MANY_WAVES, to.target) <= to.target.sharedBytesOptIn,
+    (tile) =>
+      sharedBytes(tile, MANY_WAVES, to.target) <= to.target.sharedBytesOptIn &&
+      (tile.rows >= 16 || to.target.vendor === 'nvidia'),
   );
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
@@ -70,7 +80,7 @@ function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering):
   const outputs = outputsOf(weights, epilogue);
   const across = Math.ceil(((epilogue.kind === 'gated' ? 2 : 1) * outputs) / tile.outputs);
   const down = Math.ceil(capacity / tile.rows);
-  const waves = across * down < 2 * to.target.multiprocessors ? MANY_WAVES : FEW_WAVES;
+  const waves = wavesFor(tile, across * down, to.target);
   to.launch({
     file: 'product.hip',
     kernel: 'product',

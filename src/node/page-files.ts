@@ -13,9 +13,10 @@ const FRAMING = "frame-ancestors 'none'";
 /**
  * The files of a folder with a page, for `ServerOptions.page`: undefined if there is no `index.html`. A page that runs
  * models shares memory between its threads, which browsers allow only on cross-origin isolated pages. Its documents have
- * their Content-Security-Policy as a header, too.
+ * their Content-Security-Policy as a header, too. What the page's own `models/` lacks comes from the folder `models`: the
+ * published package has its model once.
  */
-export function pageFiles(root: string): PageFiles | undefined {
+export function pageFiles(root: string, models?: string): PageFiles | undefined {
   const index = join(root, 'index.html');
   if (!existsSync(index)) return undefined;
   const [, own] = OWN_POLICY.exec(readFileSync(index, 'utf8')) ?? [];
@@ -27,6 +28,10 @@ export function pageFiles(root: string): PageFiles | undefined {
     context.header('x-content-type-options', 'nosniff');
     return files(context, next);
   });
+  if (models !== undefined) {
+    const rewriteRequestPath = (path: string) => path.replace(/^\/models/, '');
+    app.get('/models/*', serveStatic({ root: models, rewriteRequestPath }));
+  }
   app.onError((error) => {
     throw error;
   });

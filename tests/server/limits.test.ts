@@ -233,7 +233,10 @@ test('the files of a page are served where no endpoint is, and no others', async
   const text = `<!doctype html><meta http-equiv="Content-Security-Policy" content="default-src 'self'" /><title>x</title>`;
   writeFileSync(join(page, 'index.html'), text);
   writeFileSync(join(page, 'worker.js'), '');
-  const server = await tinyServer(t, { page: pageFiles(page), keys: ['k'] });
+  const models = join(folder, 'models');
+  mkdirSync(models);
+  writeFileSync(join(models, 'a.gguf'), 'GGUF');
+  const server = await tinyServer(t, { page: pageFiles(page, models), keys: ['k'] });
   const get = (path: string) => server.fetch(new Request(`http://server${path}`));
   const index = await get('/');
   assert.deepEqual([index.status, await index.text()], [200, text]);
@@ -243,7 +246,15 @@ test('the files of a page are served where no endpoint is, and no others', async
   const worker = await get('/worker.js');
   assert.deepEqual([worker.status, worker.headers.get('content-security-policy')], [200, null]);
   assert.equal((await get('/v1/models')).status, 401, 'endpoints stay what they are');
-  for (const path of ['/none.js', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/%2e%2e%2fsecret.txt'])
+  assert.equal(await (await get('/models/a.gguf')).text(), 'GGUF', 'a model that only the package has');
+  for (const path of [
+    '/none.js',
+    '/models/b.gguf',
+    '/models/%2e%2e/secret.txt',
+    '/%2e%2e/secret.txt',
+    '/..%2fsecret.txt',
+    '/%2e%2e%2fsecret.txt',
+  ])
     assert.equal((await get(path)).status, 404, path);
 });
 

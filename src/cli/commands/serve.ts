@@ -166,7 +166,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keys: await keysOf(flags),
     ...folders,
     metrics: new PrometheusMetrics(),
-    page: flags.page ? pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))) : undefined,
+    page: flags.page ? pageFiles(packageFolder('dist/web'), packageFolder('models')) : undefined,
     ...answersOf(flags),
     logger,
     tracing,
@@ -288,4 +288,9 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** A folder of this package. */
+function packageFolder(name: string): string {
+  return fileURLToPath(new URL(name, PACKAGE_ROOT));
 }

@@ -21,6 +21,9 @@ interface FetchEvent extends ExtendableEvent {
   respondWith(response: Promise<Response>): void;
 }
 
+/** The list of models is asked for first, as it changes without the page; where there is no network, the stored one serves. */
+const MODELS = 'models/models.json';
+
 const worker = globalThis as unknown as ServiceWorkerScope;
 const PREFIX = `rocmforge ${worker.registration.scope} `;
 const SHELL = PREFIX + SHELL_VERSION;
@@ -69,7 +72,8 @@ function shellAddress({ method, url }: Request): string | undefined {
 
 async function fromShell(address: string, request: Request): Promise<Response> {
   const shell = await caches.open(SHELL);
-  const response = (await shell.match(address)) ?? (await fetch(request));
+  const fresh = address.endsWith(MODELS) ? await fetch(request).catch(() => undefined) : undefined;
+  const response = (fresh?.ok ? fresh : await shell.match(address)) ?? (await fetch(request));
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
   const { status, statusText } = response;

@@ -3,7 +3,7 @@ const TRIED = 'rocmforge isolated';
 
 /**
  * Makes the page available offline. If its server does not isolate it, the service worker does from the second load on;
- * without a GPU, nothing can run without isolation, so the page reloads itself. If the worker cannot start, the page
+ * without a GPU, no model can run here without isolation, so the page reloads itself. If the worker cannot start, the page
  * works online only.
  */
 export async function startServiceWorker(): Promise<void> {
@@ -15,7 +15,9 @@ export async function startServiceWorker(): Promise<void> {
   });
   try {
     await serviceWorker.register('./service-worker.js');
-    if (globalThis.crossOriginIsolated || gpu || sessionStorage.getItem(TRIED)) return;
+    if (globalThis.crossOriginIsolated || sessionStorage.getItem(TRIED)) return;
+    // A browser may have WebGPU, and no graphics card for it.
+    if (await gpu?.requestAdapter()) return;
     await controlled;
     sessionStorage.setItem(TRIED, 'yes');
     location.reload();

@@ -149,7 +149,7 @@ export const TEXTS = {
     minP: 'Min-p',
     frequencyPenalty: 'Frequency penalty',
     presencePenalty: 'Presence penalty',
-    asModel: 'as recommended',
+    asModel: 'the model’s',
     maxTokens: 'Most tokens of an answer',
     noLimit: 'no limit',
     seed: 'Seed',

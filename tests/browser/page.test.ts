@@ -202,7 +202,7 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
 
   test('where its server does not isolate it and there is no GPU, it isolates itself', async () => {
     await using plain = await Site.open(join(PROJECT_ROOT, 'dist/web'), { isolated: false });
-    const alone = await browser.page(`${plain.url}/`, 'delete Navigator.prototype.gpu');
+    const alone = await browser.page(`${plain.url}/`, 'GPU.prototype.requestAdapter = async () => null');
     await eventually(() => alone.evaluate('crossOriginIsolated'));
     await alone.getByRole('button', { name: 'Load MiniMind2 Small' }).waitFor();
     await dropFile(alone, 'alone.gguf', tiny);

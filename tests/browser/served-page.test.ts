@@ -6,17 +6,39 @@ import { pageFiles } from '../../src/node/page-files.ts';
 import { accessibilityFaults } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
-import { listen, tinyServer } from '../support/test-server.ts';
+import { listen, tinyServer, tinySource } from '../support/test-server.ts';
 
 const DESKTOP = { width: 1280, height: 800 };
 const KEY = 'open-sesame';
 /** Short answers without chance, whatever a tiny random model says. */
 const SETTINGS = { temperature: 0, maxTokens: 4 };
+/** Tokens that are soon used up. */
+const CONTEXT = 256;
+
+/** A conversation with two branches, as llama.cpp's page exports it. */
+const LLAMA_EXPORT = [
+  { type: 'session', harness: 'llama.app', id: 'c', name: 'From llama.cpp', lastModified: 1, currNode: 'a2' },
+  ...[
+    { id: 'r', parent: null, role: 'system', type: 'root', content: '', timestamp: 1 },
+    { id: 'q', parent: 'r', role: 'user', type: 'text', content: 'A question from there', timestamp: 2 },
+    { id: 'a1', parent: 'q', role: 'assistant', type: 'text', content: 'One answer', timestamp: 3 },
+    {
+      id: 'a2',
+      parent: 'q',
+      role: 'assistant',
+      type: 'text',
+      content: 'Other answer',
+      reasoningContent: 'Hm.',
+      timestamp: 4,
+    },
+  ].map((message) => ({ type: 'message', message })),
+];
 
 /** A page on a server of a tiny model that wants a key, in a browser of its own. */
 async function servedPage(t: TestContext): Promise<{ page: Page; url: string; browser: TestBrowser }> {
   const files = pageFiles(join(PROJECT_ROOT, 'dist/web'));
-  const server = await tinyServer(t, { page: files, keys: [KEY] });
+  const models = [tinySource('tiny', { sequences: 4, context: CONTEXT })];
+  const server = await tinyServer(t, { models, page: files, keys: [KEY] });
   const url = await listen(t, server);
   const browser = await TestBrowser.open({ viewport: DESKTOP, acceptDownloads: true });
   t.after(() => browser[Symbol.asyncDispose]());
@@ -33,7 +55,11 @@ async function say(page: Page, text: string, turns: number): Promise<void> {
 }
 
 async function settled(page: Page, turns: number): Promise<void> {
-  await page.locator(`.turns > .turn:nth-child(${turns}) .turn-foot`).waitFor({ state: 'attached' });
+  await page
+    .locator('.turns > .turn')
+    .nth(turns - 1)
+    .locator('.turn-foot')
+    .waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Send' }).waitFor();
 }
 
@@ -137,4 +163,31 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await other.getByRole('navigation', { name: 'Conversations' }).getByText('Bananas').nth(1).waitFor();
     await other.close();
   });
+
+  await t.test('read from llama.cpp’s page, with branches', async () => {
+    const buffer = Buffer.from(LLAMA_EXPORT.map((line) => JSON.stringify(line)).join('\n'));
+    const file = { name: 'chat.jsonl', mimeType: 'application/json', buffer };
+    await page.locator('input[type=file][accept=".json,.jsonl"]').first().setInputFiles(file);
+    await page.locator('.said').getByText('A question from there').waitFor();
+    await page.locator('.answer').getByText('Other answer').waitFor();
+    await page.locator('.answer').getByText('2/2').waitFor();
+    await page.locator('.answer').getByText('Thoughts').waitFor();
+  });
+
+  await t.test(
+    'however long: the oldest turns are left out of what the model reads, or it says so',
+    async () => {
+      await button('New conversation').click();
+      const long = 'word '.repeat(CONTEXT / 16).trim();
+      for (let turns = 2; turns <= 6; turns += 2) await say(page, `${turns} ${long}`, turns);
+      await page.getByText(/left out of what the model reads/).waitFor();
+      assert.equal(await page.getByRole('alert').count(), 0);
+      assert.equal((await said(page)).length, 3, 'they stay on the page');
+      await button('Settings').click();
+      await page.getByRole('dialog').getByLabel('When the context is full').selectOption('ask');
+      await page.keyboard.press('Escape');
+      await say(page, long, 8);
+      await page.getByRole('alert').getByText(`the model takes ${CONTEXT}`).waitFor();
+    },
+  );
 });

@@ -120,15 +120,16 @@ export function Decimal(props: {
   );
 }
 
-/** One of a few values, labelled in the order of `labels`. */
+/** One of a few values, labelled in the order of `labels`, in half of the form's width or all of it. */
 export function Choice<Value extends string>(props: {
   label: string;
+  whole?: boolean;
   labels: Readonly<Record<Value, string>>;
   value: Value;
   onChange: (value: Value) => void;
 }) {
   return (
-    <Field label={props.label} half>
+    <Field label={props.label} half={!props.whole}>
       {(id) => (
         <select
           id={id}

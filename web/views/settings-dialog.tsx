@@ -98,6 +98,7 @@ function AnswerFields({ values, change }: FieldsProps) {
         onChange={(seed) => change({ seed })}
       />
       <Choice
+        whole
         label={TEXT.whenFull}
         labels={TEXT.whenFullChoices}
         value={values.whenFull}

@@ -1,5 +1,10 @@
 /** What can be written as MessagePack; a bigint is an unsigned integer of 64 bits, a number with a fraction a float64. */
-export type Packable = null | boolean | number | bigint | string | readonly Packable[];
+export type Packable = null | boolean | number | bigint | string | readonly Packable[] | PackableMap;
+
+/** A map with text keys, in the order in which they were written. */
+export interface PackableMap {
+  readonly [key: string]: Packable;
+}
 
 const INITIAL_BYTES = 256;
 
@@ -8,6 +13,11 @@ export function packed(value: Packable): Uint8Array {
   const writer = new Writer();
   writer.value(value);
   return writer.bytes();
+}
+
+/** `Array.isArray` does not tell a list of which nothing may be changed from a map. */
+function isList(value: Packable): value is readonly Packable[] {
+  return Array.isArray(value);
 }
 
 class Writer {
@@ -24,7 +34,8 @@ class Writer {
     else if (typeof value === 'boolean') this.#tag(value ? 0xc3 : 0xc2);
     else if (typeof value === 'bigint') this.#tagged(0xcf, 8, (view, at) => view.setBigUint64(at, value));
     else if (typeof value === 'string') this.#text(value);
-    else if (typeof value !== 'number') this.#list(value);
+    else if (isList(value)) this.#list(value);
+    else if (typeof value === 'object') this.#map(value);
     else if (Number.isSafeInteger(value)) this.#integer(value);
     else this.#tagged(0xcb, 8, (view, at) => view.setFloat64(at, value));
   }
@@ -56,6 +67,16 @@ class Writer {
     else if (list.length < 0x10000) this.#tagged(0xdc, 2, (view, at) => view.setUint16(at, list.length));
     else this.#tagged(0xdd, 4, (view, at) => view.setUint32(at, list.length));
     for (const value of list) this.value(value);
+  }
+
+  #map(map: PackableMap): void {
+    const entries = Object.entries(map);
+    if (entries.length < 0x10) this.#tag(0x80 | entries.length);
+    else this.#tagged(0xde, 2, (view, at) => view.setUint16(at, entries.length));
+    for (const [key, value] of entries) {
+      this.#text(key);
+      this.value(value);
+    }
   }
 
   /** Writes the first byte of a value. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { fail } from '../base/errors.ts';
 import type { ListenOptions } from '../node/http-listener.ts';
+import type { KvEventEncoding } from '../node/block-event-batch.ts';
 import type { KvEventOptions } from '../node/kv-event-publisher.ts';
 import type { ServerOptions } from '../server/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
@@ -38,6 +39,7 @@ export interface ServerFlags {
   readonly kvEventsReplay?: string;
   readonly kvEventsTopic?: string;
   readonly kvEventsBuffer?: number;
+  readonly kvEventsEncoding?: KvEventEncoding;
   readonly sleepIdleSeconds?: number;
   readonly slotSavePath?: string;
   readonly storeDir?: string;
@@ -158,9 +160,10 @@ export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
  */
 export function kvEventsOf(flags: ServerFlags, models: number): KvEventOptions | undefined {
   const { kvEvents: endpoint, kvEventsReplay, kvEventsTopic: topic, kvEventsBuffer: bufferSteps } = flags;
+  const { kvEventsEncoding: encoding } = flags;
   const name = '--kv-events';
   if (endpoint === undefined) {
-    if ((kvEventsReplay ?? topic ?? bufferSteps) === undefined) return undefined;
+    if ((kvEventsReplay ?? topic ?? bufferSteps ?? encoding) === undefined) return undefined;
     fail('INVALID_ARGUMENT', {
       name,
       found: 'none',
@@ -174,7 +177,7 @@ export function kvEventsOf(flags: ServerFlags, models: number): KvEventOptions |
       expected: 'the one model whose cache it is',
     });
   }
-  return { endpoint, replayEndpoint: kvEventsReplay, topic, bufferSteps };
+  return { endpoint, replayEndpoint: kvEventsReplay, topic, bufferSteps, encoding };
 }
 
 function whereOptions(): Option[] {
@@ -219,6 +222,10 @@ function whereOptions(): Option[] {
       '--kv-events-buffer <count>',
       'batches of events that can be sent again (default: 10000)',
     ).argParser(wholeNumber(1)),
+    new Option(
+      '--kv-events-encoding <form>',
+      'events as arrays, or as maps as vLLM writes them since June 2026 (default: array)',
+    ).choices(['array', 'map'] satisfies KvEventEncoding[]),
     new Option(
       '--store-dir <folder>',
       'keep responses, conversations, files and batches in this folder (default: in memory, until the end)',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { fail } from '../base/errors.ts';
-import { blockEventBatch } from './block-event-batch.ts';
+import { blockEventBatch, type KvEventEncoding } from './block-event-batch.ts';
 import type { BlockEvent } from '../state/held-blocks.ts';
 import { ZmtpPeer, type ZmtpRole } from './zmtp-peer.ts';
 
@@ -33,6 +33,8 @@ export interface KvEventOptions {
   readonly topic?: string | undefined;
   /** Batches that are kept for replays. Default 10 000. */
   readonly bufferSteps?: number | undefined;
+  /** Whether batches and events are lists or maps. Default: lists. */
+  readonly encoding?: KvEventEncoding | undefined;
 }
 
 /**
@@ -44,6 +46,7 @@ export interface KvEventOptions {
 export class KvEventPublisher implements AsyncDisposable {
   readonly #topic: Buffer;
   readonly #bufferSteps: number;
+  readonly #encoding: KvEventEncoding | undefined;
   readonly #buffer: { readonly number: Buffer; readonly batch: Uint8Array }[] = [];
   readonly #subscribers = new Map<ZmtpPeer, string[]>();
   readonly #servers: Server[] = [];
@@ -51,9 +54,10 @@ export class KvEventPublisher implements AsyncDisposable {
   #bufferBytes = 0;
   #next = 0n;
 
-  private constructor({ topic = '', bufferSteps = DEFAULT_BUFFER }: KvEventOptions) {
+  private constructor({ topic = '', bufferSteps = DEFAULT_BUFFER, encoding }: KvEventOptions) {
     this.#topic = Buffer.from(topic);
     this.#bufferSteps = bufferSteps;
+    this.#encoding = encoding;
   }
 
   /** Rejects with `INVALID_ARGUMENT` for an address that is none, and with `ADDRESS_IN_USE`, leaving nothing open. */
@@ -81,7 +85,7 @@ export class KvEventPublisher implements AsyncDisposable {
 
   /** Sends events to all subscribers. */
   readonly publish = (events: readonly BlockEvent[]): void => {
-    const batch = blockEventBatch(events, Date.now());
+    const batch = blockEventBatch(events, Date.now(), this.#encoding);
     const number = Buffer.alloc(8);
     number.writeBigUInt64BE(this.#next++);
     this.#buffer.push({ number, batch });

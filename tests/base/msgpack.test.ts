@@ -23,6 +23,8 @@ test('values are written as the specification says', () => {
     ['é', 'a2c3a9'],
     [[], '90'],
     [[1, ['a']], '920191a161'],
+    [{}, '80'],
+    [{ a: 1, b: [null, { c: 2 }] }, '82a16101a16292c081a16302'],
   ];
   for (const [value, hex] of cases) assert.equal(Buffer.from(packed(value)).toString('hex'), hex);
 });
@@ -30,6 +32,7 @@ test('values are written as the specification says', () => {
 test('long texts and lists come back as they were', () => {
   const long = [...[31, 32, 255, 256, 70_000].map((length) => 'x'.repeat(length))];
   const lists = [15, 16, 65_535, 65_536].map((length) => Array.from({ length }, (_, at) => at));
-  for (const value of [...long.slice(0, 4), ...lists]) assert.deepEqual(unpacked(packed(value)), value);
+  const map = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`key ${at}`, at]));
+  for (const value of [...long.slice(0, 4), ...lists, map]) assert.deepEqual(unpacked(packed(value)), value);
   assert.equal(Buffer.from(packed(long[4] ?? '').subarray(0, 5)).toString('hex'), 'db00011170');
 });

@@ -8,6 +8,8 @@ import { HUNG_MS } from '../support/hung.ts';
 import { MAIN, runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
 import { collector, spansOf } from '../support/otlp-collector.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { unpacked } from '../support/unpacked.ts';
+import { ZmtpClient } from '../support/zmtp-client.ts';
 
 /** A server process of a tiny model, and where it listens. */
 async function startServer(t: TestContext, ...flags: readonly string[]) {
@@ -145,6 +147,51 @@ test('several models have aliases by their names, and one model KV events', asyn
   assert.match(answer.model, /^(?:y|twin)$/);
   server.kill('SIGTERM');
   assert.equal((await result).code, 0);
+});
+
+test('--kv-events publishes what the cache holds, as maps if it is told to', async (t) => {
+  const tiny = `tiny=${await tinyModelFile(t)}`;
+  const where = [
+    '--kv-events',
+    'tcp://127.0.0.1:0',
+    '--kv-events-topic',
+    'kv',
+    '--kv-events-encoding',
+    'map',
+  ];
+  const cli = startCli(t, 'serve', '-m', tiny, '--port', '0', '-t', '1', '--log-json', ...where);
+  cli.process.stdin.end();
+  let log = '';
+  const [, endpoint = '', url = ''] = await new Promise<RegExpExecArray>((resolve) => {
+    cli.process.stderr.on('data', (chunk: Buffer) => {
+      log += chunk.toString();
+      const told = /"endpoints":\["(tcp:[^"]+)"\][^]*"url":"(http:[^"]+)"/.exec(log);
+      if (told) resolve(told);
+    });
+  });
+  using client = await ZmtpClient.connect(endpoint, 'SUB');
+  client.send([Buffer.from('\x01kv')]);
+  await client.ping();
+  const answer = await ask(url, { messages: [{ role: 'user', content: 'x'.repeat(300) }], max_tokens: 1 });
+  assert.equal(answer.status, 200, await answer.text());
+  // That nothing is held while the model is loaded may come before.
+  let event: Record<string, unknown[]> | undefined;
+  while (event?.type?.toString() !== 'BlockStored') {
+    const [topic, number, batch = Buffer.alloc(0)] = await client.receive();
+    assert.deepEqual([topic?.toString(), number?.length], ['kv', 8]);
+    const { ts, events, data_parallel_rank: rank } = unpacked(batch) as Record<string, unknown>;
+    assert.deepEqual([typeof ts, rank], ['number', 0]);
+    [event] = events as Record<string, unknown[]>[];
+  }
+  assert.deepEqual(
+    Object.keys(event),
+    ['type', 'block_hashes', 'parent_block_hash', 'token_ids', 'block_size', 'lora_id', 'medium'],
+    'what is null is left out where vLLM leaves it out',
+  );
+  const { block_hashes: hashes = [], token_ids: ids = [], block_size: size } = event;
+  assert.equal(ids.length, hashes.length * Number(size));
+  cli.process.kill('SIGTERM');
+  await cli.result;
 });
 
 test('--profile tells of the steps of the engine when the server ends, and writes their trace', async (t) => {

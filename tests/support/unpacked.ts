@@ -11,11 +11,13 @@ export function unpacked(bytes: Uint8Array): unknown {
     return new TextDecoder().decode(bytes.subarray(from, from + length));
   };
   const list = (length: number) => Array.from({ length }, value);
+  const map = (length: number) => Object.fromEntries(Array.from({ length }, () => [value(), value()]));
   function value(): unknown {
     const tag = view.getUint8(take(1));
     if (tag < 0x80) return tag;
     if (tag >= 0xe0) return tag - 256;
     if (tag >= 0xa0 && tag < 0xc0) return text(tag & 0x1f);
+    if (tag >= 0x80 && tag < 0x90) return map(tag & 0xf);
     if (tag >= 0x90 && tag < 0xa0) return list(tag & 0xf);
     switch (tag) {
       case 0xc0:
@@ -42,6 +44,8 @@ export function unpacked(bytes: Uint8Array): unknown {
         return text(view.getUint16(take(2)));
       case 0xdc:
         return list(view.getUint16(take(2)));
+      case 0xde:
+        return map(view.getUint16(take(2)));
       case 0xdd:
         return list(view.getUint32(take(4)));
       default:

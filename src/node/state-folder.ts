@@ -1,6 +1,6 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import type { ByteSink, ByteSource } from '../io/index.ts';
 import type { StateFiles } from '../server/index.ts';
@@ -24,6 +24,9 @@ export class StateFolder implements StateFiles {
   async write(name: string, write: (sink: ByteSink) => Promise<number>): Promise<number> {
     const path = join(this.#path, name);
     const unfinished = join(this.#path, `.${randomUUID()}.part`);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((cause: unknown) =>
+      writeFailed(path, cause),
+    );
     try {
       await using sink = await FileSink.create(unfinished, true);
       const length = await write(sink);
@@ -40,7 +43,8 @@ export class StateFolder implements StateFiles {
     try {
       return await FileSource.open(join(this.#path, name));
     } catch (error) {
-      if (isRocmforgeError(error, 'SOURCE_UNAVAILABLE')) fail('STATE_FILE_NOT_FOUND', { file: name }, error);
+      if (isRocmforgeError(error, 'SOURCE_UNAVAILABLE'))
+        fail('STATE_FILE_NOT_FOUND', { file: basename(name) }, error);
       throw error;
     }
   }

@@ -19,6 +19,9 @@ interface KnownKey {
 const STORE_PREFIX = 'store of ';
 const OWNER_BYTES = 16;
 
+/** The owner of what is stored by a server without keys. */
+export const ANYBODY = 'anybody';
+
 /**
  * The keys that requests may have. Hashes are compared instead of keys, over all bytes and all keys, so that timing
  * reveals nothing about them.
@@ -26,7 +29,7 @@ const OWNER_BYTES = 16;
 export class ApiKeys {
   readonly #known: Promise<readonly KnownKey[]>;
   readonly #hasKeys: boolean;
-  readonly #anybody: Caller = { tenant: new Tenant('anybody'), owner: 'anybody' };
+  readonly #anybody: Caller = { tenant: new Tenant('anybody'), owner: ANYBODY };
 
   /**
    * Without keys, every request is accepted. Throws `INVALID_ARGUMENT` for an empty key, which every client would have,

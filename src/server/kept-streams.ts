@@ -132,6 +132,7 @@ export class KeptStreams {
     const name = call.request.headers.get(HEADER) ?? '';
     if (!NAME.test(name)) return undefined;
     this.cancel(call.caller.owner, name);
+    this.#expire();
     this.#makeRoom();
     if (this.#streams.size >= MAX_STREAMS) return undefined;
     const stream = new KeptStream(() => call.abort());
@@ -140,7 +141,7 @@ export class KeptStreams {
   }
 
   find(owner: string, name: string): KeptStream | undefined {
-    this.#makeRoom();
+    this.#expire();
     return this.#streams.get(keyOf(owner, name));
   }
 
@@ -156,14 +157,30 @@ export class KeptStreams {
     for (const [key, of] of this.#streams) if (of === stream) this.#streams.delete(key);
   }
 
-  /** Forgets what ended long ago, and the first that ended if there is no room. */
-  #makeRoom(): void {
+  #expire(): void {
     const now = performance.now();
     for (const [key, { endedAt }] of this.#streams) {
-      const isOld = endedAt !== undefined && now - endedAt > KEPT_MS;
-      if (isOld || (endedAt !== undefined && this.#streams.size >= MAX_STREAMS)) this.#streams.delete(key);
+      if (endedAt !== undefined && now - endedAt > KEPT_MS) this.#streams.delete(key);
     }
   }
+
+  /** If there is no room, forgets the stream that ended first of the owner who has the most: nobody can displace others' alone. */
+  #makeRoom(): void {
+    if (this.#streams.size < MAX_STREAMS) return;
+    const ended = [...this.#streams].filter(([, { endedAt }]) => endedAt !== undefined);
+    const counts = new Map<string, number>();
+    for (const key of this.#streams.keys()) counts.set(ownerOf(key), (counts.get(ownerOf(key)) ?? 0) + 1);
+    const countOf = ([key]: readonly [string, KeptStream]) => counts.get(ownerOf(key)) ?? 0;
+    const [first] = ended.sort(
+      (one, other) => countOf(other) - countOf(one) || (one[1].endedAt ?? 0) - (other[1].endedAt ?? 0),
+    );
+    if (first) this.#streams.delete(first[0]);
+  }
+}
+
+/** Owners' names have no spaces. */
+function ownerOf(key: string): string {
+  return key.slice(0, key.indexOf(' '));
 }
 
 function keyOf(owner: string, name: string): string {

@@ -1,6 +1,9 @@
 import type { ByteSink, ByteSource } from '../io/index.ts';
 
-/** Files by name, in one place: the saved states of slots. Names are plain file names, without a path. */
+/**
+ * Files by name, in one place: the saved states of slots. Names are plain file names; those of a server with keys begin with the
+ * owner's name and a slash.
+ */
 export interface StateFiles {
   /**
    * Writes a file, or replaces one, as a whole: if `write` rejects, it is as before. Rejects as `write`, and with

@@ -82,6 +82,28 @@ test('a stream is its key’s own, and a failed request leaves none', async (t) 
   assert.equal((await again(server, 0, 'two')).status, 404);
 });
 
+test('a key that begins many streams displaces its own, not those of others', () => {
+  const streams = new KeptStreams();
+  const begin = (owner: string, name: string, isEnded = true) => {
+    const request = new Request('http://server', { headers: { 'x-conversation-id': name } });
+    const stream = streams.begin({ request, caller: { owner }, abort: () => undefined });
+    if (isEnded) stream?.end();
+    return stream;
+  };
+  const theirs = ['x', 'y'].map((name) => begin('quiet', name));
+  const running = begin('loud', 'running', false);
+  for (let i = 0; i < 100; i++) assert.ok(begin('loud', `${i}`));
+  assert.deepEqual(
+    ['x', 'y'].map((name) => streams.find('quiet', name)),
+    theirs,
+  );
+  assert.equal(streams.find('loud', 'running'), running);
+  assert.equal(streams.find('loud', '0'), undefined);
+  assert.ok(streams.find('loud', '99'));
+  for (let i = 0; i < 40; i++) begin('loud', `running ${i}`.replace(' ', '-'), false);
+  assert.equal(begin('loud', 'one more', false), undefined, 'no room beside those that go on');
+});
+
 test('what is kept is bounded, and readers who are too late are told', async () => {
   const streams = new KeptStreams();
   const begin = (name: string) => {

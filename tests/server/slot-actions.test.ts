@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { Crc32 } from '../../src/base/crc32.ts';
+import { fail } from '../../src/base/errors.ts';
 import { StateFolder } from '../../src/node/state-folder.ts';
-import { ModelServer } from '../../src/server/index.ts';
+import { ModelServer, type StateFiles } from '../../src/server/index.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { listen, post, tinyServer, tinySource } from '../support/test-server.ts';
 import { thinkingSource } from '../support/thinking-model.ts';
@@ -162,4 +164,130 @@ test('a request waits for the slot that it names while others run in other slots
   const beyond = await send(server, '/completion', { ...prompt('five'), id_slot: 2 });
   assert.equal(beyond.status, 400);
   assert.match(beyond.body.error?.message ?? '', /id_slot.*from 0 to 1/);
+});
+
+/** A saved file with some of its bytes replaced and, as its writer would, the checksum of all. */
+function forged(file: Buffer, change: (bytes: Buffer) => Uint8Array): Buffer {
+  const body = change(Buffer.from(file.subarray(0, -4)));
+  const crc = new Crc32();
+  crc.update(body);
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32LE(crc.value);
+  return Buffer.concat([body, checksum]);
+}
+
+test('forged files with proper checksums, and files cut off anywhere, change nothing', async (t) => {
+  const { folder, server } = await folderServer(t);
+  const whole = await completed(server, FRANCE, 0);
+  assert.equal((await send(server, '/slots/0?action=save', { filename: 'good' })).status, 200);
+  const good = await readFile(join(folder, 'good'));
+  const described = good.readUInt32LE(12);
+  const description = good.subarray(20, 20 + described).toString();
+  const { model, states } = JSON.parse(description) as { model: string; states: number[] };
+  const put = (at: number, value: number) =>
+    forged(good, (bytes) => {
+      bytes.writeUInt32LE(value, at);
+      return bytes;
+    });
+  /** The file with another description. */
+  const describedAs = (text: string) =>
+    forged(good, (bytes) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(Buffer.byteLength(text));
+      return Buffer.concat([
+        bytes.subarray(0, 12),
+        length,
+        bytes.subarray(16, 20),
+        Buffer.from(text),
+        bytes.subarray(20 + described),
+      ]);
+    });
+  const forgeries: readonly (readonly [name: string, file: Buffer])[] = [
+    ['another version', put(8, 2)],
+    ['a description of 4 GB', put(12, 2 ** 32 - 1)],
+    ['ids of 16 GB', put(16, 2 ** 32 - 1)],
+    ['one id more', put(16, good.readUInt32LE(16) + 1)],
+    ['no ids', put(16, 0)],
+    ['an id that no vocabulary has', put(20 + described, 2 ** 31)],
+    ['no description', describedAs('')],
+    ['a description without end', describedAs('['.repeat(10_000))],
+    ['a prototype', describedAs(`{"__proto__": {"model": "${model}", "states": [${states}]}}`)],
+    ['sizes that are none', describedAs(JSON.stringify({ model, states: states.map(() => -1) }))],
+    ['a size of 9 PB', describedAs(JSON.stringify({ model, states: [2 ** 53 - 1, ...states.slice(1)] }))],
+    ['more states', describedAs(JSON.stringify({ model, states: [...states, 0] }))],
+    ['bytes behind the end', Buffer.concat([good, Buffer.alloc(1)])],
+    ...[0, 3, 8, 19, 23, 24, 20 + described, good.length - 4, good.length - 1].map(
+      (length) => [`the first ${length} bytes`, good.subarray(0, length)] as const,
+    ),
+  ];
+  for (const [name, file] of forgeries) {
+    await writeFile(join(folder, 'forged'), file);
+    const { status, body } = await send(server, '/slots/1?action=restore', { filename: 'forged' });
+    assert.equal(status, 400, `${name}: ${JSON.stringify(body)}`);
+  }
+  await mkdir(join(folder, 'folder'));
+  const { status } = await send(server, '/slots/1?action=restore', { filename: 'folder' });
+  assert.ok(status >= 400, `a folder: ${status}`);
+  assert.deepEqual(await completed(server, FRANCE, 0), { ...whole, computed: 1 }, 'the slot is as it was');
+});
+
+test('each key has files of its own', async (t) => {
+  const folder = join(temporaryFolder(t), 'states');
+  const states = await StateFolder.open(folder);
+  const server = await tinyServer(t, { parallel: 2, states, keys: ['one', 'two'] });
+  const sent = async (key: string, path: string, body: object) => {
+    const request = post(path, body);
+    request.headers.set('authorization', `Bearer ${key}`);
+    const response = await server.fetch(request);
+    return { status: response.status, body: (await response.json()) as Answer['body'] };
+  };
+  const act = (key: string, action: string) => sent(key, `/slots/0?action=${action}`, { filename: 'same' });
+  const complete = (prompt: string | undefined) =>
+    sent('one', '/completion', { prompt, id_slot: 0, n_predict: 2, temperature: 0, ignore_eos: true });
+  await complete(FRANCE);
+  const first = await act('one', 'save');
+  assert.equal(first.status, 200, JSON.stringify(first.body));
+  const unknown = await act('two', 'restore');
+  assert.deepEqual([unknown.status, unknown.body.error?.code], [404, 'STATE_FILE_NOT_FOUND']);
+  await complete(`${GERMANY} and more`);
+  const second = await act('two', 'save');
+  assert.notEqual(second.body.n_saved, first.body.n_saved);
+  assert.equal((await act('one', 'restore')).body.n_restored, first.body.n_saved, 'not replaced');
+  assert.equal((await act('two', 'restore')).body.n_restored, second.body.n_saved);
+  for (const name of await readdir(folder)) {
+    assert.match(name, /^[0-9a-f]{32}$/, 'nothing of the key');
+    const { status } = await sent('two', '/slots/0?action=restore', { filename: name });
+    assert.ok(status >= 400, `${status}`);
+    assert.equal((await sent('two', '/slots/0?action=restore', { filename: `${name}/same` })).status, 400);
+  }
+});
+
+test('a full disk fails the saving, and leaves the file that was there', async (t) => {
+  const { folder, server } = await folderServer(t);
+  const broken: StateFiles = {
+    open: async () => fail('STATE_FILE_NOT_FOUND', { file: 'x' }),
+    write: async (_name, write) => {
+      let written = 0;
+      return write({
+        write: async ({ length }) => {
+          written += length;
+          if (written > 5000) fail('WRITE_FAILED', { path: `${folder}/x`, reason: 'ENOSPC' });
+        },
+      });
+    },
+  };
+  const full = await tinyServer(t, { parallel: 2, states: broken });
+  for (const of of [server, full]) await completed(of, FRANCE, 0);
+  const refused = await send(full, '/slots/0?action=save', { filename: 'one' });
+  assert.equal(refused.status, 500);
+  assert.doesNotMatch(JSON.stringify(refused.body), new RegExp(folder), 'no path of this machine');
+  assert.equal((await completed(full, FRANCE, 0)).computed, 1, 'the slot is as it was');
+
+  assert.equal((await send(server, '/slots/0?action=save', { filename: 'one' })).status, 200);
+  const before = await readFile(join(folder, 'one'));
+  // A folder in the place of the file: it cannot be renamed onto it.
+  await mkdir(join(folder, 'two', 'in it'), { recursive: true });
+  assert.equal((await send(server, '/slots/0?action=save', { filename: 'two' })).status, 500);
+  assert.deepEqual((await readdir(folder)).sort(), ['one', 'two'], 'nothing unfinished is left');
+  assert.deepEqual(await readFile(join(folder, 'one')), before);
 });

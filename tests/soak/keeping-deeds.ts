@@ -6,6 +6,18 @@ import type { Deeds } from './deeds.ts';
 const POLL_MS = 50;
 const MODEL = 'minimind2';
 
+/** Requests whose clients leave before they are answered, for each of the newer protocols; none of them is kept. */
+const LEFT = [
+  ['/v1/responses', { input: 'Name three colours.', max_output_tokens: 60, store: false, stream: true }],
+  ['/v1/messages', { messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 60, stream: true }],
+  ['/api/chat', { messages: [{ role: 'user', content: 'Hello!' }], options: { num_predict: 60 } }],
+  ['/api/generate', { prompt: 'Hello!', options: { num_predict: 60 } }],
+  ['/completion', { prompt: 'Once upon a time', n_predict: 60, stream: true }],
+  ['/v1/completions', { prompt: ['One', 'Two', 'Three'], max_tokens: 40 }],
+  ['/tokenize', { content: 'word '.repeat(2000) }],
+  ['/slots/0?action=erase', {}],
+] as const;
+
 interface Told {
   readonly id: string;
   readonly status?: string;
@@ -91,6 +103,30 @@ export function keepingDeeds(url: string, below: (count: number) => number): Dee
       const content = `word ${below(1000)} and more`;
       const { tokens } = await post('/tokenize', { content });
       assert.equal((await post('/detokenize', { tokens })).content?.trim(), content);
+    },
+    async resumed() {
+      const name = `soak-${below(2 ** 31)}`;
+      const leaving = new AbortController();
+      const headers = { 'content-type': 'application/json', 'x-conversation-id': name };
+      const body = JSON.stringify({ prompt: 'Once', max_tokens: 1 + below(40), stream: true });
+      const init = { method: 'POST', headers, body, signal: leaving.signal };
+      const reader = (await fetch(`${url}/v1/completions`, init)).body?.getReader();
+      await reader?.read();
+      leaving.abort();
+      await reader?.cancel().catch(() => undefined);
+      const kept = `${url}/v1/stream?conv_id=${name}`;
+      const answer = await fetch(`${kept}&from=0`);
+      // It has gone on without its client, unless so many go on that none more is kept.
+      if (answer.status !== 404) assert.ok((await answer.text()).endsWith('data: [DONE]\n\n'));
+      await fetch(kept, { method: 'DELETE' });
+    },
+    async gone() {
+      const [path, asked] = LEFT[below(LEFT.length)] as (typeof LEFT)[number];
+      const headers = { 'content-type': 'application/json' };
+      const init = { method: 'POST', headers, body: JSON.stringify({ model: MODEL, ...asked }) };
+      await fetch(url + path, { ...init, signal: AbortSignal.timeout(1 + below(150)) })
+        .then((response) => response.text())
+        .catch(() => undefined);
     },
     async attacked() {
       const attack = attacks[below(attacks.length)];

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fail } from '../../base/errors.ts';
 import { readState, writeState } from '../../engine/state-file.ts';
 import type { TextModel } from '../../engine/text-model.ts';
+import { ANYBODY } from '../api-keys.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -44,30 +45,34 @@ async function act(
   }
   if (!states) fail('FEATURE_DISABLED', { what: 'saving slots', option: '--slot-save-path' });
   if (typeof filename !== 'string') invalid('filename', 'is required');
+  // Each key has files of its own, whatever their names.
+  const { owner } = call.caller;
+  const file = owner === ANYBODY ? filename : `${owner}/${filename}`;
   using lease = await pool.acquire(name ?? undefined, call.signal);
   const does = action === 'save' ? save : restore;
-  return json({ id_slot: slot, filename, ...(await does(lease.model, { slot, filename, states, call })) });
+  return json({ id_slot: slot, filename, ...(await does(lease.model, { slot, file, states, call })) });
 }
 
 interface SlotFile {
   readonly slot: number;
-  readonly filename: string;
+  /** The name of the file in `states`. */
+  readonly file: string;
   readonly states: StateFiles;
   readonly call: RequestContext;
 }
 
-async function save(model: TextModel, { slot, filename, states, call }: SlotFile): Promise<object> {
+async function save(model: TextModel, { slot, file, states, call }: SlotFile): Promise<object> {
   const begin = performance.now();
   const snapshot = await model.saveSlot(slot, call.signal);
-  const n_written = await states.write(filename, (sink) => writeState(model, snapshot, sink));
+  const n_written = await states.write(file, (sink) => writeState(model, snapshot, sink));
   return { n_saved: snapshot.ids.length, n_written, timings: { save_ms: performance.now() - begin } };
 }
 
-async function restore(model: TextModel, { slot, filename, states, call }: SlotFile): Promise<object> {
+async function restore(model: TextModel, { slot, file, states, call }: SlotFile): Promise<object> {
   const begin = performance.now();
-  await using file = await states.open(filename);
-  const snapshot = await readState(model, file, call.signal);
+  await using source = await states.open(file);
+  const snapshot = await readState(model, source, call.signal);
   await model.restoreState(snapshot, slot);
   const timings = { restore_ms: performance.now() - begin };
-  return { n_restored: snapshot.ids.length, n_read: file.size, timings };
+  return { n_restored: snapshot.ids.length, n_read: source.size, timings };
 }

@@ -38,6 +38,7 @@ for (const [name, options] of Object.entries({
   'one after the other': {},
   'three steps under way': { inFlight: 3, sequences: 2 },
   'with a small cache': { sequences: 3, cachePositions: 64 },
+  'with draft tokens': { sequences: 2, speculation: 3, minDraftTokens: 1 },
 } satisfies Record<string, ModelOptions>)) {
   test(`a full context makes room and goes on, ${name}`, async () => {
     await using model = await open(options);
@@ -65,6 +66,19 @@ test('draws of positions that come again are not the same, and repeat with the s
   assert.deepEqual(first, second);
   const later = first.slice(CONTEXT, CONTEXT + 20).join();
   assert.ok(!first.slice(0, CONTEXT).join().includes(later));
+});
+
+test('a constraint holds when the context makes room, whatever was dropped', async () => {
+  await using model = await open();
+  const sentence = '(ab){10}(cd){20}(ef){30}';
+  const stream = model.generate(PROMPT, {
+    ...GREEDY,
+    ignoreEnd: false,
+    regex: sentence,
+    shift: { keep: KEEP },
+  });
+  assert.equal(await stream.text(), 'ab'.repeat(10) + 'cd'.repeat(20) + 'ef'.repeat(30));
+  assert.ok(stream.end.generatedTokens > CONTEXT);
 });
 
 test('more than half of the context cannot be kept', async () => {

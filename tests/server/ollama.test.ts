@@ -149,3 +149,16 @@ test('models are listed and described, and errors have the API’s shape', async
   const response = await server.fetch(post('/api/chat', harmless));
   assert.deepEqual([response.status, response.headers.get('x-rocmforge-ignored-fields')], [200, null]);
 });
+
+test('a text is filled in before its suffix by models that can, and by no others', async () => {
+  const asked = { model: MODEL, prompt: 'hi', suffix: 'there', stream: false, options: OPTIONS };
+  for (const [fields, message] of [
+    [{}, /fill/i],
+    [{ raw: true }, /suffix/],
+    [{ system: 'be brief' }, /suffix/],
+  ] as const) {
+    const response = await server.fetch(post('/api/generate', { ...asked, ...fields }));
+    assert.equal(response.status, 400);
+    assert.match(((await response.json()) as { error: string }).error, message);
+  }
+});

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { ChatMessage } from '../../text/index.ts';
-import { json, postEndpoint } from '../endpoint.ts';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { encodedPrompts } from '../generation/prompts-field.ts';
 import { startGeneration, type GenerationTask } from '../generation/run-task.ts';
@@ -21,6 +21,10 @@ import {
 const body = z.object({
   ...ollamaFields,
   prompt: z.string().nullish().describe('A question; without one the model is only loaded.'),
+  suffix: z
+    .string()
+    .nullish()
+    .describe('What stands behind the text: it is filled in, by models that were trained for it.'),
   system: z.string().nullish(),
   raw: z.boolean().nullish().describe('Continues the prompt as it is, without the chat template.'),
 });
@@ -52,8 +56,11 @@ async function taskOf(
 ): Promise<GenerationTask> {
   const { signal } = call;
   const prompt = request.prompt ?? '';
-  if (request.raw) {
-    const prompts = await encodedPrompts(model, { prompt }, { addSpecial: true, signal });
+  if (request.suffix && request.raw) invalid('suffix', 'a raw prompt is continued as it is');
+  if (request.suffix && request.system) invalid('suffix', 'a text that is filled in has no system message');
+  if (request.suffix || request.raw) {
+    const { suffix } = request;
+    const prompts = await encodedPrompts(model, { prompt, suffix }, { addSpecial: true, signal });
     const options = ollamaOptions(model, request, { continues: true });
     return { prompts, options: { ...options, ...ollamaConstraint(request) }, choices: 1 };
   }

@@ -51,7 +51,7 @@ export const OLLAMA_FIELDS: OtherFields = {
   context: refused('send the conversation to /api/chat', []),
   images: refused('only text comes in and goes out', []),
   'messages.*.images': refused('only text comes in and goes out', []),
-  suffix: refused('filling in the middle is not supported', ''),
+  suffix: refused('send it to /api/generate', ''),
   template: refused('the template is chosen when the server is started: --chat-template', ''),
   'options.low_vram': AT_START,
   'options.main_gpu': AT_START,

@@ -34,8 +34,8 @@ export const hipCudaErrors = {
   ),
   KERNEL_COMPILE: entry<{ kernel: string; target: string; log: string }>(
     500,
-    "A kernel could not be compiled by the driver's run-time compiler.",
-    'Check that the compiler (hipRTC, NVRTC) matches the version of the driver and supports the GPU; please report the log.',
+    "A kernel could not be compiled by the driver's run-time compiler, or one for the CPU by the C++ compiler.",
+    'Check that the compiler (hipRTC, NVRTC) matches the version of the driver and supports the GPU, or run the CPU with `--cpu-kernels wasm`; please report the log.',
     (p) => `kernel ${p.kernel} does not compile for ${p.target}: ${p.log}`,
   ),
   KERNEL_MISSING: entry<{ kernel: string; found: string }>(

@@ -25,6 +25,6 @@ export const NATIVE_TEXTS = { features: ['features.cc'], kernels: ['products.cc'
 
 /** How all of them are compiled. Fused multiply-adds would round differently from the WebAssembly kernels. */
 export const NATIVE_FLAGS: readonly string[] = [
-  ...['-std=c++17', '-O3', '-ffp-contract=off', '-ffreestanding', '-fno-exceptions', '-fno-rtti'],
+  ...['-std=c++17', '-O3', '-ffp-contract=off', '-fno-exceptions', '-fno-rtti'],
   ...['-shared', '-fPIC', '-fvisibility=hidden', '-nostdlib'],
 ];

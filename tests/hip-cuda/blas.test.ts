@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { BF16, F16, F32, Q4_0, Q8_0, type TensorFormat } from '../../src/formats/index.ts';
-import { add, gated, matmul } from '../../src/ops/index.ts';
+import { add, gated, matmul, scale } from '../../src/ops/index.ts';
 import type { OpCase } from '../support/contract/op-case.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { plainBatch } from '../support/contract/ragged-batch.ts';
@@ -12,7 +12,7 @@ const emulated = await emulatedTests('gfx1100');
 function productCase(
   format: TensorFormat,
   rows: number,
-  around: 'bias' | 'residual' | 'gate',
+  around: 'bias' | 'residual' | 'gate' | 'nothing',
   columns = 256,
 ): OpCase {
   const outputs = 24;
@@ -26,6 +26,8 @@ function productCase(
       const bias = around === 'bias' ? g.weight('bias', F32, 1, outputs) : undefined;
       const y = matmul(g, x, weight('weight'), bias);
       if (around === 'residual') return { y: add(g, g.input('addend', { axis: 'rows', width: outputs }), y) };
+      // What a graph gives out has rows of its own.
+      if (around === 'nothing') return { y: scale(g, y, 2) };
       if (around === 'gate') return { y: gated(g, 'silu', y, matmul(g, x, weight('up'))) };
       return { y };
     },
@@ -43,6 +45,7 @@ const CASES: readonly (readonly [OpCase, products: number])[] = [
   [productCase(Q8_0, 260, 'residual'), 1],
   [productCase(Q4_0, 256, 'bias', 160), 1],
   [productCase(Q4_0, 256, 'gate'), 1],
+  [productCase(F32, 70, 'nothing'), 1],
 ];
 
 /** Objects of the emulated library that were not destroyed. */

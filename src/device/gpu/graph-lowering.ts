@@ -62,12 +62,12 @@ export abstract class GraphLowering<Laid extends PackedWeight> {
     const uses = new ScratchUses<Tensor | Temporary>();
     launches.forEach((operands, step) => {
       for (const operand of operands) {
-        if (this.#liesInScratch(operand)) uses.use(operand, step, this.#bytesOf(operand));
+        if (this.liesInScratch(operand)) uses.use(operand, step, this.#bytesOf(operand));
       }
     });
     const { offsets, byteLength } = uses.plan();
     const offsetOf = (operand: object) => {
-      if (!this.#liesInScratch(operand)) return undefined;
+      if (!this.liesInScratch(operand)) return undefined;
       const offset = offsets.get(operand);
       invariant(offset !== undefined, 'scratch has a place');
       return offset;
@@ -75,7 +75,8 @@ export abstract class GraphLowering<Laid extends PackedWeight> {
     return { byteLength, offsetOf };
   }
 
-  #liesInScratch(operand: object): operand is Tensor | Temporary {
+  /** Whether an operand is neither bound from outside nor a result: its unused rows may be written. */
+  liesInScratch(operand: object): operand is Tensor | Temporary {
     const of = operand as Partial<Tensor | Temporary>;
     if (of.kind === 'temporary') return true;
     return of.kind === 'tensor' && of.role === 'temp' && !this.#outputs.has(of as Tensor);

@@ -84,7 +84,7 @@ constexpr uint32_t kMark = 0x616c676f;
 
 // out[i, j] = factor * sum over l of first[l, i] second[l, j], column by column.
 struct Product {
-  const uint16_t *first, *second;
+  const void *first, *second;
   float* out;
   uint64_t rows, columns, depth;
   int64_t leadingFirst, leadingSecond, leadingOut;
@@ -94,7 +94,9 @@ struct Product {
   size_t workspaceBytes;
 };
 
-float halfOf(uint16_t bits, int type) {
+float numberAt(const void* numbers, uint64_t index, int type) {
+  if (type == kFloats) return static_cast<const float*>(numbers)[index];
+  const uint16_t bits = static_cast<const uint16_t*>(numbers)[index];
   if (type == kBfloats) {
     const uint32_t wide = uint32_t{bits} << 16;
     float value;
@@ -115,19 +117,19 @@ void compute(const void* arguments) {
     for (uint64_t i = 0; i < of.rows; i++) {
       double sum = 0;
       for (uint64_t l = 0; l < of.depth; l++) {
-        const double first = halfOf(of.first[i * of.leadingFirst + l], of.type);
-        sum += first * halfOf(of.second[j * of.leadingSecond + l], of.type);
+        const double first = numberAt(of.first, i * of.leadingFirst + l, of.type);
+        sum += first * numberAt(of.second, j * of.leadingSecond + l, of.type);
       }
       of.out[j * of.leadingOut + i] = static_cast<float>(of.factor * sum);
     }
   }
 }
 
-// Whether the layouts are those of the one kind of product that there is: halves of one type, the first transposed, to floats.
+// Whether the layouts are those of the one kind of product that there is: numbers of one type, the first transposed, to floats.
 bool fits(const Operation* operation, const Layout* a, const Layout* b, const Layout* c, const Layout* d) {
   if (!operation || !a || !b || !c || !d) return false;
   if (operation->transposeFirst != kTransposed || operation->transposeSecond != kPlain) return false;
-  if (a->type == kFloats || b->type != a->type || c->type != kFloats || d->type != kFloats) return false;
+  if (b->type != a->type || c->type != kFloats || d->type != kFloats) return false;
   const bool shapes = a->rows == b->rows && d->rows == a->columns && d->columns == b->columns;
   return shapes && c->rows == d->rows && c->columns == d->columns && c->leading == d->leading;
 }
@@ -203,8 +205,8 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
   const bool held = emulatorHolds(first, x->bytes()) && emulatorHolds(second, y->bytes()) && emulatorHolds(out, z->bytes()) &&
                     emulatorHolds(workspace, workspaceBytes);
   if (!held) return kInvalidValue;
-  const Product product{static_cast<const uint16_t*>(first),
-                        static_cast<const uint16_t*>(second),
+  const Product product{first,
+                        second,
                         static_cast<float*>(out),
                         z->rows,
                         z->columns,

@@ -39,9 +39,9 @@ export interface CopyLaunch {
   readonly bytes: number;
 }
 
-/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from f16 or bf16 of `columns`, all row-major. */
+/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from numbers of `columns`, all row-major. */
 export interface BlasShape {
-  readonly type: 'f16' | 'bf16';
+  readonly type: 'f32' | 'f16' | 'bf16';
   readonly rows: number;
   readonly outputs: number;
   readonly columns: number;

@@ -1,5 +1,6 @@
 import type { Epilogue } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
+import { activationCode } from './elementwise.ts';
 import type { Operand } from './launch-plan.ts';
 import { NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -16,4 +17,10 @@ export function addendOf(epilogue: Epilogue, to: Lowering): Operand {
   if (epilogue.kind === 'gated') return NULL;
   const { biases } = epilogue.kind === 'store' ? epilogue : epilogue.of;
   return biases.length > 0 ? to.weight(biases, FLOAT_LAYOUT) : NULL;
+}
+
+/** The definitions of `product.hip` and `finish-product.hip` for the use of the sums. */
+export function productDefines(epilogue: Epilogue): { readonly OUTPUT: number; readonly ACTIVATION: number } {
+  if (epilogue.kind !== 'gated') return { OUTPUT: epilogue.kind === 'residual' ? 1 : 0, ACTIVATION: 0 };
+  return { OUTPUT: epilogue.form === 'f16' ? 2 : 3, ACTIVATION: activationCode(epilogue.fn) };
 }

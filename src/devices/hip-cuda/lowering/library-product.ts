@@ -1,11 +1,11 @@
 import { alignUp } from '../../../base/bytes.ts';
-import type { LibraryProductIntent, SplitProductIntent } from '../../../device/index.ts';
+import type { LibraryProductIntent, ProductIntent, SplitProductIntent } from '../../../device/index.ts';
+import { F32 } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
-import { addendOf, outputsOf } from './epilogue.ts';
+import { addendOf, outputsOf, productDefines } from './epilogue.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { packedFile, weightScale } from './packed-formats.ts';
-import { productDefines } from './product.ts';
 import { F16_CHUNK } from './staging.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
@@ -57,6 +57,27 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
     block: THREADS,
     args: [to.count(rows), sums, int(outputs), addend, epilogue.y],
   });
+}
+
+/** Minimum rows for which the library is faster by weights of f32. */
+const MIN_FLOAT_ROWS = 64;
+
+/**
+ * Multiplies by weights of f32 with the library, such as a mixture's router; false if it cannot: without a library, for
+ * few rows, with a bias, and into memory that must not have unused rows.
+ */
+export function tryFloatProduct({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): boolean {
+  const [weight] = weights as [Weight];
+  const capacity = to.capacity(rows);
+  const isPlain = addendOf(epilogue, to) === NULL && to.liesInScratch(epilogue.y);
+  if (!to.target.blas || weight.format !== F32 || capacity < MIN_FLOAT_ROWS || !isPlain) return false;
+  const { rows: outputs, columns } = weight;
+  to.multiply({
+    shape: { type: 'f32', rows: capacity, outputs, columns, workspaceBytes: WORKSPACE_BYTES },
+    factor: 1,
+    args: [x.x, to.weight([weight], FILE_LAYOUT), epilogue.y, to.temporary(WORKSPACE_BYTES)],
+  });
+  return true;
 }
 
 /** Multiplies the activations, as two matrices of f16 or bf16, with the library by the weights as stored in the file. */

@@ -1,12 +1,12 @@
 import { invariant } from '../../../base/errors.ts';
-import type { Epilogue, ProductIntent } from '../../../device/index.ts';
+import type { ProductIntent } from '../../../device/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
-import { activationCode } from './elementwise.ts';
-import { addendOf, outputsOf } from './epilogue.ts';
+import { addendOf, outputsOf, productDefines } from './epilogue.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { tryFloatProduct } from './library-product.ts';
 import { matrixLanes } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
 import { bucketOf } from './staging.ts';
@@ -60,12 +60,6 @@ function tileFor(to: Lowering, capacity: number): Tile {
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
 
-/** The definitions of `product.hip` and `finish-product.hip` for the use of the sums. */
-export function productDefines(epilogue: Epilogue): { readonly OUTPUT: number; readonly ACTIVATION: number } {
-  if (epilogue.kind !== 'gated') return { OUTPUT: epilogue.kind === 'residual' ? 1 : 0, ACTIVATION: 0 };
-  return { OUTPUT: epilogue.form === 'f16' ? 2 : 3, ACTIVATION: activationCode(epilogue.fn) };
-}
-
 /** A product of more rows than matrix-vector kernels take, or by weights that are read as they are. */
 export function emitProduct(of: ProductIntent, to: Lowering): void {
   if (of.x.form === 'f32') emitDense(of, to);
@@ -106,9 +100,11 @@ function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering):
   });
 }
 
-function emitDense({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): void {
+function emitDense(of: ProductIntent, to: Lowering): void {
+  const { rows, x, weights, epilogue } = of;
   const [weight] = weights as [Weight];
   invariant(epilogue.kind === 'store' && weights.length === 1, 'numbers are multiplied by themselves');
+  if (tryFloatProduct(of, to)) return;
   const bias = addendOf(epilogue, to);
   launchDenseProduct({ x: x.x, rows, weight, outputs: weight.rows, bias, y: epilogue.y }, to);
 }

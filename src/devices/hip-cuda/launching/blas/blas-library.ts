@@ -5,8 +5,7 @@ import type { BlasShape, ProductLaunch } from '../launch.ts';
 import type { BlasTable } from './blas-table.ts';
 
 /** `CUDA_R_32F`, `CUDA_R_16F` and `CUDA_R_16BF`, which have the same values in HIP. */
-const FLOATS = 0;
-const HALVES = { f16: 2, bf16: 14 } as const;
+const TYPES = { f32: 0, f16: 2, bf16: 14 } as const;
 /** `…MATMUL_PREF_MAX_WORKSPACE_BYTES`. */
 const MAX_WORKSPACE = 1;
 
@@ -53,8 +52,14 @@ export class BlasLibrary implements Disposable {
     this.#driver.use();
     const plan = this.#plan(shape);
     this.#plans.set(keyOf(shape), plan);
-    const { rows, outputs, columns, workspaceBytes } = shape;
-    const bytes = Math.max(2 * rows * columns, 2 * outputs * columns, 4 * rows * outputs, workspaceBytes);
+    const { type, rows, outputs, columns, workspaceBytes } = shape;
+    const size = type === 'f32' ? 4 : 2;
+    const bytes = Math.max(
+      size * rows * columns,
+      size * outputs * columns,
+      4 * rows * outputs,
+      workspaceBytes,
+    );
     const memory = this.#driver.allocate(bytes, 'a first product');
     try {
       this.#driver.fill(memory, 0, bytes, stream);
@@ -100,22 +105,22 @@ export class BlasLibrary implements Disposable {
     return this.#handle;
   }
 
-  #plan({ type: halves, rows, outputs, columns, workspaceBytes }: BlasShape): ProductPlan {
+  #plan({ type, rows, outputs, columns, workspaceBytes }: BlasShape): ProductPlan {
     const { computeFloats, transposeFirst, transposed, algorithmBytes } = this.#table;
     const handle = this.#open();
     const calls = this.#calls;
     const operation = this.#created(
       'MatmulDescCreate',
-      calls.createOperation(this.#result, computeFloats, FLOATS),
+      calls.createOperation(this.#result, computeFloats, TYPES.f32),
     );
     const word = this.#memory.address + PLACE.word;
     this.#memory.view.setInt32(PLACE.word, transposed, true);
     this.#check('MatmulDescSetAttribute', calls.setOperation(operation, transposeFirst, word, 4));
     const layout = (type: number, height: number, width: number) =>
       this.#created('MatrixLayoutCreate', calls.createLayout(this.#result, type, height, width, height));
-    const w = layout(HALVES[halves], columns, outputs);
-    const x = layout(HALVES[halves], columns, rows);
-    const y = layout(FLOATS, outputs, rows);
+    const w = layout(TYPES[type], columns, outputs);
+    const x = layout(TYPES[type], columns, rows);
+    const y = layout(TYPES.f32, outputs, rows);
     const preference = this.#created('MatmulPreferenceCreate', calls.createPreference(this.#result));
     this.#memory.view.setBigUint64(PLACE.word, BigInt(workspaceBytes), true);
     this.#check('MatmulPreferenceSetAttribute', calls.setPreference(preference, MAX_WORKSPACE, word, 8));

@@ -10,6 +10,7 @@ import { fieldsPage } from '../support/fields-page.ts';
 import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { FAMILY_DEVICES, modelsPage } from '../support/models-page.ts';
 import { PROJECT_ROOT, sourceFiles } from '../support/project.ts';
+import { type SavedGrid, speedPage } from '../support/speed-page.ts';
 import { WELL_KNOWN, wellKnownPage } from '../support/well-known-models.ts';
 
 /** The inner rooms of a device, which nothing outside it imports. */
@@ -38,6 +39,12 @@ test('docs/errors.md is what the catalogue says', () => {
 test('docs/fields.md is what checks the requests', () => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/fields.md'), 'utf8');
   assert.equal(page, fieldsPage(), 'run: node scripts/docs.mjs');
+});
+
+test('docs/speed.md is what the saved grid says', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/speed.md'), 'utf8');
+  const grid = readFileSync(join(PROJECT_ROOT, 'tests/fixtures/speed.json'), 'utf8');
+  assert.equal(page, speedPage(JSON.parse(grid) as SavedGrid), 'run: node scripts/docs.mjs');
 });
 
 test('docs/models.md is what the tests go by', () => {

@@ -40,7 +40,7 @@ export function speedPage({ device, date, rows }: SavedGrid): string {
     '`npm run docs` makes this page of that file. Each row is a model of random weights of that shape and format, in a file of that size,',
     'measured in a process of its own by `rocmforge bench`: `pp512` is a prompt of 512 tokens, `tg64` are 64 tokens generated in one',
     'sequence, `8 x tg64` in each of 8 at once after prompts of 128 tokens. "half 8b" are 16 layers of Llama 3 8B. Formats that nobody',
-    "tuned are among them. `--compare grid.json` tells each figure's ratio to a saved one.",
+    "tuned are among them; rows that were left out that day are absent. `--compare grid.json` tells each figure's ratio to a saved one.",
     ...[...kinds.values()].flatMap((of) => ['', ...tableOf(of)]),
     '',
   ].join('\n');

@@ -75,7 +75,11 @@ DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
   i32 chunk = wave + unit / MATRIX_PARTS * WAVES, f = unit % MATRIX_PARTS;
   SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
   if (chunk < rows.chunks) {
-    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) cp_async_cached_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
+    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) {
+      // Few rows stay in the multiprocessor's cache until its other blocks copy them; many only pass through it.
+      if (TILE_ROWS <= 16) cp_async_cached_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
+      else cp_async_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
+    }
   }
   cp_async_commit();
 }

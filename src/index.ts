@@ -88,6 +88,7 @@ export { SharedDeviceMemory, type SharedDeviceMemoryOptions } from './load/share
 export type { Architecture } from './model/architecture.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
 export type { EmbeddingPlace } from './model/embedding-place.ts';
+export type { ExpertPlace } from './model/expert-place.ts';
 export type { CacheType, CacheTypes } from './model/layer-states.ts';
 export type { AdapterChoice } from './model/lora/adapter-set.ts';
 export type {

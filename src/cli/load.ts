@@ -38,9 +38,19 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
-  const { deterministic, embedding, allowUnread, device, threads, cpuKernels } = flags;
+  const { deterministic, embedding, experts, expertSlots, allowUnread, device, threads, cpuKernels } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
-  const model = { ...sizes, deterministic, weights, decode, embedding, pooling, allowUnread };
+  const model = {
+    ...sizes,
+    deterministic,
+    weights,
+    decode,
+    embedding,
+    experts,
+    expertSlots,
+    pooling,
+    allowUnread,
+  };
   const rest = {
     headers: flags.header,
     load,

@@ -72,12 +72,13 @@ function tokenizerText(model: string | undefined, vocabulary: number | undefined
 
 function memoryText(need: MemoryNeed): string {
   if ('unknown' in need) return `not known: ${need.unknown}`;
-  const { weights, cache, scratch, ring, margin, host, draft, total, streamedParts } = need.fit;
+  const { weights, cache, scratch, ring, margin, host, draft, total, streamedParts, expertSlots } = need.fit;
   const rare = { ...(host > 0 && { host }), ...(draft > 0 && { draft }) };
   const parts = Object.entries({ weights, cache, scratch, ring, margin, ...rare }).map(
     ([name, bytes]) => `${name} ${formatBytes(bytes)}`,
   );
-  const streamed = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
+  const layers = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
+  const streamed = expertSlots > 0 ? `${layers}; ${expertSlots} experts of each layer stay` : layers;
   return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${streamed}`;
 }
 
@@ -88,9 +89,11 @@ const RARE = new Set(['host', 'draft', 'pinned']);
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
   const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
-  const { streamedParts, allWeights, allocations, slots, slotBytes } = need.fit;
+  const { streamedParts, allWeights, allocations, slots, slotBytes, expertSlots } = need.fit;
   const staying =
-    streamedParts === 0 ? `all resident, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
+    streamedParts > 0
+      ? `of ${formatBytes(allWeights)}`
+      : `${expertSlots > 0 ? 'slots for experts, and all else' : 'all'} resident, in ${allocations} buffers`;
   const rows: [string, number, string][] = [
     ['weights', weights, staying],
     ['cache', cache, `for ${need.context} positions`],
@@ -100,13 +103,15 @@ export function fitText(need: MemoryNeed): string {
     ['host', host, 'embeddings, in host memory'],
     ['draft', draft, 'the whole draft model'],
     ['total', total, ''],
-    ['pinned', pinned, 'file pages for streamed layers, not in the total'],
+    ['pinned', pinned, 'file pages for streamed layers and experts, not in the total'],
     ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
   ];
   const streamed =
     streamedParts === 0
       ? ''
       : `${streamedParts} layers are streamed in every step, through ${slots} x ${formatBytes(slotBytes)}\n`;
+  const experts =
+    expertSlots === 0 ? '' : `${expertSlots} experts of each layer stay, others come when they are chosen\n`;
   const table = tableText(
     [
       ['memory', 'left'],
@@ -117,7 +122,7 @@ export function fitText(need: MemoryNeed): string {
       .filter(([name, bytes]) => bytes > 0 || !RARE.has(name))
       .map(([name, bytes, remark]) => [name, formatBytes(bytes), remark]),
   );
-  return table + streamed;
+  return table + streamed + experts;
 }
 
 /** One line per key; long values are truncated unless `full`. */

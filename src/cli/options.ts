@@ -3,6 +3,7 @@ import { LOAD_MODES, type LoadMode } from '../runtime/opening/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/chunk.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../formats/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
+import { EXPERT_PLACES, type ExpertPlace } from '../model/expert-place.ts';
 import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
 import { CPU_KERNELS, type CpuKernels } from '../node/cpu-kernels.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
@@ -36,6 +37,8 @@ export interface ModelFlags extends AdapterFlags, RopeFlags, HubFlags {
   readonly deterministic?: boolean;
   readonly decode?: DecodePlace;
   readonly embedding?: EmbeddingPlace;
+  readonly experts?: ExpertPlace;
+  readonly expertSlots?: number;
   readonly pooling?: 'none' | 'mean' | 'cls' | 'last' | 'rank';
   readonly load?: LoadMode;
   readonly memory?: number;
@@ -154,7 +157,7 @@ function memoryOptions(): Option[] {
       .helpGroup('Model:'),
     new Option(
       '--host-memory <size>',
-      'maximum host memory to pin for streamed layers, 0 for none (default: half of the available memory)',
+      'maximum host memory to pin for streamed layers and experts, 0 for none (default: half of the available memory)',
     )
       .argParser((text) => (text.trim() === '0' ? 0 : byteSize(text)))
       .helpGroup('Model:'),
@@ -162,6 +165,18 @@ function memoryOptions(): Option[] {
       '--shrink-context',
       'reduce the context instead of streaming layers if memory is short',
     ).helpGroup('Model:'),
+    new Option(
+      '--experts <place>',
+      'where experts are kept; stream uploads those that do not fit when they are chosen (default: device)',
+    )
+      .choices(EXPERT_PLACES)
+      .helpGroup('Model:'),
+    new Option(
+      '--expert-slots <count>',
+      'experts of each layer that stay on the device with --experts stream (default: as many as fit)',
+    )
+      .argParser(wholeNumber(1))
+      .helpGroup('Model:'),
     new Option('--pool', 'one allocation per layer instead of one per weight').helpGroup('Model:'),
   ];
 }

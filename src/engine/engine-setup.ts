@@ -43,6 +43,13 @@ export interface EngineCounters {
   /** Whole steps that were recorded ahead of time, and those of them used since. */
   readonly preparedAhead: number;
   readonly preparedAheadUsed: number;
+  /**
+   * If experts are streamed: chosen experts that were on the device, once per layer and step, those that were not, and the
+   * bytes of these, since the device was opened.
+   */
+  readonly expertHits: number;
+  readonly expertMisses: number;
+  readonly expertBytes: number;
 }
 
 /** How much of the KV cache running sequences use: what ended ones left behind counts as free. */

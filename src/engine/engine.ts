@@ -126,7 +126,9 @@ export class Engine implements AsyncDisposable {
   get counters(): EngineCounters {
     const { hits = 0, misses = 0, ahead = 0, aheadUsed = 0 } = this.#run?.plan.prepared ?? {};
     const prepared = { preparedHits: hits, preparedMisses: misses };
-    return { ...this.#counts, ...prepared, preparedAhead: ahead, preparedAheadUsed: aheadUsed };
+    const { hits: found = 0, misses: expertMisses = 0, bytes = 0 } = this.#run?.plan.expertCounts ?? {};
+    const experts = { expertHits: found, expertMisses, expertBytes: bytes };
+    return { ...this.#counts, ...prepared, preparedAhead: ahead, preparedAheadUsed: aheadUsed, ...experts };
   }
 
   /** Running and waiting sequences. */

@@ -25,6 +25,8 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   cacheType: true,
   weights: true,
   embedding: true,
+  experts: true,
+  expertSlots: true,
   pooling: true,
   rope: true,
   taps: true,

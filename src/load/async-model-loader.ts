@@ -175,8 +175,8 @@ export class AsyncModelLoader implements AsyncDisposable {
   /** Starts loading one weight; earlier requests come first. @internal */
   request(tensor: LazyTensor, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
-    const slotBytes = this.#slotBytes;
-    const chunks = tensor.isStreamed ? this.#pages.chunksOf(tensor, slotBytes) : tensor.chunks(slotBytes);
+    const chunks = tensor.chunks(this.#slotBytes);
+    if (tensor.isStreamed) this.#pages.ask(chunks);
     const load = new WeightLoad(tensor, chunks, options);
     this.#queue.add(load);
     this.#advance();

@@ -23,6 +23,24 @@ export interface Chunk extends WeightRows {
   readonly become: TensorFormat | undefined;
 }
 
+/** One of several matrices that stand one below another in a file, and the place of it among fewer on the device. */
+export interface MatrixMove {
+  /** Its number in the file, of `count`. */
+  readonly matrix: number;
+  readonly count: number;
+  /** Its place on the device, of `slots`. */
+  readonly slot: number;
+  readonly slots: number;
+}
+
+/** How a weight is split into chunks. */
+export interface ChunkOptions {
+  readonly decode: DecodePlace;
+  readonly slotBytes: number;
+  /** The one matrix that is moved. Default: the whole weight is. */
+  readonly move?: MatrixMove | undefined;
+}
+
 /** Rows of every chunk but the last are a multiple of this, so that chunks start at multiples of four bytes. */
 const MIN_ROW_ALIGNMENT = 4;
 
@@ -33,7 +51,7 @@ const MIN_ROW_ALIGNMENT = 4;
 export function chunksOf(
   packed: PackedWeight,
   tensors: readonly TensorInfo[],
-  { decode, slotBytes }: { decode: DecodePlace; slotBytes: number },
+  { decode, slotBytes, move }: ChunkOptions,
 ): Chunk[] {
   const chunks: Chunk[] = [];
   packed.parts.forEach((of, part) => {
@@ -43,15 +61,17 @@ export function chunksOf(
     const become = of.format !== format && decode === 'host' ? of.format : undefined;
     const rowBytes = become ? weightRowBytes(of) : fileRowBytes;
     const most = rowsAChunk(rowBytes, Math.max(packed.rowAlignment, MIN_ROW_ALIGNMENT), slotBytes);
-    for (let firstRow = 0; firstRow < of.rows; firstRow += most) {
-      const rowCount = Math.min(most, of.rows - firstRow);
+    const rows = of.rows / (move?.slots ?? 1);
+    const [from, to] = [rows * (move?.matrix ?? 0), rows * (move?.slot ?? 0)];
+    for (let row = 0; row < rows; row += most) {
+      const rowCount = Math.min(most, rows - row);
       chunks.push({
         part,
-        firstRow,
+        firstRow: to + row,
         rowCount,
         format: become ?? format,
         tensor,
-        fileOffset: tensor.offset + firstRow * fileRowBytes,
+        fileOffset: tensor.offset + (from + row) * fileRowBytes,
         fileBytes: rowCount * fileRowBytes,
         bytes: rowCount * rowBytes,
         become,

@@ -1,7 +1,7 @@
 import { invariant } from '../base/errors.ts';
 import type { BufferRange, DeviceEvent, PackedWeight, Stream } from '../device/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
-import { type Chunk, chunksOf, type DecodePlace } from './chunk.ts';
+import { type Chunk, chunksOf, type DecodePlace, type MatrixMove } from './chunk.ts';
 
 /** Where a lazy tensor's bytes are. `evicted`: they were on the device, and their memory was reused. */
 export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
@@ -20,7 +20,16 @@ export interface LazyTensorSetup {
   readonly tensors: readonly TensorInfo[];
   /** Its rows are copied back to back instead of packed: for tensors that no program reads. */
   readonly plain?: boolean | undefined;
+  /**
+   * Its memory is slots for so many of its file's matrices, which stand one below another; only `moved` fills them.
+   */
+  readonly slots?: MatrixSlots | undefined;
+  /** It is one matrix on its way to a slot. */
+  readonly move?: MatrixMove | undefined;
 }
+
+/** How many matrices a weight has in its file, and for how many there is memory. */
+export type MatrixSlots = Pick<MatrixMove, 'count' | 'slots'>;
 
 /** What loads tensors: an `AsyncModelLoader`. */
 export interface TensorLoader {
@@ -48,6 +57,9 @@ export class LazyTensor {
   readonly tensors: readonly TensorInfo[];
   /** @internal */
   readonly isPlain: boolean;
+  /** Its slots, if these are its memory. @internal */
+  readonly slots: MatrixSlots | undefined;
+  readonly #move: MatrixMove | undefined;
   #loader: TensorLoader | undefined;
   #loading: TensorLoading = {};
   #range: BufferRange | undefined;
@@ -57,10 +69,12 @@ export class LazyTensor {
   #load: WeightLoad | undefined;
 
   /** @internal */
-  constructor({ packed, tensors, plain = false }: LazyTensorSetup) {
+  constructor({ packed, tensors, plain = false, slots, move }: LazyTensorSetup) {
     this.packed = packed;
     this.tensors = tensors;
     this.isPlain = plain;
+    this.slots = slots;
+    this.#move = move;
   }
 
   /** Equal for weights that can share memory: the same tensors in the same layout. @internal */
@@ -119,7 +133,18 @@ export class LazyTensor {
   /** Its rows in pieces of at most `slotBytes`, or of as few as its layout allows. @internal */
   chunks(slotBytes: number): Chunk[] {
     const { decode = 'host' } = this.#loading;
-    return chunksOf(this.packed, this.tensors, { decode, slotBytes });
+    if (this.slots) return [];
+    return chunksOf(this.packed, this.tensors, { decode, slotBytes, move: this.#move });
+  }
+
+  /** A matrix of the file, to be loaded into a slot of this weight's memory. @internal */
+  moved(matrix: number, slot: number): LazyTensor {
+    const { packed, tensors, slots } = this;
+    invariant(slots && matrix < slots.count && slot < slots.slots, `${this.key} has the matrix and the slot`);
+    const moved = new LazyTensor({ packed, tensors, move: { ...slots, matrix, slot } });
+    moved.loadBy(this.#by, { ...this.#loading, streamed: true });
+    moved.place(this.range);
+    return moved;
   }
 
   /**

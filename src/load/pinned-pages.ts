@@ -1,13 +1,8 @@
 import { alignUp } from '../base/bytes.ts';
-import { RocmforgeError } from '../base/errors.ts';
+import { invariant, RocmforgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import {
-  type BufferRange,
-  type Device,
-  MemoryBudget,
-  type PinnedBuffer,
-  type PinnedRows,
-} from '../device/index.ts';
+import { type Device, MemoryBudget, type PinnedBuffer, type PinnedRows } from '../device/index.ts';
+import type { TensorInfo } from '../gguf/tensor-info.ts';
 import type { ByteSource, MappedRange } from '../io/index.ts';
 import type { Chunk } from './chunk.ts';
 import type { LazyTensor } from './lazy-tensor.ts';
@@ -24,8 +19,15 @@ export interface PinnedPagesOptions {
 /** The pinned pages of a chunk. */
 interface Held extends PinnedRows {
   readonly range: MappedRange;
+  readonly fileBytes: number;
   /** Bytes taken from the budget. */
   readonly taken: number;
+}
+
+/** Where rows of a file are that were asked for. */
+interface Place {
+  isWanted: boolean;
+  held: Held | undefined;
 }
 
 /** All page sizes divide it. */
@@ -43,10 +45,9 @@ const GIVEN_BACK_AT_ONCE = 32;
 export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;
   readonly #options: PinnedPagesOptions;
-  /** By their target memory. */
-  readonly #known = new WeakMap<BufferRange, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
   readonly #budget: MemoryBudget;
-  readonly #rows = new Map<Chunk, Held>();
+  /** By tensor and offset in its file. */
+  readonly #places = new Map<TensorInfo, Map<number, Place>>();
   /** Checks in progress, by source. */
   readonly #looks = new Map<ByteSource, Promise<void>>();
   #wanted: Chunk[] = [];
@@ -62,24 +63,22 @@ export class PinnedPages implements AsyncDisposable {
     this.#goesOn = this.#budget.total > 0 && device.pinReadOnly !== undefined;
   }
 
-  /** The chunks of a streamed weight, always the same objects. */
-  chunksOf(tensor: LazyTensor, slotBytes: number): readonly Chunk[] {
-    const known = this.#known.get(tensor.range);
-    if (!known) {
-      const chunks = tensor.chunks(slotBytes);
-      this.#known.set(tensor.range, { chunks, isWanted: false });
-      return chunks;
-    }
-    if (!known.isWanted) {
+  /** Notes that rows were asked for: from the second time on, their pages are to be pinned. */
+  ask(chunks: readonly Chunk[]): void {
+    const again = chunks.filter((chunk) => {
+      const known = this.#placeOf(chunk);
+      if (!known) this.#placesOf(chunk).set(chunk.fileOffset, { isWanted: false, held: undefined });
+      if (!known || known.isWanted) return false;
       known.isWanted = true;
-      this.#want(known.chunks);
-    }
-    return known.chunks;
+      return true;
+    });
+    this.#want(again);
   }
 
   /** Location of a chunk's rows; undefined if its pages are not pinned. */
   rowsOf(chunk: Chunk): PinnedRows | undefined {
-    return this.#rows.get(chunk);
+    const held = this.#placeOf(chunk)?.held;
+    return held && held.fileBytes >= chunk.fileBytes && !chunk.become ? held : undefined;
   }
 
   /** Rejects with `SOURCE_CHANGED` if the pages no longer belong to the file that was opened. */
@@ -96,7 +95,8 @@ export class PinnedPages implements AsyncDisposable {
     await this.#working;
     const refusals: unknown[] = [];
     let given = 0;
-    for (const held of this.#rows.values()) {
+    for (const { held } of [...this.#places.values()].flatMap((places) => [...places.values()])) {
+      if (!held) continue;
       try {
         this.#giveBack(held);
       } catch (error) {
@@ -104,7 +104,7 @@ export class PinnedPages implements AsyncDisposable {
       }
       if (++given % GIVEN_BACK_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve, 0));
     }
-    this.#rows.clear();
+    this.#places.clear();
     if (refusals.length > 0) throw refusals[0];
   }
 
@@ -118,6 +118,16 @@ export class PinnedPages implements AsyncDisposable {
     } finally {
       range[Symbol.dispose]();
     }
+  }
+
+  #placesOf({ tensor }: Chunk): Map<number, Place> {
+    const places = this.#places.get(tensor) ?? new Map<number, Place>();
+    this.#places.set(tensor, places);
+    return places;
+  }
+
+  #placeOf({ tensor, fileOffset }: Chunk): Place | undefined {
+    return this.#places.get(tensor)?.get(fileOffset);
   }
 
   /** Concurrent requests share one check. */
@@ -154,7 +164,9 @@ export class PinnedPages implements AsyncDisposable {
       if (!range) this.#refuse(source, 'the system does not map it');
       const pinned = range && this.#goesOn ? this.#pinRange(chunk, range, since) : undefined;
       if (range && pinned) {
-        this.#rows.set(chunk, { pinned, offset: range.lead, range, taken });
+        const place = this.#placeOf(chunk);
+        invariant(place, 'what is pinned was asked for');
+        place.held = { pinned, offset: range.lead, range, taken, fileBytes };
         return;
       }
     } catch (error) {

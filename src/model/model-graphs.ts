@@ -6,6 +6,7 @@ import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
+import type { ExpertPiece } from './expert-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
 import {
   hasPredictor,
@@ -60,6 +61,8 @@ export interface ModelPart {
   readonly order: number;
   /** Values that are tapped once the part has run: their outputs. */
   readonly taps?: readonly { readonly name: string; readonly output: string; readonly tensor: Tensor }[];
+  /** What it computes of a layer whose experts are streamed. */
+  readonly experts?: ExpertPiece;
 }
 
 /** The parts in execution order. Each reads `x` and what the embedding part shares, and writes the next part's `x`. */

@@ -68,6 +68,17 @@ export class PrometheusMetrics implements ServerMetrics {
     ['model', 'state'],
   );
 
+  readonly #experts = this.#gauge(
+    'rocmforge_experts',
+    'Chosen experts since the device was opened, where experts are streamed: on the device (hit) or not (miss), per layer and step.',
+    ['model', 'state'],
+  );
+  readonly #expertBytes = this.#gauge(
+    'rocmforge_expert_bytes',
+    'Bytes of experts that were uploaded because rows chose them, since the device was opened.',
+    ['model'],
+  );
+
   readonly #vllm = new VllmMetrics(this.#registry);
   readonly #llama = new LlamaMetrics(this.#registry);
 
@@ -123,6 +134,10 @@ export class PrometheusMetrics implements ServerMetrics {
       this.#recorded.set({ model: id, state: 'miss' }, preparedMisses);
       this.#recorded.set({ model: id, state: 'ahead' }, preparedAhead);
       this.#recorded.set({ model: id, state: 'ahead_used' }, preparedAheadUsed);
+      const { expertHits, expertMisses, expertBytes } = model.counters;
+      this.#experts.set({ model: id, state: 'hit' }, expertHits);
+      this.#experts.set({ model: id, state: 'miss' }, expertMisses);
+      this.#expertBytes.set({ model: id }, expertBytes);
     }
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }

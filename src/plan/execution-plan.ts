@@ -9,7 +9,9 @@ import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
-import { writeSequenceRows } from './sequence-rows.ts';
+import type { ExpertCounts } from './weights/expert-weights.ts';
+import { type PartTarget, StreamedExperts } from './steps/streamed-experts.ts';
+import { checkSequenceRows, noRoom, writeSequenceRows } from './sequence-rows.ts';
 import { PersistentInputs } from './inputs/persistent-inputs.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
@@ -42,6 +44,7 @@ export class ExecutionPlan implements AsyncDisposable {
   readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
+  #experts: StreamedExperts | undefined;
   /** The embeddings that stay on the host. */
   readonly #hostEmbeddings: HostEmbedding[] = [];
   #kept: PersistentInputs | undefined;
@@ -165,8 +168,12 @@ export class ExecutionPlan implements AsyncDisposable {
         loader,
         sharedMemory,
         decodedOnDevice: await decodedOnDevice(this.setup, parts.flat()),
-        onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
+        onRelease: (released) => {
+          this.plans.forEach((plan) => plan.forget(released));
+          this.#experts?.forget(released);
+        },
       });
+      if (this.setup.experts) this.#experts = new StreamedExperts(this.#largest, parts);
       for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
       const slotCount = inputSlots(this.setup);
       const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
@@ -189,9 +196,9 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#loaded.areResident;
   }
 
-  /** True if some layers' weights are streamed in every step instead of staying on the device. */
+  /** True if some layers' weights, or experts, are streamed by steps instead of staying on the device. */
   get isStreamed(): boolean {
-    return this.#loaded.areStreamed;
+    return this.#loaded.areStreamed || this.#experts !== undefined;
   }
 
   /** Every weight, in order of use. */
@@ -252,6 +259,11 @@ export class ExecutionPlan implements AsyncDisposable {
     return fail('INVALID_ARGUMENT', { name: 'tensor', found: name, expected: 'a weight of the model' });
   }
 
+  /** How often chosen experts were on the device, if experts are streamed. @internal */
+  get expertCounts(): ExpertCounts | undefined {
+    return this.#experts?.counts;
+  }
+
   /** The embedding's weights, loaded. */
   getOrLoadEmbedding(): Promise<readonly LazyTensor[]> {
     return this.#ready(EMBEDDING);
@@ -283,7 +295,8 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunTarget): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (this.setup.taps || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
+    const { taps, experts } = this.setup;
+    if (taps || experts || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
       const wasRecorded = this.prepared.has(batch, kind);
       if (!wasRecorded) await batch.prepare(kind);
@@ -317,11 +330,13 @@ export class ExecutionPlan implements AsyncDisposable {
    * `INVALID_ARGUMENT`, or as `run`.
    */
   async forwardEmbedding(stream: Stream, ids: readonly number[], first = 0): Promise<BatchPlan> {
-    this.#checkRows(ids, first);
+    const { tokenIds, shape } = this;
+    const { context } = this.setup;
+    checkSequenceRows(ids, first, { rows: shape.rows, tokenIds, context, end: this.#own?.end });
     const end = first + ids.length;
     if (first === 0 || !this.#own) this.#own = { state: stateOf(this.setup.state), end: 0 };
     const { state } = this.#own;
-    if (!state.reserve(OWN_SLOT, first, end)) fail('INVALID_ARGUMENT', noRoom(end, this.setup.context));
+    if (!state.reserve(OWN_SLOT, first, end)) fail('INVALID_ARGUMENT', noRoom(end, context));
     state.advance(OWN_SLOT, first, end);
     this.#own.end = end;
     const batch = this.planFor(ids.length, 1);
@@ -346,7 +361,9 @@ export class ExecutionPlan implements AsyncDisposable {
       const expected = `a layer below ${this.layerCount}`;
       fail('INVALID_ARGUMENT', { name: 'layer', found: String(layer), expected });
     }
-    for (const part of pieces) await this.#runPart(stream, batch, part);
+    const input = batch.input(0);
+    const whole = new Set(batch.partsOf('forward'));
+    for (const part of pieces) if (whole.has(part)) await this.#runPiece({ stream, batch, input }, part);
     return resultRange(batch, pieces.at(-1) ?? EMBEDDING);
   }
 
@@ -510,26 +527,7 @@ export class ExecutionPlan implements AsyncDisposable {
   /** In shared memory, the buffers of a step may still move; streamed and tapped layers run one by one. */
   get #mayPrepareAhead(): boolean {
     const { areShared, areStreamed } = this.#loaded;
-    return !this.setup.taps && !areShared && !areStreamed && this.prepared.hasRoom;
-  }
-
-  /** Throws `INVALID_ARGUMENT` for too many or non-consecutive rows. */
-  #checkRows(ids: readonly number[], first: number): void {
-    const { context } = this.setup;
-    const { rows } = this.shape;
-    if (ids.length === 0 || ids.length > rows) {
-      fail('INVALID_ARGUMENT', { name: 'ids', found: `${ids.length} of them`, expected: `1 to ${rows} ids` });
-    }
-    const unknown = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.tokenIds);
-    if (unknown !== undefined) {
-      const expected = `ids below ${this.tokenIds}`;
-      fail('INVALID_ARGUMENT', { name: 'ids', found: String(unknown), expected });
-    }
-    if (first !== 0 && first !== this.#own?.end) {
-      const expected = `0, or ${this.#own?.end ?? 0} to go on`;
-      fail('INVALID_ARGUMENT', { name: 'first', found: String(first), expected });
-    }
-    if (first + ids.length > context) fail('INVALID_ARGUMENT', noRoom(first + ids.length, context));
+    return !this.setup.taps && !this.setup.experts && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
   /** Decodes the rows of embeddings on the host. */
@@ -553,9 +551,21 @@ export class ExecutionPlan implements AsyncDisposable {
     if (batch.shape.rows > 1) for (const part of parts) this.#loaded.request(part);
     this.#upload(on);
     for (const part of parts) {
-      await this.#runPart(stream, batch, part);
+      await this.#runPiece(on, part);
       if (this.setup.taps) await showTaps(this.setup.taps, { stream, batch, part, input });
       await behindPart?.(part);
+    }
+  }
+
+  /** Runs a part, or what its rows have chosen of a layer's experts. */
+  async #runPiece(on: PartTarget, part: number): Promise<void> {
+    const run = (piece: number) => this.#runPart(on.stream, on.batch, piece);
+    if (!this.#experts?.has(part)) return run(part);
+    await this.#loaded.hold(part);
+    try {
+      await this.#experts.run(on, part, run);
+    } finally {
+      this.#loaded.giveBack(part);
     }
   }
 
@@ -573,10 +583,6 @@ export class ExecutionPlan implements AsyncDisposable {
       weights.giveBack(part);
     }
   }
-}
-
-function noRoom(end: number, context: number) {
-  return { name: 'ids', found: `ids up to position ${end}`, expected: `at most ${context} positions` };
 }
 
 /** Location of a part's output. */

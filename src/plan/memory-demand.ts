@@ -59,8 +59,11 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
     ],
     waits,
     pages: weights.map((part) => (setup.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
+    expertPages: setup.device.pinReadOnly ? mappedBytes(slotted(weights), onHost) : 0,
+    expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => part.experts?.slots ?? 0)),
     host: (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0),
-    loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
+    loader: (isStreamed) =>
+      sizesFor(movedBytes, { isStreamed: isStreamed || setup.experts !== undefined, isDecoded }),
     context,
   };
 }
@@ -127,6 +130,19 @@ function mappedBytes(weights: readonly LazyTensor[], decodedOnHost: boolean): nu
   const moved = weights.filter((weight) => !(decodedOnHost && isConverted(weight)));
   const mapped = moved.flatMap(({ tensors }) => tensors.filter(({ source }) => source.map));
   return mapped.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** The device bytes of one more slot for an expert in each layer. */
+export function expertSlotBytes(plans: readonly BatchPlan[]): number {
+  return slotted(weightsOf(plans)).reduce(
+    (sum, { byteLength, slots }) => sum + byteLength / (slots?.slots ?? 1),
+    0,
+  );
+}
+
+/** The weights of experts that have slots for some of them, each once. */
+function slotted(weights: readonly (readonly LazyTensor[])[]): LazyTensor[] {
+  return [...new Set(weights.flat().filter(({ slots }) => slots !== undefined))];
 }
 
 /** True for a weight that does not keep the file's format. */

@@ -1,6 +1,7 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { ExecutionPlan } from './execution-plan.ts';
-import type { FitPlan, MemoryLimits } from './memory/fit-plan.ts';
+import { expertSlotBytes } from './memory-demand.ts';
+import { excessOf, type FitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
   describeModel,
@@ -25,6 +26,8 @@ export interface PlannedModel extends CompiledModel {
 
 /** Minimum context when it is reduced. */
 const MIN_CONTEXT = 256;
+/** Maximum attempts to find how many experts fit: the driver rounds. */
+const SLOT_ATTEMPTS = 6;
 /** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
@@ -36,8 +39,8 @@ export async function compileModel(source: ModelSource, options: PlanOptions): P
 
 /**
  * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
- * fit, `shrinkContext` finds the largest context with which all weights stay resident; otherwise layers are streamed.
- * Rejects with `MODEL_TOO_LARGE` if neither helps, or as `describeModel`.
+ * fit, and experts are streamed by use, as many of them stay as fit; otherwise `shrinkContext` finds the largest context with
+ * which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if neither helps, or as `describeModel`.
  */
 export async function planToFit(
   source: ModelSource,
@@ -46,6 +49,7 @@ export async function planToFit(
   compiled: Promise<CompiledModel> = compileModel(source, options),
 ): Promise<PlannedModel> {
   const { description, plan } = await compiled;
+  if (options.experts === 'stream') return planSlots(source, options, { compiled: await compiled, limits });
   const asked = tryFit(plan, limits);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
   const smaller =
@@ -53,6 +57,25 @@ export async function planToFit(
   if (smaller) return smaller;
   if ('fit' in asked) return { description, plan, fit: asked.fit, options };
   throw asked.refusal;
+}
+
+/** Gives experts as many slots as fit, unless their number is given. */
+async function planSlots(
+  source: ModelSource,
+  options: PlanOptions,
+  { compiled, limits }: { compiled: CompiledModel; limits: MemoryLimits },
+): Promise<PlannedModel> {
+  let { description, plan } = compiled;
+  let fitting = options;
+  for (let attempt = 0; options.expertSlots === undefined && attempt < SLOT_ATTEMPTS; attempt++) {
+    const whole = plan.fit();
+    const excess = excessOf(whole, limits, plan.setup.device.memoryRules);
+    if (excess === 0 || whole.expertSlots === 1) break;
+    const fewer = Math.ceil(excess / expertSlotBytes(plan.plans));
+    fitting = { ...options, expertSlots: Math.max(1, whole.expertSlots - fewer) };
+    ({ description, plan } = await compileModel(source, fitting));
+  }
+  return { description, plan, fit: plan.fit(limits), options: fitting };
 }
 
 async function shrink(

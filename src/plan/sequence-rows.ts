@@ -1,3 +1,4 @@
+import { fail } from '../base/errors.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
@@ -41,4 +42,38 @@ export function writeSequenceRows(
     for (let i = outputs; i > 0; i--) input.view('output_rows')[output++] = row - i;
   }
   input.view('counts').set([row, output]);
+}
+
+/** What rows of a plan's own sequence have to be within. */
+interface RowBounds {
+  /** Rows of a step. */
+  readonly rows: number;
+  readonly tokenIds: number;
+  readonly context: number;
+  /** Where the sequence ends, if there is one. */
+  readonly end: number | undefined;
+}
+
+/** Throws `INVALID_ARGUMENT` for unknown ids, and for too many or non-consecutive rows. */
+export function checkSequenceRows(
+  ids: readonly number[],
+  first: number,
+  { rows, tokenIds, context, end }: RowBounds,
+): void {
+  if (ids.length === 0 || ids.length > rows) {
+    fail('INVALID_ARGUMENT', { name: 'ids', found: `${ids.length} of them`, expected: `1 to ${rows} ids` });
+  }
+  const unknown = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= tokenIds);
+  if (unknown !== undefined) {
+    fail('INVALID_ARGUMENT', { name: 'ids', found: String(unknown), expected: `ids below ${tokenIds}` });
+  }
+  if (first !== 0 && first !== end) {
+    fail('INVALID_ARGUMENT', { name: 'first', found: String(first), expected: `0, or ${end ?? 0} to go on` });
+  }
+  if (first + ids.length > context) fail('INVALID_ARGUMENT', noRoom(first + ids.length, context));
+}
+
+/** Why rows up to a position cannot be computed. */
+export function noRoom(end: number, context: number) {
+  return { name: 'ids', found: `ids up to position ${end}`, expected: `at most ${context} positions` };
 }

@@ -7,6 +7,11 @@ import type { GoldenDevice } from './golden-tests.ts';
 import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';
 
 const IDS = [7, 25, 53, 30, 17, 14, 21, 38];
+/** Experts that are uploaded when they are chosen: a model with 16, of which a row chooses 4. */
+const { model: MANY } = familyPaths({ name: 'qwen3moe', sizes: {} });
+/** A row's experts have slots at once; those of a prompt pass through them in groups. */
+const EXPERT_SLOTS = 7;
+
 const { model: PATH } = familyPaths({ name: 'glm4moe', sizes: {} });
 /** The fraction of the memory of all weights. */
 const BUDGET = 0.9;
@@ -25,6 +30,38 @@ export function testStreamedExperts(device: GoldenDevice): void {
     const difference = largestDifference(await logitsOf(streamed, IDS), expected);
     assert.ok(difference < 1e-5, `a logit differs by ${difference}`);
   });
+}
+
+/** A mixture of experts that has slots for some of them: prompts and single tokens are as with all of them. */
+export function testExpertsByUse(device: GoldenDevice): void {
+  const declare = device.declare ?? test;
+  declare(`experts come to ${device.name} when they are chosen`, async () => {
+    const options = { context: 32, batch: IDS.length, logitRows: IDS.length } as const;
+    await using whole = await device.open(MANY, options);
+    const expected = await logitsOf(whole, IDS);
+    const said = await say(whole);
+    await using streamed = await device.open(MANY, {
+      ...options,
+      experts: 'stream',
+      expertSlots: EXPERT_SLOTS,
+    });
+    assert.equal(streamed.fit.expertSlots, EXPERT_SLOTS);
+    assert.ok(bytesOf(streamed) < bytesOf(whole));
+    const difference = largestDifference(await logitsOf(streamed, IDS), expected);
+    assert.ok(difference < 1e-4, `a logit differs by ${difference}`);
+    const prompt = streamed.counters;
+    assert.ok(prompt.expertMisses > EXPERT_SLOTS && prompt.expertBytes > 0);
+    assert.deepEqual(await say(streamed), said);
+    assert.ok(streamed.counters.expertHits > prompt.expertHits);
+  });
+}
+
+/** What a model says of itself, token by token. */
+async function say(model: LanguageModel): Promise<number[]> {
+  const ids: number[] = [];
+  const said = model.generate([5, 3], { temperature: 0, maxTokens: 6, ignoreEnd: true });
+  for await (const { token } of said) if (token) ids.push(token.id);
+  return ids;
 }
 
 /** The memory of the weights that stay, and of the slots for the others. */

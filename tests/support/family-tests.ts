@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { LanguageModel } from '../../src/index.ts';
 import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
-import { testStreamedExperts } from './expert-tests.ts';
+import { testExpertsByUse, testStreamedExperts } from './expert-tests.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 import { testAdapters } from './lora-tests.ts';
 import { testPromptChunks } from './prompt-chunk-tests.ts';
@@ -36,6 +36,7 @@ export function testModelsOn(device: GoldenDevice): void {
   testAdapters(device);
   testPromptChunks(device);
   testStreamedExperts(device);
+  testExpertsByUse(device);
 }
 
 async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {

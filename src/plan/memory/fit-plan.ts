@@ -38,7 +38,7 @@ export interface FitPlan {
   readonly margin: number;
   /** Host memory of the embedding, if it stays there. */
   readonly host: number;
-  /** Maximum bytes of file pages that stay pinned for streamed layers; not part of the totals. */
+  /** Maximum bytes of file pages that stay pinned for streamed layers and experts; not part of the totals. */
   readonly pinned: number;
   /** The whole draft model; 0 without one. */
   readonly draft: number;
@@ -49,6 +49,8 @@ export interface FitPlan {
   readonly context: number;
   /** Number of layers, and possibly the head, whose weights are streamed in every step. */
   readonly streamedParts: number;
+  /** Experts of each layer that have a slot on the device, if experts are streamed; otherwise 0. */
+  readonly expertSlots: number;
   /** Which weights are resident, and which pass through slots. @internal */
   readonly placement: WeightPlacement;
 }
@@ -84,6 +86,9 @@ export interface MemoryDemand extends WeightsToPlace {
   readonly host: number;
   /** For each part, bytes of the file that the device could copy directly from pinned pages. */
   readonly pages: readonly number[];
+  /** The same for all experts that are streamed by use. */
+  readonly expertPages: number;
+  readonly expertSlots: number;
   /** Sizes of the loader, with or without streamed layers. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
@@ -138,8 +143,8 @@ function planWith(
   if (wanted.waits) sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
-  const { host, pages } = wanted;
-  const streamed = passing.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
+  const { host, pages, expertPages, expertSlots } = wanted;
+  const streamed = expertPages + passing.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
   return {
     weights,
     cache,
@@ -155,6 +160,7 @@ function planWith(
       buffers + (rules.pinnedInside('weights') ? ring : 0) + (rules.pinnedInside('inputs') ? host : 0),
     context,
     streamedParts: passing.length,
+    expertSlots,
     placement,
   };
 }
@@ -184,6 +190,11 @@ function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Boun
     { bytes: onDevice, limit: free ?? none, parts: { ...device, ...pinned } },
     { bytes: buffers, limit: weightMemory ?? none, parts: { weights: buffers } },
   ];
+}
+
+/** The most bytes by which a plan exceeds one of the limits; 0 if it is within all. */
+export function excessOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): number {
+  return Math.max(0, ...boundsOf(plan, limits, rules).map(({ bytes, limit }) => bytes - limit));
 }
 
 function refuse({ parts, limit }: Bound): never {

@@ -1,6 +1,7 @@
-import { invariant } from '../../base/errors.ts';
+import { fail, invariant } from '../../base/errors.ts';
 import type { PackedWeight, Program } from '../../device/index.ts';
 import { LazyTensor } from '../../load/lazy-tensor.ts';
+import type { ExpertPiece } from '../../model/expert-place.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import type { ModelPart } from '../../model/model-graphs.ts';
 
@@ -17,16 +18,28 @@ export class WeightTable {
   }
 
   /** The weight that a program of this part needs. */
-  get(packed: PackedWeight, { prefix }: ModelPart): LazyTensor {
+  get(packed: PackedWeight, { prefix, experts }: ModelPart): LazyTensor {
     const tensors = packed.parts.map(({ name }) => {
       const tensor = this.#tensors.get(prefix + name);
       invariant(tensor, `${prefix}${name} was in the file when the graph was recorded`);
       return tensor;
     });
-    const weight = new LazyTensor({ packed, tensors });
+    const stacked = experts && packed.parts.some(({ name }) => experts.stacked.has(name));
+    if (stacked) checkSlots(packed, experts);
+    const weight = new LazyTensor({ packed, tensors, slots: stacked ? experts : undefined });
     const known = this.#known.get(weight.key) ?? weight;
     this.#known.set(weight.key, known);
     return known;
+  }
+}
+
+/** Throws `INVALID_ARGUMENT` if the rows of an expert cannot be packed separately from other experts'. */
+function checkSlots({ parts, rowAlignment }: PackedWeight, { slots }: ExpertPiece): void {
+  for (const { name, rows } of parts) {
+    const each = rows / slots;
+    if (each % rowAlignment === 0) continue;
+    const expected = `device: ${name} has ${each} rows an expert, not a multiple of ${rowAlignment}`;
+    fail('INVALID_ARGUMENT', { name: 'experts', found: 'stream', expected });
   }
 }
 

@@ -17,6 +17,8 @@ import {
   PER_LAYER_TABLE,
 } from '../../model/embedding-place.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
+import { EXPERT_PLACES, type ExpertPlace } from '../../model/expert-place.ts';
+import { expertPieces } from '../experts/expert-pieces.ts';
 import {
   CACHE_TYPES,
   type CacheType,
@@ -30,7 +32,7 @@ import { type BlockPredictor, groupsOf, hasPredictor, type ModelConfig } from '.
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { checkRopeOverrides, requireRope, type RopeOverrides } from '../../model/rope-overrides.ts';
-import { recordModel } from '../../model/model-graphs.ts';
+import { type ModelGraphs, recordModel } from '../../model/model-graphs.ts';
 import {
   blocksFor,
   groupsWithin,
@@ -110,6 +112,14 @@ export interface PlanOptions {
    */
   readonly embedding?: EmbeddingPlace | undefined;
   /**
+   * Where the experts of a mixture are. `stream` keeps as many of each layer on the device as fit, those that are used most, and
+   * uploads others when a row chooses them, for models larger than the device: each step then waits for the host in each layer.
+   * Default `device`.
+   */
+  readonly experts?: ExpertPlace | undefined;
+  /** Experts of each layer that have memory on the device if they are streamed. Default: as many as fit. */
+  readonly expertSlots?: number | undefined;
+  /**
    * The pooling of embeddings instead of the file's; a decoder then embeds instead of generating, and a model with a
    * classifier ranks with `rank`. Default: the file's.
    */
@@ -153,6 +163,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   checkCounts(options);
   checkCacheType(options.cacheType);
   checkChoice('embedding', options.embedding, EMBEDDING_PLACES);
+  const experts = expertsOf(options);
   const { gguf, device } = source;
   const { read, config } = configure(source, options);
   const { adapters, drafter } = source;
@@ -189,8 +200,9 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     record: (shape) => {
       const graphs = recordModel(config, tensors, { ...graphOptions, shape });
       unread.check(graphs);
-      return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
+      return inPieces(graphs, experts, options.taps);
     },
+    experts,
     hostTables: hostTables(tensors, config, { places: embedding, weights: options.weights }),
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: groups.some(hasTable) ? blocksFor(context) : 1 },
@@ -313,6 +325,25 @@ function hostTables(
   ];
 }
 
+/** The slots for experts, if these are streamed. */
+function expertsOf({ experts, expertSlots, taps }: PlanOptions): PlanSetup['experts'] {
+  checkChoice('experts', experts, EXPERT_PLACES);
+  const refuse = (name: string, found: string, expected: string) =>
+    fail('INVALID_ARGUMENT', { name, found, expected });
+  if (experts !== 'stream') {
+    if (expertSlots !== undefined) refuse('expertSlots', String(expertSlots), "experts: 'stream'");
+    return undefined;
+  }
+  if (taps) refuse('taps', 'given', "experts: 'device'");
+  return { slots: expertSlots ?? Number.POSITIVE_INFINITY };
+}
+
+/** The graphs, cut where the host takes part in a step. */
+function inPieces(graphs: ModelGraphs, experts: PlanSetup['experts'], taps: Taps | undefined): ModelGraphs {
+  if (experts) return expertPieces(graphs, experts.slots);
+  return taps ? tapGraphs(graphs, [...taps.keys()]) : graphs;
+}
+
 /** A type for both keys and values, or one for each. */
 function checkCacheType(found: PlanOptions['cacheType']): void {
   if (found === undefined) return;
@@ -330,7 +361,15 @@ function checkChoice<T extends string>(name: string, found: T | undefined, choic
   fail('INVALID_ARGUMENT', { name, found: String(found), expected: choices.join(', ') });
 }
 
-const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;
+const COUNTS = [
+  'context',
+  'batch',
+  'logitRows',
+  'sequences',
+  'cachePositions',
+  'inFlight',
+  'expertSlots',
+] as const;
 
 function checkCounts(options: PlanOptions): void {
   for (const name of COUNTS) {

@@ -30,6 +30,8 @@ export interface PlanSetup {
   readonly chained?: number | undefined;
   /** Handlers of values between pieces of the model; the graphs are recorded with their names. */
   readonly taps?: Taps | undefined;
+  /** Most slots for experts in each layer, if they are streamed by use; the graphs are recorded for these. */
+  readonly experts?: { readonly slots: number } | undefined;
   /** Number of whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
   /** Maximum positions of a sequence. */

@@ -13,6 +13,7 @@ import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } fro
 import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-inputs.ts';
 import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
 import { HOST_LAYER_ROWS, HOST_ROWS } from '../../model/embedding-place.ts';
+import { EARLIER_SUM, EXPERT_SLOTS, type ExpertPiece, GROUP_WEIGHTS } from '../../model/expert-place.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
 import {
   areOfOneKind,
@@ -27,6 +28,18 @@ interface TapPlace {
   readonly name: string;
   readonly tensor: Tensor;
 }
+
+/** The pieces that run only if not all chosen experts have slots at once. */
+const GROUP_ROLES: ReadonlySet<ExpertPiece['role']> = new Set(['first', 'more', 'after']);
+
+/** The inputs of parts that are written between or before them, and kept between parts. */
+const WRITTEN: ReadonlySet<string> = new Set([
+  HOST_ROWS,
+  HOST_LAYER_ROWS,
+  EXPERT_SLOTS,
+  GROUP_WEIGHTS,
+  EARLIER_SUM,
+]);
 
 /** The outputs that parts pass on: the residual stream, and logits from the head. */
 const RESULTS: readonly string[] = ['x', 'logits'];
@@ -109,15 +122,17 @@ export class BatchPlan implements Disposable {
   /** Bytes of every buffer of this shape by name, excluding weights and inputs. @internal */
   bufferBytes(): Map<string, number> {
     const bytes = new Map<string, number>();
+    // Pieces of unequal layers may hand on values of one name.
+    const add = (name: string, size: number) => bytes.set(name, Math.max(size, bytes.get(name) ?? 0));
     if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
     for (const { part } of this.parts) {
       for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
       for (const input of part.graph.inputs) {
-        if (input.name !== HOST_ROWS && input.name !== HOST_LAYER_ROWS) continue;
-        bytes.set(input.name, tensorBytes(input, this.shape));
+        if (!WRITTEN.has(input.name)) continue;
+        add(input.name, tensorBytes(input, this.shape));
       }
       for (const { name, tensor } of part.graph.outputs) {
-        bytes.set(streamName(name, part.order), tensorBytes(tensor, this.shape));
+        add(streamName(name, part.order), tensorBytes(tensor, this.shape));
       }
     }
     return bytes;
@@ -152,7 +167,9 @@ export class BatchPlan implements Disposable {
   partsOf(kind: StepKind): readonly number[] {
     const { layers, predictor } = this.graphs;
     const ends = layers.length + 3;
-    const own = Array.from({ length: ends }, (_, part) => part);
+    const parts = Array.from({ length: ends }, (_, part) => part);
+    // What runs in place of the whole is up to the experts that the rows choose.
+    const own = parts.filter((part) => !GROUP_ROLES.has(this.expertsOf(part)?.role ?? 'route'));
     const state = predictor ? [ends, ends + 1] : [];
     if (kind === 'forward') return [...own.slice(0, -1), ...state];
     if (kind === 'generate') return [...own, ...state];
@@ -175,6 +192,11 @@ export class BatchPlan implements Disposable {
     const { graph, order } = this.parts[part]?.part ?? {};
     const output = graph?.outputs.find(({ name }) => RESULTS.includes(name));
     return output && { ...output, range: this.buffers.get(streamName(output.name, order ?? 0)) };
+  }
+
+  /** What a part, by its index, computes of a layer whose experts are streamed. @internal */
+  expertsOf(part: number): ExpertPiece | undefined {
+    return this.parts[part]?.part.experts;
   }
 
   /** A part's name, by its index. @internal */

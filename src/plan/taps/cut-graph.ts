@@ -51,7 +51,7 @@ function tensorsRead(ops: readonly Op[]): Set<Tensor> {
 }
 
 /** An operator with some of its tensors replaced by others. */
-function exchanged<T>(value: T, by: ReadonlyMap<Tensor, Tensor>): T {
+export function exchanged<T>(value: T, by: ReadonlyMap<Tensor, Tensor>): T {
   if (typeof value !== 'object' || value === null) return value;
   const { kind } = value as { kind?: unknown };
   if (kind === 'tensor') return (by.get(value as unknown as Tensor) ?? value) as T;

@@ -115,11 +115,12 @@ export class LoadedModel implements AsyncDisposable {
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
     for (const unread of planned.description.unread.found)
       log.warn('a part of the file is not read', { ...unread });
-    const { streamedParts, weights, context } = fit;
+    const { streamedParts, weights, context, expertSlots } = fit;
     if (options.context !== undefined && context < options.context)
       log.warn('memory is short: the context is smaller', { context, asked: options.context });
     if (streamedParts > 0)
       log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
+    if (expertSlots > 0) log.debug('experts come when they are chosen', { expertSlots, weights });
     const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
     const { trace, hostMemory } = options;
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace, hostMemory, logger: log });

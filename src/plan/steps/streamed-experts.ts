@@ -1,0 +1,64 @@
+import { invariant } from '../../base/errors.ts';
+import type { ExpertPiece } from '../../model/expert-place.ts';
+import type { LazyTensor } from '../../load/lazy-tensor.ts';
+import { type ExpertCounts, ExpertWeights } from '../weights/expert-weights.ts';
+import type { BatchPlan } from './batch-plan.ts';
+import { runExperts } from './expert-step.ts';
+import type { RunTarget } from './plan-run.ts';
+
+/** Where a part runs. */
+export type PartTarget = Pick<RunTarget, 'stream' | 'batch' | 'input'>;
+
+/** The experts of a model that are streamed by use: which are on the device, layer by layer, and how steps compute them. */
+export class StreamedExperts {
+  readonly counts: ExpertCounts = { hits: 0, misses: 0, bytes: 0 };
+  /** By the part that computes all experts of a layer at once. */
+  readonly #layers = new Map<number, ExpertWeights>();
+
+  /** `weights` are those of each part of the model; every plan of it has the same parts. */
+  constructor(plan: BatchPlan, weights: readonly (readonly LazyTensor[])[]) {
+    for (const [part, tensors] of weights.entries()) {
+      const layer = plan.expertsOf(part);
+      if (layer?.role !== 'whole') continue;
+      const slotted = tensors.filter(({ slots }) => slots !== undefined);
+      this.#layers.set(part, new ExpertWeights(slotted, { ...layer, counts: this.counts }));
+    }
+  }
+
+  /** True for a part that computes the experts of a layer. */
+  has(part: number): boolean {
+    return this.#layers.has(part);
+  }
+
+  /** Empties the slots of parts whose memory is released. */
+  forget(parts: readonly number[]): void {
+    for (const part of parts) this.#layers.get(part)?.cache.clear();
+  }
+
+  /** Computes the rest of a layer, whose weights are held; `run` queues a part. Rejects as `runExperts`. */
+  async run(
+    { stream, batch, input }: PartTarget,
+    whole: number,
+    run: (part: number) => Promise<void>,
+  ): Promise<void> {
+    const experts = this.#layers.get(whole);
+    const { topK } = batch.expertsOf(whole) ?? {};
+    invariant(experts && topK, 'the part computes experts');
+    await runExperts({
+      stream,
+      experts,
+      rows: input.view('counts')[0] as number,
+      topK,
+      range: (name) => batch.buffers.get(name),
+      run: (role) => run(pieceOf(batch, whole, role)),
+    });
+  }
+}
+
+/** The piece of the same layer with another role. */
+function pieceOf({ parts }: BatchPlan, whole: number, role: ExpertPiece['role']): number {
+  const order = parts[whole]?.part.order;
+  const piece = parts.findIndex(({ part }) => part.order === order && part.experts?.role === role);
+  invariant(piece >= 0, 'a layer has all pieces');
+  return piece;
+}

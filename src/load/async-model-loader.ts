@@ -251,10 +251,11 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   async #copy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): Promise<void> {
-    load.unchanged ??= this.#pages.checkUnchanged(load.tensor);
-    await load.unchanged;
-    load.options.onRead?.();
-    await this.#hand(load, chunk, rows);
+    const unchanged = (load.unchanged ??= this.#pages.checkUnchanged(load.tensor));
+    const { checkBeside, onRead } = load.options;
+    if (!checkBeside) await unchanged;
+    onRead?.();
+    await Promise.all([this.#hand(load, chunk, rows), unchanged]);
   }
 
   /** Queues a chunk on a stream; resolves when it is on the device. */

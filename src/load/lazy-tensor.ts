@@ -229,6 +229,11 @@ export interface WeightLoadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Events that the device waits for before it writes the weight's memory. */
   readonly after?: readonly DeviceEvent[] | undefined;
+  /**
+   * Rows are copied from pinned pages while it is checked that these are still the file's: who uses the weight waits for `done`
+   * before it shows what came of it. Default: they are checked before.
+   */
+  readonly checkBeside?: boolean | undefined;
   readonly onRead?: (() => void) | undefined;
   readonly onArrived?: ((chunk: Chunk) => void) | undefined;
 }

@@ -555,6 +555,7 @@ export class ExecutionPlan implements AsyncDisposable {
       if (this.setup.taps) await showTaps(this.setup.taps, { stream, batch, part, input });
       await behindPart?.(part);
     }
+    await this.#experts?.arrived();
   }
 
   /** Runs a part, or what its rows have chosen of a layer's experts. */

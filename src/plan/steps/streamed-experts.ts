@@ -12,6 +12,8 @@ export type PartTarget = Pick<RunTarget, 'stream' | 'batch' | 'input'>;
 /** The experts of a model that are streamed by use: which are on the device, layer by layer, and how steps compute them. */
 export class StreamedExperts {
   readonly counts: ExpertCounts = { hits: 0, misses: 0, bytes: 0 };
+  /** Loads whose end the step has not waited for. */
+  readonly #arrivals: Promise<void>[] = [];
   /** By the part that computes all experts of a layer at once. */
   readonly #layers = new Map<number, ExpertWeights>();
 
@@ -21,13 +23,21 @@ export class StreamedExperts {
       const layer = plan.expertsOf(part);
       if (layer?.role !== 'whole') continue;
       const slotted = tensors.filter(({ slots }) => slots !== undefined);
-      this.#layers.set(part, new ExpertWeights(slotted, { ...layer, counts: this.counts }));
+      this.#layers.set(
+        part,
+        new ExpertWeights(slotted, { ...layer, counts: this.counts, arrivals: this.#arrivals }),
+      );
     }
   }
 
   /** True for a part that computes the experts of a layer. */
   has(part: number): boolean {
     return this.#layers.has(part);
+  }
+
+  /** Resolves when all experts that the step has loaded are known to be the file's. Rejects as a load. */
+  async arrived(): Promise<void> {
+    await Promise.all(this.#arrivals.splice(0));
   }
 
   /** Empties the slots of parts whose memory is released. */

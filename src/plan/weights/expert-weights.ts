@@ -12,28 +12,38 @@ export interface ExpertCounts {
   bytes: number;
 }
 
+/** What the layers of a model share, and the sizes of one. */
+export interface ExpertWeightsSetup {
+  readonly count: number;
+  readonly slots: number;
+  /** Counts what it does. */
+  readonly counts: ExpertCounts;
+  /** Gets the ends of its loads: a step's results are those of the file if these succeed. */
+  readonly arrivals: Promise<void>[];
+}
+
 /** The weights of a layer's experts, of which some have slots on the device. */
 export class ExpertWeights {
   readonly cache: ExpertCache;
   readonly #tensors: readonly LazyTensor[];
   readonly #bytesEach: number;
   readonly #counts: ExpertCounts;
+  readonly #arrivals: Promise<void>[];
 
   /** `tensors` have as many slots as the layer. */
-  constructor(
-    tensors: readonly LazyTensor[],
-    { count, slots, counts }: { count: number; slots: number; counts: ExpertCounts },
-  ) {
+  constructor(tensors: readonly LazyTensor[], { count, slots, counts, arrivals }: ExpertWeightsSetup) {
     this.cache = new ExpertCache(count, slots);
     this.#tensors = tensors;
     this.#counts = counts;
+    this.#arrivals = arrivals;
     const files = tensors.flatMap((tensor) => tensor.tensors);
     this.#bytesEach = files.reduce((sum, { byteLength }) => sum + byteLength, 0) / count;
   }
 
   /**
    * Gives experts slots, others than those of `kept`, and loads those that had none; the device writes these slots after
-   * `after`. Resolves with the events after which all are there. Rejects as a load, once nothing writes the slots any more.
+   * `after`. Resolves with the events after which all are there. Rejects as a load, once nothing writes the slots any more. Whether
+   * pages that are copied from are still the file's is checked meanwhile.
    */
   async admit(
     group: readonly number[],
@@ -47,13 +57,16 @@ export class ExpertWeights {
     const moved = misses.flatMap(({ expert, slot }) =>
       this.#tensors.map((tensor) => tensor.moved(expert, slot)),
     );
-    for (const tensor of moved) tensor.request({ after });
+    const loads = moved.map((tensor) => tensor.request({ after, checkBeside: true }).done);
+    const arrival = Promise.all(loads).then(() => {});
+    // Whoever waits for the step sees the error.
+    arrival.catch(() => misses.forEach(({ expert }) => this.cache.drop(expert)));
+    this.#arrivals.push(arrival);
     try {
       const events = await Promise.all(moved.map((tensor) => tensor.queued()));
       return events.flat();
     } catch (error) {
       await Promise.all(moved.map((tensor) => tensor.settled()));
-      for (const { expert } of misses) this.cache.drop(expert);
       throw error;
     }
   }

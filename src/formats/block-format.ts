@@ -1,5 +1,6 @@
 import { halfToFloat } from '../base/half.ts';
 import type { BlockLayout } from './block-layout.ts';
+import { type BlockSource, blockSource } from './encoding/block-source.ts';
 import { fillRandomBytes } from './random-bytes.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
@@ -19,8 +20,8 @@ export interface BlockSpec {
   /** Decodes the block at byte `at` into the floats from `to` on. */
   decodeBlock(bytes: DataView, at: number, out: Float32Array, to: number): void;
 
-  /** Encodes the floats from `from` on into the block at byte `at`. */
-  encodeBlock?(values: Float32Array, from: number, bytes: DataView, at: number): void;
+  /** Encodes the block of `source` into the block at byte `at`, whose bytes it overwrites. */
+  encodeBlock?(source: BlockSource, bytes: DataView, at: number): void;
 
   /**
    * Turns a block of random bits at byte `at` into weights of mean 0 and about the given standard deviation, by setting
@@ -54,10 +55,12 @@ export function blockFormat(spec: BlockSpec): TensorFormat {
   if (!encodeBlock) return format;
   return {
     ...format,
-    encode(src, srcOffset, dst, dstOffset, blockCount) {
+    encode(src, srcOffset, dst, dstOffset, blockCount, importance) {
       const bytes = dataViewOf(dst);
+      const source = blockSource(src.subarray(srcOffset, srcOffset + blockCount * blockElements), importance);
       for (let block = 0; block < blockCount; block++) {
-        encodeBlock(src, srcOffset + block * blockElements, bytes, dstOffset + block * blockBytes);
+        source.from = block * blockElements;
+        encodeBlock(source, bytes, dstOffset + block * blockBytes);
       }
     },
   };

@@ -15,22 +15,6 @@ export function minK(bytes: DataView, at: number, group: number): number {
   return (bytes.getUint8(at + group + 4) >> 4) | ((bytes.getUint8(at + group) >> 6) << 4);
 }
 
-/** Packs the 6-bit scales and mins of eight groups into the 12 bytes from `at` on. */
-export function packScalesK(
-  scales: readonly number[],
-  mins: readonly number[],
-  bytes: DataView,
-  at: number,
-): void {
-  for (let group = 0; group < 4; group++) {
-    const [scale = 0, laterScale = 0] = [scales[group], scales[group + 4]];
-    const [min = 0, laterMin = 0] = [mins[group], mins[group + 4]];
-    bytes.setUint8(at + group, scale | ((laterScale >> 4) << 6));
-    bytes.setUint8(at + group + 4, min | ((laterMin >> 4) << 6));
-    bytes.setUint8(at + group + 8, (laterScale & 15) | ((laterMin & 15) << 4));
-  }
-}
-
 /** The same scales as fields, for packed bytes that start at byte `at`. */
 export function scaleFieldsK(at: number): EitherField {
   return {

@@ -1,6 +1,7 @@
 import { blockFormat } from './block-format.ts';
 import { BYTES_16, field } from './block-layout.ts';
-import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION } from './fp4.ts';
+import { extremeOf } from './encoding/block-source.ts';
+import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION, nearestFp4 } from './fp4.ts';
 
 const HALF = 16;
 
@@ -27,6 +28,19 @@ export const MXFP4 = blockFormat({
       const codes = bytes.getUint8(at + 1 + i);
       out[to + i] = d * (FP4_DOUBLED[codes & 15] as number);
       out[to + HALF + i] = d * (FP4_DOUBLED[codes >> 4] as number);
+    }
+  },
+  encodeBlock({ values, from }, bytes, at) {
+    const largest = Math.abs(extremeOf(values, from, 2 * HALF));
+    // The largest code is 6 = 1.5 * 2^2.
+    const exponent = largest > 0 ? Math.floor(Math.fround(Math.log2(largest))) - 2 + 127 : 0;
+    const code = Math.min(254, Math.max(0, exponent));
+    const d = 2 ** (code - 128);
+    bytes.setUint8(at, code);
+    for (let i = 0; i < HALF; i++) {
+      const low = nearestFp4(values[from + i] as number, d);
+      const high = nearestFp4(values[from + HALF + i] as number, d);
+      bytes.setUint8(at + 1 + i, low | (high << 4));
     }
   },
   /** As close as a power of two can be. */

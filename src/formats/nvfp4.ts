@@ -1,6 +1,7 @@
 import { blockFormat } from './block-format.ts';
 import { field } from './block-layout.ts';
-import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION } from './fp4.ts';
+import { extremeOf } from './encoding/block-source.ts';
+import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION, nearestFp4 } from './fp4.ts';
 
 const GROUPS = 4;
 const QUANTS = 4;
@@ -32,8 +33,21 @@ export const NVFP4 = blockFormat({
       }
     }
   },
+  encodeBlock({ values, from }, bytes, at) {
+    for (let group = 0; group < GROUPS; group++) {
+      const first = from + 16 * group;
+      const scale = nearestE4m3(Math.fround(Math.abs(extremeOf(values, first, 16)) / 6));
+      const d = unsignedE4m3(scale) / 2;
+      bytes.setUint8(at + group, scale);
+      for (let i = 0; i < 8; i++) {
+        const low = nearestFp4(values[first + i] as number, d);
+        const high = nearestFp4(values[first + 8 + i] as number, d);
+        bytes.setUint8(at + QUANTS + 8 * group + i, low | (high << 4));
+      }
+    }
+  },
   tame(bytes, at, deviation) {
-    const code = nearestE4m3((2 * deviation) / FP4_DOUBLED_DEVIATION);
+    const code = Math.max(1, nearestE4m3((2 * deviation) / FP4_DOUBLED_DEVIATION));
     for (let group = 0; group < GROUPS; group++) bytes.setUint8(at + group, code);
   },
 });
@@ -46,10 +60,11 @@ function unsignedE4m3(code: number): number {
   return exponent === 0 ? mantissa * 2 ** -9 : (1 + mantissa / 8) * 2 ** (exponent - 7);
 }
 
-/** The code nearest to a positive value, at least the smallest positive one. */
+/** The code for a scale, rounded half up as ggml does: subnormal codes do not carry, and 256 or more is the largest code. */
 function nearestE4m3(value: number): number {
-  const exponent = Math.min(8, Math.max(-6, Math.floor(Math.log2(value))));
-  const eighths = Math.round(value / 2 ** (exponent - 3));
-  // Eighths beyond the mantissa carry into the exponent; below it, at exponent -6, they are the subnormal code itself.
-  return Math.min(0x7e, Math.max(1, 8 * (exponent + 7) + eighths - 8));
+  if (value < 2 ** -6) return Math.min(7, Math.floor(Math.fround(512 * value + 0.5)));
+  const exponent = Math.min(8, Math.floor(Math.log2(value)));
+  // Eighths beyond the mantissa carry into the exponent.
+  const code = 8 * (exponent + 7) + Math.round(value / 2 ** (exponent - 3)) - 8;
+  return code < 0x78 ? code : 0x7e;
 }

@@ -1,10 +1,30 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_32, field, halfField } from './block-layout.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
+import { type AffineSuperBlock, encodeAffineSuperBlock } from './encoding/super-blocks.ts';
 
 const QUANTS = 16;
 const SCALE = 80;
 const MIN = 82;
+const CODE = [field(QUANTS, 2, [...BYTES_32, 2, 4, 256])];
+const SCALE_NUMBER = [field(0, 4, [0, 0, 0, 0, 8, 16, 32, 64])];
+const MIN_NUMBER = [field(0, 4, [0, 0, 0, 0, 8, 16, 32, 64], 4)];
+
+const PARTS: AffineSuperBlock = {
+  blockBytes: 84,
+  scaleAt: SCALE,
+  minAt: MIN,
+  codes: new FieldPacker(CODE, 256),
+  scales: new FieldPacker(SCALE_NUMBER, 256, 16),
+  mins: new FieldPacker(MIN_NUMBER, 256, 16),
+  group: 16,
+  limit: 3,
+  scaleLimit: 15,
+  search: { from: -0.5, step: Math.fround(0.1), count: 16, magnitudes: true },
+  typicalShare: 0,
+  varianceFactor: 1,
+};
 
 /**
  * 256 elements in 16 groups of 16, `d * scale * q - dmin * min`. Bytes: 16 of scale (low nibble) and min (high nibble),
@@ -18,15 +38,15 @@ export const Q2_K = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(QUANTS, 2, [...BYTES_32, 2, 4, 256])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 0 },
     },
     scale: {
       as: 'half',
       number: halfField(SCALE),
-      sub: { number: [field(0, 4, [0, 0, 0, 0, 8, 16, 32, 64])], as: { less: 0 } },
+      sub: { number: SCALE_NUMBER, as: { less: 0 } },
     },
-    min: { number: halfField(MIN), sub: [field(0, 4, [0, 0, 0, 0, 8, 16, 32, 64], 4)] },
+    min: { number: halfField(MIN), sub: MIN_NUMBER },
   },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at + SCALE);
@@ -42,6 +62,9 @@ export const Q2_K = blockFormat({
         out[to + 16 * group + i] = Math.fround(scale * q) - min;
       }
     }
+  },
+  encodeBlock(source, bytes, at) {
+    encodeAffineSuperBlock(source, bytes, at, PARTS);
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at + SCALE, floatToHalf(deviation / 13.87), true);

@@ -1,10 +1,31 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_32, field, halfField } from './block-layout.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
+import {
+  encodeSignedSuperBlock,
+  encodeWeighedSuperBlock,
+  type SignedSuperBlock,
+} from './encoding/super-blocks.ts';
 
 const QUANTS = 32;
 const SCALES = 96;
 const SCALE = 108;
+const CODE = [field(QUANTS, 2, [...BYTES_32, 2, 4, 256]), field(0, 1, [...BYTES_32, 1, 2, 4])];
+const SCALE_NUMBER = [
+  field(SCALES, 4, [0, 0, 0, 0, 8, 16, 32, 4]),
+  field(SCALES + 8, 2, [0, 0, 0, 0, 8, 16, 2, 4]),
+];
+
+const PARTS: SignedSuperBlock = {
+  blockBytes: 110,
+  scaleAt: SCALE,
+  codes: new FieldPacker(CODE, 256),
+  scales: new FieldPacker(SCALE_NUMBER, 256, 16),
+  limit: 4,
+  scaleLimit: 32,
+  scaleLess: 32,
+};
 
 /**
  * 256 elements in 16 groups of 16, `d * (scale - 32) * (q - 4)`. Bytes: 32 of third bits, 64 of low bit pairs laid out
@@ -18,17 +39,14 @@ export const Q3_K = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(QUANTS, 2, [...BYTES_32, 2, 4, 256]), field(0, 1, [...BYTES_32, 1, 2, 4])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 4 },
     },
     scale: {
       as: 'half',
       number: halfField(SCALE),
       sub: {
-        number: [
-          field(SCALES, 4, [0, 0, 0, 0, 8, 16, 32, 4]),
-          field(SCALES + 8, 2, [0, 0, 0, 0, 8, 16, 2, 4]),
-        ],
+        number: SCALE_NUMBER,
         as: { less: 32 },
       },
     },
@@ -47,6 +65,10 @@ export const Q3_K = blockFormat({
         out[to + 16 * group + i] = scale * (low + 4 * high - 4);
       }
     }
+  },
+  encodeBlock(source, bytes, at) {
+    if (source.importance) encodeWeighedSuperBlock(source, bytes, at, PARTS);
+    else encodeSignedSuperBlock(source, bytes, at, { ...PARTS, refine: true });
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at + SCALE, floatToHalf(deviation / 43.3), true);

@@ -1,9 +1,13 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
 import { BYTES_16, field, halfField } from './block-layout.ts';
-import { extremeOf, quantize } from './quantize.ts';
+import { type Block32, encodeSigned32 } from './encoding/blocks-32.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
 
 const HALF = 16;
+const CODE = [field(2, 4, [...BYTES_16, 4])];
+
+const BLOCK: Block32 = { blockBytes: 18, codes: new FieldPacker(CODE, 32), levels: 16 };
 
 /**
  * 32 elements `d * (q - 8)`: f16 `d`, then 16 bytes; the low nibbles are the first 16 elements, the high ones the rest.
@@ -16,7 +20,7 @@ export const Q4_0 = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(2, 4, [...BYTES_16, 4])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 8 },
     },
     scale: { as: 'half', number: halfField(0) },
@@ -29,15 +33,8 @@ export const Q4_0 = blockFormat({
       out[to + HALF + i] = d * ((q >> 4) - 8);
     }
   },
-  encodeBlock(values, from, bytes, at) {
-    const d = Math.fround(extremeOf(values, from, 32) / -8);
-    const inverse = d === 0 ? 0 : Math.fround(1 / d);
-    bytes.setUint16(at, floatToHalf(d), true);
-    for (let i = 0; i < HALF; i++) {
-      const low = quantize(values[from + i] as number, inverse, 8.5, 15);
-      const high = quantize(values[from + HALF + i] as number, inverse, 8.5, 15);
-      bytes.setUint8(at + 2 + i, low | (high << 4));
-    }
+  encodeBlock(source, bytes, at) {
+    encodeSigned32(source, bytes, at, BLOCK);
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at, floatToHalf(randomlySigned(bytes, at, deviation / 4.61)), true);

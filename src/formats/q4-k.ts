@@ -1,11 +1,28 @@
-import { floatToHalf, halfToFloat } from '../base/half.ts';
+import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_32, field, halfField } from './block-layout.ts';
-import { affineCode, fitAffine } from './fit-affine.ts';
-import { minFieldsK, minK, packScalesK, scaleFieldsK, scaleK } from './k-scales.ts';
+import { minFieldsK, minK, scaleFieldsK, scaleK } from './k-scales.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
+import { type AffineSuperBlock, encodeAffineSuperBlock } from './encoding/super-blocks.ts';
 
 const SCALES = 4;
 const QUANTS = 16;
+const CODE = [field(QUANTS, 4, [...BYTES_32, 4, 256, 512])];
+
+const PARTS: AffineSuperBlock = {
+  blockBytes: 144,
+  scaleAt: 0,
+  minAt: 2,
+  codes: new FieldPacker(CODE, 256),
+  scales: new FieldPacker(scaleFieldsK(SCALES), 256, 32),
+  mins: new FieldPacker(minFieldsK(SCALES), 256, 32),
+  group: 32,
+  limit: 15,
+  scaleLimit: 63,
+  search: { from: -1, step: Math.fround(0.1), count: 21 },
+  typicalShare: 1,
+  varianceFactor: 2,
+};
 
 /**
  * 256 elements in 8 groups of 32, `d * scale * q - dmin * min`. Bytes: f16 `d` and `dmin`, 12 of 6-bit scales and mins,
@@ -19,7 +36,7 @@ export const Q4_K = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(QUANTS, 4, [...BYTES_32, 4, 256, 512])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 0 },
     },
     scale: { as: 'half', number: halfField(0), sub: { number: scaleFieldsK(SCALES), as: { less: 0 } } },
@@ -39,34 +56,11 @@ export const Q4_K = blockFormat({
       }
     }
   },
-  encodeBlock(values, from, bytes, at) {
-    const fits = Array.from({ length: 8 }, (_, group) => fitAffine(values, from + 32 * group, 32, 15));
-    const d = floatToHalf(Math.max(...fits.map(({ scale }) => scale)) / 63);
-    const dmin = floatToHalf(Math.max(...fits.map(({ min }) => min)) / 63);
-    bytes.setUint16(at, d, true);
-    bytes.setUint16(at + 2, dmin, true);
-    const scales = fits.map(({ scale }) => sixBits(scale, halfToFloat(d)));
-    const mins = fits.map(({ min }) => sixBits(min, halfToFloat(dmin)));
-    packScalesK(scales, mins, bytes, at + SCALES);
-    for (let group = 0; group < 8; group++) {
-      const fit = {
-        scale: halfToFloat(d) * (scales[group] as number),
-        min: halfToFloat(dmin) * (mins[group] as number),
-      };
-      const to = at + QUANTS + 32 * (group >> 1);
-      for (let i = 0; i < 32; i++) {
-        const q = affineCode(values[from + 32 * group + i] as number, fit, 15);
-        bytes.setUint8(to + i, group & 1 ? bytes.getUint8(to + i) | (q << 4) : q);
-      }
-    }
+  encodeBlock(source, bytes, at) {
+    encodeAffineSuperBlock(source, bytes, at, PARTS);
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at, floatToHalf(deviation / 258.3), true);
     bytes.setUint16(at + 2, floatToHalf((7.5 * deviation) / 258.3), true);
   },
 });
-
-/** `value` in units of `unit`, as 6 bits. */
-function sixBits(value: number, unit: number): number {
-  return unit === 0 ? 0 : Math.min(63, Math.round(value / unit));
-}

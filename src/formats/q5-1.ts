@@ -1,9 +1,13 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_16, field, halfField } from './block-layout.ts';
-import { quantize, rangeOf } from './quantize.ts';
+import { type Block32, encodeAffine32 } from './encoding/blocks-32.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
 
 const HALF = 16;
+const CODE = [field(8, 4, [...BYTES_16, 4]), field(4, 1, [1, 2, 4, 8, 16])];
+
+const BLOCK: Block32 = { blockBytes: 24, codes: new FieldPacker(CODE, 32), levels: 32 };
 
 /** 32 elements `d * q + m`: f16 `d` and `m`, 32 fifth bits, then 16 bytes of nibbles as in Q4_0. */
 export const Q5_1 = blockFormat({
@@ -14,7 +18,7 @@ export const Q5_1 = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(8, 4, [...BYTES_16, 4]), field(4, 1, [1, 2, 4, 8, 16])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 0 },
     },
     scale: { as: 'half', number: halfField(0) },
@@ -30,20 +34,8 @@ export const Q5_1 = blockFormat({
       out[to + HALF + i] = Math.fround(d * ((q >> 4) + (((fifths >>> (HALF + i)) & 1) << 4))) + m;
     }
   },
-  encodeBlock(values, from, bytes, at) {
-    const { min, max } = rangeOf(values, from, 32);
-    const d = Math.fround(Math.fround(max - min) / 31);
-    const inverse = d === 0 ? 0 : Math.fround(1 / d);
-    let fifths = 0;
-    for (let i = 0; i < HALF; i++) {
-      const low = quantize(Math.fround((values[from + i] as number) - min), inverse, 0.5, 31);
-      const high = quantize(Math.fround((values[from + HALF + i] as number) - min), inverse, 0.5, 31);
-      fifths |= ((low >> 4) << i) | ((high >> 4) << (HALF + i));
-      bytes.setUint8(at + 8 + i, (low & 15) | ((high & 15) << 4));
-    }
-    bytes.setUint16(at, floatToHalf(d), true);
-    bytes.setUint16(at + 2, floatToHalf(min), true);
-    bytes.setUint32(at + 4, fifths, true);
+  encodeBlock(source, bytes, at) {
+    encodeAffine32(source, bytes, at, BLOCK);
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at, floatToHalf(deviation / 9.23), true);

@@ -1,10 +1,24 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_32, field, halfField } from './block-layout.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
+import { encodeSignedSuperBlock, type SignedSuperBlock } from './encoding/super-blocks.ts';
 
 const HIGH = 128;
 const SCALES = 192;
 const SCALE = 208;
+const CODE = [field(0, 4, [...BYTES_32, 256, 4, 512]), field(HIGH, 2, [...BYTES_32, 2, 4, 256])];
+const SCALE_NUMBER = [field(SCALES, 8, [0, 0, 0, 0, 8, 16, 32, 64])];
+
+const PARTS: SignedSuperBlock = {
+  blockBytes: 210,
+  scaleAt: SCALE,
+  codes: new FieldPacker(CODE, 256),
+  scales: new FieldPacker(SCALE_NUMBER, 256, 16),
+  limit: 32,
+  scaleLimit: 128,
+  scaleLess: 0,
+};
 
 /**
  * 256 elements in 16 groups of 16, `d * scale * (q - 32)`. Bytes: 128 of low nibbles, 64 of upper bit pairs, 16 signed
@@ -19,13 +33,13 @@ export const Q6_K = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(0, 4, [...BYTES_32, 256, 4, 512]), field(HIGH, 2, [...BYTES_32, 2, 4, 256])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 32 },
     },
     scale: {
       as: 'half',
       number: halfField(SCALE),
-      sub: { number: [field(SCALES, 8, [0, 0, 0, 0, 8, 16, 32, 64])], as: 'signed' },
+      sub: { number: SCALE_NUMBER, as: 'signed' },
     },
   },
   decodeBlock(bytes, at, out, to) {
@@ -43,6 +57,9 @@ export const Q6_K = blockFormat({
         out[to + 16 * group + i] = scale * (low + 16 * high - 32);
       }
     }
+  },
+  encodeBlock(source, bytes, at) {
+    encodeSignedSuperBlock(source, bytes, at, { ...PARTS, refine: false });
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at + SCALE, floatToHalf(deviation / 1366), true);

@@ -1,7 +1,7 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_32, field, halfField } from './block-layout.ts';
-import { extremeOf } from './quantize.ts';
+import { extremeOf } from './encoding/block-source.ts';
 
 const COUNT = 32;
 
@@ -19,7 +19,7 @@ export const Q8_0 = blockFormat({
     const d = halfAt(bytes, at);
     for (let i = 0; i < COUNT; i++) out[to + i] = d * bytes.getInt8(at + 2 + i);
   },
-  encodeBlock(values, from, bytes, at) {
+  encodeBlock({ values, from }, bytes, at) {
     const d = Math.fround(Math.abs(extremeOf(values, from, COUNT)) / 127);
     const inverse = d === 0 ? 0 : Math.fround(1 / d);
     bytes.setUint16(at, floatToHalf(d), true);

@@ -26,8 +26,19 @@ export interface TensorFormat {
   /** Decodes `blockCount` blocks from `src` into `blockCount * blockElements` floats of `dst`. */
   decode(src: Uint8Array, srcOffset: number, dst: Float32Array, dstOffset: number, blockCount: number): void;
 
-  /** Encodes `blockCount * blockElements` floats of `src` into blocks; absent if the format can only be decoded. */
-  encode?(src: Float32Array, srcOffset: number, dst: Uint8Array, dstOffset: number, blockCount: number): void;
+  /**
+   * Encodes `blockCount * blockElements` finite floats of `src` into blocks, as ggml does; absent if the format can only
+   * be decoded. With `importance`, the floats are one row: element `i` of it says how much the square of the error of
+   * float `srcOffset + i` counts.
+   */
+  encode?(
+    src: Float32Array,
+    srcOffset: number,
+    dst: Uint8Array,
+    dstOffset: number,
+    blockCount: number,
+    importance?: Float32Array,
+  ): void;
 
   /**
    * Fills whole blocks with random weights of mean 0 and about the given standard deviation. `random` returns uniform

@@ -1,6 +1,7 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { halfField } from './block-layout.ts';
+import { byMagnitude } from './encoding/block-source.ts';
 
 const SCALE = 52;
 
@@ -35,6 +36,22 @@ export const TQ1_0 = blockFormat({
           out[next++] = d * (((fraction * 3) >> 8) - 1);
         }
       }
+    }
+  },
+  encodeBlock(source, bytes, at) {
+    const { scale, codes } = byMagnitude(source, 256, 2);
+    bytes.setUint16(at + SCALE, floatToHalf(scale), true);
+    let next = 0;
+    for (const run of RUNS) {
+      for (let i = 0; i < run.bytes; i++) {
+        let digits = 0;
+        for (let digit = 0; digit < 5; digit++) {
+          digits = 3 * digits + (digit < run.digits ? (codes[next + digit * run.bytes + i] as number) : 0);
+        }
+        // Rounded up, so that the digits come out again when the fraction is multiplied by 3.
+        bytes.setUint8(at + run.start + i, Math.ceil((digits * 256) / 3 ** 5));
+      }
+      next += run.bytes * run.digits;
     }
   },
   tame(bytes, at, deviation) {

@@ -1,8 +1,13 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
 import { BYTES_32, field, halfField } from './block-layout.ts';
+import { byMagnitude, clear } from './encoding/block-source.ts';
+import { FieldPacker } from './encoding/field-packer.ts';
 
 const SCALE = 64;
+const CODE = [field(0, 2, [...BYTES_32, 2, 4, 256])];
+
+const CODES = new FieldPacker(CODE, 256);
 
 /**
  * 256 ternary elements `d * (q - 1)`: 64 bytes of bit pairs (32 bytes hold 128 elements, pair by pair), then f16 `d`.
@@ -15,7 +20,7 @@ export const TQ2_0 = blockFormat({
   layout: {
     levels: {
       kind: 'codes',
-      code: [field(0, 2, [...BYTES_32, 2, 4, 256])],
+      code: CODE,
       level: { kind: 'linear', step: 1, less: 1 },
     },
     scale: { as: 'half', number: halfField(SCALE) },
@@ -29,6 +34,12 @@ export const TQ2_0 = blockFormat({
         out[to + 32 * run + i] = d * (((bytes.getUint8(from + i) >> shift) & 3) - 1);
       }
     }
+  },
+  encodeBlock(source, bytes, at) {
+    const { scale, codes } = byMagnitude(source, 256, 2);
+    clear(bytes, at, 66);
+    bytes.setUint16(at + SCALE, floatToHalf(scale), true);
+    CODES.write(bytes, at, codes);
   },
   tame(bytes, at, deviation) {
     for (let i = at; i < at + SCALE; i += 4) {

@@ -21,7 +21,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   'devices/webgpu': ['kernels', 'memory', 'launching', 'lowering', 'streams'],
   'devices/webgpu/kernels': ['library'],
   engine: ['remote'],
-  formats: ['tables'],
+  formats: ['tables', 'encoding'],
   grammar: ['regex', 'parser', 'gbnf', 'schema', 'mask'],
   model: ['lora', 'blocks', 'stacks', 'architectures', 'unread', 'synthetic'],
   node: ['hub'],

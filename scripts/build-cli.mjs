@@ -17,6 +17,7 @@ const ENTRIES = {
   'constraint-worker': 'src/node/constraint-worker.ts',
   'facts-worker': 'src/node/facts-worker.ts',
   'hash-worker': 'src/node/hub/hash-worker.ts',
+  'quantize-worker': 'src/node/quantize-worker.ts',
   'prompt-worker': 'src/node/prompt-worker.ts',
   'hip-cuda-compile-process': 'src/node/hip-cuda-compile-process.ts',
 };

@@ -9,7 +9,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['base'],
   ['io', 'formats', 'grammar', 'jinja'],
   ['gguf', 'ops'],
-  ['model', 'device'],
+  ['model', 'device', 'quantize'],
   [
     'calls',
     'text',

@@ -140,6 +140,30 @@ export const modelErrors = {
     (p) =>
       `the logits at position ${p.position} are not finite; the first values that are not come from: ${p.where}`,
   ),
+  IMPORTANCE_MISSING: entry<{ tensor: string; format: string; mix: string }>(
+    422,
+    'A format of so few bits needs an importance matrix.',
+    'Give one with --imatrix, or choose a mix of more bits.',
+    (p) => `${p.mix}: tensor ${p.tensor} in ${p.format} is useless without an importance matrix`,
+  ),
+  IMPORTANCE_MISMATCH: entry<{ tensor: string; found: string; expected: string }>(
+    422,
+    'The importance matrix is not of this model.',
+    'Make one of this model.',
+    (p) => `importance of ${p.tensor}: found ${p.found}, expected ${p.expected}`,
+  ),
+  ALREADY_QUANTIZED: entry<{ tensor: string; found: string; expected: string }>(
+    422,
+    'The file is quantized already: quantizing it again loses more than the original would.',
+    'Start from an F32, F16 or BF16 file, or accept the loss with --requantize.',
+    (p) => `tensor ${p.tensor} is in ${p.found}, and would be quantized again as ${p.expected}`,
+  ),
+  WEIGHTS_NOT_FINITE: entry<{ tensor: string; element: number }>(
+    422,
+    'A tensor holds NaN or infinity.',
+    'Compare the file’s checksum with its source; if they agree, convert the model again from its original weights.',
+    (p) => `tensor ${p.tensor}: element ${p.element} is not finite`,
+  ),
   TOKENS_FORBIDDEN: entry<{ position: number }>(
     400,
     'No token is allowed to follow.',

@@ -105,6 +105,11 @@ export const COMMANDS: readonly NamedCommand[] = [
     read: async () => (await import('./bench.ts')).benchCommand,
   },
   {
+    name: 'quantize',
+    summary: 'write a smaller file of a model: Q4_K_M, Q8_0, IQ4_XS and so on',
+    read: async () => (await import('./quantize.ts')).quantizeCommand,
+  },
+  {
     name: 'synth',
     summary: 'write a model with random weights in a known shape',
     read: async () => (await import('./synth.ts')).synthCommand,

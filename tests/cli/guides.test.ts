@@ -93,12 +93,18 @@ describe('the TypeScript examples compile strictly and run:', () => {
   });
 
   test('the recipes of the library', async () => {
-    const [session = '', typed = '', tools = '', text = '', clients] = await printed('library', 5);
+    const [session = '', typed = '', tools = '', text = '', clients, ...more] = await printed('library', 10);
     assert.match(session, /^The capital of France is Paris\.\n2 and 4 messages\nAnd of China\? 2\n$/);
     assert.match(typed, /^true [67]\nboolean\n$/);
     assert.equal(tools, 'weather city,celsius\nuser,assistant,tool,assistant\n');
     assert.equal(text, 'One, two,\ntrue\ntrue\nINFILL_UNSUPPORTED\n');
     assert.equal(clients, 'The capital of France is Paris.\n'.repeat(3));
+    const [held = '', likely, left, many, vectors] = more;
+    assert.match(held, /^true\n\d\d\n[1-6],[1-6],[1-6]\n$/);
+    assert.equal(likely, 'true\n3\n');
+    assert.equal(left, 'true\nABORTED\nThe capital of France\n');
+    assert.equal(many, '4 true\n');
+    assert.equal(vectors, 'true 1\n');
   });
 
   test('that of the page about the engine', async () => {

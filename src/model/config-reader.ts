@@ -121,15 +121,21 @@ export class ConfigReader {
   }
 
   /**
-   * Refuses rotary sections that leave a pair without a coordinate: with "interleaved M-RoPE", every third pair has the
-   * first coordinate as long as its section lasts, and so on. In texts, all three coordinates are the same.
+   * Refuses rotary sections that leave a pair without one of the three coordinates, which are the same in texts: sections
+   * follow each other, again and again; with "interleaved M-RoPE", every third pair has the first coordinate as long as its
+   * section lasts, and so on.
    */
-  checkSections(dimensions: number): void {
+  checkSections(dimensions: number, order: 'interleaved' | 'consecutive'): void {
     const key = 'rope.dimension_sections';
     const sections = Array.from(this.metadata.numbers(this.#named(key)) ?? []);
     if (sections.length === 0) return;
+    const [all, three] = [sections, sections.slice(0, 3)].map((of) =>
+      of.reduce((sum, size) => sum + size, 0),
+    );
+    const hasOne = (pair: number) =>
+      order === 'interleaved' ? pair < 3 * (sections[pair % 3] ?? 0) : pair % (all ?? 0) < (three ?? 0);
     for (let pair = 0; pair < dimensions / 2; pair++) {
-      if (pair < 3 * (sections[pair % 3] ?? 0)) continue;
+      if (hasOne(pair)) continue;
       this.refuse(key, sections.join(', '), `a coordinate for each of ${dimensions / 2} pairs`);
     }
   }

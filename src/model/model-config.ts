@@ -199,3 +199,11 @@ export function groupsOf(layers: readonly LayerSpec[]): StateGroup[] {
   const blocks = layers.flatMap(({ sublayers }) => sublayers.map(({ block }) => block));
   return distinctGroups(blocks.flatMap(({ state }) => state ?? []));
 }
+
+/** The groups of a model whose predictor runs, too, whose layer may keep what no layer of the model keeps. */
+export function groupsWithPredictor({
+  state,
+  predictor,
+}: Pick<ModelConfig, 'state' | 'predictor'>): StateGroup[] {
+  return distinctGroups([...state, ...(predictor ? groupsOf([predictor.layer]) : [])]);
+}

@@ -4,6 +4,7 @@ import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import type { Device } from '../../src/device/index.ts';
+import { inLayer } from '../../src/model/synthetic-family.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
@@ -103,6 +104,17 @@ for (const architecture of [
     assert.deepEqual(ignorant.texts, expected.texts);
   });
 }
+
+test('a predicting block may attend where no layer of the model does', async () => {
+  const metadata = { 'attention.head_count_kv': inLayer(2, 1, 3) };
+  const of = { noise: 0, variant: { metadata } };
+  const on = { ...CPU, requests: REQUESTS.slice(0, 2) };
+  const plain = await said('bailingmoe3', of, { sequences: 2 }, on);
+  const drafts = { sequences: 2, predictor: true, speculation: 3, runtime: { adaptsDrafts: false } };
+  const drafted = await said('bailingmoe3', of, drafts, on);
+  assert.deepEqual(drafted.texts, plain.texts);
+  assert.ok(drafted.accepted > 0, `${drafted.accepted} of ${drafted.proposed}`);
+});
 
 /** Two short texts, one of which is drawn. */
 const SHORT = REQUESTS.slice(0, 2).map(({ prompt, options }) => ({

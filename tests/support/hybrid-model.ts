@@ -37,7 +37,7 @@ export const hybrid: Architecture = {
     const attending = (index: number, window: number | undefined): LayerSpec =>
       preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(index), { pairs: 'interleaved', window })),
+        attention(attentionSpec(sizes.heads(index), { pairs: 'interleaved', window })),
         feedForward({ form: 'gated', hidden: sizes.hidden(index), activation: 'silu' }),
       );
     const kinds = [

@@ -44,6 +44,43 @@ export const RARE_VARIANTS: readonly FamilyVariant[] = [
     },
   },
   {
+    name: 'falcon, 40B: a norm for each sublayer',
+    architecture: 'falcon',
+    having: ['attn_norm_2.weight', 'attn_norm_2.bias'],
+  },
+  {
+    name: 'falcon, 40B in its last layer alone, a factor of scores that llama.cpp does not read',
+    architecture: 'falcon',
+    metadata: { 'attention.scale': real(0.2) },
+    having: ['blk.1.attn_norm_2.weight'],
+  },
+  {
+    name: 'deepseek32, scales',
+    architecture: 'deepseek32',
+    having: [
+      'ffn_gate',
+      'ffn_up',
+      'ffn_down',
+      'ffn_gate_exps',
+      'ffn_up_exps',
+      'ffn_down_exps',
+      'ffn_up_shexp',
+    ].map((name) => `${name}.scale`),
+  },
+  {
+    name: 'glm-dsa, scales',
+    architecture: 'glm-dsa',
+    sizes: { layers: 3 },
+    having: ['ffn_down.scale', 'ffn_gate_exps.scale', 'ffn_down_shexp.scale'],
+  },
+  {
+    name: 'llama-embed, scales',
+    architecture: 'llama-embed',
+    encodes: true,
+    having: ['ffn_gate.scale', 'ffn_up.scale', 'ffn_down.scale'],
+  },
+  { name: 'minicpm, factors of 0', architecture: 'minicpm', metadata: { residual_scale: real(0) } },
+  {
     name: 'plamo3, no windows, tied',
     architecture: 'plamo3',
     metadata: {

@@ -38,7 +38,7 @@ export const afmoe: Architecture = {
       } as const;
       return sandwichNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), traits)),
+        attention(attentionSpec(sizes.heads(layer), traits)),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     };

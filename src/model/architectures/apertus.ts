@@ -20,7 +20,7 @@ export const apertus: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: activation(layer) }),
       ),
     );

@@ -12,7 +12,7 @@ export const arcee: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'relu_squared' }),
       ),
     );

@@ -15,7 +15,7 @@ export const arctic: Architecture = {
     return decoder(sizes, (layer) => {
       const { sublayers } = preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         feedForward({ form: 'gated', hidden: width, activation: 'silu' }),
       );
       const beside = {

@@ -27,7 +27,7 @@ export const baichuan: Architecture = {
     const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), positions)),
+        attention(attentionSpec(sizes.heads(layer), positions)),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     return decoder(sizes, layerOf, { isRotary });

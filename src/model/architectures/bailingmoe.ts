@@ -13,7 +13,7 @@ export const bailingmoe: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         mixtureOfExperts({ ...experts, activation: 'silu' }),
       ),
     );

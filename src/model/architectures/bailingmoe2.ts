@@ -19,7 +19,7 @@ export const bailingmoe2: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

@@ -12,7 +12,7 @@ export const bitnet: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', resultNorm: norm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', resultNorm: norm })),
         feedForward({
           form: 'gated',
           hidden: sizes.hidden(layer),

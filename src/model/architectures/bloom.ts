@@ -16,7 +16,7 @@ export const bloom: Architecture = {
     const layerOf = (layer: number) =>
       preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: undefined, alibiBias: ALIBI_BIAS })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: undefined, alibiBias: ALIBI_BIAS })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     return decoder(sizes, layerOf, { isRotary: false, norm: { ...norm, name: 'token_embd_norm' } });

@@ -15,7 +15,7 @@ export const chatglm: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

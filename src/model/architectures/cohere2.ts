@@ -18,7 +18,7 @@ export const cohere2: Architecture = {
       const place = windowed(layer) ? ({ pairs: 'interleaved', window } as const) : { pairs: undefined };
       return parallelLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), place)),
+        attention(attentionSpec(sizes.heads(layer), place)),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       );
     };

@@ -26,7 +26,7 @@ export const cohere2moe: Architecture = {
       const pairs = isLocal || isDense ? 'interleaved' : undefined;
       const layerSpec = parallelLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs, ...(isLocal && { window }) })),
+        attention(attentionSpec(sizes.heads(layer), { pairs, ...(isLocal && { window }) })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       );
       return isDense || sharedHidden === 0 ? layerSpec : averaged(layerSpec);

@@ -17,7 +17,7 @@ export const commandR: Architecture = {
       (layer) =>
         parallelLayer(
           sizes.norm,
-          attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+          attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
           feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
         ),
       { logitScale: read.real('logit_scale', 1, true) },

@@ -14,7 +14,7 @@ export const dbrx: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', clamp })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', clamp })),
         mixtureOfExperts({ ...experts, activation: 'silu' }),
         'attn_output_norm',
       ),

@@ -19,7 +19,7 @@ export const deci: Architecture = {
       const heads = sizes.heads(layer);
       const hidden = sizes.hidden(layer);
       const mixer: Block =
-        heads.kvHeads > 0 ? attention(attentionSpec(read, heads, { pairs: 'interleaved' })) : PRODUCT;
+        heads.kvHeads > 0 ? attention(attentionSpec(heads, { pairs: 'interleaved' })) : PRODUCT;
       const dense = feedForward({ form: 'gated', hidden, activation: 'silu' });
       const [mixed, fed] = preNormLayer(sizes.norm, mixer, dense).sublayers;
       const sublayers = [heads.heads > 0 && mixed, hidden > 0 && fed].filter((sublayer) => !!sublayer);

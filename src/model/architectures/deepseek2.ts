@@ -73,6 +73,8 @@ interface LatentTraits {
   readonly gate: 'softmax' | 'sigmoid';
   /** Factor on the rotated parts. */
   readonly rotated: (of: Magnitudes) => number;
+  /** Whether the scales of feed-forwards and experts are applied. Default: they are not, as in llama.cpp. */
+  readonly scales?: boolean;
   /** The indexer of a layer, of whose heads as many values are rotated. Default: rows attend to all positions. */
   readonly indexer?: (layer: number) => LatentAttentionSpec['indexer'];
 }
@@ -80,7 +82,7 @@ interface LatentTraits {
 /** Reads the configuration of a decoder with latent attention and experts; its predictor has no indexer. */
 export function configureLatents(
   read: ConfigReader,
-  { gate, rotated, indexer = () => undefined }: LatentTraits,
+  { gate, rotated, scales = false, indexer = () => undefined }: LatentTraits,
 ): ModelConfig {
   const experts = readExperts(read, { gate, shared: 'counted' });
   const sizes = readDecoder(read, { hidden: experts?.hidden });
@@ -101,7 +103,7 @@ export function configureLatents(
         ...temperature,
         indexer: chooses,
       }),
-      expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
+      expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales }),
     );
   };
   return decoder({ ...sizes, rope }, (layer) => layerOf(layer, indexer(layer)), {

@@ -11,7 +11,12 @@ export const deepseek32: Architecture = {
   names: ['deepseek32'],
   configure(read) {
     const indexer = specOf(read, { pairs: 'neox', shares: false });
-    return configureLatents(read, { gate: 'sigmoid', rotated: rotatedByBoth, indexer: () => indexer });
+    return configureLatents(read, {
+      gate: 'sigmoid',
+      rotated: rotatedByBoth,
+      scales: true,
+      indexer: () => indexer,
+    });
   },
   synthetic: { metadata: sparseMetadata, optional: [OUTPUT, 'exp_probs_b.bias'] },
 };
@@ -28,6 +33,7 @@ export const glmDsa: Architecture = {
     return configureLatents(read, {
       gate: 'sigmoid',
       rotated: rotatedByBoth,
+      scales: true,
       indexer: (layer) => (chooses(layer) ? own : 'earlier'),
     });
   },

@@ -17,7 +17,7 @@ export const dots1: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

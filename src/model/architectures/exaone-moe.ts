@@ -22,7 +22,7 @@ export const exaoneMoe: Architecture = {
       const place = windowed(layer) ? ({ pairs: 'neox', window } as const) : { pairs: undefined };
       return preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { ...place, queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { ...place, queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     });

@@ -25,7 +25,7 @@ export const exaone4: Architecture = {
         isWindowed && !windowed(layer) ? { pairs: undefined } : ({ pairs: 'neox', window } as const);
       return outputNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { ...place, queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { ...place, queryNorm })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     });

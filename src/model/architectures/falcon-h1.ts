@@ -18,7 +18,7 @@ export const falconH1: Architecture = {
     const recurrence = mamba2({ ...readMamba2(read), norm });
     return decoder(sizes, (layer) => {
       const entering = { ...norm, name: 'attn_norm' };
-      const spec = attentionSpec(read, sizes.heads(layer), { pairs: 'neox' });
+      const spec = attentionSpec(sizes.heads(layer), { pairs: 'neox' });
       const hidden = sizes.hidden(layer);
       return {
         sublayers: [

@@ -4,21 +4,18 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
 import { LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
 
-/**
- * Falcon 7B: parallel sublayers after one norm, one head of keys and values (Almazrouei et al. 2023). Files of the 40B
- * model, with a norm for each sublayer, are refused.
- */
+/** Falcon 7B and 40B: parallel sublayers after one norm or, in 40B, one for each (Almazrouei et al. 2023). */
 export const falcon: Architecture = {
   names: ['falcon'],
   configure(read) {
     const sizes = readDecoder(read, { norm: 'layer' });
-    return decoder(sizes, (layer) =>
-      parallelLayer(
-        sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
-        feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
-      ),
-    );
+    const ofAttention = { ...sizes.norm, name: 'attn_norm_2', otherwise: 'attn_norm' };
+    return decoder(sizes, (layer) => {
+      const block = attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' }));
+      const dense = feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' });
+      const { sublayers } = parallelLayer(sizes.norm, block, dense);
+      return { sublayers: [{ block, preNorm: ofAttention }, ...sublayers.slice(1)] };
+    });
   },
   synthetic: { optional: [OUTPUT, ...LAYER_NORM_BIASES, 'attn_qkv.weight'] },
 };

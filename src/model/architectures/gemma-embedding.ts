@@ -34,7 +34,7 @@ export const gemmaEmbedding: Architecture = {
       const traits = { pairs: 'neox', queryNorm, bidirectional: true, ...local } as const;
       return sandwichNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), traits)),
+        attention(attentionSpec(sizes.heads(layer), traits)),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     };

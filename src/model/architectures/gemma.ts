@@ -17,7 +17,7 @@ export const gemma: Architecture = {
       (layer) =>
         preNormLayer(
           sizes.norm,
-          attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+          attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
           feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
         ),
       { scale: Math.fround(Math.sqrt(sizes.width)) },

@@ -35,7 +35,7 @@ export const gemma2: Architecture = {
       const local = windowed(layer) && { window, table: windowRope ? WINDOW_ROPE : ROPE };
       return sandwichNormLayer(
         norm,
-        attention(attentionSpec(read, heads, { pairs: 'neox', softCap, scale, ...local })),
+        attention(attentionSpec(heads, { pairs: 'neox', softCap, scale, ...local })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     };

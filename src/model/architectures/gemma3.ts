@@ -31,7 +31,7 @@ export const gemma3: Architecture = {
       const local = window !== undefined && windowed(layer) && { window, table: WINDOW_ROPE };
       return sandwichNormLayer(
         norm,
-        attention(attentionSpec(read, heads, { pairs: 'neox', queryNorm, scale, ...local })),
+        attention(attentionSpec(heads, { pairs: 'neox', queryNorm, scale, ...local })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     };

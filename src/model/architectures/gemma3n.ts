@@ -55,7 +55,7 @@ export const gemma3n: Architecture = {
     const layerOf = (layer: number): LayerSpec => {
       const local = windowed(layer) && { window, table: WINDOW_ROPE };
       const mixing = attention(
-        attentionSpec(read, sizes.heads(layer), { ...traits, ...local, cacheOf: cacheOf(layer) }),
+        attentionSpec(sizes.heads(layer), { ...traits, ...local, cacheOf: cacheOf(layer) }),
       );
       const hidden = sizes.hidden(layer);
       const gates = {

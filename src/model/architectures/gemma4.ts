@@ -55,12 +55,11 @@ export const gemma4: Architecture = {
       const block = windowed(layer)
         ? attention(
             attentionSpec(
-              read,
               { ...heads, ...local.sizes },
               { ...traits, window, table: WINDOW_ROPE, cacheOf: cacheOf(layer) },
             ),
           )
-        : attention(attentionSpec(read, heads, { ...traits, cacheOf: cacheOf(layer) }));
+        : attention(attentionSpec(heads, { ...traits, cacheOf: cacheOf(layer) }));
       const hidden = sizes.hidden(layer);
       const dense: FeedForwardSpec = { form: 'gated', hidden, activation: 'gelu_tanh', scales: true };
       const { sublayers } = sandwichNormLayer(norm, block, feedForward(dense));

@@ -13,10 +13,11 @@ export const glm4: Architecture = {
   configure(read) {
     const sizes = readDecoder(read);
     const pairs = read.hasCoordinates() ? 'neox' : 'interleaved';
+    if (pairs === 'neox') read.checkSections(sizes.rope.dimensions, 'consecutive');
     return decoder(sizes, (layer) =>
       sandwichNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs })),
+        attention(attentionSpec(sizes.heads(layer), { pairs })),
         feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

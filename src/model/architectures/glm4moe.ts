@@ -13,12 +13,13 @@ export const glm4moe: Architecture = {
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
+    if (read.hasCoordinates()) read.checkSections(sizes.rope.dimensions, 'consecutive');
     // Some layers of some files lack the norms of queries and keys.
     const queryNorm = { norm: sizes.norm, of: 'head', missing: 'allowed' } as const;
     const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
         'post_attention_norm',
       );

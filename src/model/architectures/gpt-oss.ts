@@ -42,7 +42,7 @@ export const gptOss: Architecture = {
       const place = windowed(layer) && { window, ...(windowRope && { table: WINDOW_ROPE }) };
       return preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', hasSinks: 'always', ...place })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', hasSinks: 'always', ...place })),
         mixtureOfExperts({ ...experts, activation: 'swiglu_oai' }),
         'post_attention_norm',
       );

@@ -12,7 +12,7 @@ export const gpt2: Architecture = {
     const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: undefined })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: undefined })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     return decoder(sizes, layerOf, { learnedPositions: sizes.trainedContext });

@@ -16,7 +16,7 @@ export const gptneox: Architecture = {
     return decoder(sizes, (layer) =>
       layerOf(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
         'ffn_norm',
       ),

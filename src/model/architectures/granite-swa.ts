@@ -1,7 +1,14 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { expertsOrDense, readExperts } from '../blocks/experts.ts';
-import { attentionSpec, decoder, preNormLayer, readDecoder, scaledLayer } from '../stacks/decoder.ts';
+import {
+  attentionSpec,
+  decoder,
+  fileScale,
+  preNormLayer,
+  readDecoder,
+  scaledLayer,
+} from '../stacks/decoder.ts';
 import { counts, count, OUTPUT, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
 /**
@@ -24,9 +31,10 @@ export const graniteSwa: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(
-          attentionSpec(read, sizes.heads(layer), {
+          attentionSpec(sizes.heads(layer), {
             pairs: rotary(layer) ? 'interleaved' : undefined,
             hasSinks: 'always',
+            scale: fileScale(read, sizes.heads(layer)),
             ...(windowed(layer) && { window }),
           }),
         ),

@@ -9,6 +9,7 @@ import {
   attentionSpec,
   decoder,
   type DecoderSizes,
+  fileScale,
   preNormLayer,
   readDecoder,
   scaledLayer,
@@ -54,7 +55,8 @@ function compose(read: ConfigReader, sizes: DecoderSizes, recurrence?: Block): M
   const mixer = (layer: number): Block => {
     const heads = sizes.heads(layer);
     if (recurrence && heads.kvHeads === 0) return recurrence;
-    return attention(attentionSpec(read, heads, { pairs: isRotary ? 'interleaved' : undefined }));
+    const scale = fileScale(read, heads);
+    return attention(attentionSpec(heads, { pairs: isRotary ? 'interleaved' : undefined, scale }));
   };
   const layerOf = (layer: number) =>
     preNormLayer(

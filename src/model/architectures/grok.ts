@@ -36,7 +36,7 @@ export const grok: Architecture = {
       const mixture = mixtureOfExperts({ ...experts, activation: 'gelu_tanh' });
       const { sublayers } = preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), traits)),
+        attention(attentionSpec(sizes.heads(layer), traits)),
         besideIfThere(mixture, sizes, layer),
       );
       const outputNorm = { ...norm, name: 'attn_output_norm' };

@@ -13,6 +13,7 @@ export const hunyuanDense: Architecture = {
   configure(read) {
     const sizes = readDecoder(read);
     const { norm, rope } = sizes;
+    if (read.architecture === 'hunyuan_vl') read.checkSections(rope.dimensions, 'consecutive');
     const { keySize } = sizes.heads(0);
     const alpha = read.real('rope.scaling.alpha', 0);
     const isStretched = alpha > 0 && read.wanted.rope?.base === undefined;
@@ -21,7 +22,7 @@ export const hunyuanDense: Architecture = {
     return decoder({ ...sizes, rope: { ...rope, base } }, (layer) =>
       preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

@@ -16,7 +16,7 @@ export const hunyuanMoe: Architecture = {
       const sharedHidden = experts.sharedHidden || sizes.hidden(layer);
       return preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' }),
       );
     });

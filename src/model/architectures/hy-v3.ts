@@ -15,7 +15,7 @@ export const hyV3: Architecture = {
     const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       );
     return decoder(sizes, layerOf, { predictor: { reads: 'normed', layer: layerOf } });

@@ -12,7 +12,7 @@ export const internlm2: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

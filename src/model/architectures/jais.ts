@@ -19,7 +19,7 @@ export const jais: Architecture = {
       const scale = 1 / heads.keySize;
       return preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, heads, { pairs: undefined, alibiBias, scale })),
+        attention(attentionSpec(heads, { pairs: undefined, alibiBias, scale })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     };

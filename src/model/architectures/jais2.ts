@@ -12,7 +12,7 @@ export const jais2: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'relu_squared' }),
       ),
     );

@@ -31,7 +31,7 @@ export const jamba: Architecture = {
       (layer) => {
         const heads = sizes.heads(layer);
         const mixer =
-          heads.kvHeads === 0 ? recurrence : attention(attentionSpec(read, heads, { pairs: undefined }));
+          heads.kvHeads === 0 ? recurrence : attention(attentionSpec(heads, { pairs: undefined }));
         return preNormLayer(norm, mixer, feedForwardOf(layer));
       },
       { isRotary: false },

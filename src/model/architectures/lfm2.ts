@@ -27,7 +27,7 @@ export const lfm2: Architecture = {
         const heads = sizes.heads(layer);
         return preNormLayer(
           norm,
-          heads.kvHeads === 0 ? convolution : attention(attentionSpec(read, heads, traits)),
+          heads.kvHeads === 0 ? convolution : attention(attentionSpec(heads, traits)),
           expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
         );
       },

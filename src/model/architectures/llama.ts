@@ -18,7 +18,7 @@ export const llama: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved', window })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved', window })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       ),
     );

@@ -39,7 +39,7 @@ export const llama4: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(
-          attentionSpec(read, sizes.heads(layer), {
+          attentionSpec(sizes.heads(layer), {
             ...((layer + 1) % NO_ROPE_PERIOD === 0 ? { pairs: undefined, ...TEMPERATURE } : rotated),
             ...(chunked(layer) && { chunk: CHUNK }),
           }),

@@ -13,7 +13,7 @@ export const maincoder: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved', queryNorm })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

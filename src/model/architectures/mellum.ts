@@ -22,7 +22,7 @@ export const mellum: Architecture = {
       const place = isLocal && { window, table: WINDOW_ROPE };
       return preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm, ...place })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm, ...place })),
         mixtureOfExperts({ ...experts, activation: 'silu', scales: true }),
       );
     };

@@ -22,7 +22,7 @@ export const mimo2: Architecture = {
       const traits = { pairs: 'neox', hasSinks: 'if there', ...place } as const;
       const { sublayers } = preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), traits)),
+        attention(attentionSpec(sizes.heads(layer), traits)),
         expertsWhereRouted(
           { ...experts, activation: 'silu' },
           { form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' },

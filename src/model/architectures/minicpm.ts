@@ -14,15 +14,16 @@ export const minicpm: Architecture = {
   names: ['minicpm'],
   configure(read) {
     const sizes = readDecoder(read);
-    const factor = read.real('residual_scale', FIRST_FILES.depth / Math.sqrt(sizes.layers));
+    // A factor of 0 means that there is none.
+    const factor = read.real('residual_scale', FIRST_FILES.depth / Math.sqrt(sizes.layers)) || 1;
     const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     return decoder(sizes, (layer) => scaledLayer(layerOf(layer), factor), {
-      scale: read.real('embedding_scale', FIRST_FILES.embedding),
+      scale: read.real('embedding_scale', FIRST_FILES.embedding) || 1,
       logitScale: 1 / read.real('logit_scale', FIRST_FILES.width / sizes.width),
     });
   },

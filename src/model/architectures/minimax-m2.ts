@@ -16,7 +16,7 @@ export const minimaxM2: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         mixtureOfExperts({ ...experts, activation: 'silu' }),
       ),
     );

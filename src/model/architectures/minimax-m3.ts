@@ -22,10 +22,10 @@ export const minimaxM3: Architecture = {
       const heads = sizes.heads(layer);
       if (layer < experts.leadingDense) {
         const dense = feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation });
-        return preNormLayer(norm, attention(attentionSpec(read, heads, traits)), dense);
+        return preNormLayer(norm, attention(attentionSpec(heads, traits)), dense);
       }
       const indexer = { ...readBlockIndexer(read, heads.kvHeads), norm };
-      const sparse = attention(attentionSpec(read, heads, { ...traits, indexer }));
+      const sparse = attention(attentionSpec(heads, { ...traits, indexer }));
       return preNormLayer(norm, sparse, mixtureOfExperts({ ...experts, activation }));
     });
   },

@@ -21,7 +21,7 @@ export const mistral3: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(
-          attentionSpec(read, sizes.heads(layer), {
+          attentionSpec(sizes.heads(layer), {
             pairs: 'interleaved',
             ...(temperatureScale !== 0 && temperature),
           }),

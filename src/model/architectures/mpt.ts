@@ -20,7 +20,7 @@ export const mpt: Architecture = {
     const layerOf = (layer: number) =>
       preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: undefined, alibiBias, queryNorm, clamp })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: undefined, alibiBias, queryNorm, clamp })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       );
     return decoder(sizes, layerOf, { isRotary: false });

@@ -36,7 +36,7 @@ export const nemotronH: Architecture = {
           ? mixtureOfExperts({ ...experts, form: 'plain', activation: 'relu_squared', scales: true, latent })
           : feedForward({ form: 'plain', hidden, activation: 'relu_squared', scales: true });
       }
-      return heads.kvHeads === 0 ? recurrence : attention(attentionSpec(read, heads, { pairs: undefined }));
+      return heads.kvHeads === 0 ? recurrence : attention(attentionSpec(heads, { pairs: undefined }));
     };
     const layerOf = (layer: number) => ({
       sublayers: [{ preNorm: { ...norm, name: 'attn_norm' }, block: blockOf(layer) }],

@@ -15,7 +15,7 @@ export const nemotron: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'relu_squared' }),
       ),
     );

@@ -20,7 +20,7 @@ export const olmo2: Architecture = {
       const local = window !== undefined && windowed(layer) && { window, table: WINDOW_ROPE };
       return outputNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm, ...local })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm, ...local })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     };

@@ -17,7 +17,7 @@ export const olmoe: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         mixtureOfExperts({ ...experts, activation: 'silu' }),
       ),
     );

@@ -13,7 +13,7 @@ export const openelm: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

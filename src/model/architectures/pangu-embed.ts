@@ -12,7 +12,7 @@ export const panguEmbed: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

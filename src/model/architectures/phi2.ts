@@ -12,7 +12,7 @@ export const phi2: Architecture = {
     return decoder(sizes, (layer) =>
       parallelLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
         feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
       ),
     );

@@ -20,7 +20,7 @@ export const plamo3: Architecture = {
       const local = window !== undefined && windowed(layer) && { window, table: WINDOW_ROPE };
       const { sublayers } = sandwichNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm, ...local })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm, ...local })),
         feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
       // Files name these norms without a suffix.

@@ -16,7 +16,7 @@ export const qwen2moe: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox' })),
         expertsOrDense(expertsOf(layer), layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );

@@ -1,11 +1,15 @@
 import type { Architecture } from '../architecture.ts';
+import { readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 import { qwen2 } from './qwen2.ts';
 
 /** The text half of Qwen 2 VL and 2.5 VL: positions have several coordinates, which are equal in texts. */
 export const qwen2vl: Architecture = {
   names: ['qwen2vl'],
-  configure: (read) => qwen2.configure(read),
+  configure(read) {
+    read.checkSections(readDecoder(read).rope.dimensions, 'consecutive');
+    return qwen2.configure(read);
+  },
   synthetic: {
     metadata: () => ({
       'rope.dimension_sections': { type: 'array', element: 'i32', values: [2, 1, 1, 0] },

@@ -17,7 +17,7 @@ export const qwen3: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       ),
     );

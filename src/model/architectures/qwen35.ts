@@ -71,7 +71,7 @@ function hybrid(
 ): ModelConfig {
   const { sizes, layout, feedForward: feedForwardOf } = of;
   const { norm } = sizes;
-  read.checkSections(sizes.rope.dimensions);
+  read.checkSections(sizes.rope.dimensions, 'interleaved');
   const net = gatedDeltaNet({ ...readGatedDeltaNet(read), norm, layout });
   const queryNorm = { norm, of: 'head' } as const;
   const traits = { pairs: 'neox', queryNorm, outputGate: 'attn_q' } as const;
@@ -86,7 +86,7 @@ function hybrid(
     if (keySize !== valueSize) {
       read.refuse('attention.value_length', `${valueSize}`, `${keySize}, as wide as the keys`);
     }
-    return attention(attentionSpec(read, heads, traits));
+    return attention(attentionSpec(heads, traits));
   };
   return decoder(sizes, (layer) => layerOf(layer, isRecurrent(layer) ? net : attentionOf(layer)), {
     predictor: { reads: 'normed', layer: (layer) => layerOf(layer, attentionOf(layer)) },

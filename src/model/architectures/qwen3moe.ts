@@ -15,7 +15,7 @@ export const qwen3moe: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
         experts && layer >= experts.leadingDense
           ? mixtureOfExperts({ ...experts, activation: 'silu', scales: true })
           : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),

@@ -1,4 +1,5 @@
 import type { Architecture } from '../architecture.ts';
+import { readDecoder } from '../stacks/decoder.ts';
 import { count, wideHeads } from '../synthetic-family.ts';
 import { qwen3 } from './qwen3.ts';
 
@@ -10,6 +11,7 @@ export const qwen3vl: Architecture = {
   names: ['qwen3vl'],
   configure(read) {
     read.countOrZero('n_deepstack_layers');
+    read.checkSections(readDecoder(read).rope.dimensions, 'interleaved');
     return qwen3.configure(read);
   },
   synthetic: {

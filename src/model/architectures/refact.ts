@@ -15,7 +15,7 @@ export const refact: Architecture = {
     const layerOf = (layer: number) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: undefined, alibiBias: ALIBI_BIAS })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: undefined, alibiBias: ALIBI_BIAS })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     return decoder(sizes, layerOf, { isRotary: false });

@@ -30,7 +30,7 @@ export const smallthinker: Architecture = {
       return preNormLayer(
         sizes.norm,
         attention(
-          attentionSpec(read, sizes.heads(layer), {
+          attentionSpec(sizes.heads(layer), {
             pairs: isRotary ? 'neox' : undefined,
             ...(isLocal && { window }),
           }),

@@ -15,7 +15,7 @@ export const smollm3: Architecture = {
       const pairs = (layer + 1) % NO_ROPE_PERIOD === 0 ? undefined : 'interleaved';
       return preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs })),
+        attention(attentionSpec(sizes.heads(layer), { pairs })),
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     });

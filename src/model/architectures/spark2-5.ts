@@ -26,7 +26,7 @@ export const spark25: Architecture = {
       return preNormLayer(
         sizes.norm,
         attention(
-          attentionSpec(read, sizes.heads(layer), {
+          attentionSpec(sizes.heads(layer), {
             pairs: 'neox',
             outputGate: 'attn_gate by head',
             ...local,

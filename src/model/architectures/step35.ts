@@ -47,7 +47,7 @@ export const step35: Architecture = {
       const limits = { limit: limit(layer), sharedLimit: sharedLimit(layer) };
       return preNormLayer(
         norm,
-        attention(attentionSpec(read, sizes.heads(layer), traits)),
+        attention(attentionSpec(sizes.heads(layer), traits)),
         expertsWhereRouted(
           { ...experts, ...limits, activation: 'silu' },
           { form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', limit: limits.sharedLimit },

@@ -118,10 +118,10 @@ function checkSizes(read: ConfigReader, { layers, rope, ...of }: DecoderSizes): 
 
 /**
  * How an architecture's attention differs from Llama's, which rotates all heads with the model's table and scales by
- * `attention.scale` or the usual factor.
+ * the usual factor.
  */
 export interface AttentionTraits extends Omit<AttentionSpec, keyof Heads | 'rope' | 'scale'> {
-  /** Factor on the scores; undefined for the file's, or one over the square root of the head size. */
+  /** Factor on the scores; undefined for one over the square root of the head size. */
   readonly scale?: number | undefined;
   /** Which values of a head are rotated together; undefined if there is no RoPE. */
   readonly pairs: RopePairs | undefined;
@@ -129,16 +129,20 @@ export interface AttentionTraits extends Omit<AttentionSpec, keyof Heads | 'rope
   readonly table?: string;
 }
 
+/** The factor on the scores in files that name it, one over the square root of the head size in others (Granite). */
+export function fileScale(read: ConfigReader, { keySize }: Heads): number {
+  return read.real('attention.scale', 1 / Math.sqrt(keySize), true);
+}
+
 /** The description of a layer's attention. */
 export function attentionSpec(
-  read: ConfigReader,
   heads: Heads,
   { pairs, table = ROPE, ...traits }: AttentionTraits,
 ): AttentionSpec {
   return {
     ...heads,
     ...traits,
-    scale: traits.scale ?? read.real('attention.scale', 1 / Math.sqrt(heads.keySize), true),
+    scale: traits.scale ?? 1 / Math.sqrt(heads.keySize),
     ...(pairs && { rope: { table, pairs } }),
   };
 }

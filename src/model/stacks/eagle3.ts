@@ -39,7 +39,7 @@ export function readEagle3(read: ConfigReader): Eagle3File {
   read.asked.add(`${read.architecture}.target_layers`);
   if (features.length !== FEATURES)
     read.refuse('target_layers', `${features.length} layers`, `${FEATURES} layers`);
-  const spec = attentionSpec(read, sizes.heads(0), { pairs: 'interleaved', table: ROPE_TABLE });
+  const spec = attentionSpec(sizes.heads(0), { pairs: 'interleaved', table: ROPE_TABLE });
   const block = feedForward({ form: 'gated', hidden: sizes.hidden(0), activation: 'silu' });
   const layer = {
     sublayers: [{ block: attention({ ...spec, width }) }, { preNorm: { ...norm, name: 'ffn_norm' }, block }],

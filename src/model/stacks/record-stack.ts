@@ -6,7 +6,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import { joinStreams, recordAltUp, splitStreams } from '../blocks/altup.ts';
 import type { LayerContext } from '../blocks/block.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
-import { type NamedNorm, normalize } from '../blocks/norm.ts';
+import { type NamedNorm, nameOf, normalize } from '../blocks/norm.ts';
 import { PER_LAYER, recordPerLayer } from '../blocks/per-layer-input.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import type { PartScope } from '../part-scope.ts';
@@ -78,9 +78,10 @@ function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: L
   const entering = new Map<string, Tensor>();
   for (const { reads, preNorm, block, outputNorm, factor, sumFactor, postNorm } of spec.sublayers) {
     const input = reads === 'layer' ? x : stream;
-    const known = input === x && preNorm ? entering.get(preNorm.name) : undefined;
+    const name = input === x && preNorm ? nameOf(scope, preNorm) : undefined;
+    const known = name === undefined ? undefined : entering.get(name);
     const read = known ?? normed(scope, input, preNorm);
-    if (input === x && preNorm) entering.set(preNorm.name, read);
+    if (name !== undefined) entering.set(name, read);
     const computed = normed(scope, block.record(scope, read, { ...inputs, entering: x }), outputNorm);
     const added = scaled(scope, computed, factor);
     stream = normed(scope, scaled(scope, add(scope.g, stream, added), sumFactor), postNorm);

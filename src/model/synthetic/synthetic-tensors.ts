@@ -4,7 +4,7 @@ import { GraphBuilder } from '../../ops/graph.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import { PartScope } from '../part-scope.ts';
 import { LayerStates } from '../layer-states.ts';
-import { hasPredictor, type ModelConfig } from '../model-config.ts';
+import { groupsWithPredictor, hasPredictor, type ModelConfig } from '../model-config.ts';
 import {
   recordNextEmbedding,
   recordPredictorHead,
@@ -51,7 +51,7 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
     );
     return { shared, x: shared.get('x') as Tensor };
   };
-  const groups = config.state.map((group) => ({ ...group, blocks: 1 }));
+  const groups = groupsWithPredictor(config).map((group) => ({ ...group, blocks: 1 }));
   for (const [index, layer] of config.layers.entries()) {
     record(`blk.${index}.`, (scope) => {
       const states = new LayerStates(scope.g, { groups, cacheType: 'f16' });

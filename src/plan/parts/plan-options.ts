@@ -28,7 +28,12 @@ import {
 } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
 import type { Drafter } from '../../model/drafter.ts';
-import { type BlockPredictor, groupsOf, hasPredictor, type ModelConfig } from '../../model/model-config.ts';
+import {
+  type BlockPredictor,
+  groupsWithPredictor,
+  hasPredictor,
+  type ModelConfig,
+} from '../../model/model-config.ts';
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { checkRopeOverrides, requireRope, type RopeOverrides } from '../../model/rope-overrides.ts';
@@ -272,7 +277,7 @@ function hasTable({ kind }: StateGroup): boolean {
 
 /** The groups of a model's state, with their numbers of blocks. */
 function sizedGroups(
-  { state, predictor }: ModelConfig,
+  config: ModelConfig,
   options: PlanOptions,
   of: Omit<WindowedGroupUse, 'window'>,
 ): SizedGroup[] {
@@ -280,7 +285,7 @@ function sizedGroups(
   // A number of positions does not determine the number of blocks: the last block of each sequence may be nearly empty.
   const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
   const paged = Math.max(blocksFor(context), blocksFor(cachePositions));
-  const all = options.predictor && predictor ? [...state, ...groupsOf([predictor.layer])] : state;
+  const all = options.predictor ? groupsWithPredictor(config) : config.state;
   return groupsWithin(all, context).map((group) => {
     if (group.kind === 'windowed') return { ...group, blocks: windowBlocks({ ...of, window: group.window }) };
     return { ...group, blocks: group.kind === 'paged' ? paged : 0 };

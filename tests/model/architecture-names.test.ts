@@ -15,7 +15,8 @@ function refusalOf(name: string): string {
 }
 
 test('kinds of models that are not computed are refused with the reason, other names with those that are known', () => {
-  for (const name of ['t5', 'llada-moe', 'dream', 'cogvlm', 'wavtokenizer-dec', 'gemma4-assistant', 'dflash'])
+  const kinds = ['t5', 'llada-moe', 'dream', 'cogvlm', 'wavtokenizer-dec', 'gemma4-assistant', 'dflash'];
+  for (const name of [...kinds, 'deepseek4', 'plamo2', 'olmo', 'gptj'])
     assert.match(refusalOf(name), new RegExp(`^general\\.architecture is ${name}, a .+; known: .*llama`));
   assert.match(refusalOf('eagle3'), /--draft/);
   assert.match(refusalOf('clip'), /mmproj/);

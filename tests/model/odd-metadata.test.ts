@@ -25,13 +25,6 @@ interface OddValue {
 
 const REFUSED: readonly OddValue[] = [
   {
-    architecture: 'qwen3vlmoe',
-    key: 'rope.dimension_sections',
-    value: { type: 'array', element: 'i32', values: [4, 0, 0, 0] },
-    found: '4, 0, 0, 0',
-    expected: 'a coordinate for each of 8 pairs',
-  },
-  {
     architecture: 'qwen2vl',
     key: 'rope.dimension_sections',
     value: { type: 'array', element: 'i32', values: [1, 1, 0, 1] },

@@ -44,6 +44,11 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   'jina-bert-v2': { encodes: true, sizes: { kvHeads: 4 } },
   eurobert: { encodes: true, sizes: {} },
   'llama-embed': { encodes: true, sizes: {} },
+  'neo-bert': { encodes: true, sizes: { kvHeads: 4 } },
+  laguna: { sizes: { layers: 5 } },
+  maple: { sizes: { layers: 4 } },
+  'muse-glimmer': { sizes: { layers: 4 } },
+  phimoe: { sizes: { experts: 4 } },
   smallthinker: { sizes: { layers: 5 } },
   jais: { sizes: { kvHeads: 4 } },
   // Heads that are no power of two.
@@ -87,6 +92,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
 /** Every supported architecture: without a golden it is not supported. */
 export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   ...ALL_ARCHITECTURES.map(({ names: [name = ''] }) => ({ name, sizes: {}, ...DIFFERENT[name] })),
+  { name: 'paddleocr', architecture: 'paddleocr', sizes: {} },
   { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
   // llama.cpp's table of halves for GELU, twice a layer; with such a table the reference device comes within 3e-4.
   { name: 'gemma4-e', architecture: 'gemma4', sizes: { layers: 4 }, difference: 5e-3 },
@@ -220,6 +226,11 @@ const OTHERS_OPERATORS = [
   'spark2_5',
   'minimax-m3',
   'rwkv6qwen2',
+  'neo-bert',
+  'phimoe',
+  'paddleocr',
+  'maple',
+  'muse-glimmer',
 ];
 
 /** True for families whose operators all occur in others, which represent them when compiling kernels takes long. */

@@ -21,6 +21,12 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   deci: 'Llama-Nemotron 49B, 51B, 253B, DeciLM',
   eurobert: 'EuroBERT',
   'llama-embed': 'Llama-Embed-Nemotron',
+  maple: 'Maple',
+  'muse-glimmer': 'Muse Glimmer',
+  laguna: 'Laguna XS, S, M',
+  'neo-bert': 'NeoBERT',
+  paddleocr: 'PaddleOCR-VL (texts)',
+  phimoe: 'Phi 3.5 MoE',
   granite_swa: 'Granite with sliding windows',
   grok: 'Grok 1, 2',
   jais2: 'Jais 2',
@@ -49,7 +55,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   exaone: 'EXAONE 3, 3.5',
   exaone4: 'EXAONE 4',
   'exaone-moe': 'K-EXAONE',
-  falcon: 'Falcon 7B',
+  falcon: 'Falcon 7B, 40B',
   'falcon-h1': 'Falcon-H1 0.5B to 34B',
   gemma: 'Gemma 1',
   gemma2: 'Gemma 2',
@@ -132,6 +138,17 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   xverse: 'XVERSE',
 };
 
+/** What llama.cpp loads and leaves out; found by comparing its logits with ours for files with each optional tensor. */
+const IGNORED_BY_OTHERS: readonly string[] = [
+  'llama.cpp loads some tensors and does not compute with them. Published files of these architectures have none of them, or they change',
+  'little; where a file has one, it is computed with here, so that logits differ from llama.cpp’s: `attn_output.bias` of `ernie4_5`,',
+  '`falcon-h1` and `refact`, and of `deci` in layers with a product instead of attention (its `.scale` as well); biases of Q, K and V and',
+  'their `.scale` of `mimo2`; biases of K and V of `kimi-linear`; biases of the feed-forward of `refact` and `nomic-bert`; `output.bias` of',
+  '`qwen2vl`; `rope_freqs` of `falcon-h1` and `pangu-embedded`; `attn_k_norm` without `attn_q_norm` of `mpt`; `attn_qkv.scale` of `openelm`;',
+  '`.scale` of the feed-forward of `qwen3vl` and `qwen3vlmoe`. llama.cpp leaves two of 64 pairs of Qwen 3 VL unrotated, those behind its',
+  'sections, and takes the heads of `rwkv7` and `arwkv7` for 64 values wide.',
+];
+
 /** The text of docs/models.md for the tests' fixtures. */
 export function modelsPage(families: readonly FamilyFixture[]): string {
   const limits = families.map((family) => {
@@ -161,6 +178,8 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     '',
     'Variants within an architecture (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name, the text',
     'half of GLM-4.1V, decoders that embed) are compared with llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
+    '',
+    ...IGNORED_BY_OTHERS,
     '',
     'A file is used completely or refused: unused tensors, and settings that would change the results, are an error (`MODEL_UNREAD`), or',
     'a warning if llama.cpp ignores them, too, or texts do not need them. `rocmforge inspect` lists them; `--allow-unread` (in the',

@@ -3,9 +3,9 @@ import { readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 import { qwen2 } from './qwen2.ts';
 
-/** The text half of Qwen 2 VL and 2.5 VL: positions have several coordinates, which are equal in texts. */
+/** The text half of Qwen 2 VL, 2.5 VL and PaddleOCR: positions have several coordinates, which are equal in texts. */
 export const qwen2vl: Architecture = {
-  names: ['qwen2vl'],
+  names: ['qwen2vl', 'paddleocr'],
   configure(read) {
     read.checkSections(readDecoder(read).rope.dimensions, 'consecutive');
     return qwen2.configure(read);

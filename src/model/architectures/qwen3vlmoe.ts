@@ -1,5 +1,4 @@
 import type { Architecture } from '../architecture.ts';
-import { readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, wideHeads } from '../synthetic-family.ts';
 import { qwen3moe } from './qwen3moe.ts';
 
@@ -8,7 +7,6 @@ export const qwen3vlmoe: Architecture = {
   names: ['qwen3vlmoe'],
   configure(read) {
     read.countOrZero('n_deepstack_layers');
-    read.checkSections(readDecoder(read).rope.dimensions, 'interleaved');
     return qwen3moe.configure(read);
   },
   synthetic: {

@@ -40,9 +40,10 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   /**
    * Source of a gate whose sigmoid multiplies attention's result (Qiu et al. 2025, "Gated attention for large language
    * models"): a separate product, `attn_gate`; the same with one value per head, if the file has it (`attn_gate by head`,
-   * Step 3.5); or additional rows of `attn_q` after each head's query. Default: no gate.
+   * Step 3.5); or additional rows of `attn_q` after each head's query. Laguna's gate is a softplus of a product with one value
+   * per head or per element. Default: no gate.
    */
-  readonly outputGate?: 'attn_gate' | 'attn_gate by head' | 'attn_q';
+  readonly outputGate?: 'attn_gate' | 'attn_gate by head' | 'attn_gate with softplus' | 'attn_q';
   /** The width of its result, if it is not that of the rows it reads (EAGLE-3). */
   readonly width?: number;
   /** Norm of the result, `attn_sub_norm`, before the last product (BitNet). */
@@ -130,6 +131,10 @@ function openGate(
   const product = (rows: number): Tensor => linear(scope, x, { name: 'attn_gate', rows, scale: 'never' });
   if (outputGate === 'attn_q') return gated(g, 'sigmoid', half(keySize), mixed);
   if (outputGate === 'attn_gate') return gated(g, 'sigmoid', product(mixed.width), mixed);
+  if (outputGate === 'attn_gate with softplus') {
+    const isWhole = scope.rowsOf('attn_gate.weight', x.width) === mixed.width;
+    return mul(g, mixed, unary(g, 'softplus', product(isWhole ? mixed.width : heads)));
+  }
   const isGated = outputGate === 'attn_gate by head' && scope.has('attn_gate.weight');
   return isGated ? mul(g, mixed, unary(g, 'sigmoid', product(heads))) : mixed;
 }

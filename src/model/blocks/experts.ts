@@ -24,6 +24,8 @@ export interface ExpertsSpec {
   /** Limits of `gatedWithin` for experts and for the shared one. Default: none. */
   readonly limit?: number;
   readonly sharedLimit?: number;
+  /** `gate` if the limit is that of the gate before its activation (Maple). Default: of the activated gate. */
+  readonly limited?: 'gate';
   /** `plain` if experts, the shared one among them, have no gate. Default: gated. */
   readonly form?: 'plain';
   /** `input` if the routing weight multiplies the input of the expert, one per row (Llama 4). Default: its result. */
@@ -155,7 +157,7 @@ export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, ro
   };
   const read = weighted === 'input' ? combineExperts(g, narrow, routingWeights) : narrow;
   const open = (gate: Tensor, up: Tensor): Tensor =>
-    gatedWithin(g, { fn: activation, limit: spec.limit }, gate, up);
+    gatedWithin(g, { fn: activation, limit: spec.limit, limited: spec.limited }, gate, up);
   const hiddenLayer = (): Tensor => {
     if (spec.form === 'plain') {
       return unary(g, ungated(activation), product(read, 'ffn_up_exps', hidden, read.width));

@@ -98,17 +98,28 @@ function recordGated(
 }
 
 /**
- * `fn(gate) * up`; with a limit above 0, `fn(gate)` is at most the limit, and `up` between it and its negative (Step 3.5). The
- * limited form is composed of elementwise operators: published models limit few of their layers.
+ * `fn(gate) * up`; with a limit above 0, `fn(gate)` is at most the limit (Step 3.5), or `gate` itself is (Maple), and `up` between
+ * it and its negative. The limited form is composed of elementwise operators: published models limit few of their layers.
  */
 export function gatedWithin(
   g: GraphBuilder,
-  { fn, limit = 0 }: { readonly fn: GatedFunction; readonly limit?: number | undefined },
+  {
+    fn,
+    limit = 0,
+    limited,
+  }: {
+    readonly fn: GatedFunction;
+    readonly limit?: number | undefined;
+    readonly limited?: 'gate' | undefined;
+  },
   gate: Tensor,
   up: Tensor,
 ): Tensor {
   if (limit === 0 || fn === 'swiglu_oai') return gated(g, fn, gate, up);
-  return mul(g, clamp(g, unary(g, fn, gate), LOWEST_F32, limit), clamp(g, up, -limit, limit));
+  const within = (of: Tensor): Tensor => clamp(g, of, LOWEST_F32, limit);
+  const bounded = (): Tensor => clamp(g, up, -limit, limit);
+  if (limited === 'gate') return gated(g, fn, within(gate), bounded());
+  return mul(g, within(unary(g, fn, gate)), bounded());
 }
 
 /** Composed of elementwise operators, which devices fuse: only one architecture uses it, and its products dominate. */

@@ -1,10 +1,21 @@
+import { add } from '../../ops/elementwise.ts';
+import { l2Norm } from '../../ops/group-norm.ts';
 import { layerNorm, rmsNorm } from '../../ops/norm.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 
-/** How activations are normalized: by root mean square, or by mean and variance with a bias, which some files lack. */
+/**
+ * How activations are normalized: by root mean square, seldom with a bias (PhiMoE), or by mean and variance with a bias, which
+ * some files lack.
+ */
 export type Norm =
-  | { readonly kind: 'rms'; readonly epsilon: number }
+  | {
+      readonly kind: 'rms';
+      readonly epsilon: number;
+      readonly bias?: 'always';
+      /** `none` if the norm has no weight (Muse Glimmer's embeddings). */
+      readonly factors?: 'none';
+    }
   | { readonly kind: 'layer'; readonly epsilon: number; readonly bias: 'always' | 'if there' };
 
 /** A norm and the name of its weight within the part: `<name>.weight`, or the bare name. */
@@ -22,10 +33,14 @@ export function normalize(
   { name: first, otherwise: second = first, bare, ...norm }: NamedNorm,
   size = x.width,
 ): Tensor {
+  const { epsilon } = norm;
+  if (norm.kind === 'rms' && norm.factors === 'none') return l2Norm(scope.g, x, { by: 'rms', size, epsilon });
   const name = nameOf(scope, { name: first, otherwise: second });
   const weight = scope.weight(bare ? name : `${name}.weight`, 1, size);
-  const { epsilon } = norm;
-  if (norm.kind === 'rms') return rmsNorm(scope.g, x, weight, epsilon);
+  if (norm.kind === 'rms') {
+    const scaled = rmsNorm(scope.g, x, weight, epsilon);
+    return norm.bias ? add(scope.g, scaled, scope.weight(`${name}.bias`, 1, size)) : scaled;
+  }
   const bias =
     norm.bias === 'always' ? scope.weight(`${name}.bias`, 1, size) : scope.optional(`${name}.bias`, 1, size);
   return layerNorm(scope.g, x, { weight, epsilon, ...(bias && { bias }) });

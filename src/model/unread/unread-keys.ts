@@ -67,7 +67,7 @@ const RULES: readonly KeyRule[] = [
   {
     key: /^attention\.sliding_window/,
     reason: 'llama.cpp does not use it, and files were made for that',
-    architectures: ['phi3'],
+    architectures: ['phi3', 'phimoe'],
   },
   // Settings whose neutral values have no effect.
   {

@@ -8,10 +8,11 @@ options.debounceRendering = (draw) => requestAnimationFrame(draw);
 
 allowOwnScripts();
 
+const state = new AppState();
 const root = document.getElementById('app');
-if (root) render(<Page state={new AppState()} />, root);
+if (root) render(<Page state={state} />, root);
 
-void startServiceWorker();
+void startServiceWorker(() => !['empty', 'failed'].includes(state.session.status.peek().kind));
 
 /**
  * The page's policy refuses text as HTML and as scripts (Trusted Types). The library's workers and the service worker are

@@ -3,10 +3,10 @@ const TRIED = 'rocmforge isolated';
 
 /**
  * Makes the page available offline. If its server does not isolate it, the service worker does from the second load on;
- * without a GPU, no model can run here without isolation, so the page reloads itself. If the worker cannot start, the page
+ * without a GPU, no model can run here without isolation, so the page reloads itself, unless it is in use. If the worker cannot start, the page
  * works online only.
  */
-export async function startServiceWorker(): Promise<void> {
+export async function startServiceWorker(isInUse: () => boolean): Promise<void> {
   const { serviceWorker, gpu } = navigator as Partial<Pick<Navigator, 'serviceWorker' | 'gpu'>>;
   if (!serviceWorker) return;
   const controlled = new Promise<void>((resolve) => {
@@ -19,6 +19,7 @@ export async function startServiceWorker(): Promise<void> {
     // A browser may have WebGPU, and no graphics card for it.
     if (await gpu?.requestAdapter()) return;
     await controlled;
+    if (isInUse()) return;
     sessionStorage.setItem(TRIED, 'yes');
     location.reload();
   } catch {

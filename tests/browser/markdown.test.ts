@@ -18,6 +18,8 @@ const TEXT = [
   '<img src=x onerror="globalThis.broken = true"><script>globalThis.broken = true</script>',
   '![picture](https://tracker.example/x.png)',
   'Title again\n===',
+  // More blocks than a part has.
+  ...Array.from({ length: 20 }, (_, at) => `Paragraph ${at}.`),
   'An end with 5 &lt; 6 &amp; $5 and $6.',
 ].join('\n\n');
 

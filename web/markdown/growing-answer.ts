@@ -7,12 +7,17 @@ const PAUSE = 4;
 /** Blocks that are drawn faster than this, in milliseconds, are drawn each time. */
 const QUICK = 4;
 
+/** Blocks that are laid out and painted together: what changes at the end leaves all parts but the last alone. */
+const PART_BLOCKS = 16;
+
 /**
  * An answer's Markdown in an element. Every block is parsed and made once, when the next one begins, so that the time for a token
  * does not grow with the answer; the last block is changed in place, so that what is selected in it stays selected.
  */
 export class GrowingAnswer {
   readonly #into: HTMLElement;
+  /** The last of the elements that the blocks are in. */
+  #part: HTMLElement;
   readonly #tools: CodeTools;
   readonly #links: Links = Object.create(null) as Links;
   /** The characters whose blocks are finished. */
@@ -26,6 +31,7 @@ export class GrowingAnswer {
 
   constructor(into: HTMLElement, tools: CodeTools) {
     this.#into = into;
+    this.#part = into.appendChild(document.createElement('div'));
     this.#tools = tools;
   }
 
@@ -56,8 +62,14 @@ export class GrowingAnswer {
     if (token.type !== 'space') {
       this.#live = [];
       this.#list = undefined;
+      this.#beginPart();
     }
     this.#finished += token.raw.length;
+  }
+
+  #beginPart(): void {
+    if (this.#part.childElementCount >= PART_BLOCKS)
+      this.#part = this.#into.appendChild(document.createElement('div'));
   }
 
   /** Finishes all items of a list but the last; what is left of the block is returned. */
@@ -77,7 +89,7 @@ export class GrowingAnswer {
     if (token.type === 'space') return;
     const goesOn = this.#list !== undefined && token.type === 'list';
     // A list that goes on takes its items; anything else that follows it stands behind it.
-    const parent = goesOn && this.#list ? this.#list : this.#into;
+    const parent = goesOn && this.#list ? this.#list : this.#part;
     if (!goesOn && this.#list && this.#live[0]?.parentNode === this.#list) this.#drop();
     const made = goesOn ? listItems(token as Tokens.List, this.#tools) : blockNodes([token], this.#tools);
     this.#live = patchAll(parent, this.#live, made);
@@ -89,7 +101,8 @@ export class GrowingAnswer {
   }
 
   #clear(): void {
-    this.#into.replaceChildren();
+    this.#part = document.createElement('div');
+    this.#into.replaceChildren(this.#part);
     this.#finished = 0;
     this.#shown = '';
     this.#live = [];

@@ -1,4 +1,5 @@
 import { lazyCodebook } from './codebook.ts';
+import { Lattice } from './encoding/lattice.ts';
 import { IQ1_CODES } from './tables/iq1-codes.ts';
 import { IQ2_S_CODES } from './tables/iq2-s-codes.ts';
 import { IQ2_XS_CODES } from './tables/iq2-xs-codes.ts';
@@ -11,6 +12,9 @@ const THREE = [8, 25, 43];
 
 /** 2048 entries of 8. */
 export const IQ1_BOOK = lazyCodebook(IQ1_CODES, TERNARY, 8);
+
+/** The same for encoders. */
+export const IQ1_LATTICE = new Lattice(IQ1_BOOK, 8, 3);
 
 /** 256 entries of 8. */
 export const IQ2_XXS_BOOK = lazyCodebook(IQ2_XXS_CODES, THREE, 8);

@@ -1,10 +1,44 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
-import { field, halfField } from './block-layout.ts';
+import { type BlockLayout, field, halfField } from './block-layout.ts';
 import { evenSigns, writeSigned } from './codebook.ts';
 import { IQ2_XXS_BOOK } from './codebooks.ts';
+import { squareOf } from './encoding/block-source.ts';
+import { Lattice } from './encoding/lattice.ts';
+import { LatticeEncoder } from './encoding/lattice-blocks.ts';
 
 const GROUPS = 2;
+
+const LAYOUT: BlockLayout = {
+  levels: {
+    kind: 'grid',
+    book: IQ2_XXS_BOOK,
+    width: 8,
+    entry: [field(GROUPS, 8, [0, 0, 0, 8, 16, 64, 128, 256])],
+    change: { kind: 'signs', signs: [field(GROUPS + 4, 7, [0, 0, 0, 7, 14, 64, 128, 256])], even: true },
+  },
+  scale: {
+    as: 'half',
+    number: halfField(0),
+    unit: 1 / 8,
+    sub: { number: [field(GROUPS + 7, 4, [0, 0, 0, 0, 0, 64, 128, 256], 4)], as: 'odd' },
+  },
+};
+
+const ENCODER = new LatticeEncoder({
+  blockBytes: 66,
+  layout: LAYOUT,
+  lattice: new Lattice(IQ2_XXS_BOOK, 8, 2),
+  group: 32,
+  varianceFactor: 1,
+  otherwise: (value, variance) => Math.fround(Math.sqrt(Math.fround(variance + squareOf(value)))),
+  tiny: 1e-15,
+  candidates: 6,
+  step: 0.1,
+  again: 'all',
+  correction: 1,
+  fitsFirst: true,
+});
 
 /**
  * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 4` times four codebook entries of 8 with signs. Bytes: f16
@@ -15,21 +49,7 @@ export const IQ2_XXS = blockFormat({
   ggmlType: 16,
   blockElements: 256,
   blockBytes: 66,
-  layout: {
-    levels: {
-      kind: 'grid',
-      book: IQ2_XXS_BOOK,
-      width: 8,
-      entry: [field(GROUPS, 8, [0, 0, 0, 8, 16, 64, 128, 256])],
-      change: { kind: 'signs', signs: [field(GROUPS + 4, 7, [0, 0, 0, 7, 14, 64, 128, 256])], even: true },
-    },
-    scale: {
-      as: 'half',
-      number: halfField(0),
-      unit: 1 / 8,
-      sub: { number: [field(GROUPS + 7, 4, [0, 0, 0, 0, 0, 64, 128, 256], 4)], as: 'odd' },
-    },
-  },
+  layout: LAYOUT,
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ2_XXS_BOOK();
@@ -43,6 +63,9 @@ export const IQ2_XXS = blockFormat({
         writeSigned(out, to + 32 * group + 8 * part, scale, { book, entry, width: 8, signs });
       }
     }
+  },
+  encodeBlock(source, bytes, at) {
+    ENCODER.encode(source, bytes, at);
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at, floatToHalf(deviation / 53.3), true);

@@ -1,11 +1,44 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
-import { field, halfField } from './block-layout.ts';
+import { type BlockLayout, field, halfField } from './block-layout.ts';
 import { evenSigns, writeSigned } from './codebook.ts';
 import { IQ3_XXS_BOOK } from './codebooks.ts';
+import { squareOf } from './encoding/block-source.ts';
+import { Lattice } from './encoding/lattice.ts';
+import { LatticeEncoder } from './encoding/lattice-blocks.ts';
 
 const CODES = 2;
 const SIGNS = 66;
+
+const LAYOUT: BlockLayout = {
+  levels: {
+    kind: 'grid',
+    book: IQ3_XXS_BOOK,
+    width: 4,
+    entry: [field(CODES, 8, [0, 0, 8, 16, 32, 64, 128, 256])],
+    change: { kind: 'signs', signs: [field(SIGNS, 7, [0, 0, 0, 7, 14, 32, 64, 128])], even: true },
+  },
+  scale: {
+    as: 'half',
+    number: halfField(0),
+    unit: 1 / 4,
+    sub: { number: [field(SIGNS + 3, 4, [0, 0, 0, 0, 0, 32, 64, 128], 4)], as: 'odd' },
+  },
+};
+
+const ENCODER = new LatticeEncoder({
+  blockBytes: 98,
+  layout: LAYOUT,
+  lattice: new Lattice(IQ3_XXS_BOOK, 4, 2),
+  group: 32,
+  varianceFactor: 2,
+  otherwise: squareOf,
+  tiny: 1e-8,
+  candidates: 15,
+  step: 0.2,
+  again: 'off',
+  correction: 1.0125,
+});
 
 /**
  * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 2` times eight codebook entries of 4 with signs. Bytes: f16
@@ -16,21 +49,7 @@ export const IQ3_XXS = blockFormat({
   ggmlType: 18,
   blockElements: 256,
   blockBytes: 98,
-  layout: {
-    levels: {
-      kind: 'grid',
-      book: IQ3_XXS_BOOK,
-      width: 4,
-      entry: [field(CODES, 8, [0, 0, 8, 16, 32, 64, 128, 256])],
-      change: { kind: 'signs', signs: [field(SIGNS, 7, [0, 0, 0, 7, 14, 32, 64, 128])], even: true },
-    },
-    scale: {
-      as: 'half',
-      number: halfField(0),
-      unit: 1 / 4,
-      sub: { number: [field(SIGNS + 3, 4, [0, 0, 0, 0, 0, 32, 64, 128], 4)], as: 'odd' },
-    },
-  },
+  layout: LAYOUT,
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ3_XXS_BOOK();
@@ -44,6 +63,9 @@ export const IQ3_XXS = blockFormat({
         writeSigned(out, to + 32 * group + 4 * part, scale, { book, entry, width: 4, signs });
       }
     }
+  },
+  encodeBlock(source, bytes, at) {
+    ENCODER.encode(source, bytes, at);
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at, floatToHalf(deviation / 141), true);

@@ -1,4 +1,3 @@
-import { formatNamed } from '../formats/index.ts';
 import type { MixRules } from './mix-rules.ts';
 import * as rules from './mix-rules.ts';
 
@@ -15,7 +14,7 @@ export interface Mix extends MixRules {
 }
 
 /** Every mix, the largest files first. Names, numbers and rules are llama.cpp's (`llama-quantize`). */
-const ALL: readonly Mix[] = [
+export const MIXES: readonly Mix[] = [
   mix('F32', 0, 'F32', 'all weights as they were trained'),
   mix('F16', 1, 'F16', 'half the size of F32, the same answers'),
   mix('BF16', 32, 'BF16', 'half the size of F32, with its range'),
@@ -142,9 +141,6 @@ const ALL: readonly Mix[] = [
   mix('Q2_0', 41, 'Q2_0', '2.3 bits, for models trained for it', { embedding: 'Q4_K' }),
   mix('Q1_0', 40, 'Q1_0', '1.1 bits, for models trained with binary weights'),
 ];
-
-/** The mixes whose formats can be encoded. */
-export const MIXES: readonly Mix[] = ALL.filter(({ format }) => formatNamed(format)?.encode);
 
 /** Shorter names that people use. */
 const ALIASES: Readonly<Record<string, string>> = { Q3_K: 'Q3_K_M', Q4_K: 'Q4_K_M', Q5_K: 'Q5_K_M' };

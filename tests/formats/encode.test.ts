@@ -143,17 +143,5 @@ test('plain integers and doubles decode to the nearest float', () => {
 
 test('every format but integers has an encoder', () => {
   const without = ALL_FORMATS.filter((format) => !format.encode).map((format) => format.name);
-  assert.deepEqual(without.sort(), [
-    'I16',
-    'I32',
-    'I64',
-    'I8',
-    'IQ1_M',
-    'IQ1_S',
-    'IQ2_S',
-    'IQ2_XS',
-    'IQ2_XXS',
-    'IQ3_S',
-    'IQ3_XXS',
-  ]);
+  assert.deepEqual(without.sort(), ['I16', 'I32', 'I64', 'I8']);
 });

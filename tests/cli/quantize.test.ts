@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { F16 } from '../../src/formats/index.ts';
+import { F16, F32 } from '../../src/formats/index.ts';
+import { GgufWriter } from '../../src/gguf/index.ts';
+import { MemorySink } from '../../src/io/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
@@ -28,6 +30,30 @@ test('quantize writes a file that runs, and says what it holds', async (t) => {
   assert.deepEqual(readdirSync(folder).toSorted(), ['tiny-f16.gguf', 'tiny.gguf']);
   const same = await runCli(t, ['quantize', source, 'q8_0', '-o', source]);
   assert.match(same.stderr, /another file than the source/);
+});
+
+test('quantize reads an importance matrix from a file', async (t) => {
+  const folder = temporaryFolder(t);
+  const [source, matrix] = [join(folder, 'tiny-f16.gguf'), join(folder, 'matrix.gguf')];
+  const shape = syntheticShape('llama-tiny', { layers: 1 });
+  await writeSyntheticModel({ path: source, name: 'tiny', shape, format: F16, seed: 3 });
+  const sums = new Float32Array(256).fill(2);
+  const up = 'blk.0.ffn_up.weight';
+  const tensors = [
+    { name: `${up}.in_sum2`, format: F32, shape: [256, 1] },
+    { name: `${up}.counts`, format: F32, shape: [1, 1] },
+  ];
+  const sink = new MemorySink();
+  const metadata = [['general.type', { type: 'string', value: 'imatrix' }]] as const;
+  const writer = await GgufWriter.begin(sink, { metadata, tensors });
+  await writer.write(new Uint8Array(sums.buffer));
+  await writer.write(new Uint8Array(Float32Array.of(1).buffer));
+  writeFileSync(matrix, sink.bytes());
+  const target = join(folder, 'x.gguf');
+  const done = await runCli(t, ['quantize', source, 'Q4_0', '--imatrix', matrix, '-o', target]);
+  assert.equal(done.code, 0, done.stderr);
+  await using gguf = await openGguf(target);
+  assert.equal(gguf.metadata.number('quantize.imatrix.entries_count'), 1);
 });
 
 test('quantize refuses a source that is quantized already, and shows what requantizing would give', async (t) => {

@@ -83,7 +83,8 @@ export const quantizeCommand: CliCommand<QuantizeFlags> = {
 async function importanceOf(path: string | undefined, { signal }: CommandContext) {
   if (path === undefined) return undefined;
   await using gguf = await openGguf(path, { signal });
-  return readImportance(gguf, signal);
+  // Awaited here: the file is closed on return.
+  return await readImportance(gguf, signal);
 }
 
 interface Writing {

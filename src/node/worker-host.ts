@@ -2,10 +2,10 @@ import { Worker } from 'node:worker_threads';
 import type { WorkerHandle, WorkerHost } from '../device/index.ts';
 
 /**
- * Megabytes of a worker's young generation, the least that V8 takes. What steps and streams allocate dies at once, and is
- * collected as cheaply from it as from the 48 that V8 would let it grow to, in every worker.
+ * Megabytes of a worker's young generation. What steps and streams allocate dies at once, and a few megabytes collect it
+ * as cheaply as the 48 that V8 would let it grow to, in every worker; with the least that V8 takes, collecting costs more.
  */
-const YOUNG_GENERATION_MB = 3;
+const YOUNG_GENERATION_MB = 6;
 
 /** A worker thread that runs one of this package's worker entry points. */
 class NodeWorker implements WorkerHandle {

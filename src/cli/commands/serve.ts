@@ -178,13 +178,11 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
 }
 
 /**
- * Lets V8 prefer small heaps to fast growth in all threads of the process. A server runs for weeks: garbage of loading
- * would stay in every thread, and the young generation of this one grows to 48 MB under the first load. V8 reads both
- * flags whenever it sizes a heap, so that they hold for heaps that exist, too.
+ * Lets V8 prefer small heaps to fast growth in all threads of the process. A server runs for weeks, and garbage of loading
+ * would stay in every thread. V8 reads the flag whenever it sizes a heap, so that it holds for heaps that exist, too.
  */
 function keepHeapsSmall(): void {
   setFlagsFromString('--optimize-for-size');
-  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 /** The keys that requests may use; none if they need none. Rejects as `keysInFile`. */

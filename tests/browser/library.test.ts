@@ -101,20 +101,6 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     });
   }
 
-  test('WebGPU answers a chat turn with the bundled model', async () => {
-    const answer = await inPage(page, {}, async ({ loadModel }) => {
-      const model = await loadModel('/chat.gguf', { device: 'webgpu', context: 64, batch: 32 });
-      const stream = model.chat([{ role: 'user', content: 'Hi' }], { temperature: 0, maxTokens: 3 });
-      const text = await stream.text();
-      const { backend } = model.device.info;
-      await model.dispose();
-      return { text, backend, end: stream.end };
-    });
-    assert.equal(answer.backend, 'webgpu');
-    assert.equal(answer.end.generatedTokens, 3);
-    assert.match(answer.text, /^Hello/);
-  });
-
   test('the CPU gives the very text that it gives in Node', async () => {
     const given = { question: 'What is the capital of France?', seed: 7, maxTokens: 24 };
     const { text, message, end, loaded } = await inPage(

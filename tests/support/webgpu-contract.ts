@@ -10,14 +10,15 @@ import { testName } from './contract/operators.ts';
 import { caseGraph } from './hip-cuda/lowered-modules.ts';
 
 /**
- * A module's identity apart from the sizes that it is compiled for; whether a size is zero may affect its behaviour.
+ * A module's identity apart from the sizes that it is compiled for, and from its format's or cache type's text; whether a size
+ * is zero may affect its behaviour.
  */
-function kindOf({ name, texts, constants }: KernelModule): string {
+function kindOf({ name, constants }: KernelModule): string {
   const sizeless = Object.entries(constants).map(([key, value]) => [
     key,
     typeof value === 'number' ? value > 0 : value,
   ]);
-  return JSON.stringify([name, texts, sizeless]);
+  return JSON.stringify([name, sizeless]);
 }
 
 function textOf(module: KernelModule): string {
@@ -29,8 +30,8 @@ function textOf(module: KernelModule): string {
 
 /**
  * Selects the tests of the device contract for a software GPU, whose driver takes longer to compile a kernel than to
- * run it: of the operators' cases, those with a kernel that no other case has at any size, and those whose kernels are
- * already compiled. The whole contract runs in `test:full`.
+ * run it: of the operators' cases, those with a kernel that no other case has at any size or in any format, and those whose
+ * kernels are already compiled. The whole contract runs behind `npm test` in CI, and in `test:full`.
  */
 export async function everyKernelOnce(): Promise<(test: string) => boolean> {
   const gpu = await openDawn();

@@ -10,7 +10,7 @@ import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
 // Compares `rocmforge serve` with llama-server: the same file, number of threads and clients, in turns on the same
 // cores, for Linux. `npm run bench:serve-peer -- --peer <llama-server> [MODEL] [--clients 16] [--requests 3] [--prompt 128]
-// [--generate 128] [--turns 5] [--threads 2] [--flags "--token-target 30"]`. Each client sends requests one after another,
+// [--generate 128] [--turns 5] [--threads 2] [--flags="--token-target 30"]`. Each client sends requests one after another,
 // and no two prompts begin alike; the first three ids, which are no text in usual vocabularies, are not
 // generated. Gaps are milliseconds between two pieces of one answer, as they arrive; `first` is the time
 // to the first piece of the requests that start a turn; memory is resident, in MB. The last row is the median of the turns.

@@ -31,14 +31,14 @@ export async function* checkBenchmark(
 ): AsyncGenerator<CheckResult, void> {
   for (const test of benchmarkTests(model, options)) {
     const generated = Math.min(Math.max(test.generated, MIN_TOKENS), MAX_TOKENS);
-    const answers = await answersOf(model, { ...test, generated });
+    const answers = await answersOf(model, { ...test, generated }, options.signal);
     const compared = answers.slice(0, COMPARED_SEQUENCES);
     const differences: number[] = [];
     let agreeing = 0;
     for (const [i, tokens] of compared.entries()) {
       const prompt = test.prompts[i] as readonly number[];
       const ids = [...prompt, ...tokens.map(({ id }) => id)];
-      const seen = other.evaluate(ids.slice(0, -1), prompt.length - 1);
+      const seen = other.evaluate(ids.slice(0, -1), prompt.length - 1, { signal: options.signal });
       for await (const { position, logits } of seen) {
         const { id, logProbability = Number.NaN } = tokens[position - prompt.length + 1] as SampledToken;
         const expected = (logits[id] as number) - logSumExp(logits);
@@ -60,9 +60,10 @@ export async function* checkBenchmark(
 async function answersOf(
   model: LanguageModel,
   { prompts, generated }: BenchmarkTest,
+  signal: AbortSignal | undefined,
 ): Promise<SampledToken[][]> {
   model.reset();
-  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, logProbabilities: 0 };
+  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, logProbabilities: 0, signal };
   const collect = async (ids: readonly number[]) => {
     const tokens: SampledToken[] = [];
     for await (const { token } of model.generate(ids, options)) if (token) tokens.push(token);

@@ -115,7 +115,7 @@ export async function* runBenchmark(
     let accepted = 0;
     for (let round = 0; round <= options.repetitions; round++) {
       throwIfAborted(options.signal, 'the benchmark');
-      const found = await speedOf(model, test);
+      const found = await speedOf(model, test, options.signal);
       if (round > 0) all.push(found.speed);
       ({ accepted } = found);
     }
@@ -130,12 +130,13 @@ export async function* runBenchmark(
 async function speedOf(
   model: LanguageModel,
   test: BenchmarkTest,
+  signal: AbortSignal | undefined,
 ): Promise<{ speed: number; accepted: number }> {
   const { prompts, generated } = test;
   model.reset();
-  if (prompts.length > 1) await continueAll(model, { ...test, generated: 1 });
+  if (prompts.length > 1) await continueAll(model, { ...test, generated: 1 }, signal);
   const begin = performance.now();
-  const ends = await continueAll(model, test);
+  const ends = await continueAll(model, test, signal);
   const seconds = (performance.now() - begin) / 1000;
   const sum = (of: (end: TextEnd) => number) => ends.reduce((total, end) => total + of(end), 0);
   const proposed = sum((end) => end.proposedTokens);
@@ -148,10 +149,14 @@ async function speedOf(
 }
 
 /** Continues all prompts at once, greedily. */
-async function continueAll(model: LanguageModel, of: BenchmarkTest): Promise<TextEnd[]> {
+async function continueAll(
+  model: LanguageModel,
+  of: BenchmarkTest,
+  signal: AbortSignal | undefined,
+): Promise<TextEnd[]> {
   const { prompts, generated, speculative } = of;
   const speculation = speculative ? undefined : 0;
-  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, speculation };
+  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, speculation, signal };
   const streams = prompts.map((ids) => model.generate(ids, options));
   await Promise.all(streams.map((stream) => stream.text()));
   return streams.map((stream) => stream.end);

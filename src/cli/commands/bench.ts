@@ -154,7 +154,8 @@ async function checkAgainst(
   const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...plain } = flags;
   await using other = (await loadFromFlags({ ...plain, device, context: size, sequences: 1 }, context)).model;
   const checks: CheckResult[] = [];
-  for await (const check of checkBenchmark(model, other, flags)) {
+  const options = { ...flags, signal: context.signal };
+  for await (const check of checkBenchmark(model, other, options)) {
     checks.push(check);
     context.output.note(checkText(check));
   }

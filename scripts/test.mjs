@@ -61,7 +61,8 @@ for (const option of ['--enable-source-maps', '--wasm-lazy-compilation']) {
   if (!process.execArgv.includes(option)) process.execArgv.push(option);
 }
 // Of the files that the command line is given, Node makes an order of its own.
-run({ files, concurrency })
+// A file that hangs fails instead of holding the others' results for ever.
+run({ files, concurrency, timeout: 20 * 60_000 })
   .on('test:fail', () => {
     process.exitCode = 1;
   })

@@ -24,7 +24,13 @@ export function tinySource(
       const parts = { gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES };
       const progress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) =>
         onProgress(bytes / totalBytes);
-      return LanguageModel.open(parts, { ...options, signal, onProgress: progress });
+      try {
+        return await LanguageModel.open(parts, { ...options, signal, onProgress: progress });
+      } catch (error) {
+        // A server that ends while it loads would leave a thread that keeps the test's process.
+        await device[Symbol.asyncDispose]();
+        throw error;
+      }
     },
   };
 }

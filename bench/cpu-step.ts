@@ -207,6 +207,7 @@ async function layers(device: Device, stream: Stream, count: number): Promise<vo
 
 const threads = process.argv[2] ? Number(process.argv[2]) : undefined;
 await using device = await openCpu({ threads });
+await device.settle?.();
 console.log(device.info);
 await using stream = device.createStream('bench');
 await emptySteps(device, stream);

@@ -37,6 +37,8 @@ interface Plan {
 interface Comparison {
   readonly model: string;
   readonly test: string;
+  /** Those of ours. */
+  readonly kernels: string;
   readonly ours: number;
   readonly peers: number;
   readonly ratio: number;
@@ -73,18 +75,20 @@ function compare(model: string, module: string, of: Plan): Comparison[] {
   const { threads, promptTokens, generatedTokens } = of;
   const ours = { prompt: [] as number[], generation: [] as number[] };
   const peers = { prompt: [] as number[], generation: [] as number[] };
+  let kernels = 'wasm';
   for (let round = 1; round <= of.rounds; round++) {
     const mine = runOurs(model, of);
+    kernels = mine.kernels ?? kernels;
     ours.prompt.push(mine.prompt);
     ours.generation.push(mine.generation);
     const theirs = runPeer({ module, model, threads, promptTokens, generatedTokens, repetitions: 1 });
     peers.prompt.push(...theirs.prompt);
     peers.generation.push(...theirs.generation);
-    console.error(`${basename(model)}: round ${round} of ${of.rounds}, ${mine.kernels} kernels`);
+    console.error(`${basename(model)}: round ${round} of ${of.rounds}, ${kernels} kernels`);
   }
   const test = (name: string, kind: 'prompt' | 'generation'): Comparison => {
     const [a, b] = [median(ours[kind]), median(peers[kind])];
-    return { model: basename(model), test: name, ours: a, peers: b, ratio: a / b };
+    return { model: basename(model), test: name, kernels, ours: a, peers: b, ratio: a / b };
   };
   return [test(`pp${promptTokens}`, 'prompt'), test(`tg${generatedTokens}`, 'generation')];
 }
@@ -116,9 +120,9 @@ function median(numbers: readonly number[]): number {
 function table(machineText: string, rows: readonly Comparison[]): string {
   const speed = (value: number) => value.toPrecision(4).padStart(9);
   const lines = rows.map(
-    ({ model, test, ours, peers, ratio }) =>
-      `${model.padEnd(30)}${test.padEnd(8)}${speed(ours)}${speed(peers)}${ratio.toFixed(2).padStart(9)}`,
+    ({ model, test, kernels, ours, peers, ratio }) =>
+      `${model.padEnd(30)}${test.padEnd(8)}${speed(ours)}${speed(peers)}${ratio.toFixed(2).padStart(9)}  ${kernels}`,
   );
-  const head = `${'model'.padEnd(30)}${'test'.padEnd(8)}${'rocmforge'.padStart(9)}${'peer'.padStart(9)}${'ratio'.padStart(9)}`;
+  const head = `${'model'.padEnd(30)}${'test'.padEnd(8)}${'rocmforge'.padStart(9)}${'peer'.padStart(9)}${'ratio'.padStart(9)}  kernels`;
   return [machineText, 'tokens a second; the peer is node-llama-cpp, CPU build', head, ...lines].join('\n');
 }

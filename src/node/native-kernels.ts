@@ -1,14 +1,10 @@
-import { execFile } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Ffi } from '../device/index.ts';
 import {
-  NATIVE_FLAGS,
+  type ComingNative,
+  type NativeBuild,
   NATIVE_TEXTS,
   NATIVE_VARIANTS,
   type NativeOffer,
@@ -16,8 +12,16 @@ import {
 } from '../devices/cpu/index.ts';
 import { CPU_KERNELS, type CpuKernels } from './cpu-kernels.ts';
 import { kernelCacheFolder } from './disk-kernel-cache.ts';
+import { FileClaim } from './file-claim.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
-import { packageFile } from './package-file.ts';
+import { compileElsewhere } from './native-compiling.ts';
+import {
+  NativeBuilder,
+  type NativeLibraryRequest,
+  nativeTexts,
+  nativeUnavailable,
+} from './native-builder.ts';
+import { NativePackage } from './native-package.ts';
 
 /** Which native kernels are wanted. */
 export interface NativeRequest {
@@ -27,146 +31,115 @@ export interface NativeRequest {
   readonly logger?: Logger | undefined;
 }
 
+/** Native kernels that are there, or those that are being made. */
+export interface NativeFound {
+  readonly native?: NativeOffer;
+  readonly nativeLater?: ComingNative;
+}
+
 /**
- * The native kernels for this processor, compiled on first use in a process of their own and kept by hash; undefined if they are not
- * wanted or, with `auto`, not possible: the log says why. Rejects with `INVALID_ARGUMENT` and, with `native`, with the reason:
- * `FFI_UNAVAILABLE`, `KERNEL_COMPILE` or `DEVICE_UNAVAILABLE`.
+ * The native kernels for this processor: those of the package for this platform, those that are kept, or with `auto` those that a process of their own compiles from now on;
+ * none if they are not wanted or, with `auto`, not possible: the log says why. Rejects with `INVALID_ARGUMENT` and, with `native`, with
+ * the reason: `FFI_UNAVAILABLE`, `KERNEL_COMPILE` or `DEVICE_UNAVAILABLE`.
  */
-export async function openNativeKernels(request: NativeRequest): Promise<NativeOffer | undefined> {
+export async function findNativeKernels(request: NativeRequest): Promise<NativeFound> {
   const { cpuKernels = 'auto', logger = silentLogger } = request;
   if (!CPU_KERNELS.includes(cpuKernels)) {
     fail('INVALID_ARGUMENT', { name: 'cpuKernels', found: cpuKernels, expected: CPU_KERNELS.join(', ') });
   }
-  if (cpuKernels === 'wasm') return undefined;
+  if (cpuKernels === 'wasm') return {};
+  if (cpuKernels === 'native') return { native: await buildNativeKernels(request) };
   try {
-    return await offer(request, logger);
+    const ffi = await nativeFfi();
+    const { builder, ready } = await librariesHere(logger);
+    const build = await libraryFor(request, ffi, ready);
+    if (build) return { native: offered(build, ffi, { required: false, logger }) };
+    builder.checkCompiler();
+    const { done, hold } = compileElsewhere(request, logger);
+    const built = done.then((isDone) => (isDone ? libraryFor(request, ffi, ready) : undefined));
+    return { nativeLater: { ffi, hold, built: built.catch(() => undefined) } };
   } catch (error) {
-    if (cpuKernels === 'native' || !isRocmforgeError(error)) throw error;
+    if (!isRocmforgeError(error)) throw error;
     logger.debug('native kernels are not available', { reason: error.message });
-    return undefined;
+    return {};
   }
 }
 
-async function offer({ cpuKernels, variant }: NativeRequest, logger: Logger): Promise<NativeOffer> {
-  const here = NATIVE_VARIANTS.filter(({ architecture }) => architecture === process.arch);
-  if (here.length === 0 || process.platform === 'win32') {
-    unavailable(`there are no native kernels for ${process.platform} on ${process.arch}`);
+/**
+ * The native kernels for this processor, compiled now if they are not there. Of several processes that need them, one compiles.
+ * Rejects with `FFI_UNAVAILABLE`, `KERNEL_COMPILE` or `DEVICE_UNAVAILABLE`.
+ */
+export async function buildNativeKernels(request: NativeRequest): Promise<NativeOffer> {
+  const { logger = silentLogger } = request;
+  const ffi = await nativeFfi();
+  const { builder, ready } = await librariesHere(logger);
+  const options = { required: true, logger };
+  const there = await libraryFor(request, ffi, ready);
+  if (there) return offered(there, ffi, options);
+  builder.checkCompiler();
+  const { signal } = new AbortController();
+  await using _claim = await FileClaim.take(join(kernelCacheFolder(), 'compiling'), { signal }).catch(
+    (error: unknown) => nativeUnavailable(`its native kernels cannot be kept: ${String(error)}`, error),
+  );
+  const build = await libraryFor(
+    request,
+    ffi,
+    async (library) => (await ready(library)) ?? builder.build(library),
+  );
+  return offered(build ?? nativeUnavailable('its native kernels were not built'), ffi, options);
+}
+
+function offered(
+  build: NativeBuild,
+  ffi: Ffi,
+  { required, logger }: { required: boolean; logger: Logger },
+): NativeOffer {
+  logger.debug('native kernels ready', { ...build });
+  return { build, ffi, required };
+}
+
+/** Finds a library's file; undefined if there is none. */
+type Find = (request: NativeLibraryRequest) => Promise<string | undefined>;
+
+/** What makes libraries, and what finds those that are there: in the package for this platform, or kept. */
+async function librariesHere(logger: Logger): Promise<{ builder: NativeBuilder; ready: Find }> {
+  const texts = await nativeTexts();
+  const builder = new NativeBuilder(texts, logger);
+  const packaged = await NativePackage.open(texts, logger);
+  return { builder, ready: async (library) => (await packaged?.library(library)) ?? builder.kept(library) };
+}
+
+/** The variants for this kind of processor. */
+function variantsHere(): readonly NativeVariant[] {
+  return NATIVE_VARIANTS.filter(({ architecture }) => architecture === process.arch);
+}
+
+/** What calls native kernels, where there may be some. */
+async function nativeFfi(): Promise<Ffi> {
+  if (variantsHere().length === 0) {
+    nativeUnavailable(`there are no native kernels for ${process.platform} on ${process.arch}`);
   }
-  const ffi = await loadKoffiFfi();
-  const builder = await NativeBuilder.open(logger);
-  const features = await featuresOf(ffi, builder);
-  const supported = here.filter(({ feature }) => (features & feature) !== 0);
-  const chosen = supported.find(({ name }) => name === (variant ?? name));
+  return await loadKoffiFfi();
+}
+
+/** The library of the wanted variant, or of the best one that the processor supports; undefined where `find` finds none. */
+async function libraryFor(
+  { variant }: NativeRequest,
+  ffi: Ffi,
+  find: Find,
+): Promise<NativeBuild | undefined> {
+  const asking = await find({ texts: NATIVE_TEXTS.features });
+  if (asking === undefined) return undefined;
+  const features = ffi.open([asking]).bind('features', 'u32', [])();
+  const chosen = variantsHere()
+    .filter(({ feature }) => (features & feature) !== 0)
+    .find(({ name }) => name === (variant ?? name));
   if (!chosen) {
-    const names = here.map(({ name }) => name).join(' or ');
-    return unavailable(`its native kernels need ${variant ?? names}, which this processor lacks`);
+    const names = variantsHere().map(({ name }) => name);
+    return nativeUnavailable(
+      `its native kernels need ${variant ?? names.join(' or ')}, which this processor lacks`,
+    );
   }
-  const path = await builder.build(NATIVE_TEXTS.kernels, chosen);
-  logger.debug('native kernels ready', { variant: chosen.name, path });
-  return { build: { variant: chosen.name, path }, ffi, required: cpuKernels === 'native' };
-}
-
-async function featuresOf(ffi: Ffi, builder: NativeBuilder): Promise<number> {
-  const library = ffi.open([await builder.build(NATIVE_TEXTS.features)]);
-  return library.bind('features', 'u32', [])();
-}
-
-function unavailable(why: string, cause?: unknown): never {
-  return fail('DEVICE_UNAVAILABLE', { device: 'cpu', why }, cause);
-}
-
-/** Compilers to try where `CXX` names none. */
-const COMPILERS = ['clang++', 'g++', 'c++'];
-
-const run = promisify(execFile);
-
-/** Compiles texts into libraries, which are kept in the cache of kernels under the hash of the texts and what becomes of them. */
-class NativeBuilder {
-  readonly #logger: Logger;
-  readonly #folder = kernelCacheFolder();
-  readonly #sources: string;
-  readonly #digest: string;
-
-  private constructor(logger: Logger, sources: string, digest: string) {
-    this.#logger = logger;
-    this.#sources = sources;
-    this.#digest = digest;
-  }
-
-  static async open(logger: Logger): Promise<NativeBuilder> {
-    const text = packageFile(`../devices/cpu/native/kernels/${NATIVE_TEXTS.kernels[0]}`, import.meta.url);
-    const sources = dirname(fileURLToPath(text));
-    const hash = createHash('sha256');
-    for (const name of (await readdir(sources)).sort()) {
-      hash.update(`${name}\n`).update(await readFile(join(sources, name)));
-    }
-    return new NativeBuilder(logger, sources, hash.digest('hex'));
-  }
-
-  /** The file of a library. Its name holds a hash of its contents: a damaged one would crash the process that loads it. */
-  async build(texts: readonly string[], variant?: NativeVariant): Promise<string> {
-    const flags = [...NATIVE_FLAGS, ...(variant?.flags ?? [])];
-    const target = variant?.name ?? process.arch;
-    const words = [this.#digest, ...texts, target, process.platform, process.env.CXX ?? '', ...flags];
-    const key = createHash('sha256').update(words.join('\n')).digest('hex').slice(0, 32);
-    return (await this.#kept(key)) ?? (await this.#compile(key, { texts, target, flags }));
-  }
-
-  async #kept(key: string): Promise<string | undefined> {
-    const names = await readdir(this.#folder).catch(() => []);
-    for (const name of names.filter((each) => each.startsWith(`${key}.`) && each.endsWith('.so'))) {
-      const path = join(this.#folder, name);
-      const contents = await readFile(path).catch(() => undefined);
-      if (contents && name === `${key}.${digestOf(contents)}.so`) return path;
-    }
-    return undefined;
-  }
-
-  async #compile(
-    key: string,
-    { texts, target, flags }: { texts: readonly string[]; target: string; flags: readonly string[] },
-  ): Promise<string> {
-    const started = performance.now();
-    const temporary = join(this.#folder, `${key}.${randomUUID()}.tmp`);
-    try {
-      await mkdir(this.#folder, { recursive: true });
-      const files = texts.map((text) => join(this.#sources, text));
-      const kernel = texts.join(' ');
-      const compiler = await compile([...flags, '-o', temporary, ...files], { kernel, target });
-      const path = join(this.#folder, `${key}.${digestOf(await readFile(temporary))}.so`);
-      // Other processes see either the complete file or none.
-      await rename(temporary, path);
-      const milliseconds = Math.round(performance.now() - started);
-      this.#logger.debug('native kernels compiled', { kernel, target, compiler, milliseconds });
-      return path;
-    } catch (error) {
-      if (isRocmforgeError(error)) throw error;
-      return unavailable(`its native kernels cannot be kept in ${this.#folder}: ${String(error)}`, error);
-    } finally {
-      await rm(temporary, { force: true }).catch(() => {});
-    }
-  }
-}
-
-/** Runs the first compiler that there is, and gives its name. */
-async function compile(
-  args: readonly string[],
-  { kernel, target }: { kernel: string; target: string },
-): Promise<string> {
-  const candidates = process.env.CXX ? [process.env.CXX] : COMPILERS;
-  for (const command of candidates) {
-    try {
-      await run(command, args);
-      return command;
-    } catch (error) {
-      const { code, stderr } = error as { code?: unknown; stderr?: unknown };
-      if (code === 'ENOENT' || code === 'EACCES') continue;
-      return fail('KERNEL_COMPILE', { kernel, target, log: `${command}: ${String(stderr)}` }, error);
-    }
-  }
-  return unavailable(`its native kernels need a C++ compiler, and there is none (${candidates.join(', ')})`);
-}
-
-function digestOf(contents: Uint8Array): string {
-  return createHash('sha256').update(contents).digest('hex').slice(0, 32);
+  const path = await find({ texts: NATIVE_TEXTS.kernels, variant: chosen });
+  return path === undefined ? undefined : { variant: chosen.name, path };
 }

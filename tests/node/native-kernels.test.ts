@@ -15,12 +15,23 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { silentLogger } from '../../src/base/log.ts';
-import { openCpuDevice } from '../../src/devices/cpu/index.ts';
+import {
+  NATIVE_FLAGS,
+  NATIVE_VARIANTS,
+  type NativeBuild,
+  openCpuDevice,
+} from '../../src/devices/cpu/index.ts';
+import { Q4_0 } from '../../src/formats/index.ts';
 import { loadKoffiFfi } from '../../src/node/koffi-ffi.ts';
-import { openNativeKernels } from '../../src/node/native-kernels.ts';
+import { buildNativeKernels } from '../../src/node/native-kernels.ts';
 import { kernelBytes, openCpu } from '../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
+import { type GraphBuilder, matmul } from '../../src/ops/index.ts';
+import { caseData } from '../support/contract/case-data.ts';
+import { plainBatch } from '../support/contract/ragged-batch.ts';
+import { type CaseRun, runCase } from '../support/contract/run-case.ts';
 import { findCompiler } from '../support/emulator/build-emulator.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
 import { nativeHere } from '../support/native-kernels.ts';
 
 const { offers, missing } = await nativeHere();
@@ -39,9 +50,13 @@ function setVariable(name: keyof typeof kept, value: string | undefined): void {
 before(() => mkdirSync(join(folder, 'rocmforge/kernels'), { recursive: true }));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Runs something with an empty cache and a given compiler. */
-async function withCache<T>(compiler: string | undefined, work: () => Promise<T>): Promise<T> {
-  setVariable('XDG_CACHE_HOME', folder);
+/** Runs something with a cache of its own and a given compiler. */
+async function withCache<T>(
+  compiler: string | undefined,
+  work: () => Promise<T>,
+  cache = folder,
+): Promise<T> {
+  setVariable('XDG_CACHE_HOME', cache);
   setVariable('CXX', compiler);
   try {
     return await work();
@@ -86,6 +101,36 @@ test('without a compiler, WebAssembly runs, or the device is refused where nativ
   });
 });
 
+test(
+  'kernels that are not there yet are compiled by another process while WebAssembly runs',
+  needsNative,
+  async () => {
+    assert.ok(best);
+    const cache = join(folder, 'other');
+    const to = join(cache, 'rocmforge/kernels');
+    mkdirSync(to, { recursive: true });
+    // All that is missing is the library that asks for features: it compiles at once.
+    copyFileSync(best.build.path, join(to, basename(best.build.path)));
+    await withCache(
+      kept.CXX,
+      async () => {
+        const said: string[] = [];
+        const logger = { ...silentLogger, debug: (message: string) => void said.push(message) };
+        await using device = await openCpu({ threads: 1, logger });
+        assert.equal(device.info.details?.kernels, 'wasm until native ones are compiled');
+        await device.settle?.();
+        assert.equal(device.info.details?.kernels, `native ${best.build.variant}`);
+        assert.deepEqual(said, [
+          'native kernels compiled',
+          'native kernels ready',
+          'native kernels run from here on',
+        ]);
+      },
+      cache,
+    );
+  },
+);
+
 test('a kept library that is damaged is compiled again', needsNative, async () => {
   assert.ok(best);
   const from = dirname(best.build.path);
@@ -97,13 +142,25 @@ test('a kept library that is damaged is compiled again', needsNative, async () =
   for (const { name } of sizes) copyFileSync(join(from, name), join(to, name));
   const small = sizes.filter(({ contents }) => contents.includes('features'));
   for (const { name } of small) truncateSync(join(to, name), 1000);
-  const offer = await withCache(kept.CXX, () => openNativeKernels({ cpuKernels: 'native' }));
-  assert.equal(basename(offer?.build.path ?? ''), basename(best.build.path));
+  const offer = await withCache(kept.CXX, () => buildNativeKernels({}));
+  assert.equal(basename(offer.build.path), basename(best.build.path));
   const whole = readdirSync(to).filter((name) => statSync(join(to, name)).size > 1000);
   assert.ok(small.some(({ name }) => whole.some((other) => other.startsWith(name.slice(0, 32)))));
 });
 
 const compiler = findCompiler();
+
+/** The kernels, but a product whose result shows who computed it, at a size that is not compared at opening. */
+const MARKED = `
+#define matvec_lifted_half plain_lifted_half
+#include "products.cc"
+#undef matvec_lifted_half
+KERNEL void matvec_lifted_half(
+    u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32 scratch) {
+  if (columns != 256) return plain_lifted_half(base, packed, x, y, begin, end, columns, lanes, scratch);
+  for (u32 r = begin; r < end; r++) ((float*)(base + y))[r] = 42;
+}
+`;
 
 test(
   'kernels that compute something else are not used, and said',
@@ -129,6 +186,55 @@ test(
     assert.equal(device.info.details?.kernels, 'wasm');
     assert.match(warnings.join(), /matvec_lifted_half/);
     await assert.rejects(open(true), { code: 'DEVICE_UNAVAILABLE' });
+  },
+);
+
+test(
+  'kernels that come later take their places in steps that are there already and in a device that is busy',
+  { skip: 'reason' in compiler ? compiler.reason : needsNative.skip },
+  async () => {
+    assert.ok('command' in compiler && best);
+    const variant = NATIVE_VARIANTS.find(({ name }) => name === best.build.variant);
+    const texts = join(PROJECT_ROOT, 'dist/src/devices/cpu/native/kernels');
+    const text = join(folder, 'marked.cc');
+    writeFileSync(text, MARKED);
+    const path = join(folder, 'marked.so');
+    const flags = [...NATIVE_FLAGS, ...(variant?.flags ?? []), '-O1', `-I${texts}`, '-o', path, text];
+    const { status, stderr } = spawnSync(compiler.command, flags, { encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    let finish = (_: NativeBuild) => {};
+    const built = new Promise<NativeBuild>((resolve) => {
+      finish = resolve;
+    });
+    await using device = await openCpuDevice({
+      host: nodeWorkerHost(new URL('../../src/node/cpu-worker.js', import.meta.url), 2),
+      kernels: await kernelBytes(),
+      nativeLater: { ffi: await loadKoffiFfi(), built, hold: () => {} },
+    });
+    const data = caseData({
+      op: 'matmul',
+      name: 'marked',
+      batch: plainBatch(1),
+      record: (g: GraphBuilder) => ({
+        y: matmul(g, g.input('x', { axis: 'rows', width: 256 }), g.weight('w', Q4_0, 16, 256)),
+      }),
+      fill: {},
+    });
+    const plain = await runCase(device, data);
+    const isMarked = ({ outputs }: CaseRun) =>
+      new Float32Array(Uint8Array.from(outputs.get('y') ?? []).buffer, 0, 16).every((value) => value === 42);
+    assert.ok(!isMarked(plain));
+    await using stream = device.createStream('busy');
+    using large = device.createBuffer(64 << 20, 'large');
+    const half = (offset: number) => ({ buffer: large, offset, byteLength: 32 << 20 });
+    const between = async () => {
+      // More work than there is in the time that the change takes: workers that have some read no messages.
+      for (let i = 0; i < 30; i++) stream.copy(half(0), half(32 << 20));
+      finish({ variant: best.build.variant, path });
+      await device.settle?.();
+    };
+    assert.ok(isMarked(await runCase(device, data, 'whole', between)));
+    assert.ok(isMarked(await runCase(device, data)));
   },
 );
 

@@ -7,10 +7,21 @@ import type {
   PackKernel,
 } from '../../src/devices/cpu/kernel-exports.ts';
 import type { NativeOffer } from '../../src/devices/cpu/index.ts';
-import { NativeKernels } from '../../src/devices/cpu/native/native-kernels.ts';
+import { NATIVE_EXPORTS, NativeKernels } from '../../src/devices/cpu/native/native-kernels.ts';
 import { allowRelaxedSimd } from '../../src/node/open-cpu.ts';
 
 allowRelaxedSimd();
+
+/** The native kernels that are no products. */
+function nativeOnes(native: NativeKernels): Partial<KernelExports> {
+  const names = Object.keys(NATIVE_EXPORTS);
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const kernel = native.kernel(name);
+      return kernel ? [[name, kernel]] : [];
+    }),
+  );
+}
 
 export type KernelVariant = 'relaxed' | 'baseline';
 
@@ -40,8 +51,7 @@ export class KernelBench {
     const module = new WebAssembly.Module(readFileSync(file));
     this.#exports = new WebAssembly.Instance(module, { env: { memory: this.memory } }).exports;
     const kernels = this.#exports as unknown as KernelExports;
-    const attention = this.#native?.kernel('attention');
-    this.kernels = attention ? { ...kernels, attention } : kernels;
+    this.kernels = this.#native ? { ...kernels, ...nativeOnes(this.#native) } : kernels;
     this.#next = this.kernels.heapBase();
   }
 

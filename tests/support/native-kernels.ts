@@ -1,6 +1,6 @@
 import { type NativeOffer, NATIVE_VARIANTS } from '../../src/devices/cpu/index.ts';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { openNativeKernels } from '../../src/node/native-kernels.ts';
+import { buildNativeKernels } from '../../src/node/native-kernels.ts';
 
 /** The native kernels' variants that can run here, best first, and why the others cannot. */
 export interface NativeHere {
@@ -12,14 +12,11 @@ export interface NativeHere {
 export async function nativeHere(): Promise<NativeHere> {
   const offers: NativeOffer[] = [];
   const missing: string[] = [];
-  for (const { name, architecture } of NATIVE_VARIANTS) {
-    if (architecture !== process.arch) {
-      missing.push(`${name} is for ${architecture}`);
-      continue;
-    }
+  const here = NATIVE_VARIANTS.filter(({ architecture }) => architecture === process.arch);
+  if (here.length === 0) missing.push(`there are no native kernels for ${process.arch}`);
+  for (const { name } of here) {
     try {
-      const offer = await openNativeKernels({ cpuKernels: 'native', variant: name });
-      if (offer) offers.push(offer);
+      offers.push(await buildNativeKernels({ variant: name }));
     } catch (error) {
       const known =
         isRocmforgeError(error, 'DEVICE_UNAVAILABLE') || isRocmforgeError(error, 'FFI_UNAVAILABLE');

@@ -1,5 +1,6 @@
+import type { WasmModule } from '../../base/web-types.ts';
 import { fail, RocmforgeError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import { type Logger, silentLogger } from '../../base/log.ts';
 import {
   checkByteLength,
   type Device,
@@ -18,14 +19,23 @@ import type { OpGraph } from '../../ops/index.ts';
 import { CpuStep } from './host/cpu-step.ts';
 import { CpuStream, type StreamContext } from './host/cpu-stream.ts';
 import { TRANSFER_BYTES, TransferSlots } from './host/transfer-slots.ts';
+import { Command } from './host/transfers.ts';
 import { WorkQueue } from './host/work-queue.ts';
 import { WorkerTeam } from './host/worker-team.ts';
-import { chooseKernels, type KernelBytes, type KernelChoice, type NativeOffer } from './kernel-choice.ts';
+import {
+  chooseKernels,
+  type ComingNative,
+  type KernelBytes,
+  type KernelChoice,
+  type NativeOffer,
+  whyNotNative,
+} from './kernel-choice.ts';
 import { type BankLimits, MAX_BANK } from './memory/bank.ts';
 import { BankSet } from './memory/bank-set.ts';
 import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
 import { buildStep } from './program/build-step.ts';
 import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
+import { writeNative } from './protocol/command.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
 import { reservedBytes } from './protocol/reserved.ts';
 
@@ -37,7 +47,9 @@ export interface CpuDeviceOptions {
   readonly kernels: KernelBytes;
   /** Native kernels; their workers must be given an FFI. Default: none. */
   readonly native?: NativeOffer | undefined;
-  /** Receives what is said of kernels that are not used. Default: none. */
+  /** Native kernels to change to as soon as they are made, between two steps. Default: none. */
+  readonly nativeLater?: ComingNative | undefined;
+  /** Receives what is said of native kernels. Default: none. */
   readonly logger?: Logger | undefined;
   /** Number of worker threads. Default: the host's physical cores. */
   readonly threads?: number | undefined;
@@ -45,6 +57,8 @@ export interface CpuDeviceOptions {
   readonly relaxed?: boolean | undefined;
   /** Maximum total size of buffers in bytes. Default: unlimited. */
   readonly memoryLimit?: number | undefined;
+  /** Called with the memory of weights before anything is written to it, to ask the system for large pages. Default: nothing. */
+  readonly largePages?: ((bytes: Uint8Array) => void) | undefined;
   /** The processor's name, for display. */
   readonly name?: string | undefined;
   /** Bytes per bank, for tests of models that span several. Default 4 GiB. */
@@ -76,7 +90,6 @@ interface Opened extends KernelChoice {
 }
 
 class CpuDevice implements Device {
-  readonly info: DeviceInfo;
   readonly lost: Promise<Error>;
   readonly memoryRules: MemoryRules;
   readonly #live = new LiveObjects('device cpu');
@@ -84,12 +97,20 @@ class CpuDevice implements Device {
   readonly #queue: WorkQueue;
   readonly #banks: BankSet;
   readonly #streams: StreamContext;
+  readonly #name: string;
+  readonly #simd: string;
+  readonly #coming: ComingNative | undefined;
+  /** Resolves when no other kernels will come. */
+  readonly #settled: Promise<void>;
+  #kernels: string;
   #nextStep = 0;
 
   constructor(options: CpuDeviceOptions, opened: Opened) {
-    const { threads, simd, native } = opened;
-    const kernels = native ? `native ${native.variant}` : 'wasm';
-    this.info = { backend: 'cpu', name: options.name ?? 'CPU', details: { threads, kernels, simd } };
+    const { threads, module, native } = opened;
+    this.#name = options.name ?? 'CPU';
+    this.#simd = opened.simd;
+    this.#coming = options.nativeLater;
+    this.#kernels = native ? `native ${native.variant}` : 'wasm';
     let tellLost: (error: Error) => void = () => {};
     this.lost = new Promise((resolve) => {
       tellLost = resolve;
@@ -103,7 +124,7 @@ class CpuDevice implements Device {
       },
     });
     this.#queue = new WorkQueue(this.#team);
-    this.#team.start(opened.module, native);
+    this.#team.start({ kernels: module, native, nativeLater: this.#coming !== undefined });
     this.#banks = new BankSet({
       limits: bankLimits(options.bankBytes ?? MAX_BANK, reservedBytes(opened.heapBase, threads)),
       memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,
@@ -111,7 +132,19 @@ class CpuDevice implements Device {
       onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),
     });
     this.memoryRules = memoryRules({ own: () => TRANSFER_BYTES, largestBuffer: this.#banks.largestRange });
-    this.#streams = this.#streamContext();
+    this.#streams = this.#streamContext(options.largePages);
+    this.#settled = this.#changeKernels(module, options.logger ?? silentLogger);
+  }
+
+  get info(): DeviceInfo {
+    const details = { threads: this.#team.threads, kernels: this.#kernels, simd: this.#simd };
+    return { backend: 'cpu', name: this.#name, details };
+  }
+
+  async settle(): Promise<void> {
+    this.#coming?.hold(true);
+    await this.#settled;
+    this.#coming?.hold(false);
   }
 
   async memory(): Promise<MemoryInfo> {
@@ -176,6 +209,24 @@ class CpuDevice implements Device {
     this.#banks.clear();
   }
 
+  /** Takes the native kernels that are still to come, if their results are right. */
+  async #changeKernels(module: WasmModule, logger: Logger): Promise<void> {
+    if (!this.#coming) return;
+    const wasm = this.#kernels;
+    this.#kernels = `${wasm} until native ones are compiled`;
+    const build = await this.#coming.built;
+    const reason = build && (await whyNotNative(module, build, this.#coming.ffi).catch(String));
+    this.#kernels = wasm;
+    if (reason !== undefined) logger.warn('native kernels are not used', { reason });
+    if (this.#queue.lost) return;
+    const taken = reason === undefined ? build : undefined;
+    this.#team.broadcast({ kind: 'native', build: taken });
+    if (!taken) return;
+    this.#queue.push(new Command(writeNative));
+    this.#kernels = `native ${taken.variant}`;
+    logger.debug('native kernels run from here on', { variant: taken.variant });
+  }
+
   #own(executable: Executable, label: string): CpuExecutable {
     const use = { graph: label, value: 'executable', banks: this.#banks };
     for (const buffer of executable.buffers) ownBuffer(buffer, use);
@@ -184,9 +235,15 @@ class CpuDevice implements Device {
     return fail('BINDING', { graph: label, value: 'executable', found, expected: 'one of this device' });
   }
 
-  #streamContext(): StreamContext {
+  #streamContext(largePages: CpuDeviceOptions['largePages']): StreamContext {
     const banks = this.#banks;
+    const advised = new WeakSet<CpuBuffer>();
     return {
+      willHoldWeights: (buffer) => {
+        if (!largePages || advised.has(buffer)) return;
+        advised.add(buffer);
+        largePages(buffer.bytes);
+      },
       queue: this.#queue,
       banks,
       slots: new TransferSlots(banks),

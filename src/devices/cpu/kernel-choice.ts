@@ -1,5 +1,5 @@
 import type { WasmExports, WasmMemory, WasmModule, WasmSource } from '../../base/web-types.ts';
-import { fail } from '../../base/errors.ts';
+import { fail, isRocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import type { Ffi } from '../../device/index.ts';
 import { dotIsRight } from './dot-check.ts';
@@ -19,6 +19,15 @@ export interface NativeOffer {
   readonly ffi: Ffi;
   /** Whether the device is refused without them. */
   readonly required: boolean;
+}
+
+/** Native kernels that are being made elsewhere while others run. */
+export interface ComingNative {
+  readonly ffi: Ffi;
+  /** The library; undefined if it cannot be made: whoever makes it says why. Never rejects. */
+  readonly built: Promise<NativeBuild | undefined>;
+  /** Sets whether the wait for it keeps the process alive, which it does not at first. */
+  hold(held: boolean): void;
 }
 
 /** What kernels to choose from. */
@@ -49,24 +58,34 @@ export async function chooseKernels({
   native,
   logger,
 }: KernelOffer): Promise<KernelChoice> {
-  const { exports, memory, ...choice } = await chooseWasm(kernels, relaxed ?? true);
+  const choice = await chooseWasm(kernels, relaxed ?? true);
   if (!native) return choice;
   const { build, ffi, required } = native;
-  const wrong = wrongNativeKernel(exports, memory, new NativeKernels(ffi, build, memory));
-  if (wrong === undefined) return { ...choice, native: build };
-  const why = `the native kernel ${wrong} for ${build.variant} gives another result than its WebAssembly one`;
+  const why = await whyNotNative(choice.module, build, ffi);
+  if (why === undefined) return { ...choice, native: build };
   if (required) fail('DEVICE_UNAVAILABLE', { device: 'cpu', why });
   (logger ?? silentLogger).warn('native kernels are not used', { reason: why });
   return choice;
 }
 
-/** A choice with an instance to try it on. */
-interface Opened extends KernelChoice {
-  readonly exports: WasmExports;
-  readonly memory: WasmMemory;
+/** What is wrong with native kernels, by comparison with those of a WebAssembly module; undefined if nothing is. */
+export async function whyNotNative(
+  module: WasmModule,
+  build: NativeBuild,
+  ffi: Ffi,
+): Promise<string | undefined> {
+  const { exports, memory } = await instantiate(module);
+  try {
+    const wrong = wrongNativeKernel(exports, memory, new NativeKernels(ffi, build, memory));
+    if (wrong === undefined) return undefined;
+    return `the native kernel ${wrong} for ${build.variant} gives another result than its WebAssembly one`;
+  } catch (error) {
+    if (isRocmforgeError(error, 'LIBRARY_NOT_FOUND')) return error.message;
+    throw error;
+  }
 }
 
-async function chooseWasm(kernels: KernelBytes, wantRelaxed: boolean): Promise<Opened> {
+async function chooseWasm(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {
   if (wantRelaxed && WebAssembly.validate(kernels.relaxed)) {
     const choice = await open(kernels.relaxed, 'relaxed');
     if (choice) return choice;
@@ -81,11 +100,16 @@ async function chooseWasm(kernels: KernelBytes, wantRelaxed: boolean): Promise<O
 }
 
 /** Compiles a build; undefined if its dot product is wrong. */
-async function open(bytes: WasmSource, simd: KernelChoice['simd']): Promise<Opened | undefined> {
+async function open(bytes: WasmSource, simd: KernelChoice['simd']): Promise<KernelChoice | undefined> {
   const module = await WebAssembly.compile(bytes);
-  const memory = new WebAssembly.Memory({ initial: 4, maximum: 65535, shared: true });
-  const abort = () => {};
-  const { exports } = await WebAssembly.instantiate(module, { env: { memory, abort } });
+  const { exports, memory } = await instantiate(module);
   const heapBase = (exports as unknown as KernelExports).heapBase();
-  return dotIsRight(exports, memory) ? { module, simd, heapBase, exports, memory } : undefined;
+  return dotIsRight(exports, memory) ? { module, simd, heapBase } : undefined;
+}
+
+/** An instance to try kernels on. */
+async function instantiate(module: WasmModule): Promise<{ exports: WasmExports; memory: WasmMemory }> {
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 65535, shared: true });
+  const { exports } = await WebAssembly.instantiate(module, { env: { memory, abort: () => {} } });
+  return { exports, memory };
 }

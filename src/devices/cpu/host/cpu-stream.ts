@@ -12,7 +12,7 @@ import {
   type WeightRows,
 } from '../../../device/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
-import { ownBuffer, type Place, type PlaceUse, placeOf } from '../memory/cpu-buffer.ts';
+import { type CpuBuffer, ownBuffer, type Place, type PlaceUse, placeOf } from '../memory/cpu-buffer.ts';
 import { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type BankAddress, writeCopy, writePack, writeRun } from '../protocol/command.ts';
 import { CpuEvent } from './cpu-event.ts';
@@ -25,6 +25,8 @@ import type { WorkQueue } from './work-queue.ts';
 export interface StreamContext extends TransferContext {
   readonly queue: WorkQueue;
   readonly banks: BankSet;
+  /** Called before each write of weights. */
+  willHoldWeights(buffer: CpuBuffer): void;
   /** Called on a stream's disposal. */
   released(stream: CpuStream): void;
 }
@@ -71,6 +73,7 @@ export class CpuStream implements Stream {
       const found = 'a weight of another kind of device';
       fail('BINDING', { graph: this.#label, value: 'pack', found, expected: 'a weight of this device' });
     }
+    this.#context.willHoldWeights(ownBuffer(target.buffer, use));
     const { bank, offset } = ownBuffer(from.pinned, use).allocation;
     checkRows({ graph: this.#label, weight }, rows, from);
     const source = { bank: bank.id, offset: offset + from.offset };

@@ -1,9 +1,10 @@
-import type { WasmModule } from '../../../base/web-types.ts';
 import { RocmforgeError } from '../../../base/errors.ts';
 import type { WorkerHandle, WorkerHost } from '../../../device/index.ts';
-import type { NativeBuild } from '../native/native-kernels.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
 import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
+
+/** What workers are told of their kernels. */
+type StartOptions = Pick<Extract<HostMessage, { kind: 'start' }>, 'kernels' | 'native' | 'nativeLater'>;
 
 /** Receives the team's notifications. */
 export interface TeamListener {
@@ -42,10 +43,10 @@ export class WorkerTeam {
   }
 
   /** Prepares the workers to take commands. */
-  start(kernels: WasmModule, native: NativeBuild | undefined): void {
+  start(options: StartOptions): void {
     const { memory } = this.control;
     this.#workers.forEach((worker, index) => {
-      this.#post(worker, { kind: 'start', control: memory, index, threads: this.threads, kernels, native });
+      this.#post(worker, { ...options, kind: 'start', control: memory, index, threads: this.threads });
     });
   }
 

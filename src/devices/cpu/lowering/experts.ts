@@ -11,9 +11,14 @@ import { QUAD_ROWS } from '../weight-layouts.ts';
 import { productInput } from './matmul.ts';
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
-  const { logits, expertIds, routingWeights } = op;
+  const { logits, chosen, expertIds, routingWeights } = op;
   const { width: columns } = logits;
-  to.emit(op, { locality: 'row', columns, local: [logits], writes: [expertIds, routingWeights] });
+  to.emit(op, {
+    locality: 'row',
+    columns,
+    local: [logits, ...(chosen ? [chosen] : [])],
+    writes: [expertIds, routingWeights],
+  });
 }
 
 export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {

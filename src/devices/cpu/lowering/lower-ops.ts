@@ -1,5 +1,11 @@
 import type { OpTable } from '../../../ops/index.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
+import {
+  lowerCellPlaces,
+  lowerCompressCells,
+  lowerJoinCells,
+  lowerStreamShares,
+} from './compressed-cells.ts';
 import { lowerBinary, lowerElement, lowerGated } from './elementwise.ts';
 import {
   lowerCombineExperts,
@@ -61,6 +67,10 @@ export const LOWER_OPS: OpTable<Lowering> = {
   selectiveScan: lowerSelectiveScan,
   indexScores: lowerIndexScores,
   choosePositions: lowerChoosePositions,
+  cellPlaces: lowerCellPlaces,
+  compressCells: lowerCompressCells,
+  joinCells: lowerJoinCells,
+  streamShares: lowerStreamShares,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -1,7 +1,7 @@
 import type { WasmExports, WasmMemory } from '../../../base/web-types.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../formats/index.ts';
-import { SCORE_NAMES } from '../../../ops/index.ts';
+import { GATED_FUNCTIONS, SCORE_NAMES } from '../../../ops/index.ts';
 import {
   ATTENTION_PARAMETER_BYTES,
   attentionScratchBytes,
@@ -19,7 +19,7 @@ import {
   WEIGHT_LAYOUTS,
   type WeightLayout,
 } from '../weight-layouts.ts';
-import type { NativeKernels } from './native-kernels.ts';
+import type { NativeExport, NativeKernels } from './native-kernels.ts';
 
 /** Not a multiple of the rows that any variant computes together. */
 const ROWS = 21;
@@ -69,12 +69,27 @@ export function wrongNativeKernel(
       if (differ(expected, found)) return name;
     }
   }
-  const attention = native.kernel('attention');
-  if (!attention) return undefined;
-  const operands = check.attentionOperands();
-  const expected = check.attention(exports.attention as KernelExports['attention'], operands);
-  return differ(expected, check.attention(attention, operands)) ? 'attention' : undefined;
+  for (const name of Object.keys(CHECKS) as NativeExport[]) {
+    const kernel = native.kernel(name);
+    if (!kernel) continue;
+    const compute = CHECKS[name](check);
+    if (differ(compute(exports[name] as AnyKernel), compute(kernel as AnyKernel))) return name;
+  }
+  return undefined;
 }
+
+/** A kernel that is computed with by a check of its own. */
+type AnyKernel = (...numbers: number[]) => void;
+
+/** What is computed with each kernel that is no product: the same operands for any that is given. */
+const CHECKS: Readonly<Record<NativeExport, (check: Check) => (kernel: AnyKernel) => Uint32Array>> = {
+  attention: (check) => {
+    const operands = check.attentionOperands();
+    return (kernel) => check.attention(kernel, operands);
+  },
+  quantize: (check) => check.quantized(),
+  gated: (check) => check.activated(),
+};
 
 function differ(expected: Uint32Array, found: Uint32Array): boolean {
   return expected.some((word, i) => word !== found[i]);
@@ -191,11 +206,37 @@ class Check {
     return found.slice();
   };
 
-  /** Numbers between -1 and 1. */
-  #floats(length: number): number {
+  /** Rows with scales of one group and of eight, and a rest. */
+  quantized(): (kernel: KernelExports['quantize']) => Uint32Array {
+    this.#next = this.#kernels.heapBase();
+    const columns = COLUMNS - 12;
+    const bytes = recordBytes(TILE_ROWS, COLUMNS);
+    const [x, out, scratch] = [this.#floats(columns), this.#allocate(2 * bytes), this.#allocate(128)];
+    return (kernel) => {
+      const found = this.#cleared(out, bytes / 2);
+      [1, 8].forEach((span, i) => kernel(x, out + i * bytes, columns, TILE_ROWS, i, scratch, span));
+      return found.slice();
+    };
+  }
+
+  /** Each function of some values and a rest. */
+  activated(): (kernel: KernelExports['gated']) => Uint32Array {
+    this.#next = this.#kernels.heapBase();
+    const count = 37;
+    const [gate, up] = [this.#floats(count, 12), this.#floats(count, 9)];
+    const out = this.#allocate(4 * count * GATED_FUNCTIONS.length);
+    return (kernel) => {
+      const found = this.#cleared(out, count * GATED_FUNCTIONS.length);
+      GATED_FUNCTIONS.forEach((_, fn) => kernel(fn, gate, up, out + 4 * count * fn, count));
+      return found.slice();
+    };
+  }
+
+  /** Numbers between `-most` and `most`. */
+  #floats(length: number, most = 1): number {
     const at = this.#allocate(4 * length);
     new Float32Array(this.#memory.buffer, at, length).forEach((_, i, all) => {
-      all[i] = 2 * this.#random() - 1;
+      all[i] = most * (2 * this.#random() - 1);
     });
     return at;
   }

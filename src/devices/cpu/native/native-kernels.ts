@@ -13,53 +13,32 @@ export interface NativeBuild {
 /** Calls into native libraries from a worker's own thread. */
 export type FfiLoader = () => Promise<Ffi>;
 
-type AttentionKernel = KernelExports['attention'];
-type NativeKernel = MatVecKernel & MatMatKernel & AttentionKernel;
+/** The exports other than products that have native kernels, with how many numbers they take. */
+export const NATIVE_EXPORTS = { attention: 13, quantize: 7, gated: 5 } as const;
 
-const ADDRESS = 'address' as const;
-const COUNT = 'u32' as const;
+export type NativeExport = keyof typeof NATIVE_EXPORTS;
 
-/** Makes a native kernel callable as the WebAssembly export whose place it takes. */
-type Binder = (library: NativeLibrary, name: string, base: Address) => NativeKernel;
+type NativeKernel = MatVecKernel & MatMatKernel & KernelExports[NativeExport];
 
-/** Weight, activations and outputs, and so many counts. */
-const bindProduct =
-  (counts: number): Binder =>
-  (library, name, base) => {
-    const types = [ADDRESS, ADDRESS, ADDRESS, ...Array.from({ length: counts }, () => COUNT)] as const;
-    const call = library.bind(name, 'void', types);
-    return (packed: number, x: number, y: number, ...rest: readonly number[]) => {
-      call(base + packed, base + x, base + y, ...rest);
-    };
-  };
+/** The numbers that a kernel takes, by the first word of its name. */
+const PARAMETERS: Readonly<Record<string, number>> = { matvec: 8, matmat: 9, ...NATIVE_EXPORTS };
 
-/** The six addresses before the range of positions, and the base itself before them, for the addresses among the parameters. */
-const bindAttention: Binder = (library, name, base) => {
-  const before = [ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS] as const;
-  const types = [...before, COUNT, COUNT, ADDRESS, ADDRESS, ADDRESS, COUNT, COUNT] as const;
-  const call = library.bind(name, 'void', types);
-  return ((
-    ...[q, keys, values, out, blocks, parameters, begin, end, ...rest]: Parameters<AttentionKernel>
-  ) => {
-    const [scratch, keyScales, valueScales, index, own] = rest;
-    const [from, to] = [base + q, base + out];
-    const work = base + scratch;
-    const [cells, table, scores] = [base + keys, base + blocks, base + parameters];
-    const scales = [base + keyScales, base + valueScales] as const;
-    call(base, from, cells, base + values, to, table, scores, begin, end, work, ...scales, index, own);
-  }) as NativeKernel;
-};
-
-/** By the first word of a kernel's name. */
-const BINDERS: Readonly<Record<string, Binder>> = {
-  matvec: bindProduct(5),
-  matmat: bindProduct(6),
-  attention: bindAttention,
-};
-
+/**
+ * Makes a native kernel callable as the WebAssembly export whose place it takes: with the same numbers, addresses among them, behind
+ * the memory's own address. Steps make thousands of calls, and nothing is allocated for one: a worker that collects garbage in the
+ * middle of a step holds up all others.
+ */
 function bindKernel(library: NativeLibrary, name: string, base: Address): NativeKernel | undefined {
   const [kind = ''] = name.split('_');
-  return library.has(name) ? BINDERS[kind]?.(library, name, base) : undefined;
+  const count = PARAMETERS[kind];
+  if (count === undefined || !library.has(name)) return undefined;
+  const call = library.bind(name, 'void', [
+    'address',
+    ...Array.from({ length: count }, () => 'u32' as const),
+  ]);
+  return (...numbers: readonly number[]) => {
+    call(base, ...numbers);
+  };
 }
 
 /**

@@ -3,7 +3,7 @@ export interface NativeVariant {
   readonly name: string;
   /** `process.arch`. */
   readonly architecture: string;
-  /** The bit of `features()` in `kernels/features.cc` that says whether a processor has them. */
+  /** The bit of `features()` in `kernels/features.cc`, by architecture, that says whether a processor has them. */
   readonly feature: number;
   /** What a compiler (GCC or Clang) is told of them. */
   readonly flags: readonly string[];
@@ -18,10 +18,14 @@ export const NATIVE_VARIANTS: readonly NativeVariant[] = [
     flags: ['-mavx512f', '-mavx512bw', '-mavx512dq', '-mavx512vl', '-mavx512vnni', '-mavx2', '-mf16c'],
   },
   { name: 'avx2', architecture: 'x64', feature: 1, flags: ['-mavx2', '-mf16c'] },
+  { name: 'neon-dotprod', architecture: 'arm64', feature: 1, flags: ['-march=armv8.2-a+dotprod'] },
 ];
 
 /** The texts of `kernels/` that each library is compiled from; they include the others. */
-export const NATIVE_TEXTS = { features: ['features.cc'], kernels: ['products.cc', 'attention.cc'] } as const;
+export const NATIVE_TEXTS = {
+  features: ['features.cc'],
+  kernels: ['products.cc', 'attention.cc', 'quantize.cc', 'elementwise.cc'],
+} as const;
 
 /** How all of them are compiled. Fused multiply-adds would round differently from the WebAssembly kernels. */
 export const NATIVE_FLAGS: readonly string[] = [

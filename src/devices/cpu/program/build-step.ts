@@ -139,6 +139,16 @@ function splitOf(task: ScheduledTask, threads: number): Split {
   const columnBytes = calls.reduce((sum, call) => sum + call.columnBytes, 0);
   const even = (columns * columnBytes) / (threads * CHUNKS_PER_THREAD);
   const bytes = Math.min(MAX_CHUNK, Math.max(MIN_CHUNK, even));
-  const columnGrain = Math.max(unit, alignUp(Math.floor(bytes / columnBytes), unit));
-  return { axis, rowsTogether, columns, columnUnit: unit, columnGrain, byColumns: locality === 'wide' };
+  const most = Math.max(unit, Math.floor(bytes / columnBytes));
+  const columnUnit = rowsTogether ? bandOf(unit, most) : unit;
+  const columnGrain = alignUp(most, columnUnit);
+  return { axis, rowsTogether, columns, columnUnit, columnGrain, byColumns: locality === 'wide' };
+}
+
+/** Rows of weights that native kernels multiply together at most: fewer take them as long. */
+const BAND = 32;
+
+/** A unit of whole bands, for chunks of about `most` columns, if these hold one. */
+function bandOf(unit: number, most: number): number {
+  return BAND % unit === 0 && most >= BAND ? BAND : unit;
 }

@@ -11,7 +11,11 @@ export type HostMessage =
       readonly threads: number;
       readonly kernels: WasmModule;
       readonly native: NativeBuild | undefined;
+      /** Whether a message `native` may follow. */
+      readonly nativeLater: boolean;
     }
+  /** Native kernels take their places from now on, or never will. A command of the same name has every worker read the former. */
+  | { readonly kind: 'native'; readonly build: NativeBuild | undefined }
   /** A new bank; commands that use it follow. */
   | { readonly kind: 'bank'; readonly id: number; readonly memory: WasmMemory }
   /** A new step; commands that use it follow. */

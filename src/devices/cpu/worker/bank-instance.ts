@@ -7,10 +7,16 @@ import { scratchOf } from '../protocol/reserved.ts';
 
 type Kernel = (...args: number[]) => void;
 
+/** A native library, and how it is called. */
+export interface NativeSource {
+  readonly build: NativeBuild;
+  readonly ffi: Ffi;
+}
+
 /** Whose instance it is, and the native kernels that it takes. */
 export interface InstanceOptions {
   readonly worker: number;
-  readonly native?: { readonly build: NativeBuild; readonly ffi: Ffi } | undefined;
+  readonly native?: NativeSource | undefined;
 }
 
 /** The kernels over one bank, with this worker's scratch in it. */
@@ -20,16 +26,20 @@ export class BankInstance {
   readonly scratch: number;
   readonly #memory: WasmMemory;
   readonly #exports: WebAssembly.Exports;
-
-  readonly #native: NativeKernels | undefined;
+  #native: NativeKernels | undefined;
 
   constructor(kernels: WasmModule, memory: WasmMemory, { worker, native }: InstanceOptions) {
     const abort = () => invariant(false, 'a kernel does not abort');
     this.#memory = memory;
-    this.#native = native && new NativeKernels(native.ffi, native.build, memory);
+    if (native) this.takeNative(native);
     this.#exports = new WebAssembly.Instance(kernels, { env: { memory, abort } }).exports;
     this.kernels = this.#exports as unknown as KernelExports;
     this.scratch = scratchOf(this.kernels.heapBase(), worker);
+  }
+
+  /** Gives native kernels to those who ask for a kernel from now on. */
+  takeNative({ build, ffi }: NativeSource): void {
+    this.#native = new NativeKernels(ffi, build, this.#memory);
   }
 
   /** A kernel selected by name, as in `WeightLayout`: the native one where there is one. */

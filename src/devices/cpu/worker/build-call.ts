@@ -2,6 +2,12 @@ import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
 import type { CallTable } from '../protocol/call-table.ts';
 import type { BankInstance } from './bank-instance.ts';
 import { attentionCall, cacheAppendCall } from './calls/attention.ts';
+import {
+  cellPlacesCall,
+  compressCellsCall,
+  joinCellsCall,
+  streamSharesCall,
+} from './calls/compressed-cells.ts';
 import { binaryCall, clampCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
 import {
   combineExpertsCall,
@@ -66,6 +72,10 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   selectiveScan: selectiveScanCall,
   indexScores: indexScoresCall,
   choosePositions: choosePositionsCall,
+  cellPlaces: cellPlacesCall,
+  compressCells: compressCellsCall,
+  joinCells: joinCellsCall,
+  streamShares: streamSharesCall,
   ropeTable: ropeTableCall,
   rope: ropeCall,
   tokenAppend: tokenAppendCall,

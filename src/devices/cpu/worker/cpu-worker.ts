@@ -1,10 +1,11 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Ffi, WorkerPort } from '../../../device/index.ts';
-import type { FfiLoader } from '../native/native-kernels.ts';
+import type { FfiLoader, NativeBuild } from '../native/native-kernels.ts';
 import { COMMAND, COMMAND_KIND } from '../protocol/command.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
 import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
-import { BankInstance, type InstanceOptions } from './bank-instance.ts';
+import type { StepTable } from '../protocol/step-table.ts';
+import { BankInstance, type NativeSource } from './bank-instance.ts';
 import type { RowCounts } from './chunked.ts';
 import { CopyCommand } from './copy-command.ts';
 import { PackCommand } from './pack-command.ts';
@@ -46,7 +47,7 @@ export function runCpuWorker(port: WorkerPort, loadFfi?: FfiLoader): void {
       if (message.kind !== 'start') {
         if (early) early.push(message);
         else worker?.receive(message);
-      } else if (message.native) {
+      } else if (message.native || message.nativeLater) {
         invariant(loadFfi, 'a worker with native kernels has an FFI');
         void loadFfi()
           .then((ffi) => begin(message, ffi))
@@ -64,13 +65,17 @@ class CpuWorker {
   readonly #port: WorkerPort;
   readonly #control: ControlBlock;
   readonly #kernels: WebAssembly.Module;
-  readonly #instance: InstanceOptions;
+  readonly #ffi: Ffi | undefined;
   readonly #index: number;
   readonly #runner: PhaseRunner;
   readonly #banks = new Map<number, BankInstance>();
   readonly #steps = new Map<number, WorkerStep>();
   readonly #copy: CopyCommand;
   readonly #pack: PackCommand;
+  /** What steps are built from, as long as they may have to be built again. */
+  readonly #tables = new Map<number, StepTable>();
+  #native: NativeSource | undefined;
+  #nativeLater: boolean;
   #done = 0;
 
   constructor(start: StartMessage, port: WorkerPort, ffi: Ffi | undefined) {
@@ -78,7 +83,9 @@ class CpuWorker {
     this.#control = new ControlBlock(start.control);
     this.#kernels = start.kernels;
     this.#index = start.index;
-    this.#instance = { worker: start.index, native: start.native && ffi && { build: start.native, ffi } };
+    this.#ffi = ffi;
+    this.#native = start.native && ffi && { build: start.native, ffi };
+    this.#nativeLater = start.nativeLater;
     this.#runner = new PhaseRunner(this.#control, start.threads);
     this.#copy = new CopyCommand(this.#bank);
     this.#pack = new PackCommand(this.#bank);
@@ -86,11 +93,33 @@ class CpuWorker {
 
   receive(message: HostMessage): void {
     if (message.kind === 'bank') {
-      this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, this.#instance));
+      const options = { worker: this.#index, native: this.#native };
+      this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, options));
     } else if (message.kind === 'step') {
-      this.#steps.set(message.id, new WorkerStep(message.table, this.#runner.threads, this.#bank));
-    } else if (message.kind === 'drop') this.#steps.delete(message.id);
+      this.#build(message.id, message.table);
+      if (this.#nativeLater) this.#tables.set(message.id, message.table);
+    } else if (message.kind === 'native') this.#takeNative(message.build);
+    else if (message.kind === 'drop') {
+      this.#steps.delete(message.id);
+      this.#tables.delete(message.id);
+    }
     this.#drain();
+  }
+
+  #build(id: number, table: StepTable): void {
+    this.#steps.set(id, new WorkerStep(table, this.#runner.threads, this.#bank));
+  }
+
+  /** Native kernels have the results of those whose places they take, so other workers may do this earlier or later. */
+  #takeNative(build: NativeBuild | undefined): void {
+    this.#nativeLater = false;
+    const native = build && this.#ffi && { build, ffi: this.#ffi };
+    if (native) {
+      this.#native = native;
+      for (const bank of this.#banks.values()) bank.takeNative(native);
+      for (const [id, table] of this.#tables) this.#build(id, table);
+    }
+    this.#tables.clear();
   }
 
   readonly #bank = (id: number): BankInstance => {
@@ -131,8 +160,9 @@ class CpuWorker {
     return Atomics.wait(this.#control.words, WORD.submitted, this.#done, LINGER_MS) !== 'timed-out';
   }
 
-  /** False while the bank or step of a command has not been announced yet. */
+  /** False while what a command needs has not been announced yet. */
   #knows(words: Int32Array): boolean {
+    if (words[COMMAND.kind] === COMMAND_KIND.native) return !this.#nativeLater;
     if (words[COMMAND.kind] === COMMAND_KIND.run) return this.#steps.has(words[COMMAND.step] as number);
     const ends = [words[COMMAND.sourceBank], words[COMMAND.targetBank]] as number[];
     return ends.every((bank) => this.#banks.has(bank));
@@ -141,7 +171,7 @@ class CpuWorker {
   #run(words: Int32Array, sequence: number): void {
     const kind = words[COMMAND.kind];
     if (kind === COMMAND_KIND.run) this.#steps.get(words[COMMAND.step] as number)?.run(this.#runner);
-    else {
+    else if (kind !== COMMAND_KIND.native) {
       const command = kind === COMMAND_KIND.copy ? this.#copy : this.#pack;
       command.read(words);
       this.#runner.phase([command], NO_ROWS);

@@ -2,17 +2,10 @@
  * Attention of a group of one token's query heads that share a key head: `attention.ts` of the WebAssembly kernels, with the same
  * chunks and the same order of additions. A chunk's keys stand interleaved: four elements of a position a lane.
  */
-#include "prelude.h"
-
-/** Vectors with the compiler's own operators, anywhere in memory. */
-using Four = float __attribute__((vector_size(16), aligned(4)));
-using Wide = float __attribute__((vector_size(16 * LANES), aligned(4)));
-using WideBytes = signed char __attribute__((vector_size(4 * LANES), aligned(1)));
-using WideInts = i32 __attribute__((vector_size(16 * LANES)));
+#include "elementary.h"
 
 constexpr u32 CHUNK = 32;
 constexpr u32 STRIPS = CHUNK / LANES;
-constexpr u32 WIDTH = 4 * LANES;
 constexpr float INFINITE = __builtin_inff();
 
 enum Types { F32, F16, Q8_0, Q4_0, Q5_1 };
@@ -48,48 +41,6 @@ struct Cells {
     }
   }
 };
-
-template <class Vector>
-INLINE Vector splat(float x) { return x - Vector{}; }
-
-/** e^x as `math.ts` computes it. */
-INLINE Wide exponential(Wide x) {
-  const Wide above = x > -104.0f ? x : splat<Wide>(-104.0f);
-  const Wide bounded = above < 89.0f ? above : splat<Wide>(89.0f);
-  // The sum has no bits behind the point: nearest, ties to even.
-  constexpr float SHIFTER = 12582912.0f;
-  const Wide n = (bounded * 1.4426950408889634f + SHIFTER) - SHIFTER;
-  Wide r = bounded - n * 0.693145751953125f;
-  r = r - n * 0.00000142860682030941723212f;
-  Wide p = splat<Wide>(0.0013950488f);
-  p = p * r + 0.008368889591f;
-  p = p * r + 0.04166620585f;
-  p = p * r + 0.1666651884f;
-  p = p * r + 0.5000000095f;
-  const Wide value = (p * r * r + r) + 1.0f;
-  const WideInts whole = __builtin_convertvector(n, WideInts);
-  const WideInts half = whole >> 1;
-  const Wide scaled = value * (Wide)((half + 127) << 23);
-  const Wide result = scaled * (Wide)((whole - half + 127) << 23);
-  return x == x ? result : x;
-}
-
-INLINE float exponentialOf(float x) { return exponential(splat<Wide>(x))[0]; }
-
-/** tanh x as `math.ts` computes it. */
-INLINE Wide hyperbolicTangent(Wide x) {
-  const Wide s = x * x;
-  Wide p = splat<Wide>(-0.005717495555f);
-  p = p * s + 0.02065104289f;
-  p = p * s + -0.05374366032f;
-  p = p * s + 0.1333149365f;
-  p = p * s + -0.3333328404f;
-  const Wide small = x + p * s * x;
-  const Wide magnitude = (Wide)((WideInts)x & 0x7fffffff);
-  const Wide large = 1.0f - 2.0f / (exponential(magnitude + magnitude) + 1.0f);
-  const Wide withSign = (Wide)(((WideInts)large & 0x7fffffff) | ((WideInts)x & (i32)0x80000000));
-  return magnitude < 0.625f ? small : withSign;
-}
 
 /** The 32 values of a block of a cache. */
 INLINE void decodeBlock(u32 type, const u8* quants, const u8* scales, float (&out)[32]) {
@@ -263,15 +214,18 @@ INLINE void addValues(
 /** Query heads that a call takes at most, as `headsTogether` says. */
 constexpr u32 MAX_GROUP = 8;
 
-/** The `attention` of `../../kernel-exports.ts`; `base` is WebAssembly's address 0. */
+/** The `attention` of `../../kernel-exports.ts`, behind the address of WebAssembly's 0. */
 KERNEL void attention(
-    const u8* base, const u8* q, const u8* keys, const u8* values, u8* out, const u8* blocks, const u8* parameters, u32 begin,
-    u32 end, u8* scratch, const u8* keyScales, const u8* valueScales, u32 index, u32 own) {
-  const Parameters& p = *(const Parameters*)parameters;
-  const Plane key = {keys, keyScales, p.keyCellBytes, p.keyScaleBytes, p.keySize, p.keyType};
-  const Plane value = {values, valueScales, p.valueCellBytes, p.valueScaleBytes, p.valueSize, p.valueType};
+    u8* base, u32 qAt, u32 keys, u32 values, u32 outAt, u32 blocks, u32 parameters, u32 begin, u32 end, u32 scratchAt,
+    u32 keyScales, u32 valueScales, u32 index, u32 own) {
+  const Parameters& p = *(const Parameters*)(base + parameters);
+  const u8* q = base + qAt;
+  u8* out = base + outAt;
+  u8* scratch = base + scratchAt;
+  const Plane key = {base + keys, base + keyScales, p.keyCellBytes, p.keyScaleBytes, p.keySize, p.keyType};
+  const Plane value = {base + values, base + valueScales, p.valueCellBytes, p.valueScaleBytes, p.valueSize, p.valueType};
   // Values that are the first elements of their keys.
-  const Plane shared = {keys, keyScales, p.keyCellBytes, p.keyScaleBytes, p.valueSize, p.keyType};
+  const Plane shared = {base + keys, base + keyScales, p.keyCellBytes, p.keyScaleBytes, p.valueSize, p.keyType};
   Softmax states[MAX_GROUP];
   alignas(64) float weights[MAX_GROUP][CHUNK];
   for (u32 h = 0; h < p.group; h++) {
@@ -281,7 +235,7 @@ KERNEL void attention(
   }
   for (u32 first = begin; first < end; first += CHUNK) {
     const u32 count = end - first < CHUNK ? end - first : CHUNK;
-    const Cells cells((const u32*)blocks, p.blockSize, first, count);
+    const Cells cells((const u32*)(base + blocks), p.blockSize, first, count);
     gatherKeys(key, cells, count, scratch);
     for (u32 h = 0; h < p.group; h++) {
       scoreKeys(q + 4 * (u64)(h * p.keySize), scratch, p.keySize, count, weights[h]);

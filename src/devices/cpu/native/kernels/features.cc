@@ -1,5 +1,7 @@
 /** What the processor and the operating system support, asked before any other kernel is loaded. Compiled for every processor. */
-using u32 = unsigned int;
+#include "export.h"
+
+#if defined(__x86_64__)
 
 /** The bits of the result, as `../variants.ts` names them. */
 constexpr u32 AVX2 = 1;
@@ -25,7 +27,7 @@ static u32 keptRegisters() {
 
 static bool all(u32 found, u32 wanted) { return (found & wanted) == wanted; }
 
-extern "C" __attribute__((visibility("default"))) u32 features() {
+EXPORT u32 features() {
   if (cpuid(0, 0).a < 7) return 0;
   const u32 first = cpuid(1, 0).c;
   constexpr u32 OSXSAVE = 1u << 27;
@@ -40,3 +42,25 @@ extern "C" __attribute__((visibility("default"))) u32 features() {
   if (found != 0 && all(seventh.b, F_DQ_BW_VL) && all(seventh.c, VNNI) && all(keptRegisters(), 0xe6)) found |= AVX512_VNNI;
   return found;
 }
+
+#elif defined(__aarch64__)
+
+/** The bits of the result, as `../variants.ts` names them. */
+constexpr u32 DOTPROD = 1;
+
+#if defined(__linux__)
+extern "C" unsigned long getauxval(unsigned long);
+
+EXPORT u32 features() {
+  constexpr unsigned long HARDWARE = 16;
+  constexpr unsigned long ASIMD_DOTPROD = 1ul << 20;
+  return (getauxval(HARDWARE) & ASIMD_DOTPROD) != 0 ? DOTPROD : 0;
+}
+#elif defined(__APPLE__)
+/** Every Mac with such a processor has them. */
+EXPORT u32 features() { return DOTPROD; }
+#else
+EXPORT u32 features() { return 0; }
+#endif
+
+#endif

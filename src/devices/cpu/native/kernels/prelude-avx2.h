@@ -3,6 +3,8 @@
 #include <immintrin.h>
 
 constexpr int LANES = 2;
+/** Strips of rows that products of many rows of activations compute together: as many as the registers hold. */
+constexpr unsigned STRIPS_TOGETHER = 1;
 
 using Bytes = __m256i;
 using Ints = __m256i;

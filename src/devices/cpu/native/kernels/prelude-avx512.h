@@ -3,6 +3,8 @@
 #include <immintrin.h>
 
 constexpr int LANES = 4;
+/** Strips of rows that products of many rows of activations compute together: as many as the registers hold. */
+constexpr unsigned STRIPS_TOGETHER = 2;
 
 using Bytes = __m512i;
 using Ints = __m512i;

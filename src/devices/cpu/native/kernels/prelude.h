@@ -1,5 +1,5 @@
 /**
- * What a kernel's text is written in, with an implementation a processor: `prelude-avx512.h`, `prelude-avx2.h`.
+ * What a kernel's text is written in, with an implementation a processor: `prelude-avx512.h`, `prelude-avx2.h`, `prelude-neon.h`.
  *
  * A vector is `LANES` lanes of 16 bytes. In products, a lane holds four rows of weights, four columns of each: a *quad's* vector in
  * the weights' layout (see `../../kernels/layout.ts`), so a vector covers either one quad's neighbouring vectors or `LANES` quads.
@@ -8,20 +8,18 @@
  * operations come in the same order, without fused multiply-add.
  */
 #pragma once
-
-using u8 = unsigned char;
-using i32 = int;
-using u32 = unsigned int;
-using u64 = unsigned long long;
+#include "export.h"
 
 #define INLINE static inline __attribute__((always_inline))
-/** A kernel's own name, found by the host. Addresses are the process's; counts are elements. */
-#define KERNEL extern "C" __attribute__((visibility("default")))
+/** A kernel. Addresses are the process's; counts are elements. */
+#define KERNEL EXPORT
 
 #if defined(__AVX512VNNI__)
 #include "prelude-avx512.h"
 #elif defined(__AVX2__)
 #include "prelude-avx2.h"
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include "prelude-neon.h"
 #else
 #error "no prelude for this processor"
 #endif

@@ -2,15 +2,8 @@
  * Products of quantized weights with activations in 8 bits: `matvec.ts` and `matmat.ts` of the WebAssembly kernels, on the same weights
  * and with the same results. Rows are computed in strips of `LANES` quads.
  */
-#include "prelude.h"
+#include "records.h"
 #include "weights.h"
-
-/** Parts of a record of 32 activations; see `../../kernels/quantize.ts`. */
-constexpr u32 RECORD_BYTES = 48;
-constexpr u32 X_SCALE = 32;
-constexpr u32 X_SUM = 36;
-constexpr u32 X_FIRST_SUM = 40;
-constexpr u32 X_LIFT = 44;
 
 /** Rows of activations whose records stand interleaved where there are several. */
 constexpr u32 TILE = 4;
@@ -78,11 +71,13 @@ INLINE void groupSums(const Strip& strip, u64 at, const u8* x, const Tables& tab
 template <Codes CODES, Words WORDS>
 INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
   const u32 groups = (columns + 31) >> 5;
+  const u64 quad = quadBytes(CODES, WORDS, groups);
   const u64 step = (u64)RECORD_BYTES * lanes;
   const Tables tables(packed);
   for (u32 r = begin; r < end; r += STRIP_ROWS) {
     const u32 rows = end - r < STRIP_ROWS ? end - r : STRIP_ROWS;
-    const Strip strip(packed, quadBytes(CODES, WORDS, groups), r, rows);
+    const Strip strip(packed, quad, r, rows);
+    NextStrip following(strip, quad);
     Floats sum = noFloats();
     SuperScales above;
     u64 at = 0;
@@ -91,7 +86,9 @@ INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32
       if (hasSubScales(WORDS) && (g & 7) == 0) {
         above = SuperScales(strip, at);
         at += SUPER_BYTES;
+        following.fetch(SUPER_BYTES);
       }
+      following.fetch(groupBytes(CODES, WORDS));
       Ints first;
       Ints second;
       groupSums<CODES, WORDS>(strip, at, record, tables, first, second);
@@ -105,8 +102,8 @@ INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32
   }
 }
 
-/** Groups of a strip that are unpacked at a time, a multiple of eight: they stay in the first-level cache. */
-constexpr u32 PANEL_GROUPS = 32;
+/** Groups of a strip that are unpacked at a time, a multiple of eight: those of `STRIPS_TOGETHER` strips stay in the first-level cache. */
+constexpr u32 PANEL_GROUPS = 16;
 
 /** A strip's group unpacked: the weights of all rows, four columns a vector, and their scales. */
 struct PanelGroup {
@@ -140,66 +137,109 @@ INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, 
   return at;
 }
 
-/** Adds what a panel's groups make of a tile of activations to its outputs. */
-template <Codes CODES, Words WORDS>
-INLINE void passTile(const PanelGroup* panel, u32 groups, const u8* x, Floats (&sums)[TILE]) {
+/** Adds what the panels of `STRIPS` strips make of a tile of activations to its outputs: each word of activations serves all of them. */
+template <Codes CODES, Words WORDS, u32 STRIPS>
+INLINE void passTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 groups, const u8* x, Floats (&sums)[STRIPS][TILE]) {
   using D = Dot<bitsOf(CODES)>;
   constexpr bool split = splitsGroups(WORDS);
-  for (u32 g = 0; g < groups; g++, panel++, x += TILE_STEP) {
-    typename D::Partial first[TILE];
-    typename D::Partial second[TILE];
-    for (u32 t = 0; t < TILE; t++) first[t] = second[t] = D::none();
+  for (u32 g = 0; g < groups; g++, x += TILE_STEP) {
+    typename D::Partial first[STRIPS][TILE];
+    typename D::Partial second[STRIPS][TILE];
+    for (u32 s = 0; s < STRIPS; s++) {
+      for (u32 t = 0; t < TILE; t++) first[s][t] = second[s][t] = D::none();
+    }
     for (int v = 0; v < 8; v++) {
-      const Bytes weights = panel->weights[v];
       for (u32 t = 0; t < TILE; t++) {
-        typename D::Partial& part = split && v >= 4 ? second[t] : first[t];
-        part = D::add(part, weights, splatWord(x + RECORD_BYTES * t + 4 * v));
+        const Bytes word = splatWord(x + RECORD_BYTES * t + 4 * v);
+        for (u32 s = 0; s < STRIPS; s++) {
+          typename D::Partial& part = split && v >= 4 ? second[s][t] : first[s][t];
+          part = D::add(part, panels[s][g].weights[v], word);
+        }
       }
     }
     for (u32 t = 0; t < TILE; t++) {
       const u8* record = x + RECORD_BYTES * t;
-      const Ints whole = addInts(D::sums(first[t]), splatInts(liftOf<CODES>(record)));
-      sums[t] = add(sums[t], split ? splitProduct(whole, D::sums(second[t]), record, panel->scales)
-                                   : wholeProduct(isCentered(CODES), whole, record, panel->scales.scale, panel->scales.firstOffset));
-    }
-  }
-}
-
-template <Codes CODES, Words WORDS>
-INLINE void matMat(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride) {
-  const u32 groups = (columns + 31) >> 5;
-  const u64 tileBytes = (u64)TILE_STEP * groups;
-  const Tables tables(packed);
-  PanelGroup panel[PANEL_GROUPS];
-  for (u32 r = begin; r < end; r += STRIP_ROWS) {
-    const u32 rows = end - r < STRIP_ROWS ? end - r : STRIP_ROWS;
-    const Strip strip(packed, quadBytes(CODES, WORDS, groups), r, rows);
-    u64 at = 0;
-    for (u32 g = 0; g < groups; g += PANEL_GROUPS) {
-      const u32 some = groups - g < PANEL_GROUPS ? groups - g : PANEL_GROUPS;
-      at = unpack<CODES, WORDS>(strip, at, some, tables, panel);
-      for (u32 token = 0; token < tokens; token += TILE) {
-        const u32 there = tokens - token < TILE ? tokens - token : TILE;
-        u8* out = y + 4 * ((u64)stride * token + r);
-        Floats sums[TILE];
-        for (u32 t = 0; t < TILE; t++) {
-          sums[t] = g == 0 || t >= there ? noFloats() : loadSomeFloats(out + 4 * (u64)stride * t, rows);
-        }
-        passTile<CODES, WORDS>(panel, some, x + tileBytes * (token / TILE) + (u64)TILE_STEP * g, sums);
-        for (u32 t = 0; t < there; t++) storeSomeFloats(out + 4 * (u64)stride * t, sums[t], rows);
+      for (u32 s = 0; s < STRIPS; s++) {
+        const Scales& of = panels[s][g].scales;
+        const Ints whole = addInts(D::sums(first[s][t]), splatInts(liftOf<CODES>(record)));
+        sums[s][t] = add(sums[s][t], split ? splitProduct(whole, D::sums(second[s][t]), record, of)
+                                           : wholeProduct(isCentered(CODES), whole, record, of.scale, of.firstOffset));
       }
     }
   }
 }
 
-/** The kernels of a layout, as `MatVecKernel` and `MatMatKernel` of `../../kernel-exports.ts` describe them; they need no scratch. */
+/** What a product of many rows of activations is computed with. */
+struct ManyRows {
+  const u8* packed;
+  const u8* x;
+  u8* y;
+  u32 columns, tokens, stride;
+};
+
+/** The outputs of `STRIPS` strips from row `r`, `rows` in all, none of the strips empty. */
+template <Codes CODES, Words WORDS, u32 STRIPS>
+INLINE void matMatStrips(const ManyRows& of, const Tables& tables, u32 r, u32 rows) {
+  const u32 groups = (of.columns + 31) >> 5;
+  const u64 quad = quadBytes(CODES, WORDS, groups);
+  const u64 tileBytes = (u64)TILE_STEP * groups;
+  u32 part[STRIPS];
+  for (u32 s = 0; s < STRIPS; s++) part[s] = rows - s * STRIP_ROWS < STRIP_ROWS ? rows - s * STRIP_ROWS : STRIP_ROWS;
+  PanelGroup panels[STRIPS][PANEL_GROUPS];
+  u64 at = 0;
+  for (u32 g = 0; g < groups; g += PANEL_GROUPS) {
+    const u32 some = groups - g < PANEL_GROUPS ? groups - g : PANEL_GROUPS;
+    u64 next = at;
+    for (u32 s = 0; s < STRIPS; s++) {
+      const u32 row = r + s * STRIP_ROWS;
+      next = unpack<CODES, WORDS>(Strip(of.packed, quad, row, part[s]), at, some, tables, panels[s]);
+    }
+    at = next;
+    for (u32 token = 0; token < of.tokens; token += TILE) {
+      const u32 there = of.tokens - token < TILE ? of.tokens - token : TILE;
+      u8* out = of.y + 4 * ((u64)of.stride * token + r);
+      Floats sums[STRIPS][TILE];
+      for (u32 s = 0; s < STRIPS; s++) {
+        for (u32 t = 0; t < TILE; t++) {
+          const u8* from = out + 4 * ((u64)of.stride * t + s * STRIP_ROWS);
+          sums[s][t] = g == 0 || t >= there ? noFloats() : loadSomeFloats(from, part[s]);
+        }
+      }
+      passTile<CODES, WORDS, STRIPS>(panels, some, of.x + tileBytes * (token / TILE) + (u64)TILE_STEP * g, sums);
+      for (u32 s = 0; s < STRIPS; s++) {
+        for (u32 t = 0; t < there; t++) {
+          storeSomeFloats(out + 4 * ((u64)of.stride * t + s * STRIP_ROWS), sums[s][t], part[s]);
+        }
+      }
+    }
+  }
+}
+
+template <Codes CODES, Words WORDS>
+INLINE void matMat(const ManyRows& of, u32 begin, u32 end) {
+  const Tables tables(of.packed);
+  constexpr u32 together = STRIPS_TOGETHER * STRIP_ROWS;
+  u32 r = begin;
+  for (; r + together - STRIP_ROWS < end; r += together) {
+    matMatStrips<CODES, WORDS, STRIPS_TOGETHER>(of, tables, r, end - r < together ? end - r : together);
+  }
+  if (STRIPS_TOGETHER == 1) return;
+  for (; r < end; r += STRIP_ROWS) {
+    matMatStrips<CODES, WORDS, 1>(of, tables, r, end - r < STRIP_ROWS ? end - r : STRIP_ROWS);
+  }
+}
+
+/**
+ * The kernels of a layout, as `MatVecKernel` and `MatMatKernel` of `../../kernel-exports.ts` describe them, behind the address of
+ * WebAssembly's 0; they need no scratch.
+ */
 #define PRODUCTS(name, CODES, WORDS)                                                                                      \
-  KERNEL void matvec_##name(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes, u32) {      \
-    matVec<CODES, WORDS>(packed, x, y, begin, end, columns, lanes);                                                       \
+  KERNEL void matvec_##name(u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32) {        \
+    matVec<CODES, WORDS>(base + packed, base + x, base + y, begin, end, columns, lanes);                                  \
   }                                                                                                                       \
   KERNEL void matmat_##name(                                                                                              \
-      const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride, u32) {               \
-    matMat<CODES, WORDS>(packed, x, y, begin, end, columns, tokens, stride);                                              \
+      u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride, u32) {                 \
+    matMat<CODES, WORDS>({base + packed, base + x, base + y, columns, tokens, stride}, begin, end);                       \
   }
 
 PRODUCTS(lifted_half, LIFTED, HALF)

@@ -161,6 +161,13 @@ function parametersOf(of: Placed<AttentionOp>, group: number): Uint8Array {
   return parameters;
 }
 
+/** Where a key head's elements and their scales begin in a cache: `at + step * head`; zeros without one. */
+function headPlanes(of: PlacedState | undefined, size: number) {
+  const { offset, bytes } = scalePlane(of);
+  const at = of?.at ?? 0;
+  return { at, step: of ? size * bytesOf(of.type) : 0, scales: at + offset, scaleStep: bytes * size };
+}
+
 export function attentionCall(
   of: Placed<AttentionOp>,
   bank: BankInstance,
@@ -168,20 +175,17 @@ export function attentionCall(
   place: CallPlace,
 ): KernelCall {
   const { heads, kvHeads, keySize, valueSize, cache } = of;
-  const attention = bank.kernel<KernelExports['attention']>('attention');
+  const attend = bank.kernel<KernelExports['attention']>('attention');
   const { scratch } = bank;
   const work = scratch + ATTENTION_PARAMETERS;
   const columns = of.out.width;
   const group = headsTogether(of);
   const groupsOfKeyHead = heads / kvHeads / group;
   const unit = group * valueSize;
-  const [keyBytes, valueBytes] = [cache.keys, cache.values ?? cache.keys].map(({ type }) =>
-    bytesOf(type),
-  ) as [number, number];
   const index = new CacheIndex({ ...of.batch, positions: of.causalLimit }, cache.blockSize, place);
   const own = of.positions && bank.words(of.positions.at, place.capacity.rows);
-  const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];
-  const valuesAt = cache.values?.at ?? 0;
+  const ofKeys = headPlanes(cache.keys, keySize);
+  const ofValues = headPlanes(cache.values, valueSize);
   const places = of.batch.slots.width;
   const parameters = parametersOf(of, group);
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
@@ -198,16 +202,15 @@ export function attentionCall(
           const blocks = index.blocksOf(row, place);
           if (blocks < 0) continue;
           const { first: begin, last } = visibleRange(of, index.positionOf(row, place), own?.[row]);
-          const [end, origin] = [last + 1, own?.[row] ?? last];
+          const [end, from] = [last + 1, own?.[row] ?? last];
           ownScale[0] = scaleAt(of, last);
           const q = of.q.at + 4 * (row * heads + part * group) * keySize;
           const out = of.out.at + 4 * (row * columns + column);
-          const keys = cache.keys.at + head * keySize * keyBytes;
-          const values = valuesAt + head * valueSize * valueBytes;
-          const keyScales = cache.keys.at + keyPlane.offset + keyPlane.bytes * head * keySize;
-          const valueScales = valuesAt + valuePlane.offset + valuePlane.bytes * head * valueSize;
-          const scales = [keyScales, valueScales] as const;
-          attention(q, keys, values, out, blocks, scratch, begin, end, work, ...scales, part, origin);
+          const keys = ofKeys.at + ofKeys.step * head;
+          const values = ofValues.at + ofValues.step * head;
+          const keyScales = ofKeys.scales + ofKeys.scaleStep * head;
+          const valueScales = ofValues.scales + ofValues.scaleStep * head;
+          attend(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales, part, from);
         }
       }
     },

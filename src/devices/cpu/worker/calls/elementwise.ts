@@ -7,6 +7,7 @@ import {
   type ScaleOp,
   type UnaryOp,
 } from '../../../../ops/index.ts';
+import type { KernelExports } from '../../kernel-exports.ts';
 import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
@@ -86,8 +87,8 @@ export function unaryCall({ x, fn, out }: Placed<UnaryOp>, { kernels }: BankInst
   return forValues(out.width, (i, n) => unary(code, x.at + 4 * i, out.at + 4 * i, n));
 }
 
-export function gatedCall({ gate, up, fn, out }: Placed<GatedOp>, { kernels }: BankInstance): KernelCall {
-  const { gated } = kernels;
+export function gatedCall({ gate, up, fn, out }: Placed<GatedOp>, bank: BankInstance): KernelCall {
+  const gated = bank.kernel<KernelExports['gated']>('gated');
   const code = GATED_FUNCTIONS.indexOf(fn);
   return forValues(out.width, (i, n) => gated(code, gate.at + 4 * i, up.at + 4 * i, out.at + 4 * i, n));
 }

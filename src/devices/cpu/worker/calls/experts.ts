@@ -22,13 +22,15 @@ export function routeExpertsCall(
   const columns = of.logits.width;
   const x = bank.floats(of.logits.at, capacity * columns);
   const bias = of.bias && bank.floats(of.bias.at, columns);
+  const given = of.chosen && bank.floats(of.chosen.at, capacity * topK);
   const experts = bank.words(of.expertIds.at, capacity * topK);
   const routingWeights = bank.floats(of.routingWeights.at, capacity * topK);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        const routed = routeRow(x.subarray(row * columns, (row + 1) * columns), bias, of);
+        const chosen = given?.subarray(row * topK, (row + 1) * topK);
+        const routed = routeRow(x.subarray(row * columns, (row + 1) * columns), { bias, chosen }, of);
         experts.set(routed.expertIds, row * topK);
         routingWeights.set(routed.routingWeights, row * topK);
       }

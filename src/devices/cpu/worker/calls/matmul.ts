@@ -1,6 +1,6 @@
 import { invariant } from '../../../../base/errors.ts';
 import { formatOf } from '../../../../formats/index.ts';
-import type { MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
+import type { KernelExports, MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
 import type { MatmulOp } from '../../../../ops/index.ts';
 import { weightLayoutOf } from '../../lowering/weight-layout-of.ts';
 import type { Placed, PlacedWeight, QuantizeOp } from '../../protocol/call-table.ts';
@@ -29,7 +29,7 @@ function recordRowBytes(columns: number): number {
 export function quantizeCall(of: Placed<QuantizeOp>, bank: BankInstance): KernelCall {
   const { span, out } = of;
   const columns = of.x.width;
-  const { quantize } = bank.kernels;
+  const quantize = bank.kernel<KernelExports['quantize']>('quantize');
   const rowBytes = recordRowBytes(columns);
   const groupBytes = recordRowBytes(1);
   return {

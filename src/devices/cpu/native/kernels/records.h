@@ -1,0 +1,9 @@
+/** Parts of a record of 32 activations; see `../../kernels/quantize.ts`. */
+#pragma once
+#include "export.h"
+
+constexpr u32 RECORD_BYTES = 48;
+constexpr u32 X_SCALE = 32;
+constexpr u32 X_SUM = 36;
+constexpr u32 X_FIRST_SUM = 40;
+constexpr u32 X_LIFT = 44;

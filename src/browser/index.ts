@@ -52,5 +52,13 @@ export type {
 export { type BrowserLoadOptions, loadModel, type ModelLocation } from './load-model.ts';
 export type { BrowserCpuOptions } from './open-cpu.ts';
 export type { BackendName, BrowserDeviceRequest } from './open-device.ts';
+export {
+  type BrowserSupport,
+  type CpuSupport,
+  type GpuSupport,
+  type StorageSupport,
+  support,
+  type Unsupported,
+} from './support.ts';
 export type { DownloadProgress } from './store/download-progress.ts';
 export { ModelStore, type StorageQuota, type StoredModel } from './store/model-store.ts';

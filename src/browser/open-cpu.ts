@@ -44,7 +44,8 @@ export async function openDecoder({ threads }: BrowserCpuOptions = {}): Promise<
   return openCpuDecoder({ threads, host, kernels: await kernelBytes() });
 }
 
-function usableThreads(): number {
+/** Threads that the CPU device uses by default. */
+export function usableThreads(): number {
   return Math.max(1, navigator.hardwareConcurrency - 1);
 }
 

@@ -128,17 +128,23 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     }
   });
 
-  test('a dropped file that is no model leaves everything as it is', async () => {
+  test('a dropped file that is no model leaves everything as it is, and goes with the next message', async () => {
     await message().fill('Tell me a very long story about a ship.');
     await page.keyboard.press('Enter');
     await answers().locator('.text').waitFor();
     await page.keyboard.press('Escape');
     await answers().getByText('Stopped').waitFor();
     await dropFile(page, 'notes.txt', new TextEncoder().encode('Some notes'));
-    await page.getByText('This is neither a GGUF model nor a file of conversations.').waitFor();
+    const files = page.getByRole('list', { name: 'Attached files' });
+    await files.getByText('notes.txt').waitFor();
+    await dropFile(page, 'noise.bin', new Uint8Array(100));
+    await page.getByText('No text can be read from this kind of file.').waitFor();
+    await button('Dismiss').click();
     assert.equal(await answers().count(), 1);
     await button('Model: MiniMind2 Small').waitFor();
-    await button('Dismiss').click();
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await button('Remove notes.txt').click();
+    await files.waitFor({ state: 'detached' });
     await button('New conversation').click();
   });
 

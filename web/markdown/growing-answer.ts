@@ -1,14 +1,33 @@
 import type { Tokens } from 'marked';
 import { type AnswerToken, blocksOf, type Links } from './lexer.ts';
-import { blockNodes, type CodeTools, listItems } from './nodes.ts';
+import { blockNodes, type CodeTools, listElement, listItems } from './nodes.ts';
 
 /** Of the time that passes, drawing an unfinished block takes at most one part in so many. */
 const PAUSE = 4;
 /** Blocks that are drawn faster than this, in milliseconds, are drawn each time. */
 const QUICK = 4;
 
+/** What makes answers more than their text. */
+export interface AnswerTools {
+  readonly code: CodeTools;
+  /** Is given what will not change any more, unless the answer is continued. */
+  finish(elements: Iterable<Node>): void;
+}
+
 /** Blocks that are laid out and painted together: what changes at the end leaves all parts but the last alone. */
 const PART_BLOCKS = 16;
+/** Items of a list in one element: a longer list goes on in another one, in a part of its own. */
+const PIECE_ITEMS = 32;
+
+/** A list that may go on. */
+interface OpenList {
+  /** The element that its last items are in. */
+  element: HTMLElement;
+  /** Items in all its elements. */
+  count: number;
+  /** The number of its first item. */
+  readonly start: number;
+}
 
 /**
  * An answer's Markdown in an element. Every block is parsed and made once, when the next one begins, so that the time for a token
@@ -18,18 +37,17 @@ export class GrowingAnswer {
   readonly #into: HTMLElement;
   /** The last of the elements that the blocks are in. */
   #part: HTMLElement;
-  readonly #tools: CodeTools;
+  readonly #tools: AnswerTools;
   readonly #links: Links = Object.create(null) as Links;
   /** The characters whose blocks are finished. */
   #finished = 0;
   #shown = '';
-  /** The nodes of the block that grows. */
+  /** The nodes of the block that grows; of a list its last item. */
   #live: Node[] = [];
-  /** A list that goes on: its finished items are in here. */
-  #list: HTMLElement | undefined;
+  #list: OpenList | undefined;
   #pausedUntil = 0;
 
-  constructor(into: HTMLElement, tools: CodeTools) {
+  constructor(into: HTMLElement, tools: AnswerTools) {
     this.#into = into;
     this.#part = into.appendChild(document.createElement('div'));
     this.#tools = tools;
@@ -44,6 +62,7 @@ export class GrowingAnswer {
     if (!whole && begin < this.#pausedUntil) return;
     this.#shown = text;
     this.#grow(text.slice(this.#finished));
+    if (whole) this.#tools.finish(this.#live);
     const took = performance.now() - begin;
     this.#pausedUntil = took > QUICK ? begin + took * PAUSE : 0;
   }
@@ -53,51 +72,77 @@ export class GrowingAnswer {
     const last = tokens.findLastIndex(({ type }) => type !== 'space');
     for (const token of tokens.slice(0, Math.max(0, last))) this.#finish(token);
     const live = tokens[last];
-    if (live) this.#draw(this.#finishItems(live));
+    if (!live) return;
+    this.#draw(live);
+    // All items of a list but the last are finished.
+    if (live.type === 'list')
+      for (const { raw } of (live as Tokens.List).items.slice(0, -1)) this.#finished += raw.length;
   }
 
   /** Shows a block for good. */
   #finish(token: AnswerToken): void {
     this.#draw(token);
     if (token.type !== 'space') {
+      this.#tools.finish(this.#live);
       this.#live = [];
       this.#list = undefined;
-      this.#beginPart();
+      if (this.#part.childElementCount >= PART_BLOCKS) this.#beginPart();
     }
     this.#finished += token.raw.length;
   }
 
   #beginPart(): void {
-    if (this.#part.childElementCount >= PART_BLOCKS)
-      this.#part = this.#into.appendChild(document.createElement('div'));
-  }
-
-  /** Finishes all items of a list but the last; what is left of the block is returned. */
-  #finishItems(token: AnswerToken): AnswerToken {
-    if (token.type !== 'list') return token;
-    const list = token as Tokens.List;
-    const done = list.items.slice(0, -1);
-    if (done.length === 0) return token;
-    this.#draw({ ...list, items: done });
-    this.#list ??= this.#live[0] as HTMLElement;
-    this.#live = [];
-    this.#finished += done.reduce((length, { raw }) => length + raw.length, 0);
-    return { ...list, items: list.items.slice(-1) };
+    this.#part = this.#into.appendChild(document.createElement('div'));
   }
 
   #draw(token: AnswerToken): void {
     if (token.type === 'space') return;
-    const goesOn = this.#list !== undefined && token.type === 'list';
-    // A list that goes on takes its items; anything else that follows it stands behind it.
-    const parent = goesOn && this.#list ? this.#list : this.#part;
-    if (!goesOn && this.#list && this.#live[0]?.parentNode === this.#list) this.#drop();
-    const made = goesOn ? listItems(token as Tokens.List, this.#tools) : blockNodes([token], this.#tools);
-    this.#live = patchAll(parent, this.#live, made);
+    if (token.type === 'list') return this.#drawItems(token as Tokens.List);
+    if (this.#isItem) this.#drop();
+    this.#live = patchAll(this.#part, this.#live, blockNodes([token], this.#tools.code));
   }
 
+  /** Shows items behind those that are finished; the first may be the one that grew. */
+  #drawItems(list: Tokens.List): void {
+    if (!this.#isItem) this.#drop();
+    let grown = this.#live;
+    for (const [at, item] of listItems(list, this.#tools.code).entries()) {
+      if (at > 0) this.#tools.finish(this.#live);
+      this.#live = patchAll(grown[0]?.parentNode ?? this.#placeItem(list), grown, [item]);
+      grown = [];
+    }
+  }
+
+  /** The element that the next item of a list goes into. */
+  #placeItem(list: Tokens.List): HTMLElement {
+    const { start = list.start === '' ? 1 : list.start, count = 0 } = this.#list ?? {};
+    if (count > 0 && count % PIECE_ITEMS === 0) {
+      this.#beginPart();
+      this.#part.className = 'goes-on';
+    }
+    const isFull = count % PIECE_ITEMS === 0;
+    const element =
+      this.#list && !isFull
+        ? this.#list.element
+        : this.#part.appendChild(listElement({ ordered: list.ordered, start: start + count }));
+    this.#list = { start, element, count: count + 1 };
+    return element;
+  }
+
+  /** Whether what grows is an item of the list. */
+  get #isItem(): boolean {
+    return this.#list !== undefined && this.#live[0]?.parentNode === this.#list.element;
+  }
+
+  /** Takes away what grew: it turns out to be something else. */
   #drop(): void {
+    const list = this.#isItem ? this.#list : undefined;
     for (const node of this.#live) node.parentNode?.removeChild(node);
     this.#live = [];
+    if (!list) return;
+    list.count--;
+    if (!list.element.hasChildNodes()) list.element.remove();
+    if (list.count === 0) this.#list = undefined;
   }
 
   #clear(): void {

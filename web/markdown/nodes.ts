@@ -1,8 +1,8 @@
 import type { Tokens } from 'marked';
 import type { AnswerToken, MathToken } from './lexer.ts';
 
-/** Makes the controls of a code block: what copies it. */
-export type CodeTools = (code: HTMLElement) => Node;
+/** Makes the controls of a code block in a language, `''` if it says none. */
+export type CodeTools = (code: HTMLElement, language: string) => Node;
 
 /** Elements that models write as HTML and that only change how text looks. All other HTML is shown as it is written. */
 const PLAIN_TAGS = new Set([
@@ -101,9 +101,15 @@ export function listItems({ items }: Pick<Tokens.List, 'items'>, tools: CodeTool
 }
 
 function list(token: Tokens.List, tools: CodeTools): HTMLElement {
-  const { ordered, start } = token;
+  const made = listElement(token);
+  made.append(...listItems(token, tools));
+  return made;
+}
+
+/** A list without its items. */
+export function listElement({ ordered, start }: Pick<Tokens.List, 'ordered' | 'start'>): HTMLElement {
   const begin = ordered && start !== 1 && start !== '' ? { start: String(start) } : {};
-  return element(ordered ? 'ol' : 'ul', listItems(token, tools), begin);
+  return element(ordered ? 'ol' : 'ul', [], begin);
 }
 
 function codeBlock({ lang, text }: Tokens.Code, tools: CodeTools): HTMLElement {
@@ -111,8 +117,9 @@ function codeBlock({ lang, text }: Tokens.Code, tools: CodeTools): HTMLElement {
   const code = element('code');
   for (let at = 0; at < lines.length; at += CHUNK_LINES)
     code.append(element('span', [document.createTextNode(lines.slice(at, at + CHUNK_LINES).join(''))]));
-  const language = element('span', [document.createTextNode(lang?.split(/[\s{]/)[0] ?? '')]);
-  const head = element('div', [language, tools(code)], { class: 'code-head' });
+  const language = lang?.split(/[\s{]/)[0] ?? '';
+  const named = element('span', [document.createTextNode(language)]);
+  const head = element('div', [named, tools(code, language)], { class: 'code-head' });
   // It scrolls on its own, by keyboard too.
   return element('div', [head, element('pre', [code], { tabindex: '0' })], { class: 'code' });
 }

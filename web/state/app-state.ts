@@ -1,4 +1,6 @@
 import { effect, signal } from '@preact/signals';
+import { readAttachment } from '../attachments/read-attachment.ts';
+import { UnreadableFile } from '../attachments/unreadable-file.ts';
 import { ChatServer, type ServerModel } from './chat-server.ts';
 import { Conversations } from './conversations.ts';
 import { readConversations } from './exchange.ts';
@@ -9,6 +11,8 @@ import { keptSettings } from './settings.ts';
 import { TEXTS } from '../texts.ts';
 
 const LAST_MODEL = 'rocmforge last model';
+/** What files of conversations are called; any other JSON is a text. */
+const CONVERSATIONS = /\.jsonl?$/i;
 
 /** What is open above the page. */
 export type OpenDialog =
@@ -55,7 +59,10 @@ export class AppState {
     await this.session.use(new ServerEngine(this.server, model));
   }
 
-  /** Takes the user's files: models, of which the first is opened, or conversations. Never rejects: a notice tells. */
+  /**
+   * Takes the person's files: models, of which the first is opened, conversations, or texts, which go with the next message.
+   * The conversation stays. Never rejects: a notice tells.
+   */
   async takeFiles(files: readonly File[]): Promise<void> {
     const isModel = await Promise.all(files.map(async (file) => (await file.slice(0, 4).text()) === 'GGUF'));
     const models = files.filter((_, at) => isModel[at]).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -64,14 +71,41 @@ export class AppState {
       return this.load({ location: models.length > 1 ? models : first, title: first.name });
     }
     for (const file of files) {
-      try {
-        const read = readConversations(await file.text());
-        this.conversations.add(read);
-        if (read[0]) await this.conversations.open(read[0].info.id);
-        this.notice.value = { title: file.name, text: TEXTS.imported };
-      } catch {
-        this.notice.value = { title: file.name, text: TEXTS.notTaken };
-      }
+      const isTaken = CONVERSATIONS.test(file.name) && (await this.#import(file));
+      if (!isTaken) await this.#attach(file);
+    }
+  }
+
+  /** Takes files of conversations. Never rejects: a notice tells. */
+  async importFiles(files: readonly File[]): Promise<void> {
+    for (const file of files)
+      if (!(await this.#import(file))) this.notice.value = { title: file.name, text: TEXTS.notTaken };
+  }
+
+  /** False if the file holds no conversations. */
+  async #import(file: File): Promise<boolean> {
+    try {
+      const read = readConversations(await file.text());
+      this.conversations.add(read);
+      if (read[0]) await this.conversations.open(read[0].info.id);
+      this.notice.value = { title: file.name, text: TEXTS.imported };
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #attach(file: File): Promise<void> {
+    const { attached } = this.conversations.current.value;
+    try {
+      const attachment = await readAttachment(file);
+      attached.value = [...attached.value, attachment];
+      // Without a model there is no field yet that shows it.
+      if (this.session.status.value.kind !== 'ready')
+        this.notice.value = { title: file.name, text: TEXTS.attachment.added };
+    } catch (error) {
+      const reason = error instanceof UnreadableFile ? error.reason : 'broken';
+      this.notice.value = { title: file.name, text: TEXTS.attachment.reasons[reason] };
     }
   }
 }

@@ -26,18 +26,31 @@ export class BrowserEngine implements ChatEngine {
     this.#model = model;
   }
 
-  async *answer({ messages, continues, sampling, signal }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+  async *answer({
+    messages,
+    continues,
+    sampling,
+    tools,
+    signal,
+  }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
     const options: BrowserChatOptions = {
       ...SMALL_MODELS,
       penaltyWindow: PENALTY_WINDOW,
       ...present(sampling),
       ...(continues && { continueFinal: true }),
+      ...(tools.length > 0 && { tools }),
       signal,
     };
     const stream = this.#model.chat(messages, options);
     try {
-      for await (const { text, reasoning, token } of stream)
+      for await (const { text, reasoning, parts, token } of stream) {
         yield { kind: 'piece', text, reasoning, tokens: token ? 1 : 0 };
+        for (const part of parts) {
+          if (part.kind === 'arguments') yield { kind: 'call', call: part.call, text: part.text };
+          else if (part.kind === 'call')
+            yield { kind: 'call', call: part.call, name: part.name, id: part.id, text: '' };
+        }
+      }
     } catch (error) {
       throw overflowOf(error) ?? error;
     }

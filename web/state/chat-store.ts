@@ -1,3 +1,5 @@
+import type { Attachment } from '../attachments/read-attachment.ts';
+
 /** One turn of a conversation, as it is kept. Answers grow while they are generated. */
 export interface Turn {
   readonly id: string;
@@ -7,11 +9,15 @@ export interface Turn {
   readonly parent: string | undefined;
   readonly role: 'user' | 'assistant';
   readonly text: string;
+  /** Files whose texts are said with a question. */
+  readonly attachments?: readonly Attachment[] | undefined;
   /** The model's reasoning before its answer. */
   readonly reasoning?: string | undefined;
   /** From the first piece of reasoning to the first piece of the answer. */
   readonly reasoningSeconds?: number | undefined;
   readonly state: 'writing' | 'done' | 'stopped' | 'failed';
+  /** What the answer calls; with the results, the next turn goes on. */
+  readonly calls?: readonly ToolCall[] | undefined;
   /** Why a finished answer ended: by itself, at the limit of tokens, or because the context was full. */
   readonly reason?: 'stop' | 'limit' | 'context' | undefined;
   /** What went wrong, in words. */
@@ -23,6 +29,18 @@ export interface Turn {
   readonly model?: string | undefined;
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
+}
+
+/** A function that an answer calls. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** The arguments as JSON, as far as they are written. */
+  readonly arguments: string;
+  /** `written` while it is written; `asked` until the person allows it. */
+  readonly state: 'written' | 'asked' | 'running' | 'done' | 'failed' | 'refused';
+  /** What came of it, in words for the model. */
+  readonly result?: string | undefined;
 }
 
 /** The speed of an answer. */

@@ -1,8 +1,9 @@
 import type { ChatMessage } from '../../src/browser/index.ts';
-import type { Turn } from './chat-store.ts';
+import { TEXTS } from '../texts.ts';
+import type { ToolCall, Turn } from './chat-store.ts';
 
 /** Tokens for a character of text whose tokens were never counted; few languages take more. */
-const TOKENS_PER_CHARACTER = 0.4;
+export const TOKENS_PER_CHARACTER = 0.4;
 
 /** The part of a context that is left to an answer, and at most so many tokens. */
 const ROOM_SHARE = 0.25;
@@ -62,18 +63,47 @@ export function sentCharacters(messages: readonly ChatMessage[]): number {
 const TURN_CHARACTERS = 20;
 
 function lengthOf(turn: Turn | undefined): number {
-  return (turn?.text.length ?? 0) + TURN_CHARACTERS;
+  if (!turn) return 0;
+  const calls = (turn.calls ?? []).map((call) => call.name + call.arguments + (call.result ?? ''));
+  return contentOf(turn).length + calls.join('').length + TURN_CHARACTERS * (1 + calls.length);
+}
+
+/** What the model reads of a turn: its files, each between fences that it does not have itself, and its text. */
+export function contentOf({ text, attachments = [] }: Pick<Turn, 'text' | 'attachments'>): string {
+  const files = attachments.map((file) => {
+    const longest = file.text.match(/`{3,}/g)?.reduce((a, b) => (a.length > b.length ? a : b)) ?? '``';
+    const fence = `${longest}\``;
+    return `${file.name}:\n\n${fence}\n${file.text}\n${fence}`;
+  });
+  return [...files, text].filter((part) => part !== '').join('\n\n');
 }
 
 function messagesOf(turns: readonly Turn[], system: string): ChatMessage[] {
   // A question without any answer is left out, because templates reject two consecutive user messages.
-  const isUnanswered = (i: number) => turns[i + 1]?.role === 'assistant' && turns[i + 1]?.text === '';
-  const said = turns.filter(({ role, text }, i) => text !== '' && !(role === 'user' && isUnanswered(i)));
-  const messages = said.map(({ role, text, reasoning }) => ({
-    role,
-    content: text,
-    // Templates know which parts of it a model expects to see again.
-    ...(reasoning !== undefined && { reasoning_content: reasoning }),
-  }));
+  const isSilent = (turn: Turn) => contentOf(turn) === '' && turn.calls === undefined;
+  const isUnanswered = (i: number) => {
+    const next = turns[i + 1];
+    return next?.role === 'assistant' && isSilent(next);
+  };
+  const said = turns.filter((turn, i) => !isSilent(turn) && !(turn.role === 'user' && isUnanswered(i)));
+  const messages = said.flatMap((turn): ChatMessage[] => [
+    {
+      role: turn.role,
+      content: contentOf(turn),
+      // Templates know which parts of it a model expects to see again.
+      ...(turn.reasoning !== undefined && { reasoning_content: turn.reasoning }),
+      ...(turn.calls && { tool_calls: turn.calls.map(callOf) }),
+    },
+    ...(turn.calls ?? []).map(({ id, name, result }) => ({
+      role: 'tool' as const,
+      tool_call_id: id,
+      name,
+      content: result ?? TEXTS.call.refused,
+    })),
+  ]);
   return system === '' ? messages : [{ role: 'system', content: system }, ...messages];
+}
+
+function callOf({ id, name, arguments: written }: ToolCall) {
+  return { id, type: 'function' as const, function: { name, arguments: written } };
 }

@@ -1,7 +1,17 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { branchOf, type ConversationInfo, freshId, type Turn, type WholeConversation } from './chat-store.ts';
-import { fittingMessages, sentCharacters } from './context-window.ts';
-import { type AnswerEnd, type ChatEngine, ContextFull, type Sampling } from './engine.ts';
+import type { Attachment } from '../attachments/read-attachment.ts';
+import { JAVASCRIPT_TOOL, type PageTool } from '../tools/tools.ts';
+import { TEXTS } from '../texts.ts';
+import {
+  branchOf,
+  type ConversationInfo,
+  freshId,
+  type ToolCall,
+  type Turn,
+  type WholeConversation,
+} from './chat-store.ts';
+import { contentOf, fittingMessages, sentCharacters, TOKENS_PER_CHARACTER } from './context-window.ts';
+import { type AnswerEnd, type CallPiece, type ChatEngine, ContextFull, samplingOf } from './engine.ts';
 import { explain } from './explain.ts';
 import type { SettingValues } from './settings.ts';
 
@@ -11,6 +21,9 @@ const TITLE_LENGTH = 60;
 const MOST_TRIES = 4;
 /** The guess grows by this beyond what the model counted. */
 const MARGIN = 1.1;
+
+/** Answers in a row that call functions; the model would go on for ever otherwise. */
+const MOST_STEPS = 16;
 
 /** Keeps a changed conversation: its turns that changed, and the ids of those that are gone. */
 export type Keep = (info: ConversationInfo, turns: readonly Turn[], gone: readonly string[]) => void;
@@ -28,6 +41,12 @@ export class Conversation {
   readonly turns: ReadonlySignal<readonly Turn[]>;
   readonly answering = signal(false);
   readonly prompt = signal<PromptShare | undefined>(undefined);
+  /** The call that waits for the person, and what tells whether it may run. */
+  readonly consent = signal<
+    { readonly id: string; readonly answer: (isAllowed: boolean) => void } | undefined
+  >(undefined);
+  /** Files that go with the next message. */
+  readonly attached = signal<readonly Attachment[]>([]);
   /** Turns at the beginning that the last answer did not see. */
   readonly leftOut = signal(0);
   readonly #all: Signal<ReadonlyMap<string, Turn>>;
@@ -75,17 +94,28 @@ export class Conversation {
     this.#save([]);
   }
 
-  /** Sends a message and generates the answer. Never rejects: the answer records a failure. */
+  /** Sends a message with what is attached and generates the answer. Never rejects: the answer records a failure. */
   async send(engine: ChatEngine, text: string): Promise<void> {
+    const attachments = this.attached.value;
     if (this.turns.value.length === 0 && this.info.value.titledBy === 'words') {
-      this.#changeInfo({ title: text.trim().replaceAll(/\s+/g, ' ').slice(0, TITLE_LENGTH) });
+      const words = text.trim().replaceAll(/\s+/g, ' ') || (attachments[0]?.name ?? '');
+      this.#changeInfo({ title: words.slice(0, TITLE_LENGTH) });
     }
-    await this.#ask(engine, text, this.info.value.leaf);
+    if (this.answering.value) return;
+    this.attached.value = [];
+    const said = attachments.length > 0 ? { text, attachments } : { text };
+    await this.#ask(engine, said, this.info.value.leaf);
   }
 
   /** Sends another text in place of a question's, as a branch of its own. */
-  async resend(engine: ChatEngine, { parent }: Turn, text: string): Promise<void> {
-    await this.#ask(engine, text, parent);
+  async resend(engine: ChatEngine, { parent, attachments }: Turn, text: string): Promise<void> {
+    await this.#ask(engine, { text, attachments }, parent);
+  }
+
+  /** About how many tokens of the context files take: as many a character as were counted in this conversation. */
+  tokensOf(attachments: readonly Attachment[]): number {
+    const { length } = contentOf({ text: '', attachments });
+    return Math.ceil(length * (this.#tokensPerCharacter ?? TOKENS_PER_CHARACTER));
   }
 
   /** Generates another answer beside this one. */
@@ -136,39 +166,111 @@ export class Conversation {
     this.#stopping?.abort();
   }
 
-  async #ask(engine: ChatEngine, text: string, parent: string | undefined): Promise<void> {
+  async #ask(
+    engine: ChatEngine,
+    said: Pick<Turn, 'text' | 'attachments'>,
+    parent: string | undefined,
+  ): Promise<void> {
     if (this.answering.value) return;
     this.#changeInfo({ leaf: parent });
-    this.#save([this.#add({ parent, role: 'user', text, state: 'done' })]);
+    this.#save([this.#add({ parent, role: 'user', ...said, state: 'done' })]);
     await this.#answer(engine, undefined);
   }
 
-  /** Generates an answer to the branch that is shown, or goes on with its last one. */
+  /** Generates an answer to the branch that is shown, or goes on with its last one, and again after calls of functions. */
   async #answer(engine: ChatEngine, begun: Turn | undefined): Promise<void> {
+    const stopping = new AbortController();
+    this.#stopping = stopping;
+    this.answering.value = true;
+    try {
+      let goesOn = await this.#answerOnce(engine, begun, stopping.signal);
+      for (let step = 1; goesOn && step < MOST_STEPS; step++)
+        goesOn = await this.#answerOnce(engine, undefined, stopping.signal);
+      const last = this.turns.value.at(-1);
+      if (goesOn && last) this.#fail(last.id, new Error(TEXTS.call.tooMany));
+    } finally {
+      this.answering.value = false;
+    }
+  }
+
+  /** Generates one answer and runs what it calls; whether it has the results to go on with. */
+  async #answerOnce(engine: ChatEngine, begun: Turn | undefined, signal: AbortSignal): Promise<boolean> {
     const asked = this.turns.value;
     const parent = this.info.value.leaf;
     const answer = begun ?? this.#add({ parent, role: 'assistant', text: '', state: 'writing' });
     this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model: engine.title });
-    const stopping = new AbortController();
-    this.#stopping = stopping;
-    this.answering.value = true;
     const saving = setInterval(() => this.#saveTurn(answer.id), SAVE_MILLISECONDS);
     try {
-      const end = await this.#write(engine, { id: answer.id, asked, begun, signal: stopping.signal });
+      const end = await this.#write(engine, { id: answer.id, asked, begun, signal });
       const usedTokens = end.promptTokens + end.generatedTokens;
       const isFull = engine.context !== undefined && usedTokens >= engine.context - 1;
       const reason = end.reason === 'stop' ? 'stop' : isFull ? 'context' : 'limit';
       this.#change(answer.id, { state: 'done', reason, usedTokens });
+      return await this.#runCalls(answer.id, signal);
     } catch (error) {
-      const state = stopping.signal.aborted ? 'stopped' : 'failed';
-      this.#change(answer.id, { state, ...(state === 'failed' && { error: explain(error) }) });
+      if (signal.aborted) this.#change(answer.id, { state: 'stopped' });
+      else this.#fail(answer.id, error);
+      return false;
     } finally {
       clearInterval(saving);
-      this.answering.value = false;
       this.prompt.value = undefined;
+      this.#settleCalls(answer.id);
       this.#changeInfo({ changed: Date.now() });
       this.#saveTurn(answer.id);
     }
+  }
+
+  #fail(id: string, error: unknown): void {
+    this.#change(id, { state: 'failed', error: explain(error) });
+    this.#saveTurn(id);
+  }
+
+  /** Runs what an answer calls, one after the other, as far as the person allows; false if it calls nothing. */
+  async #runCalls(id: string, signal: AbortSignal): Promise<boolean> {
+    const calls = this.#all.value.get(id)?.calls ?? [];
+    for (const { id: call, name, arguments: written } of calls) {
+      const tool = this.#tools().find(({ definition }) => definition.function.name === name);
+      if (!tool) {
+        this.#changeCall(id, call, { state: 'failed', result: TEXTS.call.unknown(name) });
+        continue;
+      }
+      this.#changeCall(id, call, { state: 'asked' });
+      if (!(await this.#consentTo(call, signal))) {
+        this.#changeCall(id, call, { state: 'refused', result: TEXTS.call.refused });
+        continue;
+      }
+      this.#changeCall(id, call, { state: 'running' });
+      const { isFailed, text } = await tool.call(written, signal);
+      this.#changeCall(id, call, { state: isFailed ? 'failed' : 'done', result: text });
+    }
+    return calls.length > 0;
+  }
+
+  /** Rejects when the answer is stopped. */
+  async #consentTo(id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      return await new Promise<boolean>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(asError(signal.reason)), { once: true });
+        this.consent.value = { id, answer: resolve };
+      });
+    } finally {
+      this.consent.value = undefined;
+    }
+  }
+
+  /** What was not run before the end will not be. */
+  #settleCalls(id: string): void {
+    const turn = this.#all.value.get(id);
+    if (turn?.calls) this.#change(id, { calls: turn.calls.map(settledCall) });
+  }
+
+  #changeCall(id: string, call: string, changed: Partial<ToolCall>): void {
+    const calls = this.#all.value.get(id)?.calls ?? [];
+    this.#change(id, { calls: calls.map((of) => (of.id === call ? { ...of, ...changed } : of)) });
+  }
+
+  #tools(): readonly PageTool[] {
+    return this.#settings.value.javascript ? [JAVASCRIPT_TOOL] : [];
   }
 
   /** Sends the conversation, with more left out where it turns out to be too long. */
@@ -199,12 +301,23 @@ export class Conversation {
     const meter = new Meter();
     const begun = { text: of.begun?.text ?? '', reasoning: of.begun?.reasoning };
     let [text, reasoning, reasoningSeconds] = [begun.text, begun.reasoning, of.begun?.reasoningSeconds];
-    const { signal } = of;
-    const request = { messages, continues: of.begun !== undefined, sampling: this.#sampling(), signal };
+    let { calls } = of.begun ?? {};
+    const request = {
+      messages,
+      continues: of.begun !== undefined,
+      sampling: samplingOf(this.#settings.value),
+      tools: this.#tools().map(({ definition }) => definition),
+      signal: of.signal,
+    };
     for await (const event of engine.answer(request)) {
       if (event.kind === 'end') return event.end;
       if (event.kind === 'prompt') {
         this.prompt.value = event;
+        continue;
+      }
+      if (event.kind === 'call') {
+        calls = grownCalls(calls ?? [], event);
+        this.#change(of.id, { calls });
         continue;
       }
       meter.take(event);
@@ -214,31 +327,6 @@ export class Conversation {
       this.#change(of.id, { text, reasoning, reasoningSeconds, pace: meter.pace });
     }
     throw new TypeError('the answer broke off');
-  }
-
-  #sampling(): Sampling {
-    const {
-      temperature,
-      topK,
-      topP,
-      minP,
-      repeatPenalty,
-      frequencyPenalty,
-      presencePenalty,
-      maxTokens,
-      seed,
-    } = this.#settings.value;
-    return {
-      temperature,
-      topK,
-      topP,
-      minP,
-      repeatPenalty,
-      frequencyPenalty,
-      presencePenalty,
-      maxTokens,
-      seed,
-    };
   }
 
   #after(parent: string): Turn[] {
@@ -284,6 +372,9 @@ interface Writing {
   readonly signal: AbortSignal;
 }
 
+/** The shortest time that a speed is measured over. */
+const SPEED_MILLISECONDS = 100;
+
 /** Measures the speed of an answer. */
 class Meter {
   readonly #begin = performance.now();
@@ -306,15 +397,44 @@ class Meter {
 
   get pace(): Turn['pace'] {
     const tokens = this.#tokens;
+    const span = this.#last - this.#first;
     return {
       tokens,
       firstSeconds: tokens > 0 ? (this.#first - this.#begin) / 1000 : undefined,
-      tokensPerSecond: tokens > 1 ? ((tokens - 1) / (this.#last - this.#first)) * 1000 : undefined,
+      // Tokens that arrive together say nothing of the speed at which they were made.
+      tokensPerSecond: span >= SPEED_MILLISECONDS ? ((tokens - 1) / span) * 1000 : undefined,
     };
   }
 }
 
 /** A kept answer that was being written when its page ended. */
 function settled(turn: Turn): Turn {
-  return turn.state === 'writing' ? { ...turn, state: 'stopped' } : turn;
+  const { state, calls } = turn;
+  if (state !== 'writing' && !calls) return turn;
+  return { ...turn, state: state === 'writing' ? 'stopped' : state, calls: calls?.map(settledCall) };
+}
+
+/** A call that will not run any more, if it has not. */
+function settledCall(call: ToolCall): ToolCall {
+  const { state } = call;
+  if (state === 'running') return { ...call, state: 'failed', result: TEXTS.call.ended };
+  const isOpen = state === 'written' || state === 'asked';
+  return isOpen ? { ...call, state: 'refused', result: TEXTS.call.refused } : call;
+}
+
+/** The calls with another piece of one. */
+function grownCalls(calls: readonly ToolCall[], { call, id, name, text }: CallPiece): readonly ToolCall[] {
+  const grown = [...calls];
+  const before = calls[call] ?? { id: freshId(), name: '', arguments: '', state: 'written' };
+  grown[call] = {
+    ...before,
+    id: id ?? before.id,
+    name: name ?? before.name,
+    arguments: before.arguments + text,
+  };
+  return grown;
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
 }

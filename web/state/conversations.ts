@@ -125,6 +125,8 @@ export class Conversations {
   /** Reads what is kept, and opens the conversation that the address names. */
   async #begin(): Promise<void> {
     const store = await this.#store;
+    // Before the list is read: what another tab changes from here on is not missed.
+    store?.onChange((changed) => void this.#follow(changed));
     await this.#refresh();
     const id = location.hash.slice(1);
     if (id !== '') await this.open(id);
@@ -135,7 +137,6 @@ export class Conversations {
       if (location.hash !== hash)
         history.replaceState(null, '', hash === '' ? location.pathname + location.search : hash);
     });
-    store?.onChange((changed) => void this.#follow(changed));
   }
 
   /** Takes over what another tab has changed. */
@@ -148,10 +149,19 @@ export class Conversations {
     if (info && turns) current.takeOver({ info, turns });
   }
 
+  /** Reads the list, again if something was changed here meanwhile: what is read then lacks it. */
   async #refresh(): Promise<void> {
     try {
       const store = await this.#store;
-      if (store) this.list.value = await store.list();
+      if (!store) return;
+      for (;;) {
+        const written = this.#writing;
+        await written;
+        const list = await store.list();
+        if (this.#writing !== written) continue;
+        this.list.value = list;
+        return;
+      }
     } catch (error) {
       this.problem.value = error;
     }

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../src/browser/index.ts';
+import type { ChatMessage, ChatTool } from '../../src/browser/index.ts';
 
 /** How an answer is sampled. What is undefined is as the model recommends. */
 export interface Sampling {
@@ -9,12 +9,57 @@ export interface Sampling {
   readonly repeatPenalty?: number | undefined;
   readonly frequencyPenalty?: number | undefined;
   readonly presencePenalty?: number | undefined;
+  readonly typicalP?: number | undefined;
+  readonly topNSigma?: number | undefined;
+  readonly xtcProbability?: number | undefined;
+  readonly xtcThreshold?: number | undefined;
+  readonly dynatempRange?: number | undefined;
+  readonly dynatempExponent?: number | undefined;
+  readonly penaltyWindow?: number | undefined;
+  readonly dryMultiplier?: number | undefined;
+  readonly dryBase?: number | undefined;
+  readonly dryAllowedLength?: number | undefined;
+  readonly dryPenaltyLastN?: number | undefined;
+  readonly mirostat?: number | undefined;
+  readonly mirostatTau?: number | undefined;
+  readonly mirostatEta?: number | undefined;
   /** Undefined: up to the end of the context. */
   readonly maxTokens?: number | undefined;
   readonly seed?: number | undefined;
 }
 
-/** Number of recent tokens to which a repeat penalty applies, wherever the model runs. */
+const SAMPLING_NAMES: Readonly<Record<keyof Sampling, true>> = {
+  temperature: true,
+  topK: true,
+  topP: true,
+  minP: true,
+  repeatPenalty: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  typicalP: true,
+  topNSigma: true,
+  xtcProbability: true,
+  xtcThreshold: true,
+  dynatempRange: true,
+  dynatempExponent: true,
+  penaltyWindow: true,
+  dryMultiplier: true,
+  dryBase: true,
+  dryAllowedLength: true,
+  dryPenaltyLastN: true,
+  mirostat: true,
+  mirostatTau: true,
+  mirostatEta: true,
+  maxTokens: true,
+  seed: true,
+};
+
+/** The sampling among other settings. */
+export function samplingOf(settings: Sampling): Sampling {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => name in SAMPLING_NAMES));
+}
+
+/** Number of recent tokens to which a repeat penalty applies, wherever the model runs, unless the settings say another. */
 export const PENALTY_WINDOW = 64;
 
 /** A conversation to answer. */
@@ -23,6 +68,8 @@ export interface AnswerRequest {
   /** The last message is the assistant's, and the answer continues it. */
   readonly continues: boolean;
   readonly sampling: Sampling;
+  /** Functions that may be called. */
+  readonly tools: readonly ChatTool[];
   readonly signal: AbortSignal;
 }
 
@@ -30,7 +77,17 @@ export interface AnswerRequest {
 export type AnswerEvent =
   | { readonly kind: 'prompt'; readonly tokens: number; readonly totalTokens: number }
   | { readonly kind: 'piece'; readonly text: string; readonly reasoning: string; readonly tokens: number }
+  | CallPiece
   | { readonly kind: 'end'; readonly end: AnswerEnd };
+
+/** A piece of a call: its name or id, or what is added to its arguments. Calls count from 0. */
+export interface CallPiece {
+  readonly kind: 'call';
+  readonly call: number;
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly text: string;
+}
 
 /** How an answer ended, by the engine's own counts. */
 export interface AnswerEnd {

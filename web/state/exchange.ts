@@ -1,3 +1,4 @@
+import { contentOf } from './context-window.ts';
 import { branchOf, type ConversationInfo, freshId, type Turn, type WholeConversation } from './chat-store.ts';
 
 /** What marks a file of ours. */
@@ -15,7 +16,7 @@ export function toMarkdown(
   names: Record<Turn['role'], string>,
 ): string {
   const said = branchOf(whole.turns, whole.info.leaf).map(
-    ({ role, text }) => `## ${names[role]}\n\n${text.trim()}\n`,
+    (turn) => `## ${names[turn.role]}\n\n${contentOf(turn).trim()}\n`,
   );
   return [`# ${title}\n`, ...said].join('\n');
 }
@@ -31,6 +32,7 @@ interface LlamaMessage {
   readonly thinking?: string;
   readonly reasoningContent?: string;
   readonly model?: string;
+  readonly extra?: readonly { readonly name?: unknown; readonly content?: unknown }[];
 }
 
 /** A conversation in the files of llama.cpp's page. */
@@ -132,6 +134,7 @@ function fromLlama({ conv, messages }: LlamaConversation): WholeConversation {
       parent: parentOf(message),
       role: role as Turn['role'],
       text: textOf(content),
+      attachments: filesOf(message),
       reasoning: message.reasoningContent || message.thinking || undefined,
       state: 'done',
       at: timestamp,
@@ -139,6 +142,14 @@ function fromLlama({ conv, messages }: LlamaConversation): WholeConversation {
     };
   });
   return renamed({ info, turns });
+}
+
+/** The files of a message that are text; pictures and sound are not taken over. */
+function filesOf({ extra = [] }: LlamaMessage): Turn['attachments'] {
+  const files = extra.flatMap(({ name, content: text }) =>
+    typeof name === 'string' && typeof text === 'string' ? [{ name, text }] : [],
+  );
+  return files.length > 0 ? files : undefined;
 }
 
 /** The text of a content, which may be in parts. */

@@ -13,7 +13,15 @@ import type { ChatServer, ServerModel } from './chat-server.ts';
 /** The parts of a streamed chunk that are read, by OpenAI's names and those of llama.cpp's server. */
 interface Chunk {
   readonly choices?: readonly {
-    readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null };
+    readonly delta?: {
+      readonly content?: string | null;
+      readonly reasoning_content?: string | null;
+      readonly tool_calls?: readonly {
+        readonly index: number;
+        readonly id?: string;
+        readonly function?: { readonly name?: string; readonly arguments?: string };
+      }[];
+    };
     readonly finish_reason?: string | null;
   }[];
   readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
@@ -48,7 +56,13 @@ export class ServerEngine implements ChatEngine {
     return (now ?? this.#model).context;
   }
 
-  async *answer({ messages, continues, sampling, signal }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+  async *answer({
+    messages,
+    continues,
+    sampling,
+    tools,
+    signal,
+  }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
     const body = {
       model: this.#model.id,
       messages,
@@ -56,6 +70,7 @@ export class ServerEngine implements ChatEngine {
       stream_options: { include_usage: true },
       return_progress: true,
       ...(continues && { continue_final_message: true }),
+      ...(tools.length > 0 && { tools }),
       ...fieldsOf(sampling),
     };
     const response = await this.#server.post('v1/chat/completions', body, signal);
@@ -66,9 +81,11 @@ export class ServerEngine implements ChatEngine {
       if (error) throw complaint(error);
       if (prompt) yield { kind: 'prompt', tokens: prompt.processed, totalTokens: prompt.total };
       const [choice] = choices ?? [];
-      const { content, reasoning_content: reasoning } = choice?.delta ?? {};
+      const { content, reasoning_content: reasoning, tool_calls: calls = [] } = choice?.delta ?? {};
       if (content || reasoning)
         yield { kind: 'piece', text: content ?? '', reasoning: reasoning ?? '', tokens: 1 };
+      for (const { index, id, function: { name, arguments: text = '' } = {} } of calls)
+        yield { kind: 'call', call: index, id, name, text };
       if (choice?.finish_reason) {
         isFinished = true;
         end = { ...end, reason: choice.finish_reason === 'length' ? 'length' : 'stop' };
@@ -90,7 +107,7 @@ function fieldsOf(sampling: Sampling): object {
     value,
   ]);
   const window = sampling.repeatPenalty === undefined ? {} : { penalty_window: PENALTY_WINDOW };
-  return { ...Object.fromEntries(given), ...window };
+  return { ...window, ...Object.fromEntries(given) };
 }
 
 /** The JSON values of server-sent events. */

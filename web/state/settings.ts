@@ -5,6 +5,9 @@ import type { Sampling } from './engine.ts';
 /** The user's settings. Sampling that is undefined is as the model recommends. */
 export interface SettingValues extends Sampling {
   readonly system: string;
+  /** Whether models may ask to run JavaScript. */
+  readonly javascript: boolean;
+  readonly theme: 'system' | 'light' | 'dark';
   /** What happens when a conversation is longer than the context: the oldest turns are left out, or nothing is sent. */
   readonly whenFull: 'leave-out' | 'ask';
   /** Maximum positions of a conversation in this browser; applied when a model is loaded. */
@@ -19,6 +22,8 @@ export interface SettingValues extends Sampling {
 /** The settings of a first visit. */
 export const DEFAULT_SETTINGS: SettingValues = {
   system: '',
+  theme: 'system',
+  javascript: false,
   whenFull: 'leave-out',
   context: 4096,
   cacheType: 'f16',
@@ -38,6 +43,10 @@ export function keptSettings(): Signal<SettingValues> {
     } catch {
       // Storage is full or forbidden: the settings last until the page is closed.
     }
+  });
+  effect(() => {
+    const { theme } = settings.value;
+    document.documentElement.style.colorScheme = theme === 'system' ? '' : theme;
   });
   addEventListener('storage', ({ key }) => {
     if (key === KEY) settings.value = { ...DEFAULT_SETTINGS, ...readKept() };

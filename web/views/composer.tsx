@@ -1,9 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Attachment } from '../attachments/read-attachment.ts';
 import type { AppState } from '../state/app-state.ts';
 import { keepDraft, keptDraft } from '../state/drafts.ts';
+import type { Conversation } from '../state/conversation.ts';
 import type { ChatEngine } from '../state/engine.ts';
 import { TEXTS } from '../texts.ts';
-import { SendIcon, StopIcon } from './icons.tsx';
+import { AttachIcon, CloseIcon, SendIcon, StopIcon } from './icons.tsx';
 
 /** Where Enter on the screen's keyboard begins a line, as there is no Shift+Enter. */
 const TOUCH = '(hover: none) and (pointer: coarse)';
@@ -11,27 +13,22 @@ const TOUCH = '(hover: none) and (pointer: coarse)';
 /** The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. What is not sent is kept. */
 export function Composer({ state, engine }: { state: AppState; engine: ChatEngine }) {
   const conversation = state.conversations.current.value;
-  const draft = conversation.turns.value.length === 0 ? '' : conversation.info.value.id;
-  const [text, setText] = useState(() => keptDraft(draft));
+  const [text, change] = useDraft(conversation);
   const field = useRef<HTMLTextAreaElement>(null);
   const answering = conversation.answering.value;
   useEffect(() => field.current?.focus(), [engine]);
   useEscape(state);
-  const change = (changed: string) => {
-    setText(changed);
-    keepDraft(draft, changed);
-  };
   const send = () => {
     // The field's own value: Enter may arrive before the last character has been rendered.
     const said = field.current?.value.trim() ?? '';
-    if (!field.current || said === '' || conversation.answering.value) return;
+    const isEmpty = said === '' && conversation.attached.value.length === 0;
+    if (!field.current || isEmpty || conversation.answering.value) return;
     field.current.value = '';
     change('');
     void conversation.send(engine, said);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    // While an input method is composing, Enter selects its suggestion.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || matchMedia(TOUCH).matches) return;
+    if (!isSendKey(event)) return;
     event.preventDefault();
     send();
   };
@@ -46,7 +43,9 @@ export function Composer({ state, engine }: { state: AppState; engine: ChatEngin
         field.current?.focus();
       }}
     >
+      <Attachments conversation={conversation} />
       <div class="composer-box">
+        <AttachButton onFiles={(files) => void state.takeFiles(files)} />
         <textarea
           ref={field}
           id="message"
@@ -57,16 +56,108 @@ export function Composer({ state, engine }: { state: AppState; engine: ChatEngin
           aria-describedby="keys"
           onInput={({ currentTarget }) => change(currentTarget.value)}
           onKeyDown={onKeyDown}
+          onPaste={(event) => takePasted(state, event)}
         />
-        <SendButton answering={answering} isEmpty={text.trim() === ''} />
+        <SendButton
+          answering={answering}
+          isEmpty={text.trim() === '' && conversation.attached.value.length === 0}
+        />
       </div>
-      <p class="foot">
-        <span id="keys" class="keys">
-          {answering ? TEXTS.composer.stopKey : TEXTS.composer.keys}
-        </span>
-        <LiveFacts state={state} engine={engine} />
-      </p>
+      <Foot state={state} engine={engine} />
     </form>
+  );
+}
+
+/** What is being written, which is kept. */
+function useDraft({ turns, info }: Conversation): [string, (changed: string) => void] {
+  const draft = turns.value.length === 0 ? '' : info.value.id;
+  const [text, setText] = useState(() => keptDraft(draft));
+  const change = (changed: string) => {
+    setText(changed);
+    keepDraft(draft, changed);
+  };
+  return [text, change];
+}
+
+/** Which keys do what, and how the answer is coming on. */
+function Foot({ state, engine }: { state: AppState; engine: ChatEngine }) {
+  const { value: answering } = state.conversations.current.value.answering;
+  return (
+    <p class="foot">
+      <span id="keys" class="keys">
+        {answering ? TEXTS.composer.stopKey : TEXTS.composer.keys}
+      </span>
+      <LiveFacts state={state} engine={engine} />
+    </p>
+  );
+}
+
+/** Enter, but in an input method, where it selects a suggestion. */
+function isSendKey({ key, shiftKey, isComposing }: KeyboardEvent): boolean {
+  return key === 'Enter' && !shiftKey && !isComposing && !matchMedia(TOUCH).matches;
+}
+
+/** Takes pasted files; some programs copy text as a picture, too, and then the text is meant. */
+function takePasted(state: AppState, event: ClipboardEvent): void {
+  const files = [...(event.clipboardData?.files ?? [])];
+  if (files.length === 0 || event.clipboardData?.types.includes('text/plain')) return;
+  event.preventDefault();
+  void state.takeFiles(files);
+}
+
+function AttachButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const label = TEXTS.attachment.attach;
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet"
+        aria-label={label}
+        title={label}
+        onClick={() => chooser.current?.click()}
+      >
+        <AttachIcon />
+      </button>
+      <input
+        ref={chooser}
+        type="file"
+        multiple
+        hidden
+        onChange={({ currentTarget }) => {
+          onFiles([...(currentTarget.files ?? [])]);
+          currentTarget.value = '';
+        }}
+      />
+    </>
+  );
+}
+
+/** The files that go with the next message, with about how much of the context each takes. */
+function Attachments({ conversation }: { conversation: Conversation }) {
+  const { attached } = conversation;
+  const remove = (file: Attachment) => (attached.value = attached.value.filter((of) => of !== file));
+  return (
+    <div aria-live="polite">
+      {attached.value.length > 0 && (
+        <ul class="attachments" aria-label={TEXTS.attachment.label}>
+          {attached.value.map((file, at) => (
+            <li key={at}>
+              <span>{file.name}</span>
+              <small class="numbers">{TEXTS.attachment.about(conversation.tokensOf([file]))}</small>
+              <button
+                type="button"
+                class="quiet"
+                aria-label={TEXTS.attachment.remove(file.name)}
+                onClick={() => remove(file)}
+              >
+                <CloseIcon />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
   );
 }
 
@@ -96,12 +187,15 @@ function useEscape({ conversations, dialog }: AppState): void {
 
 /** The speed of the answer, where it comes from, and how full the context is. */
 function LiveFacts({ state, engine }: { state: AppState; engine: ChatEngine }) {
-  const { value: turns } = state.conversations.current.value.turns;
+  const { value: conversation } = state.conversations.current;
+  const { value: turns } = conversation.turns;
   const last = turns.at(-1);
   const { context } = engine;
   const counted = turns.findLastIndex(({ usedTokens }) => usedTokens !== undefined);
   const grown = counted === turns.length - 1 ? 0 : (last?.pace?.tokens ?? 0);
-  const used = (turns[counted]?.usedTokens ?? 0) + grown;
+  const { value: attached } = conversation.attached;
+  const added = attached.length > 0 ? conversation.tokensOf(attached) : 0;
+  const used = (turns[counted]?.usedTokens ?? 0) + grown + added;
   const place = engine.place === 'server' ? TEXTS.composer.server : engine.device;
   return (
     <span class="numbers">

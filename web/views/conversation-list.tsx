@@ -86,7 +86,7 @@ function Exchange({ state }: { state: AppState }) {
         multiple
         hidden
         onChange={({ currentTarget }) => {
-          void state.takeFiles([...(currentTarget.files ?? [])]);
+          void state.importFiles([...(currentTarget.files ?? [])]);
           currentTarget.value = '';
         }}
       />
@@ -99,7 +99,10 @@ function Exchange({ state }: { state: AppState }) {
   );
 }
 
-/** The title and system prompt of a conversation, and its export and removal. */
+/**
+ * The title and system prompt of a conversation, and its export and removal. What is being typed stays when the conversation
+ * changes meanwhile, as it does while an answer is written.
+ */
 export function ConversationDialog({ state, id }: { state: AppState; id: string }) {
   const { conversations, dialog } = state;
   const info = conversations.list.value.find((of) => of.id === id);
@@ -120,7 +123,7 @@ export function ConversationDialog({ state, id }: { state: AppState; id: string 
             <input
               id={field}
               type="text"
-              value={info.title}
+              defaultValue={info.title}
               onChange={({ currentTarget }) =>
                 conversations.change(id, { title: currentTarget.value.trim(), titledBy: 'person' })
               }
@@ -142,7 +145,7 @@ function SystemPrompt({ state: { conversations }, info }: { state: AppState; inf
         <textarea
           id={field}
           rows={3}
-          value={info.system ?? ''}
+          defaultValue={info.system ?? ''}
           onChange={({ currentTarget: { value } }) =>
             conversations.change(info.id, { system: value.trim() === '' ? undefined : value })
           }

@@ -19,6 +19,9 @@ export const RetryIcon = () => <Icon path="M19.5 12a7.5 7.5 0 1 1-2.2-5.3L19.5 9
 export const NewIcon = () => <Icon path="M12 5v14M5 12h14" />;
 export const ChevronIcon = () => <Icon path="M7 10l5 5 5-5" />;
 export const FileIcon = () => <Icon path="M12 15.5V4.5M7.5 9 12 4.5 16.5 9M4.5 15.5v4h15v-4" />;
+export const AttachIcon = () => (
+  <Icon path="M18.5 11.5l-6.8 6.8a4 4 0 0 1-5.7-5.7l7.5-7.5a2.7 2.7 0 0 1 3.8 3.8l-7.4 7.4a1.3 1.3 0 0 1-1.9-1.9l6.2-6.2" />
+);
 export const EditIcon = () => <Icon path="M4.5 19.5l1-4L16 5l3 3L8.5 18.5zM14 7l3 3" />;
 export const BackIcon = () => <Icon path="M14 7l-5 5 5 5" />;
 export const ForwardIcon = () => <Icon path="M10 7l5 5-5 5" />;

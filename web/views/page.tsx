@@ -1,4 +1,4 @@
-import { useCallback } from 'preact/hooks';
+import { useCallback, useEffect } from 'preact/hooks';
 import type { AppState } from '../state/app-state.ts';
 import { TEXTS } from '../texts.ts';
 import { Composer } from './composer.tsx';
@@ -18,6 +18,7 @@ export function Page({ state }: { state: AppState }) {
   const status = session.status.value;
   const conversation = conversations.current.value;
   const onFiles = useCallback((files: readonly File[]) => void state.takeFiles(files), [state]);
+  useShortcuts(state);
   const engine = status.kind === 'ready' ? status.engine : undefined;
   const hasTurns = conversation.turns.value.length > 0;
   const kind = hasTurns && status.kind !== 'loading' ? 'ready' : status.kind;
@@ -52,6 +53,45 @@ export function Page({ state }: { state: AppState }) {
       <DropTarget onFiles={onFiles} />
     </>
   );
+}
+
+/** What keys do with Control or Command, as on llama.cpp's page. */
+const SHORTCUTS: Readonly<Record<string, (state: AppState) => void>> = {
+  k: (state) => {
+    const beside = document.querySelector<HTMLElement>('aside input[type=search]');
+    // On narrow screens the list is a dialog.
+    if (beside?.checkVisibility()) beside.focus();
+    else state.dialog.value = { kind: 'conversations' };
+  },
+  'shift+o': ({ conversations }) => conversations.begin(),
+  'shift+e': (state) => {
+    const id = keptId(state);
+    if (id !== undefined) state.dialog.value = { kind: 'conversation', id };
+  },
+  'shift+d': (state) => {
+    const id = keptId(state);
+    if (id !== undefined) void state.conversations.remove(id);
+  },
+};
+
+/** The open conversation; undefined as long as nothing was said in it. */
+function keptId({ conversations }: AppState): string | undefined {
+  const { turns, info } = conversations.current.value;
+  return turns.value.length > 0 ? info.value.id : undefined;
+}
+
+function useShortcuts(state: AppState): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || event.altKey || state.dialog.value !== undefined) return;
+      const act = SHORTCUTS[(event.shiftKey ? 'shift+' : '') + event.key.toLowerCase()];
+      if (!act) return;
+      event.preventDefault();
+      act(state);
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, [state]);
 }
 
 /** The address stays the conversation's. */

@@ -22,6 +22,20 @@ export function SettingsDialog({ state }: { state: AppState }) {
     <Dialog title={TEXTS.settings} kind="settings" onClose={() => (dialog.value = undefined)}>
       <form class="fields" onSubmit={(event) => event.preventDefault()}>
         <AnswerFields values={settings.value} change={change} />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={settings.value.javascript}
+            onChange={({ currentTarget }) => change({ javascript: currentTarget.checked })}
+          />
+          {TEXT.javascript}
+        </label>
+        <Choice
+          label={TEXT.theme}
+          labels={TEXT.themeChoices}
+          value={settings.value.theme}
+          onChange={(theme) => change({ theme })}
+        />
         <h3>{TEXT.loading}</h3>
         <LoadFields values={settings.value} change={change} />
         <div class="row end">
@@ -64,6 +78,20 @@ const NUMBERS = [
   { name: 'minP', label: TEXT.minP, max: 1, step: 0.01, placeholder: TEXT.asModel },
   { name: 'frequencyPenalty', label: TEXT.frequencyPenalty, max: 2, step: 0.05, placeholder: TEXT.asModel },
   { name: 'presencePenalty', label: TEXT.presencePenalty, max: 2, step: 0.05, placeholder: TEXT.asModel },
+  { name: 'penaltyWindow', label: TEXT.penaltyWindow, max: 100_000, step: 1, placeholder: TEXT.asModel },
+  { name: 'typicalP', label: TEXT.typicalP, max: 1, step: 0.01, placeholder: TEXT.asModel },
+  { name: 'topNSigma', label: TEXT.topNSigma, max: 100, step: 0.1, placeholder: TEXT.asModel },
+  { name: 'xtcProbability', label: TEXT.xtcProbability, max: 1, step: 0.01, placeholder: TEXT.asModel },
+  { name: 'xtcThreshold', label: TEXT.xtcThreshold, max: 1, step: 0.01, placeholder: TEXT.asModel },
+  { name: 'dynatempRange', label: TEXT.dynatempRange, max: 2, step: 0.05, placeholder: TEXT.asModel },
+  { name: 'dynatempExponent', label: TEXT.dynatempExponent, max: 10, step: 0.1, placeholder: TEXT.asModel },
+  { name: 'dryMultiplier', label: TEXT.dryMultiplier, max: 10, step: 0.05, placeholder: TEXT.asModel },
+  { name: 'dryBase', label: TEXT.dryBase, max: 10, step: 0.05, placeholder: TEXT.asModel },
+  { name: 'dryAllowedLength', label: TEXT.dryAllowedLength, max: 1000, step: 1, placeholder: TEXT.asModel },
+  { name: 'dryPenaltyLastN', label: TEXT.dryPenaltyLastN, max: 100_000, step: 1, placeholder: TEXT.asModel },
+  { name: 'mirostat', label: TEXT.mirostat, max: 2, step: 1, placeholder: TEXT.asModel },
+  { name: 'mirostatTau', label: TEXT.mirostatTau, max: 20, step: 0.1, placeholder: TEXT.asModel },
+  { name: 'mirostatEta', label: TEXT.mirostatEta, max: 1, step: 0.01, placeholder: TEXT.asModel },
 ] as const;
 
 function AnswerFields({ values, change }: FieldsProps) {

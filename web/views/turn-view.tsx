@@ -6,6 +6,7 @@ import type { ChatEngine } from '../state/engine.ts';
 import type { AppState } from '../state/app-state.ts';
 import { TEXTS } from '../texts.ts';
 import { AnswerText } from './answer-text.tsx';
+import { CallView } from './call-view.tsx';
 import { copyText } from './copy.ts';
 import { BackIcon, CopyIcon, DeleteIcon, EditIcon, ForwardIcon, RetryIcon } from './icons.tsx';
 
@@ -29,7 +30,7 @@ export function TurnView(props: TurnProps) {
         <Editor {...props} onEnd={() => setEditing(false)} />
       ) : (
         <>
-          {isUser ? <p>{turn.text}</p> : <Answer {...props} />}
+          {isUser ? <Said turn={turn} /> : <Answer {...props} />}
           {turn.state !== 'writing' && <TurnFoot {...props} onEdit={() => setEditing(true)} />}
         </>
       )}
@@ -37,14 +38,34 @@ export function TurnView(props: TurnProps) {
   );
 }
 
+/** A question, and the files that were said with it, which can be looked into. */
+function Said({ turn: { text, attachments = [] } }: { turn: Turn }) {
+  return (
+    <>
+      {attachments.map((file, at) => (
+        <details key={at} class="attachment">
+          <summary>{file.name}</summary>
+          <pre tabIndex={0}>{file.text}</pre>
+        </details>
+      ))}
+      {text !== '' && <p>{text}</p>}
+    </>
+  );
+}
+
 function Answer({ turn, conversation }: TurnProps) {
-  const { text, state, reasoning, error } = turn;
+  const { text, state, reasoning, error, calls } = turn;
   const writing = state === 'writing';
   return (
     <>
       {reasoning !== undefined && <Reasoning turn={turn} text={reasoning} />}
       {text !== '' && <AnswerText text={text} writing={writing} />}
-      {text === '' && writing && reasoning === undefined && <PromptShare conversation={conversation} />}
+      {text === '' && writing && reasoning === undefined && !calls && (
+        <PromptShare conversation={conversation} />
+      )}
+      {calls?.map((call) => (
+        <CallView key={call.id} call={call} conversation={conversation} />
+      ))}
       {error && (
         <div class="error-note" role="alert">
           <strong>{text === '' ? TEXTS.turn.failed : TEXTS.turn.broken}</strong>
@@ -192,7 +213,7 @@ function Editor({ conversation, engine, turn, onEnd }: TurnProps & { onEnd: () =
   const isUser = turn.role === 'user';
   const save = () => {
     const text = field.current?.value.trim() ?? '';
-    if (text === '') return;
+    if (text === '' && turn.attachments === undefined) return;
     onEnd();
     if (!isUser) conversation.rewrite(turn, text);
     else if (engine) void conversation.resend(engine, turn, text);

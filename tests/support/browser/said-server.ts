@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { getRequestListener } from '@hono/node-server';
+import { pageFiles } from '../../../src/node/page-files.ts';
+
+/** What is said in one piece: a delta of OpenAI's chunks. */
+export type SaidDelta = Readonly<Record<string, unknown>>;
+
+/** The parts of a request that tests look at. */
+export interface SaidRequest {
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly tools?: readonly unknown[];
+}
+
+const CONTEXT = 1_000_000;
+
+/** A page's files and, in place of a model, what a function says, by the chat API that the page uses. */
+export class SaidServer implements AsyncDisposable {
+  readonly url: string;
+  readonly #close: () => Promise<void>;
+
+  private constructor(url: string, close: () => Promise<void>) {
+    this.url = url;
+    this.#close = close;
+  }
+
+  static async open(
+    folder: string,
+    say: (request: SaidRequest) => AsyncIterable<SaidDelta>,
+  ): Promise<SaidServer> {
+    const files = pageFiles(folder);
+    if (!files) throw new Error(`no page in ${folder}`);
+    const absent = () => new Response('not here', { status: 404 });
+    const serve = getRequestListener(async (request) => (await files(request)) ?? absent());
+    const server = createServer((request, response) => {
+      if (request.url === '/v1/models') {
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify({ object: 'list', data: [{ id: 'text', context_length: CONTEXT }] }));
+      } else if (request.url === '/v1/chat/completions') void answer(request, response, say);
+      else void serve(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return new SaidServer(`http://127.0.0.1:${port}`, async () => {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#close();
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  say: (request: SaidRequest) => AsyncIterable<SaidDelta>,
+): Promise<void> {
+  const send = (chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  response.setHeader('content-type', 'text/event-stream');
+  let tokens = 0;
+  let isCall = false;
+  for await (const delta of say((await json(request)) as SaidRequest)) {
+    if (response.destroyed) return;
+    send({ choices: [{ index: 0, delta }] });
+    tokens++;
+    isCall ||= 'tool_calls' in delta;
+  }
+  send({ choices: [{ index: 0, delta: {}, finish_reason: isCall ? 'tool_calls' : 'stop' }] });
+  send({ choices: [], usage: { prompt_tokens: 10, completion_tokens: tokens } });
+  response.end('data: [DONE]\n\n');
+}

@@ -3,7 +3,7 @@ import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
 import type { ChatChunk } from '../engine/chat-stream.ts';
 import type { TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { Output } from './output.ts';
-import { type ReasoningFlags, ReasoningWriter } from './reasoning-options.ts';
+import { type AnswerFlags, AnswerWriter } from './answer-writer.ts';
 
 /**
  * How an answer is printed to stdout: as text while it is generated, as one JSON object at the end, or as a stream of
@@ -24,10 +24,15 @@ export interface Answer {
 /** Reads an answer to its end, printing it as it comes unless it is wanted as one object. */
 export async function streamAnswer(
   stream: TextStream<TextChunk & Partial<ChatChunk>>,
-  of: { readonly form: AnswerForm; readonly output: Output; readonly flags: ReasoningFlags },
+  of: {
+    readonly form: AnswerForm;
+    readonly output: Output;
+    readonly flags: AnswerFlags;
+    readonly isMarkdown: boolean;
+  },
 ): Promise<Answer> {
   const { form, output } = of;
-  const thoughts = new ReasoningWriter(output, of.flags);
+  const writer = new AnswerWriter(output, of.flags, of.isMarkdown);
   let reasoning = '';
   let text = '';
   const tokens: SampledToken[] = [];
@@ -38,16 +43,13 @@ export async function streamAnswer(
       text += chunk.text;
       reasoning += chunk.reasoning ?? '';
       if (chunk.token) tokens.push(chunk.token);
-      if (form === 'text') {
-        await thoughts.write(chunk.reasoning ?? '', chunk.text);
-        await output.write(chunk.text);
-      } else if (form === 'json-lines') await output.line(JSON.stringify(pieceOf(chunk)));
+      if (form === 'text') await writer.write(chunk.reasoning ?? '', chunk.text);
+      else if (form === 'json-lines') await output.line(JSON.stringify(pieceOf(chunk)));
       // A device that computes on this thread would not let the event loop handle Ctrl-C and closed pipes.
       await setImmediate();
     }
   } finally {
-    await thoughts.close();
-    if (form === 'text' && text !== '' && !text.endsWith('\n')) await output.line();
+    await writer.close();
   }
   return { text, reasoning, tokens, firstTokenSeconds };
 }

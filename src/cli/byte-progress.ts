@@ -1,5 +1,6 @@
 import { formatBytes } from '../base/bytes.ts';
 import type { Output } from './output.ts';
+import { Pace, timeText } from './pace.ts';
 
 /** Shows the progress in bytes: a bar on a terminal, a line per second in a log, nothing if notes are off. */
 export interface ByteProgress {
@@ -67,35 +68,8 @@ function progressLines(output: Output, { doing, done, name }: ProgressLabels): B
   };
 }
 
-/** The rate over the last seconds is what people expect to go on. */
-const PACE_SECONDS = 5;
-
-/** How fast bytes arrive. */
-class Pace {
-  readonly #seen: { readonly bytes: number; readonly seconds: number }[] = [];
-
-  /** Bytes per second at `bytes`; undefined at first. */
-  at(bytes: number): number | undefined {
-    const seconds = performance.now() / 1000;
-    const last = this.#seen.at(-1);
-    // Bytes that were here before, or that are checked again, did not arrive.
-    if (last && bytes < last.bytes) this.#seen.length = 0;
-    if (!last || seconds - last.seconds > 0.1 || bytes < last.bytes) this.#seen.push({ bytes, seconds });
-    while (this.#seen.length > 2 && seconds - (this.#seen[1]?.seconds ?? 0) > PACE_SECONDS)
-      this.#seen.shift();
-    const [first] = this.#seen;
-    const elapsed = seconds - (first?.seconds ?? seconds);
-    return first && elapsed > 0.5 ? (bytes - first.bytes) / elapsed : undefined;
-  }
-}
-
 /** `, 12.3 MiB/s, 1:05 left`. */
 function paceText(bytesPerSecond: number | undefined, bytesLeft: number): string {
   if (bytesPerSecond === undefined || bytesPerSecond <= 0) return '';
-  const seconds = Math.ceil(bytesLeft / bytesPerSecond);
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const two = (count: number) => String(count).padStart(2, '0');
-  const left =
-    hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
-  return `, ${formatBytes(Math.round(bytesPerSecond))}/s, ${left} left`;
+  return `, ${formatBytes(Math.round(bytesPerSecond))}/s, ${timeText(bytesLeft / bytesPerSecond)} left`;
 }

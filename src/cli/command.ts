@@ -1,6 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import type { Logger } from '../base/log.ts';
 import type { ExitCode } from './exit-codes.ts';
+import { addHelpAll, furtherHelp } from './help.ts';
 import type { Interruption } from './interruption.ts';
 import type { GlobalFlags } from './options.ts';
 import type { Output } from './output.ts';
@@ -13,6 +14,8 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   readonly interruption: Interruption;
   readonly flags: GlobalFlags;
+  /** The program with all its commands and their options, for what is said about them. */
+  tree(): Promise<Command>;
 }
 
 /** How a command was called: its arguments as parsed by commander, and its options. */
@@ -40,23 +43,24 @@ export type AnyCommand = Omit<CliCommand, 'run'> & {
   run(call: CommandCall<never>, context: CommandContext): Promise<ExitCode | undefined>;
 };
 
-/** Runs a command within a process; `json` says that its output is meant for a program. */
+/** Runs a command within a process, with the options that the command line gives it. */
 export type StartCommand = (
+  command: Command,
   run: (context: CommandContext) => Promise<ExitCode | undefined>,
-  json: boolean,
 ) => Promise<void>;
 
 /** Describes a command's options to commander; `start` is called when the command line names it. */
 export function describeCommand(command: Command, definition: AnyCommand, start: StartCommand): void {
   for (const argument of definition.arguments ?? []) command.addArgument(argument);
   for (const option of definition.options) command.addOption(option);
-  command.addHelpText('after', examplesText(definition.examples));
-  command.action(() => {
-    const flags = command.opts();
-    const call = { args: command.processedArgs, flags: flags as never };
-    const isForProgram = flags.json === true || flags.jsonStream === true;
-    return start((context) => definition.run(call, context), isForProgram);
-  });
+  addHelpAll(command);
+  command.addHelpText('after', () => furtherHelp(command) + examplesText(definition.examples));
+  command.action(() =>
+    start(command, (context) => {
+      const call = { args: command.processedArgs, flags: command.opts() as never };
+      return definition.run(call, context);
+    }),
+  );
 }
 
 /** The examples section of the help. */

@@ -28,7 +28,7 @@ export function driversFor(argv: readonly string[]): readonly DriverName[] {
   const named = argv.map((word) => COMMANDS.find(({ name }) => name === word));
   const command = named.find((found) => found !== undefined);
   if (!command?.opensDevice || argv.some((word) => ASKING.includes(word))) return [];
-  const device = deviceIn(argv) ?? 'auto';
+  const device = deviceIn(argv) ?? (process.env.ROCMFORGE_DEVICE || 'auto');
   return device === 'auto' ? DRIVERS : DRIVERS.filter((name) => name === device.split(':')[0]);
 }
 

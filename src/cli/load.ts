@@ -30,14 +30,14 @@ export interface LoadedModel {
 export type LoadFlags = ModelFlags &
   TemplateFlags &
   DeviceFlags &
-  Pick<ModelOptions, 'logitRows' | 'sequences'>;
+  Pick<ModelOptions, 'logitRows' | 'sequences' | 'taps'>;
 
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
-  const { context, batch, logitRows, sequences, weights, decode } = flags;
+  const { context, batch, logitRows, sequences, taps, weights, decode } = flags;
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const cacheType = cacheTypeOf(flags);
-  const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
+  const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
   const { deterministic, embedding, experts, expertSlots, allowUnread, device, threads, cpuKernels } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
@@ -105,7 +105,7 @@ function draftOf({
 export function noteBundledModel(output: Output): void {
   output.note(
     'This is the bundled model, a toy of 26 million weights. A real one: ' +
-      'rocmforge chat -m hf:unsloth/Qwen3-4B-Instruct-2507-GGUF; rocmforge models suggests others.',
+      'rocmforge chat hf:unsloth/Qwen3-4B-Instruct-2507-GGUF; rocmforge models suggests others.',
   );
 }
 

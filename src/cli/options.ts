@@ -186,11 +186,11 @@ export function draftOptions(): Option[] {
   return [
     new Option(
       '--draft <location>',
-      'draft model: a smaller GGUF with the same vocabulary, an EAGLE-3 drafter, or mtp for the model’s own block; does not change the text',
+      'draft model: a smaller GGUF with the same vocabulary, an EAGLE-3 or DFlash drafter, or mtp for the model’s own block; does not change the text',
     ).conflicts('speculation'),
     new Option(
       '--draft-max <count>',
-      'most draft tokens per step; fewer or none where they gain nothing (default: 4, with mtp 3)',
+      'most draft tokens per step; fewer or none where they gain nothing (default: 4, with mtp 3, with DFlash 7)',
     ).argParser(wholeNumber(1)),
     new Option(
       '--draft-min <count>',
@@ -242,7 +242,7 @@ export function deviceOptions(): Option[] {
       .helpGroup('Device:'),
     new Option(
       '--cpu-kernels <kind>',
-      'native kernels of the CPU device, compiled on first use by a C++ compiler, or WebAssembly (default: auto, native if possible)',
+      'native kernels of the CPU device, from a package for this platform or a C++ compiler, or WebAssembly (default: auto, native if possible)',
     )
       .choices(CPU_KERNELS)
       .helpGroup('Device:'),
@@ -287,6 +287,11 @@ export function realNumber(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isFinite(value)) return value;
   throw new InvalidArgumentError('Expected a number.');
+}
+
+/** The options, by their attributes, that cannot be given together with one. */
+export function conflictsOf(option: Option): readonly string[] {
+  return (option as Option & { readonly conflictsWith: readonly string[] }).conflictsWith;
 }
 
 /** Collects an option that may be repeated. */

@@ -3,7 +3,8 @@ import { styleText } from 'node:util';
 /** How much is printed to stderr besides warnings and errors. */
 export type Verbosity = 'quiet' | 'normal' | 'verbose';
 
-type Style = Parameters<typeof styleText>[0];
+/** A style of the terminal, or several at once. */
+export type Style = Parameters<typeof styleText>[0];
 
 /** The process's stdout and stderr, or their replacements. */
 export interface OutputStreams {
@@ -79,13 +80,15 @@ export class Output {
 
   /** Styled text, plain if `stream` shows no colours. */
   styled(style: Style, text: string, stream: 'stdout' | 'stderr' = 'stderr'): string {
-    return showsColours(this.#streams[stream]) ? styleText(style, text) : text;
+    // Node would ask whether its own stdout shows colours.
+    return this.showsColours(stream) ? styleText(style, text, { validateStream: false }) : text;
   }
-}
 
-function showsColours(stream: NodeJS.WriteStream): boolean {
-  const { NO_COLOR, TERM } = process.env;
-  return stream.isTTY === true && !NO_COLOR && TERM !== 'dumb';
+  /** Whether a stream is a terminal that shows colours, and they are wanted. */
+  showsColours(stream: 'stdout' | 'stderr'): boolean {
+    const { NO_COLOR, TERM } = process.env;
+    return this.#streams[stream].isTTY === true && !NO_COLOR && TERM !== 'dumb';
+  }
 }
 
 /** JSON has no bigint and no typed arrays. */

@@ -4,11 +4,13 @@ import { type LogFields, type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS, type NamedCommand } from './commands/index.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
+import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
 import { type GlobalFlags, globalOptions } from './options.ts';
 import { Output } from './output.ts';
 import { packageVersion } from './package-root.ts';
 import { describeError, reportError } from './report-error.ts';
+import { applySettings, checkSettings, readUserSettings } from './user-settings.ts';
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code; prints everything itself. */
 export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
@@ -33,10 +35,12 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     if (alias !== undefined) command.alias(alias);
     // Without a named command, all are listed with their arguments.
     if (isNamed && !isIn(named)) continue;
-    describeCommand(command, await read(), async (run, json) => {
-      const context = await contextOf(program.opts(), output, interruption);
-      report = (error) => reportError(error, json, context);
+    describeCommand(command, await read(), async (own, run) => {
+      let context = await contextOf(program.opts(), output, interruption);
+      report = (error) => reportError(error, isForProgram(own), context);
       try {
+        await applyUserSettings(program, own, output);
+        context = await contextOf(program.opts(), output, interruption);
         code = (await run(context)) ?? EXIT.ok;
       } catch (error) {
         code = report(error);
@@ -59,20 +63,54 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   return EXIT.failure;
 }
 
+/** Whether the output is meant for a program. */
+function isForProgram(command: Command): boolean {
+  const { json, jsonStream } = command.opts<{ json?: boolean; jsonStream?: boolean }>();
+  return json === true || jsonStream === true;
+}
+
+/** Sets what the command line leaves open as the user's settings say, and reports those that no command has. */
+async function applyUserSettings(program: Command, command: Command, output: Output): Promise<void> {
+  const { settings } = readUserSettings();
+  if (settings.length === 0) return;
+  const name = command.name();
+  const used = new Set([
+    ...applySettings(program, settings, name),
+    ...applySettings(command, settings, name),
+  ]);
+  const others = settings.filter((setting) => !used.has(setting));
+  // To read all commands takes as long as to start one.
+  if (others.length === 0) return;
+  for (const variable of checkSettings(await describeAll(), others)) {
+    output.warn(`${variable} is ignored: there is no option of this name`);
+  }
+}
+
+/** The program with all its commands, which do nothing. */
+async function describeAll(): Promise<Command> {
+  const program = createProgram();
+  for (const { name, alias, summary, read } of COMMANDS) {
+    const command = program.command(name).description(summary);
+    if (alias !== undefined) command.alias(alias);
+    describeCommand(command, await read(), async () => {});
+  }
+  return program;
+}
+
 function createProgram(): Command {
   const program = new Command('rocmforge')
     .description('Runs large language models from GGUF files.')
     .version(packageVersion())
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp(HELP)
     .showHelpAfterError('(add --help for usage)')
     .exitOverride();
   for (const option of globalOptions()) program.addOption(option);
   return program.addHelpText(
     'after',
     examplesText([
-      ['run -p "What is the capital of France?"', 'one answer from the bundled model'],
+      ['run "What is the capital of France?"', 'one answer from the bundled model'],
       ['chat -m model.gguf', 'a conversation'],
-      ['chat -m hf:unsloth/Qwen3-4B-Instruct-2507-GGUF', 'a model by its name, pulled if it is not here'],
+      ['chat hf:unsloth/Qwen3-4B-Instruct-2507-GGUF', 'a model by its name, pulled if it is not here'],
       ['inspect model.gguf', 'contents and memory requirements of a file'],
       ['run --help', 'the options of a command'],
     ]),
@@ -87,7 +125,8 @@ async function contextOf(
   if (flags.quiet) output.verbosity = 'quiet';
   else if (flags.verbose) output.verbosity = 'verbose';
   output.logging = flags.log !== undefined;
-  return { output, logger: await loggerOf(flags, output), interruption, signal: interruption.signal, flags };
+  const logger = await loggerOf(flags, output);
+  return { output, logger, interruption, signal: interruption.signal, flags, tree: describeAll };
 }
 
 /** The logger's code is loaded on demand. Warnings are printed without it. */

@@ -40,7 +40,8 @@ export function reasoningOf(
   return { ...(reasoning === 'off' && { enabled: false }), effort, budget };
 }
 
-function hasForm({ schema, json, regex, choices, grammar }: GenerateOptions): boolean {
+/** Whether the answer has to have a form: then it is data rather than text for people. */
+export function hasForm({ schema, json, regex, choices, grammar }: GenerateOptions): boolean {
   return [schema, json || undefined, regex, choices, grammar].some((form) => form !== undefined);
 }
 

@@ -26,7 +26,7 @@ export interface ServerFlags {
   readonly verboseAnswers?: boolean;
   readonly autoload: boolean;
   readonly reasoning?: 'on' | 'off';
-  readonly tokenTarget: number;
+  readonly tokenTarget?: number;
   readonly promptTarget: number;
   readonly apiKey?: readonly string[];
   readonly apiKeyFile?: string;
@@ -49,9 +49,6 @@ export interface ServerFlags {
   readonly maxBody?: number;
   readonly timeLimit?: number;
 }
-
-/** Target for the milliseconds between tokens while prompts are processed. */
-const TOKEN_TARGET_MS = 20;
 
 /** Target for the milliseconds of a step that only processes prompts. */
 const PROMPT_TARGET_MS = 250;
@@ -90,11 +87,11 @@ export function serverLimitsOf(
 
 /** The time targets of steps with prompts. */
 export function paceOf({ tokenTarget, promptTarget }: ServerFlags): {
-  tokenMs: number | undefined;
+  tokenMs: number | 'auto' | undefined;
   promptMs: number | undefined;
 } {
   return {
-    tokenMs: tokenTarget > 0 ? tokenTarget : undefined,
+    tokenMs: tokenTarget === 0 ? undefined : (tokenTarget ?? 'auto'),
     promptMs: promptTarget > 0 ? promptTarget : undefined,
   };
 }
@@ -199,9 +196,10 @@ function whereOptions(): Option[] {
     ).argParser(repeated),
     new Option('--tls-cert <path>', 'serve HTTPS with this certificate (PEM)'),
     new Option('--tls-key <path>', 'the private key of the certificate (PEM)'),
-    new Option('--api-key <key>', 'require an API key; repeatable')
-      .argParser(repeated)
-      .env('ROCMFORGE_API_KEY'),
+    new Option(
+      '--api-key <key>',
+      'require an API key; repeatable; other users cannot see it in ROCMFORGE_API_KEY',
+    ).argParser(repeated),
     new Option('--api-key-file <path>', 'API keys with their limits, one per line'),
     new Option('--no-page', 'serve no page'),
     new Option('--no-slots', 'do not tell about the slots (GET /slots)'),
@@ -270,9 +268,10 @@ function limitOptions(): Option[] {
     new Option('--queue <count>', 'waiting sequences per key; beyond that, 429 (default: 64)').argParser(
       wholeNumber(0),
     ),
-    new Option('--token-target <ms>', 'target time between tokens while prompts are processed; 0 for none')
-      .argParser(realNumber)
-      .default(TOKEN_TARGET_MS),
+    new Option(
+      '--token-target <ms>',
+      'target time between tokens while prompts are processed; 0 for none (default: 12 on a CPU, otherwise 20)',
+    ).argParser(realNumber),
     new Option('--prompt-target <ms>', 'target time of steps that only process prompts; 0 for none')
       .argParser(realNumber)
       .default(PROMPT_TARGET_MS),

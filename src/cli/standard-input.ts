@@ -5,8 +5,13 @@ import { timerSpan } from '../base/timer-span.ts';
 export interface StandardInputOptions {
   /** Maximum wait for the first data; undefined waits for the end. */
   readonly waitSeconds?: number | undefined;
+  /** Called if nothing has arrived for a while: the program seems to do nothing then. */
+  readonly onWaiting?: () => void;
   readonly signal: AbortSignal;
 }
+
+/** After this time, people wonder. */
+const QUIET_MS = 1500;
 
 /** All text of a pipe or file on standard input; undefined for a terminal, and if nothing arrives in time. */
 export async function readStandardInput(options: StandardInputOptions): Promise<string | undefined> {
@@ -17,11 +22,13 @@ export async function readStandardInput(options: StandardInputOptions): Promise<
   const { waitSeconds } = options;
   const timer =
     waitSeconds === undefined ? undefined : setTimeout(() => first.abort(), timerSpan(waitSeconds));
+  const quiet = setTimeout(() => options.onWaiting?.(), QUIET_MS);
   const chunks: Uint8Array[] = [];
   try {
     const either = AbortSignal.any([options.signal, first.signal]);
     for await (const chunk of chunksOf(input, either)) {
       clearTimeout(timer);
+      clearTimeout(quiet);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -31,6 +38,7 @@ export async function readStandardInput(options: StandardInputOptions): Promise<
     fail('SOURCE_UNAVAILABLE', { source: 'standard input', reason }, error);
   } finally {
     clearTimeout(timer);
+    clearTimeout(quiet);
   }
   return new TextDecoder().decode(Buffer.concat(chunks));
 }

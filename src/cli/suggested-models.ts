@@ -85,6 +85,20 @@ export const SUGGESTED_MODELS: readonly SuggestedModel[] = [
   ),
 ];
 
+/** A context of some thousand tokens and the buffers of a step, besides the weights; `rocmforge show` plans it exactly. */
+const BESIDE_WEIGHTS = 1.1;
+const LEAST_BESIDE = 512 << 20;
+
+/** The memory that a model takes, about. */
+export function memoryOf({ bytes }: SuggestedModel): number {
+  return Math.max(bytes * BESIDE_WEIGHTS, bytes + LEAST_BESIDE);
+}
+
+/** The largest model that fits into so much memory. */
+export function largestFitting(free: number): SuggestedModel | undefined {
+  return SUGGESTED_MODELS.findLast((model) => memoryOf(model) <= free);
+}
+
 function of(
   repo: string,
   [parameters, bytes]: readonly [string, number],

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
-import { fail } from '../base/errors.ts';
+import { textOfFile } from './text-files.ts';
 
 /** A chat template that replaces the model's own. */
 export interface TemplateFlags {
@@ -25,14 +24,5 @@ export async function chatTemplateOf({
   chatTemplateFile,
 }: TemplateFlags): Promise<string | undefined> {
   if (chatTemplateFile === undefined) return chatTemplate;
-  try {
-    return await readFile(chatTemplateFile, 'utf8');
-  } catch (error) {
-    const found = error instanceof Error ? error.message : String(error);
-    return fail(
-      'INVALID_ARGUMENT',
-      { name: '--chat-template-file', found, expected: 'a file that can be read' },
-      error,
-    );
-  }
+  return textOfFile(chatTemplateFile, '--chat-template-file');
 }

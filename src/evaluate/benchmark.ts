@@ -19,6 +19,8 @@ export interface BenchmarkOptions {
   readonly repetitions: number;
   /** Generates again with the speculation that the model was opened with, which is off otherwise. Default false. */
   readonly speculative?: boolean | undefined;
+  /** Called before each round of a test; round 0 of `rounds` is the warm-up. */
+  readonly onRound?: ((test: string, round: number, rounds: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -115,6 +117,7 @@ export async function* runBenchmark(
     let accepted = 0;
     for (let round = 0; round <= options.repetitions; round++) {
       throwIfAborted(options.signal, 'the benchmark');
+      options.onRound?.(test.name, round, options.repetitions + 1);
       const found = await speedOf(model, test, options.signal);
       if (round > 0) all.push(found.speed);
       ({ accepted } = found);

@@ -27,6 +27,21 @@ test('the help of the program and of every command ends well and shows examples'
   }
 });
 
+test('--help shows the options that people use, --help-all every one', async (t) => {
+  for (const name of ['run', 'bench']) {
+    const command = COMMANDS.find((one) => one.name === name);
+    const { options = [] } = (await command?.read()) ?? {};
+    const few = (await runCli(t, [name, '--help'])).stdout;
+    const all = (await runCli(t, [name, '--help-all'])).stdout;
+    const inAll = options.filter(({ flags }) => all.includes(`  ${flags}  `) || all.includes(`  ${flags}\n`));
+    assert.equal(inAll.length, options.length, name);
+    const shown = options.filter(({ flags }) => few.includes(`  ${flags}  `));
+    assert.ok(shown.length > 4 && shown.length < 20, `${name} shows ${shown.length}`);
+    assert.match(few, /--model <location>[\s\S]*\d+ more options: rocmforge \w+ --help-all/);
+    assert.match(all, /--max-tokens is ROCMFORGE_MAX_TOKENS/);
+  }
+});
+
 test('every example is a command line that is understood', async () => {
   for (const { read } of COMMANDS) {
     const { examples } = await read();
@@ -56,7 +71,11 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
     [[], /^Usage: rocmforge/],
     [['runn'], /unknown command 'runn'[\s\S]*Did you mean run\?/],
     [['run', '--promt', 'x'], /unknown option '--promt'[\s\S]*Did you mean --prompt\?/],
-    [['run', 'word'], /too many arguments/],
+    [['run', 'two', 'words'], /too many arguments/],
+    [['chat', 'a.gguf', '-m', 'b.gguf'], /model: found a\.gguf and --model, expected one model/],
+    [['serve', 'a.gguf', '--models', 'b'], /model: found a\.gguf and --models, expected one of both/],
+    [['run', 'word', '-p', 'x'], /prompt: found --prompt as well, expected one prompt/],
+    [['run', '--prompt-file', 'nowhere.txt'], /--prompt-file: found .*nowhere\.txt.*, expected a file/],
     [['serve', '--load-trace', 'trace.json'], /unknown option '--load-trace'/],
     [['chat', '--profile'], /unknown option '--profile'/],
     [['run', '--top-k', 'many'], /Expected a number/],

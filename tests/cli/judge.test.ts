@@ -158,6 +158,36 @@ test('bench measures one sequence at a depth, and refuses what it would not meas
   }
 });
 
+test('bench takes lists of lengths, and prints tables with the columns of llama-bench', async (t) => {
+  const args = [
+    'bench',
+    '-m',
+    await tinyModelFile(t),
+    '-d',
+    'reference',
+    '-p',
+    '4,8',
+    '-n',
+    '2,0',
+    '-r',
+    '1',
+  ];
+  const markdown = await runCli(t, [...args, '--format', 'markdown']);
+  assert.equal(markdown.code, 0, markdown.stderr);
+  const lines = markdown.stdout.trimEnd().split('\n');
+  assert.equal(lines[0], '| model | size | params | backend | test | t/s |');
+  assert.deepEqual(
+    lines
+      .slice(2)
+      .map((line) => /^\| tiny\.gguf \| .* \| reference \| (\w+) \| [\d.]+ ± 0\.00 \|$/.exec(line)?.[1]),
+    ['pp4', 'pp8', 'tg2'],
+  );
+  const csv = await runCli(t, [...args, '--format', 'csv']);
+  assert.match(csv.stdout, /^"model_filename","model_size",.*"avg_ts","stddev_ts"\n/);
+  assert.match(csv.stdout, /"8","0","0","pp8","[\d.]+","0\.000000"\n.*"0","2","0","tg2",/);
+  assert.equal((await runCli(t, [...args, '-p', '4,many'])).code, 2);
+});
+
 test('limits of a comparison that is not made are refused', async (t) => {
   const { code, stderr } = await runCli(t, ['perplexity', '-f', GOLDEN, '--min-agreement', '0.9']);
   assert.equal(code, 2);

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { COMMIT, type HubServer, startHub } from '../support/hub/hub-server.ts';
-import { hubEnvironment } from '../support/hub/pulling.ts';
+import { hubEnvironment, NO_COMPILER } from '../support/hub/pulling.ts';
 import { type CliResult, startCliIn } from '../support/run-cli.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
@@ -105,7 +105,8 @@ test('Ctrl-C ends a pull, and the next one goes on', async (t) => {
     reached();
   };
   server.behaviour.cuts = { after: 50_000, count: 1, then };
-  const own = { ...process.env, HF_ENDPOINT: server.url, HF_HOME: home, XDG_CACHE_HOME: home };
+  const cache = { HF_HOME: home, XDG_CACHE_HOME: home };
+  const own = { ...process.env, HF_ENDPOINT: server.url, ...cache, ...NO_COMPILER };
   const { process: process_, result } = startCliIn(t, own, ['pull', 'user/tiny:Q8_0', '--connections', '1']);
   await sending;
   process_.kill('SIGINT');

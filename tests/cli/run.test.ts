@@ -131,6 +131,18 @@ test('without a prompt a default is asked; an open pipe is waited for as long as
   assert.deepEqual(JSON.parse(result.stdout).ids, empty.ids);
 });
 
+test('that a prompt is waited for is said', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '-v', '--json'];
+  const { process, result } = startCli(t, ...base);
+  let stderr = '';
+  for await (const chunk of process.stderr) {
+    stderr += chunk;
+    if (stderr.includes('waiting for the prompt on standard input')) break;
+  }
+  process.stdin.end('hi\n');
+  assert.equal(JSON.parse((await result).stdout).prompt, 'hi');
+});
+
 test('a reader that leaves ends the answer quietly', async (t) => {
   const model = await tinyModelFile(t);
   const running = startCli(t, 'run', '-d', 'reference', '-m', model, '-p', 'hi', '--ignore-end');

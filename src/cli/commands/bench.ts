@@ -2,8 +2,10 @@ import { Option } from 'commander';
 import { formatBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
 import {
+  type BenchmarkOptions,
   type BenchmarkResult,
   benchmarkContext,
+  benchmarkTests,
   checkTests,
   runBenchmark,
 } from '../../evaluate/benchmark.ts';
@@ -16,6 +18,7 @@ import {
   readRecord,
   saveRecord,
 } from '../bench-record.ts';
+import { benchCsv, benchMarkdown } from '../bench-tables.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { loadFromFlags } from '../load.ts';
@@ -32,10 +35,12 @@ import {
   realNumber,
   wholeNumber,
 } from '../options.ts';
+import type { Output } from '../output.ts';
+import { RoundProgress } from '../round-progress.ts';
 
 interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
-  readonly promptTokens: number;
-  readonly generatedTokens: number;
+  readonly promptTokens: readonly number[];
+  readonly generatedTokens: readonly number[];
   readonly parallel: number;
   readonly depth?: number;
   readonly check?: string;
@@ -43,6 +48,7 @@ interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly save?: string;
   readonly compare?: string;
   readonly maxRatio?: number;
+  readonly format?: 'text' | 'markdown' | 'csv';
 }
 
 /** Default maximum slowdown compared with a saved result. */
@@ -53,12 +59,15 @@ const WIDTH = 22;
 /** `rocmforge bench`: measures loading, prompt processing and generation. */
 export const benchCommand: CliCommand<BenchFlags> = {
   options: [
-    new Option('-p, --prompt-tokens <count>', 'length of the prompt; 0 for none')
-      .argParser(wholeNumber(0))
-      .default(512),
-    new Option('-n, --generated-tokens <count>', 'tokens to generate from an empty context; 0 for none')
-      .argParser(wholeNumber(0))
-      .default(128),
+    new Option('-p, --prompt-tokens <counts>', 'lengths of prompts, such as 512,2048; 0 for none')
+      .argParser(wholeNumbers)
+      .default([512], '512'),
+    new Option(
+      '-n, --generated-tokens <counts>',
+      'tokens to generate from an empty context, such as 32,128; 0 for none',
+    )
+      .argParser(wholeNumbers)
+      .default([128], '128'),
     new Option('--parallel <count>', 'also generate with this many concurrent sequences')
       .argParser(wholeNumber(1))
       .default(1),
@@ -79,6 +88,12 @@ export const benchCommand: CliCommand<BenchFlags> = {
       '--max-ratio <ratio>',
       `with --compare: the maximum slowdown, as a ratio of times (default: ${MAX_RATIO})`,
     ).argParser(realNumber),
+    new Option(
+      '--format <name>',
+      'the result as text, or as a table with the columns of llama-bench (default: text)',
+    )
+      .choices(['text', 'markdown', 'csv'])
+      .conflicts('json'),
     jsonOption(),
     ...modelOptions(),
     ...draftOptions(),
@@ -88,6 +103,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
   ],
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as in llama-bench'],
+    ['bench -m model.gguf -p 512,2048 -n 32,128 --format markdown', 'several lengths, as a table'],
     [
       'bench -m model.gguf --parallel 64 --check cpu',
       'also 64 concurrent sequences, with the tokens checked on the CPU',
@@ -102,18 +118,15 @@ export const benchCommand: CliCommand<BenchFlags> = {
     checkFlags(flags);
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
     const speculative = flags.draft !== undefined || (flags.speculation ?? 0) > 0;
-    const options = { ...flags, speculative, signal };
-    const size = flags.context ?? benchmarkContext(options) + 4;
+    const series = seriesOf(flags).map((one) => ({ ...one, speculative, signal }));
+    const size = flags.context ?? contextOf(series);
     const sized = { ...flags, context: size, sequences: flags.parallel };
     const { model, seconds, tell } = await loadFromFlags(sized, context);
     await using _model = model;
-    const results: BenchmarkResult[] = [];
-    for await (const result of runBenchmark(model, options)) {
-      results.push(result);
-      output.note(resultText(result));
-    }
+    await model.device.settle?.();
+    const results = await measure(model, series, output);
     const checks =
-      flags.check === undefined ? [] : await checkAgainst(flags.check, model, { flags, context });
+      flags.check === undefined ? [] : await checkAgainst(flags.check, model, { flags, series, context });
     const { name, details } = model.device.info;
     const kernels = details?.kernels;
     const record = {
@@ -128,7 +141,10 @@ export const benchCommand: CliCommand<BenchFlags> = {
     if (flags.save !== undefined) await saveRecord(flags.save, record);
     const ratios = before ? compareRecords(before, record) : undefined;
     if (flags.json) await output.json({ ...record, ratios });
-    else await output.write(recordText(record) + checksText(flags.check, checks) + ratiosText(ratios ?? []));
+    else {
+      const comparisons = checksText(flags.check, checks) + ratiosText(ratios ?? []);
+      await output.write(formatted(record, model, flags.format) + comparisons);
+    }
     await tell();
     const slower = ratios?.some(({ ratio }) => ratio > maxRatio) ?? false;
     if (slower) output.warn(`slower than ${maxRatio} times the saved result`);
@@ -138,26 +154,86 @@ export const benchCommand: CliCommand<BenchFlags> = {
 
 /** Throws `INVALID_ARGUMENT` for flags without effect, before a model is loaded. */
 function checkFlags(flags: BenchFlags): void {
-  checkTests(flags);
+  const [promptTokens, generatedTokens] = [flags.promptTokens, flags.generatedTokens].map((counts) =>
+    Math.max(...counts),
+  ) as [number, number];
+  checkTests({ ...flags, promptTokens, generatedTokens });
   if (flags.maxRatio === undefined || flags.compare !== undefined) return;
   const expected = 'a result to compare with';
   fail('INVALID_ARGUMENT', { name: '--max-ratio', found: 'no --compare', expected });
+}
+
+/** What is measured: each length of a prompt, then each number of generated tokens. */
+function seriesOf({ promptTokens, generatedTokens, ...flags }: BenchFlags): BenchmarkOptions[] {
+  const { parallel, depth, repetitions } = flags;
+  const prompts = promptTokens.filter((count) => count > 0);
+  const texts = generatedTokens.filter((count) => count > 0);
+  return [
+    ...prompts.map((count) => ({ promptTokens: count, generatedTokens: 0, parallel: 1, repetitions })),
+    ...texts.map((count) => ({ promptTokens: 0, generatedTokens: count, parallel, depth, repetitions })),
+  ];
+}
+
+/** The context that all of it needs. */
+function contextOf(series: readonly BenchmarkOptions[]): number {
+  return Math.max(...series.map(benchmarkContext)) + 4;
+}
+
+async function measure(
+  model: LanguageModel,
+  series: readonly BenchmarkOptions[],
+  output: Output,
+): Promise<BenchmarkResult[]> {
+  const tests = series.flatMap((options) => benchmarkTests(model, options));
+  const progress = new RoundProgress(output, tests.length);
+  const onRound = (...round: Parameters<RoundProgress['show']>) => progress.show(...round);
+  const results: BenchmarkResult[] = [];
+  try {
+    for (const options of series) {
+      for await (const result of runBenchmark(model, { ...options, onRound })) {
+        results.push(result);
+        progress.clear();
+        output.note(resultText(result));
+      }
+    }
+  } finally {
+    progress.clear();
+  }
+  return results;
+}
+
+function formatted(record: BenchRecord, model: LanguageModel, format: BenchFlags['format']): string {
+  if (format === undefined || format === 'text') return recordText(record);
+  const parameters = model.gguf.tensors.reduce((sum, { elementCount }) => sum + elementCount, 0);
+  const { backend } = model.device.info;
+  return (format === 'csv' ? benchCsv : benchMarkdown)(record, { parameters, backend });
+}
+
+/** Numbers, separated by commas. */
+function wholeNumbers(text: string): number[] {
+  return text.split(',').map(wholeNumber(0));
 }
 
 /** Compares with the same model on another device. */
 async function checkAgainst(
   device: string,
   model: LanguageModel,
-  { flags, context }: { flags: BenchFlags; context: CommandContext },
+  of: {
+    readonly flags: BenchFlags;
+    readonly series: readonly BenchmarkOptions[];
+    readonly context: CommandContext;
+  },
 ): Promise<CheckResult[]> {
-  const size = benchmarkContext(flags) + 4;
+  const { flags, series, context } = of;
+  const size = contextOf(series);
   const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...plain } = flags;
   await using other = (await loadFromFlags({ ...plain, device, context: size, sequences: 1 }, context)).model;
   const checks: CheckResult[] = [];
-  const options = { ...flags, signal: context.signal };
-  for await (const check of checkBenchmark(model, other, options)) {
-    checks.push(check);
-    context.output.note(checkText(check));
+  for (const options of series) {
+    for await (const check of checkBenchmark(model, other, { ...options, speculative: false })) {
+      checks.push(check);
+      context.output.note(checkText(check));
+    }
   }
   return checks;
 }

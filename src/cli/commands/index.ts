@@ -99,15 +99,42 @@ export const COMMANDS: readonly NamedCommand[] = [
     read: async () => (await import('./perplexity.ts')).perplexityCommand,
   },
   {
+    name: 'compare',
+    summary: "compare two models' predictions of a text: KL divergence, same best tokens",
+    opensDevice: true,
+    read: async () => (await import('./compare.ts')).compareCommand,
+  },
+  {
     name: 'bench',
     summary: 'measure loading, prompt processing and generation',
     opensDevice: true,
     read: async () => (await import('./bench.ts')).benchCommand,
   },
   {
+    name: 'convert',
+    summary: 'write a GGUF file of a model in safetensors',
+    read: async () => (await import('./convert.ts')).convertCommand,
+  },
+  {
     name: 'quantize',
     summary: 'write a smaller file of a model: Q4_K_M, Q8_0, IQ4_XS and so on',
     read: async () => (await import('./quantize.ts')).quantizeCommand,
+  },
+  {
+    name: 'imatrix',
+    summary: 'find which columns of the weights matter, for quantize',
+    opensDevice: true,
+    read: async () => (await import('./imatrix.ts')).imatrixCommand,
+  },
+  {
+    name: 'split',
+    summary: 'write a model as several files',
+    read: async () => (await import('./split.ts')).splitCommand,
+  },
+  {
+    name: 'join',
+    summary: 'write a model of several files as one',
+    read: async () => (await import('./join.ts')).joinCommand,
   },
   {
     name: 'synth',
@@ -118,5 +145,20 @@ export const COMMANDS: readonly NamedCommand[] = [
     name: 'devices',
     summary: 'list the devices of this machine',
     read: async () => (await import('./devices.ts')).devicesCommand,
+  },
+  {
+    name: 'doctor',
+    summary: 'say what this machine can do, what is missing, and how to get it',
+    read: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
+    name: 'config',
+    summary: 'show which options are set by the config file and the environment',
+    read: async () => (await import('./config.ts')).configCommand,
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes command lines in bash, zsh or fish',
+    read: async () => (await import('./completion.ts')).completionCommand,
   },
 ];

@@ -3,14 +3,10 @@ import { openDevice } from '../../node/devices.ts';
 import { cachedModels, readHubSettings } from '../../node/hub/index.ts';
 import type { CliCommand } from '../command.ts';
 import { type DeviceFlags, deviceOptions, type JsonFlags, jsonOption } from '../options.ts';
-import { SUGGESTED_MODELS } from '../suggested-models.ts';
+import { memoryOf, SUGGESTED_MODELS } from '../suggested-models.ts';
 import { tableText } from '../table.ts';
 
 interface ModelsFlags extends DeviceFlags, JsonFlags {}
-
-/** A context of some thousand tokens and the buffers of a step, besides the weights; `show` plans it exactly. */
-const BESIDE_WEIGHTS = 1.1;
-const LEAST_BESIDE = 512 << 20;
 
 /** `rocmforge models`: well-known models, and which of them fit this machine. */
 export const modelsCommand: CliCommand<ModelsFlags> = {
@@ -26,13 +22,11 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
     const here = (await cachedModels(await readHubSettings())).flatMap((model) =>
       model.name.kind === 'hub' ? [model.name.repo] : [],
     );
-    const models = SUGGESTED_MODELS.map(({ repo, bytes, ...facts }) => ({
-      model: `hf:${repo}`,
-      bytes,
-      ...facts,
-      fits: Math.max(bytes * BESIDE_WEIGHTS, bytes + LEAST_BESIDE) <= free,
-      here: here.includes(repo),
-    }));
+    const models = SUGGESTED_MODELS.map((suggested) => {
+      const { repo, bytes, ...facts } = suggested;
+      const fits = memoryOf(suggested) <= free;
+      return { model: `hf:${repo}`, bytes, ...facts, fits, here: here.includes(repo) };
+    });
     if (json) {
       await output.json({ device: backend, free, models });
       return undefined;

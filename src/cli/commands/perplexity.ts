@@ -1,12 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
-import { fail } from '../../base/errors.ts';
+import { fail, invariant } from '../../base/errors.ts';
+import { type DivergenceReport, estimateDivergence } from '../../evaluate/divergence.ts';
 import { ForcedDecoding, type ForcedDecodingReport } from '../../evaluate/forced-decoding.ts';
 import { parseGolden } from '../../evaluate/golden.ts';
 import { estimatePerplexity, type PerplexityEstimate, perplexityChunks } from '../../evaluate/perplexity.ts';
+import { BaseLogitsKeeper, BaseLogitsReader } from '../base-logits-file.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
+import { divergenceNote, divergenceText } from '../divergence-text.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { loadFromFlags } from '../load.ts';
+import { Pace } from '../pace.ts';
 import {
   type DeviceFlags,
   deviceOptions,
@@ -25,6 +29,8 @@ interface PerplexityFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly golden?: string;
   readonly maxDifference?: number;
   readonly minAgreement?: number;
+  readonly klDivergence?: boolean;
+  readonly klDivergenceBase?: string;
 }
 
 const DEFAULT_CONTEXT = 512;
@@ -51,6 +57,14 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
       '--min-agreement <share>',
       'fail if fewer of the golden’s clear top tokens agree than this fraction',
     ).argParser(realNumber),
+    new Option(
+      '--kl-divergence-base <file>',
+      "write the model's log probabilities to a file in llama.cpp's format, as the base of comparisons",
+    ).conflicts('golden'),
+    new Option(
+      '--kl-divergence',
+      'compare with the log probabilities in the file of --kl-divergence-base, which has the text as well',
+    ).conflicts(['golden', 'file', 'chunks', 'context']),
     jsonOption(),
     ...modelOptions(),
     loadTraceOption(),
@@ -62,10 +76,19 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
       "llama.cpp's method: the second halves of chunks of 512 tokens",
     ],
     ['perplexity -m model.gguf -f text.txt -c 2048 --chunks 8', 'a few longer chunks'],
+    [
+      'perplexity -m model-f16.gguf -f text.txt --kl-divergence-base base.kld',
+      'keep what the original predicts',
+    ],
+    [
+      'perplexity -m model-Q4_K_M.gguf --kl-divergence --kl-divergence-base base.kld',
+      'how far a quantization is from it; rocmforge compare needs no file',
+    ],
     ['perplexity -m model.gguf --golden model.forced.jsonl --min-agreement 0.99', 'compare with a reference'],
   ],
   async run({ flags }, context) {
     checkLimits(flags);
+    if (flags.klDivergence) return judgeByBase(flags, context);
     if (flags.golden !== undefined) return judgeByGolden(flags, flags.golden, context);
     if (flags.file !== undefined) return judgeByText(flags, flags.file, context);
     fail('INVALID_ARGUMENT', { name: 'perplexity', found: 'neither', expected: '--file or --golden' });
@@ -95,14 +118,53 @@ async function judgeByText(flags: PerplexityFlags, path: string, context: Comman
   output.note(`${ids.length} tokens, ${chunks.length} chunks of ${size}`);
   let last: PerplexityEstimate | undefined;
   const evaluate = (given: readonly number[], from: number) => model.evaluate(given, from, { signal });
-  for await (const estimate of estimatePerplexity(chunks, evaluate)) {
+  const saved = flags.klDivergenceBase;
+  await using keeper =
+    saved === undefined ? undefined : new BaseLogitsKeeper(saved, { context: size, chunks });
+  const judged = keeper ? keeper.kept(evaluate) : evaluate;
+  const pace = new Pace();
+  for await (const estimate of estimatePerplexity(chunks, judged)) {
     last = estimate;
-    output.note(`[${estimate.chunk}/${estimate.chunks}] ${estimate.perplexity.toFixed(4)}`);
+    const { chunk, chunks: all, perplexity } = estimate;
+    const left = pace.text(chunk, all);
+    output.note(`[${chunk}/${all}] ${perplexity.toFixed(4)}${left}`);
   }
   await tell();
   if (!last) return EXIT.failure;
   if (flags.json) await output.json({ model: model.gguf.name, context: size, ...last });
   else await output.line(`perplexity ${last.perplexity.toFixed(4)} ± ${last.error.toFixed(5)}`);
+  return EXIT.ok;
+}
+
+async function judgeByBase(flags: PerplexityFlags, context: CommandContext): Promise<ExitCode> {
+  const { output, signal } = context;
+  const path = flags.klDivergenceBase;
+  if (path === undefined) {
+    const expected = '--kl-divergence-base with the file of the base';
+    return fail('INVALID_ARGUMENT', { name: '--kl-divergence', found: 'no base', expected });
+  }
+  await using base = await BaseLogitsReader.open(path);
+  const { context: size, chunks: texts } = base.header;
+  const { model, tell } = await loadFromFlags({ ...flags, context: size, logitRows: LOGIT_ROWS }, context);
+  await using _model = model;
+  const { addBos, bos } = model.tokenizer.special;
+  const chunks = texts.map(([first = 0, ...rest]) => [addBos ? (bos ?? first) : first, ...rest]);
+  const evaluate = (given: readonly number[], from: number) => model.evaluate(given, from, { signal });
+  const expected = async function* (given: readonly number[], from: number) {
+    for (let position = from; position < given.length; position++) yield await base.next();
+  };
+  let last: DivergenceReport | undefined;
+  let done = 0;
+  const pace = new Pace();
+  for await (const report of estimateDivergence(chunks, evaluate, expected)) {
+    last = report;
+    done++;
+    output.note(`[${done}/${chunks.length}] ${divergenceNote(report)}${pace.text(done, chunks.length)}`);
+  }
+  await tell();
+  invariant(last, 'a file has at least one chunk');
+  if (flags.json) await output.json({ model: model.gguf.name, context: size, ...last });
+  else await output.write(divergenceText(last));
   return EXIT.ok;
 }
 
@@ -166,7 +228,8 @@ function describe(report: ForcedDecodingReport): string {
   return lines.map(([name, value]) => `${name.padEnd(26)}${value}\n`).join('');
 }
 
-async function readText(path: string): Promise<string> {
+/** A text file. Rejects with `SOURCE_UNAVAILABLE`. */
+export async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {

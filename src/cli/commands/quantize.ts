@@ -15,6 +15,7 @@ import { byteProgress } from '../byte-progress.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { type JsonFlags, jsonOption, wholeNumber } from '../options.ts';
 import { openNamed } from '../pull-model.ts';
+import { modelName } from './split.ts';
 
 interface QuantizeFlags extends JsonFlags {
   readonly output?: string;
@@ -143,7 +144,7 @@ async function report({ gguf, mix, plan, path, flags, seconds }: Report, { outpu
 
 /** `llama-f16.gguf` becomes `llama-Q4_K_M.gguf` in the current folder. */
 function defaultPath(gguf: GgufFile, mix: Mix): string {
-  const name = basename(gguf.name.replace(/[?#].*$/, '')).replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '');
+  const name = modelName(gguf);
   const [, base = name] = /^(.*)[-.](?:F32|F16|BF16|I?Q\d\w*)$/i.exec(name) ?? [];
   return `${base}-${mix.name}.gguf`;
 }

@@ -1,9 +1,10 @@
-import { Option } from 'commander';
+import { Argument, Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { TextStream } from '../../engine/text-stream.ts';
 import type { ChatMessage } from '../../text/index.ts';
 import { type Answer, type AnswerForm, streamAnswer } from '../answer.ts';
+import { type AnswerFlags, markdownOption } from '../answer-writer.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { type LoadedModel, loadFromFlags } from '../load.ts';
 import {
@@ -19,15 +20,17 @@ import {
   realNumber,
   wholeNumber,
 } from '../options.ts';
-import { type ReasoningFlags, reasoningOf, reasoningOptions } from '../reasoning-options.ts';
+import { hasForm, reasoningOf, reasoningOptions } from '../reasoning-options.ts';
 import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
 import { type TemplateFlags, templateOptions } from '../template-options.ts';
 import { readStandardInput } from '../standard-input.ts';
+import { messageOfFile, type SystemFlags, systemOf, systemOptions } from '../text-files.ts';
 import { timingsOf, timingsText } from '../timings.ts';
 
-interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, ReasoningFlags, TemplateFlags {
-  readonly prompt?: string;
-  readonly system?: string;
+interface RunFlags
+  extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, AnswerFlags, TemplateFlags, SystemFlags {
+  readonly prompt?: string | undefined;
+  readonly promptFile?: string;
   readonly raw?: boolean;
   readonly jsonStream?: boolean;
   readonly logprobs?: number;
@@ -43,9 +46,14 @@ const DEFAULT_PROMPT = 'What is the capital of France?';
 
 /** `rocmforge run`: one prompt, one answer. */
 export const runCommand: CliCommand<RunFlags> = {
+  arguments: [
+    new Argument('[prompt]', `the prompt, as with -p (default: standard input, else "${DEFAULT_PROMPT}")`),
+  ],
   options: [
-    new Option('-p, --prompt <text>', `the prompt (default: standard input, else "${DEFAULT_PROMPT}")`),
-    new Option('--system <text>', 'system message').conflicts('raw'),
+    new Option('-p, --prompt <text>', 'the prompt').conflicts('promptFile'),
+    new Option('--prompt-file <file>', 'a file with the prompt'),
+    ...systemOptions().map((option) => option.conflicts('raw')),
+    markdownOption(),
     new Option('--raw', 'continue the prompt as plain text, without the chat template'),
     new Option(
       '--stdin-timeout <seconds>',
@@ -73,8 +81,12 @@ export const runCommand: CliCommand<RunFlags> = {
     ...reasoningOptions(),
   ],
   examples: [
-    ['run', 'a first answer from the bundled model'],
-    ['run -m model.gguf -p "Write a haiku about rain." --temperature 0.7', 'a prompt for your own model'],
+    ['run "What is the capital of France?"', 'a first answer from the bundled model'],
+    ['run -m model.gguf "Write a haiku about rain." --temperature 0.7', 'a prompt for your own model'],
+    [
+      'run -m model.gguf --prompt-file report.txt --system "Summarize in three sentences."',
+      'a prompt from a file',
+    ],
     ['run -m base.gguf --raw -p "Once upon a time" -n 100', 'let a base model continue a text'],
     [
       'run -m model.gguf --lora law.gguf --lora terse.gguf=0.5',
@@ -92,7 +104,8 @@ export const runCommand: CliCommand<RunFlags> = {
       'samplers in an order of your own',
     ],
   ],
-  async run({ flags }, context) {
+  async run({ args, flags: given }, context) {
+    const flags = { ...given, prompt: promptOf(args[0], given), system: await systemOf(given) };
     checkFlags(flags);
     const logProbabilities = flags.logprobs;
     const sampling = logProbabilities === undefined ? flags : { ...flags, logProbabilities };
@@ -107,14 +120,16 @@ export const runCommand: CliCommand<RunFlags> = {
       const { restorePrompt } = await import('../prompt-cache.ts');
       await restorePrompt(model, promptCache, context.signal);
     }
-    const stream = (await isRaw(flags, model))
+    const raw = await isRaw(flags, model);
+    const stream = raw
       ? model.generate(prompt, options)
       : model.chat(turns(prompt, flags), {
           ...options,
           reasoning: reasoningOf(flags, { options, dialect: model.dialect }),
         });
     const form: AnswerForm = flags.json ? 'json' : flags.jsonStream ? 'json-lines' : 'text';
-    const answer = await streamAnswer(stream, { form, output: context.output, flags });
+    const isMarkdown = !raw && !hasForm(options);
+    const answer = await streamAnswer(stream, { form, output: context.output, flags, isMarkdown });
     if (form !== 'text') await context.output.json(resultOf({ prompt, answer, stream, loaded }));
     const { backend, name } = model.device.info;
     const loading = `loaded in ${loaded.seconds.toFixed(2)} s${firstTokenText(answer)}`;
@@ -128,6 +143,17 @@ export const runCommand: CliCommand<RunFlags> = {
   },
 };
 
+/** The prompt of the command line. Throws `INVALID_ARGUMENT` for two. */
+function promptOf(
+  argument: string | readonly string[] | undefined,
+  { prompt, promptFile }: RunFlags,
+): string | undefined {
+  if (typeof argument !== 'string') return prompt;
+  if (prompt === undefined && promptFile === undefined) return argument;
+  const found = prompt === undefined ? '--prompt-file as well' : '--prompt as well';
+  return fail('INVALID_ARGUMENT', { name: 'prompt', found, expected: 'one prompt' });
+}
+
 /** Throws `INVALID_ARGUMENT` for flags without effect, before a model is loaded. */
 function checkFlags({ logprobs, json, jsonStream }: RunFlags): void {
   if (logprobs === undefined || json || jsonStream) return;
@@ -136,9 +162,12 @@ function checkFlags({ logprobs, json, jsonStream }: RunFlags): void {
 }
 
 /** The user's prompt; undefined if there is none. */
-async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise<string | undefined> {
+async function askedPrompt(flags: RunFlags, { signal, output }: CommandContext): Promise<string | undefined> {
   if (flags.prompt !== undefined) return flags.prompt;
-  const text = await readStandardInput({ waitSeconds: flags.stdinTimeout, signal });
+  if (flags.promptFile !== undefined) return messageOfFile(flags.promptFile, '--prompt-file');
+  const onWaiting = () =>
+    output.note('waiting for the prompt on standard input; rocmforge run "..." needs none');
+  const text = await readStandardInput({ waitSeconds: flags.stdinTimeout, onWaiting, signal });
   // The line break belongs to the shell, not the prompt.
   const prompt = text?.replace(/\r?\n$/, '');
   return prompt === undefined || prompt.trim() === '' ? undefined : prompt;

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
-import { Option } from 'commander';
+import { Argument, Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
 import type { KvEventOptions } from '../../node/kv-event-publisher.ts';
 import type { FolderBlobs } from '../../node/serve.ts';
 import type { ModelServer, ServerOptions } from '../../server/index.ts';
-import type { CliCommand, CommandContext } from '../command.ts';
+import type { CliCommand, CommandCall, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { bundledModel } from '../../node/bundled-model.ts';
 import { loadOptionsOf, noteBundledModel } from '../load.ts';
@@ -62,15 +62,21 @@ interface ServeFlags
   readonly anyModel?: boolean;
   readonly parallel: number;
   readonly cachePositions?: number;
+  readonly replicas: number;
 }
 
 /** `rocmforge serve`: an HTTP server with OpenAI's and Anthropic's APIs. */
 export const serveCommand: CliCommand<ServeFlags> = {
+  arguments: [new Argument('[model]', 'the model, as with -m')],
   options: [...whatOptions(), ...serverOptions(), ...samplingDefaultOptions(), ...deviceOptions()],
   examples: [
     ['serve', 'the bundled model on http://127.0.0.1:8080/v1'],
     ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight concurrent sequences, a longer context'],
-    ['serve -m hf:unsloth/Qwen3-0.6B-GGUF', 'a model of the hub, pulled if it is not here'],
+    ['serve hf:unsloth/Qwen3-0.6B-GGUF', 'a model of the hub, pulled if it is not here'],
+    [
+      'serve -m model.gguf --device cuda --replicas 4',
+      'the model on four GPUs, four engines that share its requests',
+    ],
     ['serve --models ./models --max-models 2', 'every model of a folder, loaded on demand'],
     ['serve --temperature 0.7 --top-p 0.8 --seed 1', 'how requests are sampled that say nothing else'],
     ['serve -m small=a.gguf -m large=b.gguf --max-models 2', 'two models under names of your choice'],
@@ -79,8 +85,22 @@ export const serveCommand: CliCommand<ServeFlags> = {
       'for other machines, with an API key',
     ],
   ],
-  run: ({ flags }, context) => serve(flags, context),
+  run: ({ args, flags }, context) => serve({ ...flags, ...modelsIn(args[0], flags) }, context),
 };
+
+/** The models of the command line; the one without an option is the first. Throws `INVALID_ARGUMENT` beside a folder. */
+function modelsIn(
+  argument: CommandCall<ServeFlags>['args'][number],
+  { model = [], models }: ServeFlags,
+): Pick<ServeFlags, 'model'> {
+  if (typeof argument !== 'string') return {};
+  if (models === undefined) return { model: [argument, ...model] };
+  return fail('INVALID_ARGUMENT', {
+    name: 'model',
+    found: `${argument} and --models`,
+    expected: 'one of both',
+  });
+}
 
 function whatOptions(): Option[] {
   const shared = modelOptions().filter(({ long }) => long !== '--model');
@@ -111,6 +131,13 @@ function whatOptions(): Option[] {
       .argParser(wholeNumber(1))
       .default(4),
     new Option(
+      '--replicas <count>',
+      'engines with the same model, each on a GPU of its own; a text goes where its beginning is cached, or to the least busy',
+    )
+      .argParser(wholeNumber(1))
+      .default(1)
+      .conflicts(['modelsMemory', 'kvEvents', 'profile']),
+    new Option(
       '--cache-positions <count>',
       'positions of the KV cache, shared by all sequences (default: a full context for each)',
     ).argParser(wholeNumber(1)),
@@ -121,13 +148,13 @@ function whatOptions(): Option[] {
 }
 
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
-  keepHeapsSmall();
+  preferSmallHeaps(true);
   const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.
   const { ModelServer, OtlpTracing, PrometheusMetrics, createLogger, modelFilesIn, servedModels, pageFiles } =
     await import('../../node/serve.ts');
-  const { parallel: sequences, cachePositions, model: _model, modelsMemory, ...shared } = flags;
+  const { parallel: sequences, replicas, cachePositions, model: _model, modelsMemory, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
   const runtime = paceOf(flags);
@@ -136,6 +163,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     ...servedAdaptersOf(flags),
     ...(modelsMemory !== undefined && { memory: modelsMemory }),
     cachePositions,
+    replicas,
     chatTemplate,
     profile,
     runtime,
@@ -160,7 +188,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     models,
     ...(folder !== undefined && { discover }),
     ...(modelsMemory === undefined ? { maxModels } : { modelsMemory }),
-    parallel: sequences * (modelsMemory === undefined ? maxModels : models.length),
+    parallel: sequences * replicas * (modelsMemory === undefined ? maxModels : models.length),
     anyModel: flags.anyModel ?? false,
     ...serverLimitsOf(flags),
     keys: await keysOf(flags),
@@ -178,11 +206,12 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
 }
 
 /**
- * Lets V8 prefer small heaps to fast growth in all threads of the process. A server runs for weeks, and garbage of loading
- * would stay in every thread. V8 reads the flag whenever it sizes a heap, so that it holds for heaps that exist, too.
+ * Lets V8 prefer small heaps to fast growth in all threads of the process, while models are loaded: a server runs for weeks, and
+ * garbage of loading would stay in every thread. Not longer: V8 would collect all of a heap several times in a row while
+ * requests run, and every stream waits for that. V8 reads the flag whenever it sizes a heap, so that it holds for heaps that exist, too.
  */
-function keepHeapsSmall(): void {
-  setFlagsFromString('--optimize-for-size');
+function preferSmallHeaps(preferred: boolean): void {
+  setFlagsFromString(preferred ? '--optimize-for-size' : '--no-optimize-for-size');
 }
 
 /** The keys that requests may use; none if they need none. Rejects as `keysInFile`. */
@@ -251,6 +280,7 @@ async function answerUntilStopped(
     await output.line(`listening at ${url}`);
   }
   await Promise.race([server.loaded, aborted(signal)]);
+  preferSmallHeaps(false);
   await aborted(signal);
   logger.info('draining');
   const drained = Promise.all([server.drain(), listener.drain()]);

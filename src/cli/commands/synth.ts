@@ -62,6 +62,10 @@ export const synthCommand: CliCommand<SynthFlags> = {
     ['synth tiny --arch gemma3 -f f32 --layers 6 -o gemma3.gguf', 'a small file with another architecture'],
     ['synth tiny --experts 4 -f f32 -o mixtral.gguf', 'a small Mixtral'],
     ['synth llama-tiny -f q4_k -o tiny.gguf --seed 7', 'a small file for a test'],
+    [
+      'synth llama-3-8b --arch dflash --layers 5 -o draft.gguf',
+      'a drafter for that shape (--draft draft.gguf)',
+    ],
   ],
   async run({ args, flags }, { output, signal }) {
     const name = String(args[0]);

@@ -14,7 +14,7 @@ interface Module {
 }
 
 /** A name in a file. */
-interface Place {
+export interface Place {
   readonly path: string;
   readonly name: string;
 }
@@ -57,6 +57,15 @@ export class Declarations {
       }
     }
     return Array.from(missing, ([id, as]) => `${as} names ${id}`).sort();
+  }
+
+  /** What a file exports, by name: where it is declared, and whether it is a type alone. */
+  exportedBy(path: string): Map<string, Place & { readonly isType: boolean }> {
+    const all = [...this.#exportsOf(path)].map(([name, { of, isType }]) => {
+      const [from = '', own = ''] = of.split('#');
+      return [name, { path: from, name: own, isType }] as const;
+    });
+    return new Map(all);
   }
 
   /** The declarations that a declaration names; of one that is a type alone, what its instances show. */

@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { Option } from 'commander';
+import { fail } from '../base/errors.ts';
+
+/** The system message, itself or in a file. */
+export interface SystemFlags {
+  readonly system?: string | undefined;
+  readonly systemFile?: string;
+}
+
+/** Which system message. */
+export function systemOptions(): Option[] {
+  return [
+    new Option('--system <text>', 'system message').conflicts('systemFile'),
+    new Option('--system-file <file>', 'a file with the system message'),
+  ];
+}
+
+/** The system message of the flags. Rejects with `INVALID_ARGUMENT` for a file that cannot be read. */
+export async function systemOf({ system, systemFile }: SystemFlags): Promise<string | undefined> {
+  return systemFile === undefined ? system : messageOfFile(systemFile, '--system-file');
+}
+
+/** A message in a file that an option names, without the line break that editors put at the end. Rejects as `textOfFile`. */
+export async function messageOfFile(path: string, option: string): Promise<string> {
+  return (await textOfFile(path, option)).replace(/\r?\n$/, '');
+}
+
+/** The text of a file that an option names. Rejects with `INVALID_ARGUMENT` if it cannot be read. */
+export async function textOfFile(path: string, option: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const found = error instanceof Error ? error.message : String(error);
+    return fail('INVALID_ARGUMENT', { name: option, found, expected: 'a file that can be read' }, error);
+  }
+}

@@ -7,13 +7,11 @@ import { parseArgs } from 'node:util';
 import { HttpListener } from '../src/node/http-listener.ts';
 import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
 import { ModelServer } from '../src/server/index.ts';
-import { type BodyAttack, bodyAttacks } from '../tests/support/body-attacks.ts';
-import { endpointAttacks } from '../tests/support/endpoint-attacks.ts';
-import { grammarAttacks } from '../tests/support/grammar-attacks.ts';
 import type { AttackResult, AttackRound } from './attacks/attack-client.ts';
+import { attackList } from './attacks/attack-list.ts';
 
 // How long an expensive body, schema, pattern or grammar blocks the serving thread: `node dist/bench/attacks.js [MODEL]
-// [--only text] [--rounds 3] [--tokens 16]`. The client is a separate process. All times are in milliseconds: `held` is
+// [--only text] [--rounds 3] [--tokens 16]`. The client is a separate process, which makes the bodies itself. All times are in milliseconds: `held` is
 // the maximum CPU time that the thread took between two ticks of a timer (on Linux), `delay` the maximum delay of its
 // event loop, `health` the slowest response of `/health`. The last two also include other load of the machine; of the
 // rounds, the best is shown.
@@ -35,11 +33,7 @@ const server = new ModelServer({
 await server.loaded;
 const listener = await HttpListener.open(server.fetch, { port: 0 });
 const client = fork(fileURLToPath(new URL('attacks/attack-client.js', import.meta.url)));
-const request = {
-  messages: [{ role: 'user', content: 'Write something.' }],
-  max_tokens: Number(values.tokens),
-  seed: 1,
-};
+const limits = { context: model.context, tokens: Number(values.tokens) };
 
 /** Milliseconds of CPU time that this thread has used, if Linux reports it. */
 function threadMs(): number {
@@ -51,10 +45,8 @@ function threadMs(): number {
   }
 }
 
-/** One attack: what the client saw, and how this thread fared meanwhile. */
-async function measured(
-  of: Omit<AttackRound, 'url'>,
-): Promise<AttackResult & { delay: number; held: number }> {
+/** The attack with this number: what the client saw, and how this thread fared meanwhile. */
+async function measured(at: number): Promise<AttackResult & { delay: number; held: number }> {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
   let [held, before] = [0, threadMs()];
@@ -63,7 +55,7 @@ async function measured(
     held = Math.max(held, now - before);
     before = now;
   }, 1);
-  client.send({ url: listener.url, ...of } satisfies AttackRound);
+  client.send({ url: listener.url, at, limits } satisfies AttackRound);
   const [result] = (await once(client, 'message')) as [AttackResult];
   clearInterval(timer);
   delays.disable();
@@ -75,21 +67,12 @@ function row(name: string, ...columns: readonly (string | number)[]): void {
   console.log(`${name.padEnd(52)}${shown.join('')}`);
 }
 
-const CHAT = '/v1/chat/completions';
-const plain: BodyAttack = {
-  name: 'none: [a-z ]+',
-  path: CHAT,
-  body: JSON.stringify({ ...request, guided_regex: '[a-z ]+' }),
-};
-await measured({ ...plain, type: undefined });
+await measured(0);
 row('attack', 'held', 'delay', 'health', 'ms', '  answer');
-const grammars: BodyAttack[] = grammarAttacks(request).map((attack) => ({ path: CHAT, ...attack }));
-const attacks = [plain, ...bodyAttacks(model.context), ...endpointAttacks('model'), ...grammars];
-for (const { name, path, body, type } of attacks) {
+for (const [at, { name }] of attackList(limits).entries()) {
   if (!name.includes(values.only)) continue;
   const rounds: Awaited<ReturnType<typeof measured>>[] = [];
-  for (let round = 0; round < Number(values.rounds); round++)
-    rounds.push(await measured({ path, body, type }));
+  for (let round = 0; round < Number(values.rounds); round++) rounds.push(await measured(at));
   const [best] = rounds.sort((a, b) => a.held - b.held);
   if (best) row(name, best.held, best.delay, best.health, best.ms, `  ${best.answer}`);
 }

@@ -102,11 +102,27 @@ function prompts(turn: number): string[] {
   });
 }
 
+/** What the clients send next. Rejects if they end instead. */
+async function answerOf(sender: ChildProcess): Promise<readonly ClientResult[]> {
+  const over = new AbortController();
+  const { signal } = over;
+  const ended = once(sender, 'exit', { signal }).then(() =>
+    Promise.reject(new Error('the clients have ended')),
+  );
+  try {
+    const [results] = (await Promise.race([once(sender, 'message', { signal }), ended])) as [
+      readonly ClientResult[],
+    ];
+    return results;
+  } finally {
+    over.abort();
+  }
+}
+
 async function round(to: Server, sender: ChildProcess, of: readonly string[]): Promise<Round> {
   const begin = performance.now();
   sender.send({ url: to.url, prompts: of, generated, clients, banned: [0, 1, 2] } satisfies ClientRound);
-  const failed = once(sender, 'exit').then(() => Promise.reject(new Error('the clients have ended')));
-  const [results] = (await Promise.race([once(sender, 'message'), failed])) as [readonly ClientResult[]];
+  const results = await answerOf(sender);
   const seconds = (performance.now() - begin) / 1000;
   const gaps = results.flatMap((result) => result.gaps);
   const starts = results.slice(0, clients).map(({ first }) => first);

@@ -3,16 +3,20 @@ import { once, setMaxListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { LanguageModel } from '../src/engine/language-model.ts';
+import type { TextModel } from '../src/engine/text-model.ts';
 import { StepProfile } from '../src/runtime/jobs/step-profile.ts';
 import { HttpListener } from '../src/node/http-listener.ts';
 import { loadModel } from '../src/node/load-model.ts';
+import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
 import { ModelServer } from '../src/server/index.ts';
 import { bareStep } from './serve/bare-steps.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
 // What the engine adds to a bare step, and what HTTP adds to the engine: `node dist/bench/serve.js MODEL [--device
 // cuda] [--clients 64] [--prompt 128] [--generate 128] [--rounds 3]`. Prompts are processed before the clock starts,
-// except where the time to the first token is measured.
+// except where the time to the first token is measured. The engine alone runs on this thread; the
+// server's, which is opened when that is done, has a thread of its own, as in `rocmforge serve`. All requests are written at
+// once, each on a new connection, by another process.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -34,44 +38,36 @@ const generated = Number(values.generate);
 const rounds = Number(values.rounds);
 const [location = 'models/minimind2-small-q4_k_m.gguf'] = positionals;
 
-const profile = values.profile ? new StepProfile() : undefined;
-const model = await loadModel(location, {
+const options = {
   device: values.device,
   sequences: clients,
   context: 8 * promptTokens,
   inFlight: Number(values['in-flight']),
   load: 'eager',
   ...(Number(values['token-target']) > 0 && { runtime: { tokenMs: Number(values['token-target']) } }),
-  profile,
-});
-const server = new ModelServer({
-  models: [{ id: 'model', created: 0, open: async () => model }],
-  parallel: clients,
-});
-await server.loaded;
-const listener = await HttpListener.open(server.fetch, { port: 0 });
+} as const;
 const clientProcess = fork(fileURLToPath(new URL('serve/stream-clients.js', import.meta.url)));
-const { vocabularySize } = model.tokenizer;
 
 /** Random ids, different for each seed. */
-function someTokens(count: number, seed: number): number[] {
+function someTokens({ tokenizer: { vocabularySize } }: TextModel, count: number, seed: number): number[] {
   return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
 }
 
-/** Continues all prompts at once with the engine; returns milliseconds. */
-async function throughEngine(
-  of: LanguageModel,
-  prompts: readonly number[][],
-  count: number,
-): Promise<number> {
+/** Continues all prompts at once with an engine; returns milliseconds. */
+async function throughEngine(of: TextModel, prompts: readonly number[][], count: number): Promise<number> {
   const begin = performance.now();
   const options = { temperature: 0, maxTokens: count, ignoreEnd: true };
   await Promise.all(prompts.map((prompt) => of.generate(prompt, options).text()));
   return performance.now() - begin;
 }
 
-async function throughHttp(prompts: readonly number[][], count: number): Promise<readonly ClientResult[]> {
-  const round: ClientRound = { url: listener.url, prompts, generated: count };
+/** Continues them with a server; resolves with what each client saw. */
+async function throughHttp(
+  url: string,
+  prompts: readonly number[][],
+  count: number,
+): Promise<readonly ClientResult[]> {
+  const round: ClientRound = { url, prompts, generated: count };
   clientProcess.send(round);
   const [results] = (await once(clientProcess, 'message')) as [readonly ClientResult[]];
   return results;
@@ -96,7 +92,7 @@ function line(name: string, facts: Record<string, number | string>): void {
   console.log(`${name}: ${shown.join(', ')}`);
 }
 
-async function oneSequence(): Promise<void> {
+async function oneSequence(model: LanguageModel): Promise<void> {
   const steps: number[] = [];
   for (let round = 0; round <= rounds; round++) {
     model.reset();
@@ -109,81 +105,105 @@ async function oneSequence(): Promise<void> {
   line('one sequence', { 'tok/s': 1000 / step, 'ms a step': step, 'bare step ms': bare, share: bare / step });
 }
 
-async function allSequences(): Promise<void> {
-  const prompts = Array.from({ length: clients }, (_, seed) => someTokens(promptTokens, seed));
-  const engine: number[] = [];
-  const http: number[] = [];
-  let results: readonly ClientResult[] = [];
+/** The prompts of all clients, which are in the model's cache; `ms` is what computing them took. */
+async function readPrompts(model: TextModel): Promise<{ prompts: number[][]; ms: number }> {
+  const prompts = Array.from({ length: clients }, (_, seed) => someTokens(model, promptTokens, seed));
+  await model.reset();
+  return { prompts, ms: await throughEngine(model, prompts, 1) };
+}
+
+/** Returns the milliseconds of a round. */
+async function allSequences(model: LanguageModel): Promise<number> {
+  const times: number[] = [];
   for (let round = 0; round <= rounds; round++) {
-    model.reset();
-    const reading = await throughEngine(model, prompts, 1);
-    if (round === 0) line('prompts', { 'tok/s': (1000 * clients * promptTokens) / reading, ms: reading });
+    const { prompts, ms } = await readPrompts(model);
+    if (round === 0) line('prompts', { 'tok/s': (1000 * clients * promptTokens) / ms, ms });
     const took = await throughEngine(model, prompts, generated);
-    model.reset();
-    await throughEngine(model, prompts, 1);
-    results = await throughHttp(prompts, generated);
-    if (round === 0) continue;
-    engine.push(took);
-    http.push(Math.max(...results.map(({ last }) => last)));
+    if (round > 0) times.push(took);
   }
   const bare = await bareStep(model, clients, promptTokens + (generated >> 1));
-  const total = clients * generated * 1000;
-  const step = best(engine) / generated;
+  const step = best(times) / generated;
   line(`${clients} sequences, engine`, {
-    'tok/s': total / best(engine),
+    'tok/s': (1000 * clients) / step,
     'ms a step': step,
     'bare step ms': bare,
     share: bare / step,
   });
-  const [first] = results;
+  return best(times);
+}
+
+/** The same through HTTP; the engine alone took `alone` milliseconds. */
+async function allClients(model: TextModel, url: string, alone: number): Promise<void> {
+  const times: number[] = [];
+  let last: readonly ClientResult[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const { prompts } = await readPrompts(model);
+    last = await throughHttp(url, prompts, generated);
+    if (round > 0) times.push(Math.max(...last.map((of) => of.last)));
+  }
+  const [{ events, bytes } = { events: 0, bytes: 0 }] = last;
   line(`${clients} sequences, HTTP`, {
-    'tok/s': total / best(http),
-    'of the engine': best(engine) / best(http),
-    'events a client': first?.events ?? 0,
-    'bytes an event': (first?.bytes ?? 0) / (first?.events ?? 1),
+    'tok/s': (1000 * clients * generated) / best(times),
+    'of the engine': alone / best(times),
+    'all had their first token after ms': Math.max(...last.map(({ first }) => first)),
+    'events a client': events,
+    'bytes an event': bytes / events,
   });
 }
 
 /** The time to the first token of prompts that arrive one after another while half of the sequences generate. */
-async function arrivals(): Promise<void> {
-  for (const way of ['engine', 'HTTP'] as const) {
-    model.reset();
-    const controller = new AbortController();
-    setMaxListeners(clients, controller.signal);
-    const busy = Array.from({ length: clients >> 1 }, (_, seed) => {
-      const options = { temperature: 0, ignoreEnd: true, signal: controller.signal };
-      return model.generate(someTokens(promptTokens, 1000 + seed), options).text();
-    });
-    const ended = Promise.allSettled(busy);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const times: number[] = [];
-    for (let i = 0; i < Number(values.arrivals); i++) {
-      const prompt = someTokens(promptTokens, 5000 + i);
-      if (way === 'engine') times.push(await throughEngine(model, [prompt], 1));
-      else times.push(...(await throughHttp([prompt], 1)).map(({ first }) => first));
-      await new Promise((resolve) => setTimeout(resolve, 3));
-    }
-    const still = model.activity.sequences.length;
-    controller.abort();
-    await ended;
-    const sorted = ascending(times);
-    line(`first token while ${clients >> 1} generate, ${way}`, {
-      'p50 ms': quantile(sorted, 0.5),
-      'p95 ms': quantile(sorted, 0.95),
-      'most ms': sorted.at(-1) ?? Number.NaN,
-      'still generating': still,
-    });
+async function arrivals(model: TextModel, url?: string): Promise<void> {
+  await model.reset();
+  const controller = new AbortController();
+  setMaxListeners(clients, controller.signal);
+  const busy = Array.from({ length: clients >> 1 }, (_, seed) => {
+    const how = { temperature: 0, ignoreEnd: true, signal: controller.signal };
+    return model.generate(someTokens(model, promptTokens, 1000 + seed), how).text();
+  });
+  const ended = Promise.allSettled(busy);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const times: number[] = [];
+  for (let i = 0; i < Number(values.arrivals); i++) {
+    const prompts = [someTokens(model, promptTokens, 5000 + i)];
+    if (url === undefined) times.push(await throughEngine(model, prompts, 1));
+    else times.push(...(await throughHttp(url, prompts, 1)).map(({ first }) => first));
+    await new Promise((resolve) => setTimeout(resolve, 3));
   }
+  const still = model.activity.sequences.length;
+  controller.abort();
+  await ended;
+  const sorted = ascending(times);
+  line(`first token while ${clients >> 1} generate, ${url === undefined ? 'engine' : 'HTTP'}`, {
+    'p50 ms': quantile(sorted, 0.5),
+    'p95 ms': quantile(sorted, 0.95),
+    'most ms': sorted.at(-1) ?? Number.NaN,
+    'still generating': still,
+  });
 }
 
-console.log(`${location} on ${model.device.info.name}`);
-await oneSequence();
-await allSequences();
-await arrivals();
-for (const { phase, mean, median, p95, max } of profile?.summary() ?? []) {
-  line(phase, { 'mean ms': mean, median, p95, max });
+/** The engine alone; returns the milliseconds of a round. */
+async function engineAlone(): Promise<number> {
+  const profile = values.profile ? new StepProfile() : undefined;
+  await using model = await loadModel(location, { ...options, profile });
+  console.log(`${location} on ${model.device.info.name}`);
+  await oneSequence(model);
+  const alone = await allSequences(model);
+  await arrivals(model);
+  for (const { phase, mean, median, p95, max } of profile?.summary() ?? []) {
+    line(phase, { 'mean ms': mean, median, p95, max });
+  }
+  if (profile) line('gaps', { 'share of the device': profile.idleFraction });
+  return alone;
 }
-if (profile) line('gaps', { 'share of the device': profile.idleFraction });
+
+const alone = await engineAlone();
+const model = await loadModelInWorker(location, options);
+await using server = new ModelServer({
+  models: [{ id: 'model', created: 0, open: async () => model }],
+  parallel: clients,
+});
+await server.loaded;
+await using listener = await HttpListener.open(server.fetch, { port: 0 });
+await allClients(model, listener.url, alone);
+await arrivals(model, listener.url);
 clientProcess.disconnect();
-await listener[Symbol.asyncDispose]();
-await server[Symbol.asyncDispose]();

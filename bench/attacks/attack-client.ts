@@ -1,10 +1,11 @@
-/** An attack as sent over the network. */
+import type { BodyAttack } from '../../tests/support/body-attacks.ts';
+import { type AttackLimits, attackList } from './attack-list.ts';
+
+/** An attack to carry out, by its number in the list of these limits. */
 export interface AttackRound {
   readonly url: string;
-  readonly path: string;
-  readonly body: string;
-  /** Its content type. Default: JSON. */
-  readonly type: string | undefined;
+  readonly at: number;
+  readonly limits: AttackLimits;
 }
 
 /** The outcome. */
@@ -23,7 +24,11 @@ interface Answer {
   readonly choices?: readonly { readonly finish_reason: string }[];
 }
 
-async function attack({ url, path, body, type = 'application/json' }: AttackRound): Promise<AttackResult> {
+let attacks: readonly BodyAttack[] | undefined;
+
+async function attack({ url, at, limits }: AttackRound): Promise<AttackResult> {
+  attacks ??= attackList(limits);
+  const { path, body, type = 'application/json' } = attacks[at] as BodyAttack;
   const begin = performance.now();
   let isOver = false;
   const headers = { 'content-type': type };

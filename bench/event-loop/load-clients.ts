@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { type Reply, sendRequest } from '../serve/send-request.ts';
+import { type Reply, sendRequest } from './send-request.ts';
 
 // Load on a server from a separate process, so that its cost is not the server's: receives a message with `LoadRound`,
 // and sends one with `LoadResult` when the time is over and running requests have ended.

@@ -165,7 +165,9 @@ async function writeMixture(base: GgufFile, path: string): Promise<void> {
 async function writeSplit(base: GgufFile, path: string): Promise<void> {
   const whole = { metadata: chattingMetadata(base), tensors: base.tensors };
   const read = readerOf(base);
-  for (const { name, plan } of planSplits(whole, path, Math.ceil(base.tensors.length / SPLITS))) {
+  for (const { name, plan } of planSplits(whole, path, {
+    maxTensors: Math.ceil(base.tensors.length / SPLITS),
+  })) {
     await writeFrom(name, plan, (tensor) => read(tensor.name));
   }
 }

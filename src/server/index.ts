@@ -3,6 +3,7 @@ export { type ServedModel } from './model-pool.ts';
 export type { ApiKey } from './tenant.ts';
 export type { BlobInfo, BlobStore } from './storage/blob-store.ts';
 export { errorResponse } from './error-response.ts';
+export type { Connection, TextBody } from './event-stream.ts';
 export { type ModelFetch, modelFetch, type ModelFetchOptions } from './model-fetch.ts';
 export { ModelServer, type PageFiles, type ServerOptions } from './server.ts';
 export type {

@@ -434,7 +434,8 @@ export class ModelPool implements AsyncDisposable {
       await entry.end(model);
       fail('INVALID_ARGUMENT', { name: 'adapters', found: taken, expected: 'names that no model has' });
     }
-    await entry.changes.apply(model).catch((error: unknown) => {
+    const make = (change: AdapterChange) => changeAdapters(model, change);
+    await entry.changes.apply(model, make).catch((error: unknown) => {
       this.#log.warn('adapters not loaded again', { model: id, error });
     });
     entry.adapterNames = new Set(model.adapters.keys());

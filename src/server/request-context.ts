@@ -4,6 +4,7 @@ import type { Logger } from '../base/log.ts';
 import type { ContextShift } from '../runtime/sequence.ts';
 import type { ErrorDialect } from './error-response.ts';
 import { typedError } from './error-response.ts';
+import type { Connection } from './event-stream.ts';
 import { headerOf } from './fields/unread-fields.ts';
 import { fieldOf } from './fields/field-names.ts';
 import type { ServerMetrics } from './metrics.ts';
@@ -108,8 +109,8 @@ export interface RequestTerms {
   readonly timeLimit?: number;
   /** The priority of its sequences, whatever it asks for itself. */
   readonly priority?: number;
-  /** The bytes of its body. Default: those of the request's stream. */
-  readonly body?: AsyncIterable<Uint8Array> | undefined;
+  /** What carries its body, and that of its response if that is a stream. Default: the streams of both. */
+  readonly connection?: Connection | undefined;
 }
 
 /**
@@ -125,11 +126,15 @@ export class RequestContext {
   readonly span: RequestSpan | undefined;
   readonly #logFields: Record<string, unknown> = {};
   readonly #timer: ReturnType<typeof setTimeout>;
-  readonly #onClientAbort = () => this.abort();
+  readonly #onClientAbort = () => {
+    if (!this.#isLeft) this.abort();
+  };
   #caller: Caller | undefined;
   #kept: KeptStream | undefined;
   #ignored: string | undefined;
   #isLate = false;
+  /** Whether it does not care for its client any more. */
+  #isLeft = false;
   #isEnded = false;
   /** Set if the response continues after the handler returned; whoever sends it calls `end`. */
   isStreaming = false;
@@ -145,8 +150,7 @@ export class RequestContext {
     this.span = spanOf(server.tracing, request, { id: this.id, begin: this.startedAt, route: endpoint.path });
     const trace = this.span?.trace ?? TRACE_PARENT.exec(request.headers.get('traceparent') ?? '')?.[1];
     if (trace !== undefined) this.addLogFields({ trace });
-    request.signal.addEventListener('abort', this.#onClientAbort, { once: true });
-    if (request.signal.aborted) this.abort();
+    this.#watchClient();
     this.#timer = setTimeout(() => {
       this.#isLate = true;
       this.abort();
@@ -155,7 +159,9 @@ export class RequestContext {
 
   /** The bytes of its body, if it has one. */
   get body(): AsyncIterable<Uint8Array> | undefined {
-    return this.terms.body ?? (this.request.body as AsyncIterable<Uint8Array> | null) ?? undefined;
+    return (
+      this.terms.connection?.body ?? (this.request.body as AsyncIterable<Uint8Array> | null) ?? undefined
+    );
   }
 
   /** The stream that it sends, if that is kept for clients that come back. */
@@ -166,7 +172,7 @@ export class RequestContext {
   /** Keeps its stream, if it names one: from here on, it goes on without its client. */
   keepStream(): void {
     this.#kept = this.server.streams.begin(this);
-    if (this.#kept) this.request.signal.removeEventListener('abort', this.#onClientAbort);
+    if (this.#kept) this.#leaveClient();
   }
 
   /** Whose request it is. */
@@ -206,6 +212,21 @@ export class RequestContext {
 
   abort(): void {
     this.#controller.abort();
+  }
+
+  /** Ends with its client, of whose leaving a connection tells at less cost than the signal of a request. */
+  #watchClient(): void {
+    const { connection } = this.terms;
+    if (connection) return connection.onGone(this.#onClientAbort);
+    const { signal } = this.request;
+    signal.addEventListener('abort', this.#onClientAbort, { once: true });
+    if (signal.aborted) this.abort();
+  }
+
+  /** Goes on without its client. */
+  #leaveClient(): void {
+    this.#isLeft = true;
+    if (!this.terms.connection) this.request.signal.removeEventListener('abort', this.#onClientAbort);
   }
 
   /** Records fields of the body that have no effect. */
@@ -260,7 +281,7 @@ export class RequestContext {
     this.#isEnded = true;
     clearTimeout(this.#timer);
     if (this.#kept && !this.isStreaming) this.server.streams.forget(this.#kept);
-    this.request.signal.removeEventListener('abort', this.#onClientAbort);
+    this.#leaveClient();
     const seconds = (performance.now() - this.startedAt) / 1000;
     const { metrics, logger } = this.server;
     metrics.request({ endpoint: this.endpoint.path, status, seconds });

@@ -19,6 +19,7 @@ import {
   type ServerContext,
 } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { Connection } from './event-stream.ts';
 import { ROUTES } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
@@ -168,8 +169,7 @@ const MAX_SHOWN_LENGTH = 200;
 
 /** What comes with a request beside it. */
 interface Bindings {
-  /** The bytes of its body. */
-  readonly body?: AsyncIterable<Uint8Array> | undefined;
+  readonly connection?: Connection | undefined;
 }
 
 /**
@@ -253,11 +253,11 @@ export class ModelServer implements AsyncDisposable {
   }
 
   /**
-   * Answers a request. Never rejects. Whoever has the body's bytes by cheaper means than the request's stream gives them
-   * as `body`.
+   * Answers a request. Never rejects. Whoever has cheaper means for bodies than the streams of requests and responses gives
+   * them as `connection`: it may be given the response's body.
    */
-  readonly fetch = async (request: Request, body?: AsyncIterable<Uint8Array>): Promise<Response> =>
-    this.#app.fetch(request, { body });
+  readonly fetch = async (request: Request, connection?: Connection): Promise<Response> =>
+    this.#app.fetch(request, { connection });
 
   /** Refuses new requests and resolves when the running ones have ended. */
   async drain(): Promise<void> {
@@ -321,7 +321,7 @@ export class ModelServer implements AsyncDisposable {
     if (origins.length > 0) app.use(crossOrigin(origins, ['x-request-id', IGNORED_FIELDS]));
     for (const endpoint of ROUTES) {
       app.on(endpoint.method, routeOf(endpoint.path), ({ req, env }) => {
-        return this.#answer(endpoint, req.raw, { keys, body: env.body });
+        return this.#answer(endpoint, req.raw, { keys, connection: env.connection });
       });
     }
     app.notFound(async ({ req }) => (await options.page?.(req.raw)) ?? elsewhere(req.method, req.path));
@@ -338,9 +338,9 @@ export class ModelServer implements AsyncDisposable {
   async #answer(
     endpoint: Endpoint,
     request: Request,
-    { keys, body }: { readonly keys: ApiKeys } & Bindings,
+    { keys, connection }: { readonly keys: ApiKeys } & Bindings,
   ): Promise<Response> {
-    const call = this.#begin(endpoint, request, { body });
+    const call = this.#begin(endpoint, request, { connection });
     try {
       if (!endpoint.isOpen) {
         const caller = await keys.check(request.headers);

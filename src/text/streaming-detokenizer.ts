@@ -2,6 +2,9 @@ import type { DecodeOptions, Tokenizer } from './tokenizer.ts';
 
 const SPACE = 0x20;
 
+/** The first byte that is no character by itself. */
+const BEYOND_ASCII = 0x80;
+
 /**
  * Decodes tokens to text one by one. A character whose bytes are spread over several tokens is emitted with its last
  * byte; bytes that cannot become UTF-8 are emitted as U+FFFD. The concatenated pieces equal the result of
@@ -10,7 +13,10 @@ const SPACE = 0x20;
 export class StreamingDetokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #special: boolean;
-  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  /** Made for the first bytes beyond ASCII: making one takes longer than decoding a word. */
+  #decoder: TextDecoder | undefined;
+  /** Whether the decoder may hold the beginning of a character. */
+  #isWithin = false;
   #dropsSpace: boolean;
 
   constructor(tokenizer: Tokenizer, { special = false, keepLeadingSpace = false }: DecodeOptions = {}) {
@@ -27,11 +33,26 @@ export class StreamingDetokenizer {
       this.#dropsSpace = false;
       if (bytes[0] === SPACE) bytes = bytes.subarray(1);
     }
+    const text = this.#isWithin ? undefined : asciiText(bytes);
+    if (text !== undefined) return text;
+    this.#isWithin = (bytes.at(-1) as number) >= BEYOND_ASCII;
+    this.#decoder ??= new TextDecoder('utf-8', { ignoreBOM: true });
     return this.#decoder.decode(bytes, { stream: true });
   }
 
   /** U+FFFD for a character that was begun but not finished, otherwise nothing. The stream ends here. */
   flush(): string {
-    return this.#decoder.decode();
+    this.#isWithin = false;
+    return this.#decoder?.decode() ?? '';
   }
+}
+
+/** The text of bytes that are ASCII; undefined for others. */
+function asciiText(bytes: Uint8Array): string | undefined {
+  let text = '';
+  for (const byte of bytes) {
+    if (byte >= BEYOND_ASCII) return undefined;
+    text += String.fromCharCode(byte);
+  }
+  return text;
 }

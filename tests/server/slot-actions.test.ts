@@ -231,7 +231,7 @@ test('forged files with proper checksums, and files cut off anywhere, change not
   assert.deepEqual(await completed(server, FRANCE, 0), { ...whole, computed: 1 }, 'the slot is as it was');
 });
 
-test('each key has files of its own', async (t) => {
+test('each key has files of its own, and sees no other’s text in a slot', async (t) => {
   const folder = join(temporaryFolder(t), 'states');
   const states = await StateFolder.open(folder);
   const server = await tinyServer(t, { parallel: 2, states, keys: ['one', 'two'] });
@@ -242,17 +242,21 @@ test('each key has files of its own', async (t) => {
     return { status: response.status, body: (await response.json()) as Answer['body'] };
   };
   const act = (key: string, action: string) => sent(key, `/slots/0?action=${action}`, { filename: 'same' });
-  const complete = (prompt: string | undefined) =>
-    sent('one', '/completion', { prompt, id_slot: 0, n_predict: 2, temperature: 0, ignore_eos: true });
-  await complete(FRANCE);
+  const complete = (key: string, prompt: string | undefined) =>
+    sent(key, '/completion', { prompt, id_slot: 0, n_predict: 2, temperature: 0, ignore_eos: true });
+  await complete('one', FRANCE);
+  const foreign = await act('two', 'save');
+  assert.match(foreign.body.error?.message ?? '', /0, which is empty/);
+  assert.deepEqual([foreign.status, (await act('two', 'erase')).body.n_erased], [400, 0]);
   const first = await act('one', 'save');
   assert.equal(first.status, 200, JSON.stringify(first.body));
   const unknown = await act('two', 'restore');
   assert.deepEqual([unknown.status, unknown.body.error?.code], [404, 'STATE_FILE_NOT_FOUND']);
-  await complete(`${GERMANY} and more`);
+  await complete('two', `${GERMANY} and more`);
   const second = await act('two', 'save');
   assert.notEqual(second.body.n_saved, first.body.n_saved);
   assert.equal((await act('one', 'restore')).body.n_restored, first.body.n_saved, 'not replaced');
+  assert.equal((await act('two', 'save')).status, 400, 'what was restored is the other’s, too');
   assert.equal((await act('two', 'restore')).body.n_restored, second.body.n_saved);
   for (const name of await readdir(folder)) {
     assert.match(name, /^[0-9a-f]{32}$/, 'nothing of the key');

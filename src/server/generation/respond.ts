@@ -25,7 +25,8 @@ export function respondWithEvents(
     void generation.events.return().then(end, end);
   };
   const isLines = call.dialect === 'ollama';
-  return eventStream(withErrors(call, events), leave, { isLines, ping });
+  const { connection } = call.terms;
+  return eventStream(withErrors(call, events), leave, { isLines, ping, connection });
 }
 
 /** Reads events to their end into a stream that is kept, whoever else reads it. */

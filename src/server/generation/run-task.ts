@@ -79,8 +79,9 @@ async function* run(
   const count = task.prompts.length * task.choices;
   const atOnce = Math.min(count, gate.parallel);
   admission.reserve(atOnce);
-  // Each choice has its own signal: many listeners on one signal would cause a leak warning.
-  const stops = Array.from({ length: count }, () => new AbortController());
+  // Each of several has its own signal: many listeners on one signal would cause a leak warning.
+  const stops = Array.from({ length: count > 1 ? count : 0 }, () => new AbortController());
+  const signals = count > 1 ? stops.map(({ signal }) => signal) : [call.signal];
   const stop = () => {
     for (const controller of stops) controller.abort();
     // The next event may never be requested; others should not have to wait for that.
@@ -91,7 +92,7 @@ async function* run(
   if (call.signal.aborted) stop();
   const record = new GenerationRecord(call, lease.id, task.form ? 'chat' : 'text_completion');
   const { telemetry } = task;
-  const choices = stops.map(({ signal }, choice) => {
+  const choices = signals.map((signal, choice) => {
     const begin = (onPrompt?: GenerateOptions['onPrompt']) =>
       runChoice({ model, task, choice, signal, record, onPrompt });
     return telemetry ? withTelemetry(begin, { choice, telemetry }) : begin();

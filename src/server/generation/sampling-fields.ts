@@ -67,6 +67,10 @@ const NUMBERS = SAMPLING_OPTIONS.map((option) => ({
   field: snakeCase(option.name),
 }));
 
+const NUMBER_NAMES: ReadonlyMap<string, SamplingOption['name']> = new Map(
+  NUMBERS.map(({ field, name }) => [field, name]),
+);
+
 const numberFields = Object.fromEntries(
   NUMBERS.map(({ field, text, isWhole, rule }) => {
     const plain: z.ZodNumber = isWhole ? z.int() : z.number();
@@ -188,8 +192,7 @@ export function generateOptions(
 ): GenerateOptions {
   const { seed, logit_bias, stop, bad_words: words } = body;
   const { repeat_penalty, repetition_penalty, penalty_window, repeat_last_n } = body;
-  return present({
-    ...numbersOf(body),
+  const fields = {
     repeatPenalty: eitherOf({ repeat_penalty, repetition_penalty }),
     penaltyWindow: eitherOf({ penalty_window, repeat_last_n }),
     seed: seed === -1 ? undefined : seed,
@@ -207,15 +210,17 @@ export function generateOptions(
     cacheSalt: body.cache_salt,
     samplers: samplersOf(body.samplers),
     drySequenceBreakers: body.dry_sequence_breakers,
-    ...rest,
-  });
+  };
+  return present(numbersOf(body), fields, rest);
 }
 
 function numbersOf(body: SamplingBody): { [K in SamplingOption['name']]?: number } {
   const numbers: { [K in SamplingOption['name']]?: number } = {};
-  for (const { name, field } of NUMBERS) {
+  // Bodies have few of them.
+  for (const field of Object.keys(body)) {
+    const name = NUMBER_NAMES.get(field);
     const value = body[field as keyof typeof numberFields];
-    if (value !== null && value !== undefined) numbers[name] = value;
+    if (name !== undefined && value !== null && value !== undefined) numbers[name] = value;
   }
   return numbers;
 }
@@ -290,13 +295,17 @@ export function truncatedPrompt(
   return prompt.slice(-(most < 0 ? model.context - 1 : most));
 }
 
-/** The properties that have a value. */
-function present(of: {
-  [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined;
-}): GenerateOptions {
+/** Options with or without a value. */
+type Fields = { [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined };
+
+/** The properties that have a value, of several the last; spreading them costs more than all else of a request's options. */
+function present(...of: readonly Fields[]): GenerateOptions {
   const options: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(of)) {
-    if (value !== undefined && value !== null) options[name] = value;
+  for (const fields of of) {
+    for (const name of Object.keys(fields)) {
+      const value = fields[name as keyof Fields];
+      if (value !== undefined && value !== null) options[name] = value;
+    }
   }
   return options;
 }

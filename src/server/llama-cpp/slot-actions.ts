@@ -41,7 +41,10 @@ async function act(
   }
   if (action === 'erase') {
     using lease = await pool.acquire(name ?? undefined, call.signal);
-    return json({ id_slot: slot, n_erased: await lease.model.eraseSlot(slot, call.signal) });
+    return json({
+      id_slot: slot,
+      n_erased: await lease.model.eraseSlot(slot, call.signal, call.tenant.name),
+    });
   }
   if (!states) fail('FEATURE_DISABLED', { what: 'saving slots', option: '--slot-save-path' });
   if (typeof filename !== 'string') invalid('filename', 'is required');
@@ -63,7 +66,7 @@ interface SlotFile {
 
 async function save(model: TextModel, { slot, file, states, call }: SlotFile): Promise<object> {
   const begin = performance.now();
-  const snapshot = await model.saveSlot(slot, call.signal);
+  const snapshot = await model.saveSlot(slot, call.signal, call.tenant.name);
   const n_written = await states.write(file, (sink) => writeState(model, snapshot, sink));
   return { n_saved: snapshot.ids.length, n_written, timings: { save_ms: performance.now() - begin } };
 }
@@ -72,7 +75,7 @@ async function restore(model: TextModel, { slot, file, states, call }: SlotFile)
   const begin = performance.now();
   await using source = await states.open(file);
   const snapshot = await readState(model, source, call.signal);
-  await model.restoreState(snapshot, slot);
+  await model.restoreState(snapshot, slot, call.tenant.name);
   const timings = { restore_ms: performance.now() - begin };
   return { n_restored: snapshot.ids.length, n_read: source.size, timings };
 }

@@ -9,7 +9,7 @@ import { pythonWith } from '../../support/python.ts';
 import { bundledSource, listen, tinySource } from '../../support/test-server.ts';
 
 const python = pythonWith('openai');
-const skip = python === undefined && 'needs a Python with the package openai (ROCMFORGE_PYTHON)';
+const skip = python === undefined && 'needs a Python with the package openai (ROCMFORGE_TEST_PYTHON)';
 
 test('OpenAI’s package for Python gets what it expects of each method', { skip }, async (t) => {
   const bert = {

@@ -5,9 +5,9 @@ import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
-import { FileClaim } from '../../../src/node/hub/file-claim.ts';
-import { PROJECT_ROOT } from '../../support/project.ts';
-import { temporaryFolder } from '../../support/temporary.ts';
+import { FileClaim } from '../../src/node/file-claim.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const { signal } = new AbortController();
 
@@ -29,7 +29,7 @@ test('one of many has a claim at a time', async (t) => {
 
 test('a claim dies with its process, and counts while it lives', async (t) => {
   const path = join(temporaryFolder(t), 'blob');
-  const module = pathToFileURL(join(PROJECT_ROOT, 'dist/src/node/hub/file-claim.js')).href;
+  const module = pathToFileURL(join(PROJECT_ROOT, 'dist/src/node/file-claim.js')).href;
   const code = `
     const { FileClaim } = await import('${module}');
     await FileClaim.take(${JSON.stringify(path)}, { signal: new AbortController().signal });

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, readlink, rm, stat, utimes } from 'node
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fail, throwIfAborted } from '../../base/errors.ts';
+import { fail, throwIfAborted } from '../base/errors.ts';
 
 /** A claim that was not renewed for so long belongs to nobody any more. */
 const STALE_MS = 60_000;

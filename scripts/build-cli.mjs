@@ -20,6 +20,7 @@ const ENTRIES = {
   'quantize-worker': 'src/node/quantize-worker.ts',
   'prompt-worker': 'src/node/prompt-worker.ts',
   'hip-cuda-compile-process': 'src/node/hip-cuda-compile-process.ts',
+  'native-compile-process': 'src/node/native-compile-process.ts',
 };
 
 /** Bundles the sources; the packages that they depend on stay where they are. */

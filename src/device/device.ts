@@ -72,6 +72,11 @@ export interface Device extends AsyncDisposable {
    * device, and with `DISPOSED` if bound memory was disposed.
    */
   record(executables: readonly Executable[], label: string): Promise<Step>;
+  /**
+   * Waits until the device has the kernels that it will keep: until then it may compute the same with slower ones. Absent on a
+   * device whose kernels do not change. Never rejects.
+   */
+  settle?(): Promise<void>;
   /** Number of buffers, pinned buffers, streams and steps that have been created but not disposed. */
   liveObjects(): number;
 }

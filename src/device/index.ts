@@ -39,14 +39,19 @@ export type {
   IntentWithout,
   JoinedRows,
   LibraryProductIntent,
+  MatvecGroupIntent,
   MatvecIntent,
+  FusedGatedDeltaIntent,
+  FusedGatedDeltaOperands,
   FusedWkv7Intent,
+  GatedNormIntent,
   ShiftLerpsIntent,
   NormResidualIntent,
   OptionalKind,
   Place,
   ProductInput,
   ProductIntent,
+  RowPart,
   SplitHalvesIntent,
   SplitProductIntent,
   Wkv7Intent,
@@ -54,6 +59,7 @@ export type {
 } from './gpu/intent.ts';
 export type { HeadOps } from './gpu/match-heads.ts';
 export { planGraph } from './gpu/plan-graph.ts';
+export { MAX_GROUPED } from './gpu/products.ts';
 export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
 export { HostDevice, type HostDeviceSetup } from './host/host-device.ts';
 export { HostEvent } from './host/host-event.ts';

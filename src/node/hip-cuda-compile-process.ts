@@ -1,11 +1,10 @@
-import { cudaCompiler, hipCompiler, RunTimeCompiler } from '../devices/hip-cuda/index.ts';
+import { RunTimeCompiler } from '../devices/hip-cuda/index.ts';
 import type { CompileReply, CompileRequest } from './child-compiler.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
+import { compilerTable } from './library-places.ts';
 
 /** LLVM's recursion needs more than koffi's default stack. */
 const STACK_BYTES = 16 << 20;
-
-const TABLES = { hip: hipCompiler, cuda: cudaCompiler };
 
 /** The main function of the processes that `ChildCompiler` starts: compiles requests until it is told to end. */
 async function serve(): Promise<void> {
@@ -14,7 +13,7 @@ async function serve(): Promise<void> {
   const compilerOf = ({ job: { api }, libraries }: CompileRequest): RunTimeCompiler => {
     const known = compilers.get(api);
     if (known) return known;
-    const opened = new RunTimeCompiler(ffi, TABLES[api], libraries);
+    const opened = new RunTimeCompiler(ffi, compilerTable(api), libraries);
     compilers.set(api, opened);
     return opened;
   };

@@ -2,8 +2,9 @@ import { isRocmforgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import type { Ffi, MemoryInfo } from '../device/index.ts';
 import { Driver, type DriverLibrary, RunTimeCompiler } from '../devices/hip-cuda/index.ts';
-import { COMPILERS, type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
+import { type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
+import { compilerAdvice, compilerTable } from './library-places.ts';
 
 /** A GPU as shown by `rocmforge devices`, or why a driver or a GPU cannot be used. */
 export interface HipCudaDeviceReport {
@@ -27,7 +28,7 @@ export async function reportHipCudaDevices(
   try {
     const ffi = await loadKoffiFfi();
     const library = driverLibrary(ffi, backend, places.driver);
-    const compiler = compilerVersion(ffi, backend, places.compiler);
+    const compiler = compilerVersion(ffi, library, places.compiler);
     return Array.from({ length: library.deviceCount }, (_, index) => reportDevice(library, index, compiler));
   } catch (error) {
     return [{ device: backend, backend, error: reasonOf(error) }];
@@ -60,11 +61,12 @@ function reportDevice(library: DriverLibrary, index: number, compiler: string): 
 }
 
 /** The run-time compiler's version and file, or why there is none. */
-function compilerVersion(ffi: Ffi, backend: DriverName, libraries?: readonly string[]): string {
+function compilerVersion(ffi: Ffi, { api, version }: DriverLibrary, libraries?: readonly string[]): string {
   try {
-    return new RunTimeCompiler(ffi, COMPILERS[backend], libraries).version;
+    return new RunTimeCompiler(ffi, compilerTable(api), libraries).version;
   } catch (error) {
-    return reasonOf(error);
+    if (!isRocmforgeError(error, 'LIBRARY_NOT_FOUND')) return reasonOf(error);
+    return `${error.message}. ${compilerAdvice(api, version)}`;
   }
 }
 

@@ -3,18 +3,14 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import type { Ffi } from '../device/index.ts';
 import {
   describeHipCudaDevice,
+  type DriverLibrary,
   HIP_CUDA_KERNELS,
   type HipCudaDevice,
   openCompiler,
 } from '../devices/hip-cuda/index.ts';
-import {
-  COMPILERS,
-  type DriverName,
-  driverLibrary,
-  type NativePlaces,
-  startDriver,
-} from './driver-libraries.ts';
+import { type DriverName, driverLibrary, type NativePlaces, startDriver } from './driver-libraries.ts';
 import { openHipCudaPlatform } from './hip-cuda-platform.ts';
+import { compilerAdvice, compilerTable, libraryPlaces } from './library-places.ts';
 
 /** Which GPU to open. */
 export interface OpenHipCudaOptions {
@@ -39,11 +35,12 @@ export async function openHipCuda(options: OpenHipCudaOptions): Promise<HipCudaD
   try {
     const started = await startDriver(ffi, driver, places);
     const library = driverLibrary(ffi, driver, places.driver);
-    const on = { library, ordinal: index, platform, kernels: HIP_CUDA_KERNELS };
+    const blasLibraries = libraryPlaces(driver, 'blas');
+    const on = { library, ordinal: index, platform, kernels: HIP_CUDA_KERNELS, blasLibraries };
     device = describeHipCudaDevice({ ...on, logger, owned: platform });
     onDescribed?.(device);
     using _ = await started.ready(index);
-    requireCompiler(ffi, driver, places.compiler);
+    requireCompiler(ffi, library, places.compiler);
     device.open();
     return device;
   } catch (error) {
@@ -53,12 +50,12 @@ export async function openHipCuda(options: OpenHipCudaOptions): Promise<HipCudaD
 }
 
 /** A driver without its compiler cannot run anything: better reported now than after a model was planned. */
-function requireCompiler(ffi: Ffi, driver: DriverName, libraries?: readonly string[]): void {
+function requireCompiler(ffi: Ffi, { api, version }: DriverLibrary, libraries?: readonly string[]): void {
   try {
-    openCompiler(ffi, COMPILERS[driver], libraries);
+    openCompiler(ffi, compilerTable(api), libraries);
   } catch (error) {
     if (!isRocmforgeError(error, 'LIBRARY_NOT_FOUND')) throw error;
-    const why = `its kernels cannot be compiled: ${error.message}. ${error.fix}`;
-    fail('DEVICE_UNAVAILABLE', { device: driver, why }, error);
+    const why = `its kernels cannot be compiled: ${error.message}. ${compilerAdvice(api, version)}`;
+    fail('DEVICE_UNAVAILABLE', { device: api, why }, error);
   }
 }

@@ -7,7 +7,7 @@ import { type BatchTensors, stateBytes, type Tensor, type Value, type Weight } f
 
 /**
  * Writes row r of `k`, and of `v` if values are stored, into `cell(slots[r], positions[r])`, rounded to the cache's
- * type or quantized to it.
+ * type or quantized to it. Rows at a position below 0 are not written.
  */
 export interface KvAppendOp {
   readonly kind: 'kvAppend';
@@ -175,6 +175,19 @@ export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, 
   requireTable(g, cache.blocks);
   const { slots, positions } = g.batch;
   g.push({ kind: 'kvAppend', k, v, cache, batch: { slots, positions, blocks: cache.blocks } });
+}
+
+/** Appends rows at places of their own, i32 [rows, 1]; rows at a place below 0 are not appended. */
+export function appendAt(
+  g: Recorder<KvAppendOp>,
+  cache: PagedCache,
+  { k, places }: { readonly k: Tensor; readonly places: Tensor },
+): void {
+  g.require(k.width === cache.keys.width && !cache.values, 'keys alone fit the cache');
+  g.require(places.type === 'i32' && places.width === 1, 'each row has a place');
+  requireTable(g, cache.blocks);
+  const batch = { slots: g.batch.slots, positions: places, blocks: cache.blocks };
+  g.push({ kind: 'kvAppend', k, v: undefined, cache, batch });
 }
 
 /**

@@ -53,7 +53,10 @@ export function choosePositions(
   g: Recorder<ChoosePositionsOp>,
   scores: Tensor,
   of: Pick<ChoosePositionsOp, 'count' | 'cache'> &
-    Partial<Pick<ChoosePositionsOp, 'groups' | 'chosenBlocks'>>,
+    Partial<Pick<ChoosePositionsOp, 'groups' | 'chosenBlocks'>> & {
+      /** I32 [rows, 1]: the last position that a row may attend to, -1 for none. Default: its own. */
+      readonly last?: Tensor;
+    },
 ): ChosenPositions {
   const { count, cache, groups = 1, chosenBlocks = SINGLE_POSITIONS } = of;
   const { size, local } = chosenBlocks;
@@ -75,8 +78,7 @@ export function choosePositions(
     places: ofRows('places', groups),
     limits: ofRows('limits', groups),
   };
-  const { slots, positions } = g.batch;
-  const batch = { slots, positions, blocks };
+  const batch = { slots: g.batch.slots, positions: of.last ?? g.batch.positions, blocks };
   const rule = { count: most, groups, chosenBlocks };
   g.push({ kind: 'choosePositions', scores, ...rule, cache: { blocks, blockSize }, batch, ...chosen });
   return chosen;

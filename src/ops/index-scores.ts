@@ -32,7 +32,10 @@ export function indexScores(
     q,
     cache,
     ...of
-  }: Pick<IndexScoresOp, 'q' | 'cache'> & ({ readonly weights: Tensor } | { readonly heads: number }),
+  }: Pick<IndexScoresOp, 'q' | 'cache'> & {
+    /** I32 [rows, 1]: the last position that a row sees, -1 for none. Default: its own. */
+    readonly last?: Tensor;
+  } & ({ readonly weights: Tensor } | { readonly heads: number }),
 ): Tensor {
   const headSize = cache.keys.width;
   const [weights, heads] = 'weights' in of ? [of.weights, of.weights.width] : [undefined, of.heads];
@@ -49,8 +52,7 @@ export function indexScores(
   );
   const lines = weights ? 1 : heads;
   const out = g.temp('indexScores', { axis: 'rows', width: lines * blocksPerSlot * cache.blockSize });
-  const { slots, positions } = g.batch;
-  const batch = { slots, positions, blocks: cache.blocks };
+  const batch = { slots: g.batch.slots, positions: of.last ?? g.batch.positions, blocks: cache.blocks };
   g.push({ kind: 'indexScores', q, weights, cache, batch, heads, headSize, out });
   return out;
 }

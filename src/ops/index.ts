@@ -1,6 +1,7 @@
 export * from './attention.ts';
 export * from './causal-conv.ts';
 export * from './choose-positions.ts';
+export * from './compressed-cells.ts';
 export * from './concat.ts';
 export type { Cost, CostContext } from './cost.ts';
 export * from './elementwise.ts';
@@ -58,6 +59,7 @@ export { isUsualOrder, OFF, type SamplerName, samplerNamed, SAMPLERS } from './s
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
 export { validateHostSampling, validateSampling } from './sampling/validate-sampling.ts';
 export * from './selective-scan.ts';
+export * from './stream-shares.ts';
 export * from './slice.ts';
 export * from './state-blocks.ts';
 export * from './token-shift.ts';

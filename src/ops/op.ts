@@ -3,6 +3,14 @@ import type { AttentionOp, KvAppendOp } from './attention.ts';
 import { attentionCost, attentionOperands, kvAppendCost } from './attention.ts';
 import { type ChoosePositionsOp, choosePositionsCost } from './choose-positions.ts';
 import { type CausalConvOp, causalConvCost } from './causal-conv.ts';
+import {
+  type CellPlacesOp,
+  cellPlacesCost,
+  type CompressCellsOp,
+  compressCellsCost,
+  type JoinCellsOp,
+  joinCellsCost,
+} from './compressed-cells.ts';
 import { type ConcatOp, concatCost } from './concat.ts';
 import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, ClampOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
@@ -29,6 +37,7 @@ import { gatherRowsCost } from './rows.ts';
 import { type SampleOp, sampleCost } from './sample.ts';
 import { type SelectiveScanOp, selectiveScanCost } from './selective-scan.ts';
 import { type SliceOp, sliceCost } from './slice.ts';
+import { type StreamSharesOp, streamSharesCost } from './stream-shares.ts';
 import { type TokenShiftOp, tokenShiftCost } from './token-shift.ts';
 import type { Tensor, Value } from './value.ts';
 import { type Wkv7Op, type WkvBonusOp, wkv7Cost, wkvBonusCost } from './wkv7.ts';
@@ -69,6 +78,10 @@ export type Op =
   | SelectiveScanOp
   | IndexScoresOp
   | ChoosePositionsOp
+  | CellPlacesOp
+  | CompressCellsOp
+  | JoinCellsOp
+  | StreamSharesOp
   | GatherRowsOp
   | SampleOp;
 
@@ -114,6 +127,10 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   selectiveScan: selectiveScanCost,
   indexScores: (op, rows, { attended }) => indexScoresCost(op, rows, attended),
   choosePositions: choosePositionsCost,
+  cellPlaces: cellPlacesCost,
+  compressCells: compressCellsCost,
+  joinCells: joinCellsCost,
+  streamShares: streamSharesCost,
   gatherRows: (op, _, { outputs }) => gatherRowsCost(op, outputs),
   sample: (op, _, { outputs }) => sampleCost(op, outputs),
 };
@@ -128,7 +145,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   embed: ({ ids, table }) => [ids, table],
   matmul: ({ x, weight, bias }) => [x, weight, bias],
   matmulHeads: ({ x, weight }) => [x, weight],
-  routeExperts: ({ logits, bias }) => [logits, bias],
+  routeExperts: ({ logits, bias, chosen }) => [logits, bias, chosen],
   matmulExperts: ({ x, expertIds, weight, bias }) => [x, expertIds, weight, bias],
   scaleExperts: ({ x, expertIds, scales }) => [x, expertIds, scales],
   combineExperts: ({ x, routingWeights }) => [x, routingWeights],
@@ -160,6 +177,10 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   selectiveScan: ({ x, dt, b, c, a, d, decay, state }) => [x, dt, b, c, a, d, decay, state],
   indexScores: ({ q, weights, cache }) => [q, weights, cache.keys, cache.blocks],
   choosePositions: ({ scores, cache }) => [scores, cache.blocks],
+  cellPlaces: () => [],
+  compressCells: ({ cache, bias }) => [cache.keys, cache.values, cache.blocks, bias],
+  joinCells: ({ chosen, batch }) => [chosen, batch.blocks],
+  streamShares: ({ mixes, scale, base }) => [mixes, scale, base],
   gatherRows: ({ x }) => [x],
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };
@@ -173,6 +194,7 @@ export function operandsOf(op: Op): readonly Value[] {
 export function resultsOf(op: Op): readonly Tensor[] {
   if (op.kind === 'sample') return [op.tokens, op.report];
   if (op.kind === 'routeExperts') return [op.expertIds, op.routingWeights];
-  if (op.kind === 'choosePositions') return [op.cells, op.places, op.limits];
+  if (op.kind === 'choosePositions' || op.kind === 'joinCells') return [op.cells, op.places, op.limits];
+  if (op.kind === 'cellPlaces') return [op.own, op.cell, op.index, op.last, op.start];
   return 'out' in op ? [op.out] : [];
 }

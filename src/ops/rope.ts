@@ -21,10 +21,12 @@ export interface RopeParameters {
   readonly dimensions: number;
   readonly base: number;
   readonly scaling: RopeScaling;
+  /** Whether values are rotated back. */
+  readonly inverse?: true;
 }
 
 /**
- * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the
+ * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)` (`-m sin(t)` if inverse), with `t = positions[r] * frequency[i] / factors[i]`: the
  * rotations of a batch, computed once per step for all layers (Su et al. 2021). `RopeAngles` computes a row; `factors`
  * is the file's `rope_freqs.weight` (Llama 3.1), if it has one; factors beyond the last frequency are not used.
  */
@@ -52,13 +54,18 @@ export interface RopeOp {
 /** Which two values of a head are rotated together. */
 export type RopePairs = 'interleaved' | 'neox';
 
-/** The cosines and sines of the batch's positions: f32 [rows, parameters.dimensions]. */
-export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, factors?: Weight): Tensor {
+/** The cosines and sines of positions, by default the batch's: f32 [rows, parameters.dimensions]. */
+export function ropeTable(
+  g: Recorder<RopeTableOp>,
+  parameters: RopeParameters,
+  factors?: Weight,
+  positions = g.batch.positions,
+): Tensor {
   const { dimensions } = parameters;
   g.require(dimensions % 2 === 0, `rope rotates an even number of values, not ${dimensions}`);
   g.require(factors === undefined || factors.columns >= dimensions / 2, `rope has ${dimensions / 2} factors`);
   const out = g.temp('ropeTable', { axis: 'rows', width: dimensions });
-  g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out });
+  g.push({ kind: 'ropeTable', positions, factors, parameters, out });
   return out;
 }
 
@@ -92,6 +99,8 @@ export interface RopeConstants {
   readonly thetaScale: number;
   readonly freqScale: number;
   readonly mscale: number;
+  /** Factor of sines: the same, or its negative for rotations back. */
+  readonly sineScale: number;
   readonly rampLow: number;
   readonly rampHigh: number;
   readonly extrapolation: number;
@@ -104,10 +113,12 @@ export function ropeConstants(parameters: RopeParameters): RopeConstants {
   const corner = (turns: number) => (yarn ? yarnCorner(parameters, yarn.originalContext, turns) : 0);
   // A factor below 1 shortens the context, which needs no magnitude.
   const stretch = yarn && yarn.extrapolation !== 0 ? 1 + 0.1 * Math.log(Math.max(1, yarn.factor)) : 1;
+  const mscale = Math.fround((yarn?.attention ?? 1) * stretch);
   return {
     thetaScale: Math.fround(base ** (-2 / dimensions)),
     freqScale: Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor),
-    mscale: Math.fround((yarn?.attention ?? 1) * stretch),
+    mscale,
+    sineScale: parameters.inverse ? -mscale : mscale,
     rampLow: yarn ? Math.max(0, Math.floor(corner(yarn.betaFast))) : 0,
     rampHigh: yarn ? Math.min(dimensions - 1, Math.ceil(corner(yarn.betaSlow))) : 0,
     extrapolation: yarn?.extrapolation ?? 0,
@@ -135,6 +146,7 @@ export class RopeAngles {
   readonly #freqScale: number;
   readonly #ramp: Float32Array;
   readonly #mscale: number;
+  readonly #sineScale: number;
 
   constructor(
     readonly parameters: RopeParameters,
@@ -145,6 +157,7 @@ export class RopeAngles {
     this.#freqScale = constants.freqScale;
     this.#ramp = extrapolationRamp(parameters, constants);
     this.#mscale = constants.mscale;
+    this.#sineScale = constants.sineScale;
   }
 
   /** Writes (cos, sin) of every pair for `position` at `offset`. */
@@ -158,7 +171,7 @@ export class RopeAngles {
       const rotation =
         mix === 0 ? interpolated : round(round(interpolated * (1 - mix)) + round(extrapolated * mix));
       out[at] = round(Math.cos(rotation)) * this.#mscale;
-      out[at + 1] = round(Math.sin(rotation)) * this.#mscale;
+      out[at + 1] = round(Math.sin(rotation)) * this.#sineScale;
       angle = round(angle * this.#thetaScale);
     }
   }

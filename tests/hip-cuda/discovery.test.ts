@@ -15,7 +15,7 @@ emulated('is listed with its facts', async ({ library, compilers }) => {
     details: {
       target: 'gfx942:sramecc+:xnack-',
       bus: '0000:00:00.0',
-      multiprocessors: 2,
+      multiprocessors: 304,
       driver: '7.0.51831',
       library: library.file,
       compiler: `hiprtc 7.0 (${compilers.hip[0]})`,

@@ -11,7 +11,7 @@ export const hipCudaErrors = {
   LIBRARY_NOT_FOUND: entry<{ library: string; reasons: string }>(
     503,
     'A driver library is not installed where the system looks for it.',
-    'Install the GPU driver (ROCm for AMD, the NVIDIA driver and the CUDA toolkit), or set LD_LIBRARY_PATH to its folder.',
+    'Install the GPU driver (ROCm for AMD; for NVIDIA the driver, and NVRTC by `pip install nvidia-cuda-nvrtc`), or set LD_LIBRARY_PATH (on Windows PATH) to its folder.',
     (p) => `${p.library} was not found: ${p.reasons}`,
   ),
   SYMBOL_NOT_FOUND: entry<{ library: string; symbol: string }>(

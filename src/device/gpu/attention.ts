@@ -6,6 +6,7 @@ import {
   tableWidth,
   type Tensor,
 } from '../../ops/index.ts';
+import { groupedForm } from './experts.ts';
 import type { Fusion } from './fusion.ts';
 import type { ActivationForm, Counters, HeadGroup, HeadsNormAppendIntent, JoinedRows } from './intent.ts';
 import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } from './match-heads.ts';
@@ -42,25 +43,46 @@ interface PlannedAttention {
 
 /** Attention by itself, without an earlier launch that zeroes counters. */
 export function planAttention(op: AttentionOp, to: GpuPlanner): void {
-  attentionInForm(op, to, { wanted: 'f32', zeroes: false }).plan();
+  attentionInForm(op, to, { ...formRead(op, to), zeroes: false }).plan();
+}
+
+/** The form in which attention's result is read, and of how many parts that are padded each its rows are. */
+interface WantedForm {
+  readonly wanted: ActivationForm;
+  readonly parts?: number;
+}
+
+function formRead(op: AttentionOp, to: GpuPlanner): WantedForm {
+  const reader = to.uses.onlyReader(op.out);
+  // Whole units need no padding, so that heads by themselves lie as they do in a row.
+  const byHead = reader?.kind === 'matmulHeads' && op.valueSize % to.facts.f16RowUnit === 0;
+  if (byHead && groupedForm(reader, to) === 'f16') return { wanted: 'f16', parts: op.heads };
+  return { wanted: to.activations.formLeft(op.out) };
 }
 
 function attentionInForm(
   op: AttentionOp,
   to: GpuPlanner,
-  { wanted, zeroes }: { wanted: ActivationForm; zeroes: boolean },
+  { wanted, parts, zeroes }: WantedForm & { readonly zeroes: boolean },
 ): PlannedAttention {
   const { rowForms, tileForms, mergesInLastGroup } = to.facts.attention;
   const tileForm = [wanted, 'f32' as const].find((form) => tileForms.includes(form));
   if (tileForm && fitsTiles(op, to)) {
     const plan = () =>
-      to.add({ kind: 'attentionTiles', op, y: to.activations.place(op.out, tileForm), form: tileForm });
+      to.add({
+        kind: 'attentionTiles',
+        op,
+        y: to.activations.place(op.out, tileForm, parts),
+        form: tileForm,
+      });
     return { zeroed: undefined, plan };
   }
-  const form = rowForms.includes(wanted) && op.valueSize % GROUP === 0 ? wanted : 'f32';
   const partitions = partitionsOf(op, to);
   const count = to.capacity(op.out) * headGroups(op);
   const inLast = partitions > 1 && mergesInLastGroup && zeroes;
+  // Where the last workgroup can merge, launches that only merge write f32.
+  const writesForms = (partitions === 1 || inLast || !mergesInLastGroup) && op.valueSize % GROUP === 0;
+  const form = writesForms && rowForms.includes(wanted) ? wanted : 'f32';
   const zeroed = inLast ? { memory: to.temporary(4 * count), count } : undefined;
   const plan = () =>
     to.add({
@@ -68,7 +90,7 @@ function attentionInForm(
       op,
       partitions,
       arrivals: zeroed?.memory,
-      y: to.activations.place(op.out, form),
+      y: to.activations.place(op.out, form, parts),
       form,
     });
   return { zeroed, plan };

@@ -4,6 +4,7 @@ import type {
   MatmulExpertsOp,
   MatmulHeadsOp,
   Op,
+  SliceOp,
   Tensor,
 } from '../../ops/index.ts';
 import { readsOwnPart } from '../../ops/index.ts';
@@ -18,11 +19,12 @@ const MAX_ADDED = 32;
 /** Elements of a quantized group: workgroups write whole groups. */
 const GROUP = 32;
 
-/** Gate and up of the routed experts. */
+/** Gate and up of the routed experts, which may be one product, and all operators up to the activation. */
 interface GatedExperts {
   readonly gate: MatmulExpertsOp;
   readonly up: MatmulExpertsOp;
   readonly op: GatedOp;
+  readonly ops: readonly Op[];
 }
 
 /** What follows: the down projection, the sum by routing weights, and the residual if it is added next. */
@@ -63,7 +65,7 @@ function expertParts(op: Matrices, to: GpuPlanner): { x: ProductInput; grouped: 
 }
 
 /** The form in which a product reads choices grouped by expert; undefined if they are not grouped. */
-function groupedForm({ x, weight }: Matrices, to: GpuPlanner): ActivationForm | undefined {
+export function groupedForm({ x, weight }: Matrices, to: GpuPlanner): ActivationForm | undefined {
   const many = isPacked(weight) && !to.hasFewRows(x) && to.facts.joins([weight]);
   return many ? to.facts.experts.groupedForm : undefined;
 }
@@ -77,13 +79,13 @@ export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'gated' || !to.has('gatedExperts')) return undefined;
   const gated = matchGatedExperts(op, to);
   if (!gated) return undefined;
-  const { gate, up } = gated;
+  const { gate, ops } = gated;
   const few = to.hasFewRows(gate.x) && to.has('addedExperts');
   const back = few ? matchWayBack(op, to) : undefined;
-  if (!back) return { ops: [gate, up, op], plan: () => planGatedExperts(to, gated, undefined) };
+  if (!back) return { ops, plan: () => planGatedExperts(to, gated, undefined) };
   const { down, combine, residual } = back;
   return {
-    ops: [gate, up, op, down, combine, ...(residual ? [residual.sum] : [])],
+    ops: [...ops, down, combine, ...(residual ? [residual.sum] : [])],
     plan: () => {
       planGatedExperts(to, gated, combine.routingWeights);
       planWayBack(to, back);
@@ -103,6 +105,8 @@ export function fuseCombine(op: Op, to: GpuPlanner): Fusion | undefined {
 function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExperts | undefined {
   const gate = uses.producer(op.gate);
   const up = uses.producer(op.up);
+  if (gate?.kind === 'slice' && up?.kind === 'slice')
+    return matchJoinedExperts(op, [gate, up], { uses, facts });
   if (gate?.kind !== 'matmulExperts' || up?.kind !== 'matmulExperts' || gate === up) return undefined;
   const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
   const alike =
@@ -112,7 +116,28 @@ function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExper
     gate.weight.columns === up.weight.columns &&
     gate.bias?.format === up.bias?.format;
   const joined = isPacked(gate.weight) && facts.joins([gate.weight, up.weight]);
-  return alone && alike && joined ? { gate, up, op } : undefined;
+  return alone && alike && joined ? { gate, up, op, ops: [gate, up, op] } : undefined;
+}
+
+/** Matches the two halves of each choice's result of one product. */
+function matchJoinedExperts(
+  op: GatedOp,
+  halves: readonly [SliceOp, SliceOp],
+  { uses, facts }: Pick<GpuPlanner, 'uses' | 'facts'>,
+): GatedExperts | undefined {
+  const [first, second] = halves;
+  const both = uses.producer(first.x);
+  if (both?.kind !== 'matmulExperts' || both.bias || second.x !== first.x) return undefined;
+  const half = both.outputs / 2;
+  const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
+  const inOrder = halves.every(
+    ({ offset, segmentWidth, stride }, i) =>
+      offset === i * half && segmentWidth === half && stride === both.outputs,
+  );
+  const read = alone && op.gate !== op.up && uses.readers(both.out).length === 2;
+  const joined = facts.experts.joinsHalves && isPacked(both.weight) && facts.joins([both.weight]);
+  const ops = [both, first, second, op];
+  return read && inOrder && joined ? { gate: both, up: both, op, ops } : undefined;
 }
 
 function matchWayBack(op: GatedOp, { uses, facts }: GpuPlanner): WayBack | undefined {
@@ -131,17 +156,24 @@ function planGatedExperts(
   routingWeights: Tensor | undefined,
 ): void {
   // Only the down projection of the same fusion expects the routing weights to be already included.
-  const form =
-    routingWeights === undefined ? groupedFormLeft(op, gate, to) : gate.outputs % GROUP === 0 ? 'q8' : 'f32';
+  const form = routingWeights === undefined ? groupedFormLeft(op, gate, to) : formLeftForFew(op, gate, to);
   const y = to.activations.place(op.out, form, gate.expertIds.width);
   to.add({ kind: 'gatedExperts', gate, up, op, routingWeights, y, form, ...expertParts(gate, to) });
 }
 
+/** The form of gate and up's result for few rows: numbers where workgroups of whole groups would be too few. */
+function formLeftForFew({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): ActivationForm {
+  const isNarrow = to.capacity(out) * out.width < 2 * to.facts.minQuantizedOutputs;
+  const isWhole = (out.width / gate.expertIds.width) % GROUP === 0;
+  return isWhole && !(isNarrow && to.activations.isQuantizedInside(out)) ? 'q8' : 'f32';
+}
+
 /** The form of gate and up's result for grouped choices: f16 if that is what the next product reads. */
 function groupedFormLeft({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): ActivationForm {
+  const outputs = out.width / gate.expertIds.width;
   const reader = to.uses.onlyReader(out);
   const isRead = reader?.kind === 'matmulExperts' && reader.x === out && groupedForm(reader, to) === 'f16';
-  return isRead && groupedForm(gate, to) === 'f16' && gate.outputs % GROUP === 0 ? 'f16' : 'f32';
+  return isRead && groupedForm(gate, to) === 'f16' && outputs % GROUP === 0 ? 'f16' : 'f32';
 }
 
 function planWayBack(to: GpuPlanner, { down, combine, residual }: WayBack): void {

@@ -21,6 +21,11 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly bindsOnce: boolean;
   /** Bytes of quantized rows that a matrix-vector kernel can stage in addition to its own memory. */
   readonly stagedBytes: number;
+  /**
+   * Outputs of gate and up from which on matrix-vector kernels quantize them; of fewer, workgroups take fewer than a group's, so
+   * that there are enough of them.
+   */
+  readonly minQuantizedOutputs: number;
   /** Elements to which rows of f16 activations are padded: only conversions do that. */
   readonly f16RowUnit: number;
   readonly attention: AttentionFacts;
@@ -55,6 +60,8 @@ export interface ExpertFacts {
    * The form in which kernels read the choices of many rows grouped by expert; undefined if there are no such kernels.
    */
   readonly groupedForm: ActivationForm | undefined;
+  /** Whether gate and up may be halves of one product. */
+  readonly joinsHalves: boolean;
 }
 
 /** Which heads a target's kernels for RWKV-7's recurrence support. */

@@ -1,6 +1,7 @@
 import type {
   AttentionOp,
   CombineExpertsOp,
+  GatedDeltaOp,
   GatedFunction,
   GatedOp,
   LayerNormOp,
@@ -104,6 +105,13 @@ export interface ProductOperands {
 export interface MatvecIntent extends ProductOperands {
   readonly kind: 'matvec';
   readonly epilogue: Epilogue;
+}
+
+/** Independent products of the same few rows by packed weights of one format, without biases, as one launch. */
+export interface MatvecGroupIntent {
+  readonly kind: 'matvecGroup';
+  readonly x: ProductInput;
+  readonly products: readonly MatmulOp[];
 }
 
 /** A product of many rows, or by unquantized weights that matrix-vector kernels do not support. */
@@ -236,10 +244,14 @@ export interface HeadProductIntent {
   readonly grouped: boolean;
 }
 
-/** Gate and up of the routed experts with the activation, multiplied by the routing weights if given. */
+/**
+ * Gate and up of the routed experts with the activation, multiplied by the routing weights if given; one product where each
+ * expert's matrix has the rows of its gate and then those of its up.
+ */
 export interface GatedExpertsIntent extends ExpertParts {
   readonly kind: 'gatedExperts';
   readonly gate: MatmulExpertsOp;
+  /** The gate itself where it is both. */
   readonly up: MatmulExpertsOp;
   readonly op: GatedOp;
   readonly routingWeights: Tensor | undefined;
@@ -273,6 +285,15 @@ export interface NormResidualIntent {
   readonly op: RmsNormOp;
   readonly addend: Tensor;
   readonly y: Tensor;
+}
+
+/** `fn(gate) * norm`, of a norm of rows or groups that nothing else reads. */
+export interface GatedNormIntent {
+  readonly kind: 'gatedNorm';
+  readonly norm: SharedWeightRmsNormOp;
+  readonly op: GatedOp;
+  readonly y: Place;
+  readonly form: Exclude<ActivationForm, 'q8'>;
 }
 
 /** An interpolation of a row with the previous one (token shift), by a row of a weight. */
@@ -322,6 +343,33 @@ export interface FusedWkvOperands {
   readonly out: Tensor;
 }
 
+/** A part of a tensor's rows: as many columns as what reads it takes, from `offset` on. */
+export interface RowPart {
+  readonly of: Tensor;
+  readonly offset: number;
+}
+
+/**
+ * The gated delta rule with the slices and the elementwise operators that make its operands: the logarithm of a head's
+ * decay is `softplus(alpha + bias) * factor`, its beta `sigmoid(beta)`.
+ */
+export interface FusedGatedDeltaIntent {
+  readonly kind: 'fusedGatedDelta';
+  readonly op: GatedDeltaOp;
+  readonly of: FusedGatedDeltaOperands;
+}
+
+/** What the fused gated delta rule reads. */
+export interface FusedGatedDeltaOperands {
+  readonly q: RowPart;
+  readonly k: RowPart;
+  readonly v: RowPart;
+  readonly alpha: Tensor;
+  readonly bias: Weight;
+  readonly factor: Weight;
+  readonly beta: Tensor;
+}
+
 /** Operators without any planning decision: one intent each. */
 export type PlainOp = Exclude<
   Op,
@@ -333,6 +381,7 @@ export type Intent =
   | PlainOp
   | ConvertIntent
   | MatvecIntent
+  | MatvecGroupIntent
   | ProductIntent
   | LibraryProductIntent
   | SplitHalvesIntent
@@ -349,12 +398,15 @@ export type Intent =
   | AddedExpertsIntent
   | CombineResidualIntent
   | NormResidualIntent
+  | GatedNormIntent
   | ShiftLerpsIntent
   | Wkv7Intent
-  | FusedWkv7Intent;
+  | FusedWkv7Intent
+  | FusedGatedDeltaIntent;
 
 /** Intents that a device may lack, because there is another way to compute the same. */
 export type OptionalKind =
+  | 'matvecGroup'
   | 'libraryProduct'
   | 'splitHalves'
   | 'splitProduct'
@@ -366,8 +418,10 @@ export type OptionalKind =
   | 'addedExperts'
   | 'combineResidual'
   | 'normResidual'
+  | 'gatedNorm'
   | 'shiftLerps'
-  | 'fusedWkv7';
+  | 'fusedWkv7'
+  | 'fusedGatedDelta';
 
 /** The intents of a device that lacks some. */
 export type IntentWithout<Lacks extends OptionalKind> = Exclude<Intent, { readonly kind: Lacks }>;

@@ -6,8 +6,16 @@ import type { GpuFacts } from './facts.ts';
 import { type Fuse, findFusions } from './fusion.ts';
 import type { IntentWithout, OptionalKind } from './intent.ts';
 import { GpuPlanner } from './planner.ts';
-import { fuseGated, fuseNorm, fuseNormResidual, fuseResidual, planMatmul } from './products.ts';
-import { fuseShiftLerps, fuseWkv7, planWkv7 } from './recurrence.ts';
+import {
+  fuseGated,
+  fuseGatedNorm,
+  fuseMatvecGroup,
+  fuseNorm,
+  fuseNormResidual,
+  fuseResidual,
+  planMatmul,
+} from './products.ts';
+import { fuseGatedDelta, fuseShiftLerps, fuseWkv7, planWkv7 } from './recurrence.ts';
 
 /** Fusion rules, larger groups first. */
 const FUSES: readonly Fuse[] = [
@@ -17,9 +25,12 @@ const FUSES: readonly Fuse[] = [
   fuseGated,
   fuseResidual,
   fuseNormResidual,
+  fuseGatedNorm,
   fuseNorm,
   fuseShiftLerps,
   fuseWkv7,
+  fuseGatedDelta,
+  fuseMatvecGroup,
   fuseElementProducts,
   fuseElementChain,
 ];

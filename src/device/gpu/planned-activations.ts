@@ -76,7 +76,7 @@ export class PlannedActivations {
   /** How a product of few rows reads a tensor that it multiplies as integers, with so many buffers left to bind. */
   quantizing(x: Tensor, buffers: number): ProductInput {
     const norm = this.#norms.get(x);
-    const fits = this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
+    const fits = this.isQuantizedInside(x) && buffers >= (norm ? 2 : 1);
     if (this.#made.q8.has(x) || !fits) return { form: 'q8', x: this.as(x, 'q8') };
     return { form: 'f32', x: norm?.x ?? x, norm };
   }
@@ -108,7 +108,8 @@ export class PlannedActivations {
     return tensor.width % unit === 0 ? form : 'f32';
   }
 
-  #fitsInside(x: Tensor): boolean {
+  /** Whether matrix-vector kernels can quantize a tensor's rows themselves. */
+  isQuantizedInside(x: Tensor): boolean {
     const { matvecRows, stagedBytes } = this.#to.facts;
     const rows = rowBucket(this.#to.capacity(x), matvecRows);
     return rows <= ROWS_QUANTIZED_INSIDE && q8Bytes(rows, x.width) <= stagedBytes;

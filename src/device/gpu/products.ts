@@ -6,6 +6,7 @@ import {
   type MatmulOp,
   type Op,
   type RmsNormOp,
+  type SharedWeightRmsNormOp,
   type Tensor,
   type Weight,
 } from '../../ops/index.ts';
@@ -20,6 +21,9 @@ import type { GpuPlanner } from './planner.ts';
 const MIN_LIBRARY_ROWS = 256;
 /** Outputs that the epilogue of a library product processes at a time. */
 const FINISHED_OUTPUTS = 4;
+
+/** Maximum products of few rows in one launch. */
+export const MAX_GROUPED = 4;
 
 /** The types of activations that a BLAS library multiplies with unquantized weights. */
 const SPLIT_TYPES: Readonly<Record<string, SplitHalves['type']>> = { F16: 'f16', BF16: 'bf16' };
@@ -121,7 +125,9 @@ export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
 }
 
 function planGated(op: GatedOp, { x, weights }: GatedProducts, to: GpuPlanner): void {
-  const form = gatedForm(to.activations.formLeft(op.out), weights, to.hasFewRows(x));
+  const wanted = to.activations.formLeft(op.out);
+  const narrow = op.out.width < to.facts.minQuantizedOutputs && to.activations.isQuantizedInside(op.out);
+  const form = wanted === 'q8' && narrow ? 'f32' : gatedForm(wanted, weights, to.hasFewRows(x));
   const y = to.activations.place(op.out, form);
   planProduct(to, { x, weights, epilogue: { kind: 'gated', fn: op.fn, y, form } });
 }
@@ -203,4 +209,54 @@ export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'rmsNorm' || op.size !== op.x.width || !hasSharedWeight(op)) return undefined;
   if (to.activations.formRead(op.out) === 'f32') return undefined;
   return { ops: [op], plan: () => to.activations.absorb(op) };
+}
+
+/**
+ * Fuses products of the same few rows, such as queries' and gates', that no other rule has taken: apart, each would leave most of
+ * a GPU idle. Their weights stay apart, so that products of many rows use the same memory.
+ */
+export function fuseMatvecGroup(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'matmul' || !to.has('matvecGroup') || !isGrouped(op, op, to)) return undefined;
+  const products: MatmulOp[] = [];
+  for (const reader of to.uses.readers(op.x)) {
+    if (reader.kind !== 'matmul' || products.length === MAX_GROUPED || !isGrouped(reader, op, to)) continue;
+    // Nothing reads an earlier product before the last one is computed.
+    const place = to.uses.place(reader);
+    const early = products.some(({ out }) => to.uses.readers(out).some((by) => to.uses.place(by) < place));
+    if (!early) products.push(reader);
+  }
+  if (products.length < 2) return undefined;
+  return { ops: products, plan: () => planMatvecGroup(op.x, products, to) };
+}
+
+/** True for a product of few rows by packed weights of the first one's format. */
+function isGrouped(op: MatmulOp, first: MatmulOp, to: GpuPlanner): boolean {
+  const { x, weight, bias } = op;
+  const alike = weight.format === first.weight.format && isPacked(weight) && !bias;
+  return alike && !to.taken.has(op) && to.hasFewRows(x);
+}
+
+function planMatvecGroup(x: Tensor, products: readonly MatmulOp[], to: GpuPlanner): void {
+  const input = to.activations.quantizing(x, to.facts.buffers - 1 - 2 * products.length);
+  to.add({ kind: 'matvecGroup', x: input, products });
+}
+
+/** Elements of a group that a warp normalizes in registers. */
+const NORMED_UNIT = 32;
+const MAX_NORMED = 512;
+
+/** Fuses a norm with the gate on its result, as in gated delta nets. */
+export function fuseGatedNorm(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'gated' || op.gate === op.up || !to.has('gatedNorm')) return undefined;
+  const norm = to.uses.producer(op.up);
+  if (norm?.kind !== 'rmsNorm' || !hasSharedWeight(norm) || to.uses.onlyReader(norm.out) !== op) {
+    return undefined;
+  }
+  if (norm.size % NORMED_UNIT !== 0 || norm.size > MAX_NORMED) return undefined;
+  return { ops: [norm, op], plan: () => planGatedNorm(op, norm, to) };
+}
+
+function planGatedNorm(op: GatedOp, norm: SharedWeightRmsNormOp, to: GpuPlanner): void {
+  const form = to.activations.formLeft(op.out) === 'f16' ? 'f16' : 'f32';
+  to.add({ kind: 'gatedNorm', norm, op, y: to.activations.place(op.out, form), form });
 }

@@ -1,7 +1,7 @@
-import type { LayerNormOp, Op, Tensor, TokenShiftOp, Weight, Wkv7Op } from '../../ops/index.ts';
+import type { GatedDeltaOp, LayerNormOp, Op, Tensor, TokenShiftOp, Weight, Wkv7Op } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
-import type { FusedWkvOperands, ShiftLerp } from './intent.ts';
+import type { FusedGatedDeltaOperands, FusedWkvOperands, RowPart, ShiftLerp } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
 /** With more rows, norms are computed once instead of by every workgroup. */
@@ -127,4 +127,55 @@ function matchResult(
 
 function isVector(value: Tensor | Weight): value is Weight {
   return value.kind === 'weight' && value.rows === 1 && value.columns > 1;
+}
+
+/** Fuses the gated delta rule with the slices and elementwise operators before it, as in Qwen 3.5 and 3 Next. */
+export function fuseGatedDelta(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'gatedDelta' || !to.has('fusedGatedDelta')) return undefined;
+  const before = matchDeltaOperands(op, to.uses);
+  if (!before) return undefined;
+  const { ops, of } = before;
+  return { ops: [op, ...ops], plan: () => to.add({ kind: 'fusedGatedDelta', op, of }) };
+}
+
+function matchDeltaOperands(
+  op: GatedDeltaOp,
+  uses: GraphUses,
+): { readonly ops: readonly Op[]; readonly of: FusedGatedDeltaOperands } | undefined {
+  const parts = [op.q, op.k, op.v].map((operand) => partOf(operand, op, uses));
+  const [q, k, v] = parts;
+  const decay = producerFor(op.decay, op, uses);
+  const beta = producerFor(op.beta, op, uses);
+  if (!q || !k || !v || decay?.kind !== 'mul' || beta?.kind !== 'unary' || beta.fn !== 'sigmoid') {
+    return undefined;
+  }
+  const softplus = producerFor(decay.a, decay, uses);
+  if (softplus?.kind !== 'unary' || softplus.fn !== 'softplus') return undefined;
+  const sum = producerFor(softplus.x, softplus, uses);
+  if (sum?.kind !== 'add' || !isHeadVector(sum.b, op) || !isHeadVector(decay.b, op)) return undefined;
+  const rates = { alpha: sum.a, bias: sum.b, factor: decay.b, beta: beta.x };
+  return {
+    ops: [q.op, k.op, v.op, decay, softplus, sum, beta],
+    of: { q: q.part, k: k.part, v: v.part, ...rates },
+  };
+}
+
+/** The operator that computes a tensor, if only `reader` reads it. */
+function producerFor(tensor: Tensor, reader: Op, uses: GraphUses): Op | undefined {
+  return uses.onlyReader(tensor) === reader ? uses.producer(tensor) : undefined;
+}
+
+/** What a tensor is a slice of, if only `reader` reads it. */
+function partOf(
+  tensor: Tensor,
+  reader: Op,
+  uses: GraphUses,
+): { readonly op: Op; readonly part: RowPart } | undefined {
+  const op = producerFor(tensor, reader, uses);
+  if (op?.kind !== 'slice' || op.segmentWidth !== op.out.width) return undefined;
+  return { op, part: { of: op.x, offset: op.offset } };
+}
+
+function isHeadVector(value: Tensor | Weight, { heads }: GatedDeltaOp): value is Weight {
+  return value.kind === 'weight' && value.rows === 1 && value.columns === heads;
 }

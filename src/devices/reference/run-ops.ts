@@ -3,6 +3,7 @@ import type { Frame } from './frame.ts';
 import { runAttention } from './ops/attention.ts';
 import { runBinary } from './ops/binary.ts';
 import { runCausalConv } from './ops/causal-conv.ts';
+import { runCellPlaces, runCompressCells, runJoinCells, runStreamShares } from './ops/compressed-cells.ts';
 import { runConcat } from './ops/concat.ts';
 import { runEmbed } from './ops/embed.ts';
 import { runCombineExperts, runMatmulExperts, runRouteExperts, runScaleExperts } from './ops/experts.ts';
@@ -67,6 +68,10 @@ export const RUN_OPS: OpTable<Frame> = {
   selectiveScan: runSelectiveScan,
   indexScores: runIndexScores,
   choosePositions: runChoosePositions,
+  cellPlaces: runCellPlaces,
+  compressCells: runCompressCells,
+  joinCells: runJoinCells,
+  streamShares: runStreamShares,
   gatherRows: runGatherRows,
   sample: runSample,
 };

@@ -2,12 +2,15 @@ import { type Cost, rowwiseCost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Tensor, Weight } from '../value.ts';
 
+/** Functions that make gates of logits. */
+export type RoutingGate = 'softmax' | 'sigmoid' | 'sqrt_softplus';
+
 /** How experts are selected. */
 export interface RoutingRule {
   /** Experts per row. */
   readonly topK: number;
-  /** How logits become gates: softmax over all experts, or the sigmoid of each. */
-  readonly gate: 'softmax' | 'sigmoid';
+  /** How logits become gates: softmax over all experts, or the sigmoid of each, or the root of each one's softplus. */
+  readonly gate: RoutingGate;
   /** Whether a row's weights are divided by their sum. */
   readonly normalized: boolean;
   /** Factor on the weights. */
@@ -21,12 +24,15 @@ export interface RoutingRule {
 /**
  * `gates = gate(logits[r])`; `expertIds[r]` are the indices of the `topK` largest `gates (+ bias)`, in descending
  * order, the lower index first among equals; `routingWeights[r, j] = scale * gates[expertIds[r, j]]`, divided by their
- * sum if `normalized` (Shazeer et al. 2017; DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2).
+ * sum if `normalized` (Shazeer et al. 2017; DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2). With `chosen`, these are the
+ * experts, in their order, whatever the gates.
  */
 export interface RouteExpertsOp extends RoutingRule {
   readonly kind: 'routeExperts';
   readonly logits: Tensor;
   readonly bias: Weight | undefined;
+  /** f32 [rows, topK]: the indices of experts that were chosen before. */
+  readonly chosen: Tensor | undefined;
   /** i32 [rows, topK]. */
   readonly expertIds: Tensor;
   /** f32 [rows, topK]. */
@@ -39,13 +45,14 @@ export interface Routes {
   readonly routingWeights: Tensor;
 }
 
-/** Selects experts by their logits, f32 [rows, experts]; `bias` affects the selection only. */
+/** Selects experts by their logits, f32 [rows, experts]; `bias` affects the selection only, `chosen` replaces it. */
 export function routeExperts(
   g: Recorder<RouteExpertsOp>,
   logits: Tensor,
   rule: RoutingRule,
-  bias?: Weight,
+  by: { readonly bias?: Weight | undefined; readonly chosen?: Tensor | undefined } = {},
 ): Routes {
+  const { bias, chosen } = by;
   const { topK, groups, topKGroups } = rule;
   const { axis, width } = logits;
   const fits = width % groups === 0 && topKGroups >= 1 && topKGroups <= groups;
@@ -53,9 +60,12 @@ export function routeExperts(
   const open = (width / groups) * topKGroups;
   g.require(topK >= 1 && topK <= open, `${topK} experts are chosen out of ${open}`);
   g.require(bias === undefined || bias.rows * bias.columns === width, `the bias has ${width} values`);
+  const isWhole =
+    chosen === undefined || (chosen.width === topK && chosen.type === 'f32' && chosen.axis === axis);
+  g.require(isWhole && !(chosen && bias), `${topK} experts are chosen for each row, or by a bias`);
   const expertIds = g.temp('expertIds', { axis, width: topK, type: 'i32' });
   const routingWeights = g.temp('routingWeights', { axis, width: topK });
-  g.push({ kind: 'routeExperts', ...rule, logits, bias, expertIds, routingWeights });
+  g.push({ kind: 'routeExperts', ...rule, logits, bias, chosen, expertIds, routingWeights });
   return { expertIds, routingWeights };
 }
 

@@ -12,22 +12,41 @@ export interface RoutedRow {
   readonly routingWeights: Float64Array;
 }
 
-/** Routes one row as defined by `RouteExpertsOp`, in f64. `bias`, if given, has one value per expert. */
+/**
+ * Routes one row as defined by `RouteExpertsOp`, in f64. `bias`, if given, has one value per expert; `chosen` has experts' indices.
+ */
 export function routeRow(
   logits: ArrayLike<number>,
-  bias: ArrayLike<number> | undefined,
+  {
+    bias,
+    chosen,
+  }: { readonly bias?: ArrayLike<number> | undefined; readonly chosen?: ArrayLike<number> | undefined },
   rule: RoutingRule,
 ): RoutedRow {
   const { topK, gate, normalized, scale } = rule;
-  const gates = gate === 'sigmoid' ? sigmoids(logits) : softmax(logits);
+  const gates = GATES[gate](logits);
   const scores = gates.map((value, i) => value + (bias?.[i] ?? 0));
   dropGroups(scores, rule);
-  const expertIds = Int32Array.from({ length: topK }, () => takeBest(scores));
+  const expertIds = chosen
+    ? Int32Array.from(chosen, (id) => inside(id, scores.length))
+    : Int32Array.from({ length: topK }, () => takeBest(scores));
   const routingWeights = Float64Array.from(expertIds, (expert) => gates[expert] as number);
   const sum = normalized ? routingWeights.reduce((a, b) => a + b, 0) : 1;
   const factor = scale / (normalized ? Math.max(sum, MIN_WEIGHT_SUM) : 1);
   return { expertIds, routingWeights: routingWeights.map((weight) => weight * factor) };
 }
+
+/** Files may name experts that there are none of; no index leaves the gates. */
+function inside(id: number, count: number): number {
+  return Math.min(count - 1, Math.max(0, id));
+}
+
+const GATES: Readonly<Record<RoutingRule['gate'], (logits: ArrayLike<number>) => Float64Array>> = {
+  softmax,
+  sigmoid: sigmoids,
+  sqrt_softplus: (logits) =>
+    Float64Array.from(logits, (x) => Math.sqrt(Math.max(0, x) + Math.log1p(Math.exp(-Math.abs(x))))),
+};
 
 function sigmoids(logits: ArrayLike<number>): Float64Array {
   return Float64Array.from(logits, (x) => 1 / (1 + Math.exp(-x)));

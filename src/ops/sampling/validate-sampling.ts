@@ -24,11 +24,11 @@ function validateNumbers(
   values: Readonly<Record<string, unknown>>,
   rules: Readonly<Record<string, Rule>>,
 ): void {
-  for (const [name, rule] of Object.entries(rules)) {
+  for (const name in rules) {
+    const { allows, expected } = rules[name] as Rule;
     const value = values[name];
-    if (typeof value !== 'number' || !rule.allows(value)) {
-      fail('INVALID_ARGUMENT', { name, found: String(value), expected: rule.expected });
-    }
+    if (typeof value === 'number' && allows(value)) continue;
+    fail('INVALID_ARGUMENT', { name, found: String(value), expected });
   }
 }
 

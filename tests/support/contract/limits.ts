@@ -40,6 +40,8 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'concat':
     case 'tokenShift':
     case 'choosePositions':
+    case 'cellPlaces':
+    case 'joinCells':
       return MOVED;
     case 'kvAppend':
       return [op.cache.keys, op.cache.values].some((state) => state?.type === 'f16') ? 1e-7 : MOVED;
@@ -58,6 +60,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'groupNorm':
     case 'l2Norm':
     case 'gaussianTopK':
+    case 'streamShares':
     case 'hadamard':
     case 'sample':
       return FUNCTION;
@@ -71,6 +74,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'gatedDelta':
     case 'selectiveScan':
     case 'indexScores':
+    case 'compressCells':
       return SUMMED;
     case 'attention':
       if (isBlockType(op.cache.keys.type) || decodesApart(op.cache)) return DECODED_TO_HALVES;

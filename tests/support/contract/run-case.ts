@@ -31,8 +31,16 @@ export function poisonedOutput(byteLength: number): Uint8Array {
   return poison(new Uint8Array(byteLength), OUTPUT_MARK);
 }
 
-/** Runs a case's graph on a device, from compilation to download. Disposes everything. */
-export async function runCase(device: Device, data: CaseData, packing: Packing = 'whole'): Promise<CaseRun> {
+/**
+ * Runs a case's graph on a device, from compilation to download. Disposes everything. With `between`, the step runs twice, and that
+ * happens between: the results are those of the second time.
+ */
+export async function runCase(
+  device: Device,
+  data: CaseData,
+  packing: Packing = 'whole',
+  between?: () => Promise<void>,
+): Promise<CaseRun> {
   const program = await device.compile(data.graph);
   const memory = new CaseMemory(device, program, data);
   const stream = device.createStream('case');
@@ -41,6 +49,10 @@ export async function runCase(device: Device, data: CaseData, packing: Packing =
     const executable = memory.bind();
     using step = await device.record([executable], 'case');
     stream.run(step);
+    if (between) {
+      await between();
+      stream.run(step);
+    }
     return await memory.collect(stream);
   } finally {
     await stream[Symbol.asyncDispose]();

@@ -50,7 +50,7 @@ HIP_CALL hipDeviceGetAttribute(int* value, int attribute, int) {
     case 23: *value = 11; return kSuccess;                      // compute capability
     case 61: *value = 0; return kSuccess;
     case 56: *value = kMaxThreads; return kSuccess;             // threads a block
-    case 63: *value = 2; return kSuccess;                       // multiprocessors
+    case 63: *value = currentTarget().multiprocessors; return kSuccess;
     case 74: *value = kSharedBytes; return kSuccess;            // shared memory a block
     case 87: *value = currentTarget().waveSize; return kSuccess;
     default: return kInvalidValue;

@@ -6,11 +6,11 @@ namespace emulator {
 namespace {
 
 constexpr Target kTargets[] = {
-    {"gfx1030", "__gfx1030__", 32},
-    {"gfx1100", "__gfx1100__", 32},
-    {"gfx1201", "__gfx1201__", 32},
-    {"gfx90a:sramecc+:xnack-", "__gfx90a__", 64},
-    {"gfx942:sramecc+:xnack-", "__gfx942__", 64},
+    {"gfx1030", "__gfx1030__", 32, 2},
+    {"gfx1100", "__gfx1100__", 32, 2},
+    {"gfx1201", "__gfx1201__", 32, 2},
+    {"gfx90a:sramecc+:xnack-", "__gfx90a__", 64, 2},
+    {"gfx942:sramecc+:xnack-", "__gfx942__", 64, 304},
 };
 
 }  // namespace

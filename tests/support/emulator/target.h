@@ -9,6 +9,7 @@ struct Target {
   const char* name;     // as hipDeviceProp_t::gcnArchName gives it
   const char* macro;    // what clang defines for it
   uint32_t waveSize;
+  int multiprocessors;  // a card's, or few, so that kernels' choices for either run
 };
 
 // The target of this name, features behind a colon left out of the comparison; null for an unknown one.

@@ -1,7 +1,7 @@
 /** The differences between hipRTC and NVRTC, whose calls are otherwise the same. */
 export interface CompilerTable {
   readonly api: 'hip' | 'cuda';
-  /** Libraries that may contain the compiler, best first. */
+  /** Libraries that may contain the compiler, best first, by their names on Linux. */
   readonly libraries: readonly string[];
   /** Libraries that such a library needs to be loaded first, if they exist. */
   readonly companions: readonly string[];
@@ -28,7 +28,6 @@ export const hipCompiler: CompilerTable = {
   code: 'Code',
 };
 
-const CUDA_FOLDERS = ['', '/usr/local/cuda/lib64/', '/usr/local/cuda/targets/x86_64-linux/lib/'];
 const CUDA_RELEASES = [
   '13.3',
   '13.2',
@@ -45,15 +44,11 @@ const CUDA_RELEASES = [
   '12.0',
 ];
 
-function inCudaFolders(names: readonly string[]): string[] {
-  return names.flatMap((name) => CUDA_FOLDERS.map((folder) => folder + name));
-}
-
 /** NVRTC of CUDA 12 and 13. It searches for the library of its built-in headers only in the loader's folders. */
 export const cudaCompiler: CompilerTable = {
   api: 'cuda',
-  libraries: inCudaFolders(['libnvrtc.so.13', 'libnvrtc.so.12', 'libnvrtc.so']),
-  companions: inCudaFolders(CUDA_RELEASES.map((release) => `libnvrtc-builtins.so.${release}`)),
+  libraries: ['libnvrtc.so.13', 'libnvrtc.so.12', 'libnvrtc.so'],
+  companions: CUDA_RELEASES.map((release) => `libnvrtc-builtins.so.${release}`),
   prefix: 'nvrtc',
   code: 'CUBIN',
 };

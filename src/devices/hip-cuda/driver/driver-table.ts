@@ -6,7 +6,7 @@ import type { ResultSpace } from './result-space.ts';
 export interface DriverTable {
   /** The backend's name for people and for `--device`. */
   readonly api: 'hip' | 'cuda';
-  /** File names of the library, the newest version first. */
+  /** File names of the library on Linux, the newest version first. */
   readonly libraries: readonly string[];
   /** Whether loading the library takes so long that another thread should do it. */
   readonly isLarge: boolean;

@@ -8,12 +8,11 @@
 #define WAVES (ROW_WAVES * HEADS)
 #define THREADS (WAVES * 32)
 #define TILE_ROWS (16 * ROW_WAVES)
-#include "attention-tiles.h"
+#include "attention-tiles-mma.h"
 
 /// Lines of values are an octet longer than they are, for `load_transposed`.
 constexpr i32 KEY_LINE = LINE_OCTETS(KEY), VALUE_LINE = VALUE / 8 + 1;
 constexpr i32 KEY_TILES = KEYS / 16, VALUE_TILES = VALUE / 16;
-constexpr f32 LOG2_E = 1.44269504f;
 
 struct Shared {
   u32x4 keys[2][KEYS * KEY_LINE];
@@ -50,82 +49,6 @@ DEVICE void load_tiles(Shared& shared, i32 buffer, const Cache& cache) {
   const i64* cells = shared.cells[buffer];
   load_tile<KEY, KEY, KEY_LINE, KEYS_AS>(shared.keys[buffer], cache.keys, cache.key_scales, cells);
   load_tile<VALUE, VALUE_STRIDE, VALUE_LINE, VALUES_AS>(shared.values[buffer], cache.values, cache.value_scales, cells);
-}
-
-/// Of the two rows of a fragment that a lane has a part of, which element `i` of a product belongs to.
-DEVICE i32 own_row(i32 i) { return (i >> 1) & 1; }
-
-/// The online softmax of a lane's two rows; `total` is the lane's part of it.
-struct RowStates {
-  f32 largest[2], total[2];
-};
-
-/// How far a lane's rows look, -1 for those of other sequences, and the extremes of the wave's rows.
-struct Limits {
-  i32 own[2], lowest, highest;
-
-  DEVICE_MEMBER void find(const Shared& shared, i32 first_row, i32 slot) {
-    UNROLL for (i32 l = 0; l < 2; l++) {
-      i32 row = first_row + matrix_line(l);
-      own[l] = shared.slots[row] == slot ? shared.positions[row] : -1;
-    }
-    lowest = min_of(own[0], own[1]);
-    highest = max_of(own[0], own[1]);
-    UNROLL for (i32 step = 4; step < 32; step <<= 1) {
-      lowest = min_of(lowest, shuffle_xor(lowest, step));
-      highest = max_of(highest, shuffle_xor(highest, step));
-    }
-  }
-
-  /// True where every row of the wave sees every position of the tile at `at`.
-  DEVICE_MEMBER bool all_see(i32 at, const Scores& of) const {
-    return of.chunk <= 0 && at + KEYS - 1 <= lowest && (of.window <= 0 || at > highest - of.window);
-  }
-};
-
-/// Biases, caps and masks the scores of the tile at `at`.
-DEVICE void adjust(MatrixSum* scores, i32 at, const Limits& limits, f32 slope, const Scores& of) {
-  bool all = limits.all_see(at, of);
-#if !ALIBI
-  if (all && of.soft_cap <= 0) return;
-#endif
-  UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
-    UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
-      i32 limit = limits.own[own_row(i)], position = at + 16 * tile + matrix_column(i);
-      f32 score = capped(biased(scores[tile].at[i], slope, position - limit), of);
-      scores[tile].at[i] = all || is_visible(limit, position, of) ? score : LOWEST;
-    }
-  }
-}
-
-/// Turns scores into softmax weights, and rescales earlier sums.
-DEVICE void softmax_tile(MatrixSum* scores, MatrixSum* sums, RowStates& state) {
-  f32 factor[2], base[2];
-  UNROLL for (i32 l = 0; l < 2; l++) {
-    f32 largest = state.largest[l];
-    UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
-      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
-        if (own_row(i) == l) largest = max_of(largest, scores[tile].at[i]);
-      }
-    }
-    largest = max_of(largest, shuffle_xor(largest, 1));
-    largest = max_of(largest, shuffle_xor(largest, 2));
-    factor[l] = softmax_weight(state.largest[l] - largest);
-    state.largest[l] = largest;
-    state.total[l] *= factor[l];
-    // Where a row has seen nothing yet, what it does not see weighs nothing either.
-    base[l] = largest > LOWEST ? -largest * LOG2_E : 0.0f;
-  }
-  UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
-    UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
-      f32 weight = hardware_exp2(fused_multiply_add(scores[tile].at[i], LOG2_E, base[own_row(i)]));
-      scores[tile].at[i] = weight;
-      state.total[own_row(i)] += weight;
-    }
-  }
-  UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
-    UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) sums[tile].at[i] *= factor[own_row(i)];
-  }
 }
 
 /// Adds the values of a tile, weighted: a lane's weights of 16 positions are what a product wants of its left side.
@@ -167,7 +90,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
   Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values,
                  scale_plane(keys, cells, kv_heads * KEY), scale_plane(values, cells, kv_heads * VALUE_STRIDE)};
   RowStates state = {{LOWEST, LOWEST}, {0, 0}};
-  [[maybe_unused]] f32 slope = alibi_slope(head, of);
+  [[maybe_unused]] f32 slopes[2] = {alibi_slope(head, of), alibi_slope(head, of)};
   barrier();
   u64 done = 0;
   for (i32 leader = 0; leader < rows; leader++) {
@@ -181,7 +104,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
     }
     first = first_visible(first, of);
     Limits limits;
-    limits.find(shared, wave_row, slot);
+    limits.find(shared.slots, shared.positions, slot, [&](i32 l) { return wave_row + matrix_line(l); });
     // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are unused.
     MatrixSum sums[VALUE_TILES] = {};
     cache.find(shared.cells[0], slot, first, last);
@@ -204,8 +127,10 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
             multiply(scores[tile], queries[step], load_fragment<KEY_LINE>(shared.keys[buffer], 16 * tile, step));
           }
         }
-        adjust(scores, at, limits, slope, of);
-        softmax_tile(scores, sums, state);
+        adjust<KEY_TILES>(scores, at, limits, slopes, of);
+        f32 largest[2];
+        UNROLL for (i32 l = 0; l < 2; l++) largest[l] = max_of(state.largest[l], largest_score<KEY_TILES>(scores, l));
+        weigh<KEY_TILES, VALUE_TILES>(scores, sums, state, largest);
         add_values(sums, scores, shared_address(shared.values[buffer]));
       }
       buffer ^= 1;
@@ -214,10 +139,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
     // The tiles' memory is free: the results go through it.
     u16* results = reinterpret_cast<u16*>(memory) + wave * (16 * VALUE);
     UNROLL for (i32 l = 0; l < 2; l++) {
-      f32 total = state.total[l];
-      total += shuffle_xor(total, 1);
-      total += shuffle_xor(total, 2);
-      f32 factor = 1.0f / denominator(state.largest[l], total, head, of);
+      f32 factor = 1.0f / denominator(state.largest[l], whole_total(state, l), head, of);
       UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
         if (own_row(i) != l) continue;
         UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {

@@ -1,5 +1,6 @@
 // Eight neighbouring elements of a head in a paged cache, as they are stored, on their way to halves.
 #pragma once
+#include "halves.h"
 #include "paged-cache.h"
 
 #if CACHE == 2

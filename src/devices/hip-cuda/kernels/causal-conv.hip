@@ -1,10 +1,13 @@
 // A depthwise causal convolution over the rows of each slot. A block takes COLUMNS columns of a slot, a warp some of a chunk's rows.
 //
-//   TAPS  of a column, the row's own last
+//   TAPS   of a column, the row's own last
+//   CHUNK  rows that are loaded together, a multiple of 32
 #include "activation.h"
 #include "slot-rows.h"
 
-constexpr i32 THREADS = 256, COLUMNS = LANES, CHUNK = 32, WARPS = THREADS / LANES, BEFORE = TAPS - 1;
+constexpr i32 THREADS = 256, COLUMNS = LANES, WARPS = THREADS / LANES, BEFORE = TAPS - 1;
+/// Rows of a chunk that a warp loads at once.
+constexpr i32 OWN_ROWS = CHUNK / WARPS;
 
 #ifndef ACTIVATION
 DEVICE f32 activation(f32 x) { return x; }
@@ -21,7 +24,7 @@ KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* posi
   f32* stored = last + (i64(slot) * BEFORE + warp) * width + column;
   f32 taps[TAPS], term = in_range && bias ? bias[column] : 0.0f, before = 0;
   UNROLL for (i32 t = 0; t < TAPS; t++) taps[t] = in_range ? weight[i64(column) * TAPS + t] : 0.0f;
-  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
+  Chunk chunk = next_long_chunk<CHUNK>(0, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (warp < BEFORE && in_range) {
       if (chunk.begins) before = 0;
@@ -29,9 +32,12 @@ KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* posi
       window[warp][lane()] = before;
     }
     loaded = true;
-    for (i32 t = warp; t < chunk.count; t += WARPS) {
-      window[BEFORE + t][lane()] = in_range ? x[i64(chunk.first + t) * width + column] : 0.0f;
+    f32 own[OWN_ROWS];
+    UNROLL for (i32 r = 0; r < OWN_ROWS; r++) {
+      i32 t = warp + r * WARPS;
+      own[r] = in_range && t < chunk.count ? x[i64(chunk.first + t) * width + column] : 0.0f;
     }
+    UNROLL for (i32 r = 0; r < OWN_ROWS; r++) window[BEFORE + warp + r * WARPS][lane()] = own[r];
     barrier();
     for (i32 t = warp; t < chunk.count; t += WARPS) {
       f32 sum = term;
@@ -40,7 +46,7 @@ KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* posi
     }
     if (warp < BEFORE) before = window[chunk.count + warp][lane()];
     barrier();
-    chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
+    chunk = next_long_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
   if (loaded && in_range && warp < BEFORE) *stored = before;
 }

@@ -7,6 +7,7 @@
 #define ELEMENTS_PER_BLOCK 256
 
 KERNEL(element_chain, ELEMENTS_PER_BLOCK, const i32* count, const f32* x, f32* y, i32 width PARAMETERS) {
+  grid_launch_dependents();
   grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;

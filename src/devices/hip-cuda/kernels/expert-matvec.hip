@@ -5,6 +5,7 @@
 //   CHOICES  0 block y is a choice
 //            1 block y is a row, whose choices' products are added up: each reads a part of the row of its own
 //   INPUT    as in matvec.hip
+//   JOINED   1 if an expert's up stands below its gate; otherwise all experts' ups stand below all gates
 //   OUTPUT   0 f32   1 f32 + residual   2 gated(gate, up) * routing_weight, f32   3 the same, quantized
 #include "matvec.h"
 #include "activation.h"
@@ -42,12 +43,17 @@ struct Experts {
     i32 item = step / rounds, first = step % rounds * (32 * DEPTH);
     UNROLL for (i32 line = 0; line < LINES; line++) {
       i32 place = item * (WARPS * LINES) + i32(thread() >> 5) * LINES + line;
-      i32 n = min_of(i32(block_x()) * OUTPUTS + place % OUTPUTS, outputs - 1), part = place / OUTPUTS * count;
+      i32 n = min_of(i32(block_x()) * OUTPUTS + place % OUTPUTS, outputs - 1), part = place / OUTPUTS;
       UNROLL for (i32 u = 0; u < DEPTH; u++) {
         i32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1);
         i32 choice = CHOICES == 1 ? at / groups : 0;
         i32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
-        i64 group = (i64(part + expert) * outputs + n) * groups + at - choice * groups;
+#if JOINED
+        i32 matrix = 2 * expert + part;
+#else
+        i32 matrix = part * count + expert;
+#endif
+        i64 group = (i64(matrix) * outputs + n) * groups + at - choice * groups;
         batch.quants[u][line] = P::Q::load(quants, group);
         batch.scales[u][line] = P::S::load(scales, group);
       }

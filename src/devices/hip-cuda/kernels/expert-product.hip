@@ -4,6 +4,7 @@
 // waves read from shared memory. Chunks on their way run ahead of the computation where copies can.
 //
 //   HEADS   1 if an expert is a head, with a matrix for its part of each row: `tiles` is absent, as each head has all rows
+//   JOINED  1 if an expert's up stands below its gate; otherwise all experts' ups stand below all gates
 //   OUTPUT  0 f32   2 gated(gate, up) as halves, each choice's row padded on its own   3 the same as f32; a wave has a gate's
 //           sixteen lines and the same of its up
 #include "activation.h"
@@ -14,7 +15,14 @@
 #define THREADS (WAVES * MATRIX_LANES)
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
 /// Times sixteen lines that a wave decodes.
-constexpr i32 OUTPUT_TILES = 2, ROW_TILES = TILE_ROWS / 16;
+constexpr i32 OUTPUT_TILES = 2, ROW_TILES = (TILE_ROWS + 15) / 16;
+/// Rows that a lane has of a fragment, and sums: half of them where a tile has eight rows.
+constexpr i32 ROW_LINES = TILE_ROWS < 16 ? MATRIX_LINES / 2 : MATRIX_LINES, ROW_SUMS = MATRIX_SUMS / MATRIX_LINES * ROW_LINES;
+#if TILE_ROWS < 16
+#define MULTIPLY multiply_left
+#else
+#define MULTIPLY multiply
+#endif
 /// Outputs of a wave, and of a block.
 constexpr i32 WAVE_OUTPUTS = 16 * OUTPUT_TILES / PARTS, BLOCK_OUTPUTS = WAVES * WAVE_OUTPUTS;
 /// Chunks of the rows in shared memory: with copies that run beside the computation, several are on their way.
@@ -111,7 +119,11 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i32 n = min_of(n0 + (PARTS == 2 ? 0 : 16 * o) + matrix_line(l), outputs - 1);
+#if JOINED
+      i64 line = i64(2 * tile.expert + o) * outputs + n;
+#else
       i64 line = i64((PARTS == 2 ? o * expert_count : 0) + tile.expert) * outputs + n;
+#endif
       weights.starts[o][l] = line * groups;
     }
   }
@@ -159,13 +171,13 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
         UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
           if (r >= row_tiles_used) continue;
           Fragment columns;
-          UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+          UNROLL for (i32 l = 0; l < ROW_LINES; l++) {
             UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
               i32 group = u * MATRIX_PARTS + matrix_part();
               columns.at[l][t] = stage[stage_index(16 * r + matrix_line(l), f * FRAGMENT_OCTETS + t, group)];
             }
           }
-          UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) multiply(sums[o][r], lines[o], columns);
+          UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) MULTIPLY(sums[o][r], lines[o], columns);
         }
       }
     }
@@ -175,7 +187,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   f32* results = reinterpret_cast<f32*>(shared);
   UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
-      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+      UNROLL for (i32 i = 0; i < ROW_SUMS; i++) {
         i32 line = 16 * (wave * OUTPUT_TILES + o) + matrix_row(i);
         results[(16 * r + matrix_column(i)) * SUM_STRIDE + line] = sums[o][r].at[i];
       }

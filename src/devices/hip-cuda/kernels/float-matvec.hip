@@ -1,5 +1,5 @@
-// Products of up to ROWS rows of f32 activations with unquantized weights, several of them in one launch. A team of
-// warps takes LINES outputs, whose weights are in flight before the activations are there.
+// Products of f32 activations with unquantized weights, several of them in one launch: block y has up to ROWS rows from ROWS * y
+// on. A team of warps takes LINES outputs, whose weights are in flight before the activations are there.
 //
 //   WEIGHT      0 f32   1 f16   2 bf16
 //   TEAM        warps that share lines, each taking a part of the columns
@@ -55,7 +55,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
   load(odd, 1);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 rows = *count;
+  i32 first_row = i32(block_y()) * ROWS, rows = *count - first_row;
   f32 sums[ROWS][LINES] = {};
   auto take = [&](Batch& batch, i32 round) {
     if (round >= rounds) return;
@@ -69,7 +69,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
           widen(v.z, weights[l] + ELEMENTS / 2), widen(v.w, weights[l] + ELEMENTS / 4 * 3);
         }
         UNROLL for (i32 r = 0; r < ROWS; r++) {
-          const f32x4* from = reinterpret_cast<const f32x4*>(x + i64(min_of(r, rows - 1)) * columns + at * ELEMENTS);
+          const f32x4* from = reinterpret_cast<const f32x4*>(x + i64(first_row + min_of(r, rows - 1)) * columns + at * ELEMENTS);
           UNROLL for (i32 q = 0; q < ELEMENTS / 4; q++) {
             f32x4 four = from[q];
             UNROLL for (i32 l = 0; l < LINES; l++) {
@@ -84,7 +84,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
     }
     load(batch, round + 2);
   };
-  if (rows == 0) return;
+  if (rows <= 0) return;
   for (i32 round = 0; round < rounds; round += 2) {
     take(even, round);
     take(odd, round + 1);
@@ -112,6 +112,6 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
 #endif
   i32 row = member / LINES, n = line + member % LINES;
   if (row >= ROWS || row >= rows || n >= outputs) return;
-  i64 at = i64(row) * outputs + n;
+  i64 at = i64(first_row + row) * outputs + n;
   EPILOGUE
 }

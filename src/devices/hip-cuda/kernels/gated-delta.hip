@@ -1,11 +1,9 @@
 // The gated delta rule: a block takes SLICE rows of the matrix of a head of a slot, which do not know of each other, from the slot's
 // first row to its last; SPLIT threads take a row of the matrix, which stays in registers.
 //
-//   KEY_SIZE, VALUE_SIZE   of a head
-//   DECAYS                 of a head: 1, or one a key channel
-//   KEY_HEADS_TILED       head i has key head i % keys; otherwise neighbouring heads share one
-//   CHUNK                  rows whose operands are loaded together
-#include "functions.h"
+//   CHUNK       rows whose operands are loaded together
+//   SHORT_ROWS  slots with so many rows together are left to gated-delta-chunks.hip; 0 if none are
+#include "gated-delta.h"
 #include "slot-rows.h"
 
 constexpr i32 THREADS = 128, SLICE = THREADS / SPLIT, COLUMNS = KEY_SIZE / SPLIT, WARPS = THREADS / LANES;
@@ -16,22 +14,17 @@ struct Shared {
   f32 q[CHUNK][KEY_SIZE], k[CHUNK][KEY_SIZE], decay[CHUNK][DECAYS], v[CHUNK][SLICE], beta[CHUNK], query_key[CHUNK];
 };
 
-struct Sources {
-  const f32 *q, *k, *v, *decay, *beta;
-  i32 heads, head, keys, key, first_value;
-  f32 length_epsilon, scale;
-};
-
 /// Loads and normalizes queries and keys, a row by a warp, and loads everything else. All threads go through as many rounds, because
 /// two warps may be one wave, which exchanges values as a whole.
-DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
+DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of, i32 first_value) {
   for (i32 begin = 0; begin < chunk.count; begin += WARPS) {
     i32 t = begin + thread() / LANES;
     bool in_range = t < chunk.count;
-    i64 row = chunk.first + (in_range ? t : begin), at = (row * of.keys + of.key) * KEY_SIZE;
+    i64 row = chunk.first + (in_range ? t : begin);
+    const f32 *query = of.query_of(row), *key = of.key_of(row), *values = of.value_of(row);
     f32 queries = 0, keys = 0, both = 0;
     for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
-      f32 q = of.q[at + j], k = of.k[at + j];
+      f32 q = query[j], k = key[j];
       queries = fused_multiply_add(q, q, queries);
       keys = fused_multiply_add(k, k, keys);
       both = fused_multiply_add(q, k, both);
@@ -41,33 +34,30 @@ DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
     both = warp_sum(both);
     if (!in_range) continue;
     for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
-      shared.q[t][j] = of.q[at + j] * query_factor;
-      shared.k[t][j] = of.k[at + j] * key_factor;
+      shared.q[t][j] = query[j] * query_factor;
+      shared.k[t][j] = key[j] * key_factor;
     }
-    for (i32 j = lane(); j < DECAYS; j += LANES) {
-      shared.decay[t][j] = exponential(of.decay[(row * of.heads + of.head) * DECAYS + j]);
-    }
+    for (i32 j = lane(); j < DECAYS; j += LANES) shared.decay[t][j] = exponential(of.decay_of(row, j));
     for (i32 i = lane(); i < SLICE; i += LANES) {
-      i32 value = of.first_value + i;
-      shared.v[t][i] = value < VALUE_SIZE ? of.v[(row * of.heads + of.head) * VALUE_SIZE + value] : 0.0f;
+      i32 value = first_value + i;
+      shared.v[t][i] = value < VALUE_SIZE ? values[value] : 0.0f;
     }
     if (lane() == 0) {
-      shared.beta[t] = of.beta[row * of.heads + of.head];
+      shared.beta[t] = of.beta_of(row);
       shared.query_key[t] = both * query_factor * key_factor;
     }
   }
 }
 
-KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* q, const f32* k, const f32* v,
-       const f32* decay, const f32* beta, f32* state, f32* out, i32 heads, i32 keys, f32 length_epsilon, f32 scale) {
+KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* positions, f32* state, f32* out, DELTA_PARAMETERS) {
   SHARED Shared shared;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
   i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
   bool in_range = value < VALUE_SIZE, loaded = false;
-  Sources of = {q, k, v, decay, beta, heads, head, keys, KEY_HEADS_TILED ? head % keys : head / (heads / keys), first,
-                length_epsilon, scale};
+  if (SHORT_ROWS > 0 && next_chunk<LANES>(0, rows, slot, slots, positions).count >= SHORT_ROWS) return;
+  Sources of = DELTA_SOURCES(head);
   f32* stored = state + ((i64(slot) * heads + head) * VALUE_SIZE + (in_range ? value : 0)) * KEY_SIZE;
   f32 line[COLUMNS];
   Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
@@ -78,7 +68,7 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* posi
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = stored[column_of<SPLIT>(part, c)];
     }
     loaded = true;
-    load_chunk(shared, chunk, of);
+    load_chunk(shared, chunk, of, first);
     barrier();
     for (i32 t = 0; t < chunk.count; t++) {
       // Both sums are over the decayed matrix: what the row writes is added to what it reads by how alike key and query are.

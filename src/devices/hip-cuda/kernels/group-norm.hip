@@ -11,6 +11,7 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
                        f32 epsilon) {
   SHARED f32 sums[8];
   SHARED f32 squares[8];
+  grid_launch_dependents();
   grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i32 group = i32(block_y()) * size;
@@ -29,6 +30,7 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
 KERNEL(gaussian_top_k, 256, const i32* count, const f32* x, f32* out, i32 width, f32 deviations) {
   SHARED f32 sums[8];
   SHARED f32 squares[8];
+  grid_launch_dependents();
   grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width;
@@ -43,6 +45,7 @@ KERNEL(gaussian_top_k, 256, const i32* count, const f32* x, f32* out, i32 width,
 /// By the length of a group, or by the root of its mean square.
 KERNEL(l2_norm, 256, const i32* count, const f32* x, f32* out, i32 width, i32 size, f32 epsilon, i32 by_mean) {
   SHARED f32 squares[8];
+  grid_launch_dependents();
   grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * size;

@@ -42,6 +42,16 @@ DEVICE void multiply(MatrixSum& sum, const Fragment& a, const Fragment& b) {
   multiply_eight(sum.at + 4, upper.x, lower.x, upper.y, lower.y, right.x, right.y);
   multiply_eight(sum.at + 4, upper.z, lower.z, upper.w, lower.w, right.z, right.w);
 }
+/// Sixteen lines of 16 halves in shared memory: lane l names octet l / 16 of line l % 16, and gets, as both sides of a product want
+/// it, what it holds of lines 0 to 7 (x, z) and 8 to 15 (y, w).
+DEVICE u32x4 load_lines(SharedAddress octet) {
+  u32x4 loaded;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(loaded.x), "=r"(loaded.y), "=r"(loaded.z), "=r"(loaded.w)
+               : "r"(octet)
+               : "memory");
+  return loaded;
+}
 /// Sixteen lines of 16 halves in shared memory, transposed: lane l names octet l / 16 of line l % 16, and gets what it holds of columns
 /// 0 to 7 (x, y) and 8 to 15 (z, w) of the lines as k.
 DEVICE u32x4 load_transposed(SharedAddress octet) {

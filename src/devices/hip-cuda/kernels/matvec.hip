@@ -7,22 +7,28 @@
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up), f32   3 the same, quantized
 //           4 queries, keys and values (+ bias): rotated by the rope table, keys and values appended to the cache, and the
 //             counters zeroed by which attention's blocks find out who is last
+//           5 f32, of up to four products: a block is one of `outputs`' blocks, or of the next product's, and so on
 //   STAGED  whether the activations fit into shared memory
+//   RESIDENT  blocks that a multiprocessor should hold: so few registers may a thread have
 #include "matvec.h"
 #include "paged-cache.h"
 #include "activation.h"
 
 #define PARTS (OUTPUT == 2 || OUTPUT == 3 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
+static_assert(ITEMS * WARPS * LINES == OUTPUTS * PARTS, "the warps take all of a block's lines");
 
 #if OUTPUT == 4
+/// Outputs of the block from each half of a head, where RoPE pairs the halves.
+constexpr i32 HALF = OUTPUTS / 2;
+
 /// Where a row of the joined queries, keys and values stands: in the file's order, or, where RoPE pairs the halves of a head, with
-/// 16 rows of the first half beside their partners.
+/// HALF rows of the first half beside their partners.
 DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 rotated_width, i32 interleaved) {
   i32 n = block * OUTPUTS + i;
   if (interleaved || block * OUTPUTS >= rotated_width) return n;
   i32 blocks = head_size / OUTPUTS, start = block / blocks * head_size;
-  return start + block % blocks * 16 + (i & 15) + (i >> 4) * (head_size / 2);
+  return start + block % blocks * HALF + i % HALF + i / HALF * (head_size / 2);
 }
 #endif
 
@@ -31,18 +37,22 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 rotated_width, i32 inte
   , const f32 *table, i32 rotary_dim, i32 interleaved, i32 head_size, i32 q_width, i32 k_width, const i32 *slots,             \
       const i32 *positions, const i32 *blocks, i32 blocks_per_slot, i32 block_size, i32 cells, CacheElement *keys,    \
       CacheElement *values, u32 *arrivals, i32 arrival_count
+#elif OUTPUT == 5
+#define HEAD_PARAMETERS                                                                                             \
+  , const u8 *weight1, f32 *y1, i32 outputs1, const u8 *weight2, f32 *y2, i32 outputs2, const u8 *weight3, f32 *y3, \
+      i32 outputs3
 #else
 #define HEAD_PARAMETERS
 #endif
 
 /// The row of the weights, one part's, that output `i` of the block is.
 #if OUTPUT == 4
-#define ROW_OF(i) head_row(block_x(), i, head_size, q_width + k_width, interleaved)
+#define ROW_OF(i) head_row(block, i, head_size, q_width + k_width, interleaved)
 #else
-#define ROW_OF(i) (i32(block_x()) * OUTPUTS + (i))
+#define ROW_OF(i) (block * OUTPUTS + (i))
 #endif
 
-KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
+KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, const f32* norm, f32 epsilon,
                 const u8* weight, i32 outputs, i32 groups, i32 capacity, const f32* addend, void* y HEAD_PARAMETERS) {
   DYNAMIC_SHARED(staged);
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
@@ -51,7 +61,17 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
 #elif INPUT == 1
   f32* square_sums = nullptr;
 #endif
-  i32 warp = thread() >> 5;
+  i32 warp = thread() >> 5, block = block_x();
+#if OUTPUT == 5
+  auto pass = [&](const u8* next_weight, f32* next_y, i32 next_outputs) {
+    i32 blocks = (outputs + OUTPUTS - 1) / OUTPUTS;
+    if (block < blocks) return;
+    block -= blocks, weight = next_weight, y = next_y, outputs = next_outputs;
+  };
+  pass(weight1, y1, outputs1);
+  pass(weight2, y2, outputs2);
+  pass(weight3, y3, outputs3);
+#endif
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   P::Q::Planes quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
   P::S::Planes scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
@@ -121,7 +141,7 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
   if (r >= ROWS || r >= rows || i >= OUTPUTS) return;
   [[maybe_unused]] i32 n = ROW_OF(i);
   f32 value = results[0][r][i];
-#if OUTPUT == 0
+#if OUTPUT == 0 || OUTPUT == 5
   if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = addend ? value + addend[n] : value;
 #elif OUTPUT == 1
   if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = value + addend[i64(r) * outputs + n];
@@ -129,7 +149,7 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
   if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = gated(value, results[1][r][i]);
 #elif OUTPUT == 3
   u8* out = static_cast<u8*>(y);
-  quantize_warp(gated(value, results[1][r][i]), out, i64(r) * (outputs / 32) + block_x(),
+  quantize_warp(gated(value, results[1][r][i]), out, i64(r) * (outputs / 32) + block,
                 reinterpret_cast<GroupScale*>(out + quantized_bytes(capacity, outputs / 32)));
 #else
   if (n >= outputs) return;
@@ -139,7 +159,7 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
     i32 half = rotary_dim / 2, pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
     bool second = interleaved ? in_head & 1 : in_head >= half;
     i32 other = interleaved ? n ^ 1 : second ? n - half : n + half;
-    f32 partner = results[0][r][interleaved ? i ^ 1 : i ^ 16] + (addend ? addend[other] : 0.0f);
+    f32 partner = results[0][r][interleaved ? i ^ 1 : i ^ HALF] + (addend ? addend[other] : 0.0f);
     f32 cosine = table[i64(r) * rotary_dim + 2 * pair], sine = table[i64(r) * rotary_dim + 2 * pair + 1];
     value = second ? partner * sine + value * cosine : value * cosine - partner * sine;
   }

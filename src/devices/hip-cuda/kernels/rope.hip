@@ -3,7 +3,7 @@
 /// What `RopeAngles` computes, with the same roundings: (cos, sin) of pair `thread` for the row's position. `factors` may
 /// be null.
 KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factors, f32* out, i32 pairs, f32 theta_scale, f32 freq_scale,
-                      f32 mscale, f32 low, f32 high, f32 ext_factor) {
+                      f32 sine_scale, f32 low, f32 high, f32 ext_factor) {
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x(), pair = block_y() * 64 + thread();
@@ -19,8 +19,9 @@ KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factor
   f32 cosine, sine;
   cosine_and_sine(theta, cosine, sine);
   i64 at = (i64(row) * pairs + pair) * 2;
-  out[at] = cosine * mscale;
-  out[at + 1] = sine * mscale;
+  // Rotations back have negative sines.
+  out[at] = cosine * (sine_scale < 0 ? -sine_scale : sine_scale);
+  out[at + 1] = sine * sine_scale;
 }
 
 /// Rotates one value of a row: interleaved pairs are neighbours, NeoX pairs stand half the rotary dimensions apart.

@@ -1,6 +1,7 @@
 // Routes rows to their top-k experts: a block of one warp takes a row. A lane holds the experts 32 apart.
 //
-//   SIGMOID  gates are sigmoids, not a softmax     NORMALIZED  routing weights are divided by their sum
+//   SIGMOID  gates are sigmoids, not a softmax; 2: roots of softpluses     NORMALIZED  routing weights are divided by their sum
+//   CHOSEN   if it is defined, `bias` are the experts of each row, as numbers
 #include "activation.h"
 #include "reduce.h"
 
@@ -50,7 +51,9 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
   if (row >= *count) return;
   const f32* own = logits + i64(row) * EXPERTS;
   f32 factor = 1;
-#if SIGMOID
+#if SIGMOID == 2
+  for (i32 e = lane(); e < EXPERTS; e += 32) gates[e] = square_root(softplus_of(own[e]));
+#elif SIGMOID
   for (i32 e = lane(); e < EXPERTS; e += 32) gates[e] = sigmoid(own[e]);
 #else
   f32 largest = LOWEST, sum = 0;
@@ -61,20 +64,28 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
 #endif
   for (i32 e = lane(); e < EXPERTS; e += 32) {
     gates[e] *= factor;
+#ifndef CHOSEN
     scores[e] = bias ? gates[e] + bias[e] : gates[e];
+#endif
   }
   barrier();
-#if GROUPS != TOP_K_GROUPS
+#if GROUPS != TOP_K_GROUPS && !defined(CHOSEN)
   if (lane() == 0) drop_groups(scores);
   barrier();
 #endif
   f32 total = 0;
   for (i32 j = 0; j < TOP_K; j++) {
+#ifdef CHOSEN
+    i32 place = max_of(0, min_of(i32(bias[i64(row) * TOP_K + j]), EXPERTS - 1));
+#else
     u64 best = 0;
     for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
     i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
+#endif
     total += gates[place];
+#ifndef CHOSEN
     if (i32(lane()) == place % 32) scores[place] = 2 * LOWEST;
+#endif
     if (lane() == 0) experts[i64(row) * TOP_K + j] = place, routing_weights[i64(row) * TOP_K + j] = gates[place];
   }
   if (NORMALIZED) scale /= max_of(total, MIN_WEIGHT_SUM);

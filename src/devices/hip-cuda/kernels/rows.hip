@@ -10,29 +10,28 @@ KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* 
   for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i];
 }
 
-/// `out[r, i] = x[r, first + i / part * every + i % part]`, a block a row.
+/// `out[r, i] = x[r, first + i / part * every + i % part]`; the blocks of a row share its values.
 KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_width, i32 first, i32 width, i32 part,
                         i32 every) {
+  grid_launch_dependents();
   grid_dependency_wait();
-  i32 row = block_x();
-  if (row >= *count) return;
-  const f32* from = x + i64(row) * source_width + first;
-  for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i / part * every + i % part];
+  i32 row = block_x(), i = block_y() * 256 + thread();
+  if (row >= *count || i >= width) return;
+  out[i64(row) * width + i] = x[i64(row) * source_width + first + i / part * every + i % part];
 }
 
-/// Parts of `a_part` values of a row of `a`, each with one of `b_part` of `b`'s row behind it, which may have one for all; a block
-/// a row.
+/// Parts of `a_part` values of a row of `a`, each with one of `b_part` of `b`'s row behind it, which may have one for all; the
+/// blocks of a row share its values.
 KERNEL(concat_rows, 256, const i32* count, const f32* a, const f32* b, f32* out, i32 a_width, i32 b_width, i32 a_part,
                          i32 b_part) {
+  grid_launch_dependents();
   grid_dependency_wait();
-  i32 row = block_x();
-  if (row >= *count) return;
   i32 whole = a_part + b_part, width = a_width / a_part * whole;
-  for (i32 i = thread(); i < width; i += 256) {
-    i32 part = i / whole, column = i % whole;
-    out[i64(row) * width + i] = column < a_part ? a[i64(row) * a_width + part * a_part + column]
-                                                : b[i64(row) * b_width + (part * b_part + column - a_part) % b_width];
-  }
+  i32 row = block_x(), i = block_y() * 256 + thread();
+  if (row >= *count || i >= width) return;
+  i32 part = i / whole, column = i % whole;
+  out[i64(row) * width + i] = column < a_part ? a[i64(row) * a_width + part * a_part + column]
+                                              : b[i64(row) * b_width + (part * b_part + column - a_part) % b_width];
 }
 
 /// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.

@@ -28,6 +28,17 @@ DEVICE Chunk next_chunk(i32 at, i32 rows, i32 slot, const i32* slots, const i32*
   return {at, count, at < rows && positions[at] == 0};
 }
 
+/// The same for chunks of whole warps' lanes.
+template <i32 MAX_ROWS>
+DEVICE Chunk next_long_chunk(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
+  Chunk chunk = next_chunk<LANES>(at, rows, slot, slots, positions);
+  for (i32 full = LANES; full < MAX_ROWS && chunk.count == full; full += LANES) {
+    i32 after = chunk.first + full;
+    if (after < rows && positions[after] != 0) chunk.count += rows_together<LANES>(after, rows, slot, slots, positions);
+  }
+  return chunk;
+}
+
 /// Where column `c` of a thread's stands in a row that ROW_THREADS threads share: neighbours hold neighbouring fours.
 template <i32 ROW_THREADS>
 DEVICE i32 column_of(i32 part, i32 c) {

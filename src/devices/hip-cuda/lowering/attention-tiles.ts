@@ -7,11 +7,31 @@ import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixCores, matrixLanes } from './matrix-cores.ts';
 
+/** How a kernel computes attention in tiles. */
+interface Tiling {
+  readonly file: 'attention-tiles.hip' | 'attention-tiles-mma.hip' | 'attention-tiles-wide.hip';
+  /** Positions per tile. */
+  readonly keys: number;
+  /** Query heads of a key head that share a block's tiles. */
+  readonly heads: number;
+  /** Rows per block. */
+  readonly rows: number;
+  readonly waves: number;
+  /** Shared memory of a block. */
+  readonly bytes: number;
+}
+
 const WAVES = 4;
-/** Rows per wave. */
-const WAVE_ROWS = 16;
+/** Lines of queries per wave. */
+const WAVE_LINES = 16;
+/** Lines of queries per block; waves of several heads have as many each. */
+const LINES = WAVES * WAVE_LINES;
 /** Size of a head up to which NVIDIA's registers hold a wave's scores, too, beside its queries and sums. */
 const MAX_HELD_HEAD = 128;
+/** Waves that share lines in `attention-tiles-wide.hip`: COLUMN_WAVES there. */
+const COLUMN_WAVES = 2;
+/** Most heads of its lines: more rows per block fill it if fewer are left. */
+const MAX_WIDE_HEADS = 16;
 /** Positions per tile, best first. */
 const KEYS = [64, 32] as const;
 
@@ -20,75 +40,79 @@ function lineOctets(size: number): number {
   return Math.floor((size / 8 + 3) / 8) * 8 + 4;
 }
 
-/** Bytes of the tiles and scores in `Shared` of `attention-tiles.hip`. */
-function tileBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
-  const rows = WAVES * WAVE_ROWS;
-  const tiles = keys * lineOctets(keySize) + (valueSize + rows) * lineOctets(keys);
-  return 16 * tiles + 4 * rows * (keys + 4);
-}
-
-/** True if scores stay in registers, where a lane holds of them what it multiplies with the values. */
-function holdsScores({ keySize, valueSize }: AttentionOp, { vendor }: HipCudaTarget): boolean {
-  return vendor === 'nvidia' && keySize <= MAX_HELD_HEAD && valueSize <= MAX_HELD_HEAD;
-}
-
-/** Bytes of the two tiles of keys and of values in `Shared` of `attention-tiles-mma.hip`. */
-function heldTileBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
-  return 2 * 16 * keys * (lineOctets(keySize) + valueSize / 8 + 1);
-}
-
-/** What a block has in shared memory: rows and cells follow the tiles, which give way to the results of `heads` heads. */
-function sharedBytes(
-  op: AttentionOp,
-  keys: number,
-  { target, heads }: { target: HipCudaTarget; heads: number },
-): number | undefined {
-  const rows = WAVES * WAVE_ROWS;
-  const holds = holdsScores(op, target);
-  const tiles = holds ? heldTileBytes(op, keys) : tileBytes(op, keys);
-  const factors = holds ? 0 : 4 * rows;
-  const bytes = tiles + factors + 16 * keys + 8 * rows;
-  return bytes <= target.sharedBytesOptIn && 2 * rows * heads * op.valueSize <= tiles ? bytes : undefined;
-}
-
-/** Query heads of a key head that share a block's tiles, where one head's rows leave room for another's. */
-function headsTogether(op: AttentionOp, target: HipCudaTarget): number {
-  return holdsScores(op, target) && (op.heads / op.kvHeads) % 2 === 0 ? 2 : 1;
-}
-
-/** Positions per tile on the target, and a block's shared memory; undefined if none fit. */
-function tileFor(op: AttentionOp, target: HipCudaTarget): { keys: number; bytes: number } | undefined {
-  const heads = headsTogether(op, target);
-  for (const keys of KEYS) {
-    const bytes = sharedBytes(op, keys, { target, heads });
-    if (bytes !== undefined) return { keys, bytes };
-  }
-  return undefined;
-}
-
-/** True if a wave's queries and sums fit into its registers, on matrix cores. */
-function staysInRegisters({ keySize, valueSize }: AttentionOp, target: HipCudaTarget): boolean {
+/** `attention-tiles.hip`, on any matrix cores: a wave's queries and sums stay in its registers. */
+function plainTiling({ keySize, valueSize }: AttentionOp, target: HipCudaTarget): Tiling | undefined {
   const cores = matrixCores(target);
-  if (!cores) return false;
-  return (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords <= cores.heldWords;
+  if (!cores) return undefined;
+  const held = (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords;
+  if (held > cores.heldWords) return undefined;
+  return bestTiling(target, (keys) => {
+    const octets = keys * lineOctets(keySize) + (valueSize + LINES) * lineOctets(keys);
+    const tiles = 16 * octets + 4 * LINES * (keys + 4);
+    if (2 * LINES * valueSize > tiles) return undefined;
+    // Factors of the lines, cells of the tiles, places of the rows.
+    const bytes = tiles + 4 * LINES + 16 * keys + 8 * LINES;
+    return { file: 'attention-tiles.hip', keys, heads: 1, rows: LINES, waves: WAVES, bytes };
+  });
+}
+
+/** `attention-tiles-mma.hip`: scores stay in registers, too, where a lane holds of them what it multiplies with the values. */
+function heldTiling(op: AttentionOp, target: HipCudaTarget): Tiling | undefined {
+  const { keySize, valueSize } = op;
+  if (keySize > MAX_HELD_HEAD || valueSize > MAX_HELD_HEAD) return undefined;
+  const heads = (op.heads / op.kvHeads) % 2 === 0 ? 2 : 1;
+  return bestTiling(target, (keys) => {
+    const tiles = 2 * 16 * keys * (lineOctets(keySize) + valueSize / 8 + 1);
+    if (2 * LINES * heads * valueSize > tiles) return undefined;
+    const bytes = tiles + 16 * keys + 8 * LINES;
+    return { file: 'attention-tiles-mma.hip', keys, heads, rows: LINES, waves: WAVES * heads, bytes };
+  });
+}
+
+/** `attention-tiles-wide.hip`: a block's lines are rows times heads. */
+function wideTiling(op: AttentionOp, target: HipCudaTarget): Tiling | undefined {
+  const { keySize, valueSize, cache } = op;
+  if (keySize % 64 !== 0 || valueSize % 128 !== 0) return undefined;
+  const group = op.heads / op.kvHeads;
+  let heads = MAX_WIDE_HEADS;
+  while (group % heads !== 0) heads /= 2;
+  const rows = LINES / heads;
+  return bestTiling(target, (keys) => {
+    const tiles = 4 * keys * (keySize + (cache.values ? valueSize : 0));
+    const lines = 2 * LINES * (keySize + keys) + 4 * COLUMN_WAVES * LINES;
+    const bytes = tiles + lines + 16 * keys + 8 * rows;
+    return { file: 'attention-tiles-wide.hip', keys, heads, rows, waves: WAVES * COLUMN_WAVES, bytes };
+  });
+}
+
+/** The tiling with the most positions that fits into the target's shared memory. */
+function bestTiling(
+  { sharedBytesOptIn }: HipCudaTarget,
+  tilingOf: (keys: number) => Tiling | undefined,
+): Tiling | undefined {
+  const tilings = KEYS.map(tilingOf);
+  return tilings.find((tiling) => tiling && tiling.bytes <= sharedBytesOptIn);
+}
+
+/** How the operator is computed on the target; undefined if no tile of it fits. */
+function tilingOf(op: AttentionOp, target: HipCudaTarget): Tiling | undefined {
+  if (op.keySize % 32 !== 0 || op.valueSize % 32 !== 0) return undefined;
+  const own = target.vendor === 'nvidia' ? (heldTiling(op, target) ?? wideTiling(op, target)) : undefined;
+  return own ?? plainTiling(op, target);
 }
 
 /** True if a tile for the operator fits on the target. */
 export function fitsTile(op: AttentionOp, target: HipCudaTarget): boolean {
-  const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
-  return whole && staysInRegisters(op, target) && tileFor(op, target) !== undefined;
+  return tilingOf(op, target) !== undefined;
 }
 
 /** Attention on the matrix cores; its result is f16. */
 export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering): void {
   const { cache, kvHeads, heads } = op;
-  const { target } = to;
-  const tile = tileFor(op, target);
-  invariant(tile, 'attention is planned in tiles where one fits');
-  const together = headsTogether(op, target);
-  const holds = holdsScores(op, target);
+  const tiling = tilingOf(op, to.target);
+  invariant(tiling, 'attention is planned in tiles where one fits');
   to.launch({
-    file: holds ? 'attention-tiles-mma.hip' : 'attention-tiles.hip',
+    file: tiling.file,
     kernel: 'attention_tiles',
     defines: {
       ...cacheDefines(cache),
@@ -97,12 +121,12 @@ export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering
       KEY: op.keySize,
       VALUE: op.valueSize,
       GROUP: heads / kvHeads,
-      KEYS: tile.keys,
-      ...(holds ? { HEADS: together } : {}),
+      KEYS: tiling.keys,
+      ...(tiling.file !== 'attention-tiles.hip' && { HEADS: tiling.heads }),
     },
-    grid: [Math.ceil(to.capacity(op.out) / (WAVES * WAVE_ROWS)), heads / together],
-    block: WAVES * together * matrixLanes(target),
-    sharedBytes: tile.bytes,
+    grid: [Math.ceil(to.capacity(op.out) / tiling.rows), heads / tiling.heads],
+    block: tiling.waves * matrixLanes(to.target),
+    sharedBytes: tiling.bytes,
     args: [...attentionArgs(op, to), y, int(kvHeads), ...scoreArgs(op, to)],
   });
 }

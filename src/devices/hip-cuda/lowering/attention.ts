@@ -32,6 +32,8 @@ const CACHE_CODES: Readonly<Record<StateType, number>> = {
 };
 /** CACHE of keys and values with types of their own. */
 const APART = 3;
+/** Threads of a block that appends, each of a key and of a value. */
+const APPENDED = 256;
 
 export function cacheDefines(cache: PagedCache): { CACHE: number; KEYS_AS?: number; VALUES_AS?: number } {
   const { keys, values = keys } = cache;
@@ -82,8 +84,8 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
     file: 'kv-append.hip',
     kernel: 'kv_append',
     defines: cacheDefines(cache),
-    grid: [to.capacity(k)],
-    block: 256,
+    grid: [to.capacity(k), Math.ceil(Math.max(k.width, v?.width ?? 0) / APPENDED)],
+    block: APPENDED,
     args: [
       to.count(k),
       ...cellArgs(cache, batch),

@@ -4,7 +4,8 @@ import type {
   ElementProductsIntent,
   ElementStep,
 } from '../../../device/index.ts';
-import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
+import { F32 } from '../../../formats/index.ts';
+import type { Tensor, Weight } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -16,27 +17,56 @@ const WARPS = 8;
 /** Outputs that a team of warps computes at once. */
 const LINES = 1;
 
+/** Rows up to which a product by few outputs, such as a mixture's router, is computed in parts of few rows. */
+const MAX_ROWS = 32;
+/** Blocks of such a product, of one output each: it is bound by latency, and its weights stay in the cache. */
+const MAX_BLOCKS = 512;
+
 /** The codes of formats in `float-matvec.hip`. */
 const WEIGHT_CODES: Readonly<Record<string, number>> = { F32: 0, F16: 1, BF16: 2 };
+
+/** A product of rows of f32. */
+export interface FloatProduct {
+  readonly x: Operand;
+  /** What has the batch's rows. */
+  readonly rows: Tensor;
+  readonly weight: Weight;
+  readonly bias?: Weight | undefined;
+  readonly y: Operand;
+}
 
 /**
  * A product with its elementwise steps as C++: `text` is an expression in `value`, for element `n` of a row at `at`.
  */
-interface ChainedProduct extends ElementProduct {
+interface ChainedProduct extends FloatProduct {
   readonly operands: readonly { readonly name: string; readonly of: Tensor | Weight }[];
   readonly text: string;
 }
 
 /** One launch for products of one format on the same rows. */
-export function emitElementProducts({ products: of }: ElementProductsIntent, to: Lowering): void {
-  const products = of.map(withChain);
-  const [first] = products as [ChainedProduct];
-  const { x, weight } = first.op;
+export function emitElementProducts({ products }: ElementProductsIntent, to: Lowering): void {
+  launchProducts(products.map(withChain), to);
+}
+
+/** A product of more rows than matrix-vector kernels take, in parts of so many; false if its weights are not read so. */
+export function tryFewFloatRows(product: FloatProduct, to: Lowering): boolean {
+  const { rows, weight } = product;
+  const whole = weight.columns % (weight.format === F32 ? 4 : 8) === 0;
+  const few = to.capacity(rows) <= MAX_ROWS && blocksOf(product, WARPS) <= MAX_BLOCKS;
+  if (!(weight.format.name in WEIGHT_CODES && whole && few)) return false;
+  launchProducts([{ ...product, operands: [], text: 'value' }], to);
+  return true;
+}
+
+function launchProducts(products: readonly ChainedProduct[], to: Lowering): void {
+  const [{ rows, weight }] = products as [ChainedProduct];
+  const capacity = to.capacity(rows);
+  const rowsAtOnce = bucketOf(capacity);
   const team = teamFor(products, to);
   let blocks = 0;
-  const starts = products.map(({ op }) => {
+  const starts = products.map((product) => {
     const start = blocks;
-    blocks += blocksOf(op, team);
+    blocks += blocksOf(product, team);
     return start;
   });
   to.launch({
@@ -45,29 +75,33 @@ export function emitElementProducts({ products: of }: ElementProductsIntent, to:
     defines: {
       TEAM: team,
       WEIGHT: WEIGHT_CODES[weight.format.name] as number,
-      ROWS: bucketOf(to.capacity(x)),
+      ROWS: rowsAtOnce,
       PARAMETERS: products.map(parametersOf).join(''),
       SELECT_PRODUCT: products.map(chooseText).join(' '),
       EPILOGUE: `switch (product) { ${products.map(epilogueText).join(' ')} }`,
     },
-    grid: [blocks],
+    grid: [blocks, Math.ceil(capacity / rowsAtOnce)],
     block: THREADS,
-    args: [to.count(x), ...products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to))],
+    args: [
+      to.count(rows),
+      ...products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to)),
+    ],
   });
 }
 
-function blocksOf({ weight }: MatmulOp, team: number): number {
+function blocksOf({ weight }: FloatProduct, team: number): number {
   return Math.ceil(weight.rows / ((WARPS / team) * LINES));
 }
 
 /** Warps that share an output: a whole block if there would otherwise be too few blocks for the multiprocessors. */
 function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
-  const blocks = products.reduce((sum, { op }) => sum + blocksOf(op, 1), 0);
+  const blocks = products.reduce((sum, product) => sum + blocksOf(product, 1), 0);
   return blocks < to.target.multiprocessors ? WARPS : 1;
 }
 
 function withChain(product: ElementProduct, p: number): ChainedProduct {
-  return { ...product, ...chainOf(product, `e${p}_`) };
+  const { x, weight, bias } = product.op;
+  return { x, rows: x, weight, bias, y: product.out, ...chainOf(product, `e${p}_`) };
 }
 
 /** Steps as C++ with their operands, named with a `prefix`. */
@@ -127,17 +161,20 @@ function literal(value: number): string {
   return `bit_cast<f32>(0x${bits.toString(16)}u)`;
 }
 
-function parametersOf({ op, operands }: ChainedProduct, p: number): string {
+function parametersOf({ bias, operands }: ChainedProduct, p: number): string {
   const names = operands.map(({ name }) => `, const f32* ${name}`).join('');
   const sizes = `, i32 outputs${p}, i32 columns${p}, i32 start${p}`;
-  return `, const f32* x${p}, const u8* w${p}, f32* y${p}${sizes}${op.bias ? `, const f32* bias${p}` : ''}${names}`;
+  return `, const f32* x${p}, const u8* w${p}, f32* y${p}${sizes}${bias ? `, const f32* bias${p}` : ''}${names}`;
 }
 
-function argumentsOf({ op, operands, out }: ChainedProduct, start: number, to: Lowering): Operand[] {
-  const { rows, columns } = op.weight;
-  const sizes = [int(rows), int(columns), int(start)];
-  const bias = op.bias ? [to.weight([op.bias], FLOAT_LAYOUT)] : [];
-  return [op.x, to.weight([op.weight], FILE_LAYOUT), out, ...sizes, ...bias, ...operandArgs(operands, to)];
+function argumentsOf(
+  { x, weight, bias, y, operands }: ChainedProduct,
+  start: number,
+  to: Lowering,
+): Operand[] {
+  const sizes = [int(weight.rows), int(weight.columns), int(start)];
+  const biases = bias ? [to.weight([bias], FLOAT_LAYOUT)] : [];
+  return [x, to.weight([weight], FILE_LAYOUT), y, ...sizes, ...biases, ...operandArgs(operands, to)];
 }
 
 function chooseText(_: ChainedProduct, p: number): string {
@@ -152,7 +189,7 @@ function chooseText(_: ChainedProduct, p: number): string {
   return `if (block >= start${p}) { ${found.join('; ')}; }`;
 }
 
-function epilogueText({ op, text }: ChainedProduct, p: number): string {
-  const biased = op.bias ? `value += bias${p}[n]; ` : '';
+function epilogueText({ bias, text }: ChainedProduct, p: number): string {
+  const biased = bias ? `value += bias${p}[n]; ` : '';
   return `case ${p}: ${biased}y${p}[at] = ${text}; break;`;
 }

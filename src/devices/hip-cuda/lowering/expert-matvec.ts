@@ -31,7 +31,10 @@ const OUTPUT_CODES = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3 } as 
 /** How choices are distributed over blocks. */
 const CHOICE_CODES = { each: 0, added: 1 } as const;
 
-/** A product with routed experts' weights, or with each head's own; two `weights` if gate and up are one product. */
+/**
+ * A product with routed experts' weights, or with each head's own. For gate and up there are two `weights`, or one that has an
+ * expert's up behind its gate.
+ */
 interface ExpertMatvec {
   readonly op: MatmulExpertsOp | MatmulHeadsOp;
   readonly x: ProductInput;
@@ -53,10 +56,11 @@ interface ExpertMatvec {
 
 export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const { op, x: input, weights, choices, output } = product;
-  const { x, outputs, weight } = op;
+  const { x, weight } = op;
+  const outputs = outputsOf(op, product);
   const { expertIds, chosen, parts } = choicesOf(op);
   const capacity = to.capacity(x);
-  const count = weight.rows / outputs;
+  const count = weight.rows / op.outputs;
   const down = { added: capacity, each: capacity * chosen }[choices];
   const across = outputsOfBlock(to, product, down);
   const groups = weight.columns / 32;
@@ -73,6 +77,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       INPUT: inputCode(input),
       OUTPUT: OUTPUT_CODES[output],
       CHOICES: CHOICE_CODES[choices],
+      ...(outputs < op.outputs && { JOINED: 1 }),
       STAGED: staged ? 1 : 0,
       ACTIVATION: product.activation === undefined ? 0 : activationCode(product.activation),
     },
@@ -99,6 +104,14 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   });
 }
 
+/** Outputs of an expert: half of the rows of a matrix that is gate and up. */
+export function outputsOf(
+  { outputs }: MatmulExpertsOp | MatmulHeadsOp,
+  { weights, activation }: Pick<ExpertMatvec, 'weights' | 'activation'>,
+): number {
+  return activation !== undefined && weights.length === 1 ? outputs / 2 : outputs;
+}
+
 /** The ids of the chosen matrices, how many a row has, and of how many parts rows are; without ids each part has the matrix of its number. */
 function choicesOf(op: MatmulExpertsOp | MatmulHeadsOp) {
   if (op.kind === 'matmulHeads') return { expertIds: NULL, chosen: op.heads, parts: op.heads };
@@ -106,9 +119,10 @@ function choicesOf(op: MatmulExpertsOp | MatmulHeadsOp) {
   return { expertIds: op.expertIds, chosen, parts: readsOwnPart(op) ? chosen : 1 };
 }
 
-function outputsOfBlock(to: Lowering, { op, output }: ExpertMatvec, down: number): number {
-  if (output === 'gatedQuantized') return OUTPUTS_PER_BLOCK;
+function outputsOfBlock(to: Lowering, product: ExpertMatvec, down: number): number {
+  if (product.output === 'gatedQuantized') return OUTPUTS_PER_BLOCK;
   const enough = 2 * to.target.multiprocessors;
-  const fits = (outputs: number) => Math.ceil(op.outputs / outputs) * down >= enough;
+  const all = outputsOf(product.op, product);
+  const fits = (outputs: number) => Math.ceil(all / outputs) * down >= enough;
   return [OUTPUTS_PER_BLOCK, ...FEWER_OUTPUTS].find(fits) ?? 8;
 }

@@ -9,6 +9,7 @@ import {
   type Weight,
 } from '../../../ops/index.ts';
 import { activationCode } from './elementwise.ts';
+import { outputsOf } from './expert-matvec.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
@@ -23,12 +24,13 @@ const WAVES = 4;
 const BLOCK_LINES = 128;
 /** Rows per tile, with the mean number of an expert's choices up to which there are so few: most fit into one tile. */
 const TILES = [
+  { rows: 8, mean: 1.5 },
   { rows: 16, mean: 6 },
   { rows: 32, mean: 14 },
   { rows: 64, mean: Number.POSITIVE_INFINITY },
 ] as const;
 /** Blocks that a multiprocessor should hold, by the rows of their tiles: so few registers may a thread have. */
-const RESIDENT: Readonly<Record<number, number>> = { 16: 4, 32: 3, 64: 3 };
+const RESIDENT: Readonly<Record<number, number>> = { 8: 5, 16: 4, 32: 3, 64: 3 };
 const GROUPING_THREADS = 512;
 
 /** Codes of `expert-product.hip` for the use of the sums. */
@@ -38,7 +40,7 @@ const OUTPUT_CODES = { f32: 3, q8: undefined, f16: 2 } as const;
 export interface ExpertProduct {
   readonly op: MatmulExpertsOp | MatmulHeadsOp;
   readonly x: ProductInput;
-  /** Two if gate and up are one product. */
+  /** For gate and up two, or one that has an expert's up behind its gate. */
   readonly weights: readonly Weight[];
   /** A bias for each of them, or none. */
   readonly biases: readonly Weight[];
@@ -49,8 +51,9 @@ export interface ExpertProduct {
 
 export function launchExpertProduct({ op, x, weights, biases, gated, y }: ExpertProduct, to: Lowering): void {
   invariant(x.form === 'f16', 'matrix cores multiply f16');
-  const { outputs, weight } = op;
-  const count = weight.rows / outputs;
+  const { weight } = op;
+  const outputs = outputsOf(op, { weights, activation: gated?.fn });
+  const count = weight.rows / op.outputs;
   const { tileRows, tileCount, order, tiles } =
     op.kind === 'matmulHeads' ? headTiles(op, to) : groupedChoices(op, to);
   const across = gated?.form === 'f16' ? alignUp(outputs, F16_CHUNK) : outputs;
@@ -64,8 +67,9 @@ export function launchExpertProduct({ op, x, weights, biases, gated, y }: Expert
       HEADS: op.kind === 'matmulHeads' ? 1 : 0,
       OUTPUT: outputCode(gated),
       ACTIVATION: gated ? activationCode(gated.fn) : 0,
+      ...(outputs < op.outputs && { JOINED: 1 }),
     },
-    grid: [Math.ceil(across / (BLOCK_LINES / weights.length)), tileCount],
+    grid: [Math.ceil(across / (BLOCK_LINES / (gated ? 2 : 1))), tileCount],
     block: WAVES * matrixLanes(to.target),
     sharedBytes: tileRows * Math.max(stages(to) * 2 * F16_CHUNK, 4 * (BLOCK_LINES + 4)),
     args: [
@@ -96,14 +100,16 @@ function stages({ target }: Lowering): number {
   return target.vendor === 'nvidia' ? 4 : 2;
 }
 
-function tileRowsFor(mean: number): number {
-  return (TILES.find((tile) => mean <= tile.mean) ?? TILES[2]).rows;
+/** NVIDIA's matrix cores also have products of eight columns. */
+function tileRowsFor(mean: number, { target }: Lowering): number {
+  const tiles = TILES.filter(({ rows }) => rows >= 16 || target.vendor === 'nvidia');
+  return (tiles.find((tile) => mean <= tile.mean) ?? TILES[3]).rows;
 }
 
 /** All rows of each head. */
 function headTiles({ x, heads }: MatmulHeadsOp, to: Lowering) {
   const rows = to.capacity(x);
-  const tileRows = tileRowsFor(rows);
+  const tileRows = tileRowsFor(rows, to);
   return { tileRows, tileCount: heads * Math.ceil(rows / tileRows), order: NULL, tiles: NULL };
 }
 
@@ -113,7 +119,7 @@ function groupedChoices({ x, expertIds, weight, outputs }: MatmulExpertsOp, to: 
   if (known) return known;
   const count = weight.rows / outputs;
   const choices = to.capacity(x) * expertIds.width;
-  const tileRows = tileRowsFor(choices / count);
+  const tileRows = tileRowsFor(choices / count, to);
   const tileCount = Math.min(choices, Math.floor((choices + count * (tileRows - 1)) / tileRows));
   const made = {
     order: to.temporary(4 * choices),

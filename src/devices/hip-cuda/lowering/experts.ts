@@ -26,9 +26,23 @@ import { FILE_LAYOUT, FLOAT_LAYOUT, fileFormat } from './weight-layout.ts';
 /** Maximum experts for a block's shared memory. */
 const MAX_EXPERTS = 4096;
 const THREADS = 256;
+/** Kernels' codes of gates: SIGMOID of `route-experts.hip`. */
+const GATE_CODES = { softmax: 0, sigmoid: 1, sqrt_softplus: 2 } as const;
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
-  const { logits, bias, expertIds, routingWeights, topK, gate, normalized, scale, groups, topKGroups } = op;
+  const {
+    logits,
+    bias,
+    chosen,
+    expertIds,
+    routingWeights,
+    topK,
+    gate,
+    normalized,
+    scale,
+    groups,
+    topKGroups,
+  } = op;
   if (logits.width > MAX_EXPERTS) {
     const why = `there are ${logits.width} experts, more than ${MAX_EXPERTS}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'routeExperts', why });
@@ -39,7 +53,8 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
     defines: {
       EXPERTS: logits.width,
       TOP_K: topK,
-      SIGMOID: gate === 'sigmoid' ? 1 : 0,
+      SIGMOID: GATE_CODES[gate],
+      ...(chosen && { CHOSEN: 1 }),
       NORMALIZED: normalized ? 1 : 0,
       GROUPS: groups,
       TOP_K_GROUPS: topKGroups,
@@ -49,7 +64,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
     args: [
       to.count(logits),
       logits,
-      bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
+      bias ? to.weight([bias], FLOAT_LAYOUT) : (chosen ?? NULL),
       expertIds,
       routingWeights,
       float(scale),
@@ -95,7 +110,8 @@ function emitPacked(
 export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
   const { gate, up, x, y, form } = of;
   const biases = gate.bias && up.bias ? [gate.bias, up.bias] : [];
-  const product = { op: gate, x, weights: [gate.weight, up.weight], biases, y };
+  const weights = up === gate ? [gate.weight] : [gate.weight, up.weight];
+  const product = { op: gate, x, weights, biases, y };
   if (of.grouped) launchExpertProduct({ ...product, gated: { fn: of.op.fn, form } }, to);
   else {
     launchExpertMatvec(to, {

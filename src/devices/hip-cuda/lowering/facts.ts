@@ -7,6 +7,8 @@ import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 /** Intents that need the driver's BLAS library, which may be missing. */
 const OF_THE_LIBRARY = ['libraryProduct', 'splitHalves', 'splitProduct'] as const;
 
+/** Outputs of a block that quantizes them. */
+const QUANTIZED_OUTPUTS = 32;
 /** Workgroups per multiprocessor that keep it busy when the context of few rows is partitioned. */
 const GROUPS_PER_PROCESSOR = 2;
 /** Minimum positions of a context partition. */
@@ -24,6 +26,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
     buffers: Number.POSITIVE_INFINITY,
     bindsOnce: false,
     stagedBytes: stagedBytes(target),
+    minQuantizedOutputs: (QUANTIZED_OUTPUTS * target.multiprocessors) / 2,
     f16RowUnit: F16_CHUNK,
     attention: {
       wantedGroups: GROUPS_PER_PROCESSOR * target.multiprocessors,
@@ -34,7 +37,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'interleaved',
     },
-    experts: { readsNumbers: true, groupedForm: 'f16' },
+    experts: { readsNumbers: true, groupedForm: 'f16', joinsHalves: true },
     wkv7: { chunkedHead: CHUNKED_HEAD, fusedHead: FUSED_HEAD },
   };
 }

@@ -6,6 +6,12 @@ import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert, emitSplitHalves } from './convert.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
+import {
+  lowerCellPlaces,
+  lowerCompressCells,
+  lowerJoinCells,
+  lowerStreamShares,
+} from './compressed-cells.ts';
 import { lowerBinary, lowerClamp, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import {
   emitAddedExperts,
@@ -22,8 +28,8 @@ import { emitHeadsAppend, emitHeadsNormAppend } from './heads.ts';
 import { emitLibraryProduct, emitSplitProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
-import { emitMatvec } from './matvec.ts';
-import { emitNormResidual, lowerGaussianTopK, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { emitMatvec, emitMatvecGroup } from './matvec.ts';
+import { emitGatedNorm, emitNormResidual, lowerGaussianTopK, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
   emitShiftLerps,
@@ -38,12 +44,14 @@ import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerConcat, lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 import { lowerChoosePositions, lowerIndexScores } from './sparse-attention.ts';
-import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
+import { emitFusedGatedDelta, lowerGatedDelta } from './gated-delta.ts';
+import { lowerCausalConv, lowerSelectiveScan } from './state-space.ts';
 import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
 
 const EMITTERS: KindTable<Intent, [Lowering], void> = {
   convert: emitConvert,
   matvec: emitMatvec,
+  matvecGroup: emitMatvecGroup,
   product: emitProduct,
   libraryProduct: emitLibraryProduct,
   splitHalves: emitSplitHalves,
@@ -60,9 +68,11 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,
+  gatedNorm: emitGatedNorm,
   shiftLerps: emitShiftLerps,
   wkv7: emitWkv7,
   fusedWkv7: emitFusedWkv7,
+  fusedGatedDelta: emitFusedGatedDelta,
   embed: lowerEmbed,
   routeExperts: lowerRouteExperts,
   scaleExperts: lowerScaleExperts,
@@ -93,6 +103,10 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   selectiveScan: lowerSelectiveScan,
   indexScores: lowerIndexScores,
   choosePositions: lowerChoosePositions,
+  cellPlaces: lowerCellPlaces,
+  compressCells: lowerCompressCells,
+  joinCells: lowerJoinCells,
+  streamShares: lowerStreamShares,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

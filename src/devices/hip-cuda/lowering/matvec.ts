@@ -1,5 +1,12 @@
-import { type Epilogue, type MatvecIntent, type ProductInput, q8Bytes } from '../../../device/index.ts';
-import type { Weight } from '../../../ops/index.ts';
+import {
+  type Epilogue,
+  MAX_GROUPED,
+  type MatvecGroupIntent,
+  type MatvecIntent,
+  type ProductInput,
+  q8Bytes,
+} from '../../../device/index.ts';
+import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import { cacheDefines } from './attention.ts';
 import { activationCode } from './elementwise.ts';
 import { addendOf, outputsOf } from './epilogue.ts';
@@ -14,6 +21,17 @@ import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 const OUTPUTS_PER_BLOCK = 32;
 /** Used if full blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
+/** Lines that a block's warps multiply at once, where they take one each and where they take two: `LINES` of `matvec.h`. */
+const LINES_AT_ONCE = { few: 8, many: 16 } as const;
+const ROWS_OF_ONE_LINE = 2;
+/** Formats whose kernels for one row do with the registers that four blocks leave each. */
+const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K']);
+/** Outputs of blocks that are to fill the multiprocessors; of so many blocks for each, and small ones not in a second round. */
+const OUTPUTS_OF_FULL_BLOCKS = [32, 16, 8];
+const FULL_BLOCKS = 2.5;
+const FULL_RESIDENT = 4;
+/** The code in `matvec.hip` for several products. */
+const GROUP_CODE = 5;
 const THREADS = 256;
 
 /** The code in `matvec.hip` for the use of the sums. */
@@ -35,44 +53,138 @@ export function normArgs(input: ProductInput, to: Lowering): [Operand, Operand] 
   return [to.weight([weight], FLOAT_LAYOUT), float(epsilon)];
 }
 
-/** A product of few rows by packed weights. */
-export function emitMatvec({ rows: of, x, weights, epilogue }: MatvecIntent, to: Lowering): void {
-  const [first] = weights as [Weight];
+/** What all launches of `matvec.hip` have in common, whatever becomes of their sums. */
+function inputPlan({ of, x, first }: { of: Tensor; x: ProductInput; first: Weight }, to: Lowering) {
   const capacity = to.capacity(of);
   const rows = bucketOf(capacity);
   const staged = canStage(to.target, capacity, first.columns);
-  const width = outputsOf(weights, epilogue);
-  const small = epilogue.kind === 'store' || epilogue.kind === 'residual';
-  const scarce = Math.ceil(width / OUTPUTS_PER_BLOCK) < 2 * to.target.multiprocessors;
-  const outputs = small && scarce ? OUTPUTS_PER_SMALL_BLOCK : OUTPUTS_PER_BLOCK;
-  to.launch({
+  return {
     file: 'matvec.hip',
     kernel: 'matvec',
     defines: {
       PACKED_FORMAT: packedFile(first.format),
       ROWS: rows,
-      OUTPUTS: outputs,
       INPUT: inputCode(x),
-      OUTPUT: outputCode(epilogue),
       STAGED: staged ? 1 : 0,
+    },
+    block: THREADS,
+    sharedBytes: staged ? q8Bytes(rows, first.columns) : 0,
+    args: [to.count(of), x.x, ...normArgs(x, to)],
+    sizes: [int(first.columns / 32), int(capacity)],
+  };
+}
+
+/** Outputs of a block: fewer where large blocks would leave multiprocessors without one, as few as the warps take at once. */
+function outputsPerBlock(
+  { width, rows }: { readonly width: number; readonly rows: number },
+  epilogue: Epilogue,
+  to: Lowering,
+): number {
+  const { multiprocessors } = to.target;
+  const least = LINES_AT_ONCE[rows <= ROWS_OF_ONE_LINE ? 'few' : 'many'];
+  const isNarrow = Math.ceil(width / OUTPUTS_PER_BLOCK) < 2 * multiprocessors;
+  if (epilogue.kind === 'gated') {
+    // Gate and up are two lines.
+    return epilogue.form === 'f32' && isNarrow ? least / 2 : OUTPUTS_PER_BLOCK;
+  }
+  if (epilogue.kind === 'heads' || !isNarrow) return OUTPUTS_PER_BLOCK;
+  const isScarce = Math.ceil(width / OUTPUTS_PER_SMALL_BLOCK) < multiprocessors;
+  return isScarce ? least : OUTPUTS_PER_SMALL_BLOCK;
+}
+
+/** How the outputs of a product are divided among blocks. */
+interface Division {
+  /** Outputs of a block. */
+  readonly outputs: number;
+  /** Blocks that a multiprocessor should hold. */
+  readonly resident: number;
+}
+
+/** Blocks that a multiprocessor holds of a kernel for so many rows, where nothing else is known. */
+function residentFor(rows: number): number {
+  return rows > 2 ? 2 : 3;
+}
+
+function divisionFor(of: MatvecIntent, width: number, to: Lowering): Division {
+  const rows = bucketOf(to.capacity(of.rows));
+  const outputs = outputsPerBlock({ width, rows }, of.epilogue, to);
+  return fullDivision(of, width, to) ?? { outputs, resident: residentFor(rows) };
+}
+
+/**
+ * The largest blocks of which there are enough that multiprocessors hold four each, more than fit otherwise: so a product of one
+ * row has no second round. Undefined if there are too few, if kernels need more registers, or for more rows.
+ */
+function fullDivision(
+  { rows, weights, epilogue }: MatvecIntent,
+  width: number,
+  to: Lowering,
+): Division | undefined {
+  const { vendor, multiprocessors } = to.target;
+  const can =
+    vendor === 'nvidia' && to.capacity(rows) === 1 && SMALL_KERNELS.has((weights[0] as Weight).format.name);
+  if (!can) return undefined;
+  const sizes = epilogue.kind === 'gated' ? [OUTPUTS_PER_BLOCK] : OUTPUTS_OF_FULL_BLOCKS;
+  const outputs = sizes.find((size) => {
+    const blocks = width / size / multiprocessors;
+    return blocks >= FULL_BLOCKS && (size === OUTPUTS_PER_BLOCK || blocks <= FULL_RESIDENT);
+  });
+  return outputs === undefined ? undefined : { outputs, resident: FULL_RESIDENT };
+}
+
+/** A product of few rows by packed weights. */
+export function emitMatvec(intent: MatvecIntent, to: Lowering): void {
+  const { rows: of, x, weights, epilogue } = intent;
+  const [first] = weights as [Weight];
+  const { defines, args, sizes, ...plan } = inputPlan({ of, x, first }, to);
+  const width = outputsOf(weights, epilogue);
+  const { outputs, resident } = divisionFor(intent, width, to);
+  to.launch({
+    ...plan,
+    defines: {
+      ...defines,
+      OUTPUTS: outputs,
+      RESIDENT: resident,
+      OUTPUT: outputCode(epilogue),
       ACTIVATION: epilogue.kind === 'gated' ? activationCode(epilogue.fn) : 0,
       CACHE: 0,
       ...(epilogue.kind === 'heads' ? cacheDefines(epilogue.of.heads.append.cache) : {}),
     },
     grid: [Math.ceil(width / outputs)],
-    block: THREADS,
-    sharedBytes: staged ? q8Bytes(rows, first.columns) : 0,
     args: [
-      to.count(of),
-      x.x,
-      ...normArgs(x, to),
+      ...args,
       to.weight(weights, GROUP_LAYOUT),
       int(width),
-      int(first.columns / 32),
-      int(capacity),
+      ...sizes,
       addendOf(epilogue, to),
       epilogue.kind === 'heads' ? epilogue.of.heads.attention.q : epilogue.y,
       ...(epilogue.kind === 'heads' ? appendArgs(epilogue.of) : []),
     ],
+  });
+}
+
+/** Several products of the same few rows: their blocks follow one another. */
+export function emitMatvecGroup({ x, products }: MatvecGroupIntent, to: Lowering): void {
+  const [first, ...others] = products as [MatmulOp, ...MatmulOp[]];
+  const { defines, args, sizes, ...plan } = inputPlan({ of: first.x, x, first: first.weight }, to);
+  const blocksOf = (outputs: number) =>
+    products.reduce((sum, { weight }) => sum + Math.ceil(weight.rows / outputs), 0);
+  const isNarrow = blocksOf(OUTPUTS_PER_BLOCK) < 2 * to.target.multiprocessors;
+  const outputs = isNarrow ? OUTPUTS_PER_SMALL_BLOCK : OUTPUTS_PER_BLOCK;
+  const packed = ({ weight }: MatmulOp) => to.weight([weight], GROUP_LAYOUT);
+  const more = others.flatMap((op) => [packed(op), op.out, int(op.weight.rows)]);
+  const missing = Array.from({ length: MAX_GROUPED - products.length }, () => [NULL, NULL, int(0)]).flat();
+  to.launch({
+    ...plan,
+    defines: {
+      ...defines,
+      OUTPUTS: outputs,
+      RESIDENT: residentFor(bucketOf(to.capacity(first.x))),
+      OUTPUT: GROUP_CODE,
+      ACTIVATION: 0,
+      CACHE: 0,
+    },
+    grid: [blocksOf(outputs)],
+    args: [...args, packed(first), int(first.weight.rows), ...sizes, NULL, first.out, ...more, ...missing],
   });
 }

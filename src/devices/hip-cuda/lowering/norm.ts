@@ -1,15 +1,36 @@
-import type { NormResidualIntent } from '../../../device/index.ts';
+import type { GatedNormIntent, NormResidualIntent } from '../../../device/index.ts';
 import type { GaussianTopKOp, LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
+import { activationCode } from './elementwise.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
+/** Values of a group that a thread holds, as long as a block may have so many threads. */
+const OWN_VALUES = 4;
+const MIN_THREADS = 32;
+const MAX_THREADS = 1024;
+/** Threads of a block of `gated-norm.hip`. */
+const GATED_THREADS = 128;
 
 /** A norm with another tensor added to its result. */
 export function emitNormResidual({ op, addend, y }: NormResidualIntent, to: Lowering): void {
   launchRmsNorm(op, { addend, y }, to);
+}
+
+/** A norm of groups with a gate on its result: a warp takes a group. */
+export function emitGatedNorm({ norm, op, y, form }: GatedNormIntent, to: Lowering): void {
+  const { x, size, weight, epsilon } = norm;
+  const groups = to.capacity(x) * (x.width / size);
+  to.launch({
+    file: 'gated-norm.hip',
+    kernel: 'gated_norm',
+    defines: { SIZE: size, ACTIVATION: activationCode(op.fn), OUTPUT: form === 'f16' ? 1 : 0 },
+    grid: [Math.ceil(groups / (GATED_THREADS / 32))],
+    block: GATED_THREADS,
+    args: [to.count(x), x, to.weight([weight], FLOAT_LAYOUT), op.gate, y, int(x.width), float(epsilon)],
+  });
 }
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
@@ -21,12 +42,18 @@ function launchRmsNorm(
   { addend, y }: { readonly addend: Operand; readonly y: Tensor },
   to: Lowering,
 ): void {
+  const wanted = 2 ** Math.ceil(Math.log2(size / OWN_VALUES));
+  const threads = Math.min(Math.max(wanted, MIN_THREADS), MAX_THREADS);
   to.launch({
     file: 'norm.hip',
     kernel: 'rms_norm',
-    ...(weight && weight.rows > 1 && { defines: { WEIGHT_BY_GROUP: 1 } }),
+    defines: {
+      THREADS: threads,
+      OWN: Math.ceil(size / threads),
+      ...(weight && weight.rows > 1 && { WEIGHT_BY_GROUP: 1 }),
+    },
     grid: [to.capacity(out), out.width / size],
-    block: THREADS,
+    block: threads,
     args: [
       to.count(out),
       x,

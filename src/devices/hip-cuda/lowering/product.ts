@@ -2,6 +2,7 @@ import { invariant } from '../../../base/errors.ts';
 import type { ProductIntent } from '../../../device/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
+import { tryFewFloatRows } from './element-products.ts';
 import { addendOf, outputsOf, productDefines } from './epilogue.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
@@ -37,6 +38,9 @@ const TILES: readonly Tile[] = [
   { outputs: 32, rows: 64 },
 ];
 
+/** Outputs of a wider tile of few rows. */
+const WIDE_OUTPUTS = 48;
+
 /**
  * Shared memory for the waves' sums and, before these, four fragments of activations per wave if copies overlap with
  * the computation.
@@ -60,6 +64,13 @@ function tileFor(to: Lowering, capacity: number): Tile {
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
 
+/** Of few rows, with more outputs where each multiprocessor then has one block and would else have one or two. */
+function widened(tile: Tile, lines: number, { target: { multiprocessors } }: Lowering): Tile {
+  const wide =
+    tile.rows < 16 && lines > tile.outputs * multiprocessors && lines <= WIDE_OUTPUTS * multiprocessors;
+  return wide ? { ...tile, outputs: WIDE_OUTPUTS } : tile;
+}
+
 /** A product of more rows than matrix-vector kernels take, or by weights that are read as they are. */
 export function emitProduct(of: ProductIntent, to: Lowering): void {
   if (of.x.form === 'f32') emitDense(of, to);
@@ -70,9 +81,11 @@ export function emitProduct(of: ProductIntent, to: Lowering): void {
 function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): void {
   const [first] = weights as [Weight];
   const capacity = to.capacity(rows);
-  const tile = tileFor(to, capacity);
   const outputs = outputsOf(weights, epilogue);
-  const across = Math.ceil(((epilogue.kind === 'gated' ? 2 : 1) * outputs) / tile.outputs);
+  const gated = epilogue.kind === 'gated';
+  const narrow = tileFor(to, capacity);
+  const tile = gated ? narrow : widened(narrow, outputs, to);
+  const across = Math.ceil(((gated ? 2 : 1) * outputs) / tile.outputs);
   const down = Math.ceil(capacity / tile.rows);
   const waves = wavesFor(tile, across * down, to.target);
   to.launch({
@@ -105,6 +118,8 @@ function emitDense(of: ProductIntent, to: Lowering): void {
   const [weight] = weights as [Weight];
   invariant(epilogue.kind === 'store' && weights.length === 1, 'numbers are multiplied by themselves');
   if (tryFloatProduct(of, to)) return;
+  const [own] = epilogue.biases;
+  if (tryFewFloatRows({ x: x.x, rows, weight, bias: own, y: epilogue.y }, to)) return;
   const bias = addendOf(epilogue, to);
   launchDenseProduct({ x: x.x, rows, weight, outputs: weight.rows, bias, y: epilogue.y }, to);
 }

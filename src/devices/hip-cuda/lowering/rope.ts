@@ -9,7 +9,7 @@ const THREADS = 256;
 
 export function lowerRopeTable({ positions, factors, parameters, out }: RopeTableOp, to: Lowering): void {
   const pairs = parameters.dimensions / 2;
-  const { thetaScale, freqScale, mscale, rampLow, rampHigh, extrapolation } = ropeConstants(parameters);
+  const { thetaScale, freqScale, sineScale, rampLow, rampHigh, extrapolation } = ropeConstants(parameters);
   to.launch({
     file: 'rope.hip',
     kernel: 'rope_table',
@@ -23,7 +23,7 @@ export function lowerRopeTable({ positions, factors, parameters, out }: RopeTabl
       int(pairs),
       float(thetaScale),
       float(freqScale),
-      float(mscale),
+      float(sineScale),
       float(rampLow),
       float(rampHigh),
       float(extrapolation),

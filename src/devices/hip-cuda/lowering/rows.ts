@@ -3,6 +3,9 @@ import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FILE_LAYOUT, fileFormat } from './weight-layout.ts';
 
+/** Threads of a block, each of which has one value of a slice or of joined rows. */
+const BLOCK = 256;
+
 export function lowerEmbed({ ids, table, out }: EmbedOp, to: Lowering): void {
   to.launch({
     file: 'embed.hip',
@@ -29,8 +32,8 @@ export function lowerSlice({ x, offset, segmentWidth, stride, out }: SliceOp, to
   to.launch({
     file: 'rows.hip',
     kernel: 'slice_rows',
-    grid: [to.capacity(out)],
-    block: 256,
+    grid: [to.capacity(out), Math.ceil(out.width / BLOCK)],
+    block: BLOCK,
     args: [to.count(out), x, out, int(x.width), ...columns],
   });
 }
@@ -39,8 +42,8 @@ export function lowerConcat({ a, b, aPart, bPart, out }: ConcatOp, to: Lowering)
   to.launch({
     file: 'rows.hip',
     kernel: 'concat_rows',
-    grid: [to.capacity(out)],
-    block: 256,
+    grid: [to.capacity(out), Math.ceil(out.width / BLOCK)],
+    block: BLOCK,
     args: [to.count(out), a, b, out, int(a.width), int(b.width), int(aPart), int(bPart)],
   });
 }

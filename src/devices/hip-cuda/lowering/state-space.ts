@@ -1,7 +1,7 @@
 import { fail } from '../../../base/errors.ts';
-import type { CausalConvOp, GatedDeltaOp, SelectiveScanOp } from '../../../ops/index.ts';
+import type { CausalConvOp, SelectiveScanOp } from '../../../ops/index.ts';
 import { activationCode } from './elementwise.ts';
-import { float, int, NULL } from './launch-template.ts';
+import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -13,7 +13,7 @@ const MAX_TAPS = CONV_THREADS / COLUMNS + 1;
 /**
  * `gated-delta.hip` and `selective-scan.hip`: threads per block, and maximum values of a line of the state per thread.
  */
-const THREADS = 128;
+export const THREADS = 128;
 const MAX_COLUMNS = 64;
 /** Number of values in shared memory for a chunk's rows, for each vector as long as a line. */
 const STAGED_VALUES = 2048;
@@ -30,7 +30,11 @@ export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: Causa
   to.launch({
     file: 'causal-conv.hip',
     kernel: 'causal_conv',
-    defines: { TAPS: taps, ...(fn && { ACTIVATION: activationCode(fn) }) },
+    defines: {
+      TAPS: taps,
+      CHUNK: to.capacity(out) > 32 ? 128 : 32,
+      ...(fn && { ACTIVATION: activationCode(fn) }),
+    },
     grid: [Math.ceil(out.width / COLUMNS), to.graph.shape.slots],
     block: CONV_THREADS,
     args: [
@@ -47,8 +51,8 @@ export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: Causa
   });
 }
 
-/** How the lines of a state are distributed. */
-function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: Lowering) {
+/** How the lines of a state are distributed: threads of a line, lines of a block, and rows that it loads together. */
+export function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: Lowering) {
   const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
   if (length / split > MAX_COLUMNS) {
     const why = `lines of its state are ${length} values long`;
@@ -56,32 +60,6 @@ function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: Lowerin
   }
   const rows = Math.max(1, Math.min(MAX_ROWS, Math.floor(STAGED_VALUES / length)));
   return { split, lines: THREADS / split, chunk: 2 ** Math.floor(Math.log2(rows)) };
-}
-
-export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
-  const { q, k, v, decay, beta, state, batch, heads, keyHeads, keySize, valueSize, out } = op;
-  const { split, lines, chunk } = linesOf('gatedDelta', keySize, to);
-  to.launch({
-    file: 'gated-delta.hip',
-    kernel: 'gated_delta',
-    defines: {
-      KEY_SIZE: keySize,
-      VALUE_SIZE: valueSize,
-      DECAYS: decay.width / heads,
-      KEY_HEADS_TILED: op.keyOrder === 'tiled' ? 1 : 0,
-      SPLIT: split,
-      CHUNK: chunk,
-    },
-    grid: [heads * Math.ceil(valueSize / lines), to.graph.shape.slots],
-    block: THREADS,
-    args: [
-      ...[to.count(out), batch.slots, batch.positions, q, k, v, decay, beta, state, out],
-      int(heads),
-      int(keyHeads),
-      float(op.lengthEpsilon),
-      float(op.scale),
-    ],
-  });
 }
 
 export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {

@@ -12,7 +12,8 @@ import { dot } from './dot.ts';
 export function runRouteExperts(op: RouteExpertsOp, frame: Frame): void {
   const bias = op.bias && frame.vector(op.bias);
   for (let row = 0; row < frame.rowsOf(op.logits); row++) {
-    const { expertIds, routingWeights } = routeRow(frame.matrix(op.logits).read(row), bias, op);
+    const chosen = op.chosen && frame.matrix(op.chosen).read(row);
+    const { expertIds, routingWeights } = routeRow(frame.matrix(op.logits).read(row), { bias, chosen }, op);
     frame.matrix(op.expertIds).write(row, expertIds);
     frame.matrix(op.routingWeights).write(row, routingWeights);
   }

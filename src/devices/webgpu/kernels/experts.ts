@@ -1,6 +1,6 @@
 /**
  * A workgroup routes a row: gates of all experts, then the best scores one after another. Requires `gate_of(logit, largest)`,
- * `gate_factor(sum)`, `bias_of(expert)` and `drop_groups(thread)`.
+ * `gate_factor(sum)`, `bias_of(expert)`, `drop_groups(thread)` and `next_place(choice, thread)`.
  */
 export const ROUTE_EXPERTS = /* wgsl */ `
 const LOWEST = -1.0e38;
@@ -28,12 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   drop_groups(thread);
   var total = 0.0;
   for (var j = 0u; j < TOP_K; j++) {
-    var best = LOWEST;
-    for (var e = thread; e < EXPERTS; e += THREADS) { best = max(best, scores[e]); }
-    best = team_max(best, thread);
-    var place = EXPERTS - 1u;
-    for (var e = thread; e < EXPERTS; e += THREADS) { if (scores[e] == best) { place = min(place, e); } }
-    place = u32(-team_max(-f32(place), thread));
+    let place = next_place(row * TOP_K + j, thread);
     workgroupBarrier();
     total += gates[place];
     if (thread == 0u) {
@@ -48,6 +43,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
+/** The best score that is left. */
+export const BEST_PLACE = /* wgsl */ `
+fn next_place(choice: u32, thread: u32) -> u32 {
+  var best = LOWEST;
+  for (var e = thread; e < EXPERTS; e += THREADS) { best = max(best, scores[e]); }
+  best = team_max(best, thread);
+  var place = EXPERTS - 1u;
+  for (var e = thread; e < EXPERTS; e += THREADS) { if (scores[e] == best) { place = min(place, e); } }
+  return u32(-team_max(-f32(place), thread));
+}
+`;
+
+/** An expert that was chosen before. */
+export const CHOSEN_PLACE = `fn next_place(choice: u32, thread: u32) -> u32 { return u32(clamp(chosen[choice], 0.0, f32(EXPERTS - 1u))); }`;
+
 /** What makes gates of logits. */
 export const GATES = {
   softmax: /* wgsl */ `
@@ -56,6 +66,10 @@ fn gate_factor(sum: f32) -> f32 { return 1.0 / sum; }
 `,
   sigmoid: /* wgsl */ `
 fn gate_of(logit: f32, largest: f32) -> f32 { return 1.0 / (1.0 + exponential(-logit)); }
+fn gate_factor(sum: f32) -> f32 { return 1.0; }
+`,
+  sqrt_softplus: /* wgsl */ `
+fn gate_of(logit: f32, largest: f32) -> f32 { return sqrt(max(0.0, logit) + logarithm_of_one_plus(exponential(-abs(logit)))); }
 fn gate_factor(sum: f32) -> f32 { return 1.0; }
 `,
 } as const;

@@ -1,7 +1,7 @@
 import { floatText } from './library/float-text.ts';
 
 /**
- * What `RopeAngles` computes, with the same roundings: (cos, sin) of a pair for the row's position. `extrapolated_angle` and
+ * What `RopeAngles` computes, with the same roundings: (cos, sin) of a pair for the row's position; MSCALE is below 0 for rotations back. `extrapolated_angle` and
  * `theta_of` are texts of their own.
  */
 export const ROPE_TABLE = /* wgsl */ `
@@ -15,7 +15,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var i = 0u; i < pair; i++) { angle = opaque_value(angle * THETA_SCALE); }
   let extrapolated = extrapolated_angle(angle, pair);
   let theta = theta_of(extrapolated, opaque_value(FREQ_SCALE * extrapolated), pair);
-  let rotated = cosine_and_sine(theta) * MSCALE;
+  let rotated = cosine_and_sine(theta) * vec2<f32>(abs(MSCALE), MSCALE);
   let at = (row * PAIRS + pair) * 2u;
   y[at] = rotated.x;
   y[at + 1u] = rotated.y;

@@ -66,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (used && n < KEY_WIDTH) { block_values[thread] = ${keys}[row * KEY_WIDTH + n]; }
   ${values ? `else if (used) { block_values[thread] = ${values}[row * VALUE_WIDTH + n - KEY_WIDTH]; }` : ''}
   workgroupBarrier();
-  if (!used) { return; }
+  if (!used || positions[row >> 2u][row & 3u] < 0) { return; }
   let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
   if (n < KEY_WIDTH) { store_keys((cell * KEY_WIDTH + n) / 32u, thread); }
   ${values ? 'else { store_values((cell * VALUE_WIDTH + n - KEY_WIDTH) / 32u, thread); }' : ''}
@@ -81,7 +81,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let at = group_of(group, groups) * THREADS + thread;
   let row = at / (KEY_WORDS + VALUE_WORDS);
   let word = at % (KEY_WORDS + VALUE_WORDS);
-  if (row >= u32(counts[0])) { return; }
+  if (row >= u32(counts[0]) || positions[row >> 2u][row & 3u] < 0) { return; }
   let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
   if (word < KEY_WORDS) {
     let origin = row * KEY_WORDS * UNIT + word * UNIT;

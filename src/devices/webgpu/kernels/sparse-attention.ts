@@ -1,7 +1,7 @@
 /**
  * Scores of positions by an indexer's heads, together or `LINES` apart: a workgroup takes a row and as many positions as it has threads, a thread one
- * of them. The queries of `HEADS_TOGETHER` heads at a time are in workgroup memory. Requires `PAGED_CACHE` and the units
- * of a cache.
+ * of them. The queries of `HEADS_TOGETHER` heads at a time are in workgroup memory. Requires `PAGED_CACHE`, the units
+ * of a cache and `last_position`.
  */
 export const INDEX_SCORES = /* wgsl */ `
 var<workgroup> queries: array<f32, HEADS_TOGETHER * SIZE>;
@@ -10,10 +10,11 @@ var<workgroup> queries: array<f32, HEADS_TOGETHER * SIZE>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let row = group.x;
   if (row >= u32(counts[COUNT])) { return; }
-  let last = u32(positions[row >> 2u][row & 3u]);
+  let last = u32(last_position(row, thread));
   let slot = u32(slots[row >> 2u][row & 3u]);
   let position = group.y * THREADS + thread;
-  if (group.y * THREADS > last) {
+  // A row that sees none has -1.
+  if (group.y * THREADS > last || last >= 0x80000000u) {
     for (var line = 0u; line < LINES && position < WIDTH; line++) { y[(row * LINES + line) * WIDTH + position] = 0.0; }
     return;
   }
@@ -39,6 +40,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 `;
 
+/** The last position that a row sees, of a tensor that is the same for a workgroup because nothing writes to its buffer. */
+export const LAST_OF_INPUT = `fn last_position(row: u32, thread: u32) -> i32 { return positions[row >> 2u][row & 3u]; }`;
+
+/** The same of a result of the graph, whose buffer others write to. */
+export const LAST_OF_RESULT = /* wgsl */ `
+var<workgroup> last_of_row: i32;
+fn last_position(row: u32, thread: u32) -> i32 {
+  if (thread == 0u) { last_of_row = positions[row >> 2u][row & 3u]; }
+  return workgroupUniformLoad(&last_of_row);
+}
+`;
+
 /** Weighted heads are added up. */
 export const ADD_WEIGHTED = /* wgsl */ `
 const LINES = 1u;
@@ -60,7 +73,7 @@ fn added(score: f32, product: f32, row: u32, head: u32, position: u32, last: u32
  * Chooses the positions with the largest scores, a workgroup a row and group of heads: the least score that is chosen by its digits of eight
  * bits from the highest on, of whose numbers a histogram is taken each; then every thread writes those among its
  * neighbouring positions, in their order. Of `SIZE` positions that are chosen together the largest score counts, and
- * `LOCAL` blocks up to the row's own are always chosen. Requires `PAGED_CACHE`.
+ * `LOCAL` blocks up to the row's own are always chosen. Requires `PAGED_CACHE` and `last_position`.
  */
 export const CHOOSE_POSITIONS = /* wgsl */ `
 const DIGITS = 256u;
@@ -98,7 +111,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let place = row * groups.y + group.y;
   let line = place * WIDTH;
   let slot = u32(slots[row >> 2u][row & 3u]);
-  let seen = min(u32(positions[row >> 2u][row & 3u]) + 1u, WIDTH);
+  let seen = min(u32(last_position(row, thread) + 1), WIDTH);
   let visible = (seen + SIZE - 1u) / SIZE;
   let own = place * MOST * SIZE;
   if (thread == 0u) {

@@ -10,6 +10,8 @@ import {
 import {
   ALL_GROUPS,
   BEST_GROUPS,
+  BEST_PLACE,
+  CHOSEN_PLACE,
   combineExpertsText,
   GATES,
   ROUTE_EXPERTS,
@@ -25,7 +27,7 @@ import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
-  const { logits, bias, expertIds, routingWeights, topK, groups, topKGroups } = op;
+  const { logits, bias, chosen, expertIds, routingWeights, topK, groups, topKGroups } = op;
   const { threads, workgroupBytes } = to.target;
   if (8 * logits.width + 4 * threads > workgroupBytes) {
     const why = `${logits.width} experts are more than workgroup memory holds`;
@@ -38,6 +40,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       FUNCTIONS,
       GATES[op.gate],
       bias ? SCORES_BIASED : SCORES_PLAIN,
+      chosen ? CHOSEN_PLACE : BEST_PLACE,
       groups === topKGroups ? ALL_GROUPS : BEST_GROUPS,
       reduceText(to.target, { team: threads, threads }),
     ],
@@ -56,6 +59,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       counts: to.counts,
       x: read(logits),
       ...(bias ? { bias: to.vector(bias, FLOAT_LAYOUT) } : {}),
+      ...(chosen ? { chosen: read(chosen) } : {}),
       experts: write(expertIds, 'array<i32>'),
       routing_weights: write(routingWeights),
     },

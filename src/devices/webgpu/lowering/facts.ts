@@ -9,7 +9,14 @@ import { MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { DENSE_LAYOUT } from './weight-layout.ts';
 
 /** Intents without a kernel in WGSL. */
-const LACKS = ['libraryProduct', 'splitHalves', 'splitProduct'] as const;
+const LACKS = [
+  'libraryProduct',
+  'splitHalves',
+  'splitProduct',
+  'matvecGroup',
+  'gatedNorm',
+  'fusedGatedDelta',
+] as const;
 
 /** An intent without a kernel in WGSL. */
 export type LackedIntent = (typeof LACKS)[number];
@@ -38,6 +45,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     buffers: storageBindings,
     bindsOnce: true,
     stagedBytes: stagedBytes(target),
+    minQuantizedOutputs: 0,
     f16RowUnit: GROUP,
     attention: {
       wantedGroups: WANTED_GROUPS,
@@ -48,7 +56,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'never',
     },
-    experts: { readsNumbers: true, groupedForm: productForm },
+    experts: { readsNumbers: true, groupedForm: productForm, joinsHalves: false },
     wkv7: { chunkedHead: chunkedHead(target), fusedHead: FUSED_HEAD },
   };
 }

@@ -5,6 +5,12 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
+import {
+  lowerCellPlaces,
+  lowerCompressCells,
+  lowerJoinCells,
+  lowerStreamShares,
+} from './compressed-cells.ts';
 import { lowerBinary, lowerClamp, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import { emitAddedExperts, emitExpertProduct, emitGatedExperts, emitHeadProduct } from './expert-matvec.ts';
@@ -84,6 +90,10 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   selectiveScan: lowerSelectiveScan,
   indexScores: lowerIndexScores,
   choosePositions: lowerChoosePositions,
+  cellPlaces: lowerCellPlaces,
+  compressCells: lowerCompressCells,
+  joinCells: lowerJoinCells,
+  streamShares: lowerStreamShares,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -39,6 +39,11 @@ const TILES: readonly Tile[] = [
   { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32 },
 ];
 
+/** For few rows of few outputs, which wider tiles would leave with too few workgroups: a deep slice loads as much at once. */
+const NARROW: Tile = { rows: 32, outputs: 32, depth: 128, teamRows: 16, teamOutputs: 16 };
+/** Outputs up to which it is faster: measured on an H200, with 4 096 to 28 672. */
+const NARROW_OUTPUTS = 8192;
+
 /** Rows of the largest matrices. */
 const MAX_MATRIX_ROWS = 16;
 
@@ -49,9 +54,18 @@ function tileBytes({ rows, outputs, depth, teamRows, teamOutputs }: Tile): numbe
   return 16 * Math.max((rows + outputs) * (depth / 8 + 1), sums);
 }
 
+/** What tiles are chosen by. */
+interface ProductShape {
+  readonly rows: number;
+  readonly columns: number;
+  /** Infinite where there are workgroups enough. */
+  readonly outputs: number;
+}
+
 /** The tile for so many rows, with slices half as deep where whole ones do not fit, and smaller where those do not either. */
-function tileFor(capacity: number, columns: number, { workgroupBytes }: GpuTarget): Tile {
+function tileFor({ rows: capacity, columns, outputs }: ProductShape, { workgroupBytes }: GpuTarget): Tile {
   const fits = (tile: Tile) => columns % tile.depth === 0 && tileBytes(tile) <= workgroupBytes;
+  if (capacity <= NARROW.rows && outputs <= NARROW_OUTPUTS && fits(NARROW)) return NARROW;
   const usable = TILES.flatMap((tile) => {
     const shallow = { ...tile, depth: tile.depth / 2 };
     return [tile, shallow].filter(fits).slice(0, 1);
@@ -68,8 +82,10 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
   invariant(units, 'only a target with matrix units is given products of f16 activations');
   const matrix = matrixOf(weights, to);
   const shape = tiledRows(of, to);
-  const tile = tileFor(shape.rows, weights[0]?.columns ?? x.width, to.target);
   const parts = epilogue.kind === 'gated' ? 2 : 1;
+  // Experts and heads are many workgroups together; a gate's outputs and those of its up are in one team.
+  const outputs = shape.kind === 'batch' && parts === 1 ? shape.outputs : Number.POSITIVE_INFINITY;
+  const tile = tileFor({ rows: shape.rows, columns: weights[0]?.columns ?? x.width, outputs }, to.target);
   const added = addedBy(epilogue, to);
   for (const chunk of matrix.weight.chunks) {
     const rows = shape.rowsOf(chunk);

@@ -19,7 +19,7 @@ const TABLE_THREADS = 64;
 export function lowerRopeTable({ positions, factors, parameters, out }: RopeTableOp, to: Lowering): void {
   const pairs = parameters.dimensions / 2;
   const constants = ropeConstants(parameters);
-  const { thetaScale, freqScale, mscale, extrapolation } = constants;
+  const { thetaScale, freqScale, sineScale, extrapolation } = constants;
   const mixes = extrapolation !== 0;
   to.launch({
     name: 'rope_table',
@@ -35,7 +35,7 @@ export function lowerRopeTable({ positions, factors, parameters, out }: RopeTabl
       PAIRS: pairs,
       THETA_SCALE: { f32: thetaScale },
       FREQ_SCALE: { f32: freqScale },
-      MSCALE: { f32: mscale },
+      MSCALE: { f32: sineScale },
     },
     args: {
       counts: to.counts,

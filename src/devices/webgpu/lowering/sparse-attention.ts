@@ -2,7 +2,14 @@ import { fail } from '../../../base/errors.ts';
 import type { ChoosePositionsOp, IndexScoresOp } from '../../../ops/index.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { PAGED_CACHE, unitTexts } from '../kernels/library/paged-cache.ts';
-import { ADD_WEIGHTED, CHOOSE_POSITIONS, INDEX_SCORES, STORE_BY_HEAD } from '../kernels/sparse-attention.ts';
+import {
+  ADD_WEIGHTED,
+  CHOOSE_POSITIONS,
+  INDEX_SCORES,
+  LAST_OF_INPUT,
+  LAST_OF_RESULT,
+  STORE_BY_HEAD,
+} from '../kernels/sparse-attention.ts';
 import { cacheArguments, cacheForm, cacheUnit, cellArguments } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -13,6 +20,11 @@ const SCORE_THREADS = 128;
 const DIGITS = 256;
 /** Maximum heads whose products a thread sums at once. */
 const MAX_HEADS_TOGETHER = 16;
+
+/** How a workgroup finds the last position that its row sees. */
+function lastPosition({ positions }: IndexScoresOp['batch']): string {
+  return positions.role === 'temp' ? LAST_OF_RESULT : LAST_OF_INPUT;
+}
 
 export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
   const { q, weights, cache, batch, heads, headSize, out } = op;
@@ -29,6 +41,7 @@ export function lowerIndexScores(op: IndexScoresOp, to: Lowering): void {
     texts: [
       INDEX_SCORES,
       weights ? ADD_WEIGHTED : STORE_BY_HEAD,
+      lastPosition(batch),
       FUNCTIONS,
       PAGED_CACHE,
       ...unitTexts(cacheForm(cache)),
@@ -66,7 +79,7 @@ export function lowerChoosePositions(op: ChoosePositionsOp, to: Lowering): void 
   }
   to.launch({
     name: 'choose_positions',
-    texts: [CHOOSE_POSITIONS, PAGED_CACHE],
+    texts: [CHOOSE_POSITIONS, PAGED_CACHE, lastPosition(batch)],
     constants: {
       THREADS: threads,
       COUNT: to.countOf(scores),

@@ -1,9 +1,12 @@
-import { F32 } from '../../../../src/formats/index.ts';
+import { invariant } from '../../../../src/base/errors.ts';
+import { F32, Q8_0 } from '../../../../src/formats/index.ts';
 import {
   type AttentionParameters,
   attention,
   type GraphBuilder,
   kvAppend,
+  matmul,
+  matmulHeads,
   type PagedCache,
   STATE_BLOCK,
   type StateType,
@@ -372,8 +375,47 @@ const LATENT_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMa
   ];
 });
 
+/** Outputs of a product of attention's result. */
+const READ_WIDTH = 32;
+
+/** Attention whose result a quantized product reads, of each head by itself if the cache holds latents: devices may write it in that form. */
+function readCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
+  const { heads, valueSize = shape.keySize, latent } = shape;
+  const of = attentionCase(`${name}, read by a product`, batch, shape);
+  return {
+    ...of,
+    record: (g) => {
+      const { y } = of.record(g);
+      invariant(y, 'the case has a result');
+      if (!latent) return { y: matmul(g, y, g.weight('w', Q8_0, READ_WIDTH, heads * valueSize)) };
+      return { y: matmulHeads(g, y, g.weight('w', Q8_0, heads * READ_WIDTH, valueSize), heads) };
+    },
+    limit: { nmse: 2e-3, reason: 'quantized activations' },
+  };
+}
+
+/** Prompts over heads of all sizes for which devices have tiles of their own. */
+const READ_CASES: readonly OpCase[] = [
+  readCase('prompts, window of 20', prompts, {
+    ...{ heads: 4, kvHeads: 2, keySize: 256, window: 20, type: 'f16' },
+  }),
+  readCase('in turns, sinks', turns, { heads: 2, kvHeads: 1, keySize: 512, type: 'q8_0', hasSinks: true }),
+  readCase('prompts, latent', prompts, {
+    ...{ heads: 8, kvHeads: 1, keySize: 576, valueSize: 512, type: 'f16', latent: true },
+  }),
+  readCase('prompts', prompts, {
+    heads: 2,
+    kvHeads: 2,
+    keySize: 192,
+    valueSize: 128,
+    type: 'q8_0',
+    valueType: 'q4_0',
+  }),
+];
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...WIDE_CASES,
+  ...READ_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
     attentionCase('mixed', mixedBatch({ blockSize: 1 }), { heads: 8, kvHeads: 2, keySize: 64, type }),

@@ -20,6 +20,7 @@ import {
   rmsNorm,
   routeExperts,
   type RoutingRule,
+  slice,
 } from '../../../../src/ops/index.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch } from '../ragged-batch.ts';
@@ -33,8 +34,12 @@ const RULE: RoutingRule = {
   topKGroups: 1,
 };
 
-function routeCase(name: string, experts: number, of: Partial<RoutingRule> & { biased?: boolean }): OpCase {
-  const { biased = false, ...rule } = of;
+function routeCase(
+  name: string,
+  experts: number,
+  of: Partial<RoutingRule> & { biased?: boolean; given?: boolean },
+): OpCase {
+  const { biased = false, given = false, ...rule } = of;
   return {
     op: 'routeExperts',
     name: `${name}, ${rule.topK ?? RULE.topK} of ${experts}`,
@@ -42,8 +47,11 @@ function routeCase(name: string, experts: number, of: Partial<RoutingRule> & { b
     record: (g) => {
       const logits = g.input('logits', { axis: 'rows', width: experts });
       const bias = biased ? g.weight('bias', F32, 1, experts) : undefined;
-      return { ...routeExperts(g, logits, { ...RULE, ...rule }, bias) };
+      const { topK } = { ...RULE, ...rule };
+      const chosen = given ? g.input('chosen', { axis: 'rows', width: topK }) : undefined;
+      return { ...routeExperts(g, logits, { ...RULE, ...rule }, { bias, chosen }) };
     },
+    fill: { chosen: choices(experts) },
   };
 }
 
@@ -111,14 +119,15 @@ function combineCase(width: number, topK: number, batch: RaggedBatch): OpCase {
 }
 
 /**
- * A complete mixture of experts with norm and residual, which devices tend to fuse; optionally with gpt-oss's biases.
+ * A complete mixture of experts with norm and residual, which devices tend to fuse; optionally with gpt-oss's biases, or with gate
+ * and up as one product.
  */
-function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased'): OpCase {
+function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased' | 'joined'): OpCase {
   const [width, hidden, count, topK] = [256, 96, 6, 2];
   const inner = format.blockElements > 32 ? 256 : hidden;
   return {
     op: 'layer',
-    name: `mixture of ${form ? 'biased ' : ''}experts ${format.name}, ${batch.rows} rows`,
+    name: `mixture of ${form ? `${form} ` : ''}experts ${format.name}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width });
@@ -127,11 +136,17 @@ function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased'):
       const { expertIds, routingWeights } = routeExperts(g, logits, { ...RULE, topK });
       const product = (of: typeof x, name: string, outputs: number) => {
         const weight = g.weight(name, format, count * outputs, of === normed ? width : inner);
-        const bias = form && g.weight(`${name}.bias`, F32, count, outputs);
+        const bias = form === 'biased' ? g.weight(`${name}.bias`, F32, count, outputs) : undefined;
         return matmulExperts(g, of, { expertIds, weight, outputs, bias });
       };
-      const fn = form ? 'swiglu_oai' : 'silu';
-      const hiddenLayer = gated(g, fn, product(normed, 'gate', inner), product(normed, 'up', inner));
+      const halves = () => {
+        const both = product(normed, 'gate_up', 2 * inner);
+        const of = { segmentWidth: inner, stride: 2 * inner, width: topK * inner };
+        return [0, inner].map((offset) => slice(g, both, { ...of, offset })) as [typeof x, typeof x];
+      };
+      const apart = () => [product(normed, 'gate', inner), product(normed, 'up', inner)] as const;
+      const [gate, up] = form === 'joined' ? halves() : apart();
+      const hiddenLayer = gated(g, form === 'biased' ? 'swiglu_oai' : 'silu', gate, up);
       return { y: add(g, x, combineExperts(g, product(hiddenLayer, 'down', width), routingWeights)) };
     },
     limit:
@@ -148,6 +163,8 @@ export const EXPERT_CASES: readonly OpCase[] = [
   routeCase('softmax, as they are', 60, { topK: 4, normalized: false, scale: 2.5 }),
   routeCase('softmax', 128, { topK: 8 }),
   routeCase('sigmoid with biases', 16, { gate: 'sigmoid', topK: 4, scale: 1.5, biased: true }),
+  routeCase('roots of softpluses with biases', 16, { gate: 'sqrt_softplus', topK: 4, biased: true }),
+  routeCase('given ones', 40, { gate: 'sqrt_softplus', topK: 6, scale: 1.5, given: true }),
   routeCase('two of four groups', 32, {
     gate: 'sigmoid',
     topK: 6,
@@ -188,4 +205,5 @@ export const EXPERT_CASES: readonly OpCase[] = [
   combineCase(7, 1, plainBatch(5)),
   ...[F32, Q4_0, Q4_K].flatMap((format) => [1, 3, 9].map((rows) => mixtureCase(format, plainBatch(rows)))),
   ...[F32, MXFP4].flatMap((format) => [1, 9].map((rows) => mixtureCase(format, plainBatch(rows), 'biased'))),
+  ...[1, 9].map((rows) => mixtureCase(Q4_0, plainBatch(rows), 'joined')),
 ];

@@ -1,6 +1,8 @@
 import type { OpCase } from '../op-case.ts';
 import { ATTENTION_CASES } from './attention.ts';
 import { CACHE_TYPE_CASES } from './cache-types.ts';
+import { COMPRESSED_CELLS_CASES } from './compressed-cells.ts';
+import { DELTA_LAYER_CASES } from './delta-layer.ts';
 import { ELEMENTWISE_CASES } from './elementwise.ts';
 import { EMBED_CASES } from './embed.ts';
 import { EXPERT_CASES } from './experts.ts';
@@ -25,6 +27,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...ROWS_CASES,
   ...ATTENTION_CASES,
   ...SPARSE_ATTENTION_CASES,
+  ...COMPRESSED_CELLS_CASES,
   ...CACHE_TYPE_CASES,
   ...RECURRENCE_CASES,
   ...STATE_SPACE_CASES,
@@ -32,6 +35,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...EXPERT_CASES,
   ...LAYER_CASES,
   ...RWKV_LAYER_CASES,
+  ...DELTA_LAYER_CASES,
 ];
 
 /** Cases with weights that arrive in pieces: every format, and layers, whose weights a device may merge. */

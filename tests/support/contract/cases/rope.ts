@@ -65,6 +65,7 @@ export const ROPE_CASES: readonly OpCase[] = [
   tableCase('large base', { dimensions: 64, base: 1_000_000, scaling: NONE }),
   tableCase('linear', { dimensions: 64, base: 10_000, scaling: { kind: 'linear', factor: 8 } }),
   tableCase('factors', { dimensions: 128, base: 500_000, scaling: NONE }, true),
+  tableCase('back', { dimensions: 64, base: 160_000, scaling: YARN, inverse: true }),
   tableCase('yarn', { dimensions: 128, base: 10_000, scaling: YARN }),
   tableCase('yarn with factors', { dimensions: 64, base: 10_000, scaling: YARN }, true),
   tableCase('yarn without extrapolation', {

@@ -8,11 +8,21 @@ import {
   selectiveScan,
 } from '../../../../src/ops/index.ts';
 import type { Elements, OpCase } from '../op-case.ts';
-import type { RaggedBatch } from '../ragged-batch.ts';
+import { type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 import { RECURRENT_BATCHES } from './recurrence.ts';
 
 const rows = (g: GraphBuilder, name: string, width: number) => g.input(name, { axis: 'rows', width });
-const batchOf = (name: string) => RECURRENT_BATCHES[name] as RaggedBatch;
+/** Rows of several chunks, of a sequence that has begun before, and of one that begins. */
+const LONG_PROMPTS = raggedBatch({
+  slices: [
+    { slot: 1, from: 3, count: 150 },
+    { slot: 0, from: 0, count: 70 },
+    { slot: 2, from: 9, count: 2 },
+  ],
+});
+
+const batchOf = (name: string) =>
+  name === 'long prompts' ? LONG_PROMPTS : (RECURRENT_BATCHES[name] as RaggedBatch);
 
 function convCase(
   name: string,
@@ -138,6 +148,7 @@ export const STATE_SPACE_CASES: readonly OpCase[] = [
     { heads: 4, keyHeads: 2, keySize: 64, valueSize: 32 },
     { keyOrder: 'interleaved' },
   ),
+  deltaCase('long prompts', { heads: 2, keyHeads: 1, keySize: 64, valueSize: 64 }),
   deltaCase('mixed', { heads: 2, keyHeads: 2, keySize: 64, valueSize: 64 }, { decays: 'channel' }),
   deltaCase('a prompt', { heads: 2, keyHeads: 2, keySize: 128, valueSize: 128 }, { decays: 'channel' }),
   deltaCase('a prompt', { heads: 1, keyHeads: 1, keySize: 256, valueSize: 20 }),

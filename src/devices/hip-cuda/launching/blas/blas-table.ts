@@ -1,6 +1,6 @@
 /** The differences between cuBLASLt and hipBLASLt, whose calls are otherwise the same. */
 export interface BlasTable {
-  /** Libraries, best first. */
+  /** Libraries, best first, by their names on Linux. */
   readonly libraries: readonly string[];
   /** The prefix of all its symbols. */
   readonly prefix: 'cublasLt' | 'hipblasLt';
@@ -14,13 +14,9 @@ export interface BlasTable {
   readonly algorithmBytes: number;
 }
 
-const CUDA_FOLDERS = ['', '/usr/local/cuda/lib64/', '/usr/local/cuda/targets/x86_64-linux/lib/'];
-
 /** cuBLASLt of CUDA 12 and 13 (`cublasLt.h`). */
 export const cudaBlas: BlasTable = {
-  libraries: ['libcublasLt.so.13', 'libcublasLt.so.12', 'libcublasLt.so'].flatMap((name) =>
-    CUDA_FOLDERS.map((folder) => folder + name),
-  ),
+  libraries: ['libcublasLt.so.13', 'libcublasLt.so.12', 'libcublasLt.so'],
   prefix: 'cublasLt',
   computeFloats: 68,
   transposed: 1,

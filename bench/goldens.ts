@@ -6,10 +6,12 @@ import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import {
+  CELLS,
   CHUNKS,
   FAMILY_FIXTURES,
   type FamilyFixture,
   familyPaths,
+  type LongText,
 } from '../tests/support/family-fixtures.ts';
 import { writeVariant } from '../tests/support/family-variant.ts';
 import { FAMILY_VARIANTS, VARIANTS_GOLDEN } from '../tests/support/family-variants.ts';
@@ -25,7 +27,7 @@ import { referenceEmbeddings, referenceScores, referenceSequences } from './peer
 import { installPeer } from './peer/install-peer.ts';
 
 // Creates the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
-// `npm run goldens -- [architecture | lora | variants | chunks ...]`.
+// `npm run goldens -- [architecture | lora | variants | chunks | cells ...]`.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -50,7 +52,8 @@ for (const family of FAMILY_FIXTURES) {
 }
 if (wanted.length === 0 || wanted.includes('lora')) await writeLoraGolden();
 if (wanted.length === 0 || wanted.includes('variants')) await writeVariantsGolden();
-if (wanted.length === 0 || wanted.includes('chunks')) await writeChunksGolden();
+if (wanted.length === 0 || wanted.includes('chunks')) await writeLongGolden(CHUNKS);
+if (wanted.length === 0 || wanted.includes('cells')) await writeLongGolden(CELLS);
 // The library's threads would keep the process alive.
 process.exit(0);
 
@@ -80,9 +83,8 @@ async function writeVariantsGolden(): Promise<void> {
   console.log(basename(VARIANTS_GOLDEN));
 }
 
-/** The small Llama 4 at the border of its first two chunks. */
-async function writeChunksGolden(): Promise<void> {
-  const { model, golden, ids, from } = CHUNKS;
+/** The last positions of a long text. */
+async function writeLongGolden({ model, golden, ids, from }: LongText): Promise<void> {
   const sequences = await referenceSequences(module, model, [ids], { from });
   writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
   console.log(basename(golden));

@@ -8,7 +8,8 @@ import type { EncodedValue } from './metadata.ts';
 import { VALUE_TYPES } from './value-type.ts';
 
 const MAGIC = 'GGUF';
-const DEFAULT_ALIGNMENT = 32;
+/** The alignment of tensors in files that do not state one. */
+export const DEFAULT_ALIGNMENT = 32;
 
 /** A tensor to be written; every `TensorInfo` qualifies. */
 export interface PlannedTensor {

@@ -41,8 +41,23 @@ async function checkMagic(reader: HeaderReader): Promise<void> {
   if (MAGIC.every((byte, index) => magic[index] === byte)) return;
   const hex = Array.from(magic, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
   const text = Array.from(magic, (byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : '.'));
-  fail('GGUF_MAGIC', { source: reader.sourceName, found: `${hex} ("${text.join('')}")` });
+  const known = BEGINNINGS.find(([beginning]) => hex.startsWith(beginning));
+  const like = known ? `, as ${known[1]}` : '';
+  fail('GGUF_MAGIC', { source: reader.sourceName, found: `${hex} ("${text.join('')}")${like}` });
 }
+
+/** What people have in place of a model, by how it begins. */
+const BEGINNINGS: readonly (readonly [hex: string, what: string])[] = [
+  ['3c 21 44 4f', 'a web page does: the address is not that of the file'],
+  ['3c 68 74 6d', 'a web page does: the address is not that of the file'],
+  ['76 65 72 73', 'the pointer to a file in Git LFS does: the file itself was not downloaded'],
+  ['50 4b 03 04', 'a zip archive or a checkpoint of PyTorch does'],
+  ['1f 8b', 'a file compressed by gzip does'],
+  ['28 b5 2f fd', 'a file compressed by zstd does'],
+  ['6c 6d 67 67', 'the formats of llama.cpp before GGUF do'],
+  ['74 6a 67 67', 'the formats of llama.cpp before GGUF do'],
+  ['7b', 'a file of JSON does'],
+];
 
 async function readVersion(reader: HeaderReader): Promise<number> {
   const version = await reader.u32('the version');

@@ -5,7 +5,7 @@ export type { GgufPart } from './gguf-part.ts';
 export type { GgufArray, GgufValue, TextValue } from './gguf-value.ts';
 export { GgufWriter } from './gguf-writer.ts';
 export { type EncodedValue, GgufMetadata, type TypeName } from './metadata.ts';
-export { planSplits, type SplitPlan } from './plan-splits.ts';
+export { planSplits, type SplitLimits, type SplitPlan } from './plan-splits.ts';
 export { splitPartName } from './split.ts';
 export { loadTensorBytes, loadTensorFloats, type TensorInfo } from './tensor-info.ts';
 export type { NumberType, ValueType } from './value-type.ts';

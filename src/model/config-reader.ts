@@ -57,6 +57,11 @@ export class ConfigReader {
     return this.metadata.strings(this.#named(key)) ?? [];
   }
 
+  /** A list of numbers that may be missing, of any length. */
+  numbers(key: string): readonly number[] {
+    return Array.from(this.metadata.numbers(this.#named(key)) ?? []);
+  }
+
   /** A real number that may differ by layer: the file has one for all layers, one for each, or none. */
   reals(key: string, fallback: number): (layer: number) => number {
     if (!this.#isPerLayer(key)) {

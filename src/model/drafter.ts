@@ -7,7 +7,8 @@ import { ConfigReader } from './config-reader.ts';
 import { EMBEDDING_TABLE } from './embedding-place.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { TensorIndex } from './part-scope.ts';
-import { DRAFTER_PREFIX, type Eagle3File, readEagle3 } from './stacks/eagle3.ts';
+import { readDflash, unsupportedDflash } from './stacks/dflash.ts';
+import { DRAFTER_PREFIX, type DrafterFile, readEagle3 } from './stacks/eagle3.ts';
 
 export { DRAFTER_PREFIX } from './stacks/eagle3.ts';
 
@@ -15,10 +16,10 @@ export { DRAFTER_PREFIX } from './stacks/eagle3.ts';
 const NEVER = -1e4;
 
 /**
- * A drafter that reads what the layers of a model compute, and is one of its parts (EAGLE-3): its file, and its tensors by
+ * A drafter that reads what the layers of a model compute, and is one of its parts (EAGLE-3, DFlash): its file, and its tensors by
  * the names that they have beside the model's.
  */
-export interface Drafter extends Eagle3File {
+export interface Drafter extends DrafterFile {
   readonly gguf: GgufFile;
   readonly read: ConfigReader;
   readonly tensors: TensorIndex;
@@ -36,14 +37,18 @@ export interface DraftedModel {
  */
 export async function readDrafter(gguf: GgufFile, model: DraftedModel): Promise<Drafter | undefined> {
   const architecture = gguf.metadata.string('general.architecture');
-  if (architecture === 'dflash') {
-    const found = 'blocks of masks that are filled at once (dflash)';
-    fail('DRAFT_UNSUPPORTED', { model: gguf.name, found, expected: 'an EAGLE-3 drafter or a model' });
+  if (architecture !== 'eagle3' && architecture !== 'dflash') return undefined;
+  const other = architecture === 'dflash' ? unsupportedDflash(gguf) : undefined;
+  if (other !== undefined) {
+    const expected = 'a plain DFlash drafter, an EAGLE-3 drafter or a model';
+    fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: other, expected });
   }
-  if (architecture !== 'eagle3') return undefined;
   const read = new ConfigReader(gguf.metadata, architecture);
-  const file = readEagle3(read);
-  checkFeatures(gguf, file, model.config);
+  const file =
+    architecture === 'eagle3'
+      ? readEagle3(read)
+      : readDflash(read, (name) => gguf.tensor(name) !== undefined);
+  checkFeatures(gguf, file, model);
   const tensors = new Map(
     gguf.tensors.map((tensor) => {
       const name = DRAFTER_PREFIX + tensor.name;
@@ -62,16 +67,23 @@ export async function readDrafter(gguf: GgufFile, model: DraftedModel): Promise<
 /** Throws `DRAFT_UNSUPPORTED` if the model does not have what the drafter reads. */
 function checkFeatures(
   gguf: GgufFile,
-  { predictor }: Eagle3File,
-  { width, layers, head }: ModelConfig,
+  { predictor }: DrafterFile,
+  { gguf: own, config: { width, layers, head, embedding } }: DraftedModel,
 ): void {
   const refuse = (found: string, expected: string) =>
     fail('DRAFT_UNSUPPORTED', { model: gguf.name, found, expected });
+  if (embedding.streams !== undefined) refuse('a drafter of layers', 'a model of one residual stream');
   const { features, featureWidth } = predictor;
   if (head.kind !== 'logits') refuse('a drafter', 'no draft for a model that does not continue texts');
-  if (featureWidth !== width) refuse(`target_hidden_size ${featureWidth}`, `${width} as in the model`);
+  const size = predictor.kind === 'masks' ? 'embedding_length' : 'target_hidden_size';
+  if (featureWidth !== width) refuse(`${size} ${featureWidth}`, `${width} as in the model`);
   const beyond = features.find((layer) => !(Number.isInteger(layer) && layer >= 0 && layer <= layers.length));
   if (beyond !== undefined) refuse(`target layer ${beyond}`, `at most ${layers.length} as in the model`);
+  if (predictor.kind === 'masks') {
+    const vocabulary = own.requireTensor(EMBEDDING_TABLE).shape[1] ?? 0;
+    const isToken = Number.isInteger(predictor.mask) && predictor.mask >= 0 && predictor.mask < vocabulary;
+    if (!isToken) refuse(`mask_token_id ${predictor.mask}`, `a token below ${vocabulary}`);
+  }
   const isShared = !gguf.tensor(EMBEDDING_TABLE) || !gguf.tensor('output.weight');
   if (isShared && predictor.width !== width)
     refuse(`width ${predictor.width} without an embedding or output of its own`, `${width} as in the model`);

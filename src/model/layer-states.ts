@@ -87,7 +87,7 @@ export class LayerStates {
       values: latent
         ? undefined
         : this.#declare(group, this.#g.state('values', types.values, cells, kvHeads * valueSize)),
-      blocks: this.#table(groups.slice(0, group).filter(({ kind }) => kind !== 'slots').length),
+      blocks: this.#table(this.#place(group)),
       blockSize: KV_BLOCK_SIZE,
     };
   }
@@ -100,11 +100,41 @@ export class LayerStates {
   indexCache(keySize: number): PagedCache {
     this.#requireBlocks(keySize);
     const group = this.#options.groups.findIndex(({ kind }) => kind === 'paged');
-    const { keys: type } = cacheTypes(this.#options.cacheType);
-    const ownType = type === 'q4_0' || type === 'q5_1' ? 'q8_0' : type;
-    const keys = this.#g.state('index keys', ownType, this.#cells(group), keySize);
+    const keys = this.#g.state('index keys', this.#indexType, this.#cells(group), keySize);
     const blockSize = KV_BLOCK_SIZE;
     return { keys: this.#declare(group, keys), values: undefined, blocks: this.#table(0), blockSize };
+  }
+
+  /**
+   * A cache in whose blocks cells follow the positions' keys, all `keySize` wide; its `blockSize` counts both. Throws
+   * `CACHE_TYPE` if a head is not whole blocks of the cache's type.
+   */
+  cellCache(keySize: number, cells: number): PagedCache {
+    const { keys: type } = cacheTypes(this.#options.cacheType);
+    return this.#keysInBlocks({ name: 'keys', type, keySize, blockSize: KV_BLOCK_SIZE + cells });
+  }
+
+  /** The keys of an indexer for the cells alone, `cells` in the blocks of the layer's cache. Throws like `indexCache`. */
+  indexCellCache(keySize: number, cells: number): PagedCache {
+    return this.#keysInBlocks({ name: 'index keys', type: this.#indexType, keySize, blockSize: cells });
+  }
+
+  /** Values and scores of the positions in a window, f32, until cells are made of them; of a name of their own. */
+  pendingCache(name: string, width: number, window: number): PagedCache {
+    const { groups } = this.#options;
+    const windowed = groups.findIndex((group) => group.kind === 'windowed' && group.window === window);
+    const group = windowed < 0 ? groups.findIndex(({ kind }) => kind === 'paged') : windowed;
+    const declare = (part: string) =>
+      this.#declare(
+        group,
+        this.#g.state(`${name} ${part}`, 'f32', this.#blocks(group) * KV_BLOCK_SIZE, width),
+      );
+    return {
+      keys: declare('values'),
+      values: declare('scores'),
+      blocks: this.#table(this.#place(group)),
+      blockSize: KV_BLOCK_SIZE,
+    };
   }
 
   /** Values that exist once per slot, f32 [slots, width]. */
@@ -132,8 +162,32 @@ export class LayerStates {
     fail('CACHE_TYPE', { cacheType, headSize: odd, block: STATE_BLOCK });
   }
 
+  /** Few bits would change which positions are chosen. */
+  get #indexType(): CacheType {
+    const { keys: type } = cacheTypes(this.#options.cacheType);
+    return type === 'q4_0' || type === 'q5_1' ? 'q8_0' : type;
+  }
+
+  /** Keys of which blocks of all positions have `blockSize`. */
+  #keysInBlocks(of: { name: string; type: CacheType; keySize: number; blockSize: number }): PagedCache {
+    const { name, type, keySize, blockSize } = of;
+    this.#requireBlocks(keySize);
+    const group = this.#options.groups.findIndex(({ kind }) => kind === 'paged');
+    const keys = this.#declare(group, this.#g.state(name, type, this.#blocks(group) * blockSize, keySize));
+    return { keys, values: undefined, blocks: this.#table(this.#place(group)), blockSize };
+  }
+
+  #blocks(group: number): number {
+    return this.#options.groups[group]?.blocks ?? 0;
+  }
+
   #cells(group: number): number {
-    return (this.#options.groups[group]?.blocks ?? 0) * KV_BLOCK_SIZE;
+    return this.#blocks(group) * KV_BLOCK_SIZE;
+  }
+
+  /** A group's place among those with a block table. */
+  #place(group: number): number {
+    return this.#options.groups.slice(0, group).filter(({ kind }) => kind !== 'slots').length;
   }
 
   #declare(group: number, state: State): State {

@@ -1,6 +1,8 @@
 import type { Activation } from '../ops/elementwise.ts';
 import type { RopeParameters } from '../ops/rope.ts';
 import type { AltUpSpec } from './blocks/altup.ts';
+import type { AttentionSpec } from './blocks/attention.ts';
+import type { HyperConnectionsSpec } from './blocks/hyper-connections.ts';
 import type { Block } from './blocks/block.ts';
 import type { NamedNorm, Norm } from './blocks/norm.ts';
 import type { PerLayerSpec } from './blocks/per-layer-input.ts';
@@ -8,6 +10,7 @@ import type { Pooling } from './pooling.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
 export type { AltUpSpec } from './blocks/altup.ts';
+export type { HyperConnectionsSpec } from './blocks/hyper-connections.ts';
 export type { Block } from './blocks/block.ts';
 export type { NamedNorm, Norm } from './blocks/norm.ts';
 export type { PerLayerSpec } from './blocks/per-layer-input.ts';
@@ -41,7 +44,10 @@ export interface ModelConfig {
 }
 
 /** What proposes draft tokens as a part of the model, whose results it reads. */
-export type PredictorSpec = BlockPredictor | FeaturePredictor;
+export type PredictorSpec = BlockPredictor | DrafterSpec;
+
+/** A predictor with a file of its own. */
+export type DrafterSpec = FeaturePredictor | MaskPredictor;
 
 /**
  * Multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", 2.2): a layer behind the model's own that
@@ -79,6 +85,33 @@ export interface FeaturePredictor {
   readonly rope: RopeParameters;
 }
 
+/**
+ * Layers of a file of its own that guess several tokens at once (Chen et al. 2026, "DFlash: Block Diffusion for Flash
+ * Speculative Decoding"). What some of the model's layers read at a position, fused by a product, gives the keys and
+ * values of that position in each of them. The last token and as many masks as tokens are to be guessed follow these
+ * positions as a block, whose rows attend to all of it, and each mask's row guesses the token in its place.
+ */
+export interface MaskPredictor {
+  readonly kind: 'masks';
+  readonly layers: readonly LayerSpec[];
+  /** The attention of each layer, whose keys and values the model's positions have. @internal */
+  readonly attention: readonly AttentionSpec[];
+  readonly norm: Norm;
+  readonly width: number;
+  /** The layers of the model whose inputs are fused, and the width of these. */
+  readonly features: readonly number[];
+  readonly featureWidth: number;
+  /** Factor on the embeddings of the block. */
+  readonly embeddingScale: number;
+  readonly rope: RopeParameters;
+  /** What becomes of its logits, as in the model's own head. */
+  readonly logits: Pick<Extract<HeadSpec, { kind: 'logits' }>, 'scale' | 'softCap'>;
+  /** Rows of the blocks that it was trained on: the last token and the masks. */
+  readonly block: number;
+  /** The token that stands for one that is to be guessed. */
+  readonly mask: number;
+}
+
 /** What a classifier scores. */
 export interface Classifier {
   /** The file's names of the scores, in order; none if there is one score without a name. */
@@ -111,6 +144,10 @@ export interface EmbeddingSpec {
   readonly perLayer?: PerLayerSpec;
   /** How many residual streams the embeddings are split into (AltUp). Default: one. */
   readonly streams?: number;
+  /** How many residual streams begin as the embeddings (DeepSeek V4). Default: one. */
+  readonly copies?: number;
+  /** Whether layers read the ids of tokens. */
+  readonly sharesIds?: true;
   /** Tables of rotary angles that layers share, by the names that blocks use. */
   readonly ropes?: Readonly<Record<string, RopeTableSpec>>;
 }
@@ -158,6 +195,8 @@ export interface LayerSpec {
   readonly isScaled?: true;
   /** If the layer has several residual streams, of which the sublayers compute the first (Gemma 3n). Default: it has one. */
   readonly altUp?: AltUpSpec;
+  /** If the layer has several residual streams that its sublayers read and write by shares (DeepSeek V4). Default: it has one. */
+  readonly hyper?: HyperConnectionsSpec;
 }
 
 /** The head of models that embed or rank: norm, linear layers, a classifier. Default: none of them. */
@@ -181,6 +220,8 @@ export type HeadSpec =
       readonly scale?: number | undefined;
       /** Scaled logits become `softCap * tanh(logit / softCap)`. */
       readonly softCap?: number | undefined;
+      /** How several residual streams are read (DeepSeek V4). Default: there is one, or AltUp's. */
+      readonly hyper?: HyperConnectionsSpec | undefined;
     };
 
 /** A model with a predictor of this kind. */
@@ -200,10 +241,15 @@ export function groupsOf(layers: readonly LayerSpec[]): StateGroup[] {
   return distinctGroups(blocks.flatMap(({ state }) => state ?? []));
 }
 
-/** The groups of a model whose predictor runs, too, whose layer may keep what no layer of the model keeps. */
+/** The layers of a predictor. */
+function predictorLayers(predictor: PredictorSpec): readonly LayerSpec[] {
+  return predictor.kind === 'masks' ? predictor.layers : [predictor.layer];
+}
+
+/** The groups of a model whose predictor runs, too, whose layers may keep what no layer of the model keeps. */
 export function groupsWithPredictor({
   state,
   predictor,
 }: Pick<ModelConfig, 'state' | 'predictor'>): StateGroup[] {
-  return distinctGroups([...state, ...(predictor ? groupsOf([predictor.layer]) : [])]);
+  return distinctGroups([...state, ...(predictor ? groupsOf(predictorLayers(predictor)) : [])]);
 }

@@ -9,17 +9,22 @@ import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
 import type { ExpertPiece } from './expert-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
 import {
+  type DrafterSpec,
   hasPredictor,
   type LayerSpec,
   type ModelConfig,
+  type MaskPredictor,
   type PredictingConfig,
   type PredictorSpec,
 } from './model-config.ts';
+import { type AttentionSpec, recordCachedRows } from './blocks/attention.ts';
 import {
   DRAFTER_PREFIX,
+  DRAFTER_ROPE,
   recordDrafterEmbedding,
   recordDrafterHead,
   recordDrafterLayer,
+  recordDrafterRope,
   recordFusion,
 } from './stacks/eagle3.ts';
 import {
@@ -78,20 +83,27 @@ export interface ModelGraphs {
 }
 
 /**
- * The predictor of a model, which proposes a draft token for each output row. Its layer keeps its state at the rows'
- * own positions, computed from the layers' result there and the token at the next position, which the host gives as
- * `next_ids` and `next_positions`.
+ * The predictor of a model, which proposes draft tokens, sampled as the model will sample the tokens that they are
+ * compared with. It keeps its state at the rows' own positions, computed from the layers' result there and, by a block or a
+ * drafter that predicts one token at a time, the token at the next position, which the host gives as `next_ids` and
+ * `next_positions`.
  */
 export interface PredictorParts {
-  /** Reads the layers' result and the tokens that the step has sampled. */
-  readonly behindStep: ModelPart;
-  /** Reads what the predictor carried at the rows `hidden_rows` of its last run, and its drafts. */
-  readonly behindDraft: ModelPart;
-  /** Continues either of the two. */
-  readonly layer: ModelPart;
-  readonly head: ModelPart;
-  /** Samples the drafts, as the model will sample the tokens that they are compared with. */
-  readonly sampling: ModelPart;
+  /** Compute its state, behind the layers of each step. */
+  readonly state: readonly ModelPart[];
+  /** Continue these to a draft for each output row; none if drafts come from steps of the predictor alone. */
+  readonly behindStep: readonly ModelPart[];
+  /**
+   * A step of the predictor alone. It reads what the predictor carried at the rows `hidden_rows` of its last run, and its
+   * drafts; or, as its rows, the last token of each sequence and the masks behind it.
+   */
+  readonly alone: readonly ModelPart[];
+}
+
+/** Each of a predictor's parts, once. */
+export function predictorParts(predictor: PredictorParts | undefined): readonly ModelPart[] {
+  if (!predictor) return [];
+  return [...new Set([...predictor.state, ...predictor.behindStep, ...predictor.alone])];
 }
 
 /** The states in which tokens are handed on: those that a step sampled, and a predictor's drafts. */
@@ -118,11 +130,29 @@ export function recordModel(config: ModelConfig, tensors: TensorIndex, options: 
 
 function recordPredictor(config: ModelConfig, recorder: ModelRecorder): PredictorParts {
   invariant(hasPredictor(config), 'only a model that has a predictor is asked to predict');
-  const behindStep = recorder.nextTokens(config, 'tokens');
-  const layer = recorder.predictorLayer(config.predictor);
-  const head = recorder.predictorHead(config);
-  const sampling = recorder.predictorSampling();
-  return { behindStep, behindDraft: recorder.nextTokens(config, 'drafts'), layer, head, sampling };
+  const { predictor } = config;
+  if (predictor.kind === 'masks') return recordMaskPredictor({ ...config, predictor }, recorder);
+  const next = recorder.nextTokens(config, 'tokens');
+  const layer = recorder.predictorLayer(predictor);
+  const drafts = [recorder.predictorHead(config), recorder.predictorSampling('next_positions')];
+  const alone = [recorder.nextTokens(config, 'drafts'), layer, ...drafts];
+  return { state: [next, layer], behindStep: drafts, alone };
+}
+
+function recordMaskPredictor(
+  config: PredictingConfig<MaskPredictor>,
+  recorder: ModelRecorder,
+): PredictorParts {
+  const { predictor } = config;
+  const layers = [...predictor.layers.keys()];
+  const fusion = recorder.fusion(predictor);
+  const state = [fusion, ...layers.map((layer) => recorder.cachedRows(predictor, layer))];
+  const masks = recorder.maskEmbedding(predictor);
+  const filling = layers.map((layer) => recorder.maskLayer(predictor, layer));
+  const order = masks.order + layers.length + 1;
+  const head = { ...recorder.predictorHead(config), order };
+  const sampling = { ...recorder.predictorSampling('sampled_positions'), order };
+  return { state, behindStep: [], alone: [masks, ...filling, head, sampling] };
 }
 
 /** What equal layers share. */
@@ -204,12 +234,13 @@ class ModelRecorder {
   /** The layers whose inputs a drafter reads. */
   get #features(): readonly number[] {
     const { predictor } = this.config;
-    return this.options.predicts && predictor?.kind === 'features' ? predictor.features : [];
+    return this.options.predicts && predictor && predictor.kind !== 'block' ? predictor.features : [];
   }
 
   nextTokens(config: PredictingConfig, from: TokenState): ModelPart {
     const g = this.#builder(`next of ${from}`);
     const { predictor } = config;
+    invariant(predictor.kind !== 'masks', 'masks are filled without the tokens that follow');
     const scope = this.#scope(g, '', predictor);
     const row = (name: string) => g.input(name, { axis: 'rows', width: 1, type: 'i32' });
     const next = { ids: row('next_ids'), positions: row('next_positions') };
@@ -231,19 +262,65 @@ class ModelRecorder {
 
   /** What the predictor reads of the layers. */
   #carried(g: GraphBuilder, config: PredictingConfig): Tensor {
-    const { predictor, layers } = config;
-    const scope = this.#scope(g, '', predictor);
-    if (predictor.kind === 'block')
-      return recordCarried(scope, { ...config, predictor }, this.#input(g, 'x'));
-    const names = predictor.features.map((layer) => (layer === layers.length ? 'x' : featureOf(layer)));
-    return recordFusion(
-      scope,
-      predictor,
-      names.map((name) => this.#input(g, name)),
-    );
+    const { predictor } = config;
+    if (predictor.kind !== 'block') return this.#fused(g, predictor);
+    return recordCarried(this.#scope(g, '', predictor), { ...config, predictor }, this.#input(g, 'x'));
   }
 
-  predictorLayer(spec: PredictorSpec): ModelPart {
+  #fused(g: GraphBuilder, predictor: DrafterSpec): Tensor {
+    const { length } = this.config.layers;
+    const names = predictor.features.map((layer) => (layer === length ? 'x' : featureOf(layer)));
+    const features = names.map((name) => this.#input(g, name));
+    return recordFusion(this.#scope(g, '', predictor), predictor, features);
+  }
+
+  /** What a drafter that fills masks reads of the layers, and the rotary angles of the rows. */
+  fusion(spec: MaskPredictor): ModelPart {
+    const g = this.#builder('fusion');
+    this.#output(g, 'fused', this.#fused(g, spec));
+    this.#output(g, DRAFTER_ROPE, recordDrafterRope(this.#scope(g, '', spec), spec.rope));
+    return this.#predictorPart(g, '');
+  }
+
+  /** The keys and values of the model's positions in a layer of such a drafter. */
+  cachedRows(spec: MaskPredictor, layer: number): ModelPart {
+    const g = this.#builder('drafter keys');
+    const prefix = DRAFTER_PREFIX + layerPrefix(layer);
+    const { inputs, states } = this.#drafterInputs(g, layer);
+    const attention = spec.attention[layer] as AttentionSpec;
+    recordCachedRows(this.#scope(g, prefix, spec), this.#input(g, 'fused'), attention, inputs);
+    return { ...this.#predictorPart(g, prefix), grouped: states.grouped };
+  }
+
+  /** The last token of each sequence and the masks behind it. */
+  maskEmbedding(spec: MaskPredictor): ModelPart {
+    const g = this.#builder('masks');
+    const ids = tokenAppend(g, this.#history(g), this.#tokens(g, 'drafts'));
+    const { x, shared } = recordDrafterEmbedding(this.#scope(g, '', spec), spec, ids);
+    this.#output(g, 'drafted', spec.embeddingScale === 1 ? x : scale(g, x, spec.embeddingScale));
+    for (const [name, tensor] of shared) this.#output(g, name, tensor);
+    return this.#predictorPart(g, '');
+  }
+
+  /** A layer of a drafter that fills masks, whose state is that of its `cachedRows`. */
+  maskLayer(spec: MaskPredictor, layer: number): ModelPart {
+    const g = this.#builder('drafter layer');
+    const prefix = DRAFTER_PREFIX + layerPrefix(layer);
+    const { inputs } = this.#drafterInputs(g, layer);
+    const x = this.#input(g, 'drafted');
+    const of = spec.layers[layer] as LayerSpec;
+    g.output('drafted', recordLayer(this.#scope(g, prefix, spec), of, x, inputs));
+    const part = this.#predictorPart(g, prefix);
+    return { ...part, order: part.order + 1 + layer };
+  }
+
+  #drafterInputs(g: GraphBuilder, index: number) {
+    const states = new LayerStates(g, this.options);
+    const shared = new Map([[DRAFTER_ROPE, this.#input(g, DRAFTER_ROPE)]]);
+    return { states, inputs: { index, shared, share: () => {}, states } };
+  }
+
+  predictorLayer(spec: Exclude<PredictorSpec, MaskPredictor>): ModelPart {
     const g = this.#builder('predictor');
     const index = spec.kind === 'block' ? spec.index : 0;
     const prefix = spec.kind === 'block' ? layerPrefix(index) : DRAFTER_PREFIX + layerPrefix(index);
@@ -263,20 +340,22 @@ class ModelRecorder {
   predictorHead(config: PredictingConfig): ModelPart {
     const g = this.#builder('predictor head');
     const { predictor } = config;
-    const [scope, predicted] = [this.#scope(g, '', predictor), this.#input(g, 'predicted')];
+    const scope = this.#scope(g, '', predictor);
+    const predicted = this.#input(g, predictor.kind === 'masks' ? 'drafted' : 'predicted');
     const { width: vocabulary } = this.boundaries.get('logits') as Tensor;
     const { hidden, logits } =
       predictor.kind === 'block'
         ? recordPredictorHead(scope, { ...config, predictor }, predicted)
         : { hidden: predicted, logits: recordDrafterHead(scope, predictor, { predicted, vocabulary }) };
-    this.#output(g, 'hidden', hidden);
+    if (predictor.kind !== 'masks') this.#output(g, 'hidden', hidden);
     this.#output(g, 'draft logits', logits);
     return this.#predictorPart(g, '');
   }
 
-  predictorSampling(): ModelPart {
+  /** Samples drafts after the positions that the host gives by this name. */
+  predictorSampling(after: 'next_positions' | 'sampled_positions'): ModelPart {
     const g = this.#builder('predictor sampling');
-    const positions = g.input('next_positions', { axis: 'rows', width: 1, type: 'i32' });
+    const positions = g.input(after, { axis: 'rows', width: 1, type: 'i32' });
     g.output('drafts', this.#sample(g, 'draft logits', positions).tokens);
     return this.#predictorPart(g, '');
   }
@@ -301,7 +380,9 @@ class ModelRecorder {
   #scope(g: GraphBuilder, prefix: string, predictor?: PredictorSpec): PartScope {
     const { architecture, width } = this.config;
     const config =
-      predictor?.kind === 'features' ? { architecture, width: predictor.width } : { architecture, width };
+      predictor && predictor.kind !== 'block'
+        ? { architecture, width: predictor.width }
+        : { architecture, width };
     const { context, weights = 'blocks', embedding = ON_DEVICE, adapters } = this.options;
     return new PartScope(g, config, this.tensors, { prefix, context, weights, embedding, adapters });
   }

@@ -10,7 +10,7 @@ import { dataOf, fileOf, SMALL_PLAN } from '../support/gguf-files.ts';
 import { openDescriptors } from '../support/open-handles.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
-const PARTS = planSplits(SMALL_PLAN, 'dir/model', 12);
+const PARTS = planSplits(SMALL_PLAN, 'dir/model', { maxTensors: 12 });
 const files = new Map<string, Uint8Array>();
 for (const { name, plan } of PARTS) files.set(name, await fileOf(plan));
 const NAMES = [...files.keys()];

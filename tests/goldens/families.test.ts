@@ -1,6 +1,6 @@
 import { loadModel } from '../../src/index.ts';
-import { FAMILY_FIXTURES, hasOthersOperators } from '../support/family-fixtures.ts';
-import { testFamilies, testGoldensOf, testModelsOn } from '../support/family-tests.ts';
+import { CELLS, FAMILY_FIXTURES, hasOthersOperators } from '../support/family-fixtures.ts';
+import { testFamilies, testGoldensOf, testLongText, testModelsOn } from '../support/family-tests.ts';
 import type { GoldenDevice } from '../support/golden-tests.ts';
 import { testAdapterChanges } from '../support/lora-tests.ts';
 import { onOneCpu } from '../support/one-cpu.ts';
@@ -16,5 +16,6 @@ testFamilies(CPU);
 const ownOperators = FAMILY_FIXTURES.filter((family) => !hasOthersOperators(family));
 testGoldensOf(ownOperators, REFERENCE);
 testModelsOn(REFERENCE);
+for (const device of [CPU, REFERENCE]) testLongText(device, 'a cell of 128 positions', CELLS);
 // The loader is the same on all devices.
 for (const device of [CPU, REFERENCE]) testAdapterChanges(device);

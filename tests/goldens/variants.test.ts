@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseGolden } from '../../src/evaluate/golden.ts';
+import { type GoldenSequence, parseGolden } from '../../src/evaluate/golden.ts';
 import { isRocmforgeError } from '../../src/base/errors.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
 import { checkEmbeddings, checkScores } from '../support/family-tests.ts';
 import { LARGEST_DIFFERENCE } from '../support/family-fixtures.ts';
 import { type FamilyVariant, writeVariant } from '../support/family-variant.ts';
 import { FAMILY_VARIANTS, VARIANTS_GOLDEN } from '../support/family-variants.ts';
 import { fixture } from '../support/fixture.ts';
 import { decodeForced, openForGolden } from '../support/goldens.ts';
+import { NearTies } from '../support/near-ties.ts';
 import { onOneCpu } from '../support/one-cpu.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
@@ -24,12 +26,34 @@ for (const variant of FAMILY_VARIANTS) {
     await writeVariant(variant, path);
     if (variant.encodes || variant.scores !== undefined) return testEncoder(variant, path, lines);
     const sequences = parseGolden(lines.join('\n'));
+    if (variant.ties) return testNearTies(variant, path, sequences);
     await using model = await openForGolden(path, sequences, open);
     const report = await decodeForced(model, sequences);
     assert.ok(report.maxDifference < difference, `a logit differs by ${report.maxDifference}`);
     assert.equal(report.clearAgreement, 1);
     assert.ok(report.greedyAgrees, 'what the golden generated comes out again');
   });
+}
+
+/** Compares with the golden's choices forced, where a router or an indexer chooses between near ties. */
+async function testNearTies(
+  { ties, difference: limit = LARGEST_DIFFERENCE }: FamilyVariant,
+  path: string,
+  sequences: readonly GoldenSequence[],
+): Promise<void> {
+  await using file = await openGguf(path);
+  const near = await NearTies.of(file);
+  await using model = await openForGolden(path, sequences, (of, options) =>
+    open(of, { ...options, taps: near.taps }),
+  );
+  for (const { ids, top } of sequences) {
+    const difference = (logits: Float32Array, position: number) =>
+      Math.max(...(top[position] ?? []).map(([id, logit]) => Math.abs(logit - (logits[id] ?? Number.NaN))));
+    const left = await near.settle(model, ids, { limit, difference });
+    assert.ok(left < limit, `a logit differs by ${left}`);
+    const named = new Set(near.forced.map(({ name, position }) => `${name} at ${position}`));
+    assert.deepEqual([...named], ties);
+  }
 }
 
 async function testEncoder(

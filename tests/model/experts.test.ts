@@ -14,7 +14,7 @@ const RULE: RoutingRule = {
 /** Weights as fractions of `whole`, rounded: gates of `ln n` are `n` of their sum. */
 function routed(gates: readonly number[], rule: Partial<RoutingRule> = {}, bias?: readonly number[]) {
   const whole = gates.reduce((a, b) => a + b, 0);
-  const { expertIds, routingWeights } = routeRow(gates.map(Math.log), bias, { ...RULE, ...rule });
+  const { expertIds, routingWeights } = routeRow(gates.map(Math.log), { bias }, { ...RULE, ...rule });
   return {
     experts: [...expertIds],
     weights: [...routingWeights].map((weight) => Math.round(weight * whole * 1e6) / 1e6),

@@ -153,6 +153,60 @@ const REFUSED: readonly OddValue[] = [
     expected: 'a positive whole number',
   },
   {
+    architecture: 'smallthinker',
+    key: 'expert_weights_norm',
+    value: { type: 'bool', value: false },
+    found: 'false',
+    expected: 'true, which smallthinker always has',
+  },
+  {
+    architecture: 'deepseek',
+    key: 'expert_gating_func',
+    value: count(2),
+    found: 'sigmoid',
+    expected: 'softmax, which deepseek always has',
+  },
+  {
+    architecture: 'dbrx',
+    key: 'expert_weights_scale',
+    value: real(2.5),
+    found: '2.5',
+    expected: '1, which dbrx always has',
+  },
+  {
+    architecture: 'step35',
+    key: 'expert_shared_feed_forward_length',
+    value: count(0),
+    found: '0',
+    expected: 'a shared expert, as all published files have',
+  },
+  {
+    architecture: 'glm4moe',
+    key: 'expert_shared_count',
+    value: count(0),
+    expected: 'at least 1, as in all published files',
+  },
+  {
+    architecture: 'kimi-linear',
+    key: 'expert_shared_count',
+    value: count(0),
+    expected: 'at least 1, as in all published files',
+  },
+  { architecture: 'gemma3n', key: 'final_logit_softcapping', value: real(5), expected: '30' },
+  {
+    architecture: 'grok',
+    key: 'rope.scaling.yarn_attn_factor',
+    value: real(0.5),
+    expected: '1, as in all published files',
+  },
+  {
+    architecture: 'llama-embed',
+    key: 'attention.causal',
+    value: { type: 'bool', value: true },
+    found: 'true, or nothing',
+    expected: 'false: rows attend to the whole text',
+  },
+  {
     architecture: 'ernie4_5-moe',
     key: 'interleave_moe_layer_step',
     value: count(2),
@@ -175,6 +229,13 @@ for (const { architecture, key, value, found, expected } of REFUSED) {
     });
   });
 }
+
+test('a model whose layers are all feed-forwards is refused', async () => {
+  const variant = { architecture: 'nemotron_h', metadata: { feed_forward_length: count(48) } };
+  const shape = syntheticShape('tiny', { architecture: variant.architecture });
+  const plan = syntheticPlan('odd', shape, { format: F32, family: familyOfVariant(variant) });
+  await assert.rejects(plan, (error) => isRocmforgeError(error, 'MODEL_CONFIG'));
+});
 
 test('the layer behind the last that predicts further tokens is no layer of the model', async () => {
   const architecture = 'glm4moe';

@@ -1,4 +1,5 @@
-import { count, counts, flag, real } from '../../src/model/synthetic-family.ts';
+import { count, counts, flag, real, reals, text } from '../../src/model/synthetic-family.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { FamilyVariant } from './family-variant.ts';
 
 const OUTPUT = 'output.weight';
@@ -68,6 +69,33 @@ export const RARE_VARIANTS: readonly FamilyVariant[] = [
     ].map((name) => `${name}.scale`),
   },
   {
+    name: 'deepseek4, YaRN, four groups of heads, limits by layer, no experts by token',
+    architecture: 'deepseek4',
+    sizes: { layers: 3, experts: 8 },
+    metadata: {
+      'rope.scaling.type': text('yarn'),
+      'rope.scaling.factor': real(16),
+      'rope.scaling.original_context_length': count(64),
+      'attention.output_group_count': count(4),
+      hash_layer_count: count(0),
+      swiglu_clamp_exp: reals(3, (layer) => (layer === 1 ? 0 : 0.3)),
+      swiglu_clamp_shexp: reals(3, () => 0.2),
+    },
+  },
+  {
+    name: 'deepseek4, all experts by token, one iteration, heads that are rotated whole',
+    architecture: 'deepseek4',
+    sizes: { layers: 3, experts: 8 },
+    metadata: {
+      'rope.dimension_count': count(64),
+      'hyper_connection.sinkhorn_iterations': count(1),
+      'hyper_connection.epsilon': real(0.01),
+      hash_layer_count: count(3),
+      // As published files say: all streams.
+      embedding_length_out: count(4 * syntheticShape('tiny', { architecture: 'deepseek4' }).width),
+    },
+  },
+  {
     name: 'glm-dsa, scales',
     architecture: 'glm-dsa',
     sizes: { layers: 3 },
@@ -135,4 +163,92 @@ export const RARE_VARIANTS: readonly FamilyVariant[] = [
     encodes: true,
     metadata: { 'attention.causal': flag(false), pooling_type: count(3) },
   },
+  {
+    name: 'gemma4, a factor on rotated values',
+    architecture: 'gemma4',
+    sizes: { layers: 3, experts: 6 },
+    metadata: { 'rope.scaling.attn_factor': real(1.2) },
+    difference: 3e-3,
+  },
+  {
+    name: 'gemma3, YaRN and a factor on rotated values',
+    architecture: 'gemma3',
+    sizes: { layers: 3 },
+    metadata: {
+      'attention.sliding_window_pattern': count(3),
+      'rope.scaling.type': text('yarn'),
+      'rope.scaling.factor': real(4),
+      'rope.scaling.original_context_length': count(16),
+      'rope.scaling.attn_factor': real(0.8),
+    },
+    difference: 3e-3,
+  },
+  {
+    name: 'gemma-embedding, a factor on rotated values',
+    architecture: 'gemma-embedding',
+    encodes: true,
+    metadata: { 'rope.scaling.attn_factor': real(1.2) },
+  },
+  {
+    name: 'llama, a window that no file has',
+    architecture: 'llama',
+    metadata: { 'attention.sliding_window': count(8) },
+  },
+  {
+    name: 'lfm2moe, a window that no file has',
+    architecture: 'lfm2moe',
+    sizes: { experts: 4 },
+    metadata: { 'attention.sliding_window': count(4) },
+  },
+  {
+    name: 'Grok 2: YaRN',
+    architecture: 'grok',
+    metadata: {
+      'rope.scaling.type': text('yarn'),
+      'rope.scaling.factor': real(16),
+      'rope.scaling.original_context_length': count(2000),
+      'rope.scaling.yarn_ext_factor': real(1),
+      'rope.scaling.yarn_attn_factor': real(1),
+      'rope.scaling.yarn_beta_slow': real(1),
+    },
+  },
+  {
+    name: 'mimo2, a factor that windows do not have',
+    architecture: 'mimo2',
+    sizes: { layers: 3 },
+    metadata: { 'rope.scaling.factor': real(4) },
+  },
+  {
+    name: 'muse-glimmer, a factor that windows do not have',
+    architecture: 'muse-glimmer',
+    sizes: { layers: 4 },
+    metadata: { 'rope.scaling.factor': real(4) },
+  },
+  {
+    name: 'modern-bert, a factor on rotated values',
+    architecture: 'modern-bert',
+    encodes: true,
+    sizes: { kvHeads: 4, layers: 4 },
+    metadata: { 'rope.scaling.attn_factor': real(1.2) },
+  },
+  {
+    name: 'glm-dsa, two heads of the indexer',
+    architecture: 'glm-dsa',
+    sizes: { layers: 3 },
+    metadata: { 'attention.indexer.head_count': count(2) },
+    ties: ['blk.0.indexScores at 17', 'blk.2.indexScores at 19'],
+  },
+  {
+    name: 'smallthinker, windows that turn faster',
+    architecture: 'smallthinker',
+    sizes: { layers: 5 },
+    metadata: { 'rope.freq_base_swa': real(100) },
+  },
+  {
+    name: 'granitemoe, a note of the converter',
+    architecture: 'granitemoe',
+    sizes: { experts: 4 },
+    metadata: { 'rope.scaling.finetuned': flag(false) },
+  },
+  { name: 'smallthinker, four layers', architecture: 'smallthinker', sizes: { layers: 4 } },
 ];

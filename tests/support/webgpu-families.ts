@@ -3,7 +3,20 @@ import { testGoldensOf, testModelsOn } from './family-tests.ts';
 import { WEBGPU_GOLDENS } from './webgpu-goldens.ts';
 
 /** Each kernel of these also occurs in another family here, or in the device contract. */
-const OTHERS_KERNELS = ['glm4moe', 'nomic-bert', 'qwen35moe'];
+const OTHERS_KERNELS = [
+  'afmoe',
+  'command-r',
+  'glm4moe',
+  'granite',
+  'hunyuan-dense',
+  'jina-bert-v2',
+  'laguna',
+  'minicpm3',
+  'nomic-bert',
+  'nomic-bert-moe',
+  'qwen35moe',
+  'step35',
+];
 
 function hasOthersKernels(family: FamilyFixture): boolean {
   return hasOthersOperators(family) || OTHERS_KERNELS.includes(family.name);

@@ -20,6 +20,7 @@ export { deci } from './deci.ts';
 export { deepseek } from './deepseek.ts';
 export { deepseek2, mistral4 } from './deepseek2.ts';
 export { deepseek32, glmDsa } from './deepseek32.ts';
+export { deepseek4 } from './deepseek4.ts';
 export { dots1 } from './dots1.ts';
 export { ernie45 } from './ernie4-5.ts';
 export { eurobert, llamaEmbed, neoBert } from './eurobert.ts';

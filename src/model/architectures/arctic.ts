@@ -11,7 +11,7 @@ export const arctic: Architecture = {
   configure(read) {
     const sizes = readDecoder(read);
     const { norm, width } = sizes;
-    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     return decoder(sizes, (layer) => {
       const { sublayers } = preNormLayer(
         norm,

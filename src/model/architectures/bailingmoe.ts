@@ -8,7 +8,7 @@ import { count, expertMetadata, flag, OUTPUT } from '../synthetic-family.ts';
 export const bailingmoe: Architecture = {
   names: ['bailingmoe'],
   configure(read) {
-    const experts = requireExperts(read, { shared: 'counted' });
+    const experts = requireExperts(read, { shared: 'counted', settings: ['normalized', 'scale'] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     return decoder(sizes, (layer) =>
       preNormLayer(

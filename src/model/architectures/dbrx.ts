@@ -9,7 +9,7 @@ export const dbrx: Architecture = {
   names: ['dbrx'],
   configure(read) {
     const sizes = readDecoder(read, { norm: 'layer' });
-    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     const clamp = read.real('attention.clamp_kqv');
     return decoder(sizes, (layer) =>
       preNormLayer(

@@ -11,7 +11,7 @@ import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
 export const deepseek: Architecture = {
   names: ['deepseek'],
   configure(read) {
-    const experts = requireExperts(read, { shared: 'counted' });
+    const experts = requireExperts(read, { shared: 'counted', settings: ['scale'] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     return decoder(sizes, (layer) =>
       preNormLayer(

@@ -11,7 +11,7 @@ import { count, expertMetadata } from '../synthetic-family.ts';
 export const ernie45: Architecture = {
   names: ['ernie4_5', 'ernie4_5-moe'],
   configure(read) {
-    const experts = readExperts(read, { normalized: true });
+    const experts = readExperts(read, { normalized: true, settings: [] });
     const sizes = readDecoder(read);
     const step = read.count('interleave_moe_layer_step', 1);
     if (step !== 1) read.refuse('interleave_moe_layer_step', `${step}`, '1: a mixture in every layer');

@@ -17,7 +17,13 @@ export const eurobert: Architecture = {
 /** Llama-Embed and other Llamas whose rows attend to the whole text (NVIDIA 2025). */
 export const llamaEmbed: Architecture = {
   names: ['llama-embed'],
-  configure: (read) => llamaEncoder(read, { pairs: 'interleaved', scales: true }),
+  configure(read) {
+    // The other encoders' files attend to the whole text in llama.cpp, whether they say so or not.
+    if (read.flag('attention.causal', true)) {
+      read.refuse('attention.causal', 'true, or nothing', 'false: rows attend to the whole text');
+    }
+    return llamaEncoder(read, { pairs: 'interleaved', scales: true });
+  },
   synthetic: { metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(1) }) },
 };
 

@@ -7,6 +7,7 @@ import {
   readDecoder,
   ROPE,
   sandwichNormLayer,
+  unscaledRope,
   WINDOW_ROPE,
 } from '../stacks/decoder.ts';
 import { embeddingHead, readPooling } from '../stacks/embedding-head.ts';
@@ -20,15 +21,11 @@ export const gemmaEmbedding: Architecture = {
   names: ['gemma-embedding'],
   configure(read) {
     const sizes = readDecoder(read);
-    const { norm, width, rope } = sizes;
+    const { norm, width, fileRope } = sizes;
     const reach = Math.floor(read.count('attention.sliding_window') / 2);
     const windowed = read.windowed(6);
     const queryNorm = { norm, of: 'head' } as const;
-    const windowRope = {
-      dimensions: rope.dimensions,
-      base: read.real('rope.freq_base_swa', 10_000),
-      scaling: { kind: 'none' },
-    } as const;
+    const windowRope = unscaledRope({ ...fileRope, base: read.real('rope.freq_base_swa', 10_000) });
     const layerOf = (layer: number) => {
       const local = windowed(layer) ? { reach, table: WINDOW_ROPE } : { table: ROPE };
       const traits = { pairs: 'neox', queryNorm, bidirectional: true, ...local } as const;

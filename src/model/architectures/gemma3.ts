@@ -1,7 +1,14 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
-import { attentionSpec, decoder, readDecoder, sandwichNormLayer, WINDOW_ROPE } from '../stacks/decoder.ts';
+import {
+  attentionSpec,
+  decoder,
+  readDecoder,
+  sandwichNormLayer,
+  unscaledRope,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
 import { count, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.ts';
 
 /** Only the 27B model scales its scores by width / heads instead of `attention.key_length`. */
@@ -15,15 +22,11 @@ export const gemma3: Architecture = {
   names: ['gemma3'],
   configure(read) {
     const sizes = readDecoder(read);
-    const { norm, width, rope } = sizes;
+    const { norm, width, fileRope } = sizes;
     const window = read.real('attention.sliding_window', 0) || undefined;
     const windowed = read.windowed(6);
     const queryNorm = { norm, of: 'head' } as const;
-    const windowRope = {
-      dimensions: rope.dimensions,
-      base: read.real('rope.freq_base_swa', 10_000),
-      scaling: { kind: 'none' },
-    } as const;
+    const windowRope = unscaledRope({ ...fileRope, base: read.real('rope.freq_base_swa', 10_000) });
     const layerOf = (layer: number) => {
       const heads = sizes.heads(layer);
       const scale =

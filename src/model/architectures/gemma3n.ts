@@ -13,6 +13,7 @@ import {
   decoder,
   readDecoder,
   sandwichNormLayer,
+  unscaledRope,
   WINDOW_ROPE,
 } from '../stacks/decoder.ts';
 import { count, real, reals, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
@@ -28,7 +29,7 @@ const SPARSE_DEVIATIONS = 1.6448536;
 /** The layers of synthetic models that have caches of their own, as llama.cpp assumes of all files. */
 const CACHED_LAYERS = 20;
 
-/** Soft cap of the logits if the file has none, as in llama.cpp. */
+/** Soft cap of the logits of all published files: llama.cpp does not read it. */
 const LOGIT_CAP = 30;
 
 /**
@@ -40,13 +41,15 @@ export const gemma3n: Architecture = {
   names: ['gemma3n'],
   configure(read) {
     const sizes = readDecoder(read);
-    const { norm, width, rope, layers } = sizes;
+    const { norm, width, fileRope, layers } = sizes;
     const window = read.count('attention.sliding_window');
     const windowed = read.windowed(5);
     const cacheOf = readSharedCaches(read, layers, windowed);
     const perLayer = read.count('embedding_length_per_layer_input', 256);
     const streams = readStreams(read);
     const deviations = readDeviations(read);
+    const cap = read.real('final_logit_softcapping', LOGIT_CAP);
+    if (cap !== LOGIT_CAP) read.refuse('final_logit_softcapping', `${cap}`, `${LOGIT_CAP}`);
     const traits: AttentionTraits = {
       ...{ pairs: 'neox', scale: 1 },
       queryNorm: { norm, of: 'head' },
@@ -78,12 +81,8 @@ export const gemma3n: Architecture = {
     };
     return decoder(sizes, layerOf, {
       scale: Math.fround(Math.sqrt(width)),
-      softCap: read.real('final_logit_softcapping', LOGIT_CAP) || undefined,
-      windowRope: {
-        dimensions: rope.dimensions,
-        base: read.real('rope.freq_base_swa', 10_000, true),
-        scaling: { kind: 'none' },
-      },
+      softCap: LOGIT_CAP,
+      windowRope: unscaledRope({ ...fileRope, base: read.real('rope.freq_base_swa', 10_000, true) }),
       perLayer: { width: perLayer, layers, norm },
       streams,
     });

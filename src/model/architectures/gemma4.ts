@@ -13,6 +13,7 @@ import {
   type DecoderSizes,
   readDecoder,
   sandwichNormLayer,
+  unscaledRope,
   WINDOW_ROPE,
 } from '../stacks/decoder.ts';
 import {
@@ -36,7 +37,7 @@ const LOGIT_CAP = 30;
 export const gemma4: Architecture = {
   names: ['gemma4'],
   configure(read) {
-    const routed = readExperts(read, { normalized: true });
+    const routed = readExperts(read, { normalized: true, settings: [] });
     const experts = routed && ({ ...routed, activation: 'gelu_tanh', scales: true } as const);
     const sizes = readDecoder(read, { hidden: routed?.hidden });
     const { norm, width } = sizes;
@@ -154,10 +155,10 @@ function readWindowHeads(read: ConfigReader, sizes: DecoderSizes) {
   if (valueSize !== size) read.refuse('attention.value_length_swa', `${valueSize}`, `${size}, as keys have`);
   return {
     sizes: { keySize: size, valueSize: size },
-    rope: {
+    rope: unscaledRope({
       dimensions: read.count('rope.dimension_count_swa', size),
       base: read.real('rope.freq_base_swa', 10_000, true),
-      scaling: { kind: 'none' },
-    },
-  } as const;
+      scaling: sizes.fileRope.scaling,
+    }),
+  };
 }

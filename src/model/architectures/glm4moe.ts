@@ -12,6 +12,8 @@ export const glm4moe: Architecture = {
   names: ['glm4moe'],
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
+    if (experts.sharedHidden === 0)
+      read.refuse('expert_shared_count', '0', 'at least 1, as in all published files');
     const sizes = readDecoder(read, { hidden: experts.hidden });
     if (read.hasCoordinates()) read.checkSections(sizes.rope.dimensions, 'consecutive');
     // Some layers of some files lack the norms of queries and keys.

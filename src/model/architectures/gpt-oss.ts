@@ -28,7 +28,7 @@ import {
 export const gptOss: Architecture = {
   names: ['gpt-oss'],
   configure(read) {
-    const experts = requireExperts(read, { normalized: true });
+    const experts = requireExperts(read, { normalized: true, settings: [] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm, rope } = sizes;
     const { keySize } = sizes.heads(0);

@@ -19,7 +19,7 @@ export const graniteSwa: Architecture = {
   names: ['granite_swa'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     if (experts && experts.sharedHidden > 0) {
       read.refuse('expert_shared_feed_forward_length', `${experts.sharedHidden}`, '0');
     }

@@ -49,8 +49,9 @@ export const graniteHybrid: Architecture = {
 };
 
 function compose(read: ConfigReader, sizes: DecoderSizes, recurrence?: Block): ModelConfig {
-  const isRotary = read.flag('rope.scaling.finetuned', true);
-  const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+  // llama.cpp reads this switch of the others alone.
+  const isRotary = read.architecture === 'granitemoe' || read.flag('rope.scaling.finetuned', true);
+  const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
   const factor = read.real('residual_scale', 1, true);
   const mixer = (layer: number): Block => {
     const heads = sizes.heads(layer);

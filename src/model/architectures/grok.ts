@@ -5,6 +5,7 @@ import type { Block } from '../blocks/block.ts';
 import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { normalize } from '../blocks/norm.ts';
+import type { ConfigReader } from '../config-reader.ts';
 import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
 
@@ -14,18 +15,20 @@ const EMBEDDING_SCALE = 78.38367176906169;
 const SCORE_SCALE = 0.08838834764831845;
 const SCORE_CAP = 30;
 
+/** Rotations above which YaRN extrapolates, if the file does not say. */
+const BETA_FAST = 8;
+
 /**
  * Grok 1 and 2: norms before and after each sublayer, soft caps of scores, experts with GELU, in Grok 2 beside a feed-forward
- * (xAI 2024, 2025). The cap of the router's logits is not applied, as in llama.cpp; scaled contexts (YaRN) are refused.
+ * (xAI 2024, 2025). The cap of the router's logits is not applied, as in llama.cpp.
  */
 export const grok: Architecture = {
   names: ['grok'],
   configure(read) {
     const sizes = readDecoder(read);
-    const { norm, rope } = sizes;
-    if (rope.scaling.kind === 'yarn') read.refuse('rope.scaling.type', 'yarn', 'none or linear');
+    const { norm } = sizes;
     const hidden = read.countOrZero('expert_feed_forward_length') || sizes.hidden(0);
-    const experts = requireExperts(read, { normalized: true, hidden });
+    const experts = requireExperts(read, { normalized: true, hidden, settings: [] });
     read.real('router_logit_softcapping', 0);
     const traits = {
       pairs: 'neox',
@@ -44,7 +47,7 @@ export const grok: Architecture = {
         sublayers: sublayers.map((sublayer, i) => (i === 0 ? { ...sublayer, outputNorm } : sublayer)),
       };
     };
-    return decoder(sizes, layerOf, {
+    return decoder({ ...sizes, rope: readRope(read, sizes) }, layerOf, {
       scale: read.real('embedding_scale', EMBEDDING_SCALE),
       logitScale: read.real('logit_scale', LOGIT_SCALE),
       softCap: read.real('final_logit_softcapping', 0) || undefined,
@@ -63,6 +66,15 @@ export const grok: Architecture = {
     optional: [OUTPUT, 'ffn_up.weight'],
   },
 };
+
+/** The model's RoPE, in Grok 2 with YaRN. */
+function readRope(read: ConfigReader, { rope }: DecoderSizes): DecoderSizes['rope'] {
+  const factor = read.real('rope.scaling.yarn_attn_factor', 1);
+  if (factor !== 1) read.refuse('rope.scaling.yarn_attn_factor', `${factor}`, '1, as in all published files');
+  const { scaling } = rope;
+  const betaFast = read.wanted.rope?.betaFast ?? read.real('rope.scaling.yarn_beta_fast', BETA_FAST);
+  return scaling.kind === 'yarn' ? { ...rope, scaling: { ...scaling, betaFast } } : rope;
+}
 
 /**
  * The experts, in files with a feed-forward beside them: the sum of both divided by the root of 2. Then a norm, for which files have

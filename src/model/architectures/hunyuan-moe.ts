@@ -9,7 +9,7 @@ export const hunyuanMoe: Architecture = {
   names: ['hunyuan-moe'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     const queryNorm = { norm: sizes.norm, of: 'head', place: 'after rotation' } as const;
     return decoder(sizes, (layer) => {
       // If the file has no width for the shared expert, it is the feed-forward's.

@@ -21,7 +21,7 @@ export const jamba: Architecture = {
       ...readMamba(read),
       ...(norm.kind === 'rms' && { inputNorm: { norm, weights: true } }),
     });
-    const experts = readExperts(read, { hidden: sizes.hidden(0) });
+    const experts = readExperts(read, { hidden: sizes.hidden(0), settings: [] });
     const feedForwardOf = (layer: number): Block => {
       const dense = feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' });
       return experts ? routedIfThere(mixtureOfExperts({ ...experts, activation: 'silu' }), dense) : dense;

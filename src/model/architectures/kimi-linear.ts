@@ -12,8 +12,13 @@ import { count, deltaMetadata, deltaShapes, expertMetadata, OUTPUT, real } from 
 export const kimiLinear: Architecture = {
   names: ['kimi-linear'],
   configure(read) {
-    const own = requireExperts(read, { shared: 'counted' });
-    const experts = { ...own, routing: { ...own.routing, normalized: true } };
+    const experts = requireExperts(read, {
+      shared: 'counted',
+      normalized: true,
+      settings: ['gate', 'scale'],
+    });
+    if (experts.sharedHidden === 0)
+      read.refuse('expert_shared_count', '0', 'at least 1, as in all published files');
     const sizes = readDecoder(read, { hidden: experts.hidden, hybrid: true });
     const { norm } = sizes;
     const { heads } = sizes.heads(0);

@@ -18,9 +18,10 @@ export const lfm2: Architecture = {
     const sizes = readDecoder(read, { hybrid: true });
     const { norm } = sizes;
     const convolution = shortConv({ taps: read.count('shortconv.l_cache') });
-    const window = read.countOrZero('attention.sliding_window') || undefined;
-    const traits = { pairs: 'neox', queryNorm: { norm, of: 'head' }, window } as const;
-    const experts = readExperts(read, { normalized: true });
+    const experts = readExperts(read, { normalized: true, settings: ['gate'] });
+    // llama.cpp has windows in the dense models alone.
+    const window = read.architecture === 'lfm2' ? read.countOrZero('attention.sliding_window') : 0;
+    const traits = { pairs: 'neox', queryNorm: { norm, of: 'head' }, ...(window > 0 && { window }) } as const;
     return decoder(
       sizes,
       (layer) => {

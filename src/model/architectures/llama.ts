@@ -13,12 +13,11 @@ export const llama: Architecture = {
   names: ['llama', 'mistral'],
   configure(read) {
     const sizes = readDecoder(read);
-    const window = read.countOrZero('attention.sliding_window') || undefined;
-    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved', window })),
+        attention(attentionSpec(sizes.heads(layer), { pairs: 'interleaved' })),
         expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       ),
     );

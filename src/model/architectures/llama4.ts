@@ -21,7 +21,7 @@ const EXPERTS_OF_MAVERICK = 128;
 export const llama4: Architecture = {
   names: ['llama4'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
+    const experts = requireExperts(read, { gate: 'sigmoid', settings: [] });
     if (experts.routing.topK !== 1) read.refuse('expert_used_count', `${experts.routing.topK}`, '1');
     const step = read.count('interleave_moe_layer_step');
     const sizes = readDecoder(read, { hidden: experts.hidden });

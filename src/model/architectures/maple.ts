@@ -28,8 +28,7 @@ import {
 export const maple: Architecture = {
   names: ['maple'],
   configure(read) {
-    const own = requireExperts(read, { normalized: true });
-    const experts = { ...own, routing: { ...own.routing, normalized: true, scale: 1 } };
+    const experts = requireExperts(read, { normalized: true, settings: [] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm } = sizes;
     const window = read.count('attention.sliding_window');

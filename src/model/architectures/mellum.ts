@@ -11,7 +11,7 @@ import { count, expertMetadata, OUTPUT, real, SHORT_WINDOW, text, wideHeads } fr
 export const mellum: Architecture = {
   names: ['mellum'],
   configure(read) {
-    const experts = requireExperts(read, { normalized: true });
+    const experts = requireExperts(read, { normalized: true, settings: [] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm, fileRope } = sizes;
     const window = read.countOrZero('attention.sliding_window') || undefined;

@@ -1,7 +1,14 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { expertsWhereRouted, requireExperts } from '../blocks/experts.ts';
-import { attentionSpec, decoder, preNormLayer, readDecoder, WINDOW_ROPE } from '../stacks/decoder.ts';
+import {
+  attentionSpec,
+  decoder,
+  preNormLayer,
+  readDecoder,
+  unscaledRope,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
 import { count, counts, expertMetadata, OUTPUT, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
 /**
@@ -11,7 +18,7 @@ import { count, counts, expertMetadata, OUTPUT, real, SHORT_WINDOW } from '../sy
 export const mimo2: Architecture = {
   names: ['mimo2'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid', normalized: true });
+    const experts = requireExperts(read, { gate: 'sigmoid', normalized: true, settings: [] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm, fileRope } = sizes;
     const window = read.count('attention.sliding_window');
@@ -30,7 +37,10 @@ export const mimo2: Architecture = {
       );
       return { sublayers: sublayers.map((half, i) => (i === 0 ? { ...half, factor } : half)) };
     };
-    const windowRope = { ...fileRope, base: read.real('rope.freq_base_swa', fileRope.base, true) };
+    const windowRope = unscaledRope({
+      ...fileRope,
+      base: read.real('rope.freq_base_swa', fileRope.base, true),
+    });
     return decoder(sizes, layerOf, { windowRope, predictor: { reads: 'residual', layer: layerOf } });
   },
   synthetic: {

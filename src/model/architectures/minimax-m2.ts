@@ -11,7 +11,12 @@ export const minimaxM2: Architecture = {
   names: ['minimax-m2'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = requireExperts(read, { gate: 'sigmoid', normalized: true, hidden: sizes.hidden(0) });
+    const experts = requireExperts(read, {
+      gate: 'sigmoid',
+      normalized: true,
+      hidden: sizes.hidden(0),
+      settings: ['gate'],
+    });
     const queryNorm = { norm: sizes.norm, of: 'row' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(

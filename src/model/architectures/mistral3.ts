@@ -14,7 +14,7 @@ export const mistral3: Architecture = {
   names: ['mistral3'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     const temperatureScale = read.real('attention.temperature_scale', 0);
     const temperature = { temperatureScale, temperatureLength: sizes.originalContext };
     return decoder({ ...sizes, rope: readRope(read, sizes) }, (layer) =>

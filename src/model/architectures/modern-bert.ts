@@ -3,7 +3,7 @@ import { attention } from '../blocks/attention.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import { groupsOf, type LayerSpec } from '../model-config.ts';
-import { ROPE, WINDOW_ROPE } from '../stacks/decoder.ts';
+import { ROPE, unscaledRope, WINDOW_ROPE } from '../stacks/decoder.ts';
 import { embeddingHead, readPooling } from '../stacks/embedding-head.ts';
 import { count, flag, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
@@ -66,7 +66,7 @@ export const modernBert: Architecture = {
         norm: { ...norm, name: 'token_embd_norm' },
         ropes: {
           [ROPE]: { parameters: rope },
-          [WINDOW_ROPE]: { parameters: { ...rope, base: windowBase, scaling: { kind: 'none' } } },
+          [WINDOW_ROPE]: { parameters: unscaledRope({ ...rope, base: windowBase }) },
         },
       },
       layers,

@@ -29,7 +29,7 @@ export const museGlimmer: Architecture = {
     const { norm } = sizes;
     const window = read.count('attention.sliding_window');
     const windowed = read.windowed(PERIOD);
-    const windowRope = ownWindowRope(read, sizes);
+    const windowRope = ownWindowRope(read, sizes, false);
     const local = { window, pairs: 'interleaved', table: windowRope ? WINDOW_ROPE : ROPE } as const;
     const traits = { pairs: undefined, queryNorm: { norm, of: 'head' }, outputGate: 'attn_gate' } as const;
     const layerOf = (layer: number) => {

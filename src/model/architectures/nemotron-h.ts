@@ -23,7 +23,7 @@ import { MAMBA2_OPTIONAL, mamba2Metadata } from './mamba.ts';
 export const nemotronH: Architecture = {
   names: ['nemotron_h', 'nemotron_h_moe'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid' });
+    const experts = readExperts(read, { gate: 'sigmoid', settings: ['normalized', 'scale'] });
     const sizes = readDecoder(read, { hybrid: true, epsilonKey: 'attention.layer_norm_epsilon' });
     const { norm } = sizes;
     const recurrence = mamba2({ ...readMamba2(read), norm });

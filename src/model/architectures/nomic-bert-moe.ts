@@ -12,7 +12,7 @@ export const nomicBertMoe: Architecture = {
   configure(read) {
     const hidden = read.count('feed_forward_length');
     const period = read.countOrZero('moe_every_n_layers');
-    const experts = period > 0 ? readExperts(read, { hidden }) : undefined;
+    const experts = period > 0 ? readExperts(read, { hidden, settings: [] }) : undefined;
     const plain = feedForward({ form: 'plain', hidden, activation: 'gelu_tanh' });
     const mixture =
       experts && mixtureOfExperts({ ...experts, sharedHidden: 0, form: 'plain', activation: 'gelu_tanh' });

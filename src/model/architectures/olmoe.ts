@@ -12,7 +12,7 @@ export const olmoe: Architecture = {
   names: ['olmoe'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = requireExperts(read, { hidden: sizes.hidden(0) });
+    const experts = requireExperts(read, { hidden: sizes.hidden(0), settings: [] });
     const queryNorm = { norm: sizes.norm, of: 'row' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(

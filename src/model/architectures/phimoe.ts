@@ -12,7 +12,7 @@ export const phimoe: Architecture = {
   names: ['phimoe'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0), settings: [] });
     const norm = { ...sizes.norm, bias: 'always' } as const;
     return decoder({ ...sizes, norm }, (layer) =>
       preNormLayer(

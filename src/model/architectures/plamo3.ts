@@ -1,7 +1,14 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
-import { attentionSpec, decoder, readDecoder, sandwichNormLayer, WINDOW_ROPE } from '../stacks/decoder.ts';
+import {
+  attentionSpec,
+  decoder,
+  readDecoder,
+  sandwichNormLayer,
+  unscaledRope,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
 import { count, OUTPUT, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
 /**
@@ -33,7 +40,7 @@ export const plamo3: Architecture = {
     };
     if (window === undefined) return decoder(sizes, layerOf);
     const base = read.real('rope.freq_base_swa', 10_000);
-    return decoder(sizes, layerOf, { windowRope: { ...fileRope, base, scaling: { kind: 'none' } } });
+    return decoder(sizes, layerOf, { windowRope: unscaledRope({ ...fileRope, base }) });
   },
   synthetic: {
     metadata: () => ({

@@ -8,7 +8,7 @@ import { count, expertMetadata, OUTPUT, QKV_BIASES } from '../synthetic-family.t
 export const qwen2moe: Architecture = {
   names: ['qwen2moe'],
   configure(read) {
-    const experts = readExperts(read);
+    const experts = readExperts(read, { settings: [] });
     const sizes = readDecoder(read, { hidden: experts?.hidden });
     // If the file has no width for the shared expert, it is the feed-forward's.
     const expertsOf = (layer: number) =>

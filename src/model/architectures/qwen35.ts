@@ -45,7 +45,7 @@ export const qwen3next: Architecture = {
 };
 
 function mixture(read: ConfigReader, layout: GatedDeltaNetSpec['layout']): ModelConfig {
-  const experts = requireExperts(read, { normalized: true });
+  const experts = requireExperts(read, { normalized: true, settings: [] });
   const sizes = readDecoder(read, { hidden: experts.hidden });
   return hybrid(read, {
     sizes,

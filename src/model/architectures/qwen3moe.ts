@@ -9,7 +9,7 @@ import { expertMetadata, OUTPUT, wideHeads } from '../synthetic-family.ts';
 export const qwen3moe: Architecture = {
   names: ['qwen3moe'],
   configure(read) {
-    const experts = readExperts(read, { normalized: true });
+    const experts = readExperts(read, { normalized: true, settings: [] });
     const sizes = readDecoder(read, { hidden: experts?.hidden });
     const queryNorm = { norm: sizes.norm, of: 'head' } as const;
     return decoder(sizes, (layer) =>

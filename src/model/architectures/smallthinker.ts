@@ -1,13 +1,20 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import {
+  attentionSpec,
+  decoder,
+  ownWindowRope,
+  preNormLayer,
+  readDecoder,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT } from '../synthetic-family.ts';
 
 /** The window of all published models with one. */
 const WINDOW = 4096;
 
-/** Without windows every layer has RoPE; with them, all but every fourth. */
+/** Without windows every layer has RoPE, and in llama.cpp also in a model of four; with them, all but every fourth. */
 const PERIOD = 4;
 
 /**
@@ -17,28 +24,30 @@ const PERIOD = 4;
 export const smallthinker: Architecture = {
   names: ['smallthinker'],
   configure(read) {
-    const experts = requireExperts(read, { normalized: true });
+    const experts = requireExperts(read, { normalized: true, settings: ['gate'] });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const window = read.countOrZero('attention.sliding_window') || undefined;
     if (window !== undefined && window !== WINDOW) {
       read.refuse('attention.sliding_window', `${window}`, `${WINDOW}, or 0 for none`);
     }
     const windowed = read.windowed(PERIOD, 'first');
+    const windowRope = window === undefined ? undefined : ownWindowRope(read, sizes);
+    const local = { window, ...(windowRope && { table: WINDOW_ROPE }) };
     const layerOf = (layer: number) => {
-      const isRotary = window === undefined || layer % PERIOD !== 0;
+      const isRotary = window === undefined || sizes.layers === PERIOD || layer % PERIOD !== 0;
       const isLocal = window !== undefined && windowed(layer);
       return preNormLayer(
         sizes.norm,
         attention(
           attentionSpec(sizes.heads(layer), {
             pairs: isRotary ? 'neox' : undefined,
-            ...(isLocal && { window }),
+            ...(isLocal && local),
           }),
         ),
         mixtureOfExperts({ ...experts, activation: 'relu', routed: 'layer' }),
       );
     };
-    return decoder(sizes, layerOf);
+    return decoder(sizes, layerOf, { windowRope });
   },
   synthetic: {
     metadata: (shape) => ({

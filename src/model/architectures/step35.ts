@@ -30,6 +30,9 @@ export const step35: Architecture = {
   names: ['step35'],
   configure(read) {
     const experts = requireExperts(read, { gate: 'sigmoid' });
+    if (experts.sharedHidden === 0) {
+      read.refuse('expert_shared_feed_forward_length', '0', 'a shared expert, as all published files have');
+    }
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm } = sizes;
     const window = read.count('attention.sliding_window');

@@ -5,7 +5,8 @@ import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
-import type { Block, LayerInputs } from './block.ts';
+import type { PagedCache } from '../../ops/paged-cache.ts';
+import type { Block, LayerContext, LayerInputs } from './block.ts';
 import { cacheGroup } from '../state-groups.ts';
 import { type BlockIndexerSpec, recordBlockIndexer } from './indexer.ts';
 import { linear } from './linear.ts';
@@ -52,7 +53,10 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   readonly clamp?: number | undefined;
   /** What chooses the blocks of positions that each key head attends to. Default: rows attend to all positions. */
   readonly indexer?: BlockIndexerSpec;
-  /** True for encoders, in which each row attends to the whole text. */
+  /**
+   * Whether rows attend to later ones, too, up to the batch's `causal_limits`: the end of the text in encoders, of the
+   * block in drafters (DFlash). A window then is as wide on either side of a row.
+   */
   readonly bidirectional?: boolean;
 }
 
@@ -75,9 +79,9 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
   const {
-    rope: rotation,
-    queryNorm,
-    valueNorm,
+    rope: _rope,
+    queryNorm: _queryNorm,
+    valueNorm: _valueNorm,
     hasSinks,
     outputGate,
     bidirectional,
@@ -89,35 +93,90 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     ...parameters
   } = spec;
   const { heads, kvHeads, keySize, valueSize, chunk, window = chunk } = parameters;
-  const table = rotation && layer.shared.get(rotation.table);
   const [queries, own] = recordProjections(scope, x, spec);
   const half = (offset: number): Tensor =>
     slice(g, queries, { offset, segmentWidth: keySize, stride: 2 * keySize, width: heads * keySize });
   const q = outputGate === 'attn_q' ? half(0) : queries;
-  const rotate = (of: Tensor, headSize = keySize): Tensor =>
-    rotation && table ? rope(g, of, { table, headSize, pairs: rotation.pairs }) : of;
-  const normed = (of: Tensor, name: string): Tensor =>
-    queryNorm ? normalizeHeads(scope, of, name, { ...queryNorm, keySize }) : of;
-  const place = (of: Tensor, name: string): Tensor =>
-    queryNorm?.place === 'after rotation' ? normed(rotate(of), name) : rotate(normed(of, name));
+  const { rotate, place } = placing(scope, spec, layer);
   const query = place(q, 'attn_q_norm');
   const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window, ofLayer: cacheOf });
-  if (own) {
-    const v = valueNorm
-      ? l2Norm(g, own.values, { by: 'rms', size: valueSize, epsilon: valueNorm.epsilon })
-      : own.values;
-    appendRotated(g, cache, parameters, { k: place(own.keys, 'attn_k_norm'), v });
-  }
+  if (own) appendOwn(scope, own, spec, { cache, place });
   const chosen = indexer && recordBlockIndexer(scope, x, { spec: indexer, kvHeads, rotate }, layer);
   const mixed = attendRotated(g, query, cache, {
     ...parameters,
     chosen,
     sinks: hasSinks && sinksOf(scope, hasSinks, heads),
-    ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
+    ...(bidirectional && {
+      causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }),
+      ...(window !== undefined && { window: undefined, reach: window - 1 }),
+    }),
   });
   const opened = openGate(scope, x, { mixed, spec, half });
   const scaled = resultNorm ? normalize(scope, opened, { ...resultNorm, name: 'attn_sub_norm' }) : opened;
   return linear(scope, scaled, { name: 'attn_output', rows: width });
+}
+
+/** Keys and values of some rows, f32 [rows, kvHeads * size] each. */
+interface KeysAndValues {
+  readonly keys: Tensor;
+  readonly values: Tensor;
+}
+
+/** Gives queries and keys their norm and rotation. */
+function placing(
+  scope: PartScope,
+  { rope: rotation, queryNorm, keySize }: AttentionSpec,
+  { shared }: Pick<LayerInputs, 'shared'>,
+) {
+  const table = rotation && shared.get(rotation.table);
+  const rotate = (of: Tensor, headSize = keySize): Tensor =>
+    rotation && table ? rope(scope.g, of, { table, headSize, pairs: rotation.pairs }) : of;
+  const normed = (of: Tensor, name: string): Tensor =>
+    queryNorm ? normalizeHeads(scope, of, name, { ...queryNorm, keySize }) : of;
+  const place = (of: Tensor, name: string): Tensor =>
+    queryNorm?.place === 'after rotation' ? normed(rotate(of), name) : rotate(normed(of, name));
+  return { rotate, place };
+}
+
+/** Appends a layer's own keys and values to its cache. */
+function appendOwn(
+  { g }: PartScope,
+  { keys, values }: KeysAndValues,
+  { valueNorm, ...sizes }: AttentionSpec,
+  { cache, place }: { cache: PagedCache; place: ReturnType<typeof placing>['place'] },
+): void {
+  const { valueSize: size } = sizes;
+  const v = valueNorm ? l2Norm(g, values, { by: 'rms', size, epsilon: valueNorm.epsilon }) : values;
+  appendRotated(g, cache, sizes, { k: place(keys, 'attn_k_norm'), v });
+}
+
+/** Records the keys and values of rows `x` that do not attend themselves, but are attended to (DFlash). */
+export function recordCachedRows(
+  scope: PartScope,
+  x: Tensor,
+  spec: AttentionSpec,
+  layer: LayerContext,
+): void {
+  const { kvHeads, keySize, valueSize, window } = spec;
+  const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window });
+  const { place } = placing(scope, spec, layer);
+  appendOwn(scope, recordKeysAndValues(scope, x, spec), spec, { cache, place });
+}
+
+/** Keys and values by `attn_k` and `attn_v`, or by `attn_k` alone. */
+function recordKeysAndValues(
+  scope: PartScope,
+  x: Tensor,
+  { kvHeads, keySize, valueSize, keysAsValues, clamp: bound }: AttentionSpec,
+): KeysAndValues {
+  const part = (name: string, rows: number) => bounded(scope, linear(scope, x, { name, rows }), bound);
+  const keys = part('attn_k', kvHeads * keySize);
+  const isShared = keysAsValues && !scope.has('attn_v.weight');
+  return { keys, values: isShared ? keys : part('attn_v', kvHeads * valueSize) };
+}
+
+function bounded({ g }: PartScope, of: Tensor, bound: number | undefined): Tensor {
+  return bound ? clamp(g, of, -bound, bound) : of;
 }
 
 /** Attention's result, multiplied by its gate if there is one; `half` is a part of what `attn_q` gives. */
@@ -147,18 +206,13 @@ function recordProjections(
   scope: PartScope,
   x: Tensor,
   spec: AttentionSpec,
-): [queries: Tensor, own?: { readonly keys: Tensor; readonly values: Tensor }] {
+): [queries: Tensor, own?: KeysAndValues] {
   const { heads, kvHeads, keySize, valueSize, outputGate, clamp: bound } = spec;
-  const bounded = (of: Tensor): Tensor => (bound ? clamp(scope.g, of, -bound, bound) : of);
   const queries = (outputGate === 'attn_q' ? 2 : 1) * heads * keySize;
   const [keys, values] = [kvHeads * keySize, kvHeads * valueSize];
   if (!scope.has('attn_qkv.weight')) {
-    const part = (name: string, rows: number) => bounded(linear(scope, x, { name, rows }));
-    const query = part('attn_q', queries);
-    if (spec.cacheOf !== undefined) return [query];
-    const key = part('attn_k', keys);
-    const isShared = spec.keysAsValues && !scope.has('attn_v.weight');
-    return [query, { keys: key, values: isShared ? key : part('attn_v', values) }];
+    const query = bounded(scope, linear(scope, x, { name: 'attn_q', rows: queries }), bound);
+    return spec.cacheOf === undefined ? [query, recordKeysAndValues(scope, x, spec)] : [query];
   }
   const all = linear(scope, x, { name: 'attn_qkv', rows: queries + keys + values });
   const biases = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
@@ -166,7 +220,7 @@ function recordProjections(
   const part = (bias: string, first: number, width: number) => {
     const cut = slice(scope.g, all, { offset: first, width });
     const added = isApart ? scope.optional(bias, 1, width) : undefined;
-    return bounded(added ? add(scope.g, cut, added) : cut);
+    return bounded(scope, added ? add(scope.g, cut, added) : cut, bound);
   };
   const query = part('attn_q.bias', 0, queries);
   if (spec.cacheOf !== undefined) return [query];

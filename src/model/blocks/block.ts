@@ -28,8 +28,8 @@ export interface Block<out Kind extends string = string, out Spec = unknown> {
   readonly kind: Kind;
   /** Its sizes and options. */
   readonly spec: Spec;
-  /** The group of its sequence state. Default: it has none. */
-  readonly state?: StateGroup;
+  /** The group of its sequence state, or several. Default: it has none. */
+  readonly state?: StateGroup | readonly StateGroup[];
   /**
    * Records the block on `x`, f32 [rows, width]; returns what is added to the residual stream, f32 [rows, width].
    * @internal

@@ -46,6 +46,6 @@ function recordBoth(
     scale(g, length, 1 / Math.sqrt(x.width)),
     scope.weight('ffn_gate_inp.scale', 1, x.width),
   );
-  const mixed = recordExperts(scope, normed(x, 'pre_ffw_norm_2'), experts, routed);
+  const mixed = recordExperts(scope, normed(x, 'pre_ffw_norm_2'), experts, { routed });
   return add(g, normed(own, 'post_ffw_norm_1'), normed(mixed, 'post_ffw_norm_2'));
 }

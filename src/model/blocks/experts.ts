@@ -1,5 +1,6 @@
 import { invariant } from '../../base/errors.ts';
 import { type Activation, add, type GatedFunction, unary } from '../../ops/elementwise.ts';
+import { embed } from '../../ops/embed.ts';
 import { combineExperts } from '../../ops/experts/combine-experts.ts';
 import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
 import { type RoutingRule, routeExperts } from '../../ops/experts/route-experts.ts';
@@ -34,6 +35,8 @@ export interface ExpertsSpec {
   readonly routed?: 'layer';
   /** Width of the routed experts' input and output, between two shared projections (NVIDIA 2025). Default: the residual stream's. */
   readonly latent?: number | undefined;
+  /** Whether each token has its own experts, which `ffn_gate_tid2eid` lists (DeepSeek V4). Default: its router chooses. */
+  readonly byToken?: boolean;
   /** Whether `ffn_*_exps.scale` and `ffn_*_shexp.scale` are applied: llama.cpp does so for some architectures only. */
   readonly scales?: boolean;
 }
@@ -49,7 +52,11 @@ export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return {
     kind: 'experts',
     spec,
-    record: (scope, x, { entering }) => recordExperts(scope, x, spec, spec.routed === 'layer' ? entering : x),
+    record: (scope, x, { entering, shared }) => {
+      const tokenIds = spec.byToken ? shared.get(TOKEN_IDS) : undefined;
+      invariant(tokenIds || !spec.byToken, 'the model shares the ids of its tokens');
+      return recordExperts(scope, x, spec, { routed: spec.routed === 'layer' ? entering : x, tokenIds });
+    },
   };
 }
 
@@ -65,8 +72,11 @@ export function expertsWhereRouted(spec: ExpertsSpec, dense: FeedForwardSpec): E
   };
 }
 
+/** The name under which embeddings share the ids of tokens. */
+export const TOKEN_IDS = 'token ids';
+
 /** How llama.cpp's converters encode the gating function of the router. */
-const GATE_CODES = { 1: 'softmax', 2: 'sigmoid' } as const;
+const GATE_CODES = { 1: 'softmax', 2: 'sigmoid', 4: 'sqrt_softplus' } as const;
 
 /** What a file says about its experts, which all layers have except the leading dense ones. */
 export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scales'> {
@@ -78,6 +88,11 @@ export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scale
 interface ExpertsDefaults extends Partial<
   Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>
 > {
+  /**
+   * The settings of the routing that the family's files have, and llama.cpp reads; a file that contradicts the family's own
+   * in another one is refused. Default: all.
+   */
+  readonly settings?: readonly ('gate' | 'normalized' | 'scale')[];
   /** `counted` if the shared expert is as wide as `expert_shared_count` experts. Default: as wide as the file says. */
   readonly shared?: 'counted';
 }
@@ -96,7 +111,12 @@ export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): Ex
   if (count % groups !== 0) read.refuse('expert_group_count', `${groups}`, `a divisor of ${count} experts`);
   const code = read.real('expert_gating_func', 0);
   const gate = code === 0 ? (of.gate ?? 'softmax') : GATE_CODES[code as keyof typeof GATE_CODES];
-  if (gate === undefined) read.refuse('expert_gating_func', `${code}`, '0 to 2: unsaid, softmax or sigmoid');
+  if (gate === undefined)
+    read.refuse(
+      'expert_gating_func',
+      `${code}`,
+      '0, 1, 2 or 4: unsaid, softmax, sigmoid or the root of softplus',
+    );
   const routing: RoutingRule = {
     topK,
     gate,
@@ -105,6 +125,7 @@ export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): Ex
     groups,
     topKGroups: groups === 1 ? 1 : read.count('expert_group_used_count'),
   };
+  checkSettings(read, routing, of);
   const hidden = of.hidden ?? readHidden(read, topK);
   const ownHidden = read.countOrZero('expert_shared_feed_forward_length');
   return {
@@ -114,6 +135,20 @@ export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): Ex
     sharedHidden: of.shared === 'counted' ? read.countOrZero('expert_shared_count') * hidden : ownHidden,
     leadingDense: read.countOrZero('leading_dense_block_count'),
   };
+}
+
+/** Refuses settings other than those that the architecture has whatever its files say. */
+function checkSettings(read: ConfigReader, found: RoutingRule, of: ExpertsDefaults): void {
+  const own = { gate: of.gate ?? 'softmax', normalized: of.normalized ?? false, scale: 1 };
+  const keys = {
+    gate: 'expert_gating_func',
+    normalized: 'expert_weights_norm',
+    scale: 'expert_weights_scale',
+  };
+  for (const name of ['gate', 'normalized', 'scale'] as const) {
+    if (of.settings?.includes(name) !== false || found[name] === own[name]) continue;
+    read.refuse(keys[name], `${found[name]}`, `${own[name]}, which ${read.architecture} always has`);
+  }
 }
 
 /**
@@ -138,13 +173,34 @@ export function expertsOrDense(
   return mixtureOfExperts({ ...of, ...experts });
 }
 
-/** Records a mixture on `x`; the router reads `routed`, which is `x` unless given. */
-export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, routed = x): Tensor {
+/** The experts of the rows' tokens. */
+function expertsOfTokens(scope: PartScope, { routing: { topK } }: ExpertsSpec, ids: Tensor): Tensor {
+  const name = 'ffn_gate_tid2eid.weight';
+  return embed(scope.g, scope.weight(name, scope.rowsOf(name, topK), topK), ids);
+}
+
+/**
+ * Records a mixture on `x`; the router reads `routed`, which is `x` unless given. With `tokenIds`, these determine the experts, and
+ * the router their weights.
+ */
+export function recordExperts(
+  scope: PartScope,
+  x: Tensor,
+  spec: ExpertsSpec,
+  { routed = x, tokenIds }: { readonly routed?: Tensor; readonly tokenIds?: Tensor | undefined } = {},
+): Tensor {
   const { g } = scope;
   const { routing, count, hidden, activation, sharedHidden, weighted } = spec;
   const logits = linear(scope, routed, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
-  const bias = scope.optional('exp_probs_b.bias', 1, count) ?? scope.optional('exp_probs_b', 1, count);
-  const { expertIds, routingWeights } = routeExperts(g, logits, routing, bias);
+  const bias = tokenIds
+    ? undefined
+    : (scope.optional('exp_probs_b.bias', 1, count) ?? scope.optional('exp_probs_b', 1, count));
+  const { expertIds, routingWeights } = routeExperts(
+    g,
+    logits,
+    routing,
+    tokenIds ? { chosen: expertsOfTokens(scope, spec, tokenIds) } : { bias },
+  );
   const latent = (of: Tensor, name: string, rows: number): Tensor =>
     spec.latent === undefined ? of : linear(scope, of, { name, rows, scale: 'never' });
   const narrow = latent(x, 'ffn_latent_down', spec.latent ?? x.width);
@@ -182,7 +238,7 @@ export function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec, ro
 function recordShared(
   scope: PartScope,
   x: Tensor,
-  { sharedHidden: hidden, activation, form, scales, sharedLimit: limit }: ExpertsSpec,
+  { sharedHidden: hidden, activation, form, scales, sharedLimit: limit, limited }: ExpertsSpec,
 ): Tensor {
   const { g } = scope;
   const order = scales ? 'after' : 'never';
@@ -190,7 +246,7 @@ function recordShared(
   const hiddenLayer = (): Tensor => {
     if (form === 'plain') return unary(g, ungated(activation), product(x, 'ffn_up_shexp', hidden));
     const gate = product(x, 'ffn_gate_shexp', hidden);
-    return gatedWithin(g, { fn: activation, limit }, gate, product(x, 'ffn_up_shexp', hidden));
+    return gatedWithin(g, { fn: activation, limit, limited }, gate, product(x, 'ffn_up_shexp', hidden));
   };
   const inner = hiddenLayer();
   const whole = product(inner, 'ffn_down_shexp', x.width);

@@ -1,4 +1,4 @@
-import { attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
+import { appendAt, attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
 import type { GraphBuilder } from '../../ops/graph.ts';
 import { hadamard, hadamardSize } from '../../ops/hadamard.ts';
 import type { PagedCache } from '../../ops/paged-cache.ts';
@@ -38,6 +38,16 @@ export function appendRotated(
 ): void {
   const { ofKeys, ofValues } = rotationsOf(cache, sizes);
   kvAppend(g, cache, rotated(g, k, ofKeys), v && rotated(g, v, ofValues));
+}
+
+/** Appends keys, without values, at places of their own. */
+export function appendRotatedAt(
+  g: GraphBuilder,
+  cache: PagedCache,
+  sizes: Sizes,
+  { k, places }: Parameters<typeof appendAt>[2],
+): void {
+  appendAt(g, cache, { k: rotated(g, k, rotationsOf(cache, sizes).ofKeys), places });
 }
 
 /** Attention over what `appendRotated` has cached. */

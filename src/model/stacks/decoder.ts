@@ -1,3 +1,4 @@
+import { fail } from '../../base/errors.ts';
 import type { RopePairs, RopeParameters } from '../../ops/rope.ts';
 import type { AttentionSpec, Heads } from '../blocks/attention.ts';
 import type { Block } from '../blocks/block.ts';
@@ -9,6 +10,7 @@ import {
   type EmbeddingSpec,
   groupsOf,
   type HeadSpec,
+  type HyperConnectionsSpec,
   type LayerSpec,
   type ModelConfig,
   type BlockPredictor,
@@ -151,9 +153,21 @@ export function attentionSpec(
 export function ownWindowRope(
   read: ConfigReader,
   { rope, fileRope }: Pick<DecoderSizes, 'rope' | 'fileRope'>,
+  isScaled = true,
 ): RopeParameters | undefined {
-  const own = { ...fileRope, base: read.real('rope.freq_base_swa', fileRope.base, true) };
+  const based = { ...fileRope, base: read.real('rope.freq_base_swa', fileRope.base, true) };
+  const own = isScaled ? based : unscaledRope(based);
   return JSON.stringify(own) === JSON.stringify(rope) ? undefined : own;
+}
+
+/**
+ * RoPE of layers with a window whose angles the file's factor does not scale: of its scaling they have the factor on the
+ * rotated values alone, as in llama.cpp.
+ */
+export function unscaledRope({ dimensions, base, scaling }: RopeParameters): RopeParameters {
+  const attention = scaling.kind === 'yarn' ? scaling.attention : 1;
+  if (scaling.kind !== 'yarn' || attention === 1) return { dimensions, base, scaling: { kind: 'none' } };
+  return { dimensions, base, scaling: { ...scaling, factor: 1, extrapolation: 0 } };
 }
 
 /** Sequential sublayers, each with a pre-norm (Xiong et al. 2020). */
@@ -215,6 +229,18 @@ export function outputNormLayer(norm: Norm, attention: Block, feedForward: Block
   };
 }
 
+/** The groups of the layers' state. Throws `MODEL_CONFIG` if no layer has any. */
+function stateOf(architecture: string, layers: readonly LayerSpec[]): ModelConfig['state'] {
+  const state = groupsOf(layers);
+  if (state.length > 0) return state;
+  const key = `${architecture}.attention.head_count`;
+  fail('MODEL_CONFIG', {
+    key,
+    found: 'no heads in any layer',
+    expected: 'attention or a recurrence in some',
+  });
+}
+
 /**
  * Composes a decoder of its layers; embedding and head are Llama's except for the given options. If the file names a
  * pooling, the model computes embeddings: its normalized rows take the place of logits.
@@ -229,6 +255,8 @@ export function decoder(
     softCap,
     outputNorm = 'output_norm',
     isRotary = true,
+    ropes: ownRopes,
+    hyper,
     predictor,
     ...embedding
   }: Omit<EmbeddingSpec, 'ropes'> & {
@@ -243,6 +271,10 @@ export function decoder(
     readonly outputNorm?: string;
     /** Whether layers use the model's RoPE table; models with learned positions have none. */
     readonly isRotary?: boolean;
+    /** Further tables of rotary angles. */
+    readonly ropes?: EmbeddingSpec['ropes'];
+    /** How the head reads several residual streams. */
+    readonly hyper?: HyperConnectionsSpec;
     /**
      * The layer for multi-token prediction, if the architecture defines one: what it reads, and its blocks. Of several,
      * the first is used for each of the tokens.
@@ -255,13 +287,14 @@ export function decoder(
   const norm = { ...sizes.norm, name: outputNorm };
   const head: HeadSpec = embeds
     ? { ...embeds.head, norm }
-    : { kind: 'logits', norm, scale: logitScale, softCap };
+    : { kind: 'logits', norm, scale: logitScale, softCap, ...(hyper && { hyper }) };
   const rotary = isRotary && embedding.learnedPositions === undefined;
   const ropes = {
     ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext, factorCount } }),
     ...(windowRope && { [WINDOW_ROPE]: { parameters: windowRope } }),
+    ...ownRopes,
   };
-  const state = groupsOf(layers);
+  const state = stateOf(architecture, layers);
   return {
     architecture,
     state,

@@ -5,6 +5,13 @@ import { gatherRows } from '../../ops/rows.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import { joinStreams, recordAltUp, splitStreams } from '../blocks/altup.ts';
 import type { LayerContext } from '../blocks/block.ts';
+import { TOKEN_IDS } from '../blocks/experts.ts';
+import {
+  copyStreams,
+  type HyperConnectionsSpec,
+  readHeadStreams,
+  throughStreams,
+} from '../blocks/hyper-connections.ts';
 import { linear, scaledProduct } from '../blocks/linear.ts';
 import { type NamedNorm, nameOf, normalize } from '../blocks/norm.ts';
 import { PER_LAYER, recordPerLayer } from '../blocks/per-layer-input.ts';
@@ -51,6 +58,8 @@ export function recordEmbedding(
     x = add(g, x, embed(g, table, g.batch.positions));
   }
   x = normed(scope, x, spec.norm);
+  if (spec.sharesIds) shared.set(TOKEN_IDS, ids);
+  if (spec.copies !== undefined) return { x: copyStreams(g, x, spec.copies), shared };
   return { x: spec.streams === undefined ? x : splitStreams(scope, x, spec.streams), shared };
 }
 
@@ -68,8 +77,25 @@ function ropeFactors(
 
 /** Records one layer: residual stream in, residual stream out. */
 export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerContext): Tensor {
+  if (spec.hyper) return recordHyperLayer(scope, spec, spec.hyper, { x, inputs });
   const compute = (stream: Tensor) => recordSublayers(scope, spec, stream, inputs);
   return spec.altUp ? recordAltUp(scope, spec.altUp, { x, inputs }, compute) : compute(x);
+}
+
+/** Sublayers that read all streams by shares, and are written to all of them. */
+function recordHyperLayer(
+  scope: PartScope,
+  { sublayers }: LayerSpec,
+  hyper: HyperConnectionsSpec,
+  { x, inputs }: { readonly x: Tensor; readonly inputs: LayerContext },
+): Tensor {
+  const names = ['hc_attn', 'hc_ffn'];
+  return sublayers.reduce((streams, { preNorm, block }, index) => {
+    const of = { ...hyper, name: names[index] ?? `hc_${index}` };
+    return throughStreams(scope, streams, of, (read) =>
+      block.record(scope, normed(scope, read, preNorm), { ...inputs, entering: read }),
+    );
+  }, x);
 }
 
 function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerContext): Tensor {
@@ -97,7 +123,10 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
   const { g } = scope;
   const { width } = scope.config;
   const gathered = gatherRows(g, x);
-  const rows = gathered.width === width ? gathered : joinStreams(scope, gathered, width);
+  const hyper = spec.kind === 'logits' ? spec.hyper : undefined;
+  const joined = () =>
+    hyper ? readHeadStreams(scope, gathered, hyper) : joinStreams(scope, gathered, width);
+  const rows = gathered.width === width ? gathered : joined();
   if (spec.kind === 'rows') {
     const read = recordDense(scope, normed(scope, rows, spec.norm), spec.dense);
     return spec.classifier ? recordClassifier(scope, read, spec.classifier) : read;
@@ -127,8 +156,17 @@ export function recordLogits(
     bias: scope.optional(`${name}.bias`, 1, vocabulary),
     scale: scope.optional(`${name}.scale`, 1, 1),
   });
-  const logits = scaled(scope, product, spec.scale);
-  const { softCap } = spec;
+  return capLogits(scope, product, spec);
+}
+
+/** Records the factor on logits and their bound, of which either may be missing. */
+export function capLogits(
+  scope: PartScope,
+  product: Tensor,
+  { scale: factor, softCap }: Pick<Extract<HeadSpec, { kind: 'logits' }>, 'scale' | 'softCap'>,
+): Tensor {
+  const { g } = scope;
+  const logits = scaled(scope, product, factor);
   if (softCap === undefined) return logits;
   return scale(g, unary(g, 'tanh', scale(g, logits, 1 / softCap)), softCap);
 }

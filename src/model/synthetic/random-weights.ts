@@ -1,5 +1,6 @@
 import { throwIfAborted } from '../../base/errors.ts';
 import { seededRandom } from '../../base/seeded-random.ts';
+import { I32 } from '../../formats/index.ts';
 import type { GgufWriter, PlacedTensor } from '../../gguf/index.ts';
 
 /** Options of a file of random weights. */
@@ -37,7 +38,11 @@ export async function writeRandomWeights(writer: GgufWriter, options: RandomWeig
   const largest = tensors.reduce((most, tensor) => Math.max(most, tensor.byteLength), 0);
   const tiles = new RandomTiles(random, Math.min(TILE_BYTES, largest));
   for (let tensor = writer.next; tensor; tensor = writer.next) {
-    const pieces = isVector(tensor) ? [vectorOf(tensor, random)] : tiles.piecesFor(tensor);
+    const pieces = isVector(tensor)
+      ? [vectorOf(tensor, random)]
+      : tensor.format === I32
+        ? [choicesOf(tensor, expertsBeside(tensor, tensors), random)]
+        : tiles.piecesFor(tensor);
     let written = tensor.offset;
     for (const piece of pieces) {
       throwIfAborted(options.signal, 'writing the model');
@@ -65,6 +70,23 @@ function vectorOf({ name, shape }: PlacedTensor, random: () => number): Uint8Arr
   const [mean, spread] = rangeOf(name);
   const length = shape.reduce((product, size) => product * size, 1);
   const values = Float32Array.from({ length }, () => mean + spread * (2 * random() - 1));
+  return new Uint8Array(values.buffer);
+}
+
+/** The number of experts of the layer that lists experts for tokens. */
+function expertsBeside({ name, shape }: PlacedTensor, tensors: readonly PlacedTensor[]): number {
+  const router = name.replace('ffn_gate_tid2eid', 'ffn_gate_inp');
+  return tensors.find((tensor) => tensor.name === router)?.shape[1] ?? shape[0] ?? 1;
+}
+
+/** Different experts in each row. */
+function choicesOf({ shape }: PlacedTensor, experts: number, random: () => number): Uint8Array {
+  const [columns = 1, rows = 1] = shape;
+  const values = new Int32Array(columns * rows);
+  for (let row = 0; row < rows; row++) {
+    const first = Math.floor(random() * experts);
+    for (let i = 0; i < columns; i++) values[row * columns + i] = (first + i) % experts;
+  }
   return new Uint8Array(values.buffer);
 }
 

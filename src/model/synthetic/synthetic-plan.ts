@@ -13,11 +13,21 @@ import {
   type SyntheticShape,
   text,
 } from '../synthetic-family.ts';
+import { DFLASH_SYNTHETIC, readDflash } from '../stacks/dflash.ts';
 import { type SyntheticFormats, syntheticTensors } from './synthetic-tensors.ts';
 import { tokenizerMetadata } from './tokenizer-metadata.ts';
 
+/** A DFlash drafter, for a model of the same width and vocabulary that has three layers or more. */
+const DFLASH: Architecture = {
+  names: ['dflash'],
+  configure: (read) => readDflash(read, (name) => name.endsWith('.attn_v.weight')).config,
+  synthetic: DFLASH_SYNTHETIC,
+};
+
+const SYNTHETIC: readonly Architecture[] = [...ALL_ARCHITECTURES, DFLASH];
+
 /** The architectures for which models can be synthesized. */
-export const SYNTHETIC_ARCHITECTURES: readonly string[] = ALL_ARCHITECTURES.flatMap(({ names }) => names);
+export const SYNTHETIC_ARCHITECTURES: readonly string[] = SYNTHETIC.flatMap(({ names }) => names);
 
 /** How a synthetic model may differ from others of its shape. */
 export interface SyntheticPlanOptions extends SyntheticFormats {
@@ -59,7 +69,7 @@ export async function syntheticPlan(
 }
 
 function architectureNamed(name: string): Architecture {
-  const architecture = ALL_ARCHITECTURES.find(({ names }) => names.includes(name));
+  const architecture = SYNTHETIC.find(({ names }) => names.includes(name));
   if (architecture) return architecture;
   const expected = `one of ${SYNTHETIC_ARCHITECTURES.join(', ')}`;
   return fail('INVALID_ARGUMENT', { name: 'architecture', found: name, expected });

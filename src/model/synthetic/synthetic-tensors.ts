@@ -1,8 +1,9 @@
-import { F16, F32, Q8_0, type TensorFormat } from '../../formats/index.ts';
+import { F16, F32, I32, Q8_0, type TensorFormat } from '../../formats/index.ts';
 import type { PlannedTensor } from '../../gguf/index.ts';
 import { GraphBuilder } from '../../ops/graph.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import { PartScope } from '../part-scope.ts';
+import { EMBEDDING_TABLE } from '../embedding-place.ts';
 import { LayerStates } from '../layer-states.ts';
 import { groupsWithPredictor, hasPredictor, type ModelConfig } from '../model-config.ts';
 import {
@@ -10,6 +11,7 @@ import {
   recordPredictorHead,
   recordPredictorLayer,
 } from '../stacks/record-predictor.ts';
+import { DRAFTER_PREFIX, recordFusion } from '../stacks/eagle3.ts';
 import { recordEmbedding, recordHead, recordLayer } from '../stacks/record-stack.ts';
 
 /** The formats of a synthetic model's matrices. */
@@ -77,7 +79,19 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
     record('', (scope) => recordPredictorHead(scope, predicting, inputs(scope.g).x));
     record('', (scope) => recordNextEmbedding(scope, predicting, scope.g.batch.ids));
   }
-  return [...wanted.values()];
+  const { predictor } = config;
+  if (predictor?.kind !== 'masks') return [...wanted.values()];
+  record('', (scope) => {
+    const { axis, width, type } = passed.get('x') as Tensor;
+    const input = (layer: number) => scope.g.input(`input of ${layer}`, { axis, width, type });
+    recordFusion(scope, predictor, predictor.features.map(input));
+  });
+  // The model has the tables; what names the drafter's tensors beside the model's is not in the file.
+  wanted.delete(EMBEDDING_TABLE);
+  return Array.from(wanted.values(), (tensor) => ({
+    ...tensor,
+    name: tensor.name.replace(DRAFTER_PREFIX, ''),
+  }));
 }
 
 /** The format, or the next best whose blocks divide rows of this many columns. */
@@ -87,9 +101,13 @@ export function fittingFormat(format: TensorFormat, columns: number): TensorForm
 
 /**
  * Matrices that files store in f32: routers and the biases of experts are small, and choices must not depend on rounding;
- * convolution taps, state rates and norms by group are few.
+ * shares of residual streams and scores by place are few and precise; convolution taps, state rates and norms by group are few.
  */
-const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|shortconv\.conv)|\.bias$/;
+const IN_F32 =
+  /^(ffn_gate_inp|hc_|output_hc|(attn|indexer)_compressor_ape|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|shortconv\.conv)|\.bias$/;
+
+/** Indices of experts. */
+const EXPERTS_OF_TOKENS = /^ffn_gate_tid2eid/;
 
 /** A scope whose file has whatever is requested. */
 class WishingScope extends PartScope {
@@ -151,6 +169,7 @@ class WishingScope extends PartScope {
 
   #formatOf(name: string, rows: number, columns: number): TensorFormat {
     const { format, outputFormat = format, shapes } = this.#request;
+    if (EXPERTS_OF_TOKENS.test(name)) return I32;
     if (rows === 1 || name in shapes || IN_F32.test(name)) return F32;
     return fittingFormat(name === 'output.weight' ? outputFormat : format, columns);
   }

@@ -4,7 +4,7 @@ import { DRAFTER_PREFIX } from '../drafter.ts';
 import { EMBEDDING_TABLE, PER_LAYER_TABLE } from '../embedding-place.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { ModelConfig } from '../model-config.ts';
-import type { ModelGraphs, ModelPart } from '../model-graphs.ts';
+import { type ModelGraphs, predictorParts } from '../model-graphs.ts';
 import { type Unread, unreadText } from './unread.ts';
 import { unreadKeys } from './unread-keys.ts';
 import { unreadTensors } from './unread-tensors.ts';
@@ -77,8 +77,7 @@ function weightNames(
   { embedding, layers, head, sampling, predictor }: ModelGraphs,
   config: ModelConfig,
 ): Set<string> {
-  const ofPredictor: readonly ModelPart[] = predictor ? Object.values(predictor) : [];
-  const parts = [embedding, ...layers, head, sampling, ...ofPredictor];
+  const parts = [embedding, ...layers, head, sampling, ...predictorParts(predictor)];
   const names = parts.flatMap(({ graph, prefix }) => graph.weights.map(({ name }) => prefix + name));
   return new Set([EMBEDDING_TABLE, ...(config.embedding.perLayer ? [PER_LAYER_TABLE] : []), ...names]);
 }

@@ -55,6 +55,12 @@ const RULES: readonly TensorRule[] = [
     architectures: ['deepseek32', 'glm-dsa'],
   },
   {
+    name: /^blk\.\d+\.exp_probs_b_vl\.bias$/,
+    warns: true,
+    reason: 'of images: only texts are read',
+    architectures: ['deepseek4'],
+  },
+  {
     name: /^blk\.\d+\.(attn_rot_embd|rope_freqs)(\.weight)?$/,
     warns: true,
     reason: 'frequencies are computed from the metadata',
@@ -80,7 +86,7 @@ const RULES: readonly TensorRule[] = [
     name: /^d2t$/,
     warns: false,
     reason: 'read when the file is opened',
-    architectures: ['eagle3'],
+    architectures: ['eagle3', 'dflash'],
   },
   {
     name: /^(cls|classifier|pooler)[._]/,

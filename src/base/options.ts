@@ -17,8 +17,8 @@ export function checkOptions(of: string, options: unknown, known: object): void 
     const found = options === null ? 'null' : Array.isArray(options) ? 'an array' : typeof options;
     fail('INVALID_ARGUMENT', { name: `the options of ${of}`, found, expected: 'an object' });
   }
-  for (const [option, value] of Object.entries(options)) {
-    if (value === undefined || Object.hasOwn(known, option)) continue;
+  for (const option of Object.keys(options)) {
+    if (Object.hasOwn(known, option) || options[option as keyof typeof options] === undefined) continue;
     const names = Object.keys(known);
     fail('OPTION_UNKNOWN', { of, option, nearest: nearestName(option, names), known: names.join(', ') });
   }

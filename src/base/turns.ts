@@ -14,6 +14,8 @@ const waiting: (() => void)[] = [];
 
 /** Milliseconds that such work has taken in the current turn. */
 let spent = 0;
+/** When the turn of those that wait ends, on the clock of `performance.now()`. */
+let turnEnd = 0;
 let isTurnDue = false;
 
 /** Runs the work without pausing. */
@@ -25,8 +27,8 @@ export function finish<T>(steps: Steps<T>): T {
 }
 
 /**
- * Runs the work in slices between the thread's other work; of several, only one runs per turn, so that other work does
- * not wait longer for many than for one. Rejects with `ABORTED` when the signal fires.
+ * Runs the work in slices between the thread's other work; of several, as many run per turn as end within the time of one,
+ * so that other work does not wait longer for many than for one. Rejects with `ABORTED` when the signal fires.
  */
 export async function inTurns<T>(steps: Steps<T>, what: string, signal?: AbortSignal): Promise<T> {
   for (;;) {
@@ -40,15 +42,17 @@ export async function inTurns<T>(steps: Steps<T>, what: string, signal?: AbortSi
         if (done) return value;
       } while (performance.now() < end);
     } finally {
-      spent += performance.now() - begin;
+      const now = performance.now();
+      spent += now - begin;
+      if (spent < TURN_MS && now < turnEnd) waiting.shift()?.();
       endTurn();
     }
   }
 }
 
 /**
- * Lets other work proceed, then resumes the work that has waited longest: a timer set before a turn may run right after
- * it.
+ * Lets other work proceed, then resumes the work that has waited longest, behind which others follow while there is time: a
+ * timer set before a turn may run right after it.
  */
 function endTurn(): void {
   if (isTurnDue) return;
@@ -56,6 +60,7 @@ function endTurn(): void {
   setTimeout(() => {
     isTurnDue = false;
     spent = 0;
+    turnEnd = performance.now() + TURN_MS;
     waiting.shift()?.();
   }, 0);
 }

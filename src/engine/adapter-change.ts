@@ -29,13 +29,15 @@ export class AdapterChanges {
     }
   }
 
-  /** Makes all changes to a model that was just opened. Rejects as the model's methods. */
-  async apply(model: TextModel): Promise<void> {
+  /** Makes all changes to a model that was just opened, by `make`. Rejects as that does. */
+  async apply(
+    { adapters }: { readonly adapters: ReadonlyMap<string, number> },
+    make: (change: AdapterChange) => Promise<void>,
+  ): Promise<void> {
     const changes = [...this.#files.values()];
-    for (const change of changes) {
-      if (change.kind === 'unload' && model.adapters.has(change.name)) await changeAdapters(model, change);
-    }
-    for (const change of changes) if (change.kind === 'load') await changeAdapters(model, change);
-    if (this.#scales.size > 0) await changeAdapters(model, { kind: 'scale', scales: this.#scales });
+    for (const change of changes)
+      if (change.kind === 'unload' && adapters.has(change.name)) await make(change);
+    for (const change of changes) if (change.kind === 'load') await make(change);
+    if (this.#scales.size > 0) await make({ kind: 'scale', scales: this.#scales });
   }
 }

@@ -1,4 +1,5 @@
 import { fail } from '../base/errors.ts';
+import { describeValue } from '../base/option-values.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { AnswerCollector, type AnswerMessage, type ChatMessage } from '../text/index.ts';
 import type { ChatChunk, ChatStream } from './chat-stream.ts';
@@ -79,6 +80,10 @@ export class ChatSession {
   /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
   constructor(model: ChatModel, { system, ...options }: SessionOptions = {}) {
     checkOptions('a chat session', options, SESSION_OPTIONS);
+    if (typeof model?.chat !== 'function') {
+      fail('INVALID_ARGUMENT', { name: 'model', found: describeValue(model), expected: 'an open model' });
+    }
+    checkTools(options.tools);
     this.#model = model;
     this.#options = options;
     this.#system = system;
@@ -206,6 +211,7 @@ export class ChatSession {
   /** The next answer; a call that is forced is forced once. */
   #step({ before, question, steps }: Turn, step: number, options: SessionChatOptions): ChatStream {
     const { tools = [], maxSteps: _steps, toolChoice, ...rest } = options;
+    checkTools(tools);
     const isForced = toolChoice !== undefined && toolChoice !== 'none' && step > 0;
     const choice = isForced ? ('auto' as const) : toolChoice;
     const system = this.#system === undefined ? [] : [{ role: 'system', content: this.#system } as const];
@@ -302,4 +308,17 @@ function stepsOf({ maxSteps = DEFAULT_MAX_STEPS }: SessionChatOptions<unknown>):
   if (Number.isSafeInteger(maxSteps) && maxSteps >= 1 && maxSteps <= MOST_STEPS) return maxSteps;
   const expected = `a whole number from 1 to ${MOST_STEPS}`;
   return fail('INVALID_ARGUMENT', { name: 'maxSteps', found: `${maxSteps}`, expected });
+}
+
+/** Throws `INVALID_ARGUMENT` for what is no list of tools, and for two of one name: a call could not say which it means. */
+function checkTools(tools: readonly Tool[] | undefined): void {
+  if (tools === undefined) return;
+  const expected = 'a list of what `tool` returned';
+  if (!Array.isArray(tools) || !tools.every((one) => typeof one?.call === 'function')) {
+    fail('INVALID_ARGUMENT', { name: 'tools', found: describeValue(tools), expected });
+  }
+  const names = tools.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice === undefined) return;
+  fail('INVALID_ARGUMENT', { name: 'tools', found: `${twice} twice`, expected: 'tools of different names' });
 }

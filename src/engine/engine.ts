@@ -7,6 +7,8 @@ import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
+import type { PredictorSetup } from '../runtime/draft-rounds.ts';
+import { MaskProposer } from '../runtime/mask-proposer.ts';
 import { PredictorProposer } from '../runtime/predictor-proposer.ts';
 import { checkVectors } from '../runtime/prompt-items.ts';
 import { DraftPace } from '../scheduler/draft-pace.ts';
@@ -46,7 +48,7 @@ export class Engine implements AsyncDisposable {
   readonly #exclusive: ExclusiveUse;
   readonly #texts: TextQueue;
   /** Runs the model's own predictor, if its plan has one. */
-  readonly #predictor: PredictorProposer | undefined;
+  readonly #predictor: PredictorProposer | MaskProposer | undefined;
   readonly #pace: DraftPace;
   /** Of each step in flight, how many of its sequences do without draft tokens. */
   readonly #without = new WeakMap<ScheduledStep<Sequence>, number>();
@@ -90,14 +92,7 @@ export class Engine implements AsyncDisposable {
     const rules = { chains, continuous: runtime.batching === 'continuous', pace };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(setup, this.#pipelineSetup);
-    if (plan.predicts && runtime.sampling === 'device') {
-      this.#predictor = new PredictorProposer({
-        state,
-        target: () => this.#run,
-        latestStep: () => this.#counts.steps,
-        reserve: (sequence, count) => this.#batcher.reserveAhead(sequence, count),
-      });
-    }
+    if (runtime.sampling === 'device') this.#predictor = this.#predictorOf(setup);
     this.#exclusive = new ExclusiveUse({
       state,
       slots: this.#slots,
@@ -115,6 +110,19 @@ export class Engine implements AsyncDisposable {
     });
     const isWhole = plan.shape.rows >= state.context;
     this.#texts = new TextQueue((queue) => this.#exclusive.compute(queue, isWhole));
+  }
+
+  /** What runs the model's own predictor. */
+  #predictorOf({ plan, state }: EngineSetup): PredictorProposer | MaskProposer | undefined {
+    const of: PredictorSetup = {
+      state,
+      target: () => this.#run,
+      latestStep: () => this.#counts.steps,
+      reserve: (sequence, count) => this.#batcher.reserveAhead(sequence, count),
+    };
+    const { draftMask } = plan.setup;
+    if (draftMask !== undefined) return new MaskProposer(of, draftMask);
+    return plan.predicts ? new PredictorProposer(of) : undefined;
   }
 
   /** Maximum positions of a sequence. */
@@ -214,25 +222,25 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Saves what a slot holds from its latest sequence, once no sequence runs. Rejects with `INVALID_ARGUMENT`. */
-  async saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot> {
+  async saveSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<SequenceSnapshot> {
     this.#checkSlot(slot);
-    return this.#exclusive.saveHeld(slot, signal);
+    return this.#exclusive.saveHeld(slot, signal, tenant);
   }
 
   /** Evicts what a slot holds, once no sequence runs; resolves with the number of its positions. Rejects as `saveSlot`. */
-  async eraseSlot(slot: number, signal?: AbortSignal): Promise<number> {
+  async eraseSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<number> {
     this.#checkSlot(slot);
-    return this.#exclusive.erase(slot, signal);
+    return this.#exclusive.erase(slot, signal, tenant);
   }
 
   /**
    * Restores a saved state into an idle slot, or a certain one, for a sequence whose prompt begins with its ids; call it
    * once per sequence. Rejects with `INVALID_ARGUMENT` if the state is another model's.
    */
-  async restore(snapshot: SequenceSnapshot, slot?: number): Promise<void> {
+  async restore(snapshot: SequenceSnapshot, slot?: number, tenant?: string): Promise<void> {
     this.#checkPrompt(snapshot.ids);
     this.#checkSlot(slot);
-    await this.#exclusive.restore(snapshot, slot);
+    await this.#exclusive.restore(snapshot, slot, tenant);
   }
 
   /** Changes weights' contents, once no sequence runs, and loads them again. Rejects as `change` throws. */

@@ -144,12 +144,13 @@ export function samplingOf(options: GenerateOptions, masked: boolean): SequenceS
   const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
   const host = withDefaults(options, DEFAULT_HOST_SAMPLING);
   validateHostSampling(host);
-  const { samplers = SAMPLERS.slice(0, -1) } = options;
+  const { samplers = USUAL_SAMPLERS } = options;
   checkSamplers(samplers);
   const off = SAMPLERS.filter((name) => !samplers.includes(name)).map((name) => OFF[name]);
   const given = { ...withDefaults(options, DEFAULT_SAMPLING), seed, masked };
   validateSampling(given);
-  const sampling: SamplingParameters = host.mirostat > 0 ? given : Object.assign({}, given, ...off);
+  const sampling: SamplingParameters =
+    host.mirostat > 0 || off.length === 0 ? given : Object.assign({}, given, ...off);
   const { dryMultiplier: multiplier, dryBase: base, dryAllowedLength: allowedLength, ...rest } = host;
   const { dryPenaltyLastN: window, ...numbers } = rest;
   const isDry = samplers.includes('dry') && multiplier !== 0 && base >= 1 && window !== 0 && !host.mirostat;
@@ -164,6 +165,9 @@ export function samplingOf(options: GenerateOptions, masked: boolean): SequenceS
   const chain = isOnDevice ? undefined : { ...numbers, samplers, namedTokens, reportsDrawn };
   return { sampling, dry, chain };
 }
+
+/** The samplers of a text that names none. */
+const USUAL_SAMPLERS: readonly SamplerName[] = SAMPLERS.slice(0, -1);
 
 /** The samplers that leave `minKeep` tokens. */
 const KEEPING: ReadonlySet<SamplerName> = new Set(['typ_p', 'top_p', 'min_p', 'xtc']);
@@ -204,10 +208,12 @@ const MAX_SAMPLERS = 64;
 
 /** The options of these names, with defaults. */
 function withDefaults<T extends object>(options: GenerateOptions, defaults: T): T {
-  const given: Record<string, unknown> = {};
-  for (const name of Object.keys(defaults)) {
-    const value = options[name as keyof GenerateOptions];
-    if (value !== undefined && value !== null) given[name] = value;
+  const all: T = { ...defaults };
+  // Options are few, and their defaults many.
+  for (const name of Object.keys(options)) {
+    const value: unknown = options[name as keyof GenerateOptions];
+    if (value !== undefined && value !== null && Object.hasOwn(defaults, name))
+      all[name as keyof T] = value as T[keyof T];
   }
-  return { ...defaults, ...given };
+  return all;
 }

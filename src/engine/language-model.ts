@@ -299,19 +299,19 @@ export class LanguageModel extends TextModel {
     return this.#engine.save(ids, signal);
   }
 
-  async saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot> {
+  async saveSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<SequenceSnapshot> {
     this.#requireGenerating();
-    return this.#engine.saveSlot(slot, signal);
+    return this.#engine.saveSlot(slot, signal, tenant);
   }
 
-  async eraseSlot(slot: number, signal?: AbortSignal): Promise<number> {
+  async eraseSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<number> {
     this.#requireGenerating();
-    return this.#engine.eraseSlot(slot, signal);
+    return this.#engine.eraseSlot(slot, signal, tenant);
   }
 
-  async restoreState(snapshot: SequenceSnapshot, slot?: number): Promise<void> {
+  async restoreState(snapshot: SequenceSnapshot, slot?: number, tenant?: string): Promise<void> {
     this.#requireGenerating();
-    await this.#engine.restore(snapshot, slot);
+    await this.#engine.restore(snapshot, slot, tenant);
   }
 
   async stateShape(length: number): Promise<StateShape> {

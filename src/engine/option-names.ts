@@ -1,4 +1,16 @@
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import {
+  BYTES,
+  checkValues,
+  FLAG,
+  FUNCTION,
+  IDS,
+  oneOf,
+  SIGNAL,
+  TEXT,
+  TEXTS,
+  type ValueKinds,
+} from '../base/option-values.ts';
 import { DEFAULT_HOST_SAMPLING, DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, DecodeOptions, EncodeOptions, ReasoningOptions } from '../text/index.ts';
@@ -8,6 +20,7 @@ import type { ScoreOptions } from './score.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import type { ChatOptions, GenerateOptions, PromptOptions } from './generate-options.ts';
 import type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
+import { LOAD_MODES } from '../runtime/opening/load-mode.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 
 const PLAN_OPTIONS: OptionNames<PlanOptions> = {
@@ -154,6 +167,61 @@ const PROMPT_OPTIONS: OptionNames<PromptOptions> = {
 const ENCODE_OPTIONS: OptionNames<EncodeOptions> = { addSpecial: true, parseSpecial: true };
 const DECODE_OPTIONS: OptionNames<DecodeOptions> = { special: true, keepLeadingSpace: true };
 
+/** What the options of texts are, where nothing finer is checked later. */
+const CALL_VALUES: ValueKinds<ChatOptions> = {
+  stop: TEXTS,
+  stopTokens: IDS,
+  allowedTokens: IDS,
+  drySequenceBreakers: TEXTS,
+  includeStop: FLAG,
+  ignoreEnd: FLAG,
+  special: FLAG,
+  continues: FLAG,
+  continueFinal: FLAG,
+  parallelCalls: FLAG,
+  reportsDrawn: FLAG,
+  addGenerationPrompt: FLAG,
+  json: FLAG,
+  regex: { ...TEXT, expected: 'the pattern as a text (the source of a RegExp)' },
+  grammar: TEXT,
+  choices: TEXTS,
+  cacheSalt: TEXT,
+  onPrompt: FUNCTION,
+  signal: SIGNAL,
+  tools: {
+    expected:
+      'a list of definitions {type: "function", function: {name, ...}}: a Tool has one in `definition`, and a ChatSession takes tools',
+    is: (value) => Array.isArray(value) && value.every((one) => typeof one?.function?.name === 'string'),
+  },
+  toolChoice: {
+    expected: 'auto, none, required, or {name} of a tool',
+    is: (value) =>
+      ['auto', 'none', 'required'].includes(value as string) ||
+      typeof (value as { name?: unknown }).name === 'string',
+  },
+};
+
+const SCHEDULING_VALUES: ValueKinds<SchedulingClass> = {
+  priority: { expected: 'a number', is: (value) => Number.isFinite(value) },
+  tenant: TEXT,
+  request: TEXT,
+  slot: { expected: 'the number of a slot', is: (value) => Number.isInteger(value) && Number(value) >= 0 },
+};
+
+/** The same for options of a model. */
+export const MODEL_VALUES: ValueKinds<ModelOptions> = {
+  memory: BYTES,
+  weightMemory: BYTES,
+  load: oneOf(LOAD_MODES),
+  onProgress: FUNCTION,
+  onBlocks: FUNCTION,
+  chatTemplate: TEXT,
+  shrinkContext: FLAG,
+  deterministic: FLAG,
+  pool: FLAG,
+  signal: SIGNAL,
+};
+
 /** The options of a model's methods. */
 const CALLS = {
   generate: GENERATE_OPTIONS,
@@ -179,6 +247,8 @@ export function checkCall(method: keyof typeof CALLS, options: unknown): void {
   const { reasoning, scheduling } = options as Readonly<Record<string, unknown>>;
   checkOptions('reasoning', reasoning, REASONING_OPTIONS);
   checkOptions('scheduling', scheduling, SCHEDULING);
+  checkValues(options as ChatOptions, CALL_VALUES);
+  checkValues(scheduling as SchedulingClass | undefined, SCHEDULING_VALUES);
 }
 
 /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for unknown members of a setup and unknown options. */
@@ -186,4 +256,5 @@ export function checkOpening(setup: ModelSetup, options: ModelOptions): void {
   checkOptions('the parts of a model', setup, MODEL_SETUP);
   checkOptions('a model', options, MODEL_OPTIONS);
   checkOptions('runtime', options.runtime, DEFAULT_RUNTIME);
+  checkValues(options, MODEL_VALUES);
 }

@@ -45,6 +45,7 @@ import { formOf } from './held-text.ts';
 import { type InfillPrompt, infillParts } from './infill.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
+import { describeValue } from '../base/option-values.ts';
 import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
 import {
   type Classification,
@@ -92,16 +93,18 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   abstract saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot>;
   /**
    * Saves the state that the latest text of a slot has left there, once no text is being generated. Rejects with
-   * `INVALID_ARGUMENT` if the slot is empty, or there is no such slot.
+   * `INVALID_ARGUMENT` if the slot is empty, or there is no such slot. To a tenant (`scheduling.tenant` of texts) that is named, a
+   * slot with another's text is empty.
    */
-  abstract saveSlot(slot: number, signal?: AbortSignal): Promise<SequenceSnapshot>;
+  abstract saveSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<SequenceSnapshot>;
   /** Evicts that state; resolves with the number of its positions. Rejects as `saveSlot`, but for empty slots. */
-  abstract eraseSlot(slot: number, signal?: AbortSignal): Promise<number>;
+  abstract eraseSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<number>;
   /**
    * Restores a saved state for the next text that begins with its ids, in any slot or a certain one; call it once for
-   * each concurrent text. Rejects with `INVALID_ARGUMENT` if the state is another model's.
+   * each concurrent text. It is then a text of the tenant that is named. Rejects with `INVALID_ARGUMENT` if the state is another
+   * model's.
    */
-  abstract restoreState(snapshot: SequenceSnapshot, slot?: number): Promise<void>;
+  abstract restoreState(snapshot: SequenceSnapshot, slot?: number, tenant?: string): Promise<void>;
   /**
    * What identifies the model, and the sizes of a saved state of `length` positions: `writeState` and `readState` use
    * it. Rejects with errors of reading.
@@ -164,6 +167,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     options: GenerateOptions<S> = {},
   ): TextStream<TextChunk, ResultOf<S>> {
     checkCall('generate', options);
+    requireInput('prompt', prompt, typeof prompt === 'string' || Array.isArray(prompt));
     if (typeof prompt !== 'string') this.text.requireText();
     const items = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
     const tokens = this.#tokens(promptIds(items), options, { form: formOf(options) });
@@ -213,6 +217,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   tokenize(text: string, options: EncodeOptions = {}): number[] {
     this.checkAlive();
     checkCall('tokenize', options);
+    requireInput('text', text, typeof text === 'string');
     return this.tokenizer.encode(text, options);
   }
 
@@ -241,6 +246,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     options: GenerateOptions<S> = {},
   ): TextStream<TextChunk, ResultOf<S>> {
     checkCall('infill', options);
+    requireInput('gap', gap, typeof gap?.suffix === 'string');
     const parts = infillParts(this.tokenizer.special, gap);
     const encode = (text: string) => this.tokenizer.encode(text, { addSpecial: false });
     const ids = parts.flatMap((part) => (typeof part === 'number' ? [part] : encode(part)));
@@ -324,6 +330,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     input: string | readonly number[],
     signal: AbortSignal | undefined,
   ): Promise<readonly number[]> {
+    requireInput('input', input, typeof input === 'string' || Array.isArray(input));
     return typeof input === 'string'
       ? this.tokenizer.encodeInTurns(input, { ...(signal && { signal }) })
       : input;
@@ -404,6 +411,24 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
 
 /** The options that have a value. */
 function definedOf(options: GenerateOptions): GenerateOptions {
-  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as GenerateOptions;
+  const defined: Record<string, unknown> = {};
+  for (const name of Object.keys(options)) {
+    const value = options[name as keyof GenerateOptions];
+    if (value !== undefined) defined[name] = value;
+  }
+  return defined;
+}
+
+/** What each input of a model's methods is, in words. */
+const INPUTS = {
+  prompt: 'a text, or a list of token ids',
+  text: 'a text',
+  gap: 'an object with the texts prefix and suffix',
+  input: 'a text, or a list of token ids',
+} as const;
+
+/** Throws `INVALID_ARGUMENT` for an input of another type than TypeScript allows. */
+function requireInput(name: keyof typeof INPUTS, value: unknown, isRight: boolean): void {
+  if (isRight) return;
+  fail('INVALID_ARGUMENT', { name, found: describeValue(value), expected: INPUTS[name] });
 }

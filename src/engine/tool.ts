@@ -1,5 +1,6 @@
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import { describeValue } from '../base/option-values.ts';
 import { matchesGrammar, schemaGrammar } from '../grammar/index.ts';
 import type { ChatTool } from '../text/index.ts';
 import { isTypedSchema, jsonSchemaOf, type ResultOf, valueBy } from './typed-schema.ts';
@@ -124,6 +125,15 @@ export function tool<const S = Readonly<Record<string, never>>>(options: ToolOpt
   }
   if (typeof run !== 'function') {
     fail('INVALID_ARGUMENT', { name: `${name}.run`, found: typeof run, expected: 'a function' });
+  }
+  const { parameters } = options as ToolOptions;
+  if (parameters !== undefined && (typeof parameters !== 'object' || parameters === null)) {
+    const found = describeValue(parameters);
+    fail('INVALID_ARGUMENT', {
+      name: `${name}.parameters`,
+      found,
+      expected: 'a schema: of Zod, or a JSON schema',
+    });
   }
   return new Tool(options as unknown as ToolOptions);
 }

@@ -6,6 +6,7 @@ export {
   type ApiKey,
   type BlobInfo,
   type BlobStore,
+  type Connection,
   type GenerationMetrics,
   type ModelDetails,
   type ModelFetch,
@@ -26,5 +27,6 @@ export {
   type SpanTimes,
   type SamplingDefaults,
   type StateFiles,
+  type TextBody,
   type TokenMetrics,
 } from '../server/index.ts';

@@ -27,6 +27,11 @@ export class LoadStreams implements AsyncDisposable {
     return { index, stream };
   }
 
+  /** As many different streams as there are, at most `count`. */
+  some(count: number): readonly LoadStream[] {
+    return Array.from({ length: Math.min(count, this.#streams.length) }, () => this.take());
+  }
+
   /** Replaces a stream that failed: a stream keeps its error. */
   replace({ index, stream }: LoadStream): void {
     if (this.#streams[index] !== stream) return;

@@ -158,6 +158,16 @@ async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<D
   return await backend.open(request, Number(index), onDescribed);
 }
 
+/**
+ * The device of a further engine with the same model, whose first one is on `device` (not `auto`): that many indices on, where there
+ * may be several of its kind, otherwise the same.
+ */
+export function replicaDevice(device: string, replica: number): string {
+  const [, name, index = '0'] = /^(\w+)(?::(\d+))?$/.exec(device) ?? [];
+  const isOneOfSeveral = BACKENDS.some((backend) => backend.name === name && backend.report);
+  return isOneOfSeveral ? `${name}:${Number(index) + replica}` : device;
+}
+
 /** Reopens the device of a request after it was lost: for `auto`, with the same backend. */
 export async function reopenDevice({ backend }: DeviceInfo, request: DeviceRequest): Promise<Device> {
   const wanted = request.device ?? 'auto';

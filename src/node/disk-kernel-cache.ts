@@ -8,10 +8,19 @@ import type { KernelCache } from '../devices/hip-cuda/index.ts';
 
 const DIGEST_BYTES = 32;
 
-/** The folder of compiled kernels: `$XDG_CACHE_HOME/rocmforge/kernels`, by default under `~/.cache`. */
+/** The folder of what can be computed or downloaded again: `$XDG_CACHE_HOME`, `%LOCALAPPDATA%` on Windows, else `~/.cache`. */
+export function cacheFolder(
+  environment: NodeJS.ProcessEnv = process.env,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  const own = platform === 'win32' ? environment.LOCALAPPDATA : undefined;
+  const base = environment.XDG_CACHE_HOME?.trim() || own || join(homedir(), '.cache');
+  return join(base, 'rocmforge');
+}
+
+/** The folder of compiled kernels. */
 export function kernelCacheFolder(): string {
-  const base = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-  return join(base, 'rocmforge', 'kernels');
+  return join(cacheFolder(), 'kernels');
 }
 
 /**

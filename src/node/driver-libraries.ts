@@ -1,8 +1,8 @@
 import type { Ffi } from '../device/index.ts';
-import { cudaCompiler, hipCompiler } from '../devices/hip-cuda/compiler/compiler-table.ts';
 import { cudaDriver } from '../devices/hip-cuda/driver/cuda-driver.ts';
 import { DriverLibrary } from '../devices/hip-cuda/driver/driver-library.ts';
 import { hipDriver } from '../devices/hip-cuda/driver/hip-driver.ts';
+import { libraryPlaces } from './library-places.ts';
 
 /** The supported drivers. */
 export type DriverName = 'hip' | 'cuda';
@@ -14,9 +14,6 @@ export interface NativePlaces {
 }
 
 const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
-
-/** The compilers of the drivers. */
-export const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 
 /**
  * Started and opened drivers, by name and place. Each thread has its own, because it tracks the thread's current GPU.
@@ -51,8 +48,8 @@ export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {
 
 async function start(ffi: Ffi, name: DriverName, places: NativePlaces): Promise<StartedDriver> {
   const table = TABLES[name];
-  const { companions, libraries } = COMPILERS[name];
-  const { driver = table.libraries, compiler = libraries } = places;
+  const { driver = libraryPlaces(name, 'driver'), compiler = libraryPlaces(name, 'compiler') } = places;
+  const companions = libraryPlaces(name, 'companion');
   if (table.isLarge) await ffi.preload(driver);
   const ready = await table.start(ffi, ffi.open(driver));
   return {
@@ -73,7 +70,7 @@ export function driverLibrary(ffi: Ffi, name: DriverName, places?: readonly stri
   const key = JSON.stringify([name, places]);
   const known = opened.get(key);
   if (known) return known;
-  const library = new DriverLibrary(ffi, TABLES[name], places);
+  const library = new DriverLibrary(ffi, TABLES[name], places ?? libraryPlaces(name, 'driver'));
   opened.set(key, library);
   return library;
 }

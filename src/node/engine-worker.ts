@@ -1,7 +1,7 @@
 import { serveEngine } from '../engine/remote/serve-engine.ts';
 import { shareHostMemory } from './host-memory.ts';
 import { loadModel } from './load-model.ts';
-import type { WorkerLoad } from './load-model-in-worker.ts';
+import type { WorkerLoad } from './open-engine.ts';
 import { ownWorkerPort } from './worker-port.ts';
 
 /** Entry point of an engine's thread. */

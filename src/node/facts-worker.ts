@@ -7,7 +7,7 @@ import { detailsOfFile } from '../server/model-details.ts';
 import { openDevice } from './devices.ts';
 import { shareHostMemory } from './host-memory.ts';
 import { modelOptionsOf } from './load-model.ts';
-import type { WorkerLoad } from './load-model-in-worker.ts';
+import type { WorkerLoad } from './open-engine.ts';
 import type { FactsCalls } from './model-facts.ts';
 import { openAdapters } from './open-adapters.ts';
 import { openDraft } from './open-draft.ts';

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { appendFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { BlobInfo, BlobStore } from '../server/index.ts';
@@ -42,7 +42,12 @@ export class FolderBlobs implements BlobStore, AsyncDisposable {
         await rm(path, { force: true });
         continue;
       }
-      const { size, mtimeMs } = await stat(path);
+      const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+        // It was removed meanwhile.
+        if (error.code !== 'ENOENT') throw error;
+      });
+      if (!found) continue;
+      const { size, mtimeMs } = found;
       const name = relative(this.#folder, path).split(sep).join('/');
       blobs.push({ name, bytes: size, writtenAt: mtimeMs });
     }
@@ -81,7 +86,17 @@ export class FolderBlobs implements BlobStore, AsyncDisposable {
   async append(name: string, bytes: Uint8Array): Promise<void> {
     const path = this.#path(name);
     await this.#makeFolder(path);
-    await appendFile(path, bytes, { mode: 0o600 }).catch((cause: unknown) => failed(path, cause));
+    const handle = await open(path, 'a', 0o600).catch((cause: unknown) => failed(path, cause));
+    try {
+      const { size } = await handle.stat();
+      await handle.appendFile(bytes).catch(async (cause: unknown) => {
+        // A full disk has taken a part, behind which nothing else could be read.
+        await handle.truncate(size);
+        failed(path, cause);
+      });
+    } finally {
+      await handle.close();
+    }
   }
 
   async remove(name: string): Promise<void> {

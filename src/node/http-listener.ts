@@ -11,11 +11,11 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
-import type { Readable } from 'node:stream';
-import { getRequestListener } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { fail } from '../base/errors.ts';
-import { errorResponse } from '../server/index.ts';
+import { type Connection, errorResponse } from '../server/index.ts';
 import { HostCheck } from './host-check.ts';
+import { HttpConnection } from './http-connection.ts';
 
 /** Where a server listens, and its limits for clients. */
 export interface ListenOptions {
@@ -68,15 +68,19 @@ export class HttpListener implements AsyncDisposable {
    * key.
    */
   static async open(
-    fetch: (request: Request, body: AsyncIterable<Uint8Array>) => Promise<Response>,
+    fetch: (request: Request, connection: Connection) => Promise<Response>,
     options: ListenOptions = {},
   ): Promise<HttpListener> {
     const { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket, allowedHosts = [], tls } = options;
     const addresses = typeof host === 'string' ? [host] : host;
     const hosts = unixSocket === undefined ? new HostCheck([...addresses, ...allowedHosts]) : undefined;
-    const answer = getRequestListener((request, { incoming }) => fetch(request, bodyOf(incoming)), {
-      overrideGlobalObjects: false,
-    });
+    const answer = getRequestListener(
+      async (request, bindings) => {
+        const connection = new HttpConnection(bindings as HttpBindings);
+        return connection.answer(await fetch(request, connection));
+      },
+      { overrideGlobalObjects: false },
+    );
     const open = () =>
       serverOf(options, (incoming, outgoing) => {
         const problem = hosts?.problemOf(incoming);
@@ -238,11 +242,6 @@ function watchHalfClosed({ socket, httpVersion }: IncomingMessage, outgoing: Ser
     socket.off('end', onEnd);
     clearInterval(sending);
   });
-}
-
-/** A body's bytes from its connection, which stays open when they are not all read. */
-function bodyOf(incoming: Readable): AsyncIterable<Uint8Array> {
-  return { [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }) };
 }
 
 /**

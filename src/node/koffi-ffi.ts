@@ -25,6 +25,9 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   text: 'const char *',
 };
 
+/** Where `calloc` is: on Windows, a program exports nothing of its C library. */
+const C_LIBRARY = process.platform === 'win32' ? 'ucrtbase.dll' : null;
+
 /** For `dlopen`, on Linux and macOS. */
 const RTLD_NOW = 2;
 
@@ -59,7 +62,7 @@ class KoffiFfi implements Ffi {
 
   constructor(koffi: Koffi) {
     this.#koffi = koffi;
-    const c = koffi.load(null);
+    const c = koffi.load(C_LIBRARY);
     this.#calloc = c.func('calloc', 'uintptr_t', ['size_t', 'size_t']);
     this.#free = c.func('free', 'void', ['uintptr_t']);
     const library = new KoffiNativeLibrary('the C library', c);

@@ -1,39 +1,22 @@
-import { RocmforgeError } from '../base/errors.ts';
-import { silentLogger, type Logger } from '../base/log.ts';
+import { fail } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import { CallClient } from '../calls/index.ts';
 import type { WorkerHandle } from '../device/index.ts';
 import { ModelText } from '../engine/model-text.ts';
-import type {
-  EngineReport,
-  EngineState,
-  EngineThreadCalls,
-  LogDetail,
-} from '../engine/remote/engine-calls.ts';
 import { PromptThread } from '../engine/remote/prompt-thread.ts';
+import type { RemoteEngine } from '../engine/remote/remote-engine.ts';
 import { RemoteModel } from '../engine/remote/remote-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { DRAFT_REQUEST, type DraftRequest } from './open-draft.ts';
-import { type SharedHostMemory, sharedHostMemory } from './host-memory.ts';
-import { LOAD_MODEL_OPTIONS, type LoadModelOptions, tokenizerOf } from './load-model.ts';
 import { engineThread } from './engine-thread.ts';
+import { LOAD_MODEL_OPTIONS, tokenizerOf } from './load-model.ts';
 import { locateModel } from './locate-model.ts';
+import { DRAFT_REQUEST } from './open-draft.ts';
+import { openEngine, type WorkerModelOptions } from './open-engine.ts';
 import { openGguf } from './open-gguf.ts';
-import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
+import { nodeWorkerHost } from './worker-host.ts';
 
 const PROMPT_WORKER = './prompt-worker.js';
-
-/**
- * Options of a model on its own thread: those of `loadModel`, except for anything that shares objects with the engine.
- */
-export interface WorkerModelOptions extends Omit<
-  LoadModelOptions,
-  'sharedMemory' | 'taps' | 'trace' | 'draft'
-> {
-  /** A draft model's own file; an open model would be on another thread. */
-  readonly draft?: Omit<DraftRequest, 'model'> | undefined;
-}
 
 const {
   sharedMemory: _sharedMemory,
@@ -41,18 +24,8 @@ const {
   trace: _trace,
   ...WORKER_MODEL_OPTIONS
 } = LOAD_MODEL_OPTIONS;
-const OPTIONS: OptionNames<WorkerModelOptions> = WORKER_MODEL_OPTIONS;
+const OPTIONS: OptionNames<WorkerModelOptions> = { ...WORKER_MODEL_OPTIONS, replicas: true };
 const { model: _model, ...DRAFT_FILE } = DRAFT_REQUEST;
-
-/** What is sent to the engine's thread. */
-export interface WorkerLoad {
-  readonly location: string;
-  readonly options: Omit<
-    WorkerModelOptions,
-    'signal' | 'logger' | 'onProgress' | 'onPull' | 'profile' | 'onBlocks'
-  >;
-  readonly hostMemory: SharedHostMemory;
-}
 
 /** What a thread needs to open a model's text handling. */
 export type PromptSource = { readonly location: string } & Pick<
@@ -71,76 +44,61 @@ export async function loadModelInWorker(
 ): Promise<RemoteModel> {
   checkOptions('loadModelInWorker', options, OPTIONS);
   checkOptions('draft', options.draft, DRAFT_FILE);
-  return openInWorker(engineThread(), await locateModel(location, options), options);
+  const { replicas = 1 } = options;
+  if (replicas === 1) return openInWorker(engineThread(), await locateModel(location, options), options);
+  checkReplicas(replicas, options);
+  const path = await locateModel(location, options);
+  const { openReplicas } = await import('./open-replicas.ts');
+  return modelWith(openReplicas(path, { ...options, replicas }), path, options);
 }
 
 /** Loads a model in a worker that serves an engine, which the model then owns. Rejects as `loadModelInWorker`. */
-export async function openInWorker(
+export function openInWorker(
   worker: WorkerHandle,
   location: string,
   options: WorkerModelOptions,
 ): Promise<RemoteModel> {
-  const { signal, logger = silentLogger, onProgress, onPull: _onPull, profile, onBlocks, ...sent } = options;
-  const client = new CallClient<EngineThreadCalls<WorkerLoad>>(oneATurn(worker));
-  let state: EngineState | undefined;
-  const take = (report: EngineReport) => {
-    if (report.kind === 'state') state = report.state;
-    else if (report.kind === 'log') logger[report.level](report.message, report.fields);
-    else if (report.kind === 'progress') onProgress?.(report.progress);
-    else if (report.kind === 'blocks') onBlocks?.(report.events);
-    else profile?.take(report.note);
-  };
-  client.begin('reports', undefined, { value: take, done: () => {}, failed: () => {} }, { holds: false });
-  const opening = textOf(location, options);
-  opening.catch(() => {});
+  return modelWith(openEngine(worker, location, options), location, options);
+}
+
+/** A model with an engine that is being opened, which it then owns, as its file does; without a model, nothing is left open. */
+export async function modelWith(
+  opening: Promise<RemoteEngine>,
+  location: string,
+  options: WorkerModelOptions,
+): Promise<RemoteModel> {
+  const reading = textOf(location, options);
+  reading.catch(() => {});
   try {
-    const request = { location, options: sent, hostMemory: sharedHostMemory() };
-    const withTrace = profile?.trace !== undefined;
-    const asks = { request, logs: detailOf(logger), profile: profile && { withTrace }, blocks: !!onBlocks };
-    const description = await client.call('open', asks, signal);
-    const { gguf, text } = await opening;
-    const { headers, chatTemplate } = options;
+    const engine = await opening;
+    const { gguf, text } = await reading;
+    const { headers, chatTemplate, logger = silentLogger } = options;
     const prompts = new PromptThread<PromptSource>({
       start: () => nodeWorkerHost(packageFile(PROMPT_WORKER, import.meta.url), 1).start('prompts'),
       request: { location, headers, chatTemplate },
       logger,
     });
-    return new RemoteModel({ client, description, gguf, text, prompts, state: () => state });
+    return new RemoteModel({ engine, gguf, text, prompts });
   } catch (error) {
-    await client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
-    await opening.then(({ gguf }) => gguf.dispose()).catch(() => {});
+    await opening.then((engine) => engine.dispose()).catch(() => {});
+    await reading.then(({ gguf }) => gguf.dispose()).catch(() => {});
     throw error;
   }
 }
 
-/**
- * Node delivers all pending messages at once, together with the work that they cause. Here one message is delivered per
- * event-loop turn, so that an engine that is faster than its readers does not delay requests.
- */
-function oneATurn(worker: WorkerHandle): WorkerHandle {
-  const waiting: unknown[] = [];
-  let take: (message: unknown) => void = () => {};
-  const next = () => {
-    if (waiting.length > 1) setImmediate(next);
-    take(waiting.shift());
-  };
-  worker.onMessage((message) => {
-    if (waiting.push(message) === 1) setImmediate(next);
-  });
-  return {
-    post: (message) => worker.post(message),
-    onMessage: (listener) => {
-      take = listener;
-    },
-    onFailure: (listener) => worker.onFailure(listener),
-    hold: (held) => worker.hold(held),
-    terminate: () => worker.terminate(),
-  };
-}
-
-function detailOf(logger: Logger): LogDetail {
-  if (logger.enabled('trace')) return 'trace';
-  return logger.enabled('debug') ? 'debug' : 'info';
+/** Throws `INVALID_ARGUMENT` for a number of replicas that is none, and for what is told of one engine alone. */
+function checkReplicas(replicas: number, { onBlocks, profile }: WorkerModelOptions): void {
+  if (!(Number.isInteger(replicas) && replicas > 0)) {
+    fail('INVALID_ARGUMENT', { name: 'replicas', found: String(replicas), expected: 'an integer from 1' });
+  }
+  for (const [name, value] of Object.entries({ onBlocks, profile })) {
+    if (!value) continue;
+    fail('INVALID_ARGUMENT', {
+      name,
+      found: `${replicas} replicas`,
+      expected: 'one engine, of which it tells',
+    });
+  }
 }
 
 /** The part of the file that text handling needs: its metadata, while the engine's thread reads the rest. */

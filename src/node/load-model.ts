@@ -1,7 +1,8 @@
+import { BYTES, checkValues, FUNCTION, type ValueKinds } from '../base/option-values.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { BlockDecoder } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
-import { MODEL_OPTIONS } from '../engine/option-names.ts';
+import { MODEL_OPTIONS, MODEL_VALUES } from '../engine/option-names.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import type { Tokenizer } from '../text/index.ts';
@@ -43,10 +44,18 @@ export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   onPull: true,
 };
 
+/** What options are, where nothing finer is checked later. */
+const VALUES: ValueKinds<LoadModelOptions> = {
+  ...(MODEL_VALUES as ValueKinds<LoadModelOptions>),
+  hostMemory: BYTES,
+  onPull: FUNCTION,
+};
+
 /** The options for `LanguageModel`. Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
 export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
   checkOptions('loadModel', options, LOAD_MODEL_OPTIONS);
   checkOptions('draft', options.draft, DRAFT_REQUEST);
+  checkValues(options, VALUES);
   const own = Object.entries(options).filter(([name]) => Object.hasOwn(MODEL_OPTIONS, name));
   const speculation = options.draft?.tokens ?? options.speculation;
   return { ...Object.fromEntries(own), speculation, hostMemory: hostMemoryOf(options.hostMemory) };

@@ -25,6 +25,10 @@ export async function locateModel(location: string | undefined, options: LocateO
     const expected = 'a path, an address or a name; undefined for the bundled model';
     fail('INVALID_ARGUMENT', { name: 'location', found: typeof location, expected });
   }
+  if (location === '') {
+    const expected = 'a path, an address or a name; undefined for the bundled model';
+    fail('INVALID_ARGUMENT', { name: 'location', found: 'an empty text', expected });
+  }
   // A file of such a name comes first.
   if (!isModelName(location) || (await stat(location).catch(() => undefined))) return location;
   const { headers, signal, logger, onPull } = options;

@@ -2,7 +2,7 @@ import { RocmforgeError } from '../base/errors.ts';
 import { CallClient } from '../calls/index.ts';
 import type { ModelDetails } from '../server/model-details.ts';
 import { sharedHostMemory } from './host-memory.ts';
-import type { WorkerLoad, WorkerModelOptions } from './load-model-in-worker.ts';
+import { sentOptions, type WorkerLoad, type WorkerModelOptions } from './open-engine.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
@@ -31,8 +31,7 @@ export function modelMemory(
   options: WorkerModelOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const { signal: _s, logger: _l, onProgress: _p, onPull: _q, profile: _t, onBlocks: _b, ...sent } = options;
-  return call('memory', { location, options: sent, hostMemory: sharedHostMemory() }, signal);
+  return call('memory', { location, options: sentOptions(options), hostMemory: sharedHostMemory() }, signal);
 }
 
 /** What a model's file says of it, read on another thread. Rejects as `openGguf`. */

@@ -4,7 +4,8 @@ import { fail } from '../base/errors.ts';
 import type { ServedModel } from '../server/index.ts';
 import { locateModel } from './locate-model.ts';
 import { fileDigest, modelDetails, modelMemory } from './model-facts.ts';
-import { loadModelInWorker, type WorkerModelOptions } from './load-model-in-worker.ts';
+import { loadModelInWorker } from './load-model-in-worker.ts';
+import type { WorkerModelOptions } from './open-engine.ts';
 
 const EXTENSION = '.gguf';
 /** The parts of a split model except the first. */

@@ -10,7 +10,8 @@ import {
   openCpuDevice,
 } from '../devices/cpu/index.ts';
 import { usableCores } from './cpu-threads.ts';
-import { type NativeRequest, openNativeKernels } from './native-kernels.ts';
+import { loadLargePages } from './large-pages.ts';
+import { findNativeKernels, type NativeRequest } from './native-kernels.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
@@ -25,15 +26,20 @@ export type NodeCpuOptions = Partial<
   NativeRequest;
 
 /**
- * Opens the CPU with worker threads, one per physical core that the process may use, and with native kernels as `openNativeKernels` says.
+ * Opens the CPU with worker threads, one per physical core that the process may use and with native kernels as `findNativeKernels` says.
  */
 export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
-  const [kernels, native] = await Promise.all([kernelBytes(), openNativeKernels(options)]);
+  const [kernels, native, largePages] = await Promise.all([
+    kernelBytes(),
+    findNativeKernels(options),
+    options.cpuKernels === 'wasm' ? undefined : loadLargePages(),
+  ]);
   return openCpuDevice({
     ...options,
+    ...native,
+    largePages,
     host: nodeWorkerHost(packageFile(WORKER, import.meta.url), usableCores()),
     kernels,
-    native,
     memoryLimit: options.memoryLimit ?? process.availableMemory(),
     name: cpus()[0]?.model ?? 'CPU',
   });

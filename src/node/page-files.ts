@@ -9,6 +9,9 @@ const OWN_POLICY = /http-equiv="Content-Security-Policy"\s+content="([^"]*)"/;
 
 /** What only a header can say: no other page may show this one in a frame. */
 const FRAMING = "frame-ancestors 'none'";
+/** The document for what models write: the page may show it, and it has an origin of its own wherever it is opened. */
+const SANDBOX = 'sandbox.html';
+const SANDBOX_FRAMING = "frame-ancestors 'self'; sandbox allow-scripts";
 
 /**
  * The files of a folder with a page, for `ServerOptions.page`: undefined if there is no `index.html`. A page that runs
@@ -17,10 +20,9 @@ const FRAMING = "frame-ancestors 'none'";
  * published package has its model once.
  */
 export function pageFiles(root: string, models?: string): PageFiles | undefined {
-  const index = join(root, 'index.html');
-  if (!existsSync(index)) return undefined;
-  const [, own] = OWN_POLICY.exec(readFileSync(index, 'utf8')) ?? [];
-  const policy = own === undefined ? FRAMING : `${own}; ${FRAMING}`;
+  if (!existsSync(join(root, 'index.html'))) return undefined;
+  const policy = policyOf(join(root, 'index.html'), FRAMING);
+  const sandboxPolicy = policyOf(join(root, SANDBOX), SANDBOX_FRAMING);
   const files = serveStatic({ root });
   const app = new Hono().get('*', (context, next) => {
     context.header('cross-origin-opener-policy', 'same-origin');
@@ -40,7 +42,15 @@ export function pageFiles(root: string, models?: string): PageFiles | undefined 
     if (response.status === 404) return undefined;
     // Workers have policies of their own: that of the page would keep the engine from starting its threads.
     const isDocument = response.headers.get('content-type')?.startsWith('text/html') ?? false;
-    if (isDocument) response.headers.set('content-security-policy', policy);
+    const isSandbox = new URL(request.url).pathname === `/${SANDBOX}`;
+    if (isDocument) response.headers.set('content-security-policy', isSandbox ? sandboxPolicy : policy);
     return response;
   };
+}
+
+/** A document's own policy with that of its frames. */
+function policyOf(path: string, framing: string): string {
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const [, own] = OWN_POLICY.exec(text) ?? [];
+  return own === undefined ? framing : `${own}; ${framing}`;
 }

@@ -2,7 +2,7 @@
 export { AdapterFolder } from './adapter-folder.ts';
 export { ModelServer } from '../server/index.ts';
 export { HttpListener, type ListenOptions } from './http-listener.ts';
-export type { WorkerModelOptions } from './load-model-in-worker.ts';
+export type { WorkerModelOptions } from './open-engine.ts';
 export type { KvEventEncoding } from './block-event-batch.ts';
 export { FolderBlobs } from './folder-blobs.ts';
 export { type KvEventOptions, KvEventPublisher } from './kv-event-publisher.ts';

@@ -125,9 +125,9 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.graphs.boundaries.get('x')?.width ?? 0;
   }
 
-  /** Whether the model's predictor proposes draft tokens. @internal */
+  /** Whether steps predict a draft token for each output row. @internal */
   get predicts(): boolean {
-    return this.#largest.graphs.predictor !== undefined;
+    return (this.#largest.graphs.predictor?.behindStep.length ?? 0) > 0;
   }
 
   get layerCount(): number {
@@ -173,7 +173,7 @@ export class ExecutionPlan implements AsyncDisposable {
           this.#experts?.forget(released);
         },
       });
-      if (this.setup.experts) this.#experts = new StreamedExperts(this.#largest, parts);
+      if (this.setup.experts) this.#experts = new StreamedExperts(this.#largest, parts, loader);
       for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
       const slotCount = inputSlots(this.setup);
       const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
@@ -364,13 +364,13 @@ export class ExecutionPlan implements AsyncDisposable {
     const input = batch.input(0);
     const whole = new Set(batch.partsOf('forward'));
     for (const part of pieces) if (whole.has(part)) await this.#runPiece({ stream, batch, input }, part);
-    return resultRange(batch, pieces.at(-1) ?? EMBEDDING);
+    return batch.rangeOf(pieces.at(-1) ?? EMBEDDING);
   }
 
   /** Queues the head. Returns the location of the last row's logits: f32 [vocabulary]. Rejects as `run`. */
   async forwardHead(stream: Stream, batch: BatchPlan): Promise<BufferRange> {
     await this.#runPart(stream, batch, this.#head);
-    return resultRange(batch, this.#head);
+    return batch.rangeOf(this.#head);
   }
 
   /** Location of a result after a step, with its output rows contiguous. @internal */
@@ -399,12 +399,12 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   stateRanges(state: SequenceState, slot: number, length: number): BufferRange[][] {
     return this.#groupedStates().map(({ group, state: of, range }) => {
-      const allocator = state.groups[group];
+      const [allocator, sized] = [state.groups[group], this.setup.state.groups[group]];
       if (!allocator?.table) return [slotRange(of, range, slot)];
       const { table } = allocator;
       const { begin, end } = allocator.needed(length);
-      const entries = Array.from({ length: end - begin }, (_, i) => begin + i);
-      return entries.flatMap((entry) => blockRanges(of, range, table.get(slot, entry)));
+      const held = Array.from({ length: end - begin }, (_, i) => table.get(slot, begin + i));
+      return held.flatMap((block) => blockRanges(of, range, { block, blocks: sized?.blocks ?? 1 }));
     });
   }
 
@@ -530,14 +530,19 @@ export class ExecutionPlan implements AsyncDisposable {
     return !this.setup.taps && !this.setup.experts && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
+  /** The embeddings on the host that a step reads: none by the predictor alone, whose inputs stand behind the others. */
+  #hostRowsOf({ index }: StepInputs): readonly HostEmbedding[] {
+    return index < this.setup.inFlight ? this.#hostEmbeddings : [];
+  }
+
   /** Decodes the rows of embeddings on the host. */
   async #fillHostRows(input: StepInputs): Promise<void> {
-    await Promise.all(this.#hostEmbeddings.map((table) => table.fill(input)));
+    await Promise.all(this.#hostRowsOf(input).map((table) => table.fill(input)));
   }
 
   #upload({ stream, batch, input }: Pick<RunTarget, 'stream' | 'batch' | 'input'>): void {
     batch.upload(stream, input);
-    for (const table of this.#hostEmbeddings) {
+    for (const table of this.#hostRowsOf(input)) {
       table.upload(stream, input, this.#buffers.get(table.input));
     }
   }
@@ -574,7 +579,8 @@ export class ExecutionPlan implements AsyncDisposable {
     const weights = this.#loaded;
     await weights.hold(part);
     try {
-      const [events] = await Promise.all([weights.admit(part), batch.prepare(part)]);
+      const isReady = weights.isThere(part) && batch.isPrepared(part);
+      const [events] = isReady ? [[]] : await Promise.all([weights.admit(part), batch.prepare(part)]);
       for (const event of events) stream.wait(event);
       if (this.#trace) {
         this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
@@ -584,13 +590,6 @@ export class ExecutionPlan implements AsyncDisposable {
       weights.giveBack(part);
     }
   }
-}
-
-/** Location of a part's output. */
-function resultRange(batch: BatchPlan, part: number): BufferRange {
-  const result = batch.resultOf(part);
-  invariant(result, `${batch.nameOf(part)} hands something on`);
-  return result.range;
 }
 
 /** The slot of the sequence that is computed part by part. */

@@ -131,13 +131,16 @@ export class ExclusiveUse {
     }
   }
 
-  /** Saves what a slot holds once no sequence runs; it keeps its contents. Rejects with `INVALID_ARGUMENT` if it is empty. */
-  async saveHeld(slot: number, signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
+  /**
+   * Saves what a slot holds once no sequence runs; it keeps its contents. Rejects with `INVALID_ARGUMENT` if it is empty, or the
+   * text is not the tenant's that is named.
+   */
+  async saveHeld(slot: number, signal?: AbortSignal, tenant?: string): Promise<SequenceSnapshot> {
     const { slots, state } = this.#setup;
     const leave = await this.#setup.alone(signal);
     try {
       return await this.#withDevice(async ({ plan, stream }) => {
-        const held = slots.idle(slot);
+        const held = slots.idle(slot, tenant);
         invariant(held, 'slots are idle while nobody else runs');
         const { ids, length, lineage } = held;
         if (length === 0) {
@@ -170,22 +173,22 @@ export class ExclusiveUse {
     }
   }
 
-  /** Evicts what a slot holds once no sequence runs; resolves with the number of its positions. */
-  async erase(slot: number, signal: AbortSignal | undefined): Promise<number> {
+  /** Evicts what a slot holds, if it is the tenant's that is named, once no sequence runs; resolves with the number of positions. */
+  async erase(slot: number, signal?: AbortSignal, tenant?: string): Promise<number> {
     const { slots } = this.#setup;
     const leave = await this.#setup.alone(signal);
     try {
       await this.#begin();
-      const length = slots.idle(slot)?.length ?? 0;
-      slots.erase(slot);
+      const length = slots.idle(slot, tenant)?.length ?? 0;
+      if (length > 0) slots.erase(slot);
       return length;
     } finally {
       leave();
     }
   }
 
-  /** Puts a saved state into an idle slot: `only`, if it is given. */
-  async restore({ ids, states, lineage }: SequenceSnapshot, only?: number): Promise<void> {
+  /** Puts a saved state into an idle slot, `only` if it is given, as a text of this tenant. */
+  async restore({ ids, states, lineage }: SequenceSnapshot, only?: number, tenant?: string): Promise<void> {
     const { slots, state } = this.#setup;
     const leave = await this.#setup.alone(undefined);
     try {
@@ -201,7 +204,7 @@ export class ExclusiveUse {
           // As if it had been computed as a prompt.
           slots.trace(slot).note(0, ids.length, plan.shape.rows);
         } finally {
-          slots.give(slot, held, lineage);
+          slots.give(slot, held, lineage, tenant);
         }
       });
     } finally {

@@ -14,6 +14,7 @@ import type { ChainParameters } from '../ops/sampling/host-sampling.ts';
 import { SamplerChain } from '../ops/sampling/sampler-chain.ts';
 import { NO_TOKEN } from '../ops/sampling/no-token.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import { lineageOf } from './lineage.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace, type Slice } from '../scheduler/continuous-batcher.ts';
 import type { Sampled } from './jobs/job-pipeline.ts';
@@ -462,13 +463,4 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #note(phase: string, fields: LogFields): void {
     this.#log[this.#request.logged ?? 'debug'](phase, fields);
   }
-}
-
-/**
- * What a state depends on besides its ids, as JSON: `[[[adapter, scale], ...], salt]`, with null for no salt; undefined without adapters
- * and salt.
- */
-function lineageOf(adapters: readonly AdapterChoice[], salt: string | undefined): string | undefined {
-  if (adapters.length === 0 && salt === undefined) return undefined;
-  return JSON.stringify([adapters.map(({ index, name, scale }) => [name ?? index, scale]), salt ?? null]);
 }

@@ -357,7 +357,8 @@ export class ContinuousBatcher<S extends Batchable> {
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.admit(taken.slot, wanted)) {
-      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), sequence.lineage);
+      const { ids, lineage, scheduling } = sequence;
+      this.#slots.give(taken.slot, ids.slice(0, taken.held), lineage, scheduling?.tenant);
       return undefined;
     }
     this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
@@ -408,8 +409,8 @@ export class ContinuousBatcher<S extends Batchable> {
 
   #release(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
-    const { place, ids, lineage } = sequence;
-    this.#slots.give(place.slot, ids.slice(0, place.computed), lineage);
+    const { place, ids, lineage, scheduling } = sequence;
+    this.#slots.give(place.slot, ids.slice(0, place.computed), lineage, scheduling?.tenant);
     place.slot = -1;
     place.computed = 0;
     place.lost = new RowTrace();

@@ -8,6 +8,8 @@ interface Origin {
   readonly ids: readonly number[];
   /** What the state depends on besides the ids: only sequences with the same lineage can reuse it. Default none. */
   readonly lineage?: string | undefined;
+  /** Whose text it is; undefined if it names no tenant. */
+  readonly tenant?: string | undefined;
 }
 
 /** A slot whose state includes the positions of the first `length` ids. */
@@ -116,10 +118,10 @@ export class SlotPool {
    * Returns a slot, whose state includes the positions of `ids`, or of more if a step was queued behind the last one
    * that was read.
    */
-  give(slot: number, ids: readonly number[], lineage?: string): void {
+  give(slot: number, ids: readonly number[], lineage?: string, tenant?: string): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
     const kept = this.#truncate(slot, ids.length);
-    const held = { slot, ids, lineage, length: kept };
+    const held = { slot, ids, lineage, tenant, length: kept };
     this.#idle.push(held);
     this.blocks?.hold(held);
   }
@@ -131,9 +133,13 @@ export class SlotPool {
     return trace;
   }
 
-  /** What a free slot holds; undefined if it is in use, or there is no such slot. */
-  idle(slot: number): CachedSlot | undefined {
-    return this.#idle.find((idle) => idle.slot === slot);
+  /**
+   * What a free slot holds; undefined if it is in use, or there is no such slot. To a tenant that is named, a slot with another's
+   * text is empty.
+   */
+  idle(slot: number, tenant?: string): CachedSlot | undefined {
+    const held = this.#idle.find((idle) => idle.slot === slot);
+    return held && tenant !== undefined && held.tenant !== tenant ? { slot, ...EMPTY } : held;
   }
 
   /** Evicts the contents of a free slot. */

@@ -47,3 +47,28 @@ test('work that fails leaves its turns to the others', async () => {
   await assert.rejects(failed, /it failed/);
   assert.equal(await other, 'b ended');
 });
+
+test('works that are short share a turn', async (t) => {
+  // The turn that the works before have begun ends first.
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  let now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const done: number[] = [];
+  function* long(): Steps {
+    now += LONG_MS;
+    yield;
+  }
+  function* short(index: number): Steps {
+    done.push(index);
+    yield;
+  }
+  const ended = [inTurns(long(), 'the work')];
+  for (let index = 0; index < 20; index++) ended.push(inTurns(short(index), 'the work'));
+  assert.deepEqual(done, []);
+  t.mock.timers.tick(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(done.length, 20);
+  t.mock.timers.tick(1);
+  await Promise.all(ended);
+});

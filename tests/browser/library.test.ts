@@ -48,6 +48,19 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     rmSync(folder, { recursive: true });
   });
 
+  test('tells what the browser can do, before a model is downloaded', async () => {
+    const told = await inPage(page, {}, async ({ support }) => support());
+    assert.equal(told.device, 'cpu');
+    assert.equal(told.cpu.available, true);
+    assert.equal(told.storage.available && (told.storage.freeBytes ?? 0) > 0, true);
+    assert.deepEqual(told.webgpu, { available: false, why: 'the only adapter is software' });
+    const elsewhere = await browser.page(`${open.url}/`);
+    const alone = await inPage(elsewhere, {}, async ({ support }) => support());
+    assert.equal(alone.device, undefined);
+    assert.deepEqual(alone.cpu, { available: false, why: 'the page is not cross-origin isolated' });
+    await elsewhere.close();
+  });
+
   /** Forgets all models, and what the site did wrong. */
   async function fresh(): Promise<void> {
     Object.assign(site.behaviour, { etag: '"1"', ignoreRanges: false, cuts: [], stallAfter: undefined });
@@ -349,7 +362,7 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
 
   test('files of the user’s, split ones too, are loaded, kept or not', async () => {
     await fresh();
-    const parts = planSplits(tinyPlan('F32'), 'split', 12);
+    const parts = planSplits(tinyPlan('F32'), 'split', { maxTensors: 12 });
     const given = await Promise.all(
       parts.map(async ({ name, plan }) => ({ name, bytes: [...(await fileOf(plan))] })),
     );

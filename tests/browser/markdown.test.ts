@@ -20,6 +20,8 @@ const TEXT = [
   'Title again\n===',
   // More blocks than a part has.
   ...Array.from({ length: 20 }, (_, at) => `Paragraph ${at}.`),
+  // And more items than a list's element has.
+  Array.from({ length: 70 }, (_, at) => `${at + 1}. item`).join('\n'),
   'An end with 5 &lt; 6 &amp; $5 and $6.',
 ].join('\n\n');
 
@@ -30,18 +32,22 @@ test(
     const browser = await TestBrowser.open();
     t.after(() => browser[Symbol.asyncDispose]());
     const { outputFiles } = await build({
-      entryPoints: [join(PROJECT_ROOT, 'web/markdown/growing-answer.ts')],
+      stdin: {
+        contents: `export * from './growing-answer.ts'; export * from './finished.ts';`,
+        resolveDir: join(PROJECT_ROOT, 'web/markdown'),
+      },
       bundle: true,
       write: false,
       format: 'iife',
       globalName: 'markdown',
     });
-    const page = await browser.page('about:blank');
+    // A document without its type is laid out by other rules, which KaTeX refuses.
+    const page = await browser.page('data:text/html,<!doctype html><title>Answers</title>');
     await page.evaluate(`${outputFiles[0]?.text};globalThis.markdown = markdown`);
     await page.evaluate(`globalThis.answer = () => {
     const into = document.body.appendChild(document.createElement('div'));
-    const tools = () => document.createElement('button');
-    return { into, shown: new markdown.GrowingAnswer(into, tools) };
+    const code = () => document.createElement('button');
+    return { into, shown: new markdown.GrowingAnswer(into, { code, finish: markdown.finish }) };
   }`);
 
     const [whole, grown, isKept, selected] = (await page.evaluate(`((text) => {
@@ -65,6 +71,8 @@ test(
     assert.equal(isKept, true);
     assert.equal(selected, 'bold');
 
+    // Formulas are made when all the rest is there.
+    await page.locator('.typeset').nth(3).waitFor({ state: 'attached' });
     const facts = await page.evaluate(`(() => {
     const of = (selector) => [...document.querySelector('div').querySelectorAll(selector)];
     const texts = (selector) => of(selector).map((element) => element.textContent);
@@ -74,9 +82,13 @@ test(
       links: of('a').map((link) => link.href),
       tasks: of('input').map((box) => box.checked),
       numbers: of('ol').map((list) => list.start),
+      items: of('ol').map((list) => list.children.length),
       cells: texts('td'),
       code: texts('pre code'),
-      math: texts('.math'),
+      math: of('.math').map((formula) => [...formula.querySelectorAll('math > semantics > :first-child')].map((row) => row.textContent).join()),
+      source: texts('.math annotation'),
+      coloured: texts('[class^=code-]:not(.code-head)'),
+      alike: new Set([...document.querySelectorAll('div:has(> div > h2)')].map((answer) => answer.innerHTML)).size,
       small: texts('sub'),
       end: of('p').at(-1).textContent,
     };
@@ -86,10 +98,14 @@ test(
       images: 0,
       links: ['https://example.com/a', 'https://tracker.example/x.png'],
       tasks: [true, false],
-      numbers: [1, 3],
+      numbers: [1, 3, 1, 33, 65],
+      items: [2, 2, 32, 32, 6],
       cells: ['onetwo', 'x'],
-      code: ['const a = 1;\n\nlet b;', String.raw`\frac{x_1}{y_2}`],
-      math: ['a_1 + b_2', String.raw`\frac{x_1}{y_2}`],
+      code: ['const a = 1;\n\nlet b;'],
+      math: ['a1+b2', 'x1y2'],
+      source: ['a_1 + b_2', String.raw`\frac{x_1}{y_2}`],
+      coloured: ['const', '1', 'let'],
+      alike: 1,
       small: ['2'],
       end: 'An end with 5 < 6 & $5 and $6.',
     });

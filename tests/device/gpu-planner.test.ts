@@ -9,6 +9,7 @@ import { replayPlan } from '../support/replay-plan.ts';
 
 /** All of them: the compiler says which one is not here. */
 const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
+  matvecGroup: true,
   libraryProduct: true,
   splitHalves: true,
   splitProduct: true,
@@ -20,8 +21,10 @@ const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   addedExperts: true,
   combineResidual: true,
   normResidual: true,
+  gatedNorm: true,
   shiftLerps: true,
   fusedWkv7: true,
+  fusedGatedDelta: true,
 };
 
 /** A target as it is, without each of the intents that it can do without, and without any. */

@@ -22,7 +22,9 @@ export async function sampleModels(): Promise<FileSet[]> {
   const whole = [SMALL_PLAN, tiny, vocabulary].map(
     async (plan, index): Promise<FileSet> => new Map([[`model-${index}.gguf`, await fileOf(plan)]]),
   );
-  const parts = planSplits({ ...SMALL_PLAN, tensors: SMALL_PLAN.tensors.slice(0, 9) }, 'split', 3);
+  const parts = planSplits({ ...SMALL_PLAN, tensors: SMALL_PLAN.tensors.slice(0, 9) }, 'split', {
+    maxTensors: 3,
+  });
   const split = Promise.all(parts.map(async ({ name, plan }) => [name, await fileOf(plan)] as const));
   return [...(await Promise.all(whole)), new Map(await split)];
 }

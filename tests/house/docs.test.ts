@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -10,7 +10,9 @@ import { fieldsPage } from '../support/fields-page.ts';
 import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { FAMILY_DEVICES, modelsPage } from '../support/models-page.ts';
 import { PROJECT_ROOT, sourceFiles } from '../support/project.ts';
-import { type SavedGrid, speedPage } from '../support/speed-page.ts';
+import { apiEntries, apiIndexPage } from '../support/site/api-pages.ts';
+import { brokenLinks, sitePages } from '../support/site/site-pages.ts';
+import { type SavedGrid, speedPage, withSpeed } from '../support/speed-page.ts';
 import { WELL_KNOWN, wellKnownPage } from '../support/well-known-models.ts';
 
 /** The inner rooms of a device, which nothing outside it imports. */
@@ -45,6 +47,58 @@ test('docs/speed.md is what the saved grid says', () => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/speed.md'), 'utf8');
   const grid = readFileSync(join(PROJECT_ROOT, 'tests/fixtures/speed.json'), 'utf8');
   assert.equal(page, speedPage(JSON.parse(grid) as SavedGrid), 'run: node scripts/docs.mjs');
+  const readme = readFileSync(join(PROJECT_ROOT, 'README.md'), 'utf8');
+  assert.equal(readme, withSpeed(readme, JSON.parse(grid) as SavedGrid), 'run: node scripts/docs.mjs');
+});
+
+test('docs/api.md is what the package exports', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/api.md'), 'utf8');
+  const lines = new Set(page.split('\n'));
+  const missing = apiIndexPage(apiEntries())
+    .split('\n')
+    .filter((line) => !lines.has(line));
+  assert.deepEqual(missing, [], 'run: node scripts/docs.mjs');
+  assert.ok(page === apiIndexPage(apiEntries()), 'run: node scripts/docs.mjs');
+});
+
+test('the site has every guide and every export, and no link that leads nowhere', () => {
+  const pages = sitePages();
+  assert.deepEqual(
+    brokenLinks(pages, (path) => existsSync(join(PROJECT_ROOT, path))),
+    [],
+  );
+  const main = pages.find(({ path }) => path === 'docs/api-main.html');
+  assert.ok(main?.anchors.has('loadmodel') && main.anchors.has('chatsession'));
+  const menu = pages[0]?.html ?? '';
+  for (const { path } of pages) assert.ok(menu.includes(`href="${path}"`), path);
+});
+
+test('that check finds pages and names that are not there', () => {
+  const page = (path: string, links: string[]) => ({ path, links, html: '', anchors: new Set(['there']) });
+  const pages = [
+    page('index.html', ['docs/a.html#there', '#nowhere', 'https://x.y']),
+    page('docs/a.html', ['b.html']),
+  ];
+  assert.deepEqual(
+    brokenLinks(pages, () => false),
+    ['index.html: #nowhere', 'docs/a.html: b.html'],
+  );
+});
+
+test('what docs/troubleshooting.md says that one sees is in the source', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/troubleshooting.md'), 'utf8');
+  const source = sourceFiles('src')
+    .map(({ text }) => text)
+    .join('\n');
+  const seen = [...page.matchAll(/^\| ([^|]*) \|/gm)].flatMap(
+    ([, cell = '']) => cell.match(/`[^`]+`/g) ?? [],
+  );
+  const parts = seen.flatMap((message) => message.slice(1, -1).split('…')).map((part) => part.trim());
+  assert.ok(parts.length > 20);
+  assert.deepEqual(
+    parts.filter((part) => !source.includes(part)),
+    [],
+  );
 });
 
 test('docs/models.md is what the tests go by', () => {

@@ -21,7 +21,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'devices/null',
     'devices/webgpu',
   ],
-  ['plan', 'scheduler'],
+  ['plan', 'scheduler', 'convert'],
   ['runtime'],
   ['engine'],
   ['evaluate', 'server'],

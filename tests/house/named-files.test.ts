@@ -11,7 +11,8 @@ const BUILT = /^(?:dist|node_modules|\.cache)\//;
 const PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'README.md', ...guides()];
 
 function guides(): string[] {
-  return readdirSync(join(PROJECT_ROOT, 'docs')).map((name) => `docs/${name}`);
+  const names = readdirSync(join(PROJECT_ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+  return names.map((name) => `docs/${name}`);
 }
 
 /** Paths of the project that a page names between backticks or links to, without what stands behind a `#`. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_ROOT } from '../support/project.ts';
-import { Declarations } from './declarations.ts';
+import { Declarations } from '../support/declarations.ts';
 
 /** The files of declarations behind the package's entries, by the entries' names. */
 function entries(): Record<string, string> {

@@ -12,6 +12,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   base: ['errors'],
   browser: ['store'],
   cli: ['commands'],
+  convert: ['families'],
   device: ['packing', 'gpu', 'host'],
   'devices/cpu': ['native', 'memory', 'protocol', 'lowering', 'program', 'host', 'worker', 'decoding'],
   'devices/cpu/worker': ['calls'],
@@ -50,7 +51,6 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
 const OPEN: ReadonlySet<string> = new Set([
   'devices/cpu/decoding',
   'devices/cpu/worker',
-  'devices/hip-cuda/compiler',
   'devices/hip-cuda/driver',
   'devices/hip-cuda/launching/blas',
   'devices/webgpu/kernels/library',

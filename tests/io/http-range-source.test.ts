@@ -56,7 +56,7 @@ test('inspecting a remote model downloads its header only', async (t) => {
 });
 
 test('a split remote model finds its parts at the same address', async (t) => {
-  const parts = planSplits(SMALL_PLAN, '/dir/m', 20);
+  const parts = planSplits(SMALL_PLAN, '/dir/m', { maxTensors: 20 });
   const contents = await Promise.all(
     parts.map(async ({ name, plan }) => [name, await fileOf(plan)] as const),
   );

@@ -181,3 +181,29 @@ test('a loader may end while pages are being pinned, and behind its file', async
   assert.equal(openMappings(path) ?? 0, 0);
   assert.equal(device.liveObjects(), live + tensors.length);
 });
+
+test('weights whose pages are all pinned are copied at once, and told of if the file changes', async (t) => {
+  await using device = openReferenceDevice();
+  const { path, gguf, tensors, loader, load } = await again(t, device, { trace: undefined });
+  assert.equal(loader.copyPinned(tensors, []), undefined);
+  let copy = loader.copyPinned(tensors, []);
+  while (!copy) {
+    await load();
+    copy = loader.copyPinned(tensors, []);
+  }
+  await copy.done;
+  await scribble(device, tensors);
+  const { done, queued } = loader.copyPinned(tensors.slice(1), []) ?? assert.fail('its pages are pinned');
+  await Promise.all(queued.map((event) => event.completed()));
+  for (const tensor of tensors.slice(1))
+    assert.deepEqual(await arrived(device, tensor), await expected(tensor));
+  await done;
+  writeFileSync(path, bytes);
+  const changed = loader.copyPinned(tensors, []) ?? assert.fail('its pages are pinned');
+  await changed.done;
+  await assert.rejects(loader.checkUnchanged(tensors[0] as LazyTensor), (error) =>
+    isRocmforgeError(error, 'SOURCE_CHANGED'),
+  );
+  await loader[Symbol.asyncDispose]();
+  await gguf.dispose();
+});

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
+import { blockEventBatch } from '../../src/node/block-event-batch.ts';
 import { type KvEventOptions, KvEventPublisher } from '../../src/node/kv-event-publisher.ts';
 import { servedModels } from '../../src/node/model-files.ts';
 import { ModelServer } from '../../src/server/index.ts';
@@ -232,5 +233,66 @@ test(
     assert.equal(code, 0, out);
     const event = "['BlockStored', [18446744073709551615], 5, [1, 300], 32, None, 'GPU', 'law', [['law']]]";
     assert.equal(out, `kv@x True [${event}] 0\nTrue\n`);
+  },
+);
+
+const typed = pythonWith('msgspec');
+/** The events as vLLM declares them, with fields that are unknown refused: as lists, or as maps with the name as `type`. */
+const TYPES = `
+import sys, msgspec
+from typing import Any
+form = dict(array_like=sys.argv[1] == 'array', forbid_unknown_fields=True)
+class BlockStored(msgspec.Struct, tag=True, omit_defaults=True, **form):
+    block_hashes: list[bytes | int]
+    parent_block_hash: bytes | int | None
+    token_ids: list[int]
+    block_size: int
+    lora_id: int | None
+    medium: str | None
+    lora_name: str | None = None
+    extra_keys: list[tuple[Any, ...] | None] | None = None
+class BlockRemoved(msgspec.Struct, tag=True, omit_defaults=True, **form):
+    block_hashes: list[bytes | int]
+    medium: str | None
+class AllBlocksCleared(msgspec.Struct, tag=True, omit_defaults=True, **form):
+    pass
+class KVEventBatch(msgspec.Struct, omit_defaults=True, **form):
+    ts: float
+    events: list[BlockStored | BlockRemoved | AllBlocksCleared]
+    data_parallel_rank: int | None = None
+batch = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=KVEventBatch)
+print(msgspec.json.encode([[type(event).__name__, msgspec.structs.asdict(event)] for event in batch.events]).decode())
+`;
+
+test(
+  'both forms are what a typed reader of such events takes',
+  { skip: typed === undefined && 'needs a Python with msgspec' },
+  () => {
+    const stored = { kind: 'stored', hashes: [7n, 2n ** 64n - 1n], ids: [1, 300] } as const;
+    const batch = [
+      { ...stored, parent: 5n, lineage: '[[["law",1]],"salt"]' },
+      { ...stored, parent: undefined, lineage: undefined },
+      { kind: 'removed', hashes: [7n] },
+      { kind: 'cleared' },
+    ] as const;
+    const whole = {
+      block_hashes: [7, '2^64 - 1'],
+      token_ids: [1, 300],
+      block_size: 32,
+      lora_id: null,
+      medium: 'GPU',
+    };
+    const read = [
+      ['BlockStored', { ...whole, parent_block_hash: 5, lora_name: 'law', extra_keys: [['law'], ['law']] }],
+      ['BlockStored', { ...whole, parent_block_hash: null, lora_name: null, extra_keys: null }],
+      ['BlockRemoved', { block_hashes: [7], medium: 'GPU' }],
+      ['AllBlocksCleared', {}],
+    ];
+    for (const encoding of ['array', 'map'] as const) {
+      const input = blockEventBatch(batch, 1_780_000_000_500, encoding);
+      const { stdout, stderr } = spawnSync(typed ?? '', ['-c', TYPES, encoding], { input, encoding: 'utf8' });
+      const shown = stdout.replaceAll(String(2n ** 64n - 1n), '"2^64 - 1"');
+      assert.deepEqual(JSON.parse(shown || 'null'), read, stderr);
+    }
   },
 );

@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import { F32, Q4_0 } from '../../src/formats/index.ts';
 import {
   add,
+  appendAt,
   attention,
   causalConv,
+  cellPlaces,
   choosePositions,
+  compressCells,
   type GraphBuilder,
   embed,
   gated,
@@ -13,6 +16,7 @@ import {
   type GatedDeltaShape,
   gatherRows,
   indexScores,
+  joinCells,
   kvAppend,
   layerNorm,
   matmul,
@@ -30,6 +34,7 @@ import {
   selectiveScan,
   type SelectiveScanShape,
   slice,
+  streamShares,
   tokenAppend,
   tokenShift,
   wkv7,
@@ -137,6 +142,28 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
     const chosenBlocks = { size: 2, local: 3 };
     return choosePositions(g, rows(g, 'scores', 16), { count: 2, cache: cacheFor(g), chosenBlocks });
   },
+  'compressCells of halves': (g) => {
+    const cache = cacheFor(g);
+    return compressCells(g, { cache, bias: g.weight('b', F32, 4, 32), overlaps: false, ratio: 4 });
+  },
+  'compressCells by too few scores of places': (g) => {
+    const state = (name: string) => g.state(name, 'f32', 48, 8);
+    const cache = { ...cacheFor(g), keys: state('pending values'), values: state('pending scores') };
+    return compressCells(g, { cache, bias: g.weight('b', F32, 3, 8), overlaps: true, ratio: 4 });
+  },
+  'cellPlaces of cells that blocks do not end with': (g) => cellPlaces(g, { ratio: 6, positions: 32 }),
+  'joinCells without a window': (g) =>
+    joinCells(g, { ratio: 4, positions: 4, window: 0, blocks: g.batch.blocks }),
+  'appendAt a cache with values': (g) =>
+    appendAt(g, cacheFor(g), {
+      k: rows(g, 'k', 32),
+      places: g.input('places', { axis: 'rows', width: 1, type: 'i32' }),
+    }),
+  'streamShares by one scale': (g) =>
+    streamShares(g, rows(g, 'mixes', 24), {
+      ...{ scale: g.weight('s', F32, 1, 1), base: g.weight('b', F32, 1, 24) },
+      ...{ streams: 4, iterations: 2, epsilon: 0 },
+    }),
   'attention by groups that do not divide the key heads': (g) => {
     const cache = cacheFor(g);
     const chosen = choosePositions(g, rows(g, 'scores', 48), { count: 2, cache, groups: 3 });

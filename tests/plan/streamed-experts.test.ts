@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MemoryBudget } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
@@ -53,6 +55,24 @@ test('as many experts stay as fit, and sequences that run together choose among 
   assert.deepEqual(await say(streamed), await say(whole));
   await using all = await open('qwen3moe', { experts: 'stream' });
   assert.equal(all.fit.expertSlots, 16);
+});
+
+test('experts that come again and again are copied from pinned pages', async () => {
+  const hostMemory = new MemoryBudget('host', 2 ** 30);
+  const device = openReferenceDevice();
+  const gguf = await openGguf(familyPaths({ name: 'qwen3moe', sizes: {} }).model);
+  const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const options = { ...OPTIONS, experts: 'stream', expertSlots: 5, hostMemory } as const;
+  await using streamed = await LanguageModel.open(parts, options);
+  const ids = IDS.slice(0, 3);
+  const first = await logitsOf(streamed, ids);
+  const firstBytes = streamed.counters.expertBytes;
+  // Groups of experts are added up in the order in which they come.
+  for (let time = 0; time < 3; time++) {
+    assert.ok(largestDifference(await logitsOf(streamed, ids), first) < 1e-6);
+  }
+  assert.ok(streamed.counters.expertBytes > firstBytes);
+  assert.ok(hostMemory.info.free < hostMemory.total);
 });
 
 test('what cannot be streamed by use is refused by name', async () => {

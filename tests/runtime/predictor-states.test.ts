@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { LanguageModel, type ModelSetup } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { dflashModel, syntheticTiny } from '../support/dflash-model.ts';
 import { eagle3Model } from '../support/eagle3-model.ts';
 import { predictingModel } from '../support/predicting-model.ts';
 import { tinyModel } from '../support/tiny-model.ts';
@@ -26,6 +27,14 @@ const MODELS: Readonly<Record<string, () => Promise<Files>>> = {
     gguf: await tinyModel(),
     draft: { gguf: await eagle3Model({ width: 64, heads: 4, kvHeads: 2, features: [0, 1, 2] }) },
   }),
+  'DFlash behind a hybrid': async () => ({
+    gguf: await syntheticTiny('qwen35'),
+    draft: { gguf: await syntheticTiny('dflash') },
+  }),
+  'DFlash with windows': async () => {
+    const sizes = { layers: 2, heads: 4, kvHeads: 2, headSize: 16, features: [1, 2], block: 4, window: 40 };
+    return { gguf: await tinyModel(), draft: { gguf: await dflashModel(sizes) } };
+  },
 };
 
 for (const [name, files] of Object.entries(MODELS)) {
@@ -42,7 +51,7 @@ for (const [name, files] of Object.entries(MODELS)) {
     const allowed = new Set([9, 10, 11]);
     const logitBias = new Map(
       Array.from({ length: 64 }, (_, id) => id)
-        .filter((id) => name === 'EAGLE-3' && !allowed.has(id))
+        .filter((id) => draft !== undefined && !allowed.has(id))
         .map((id) => [id, Number.NEGATIVE_INFINITY]),
     );
     const say = async (prompt: readonly number[]) => {

@@ -31,10 +31,46 @@ test('slices grow or shrink until a step takes the target', () => {
   );
 });
 
-test('where the steps are slow without prompts, too, a prompt gets as much time as they take', () => {
+test('where the steps are slow without prompts, too, a prompt gets half as much time as they take', () => {
   const msOf = (rows: number) => 200 + 2 * rows;
   const rows = settle(new PromptPace({ tokenMs: 50 }, [512]), msOf);
-  assert.ok(Math.abs(msOf(rows) - 2 * msOf(4)) < 40, `${rows} rows`);
+  assert.ok(Math.abs(msOf(4 + rows) - 1.5 * msOf(4)) < 20, `${rows} rows`);
+});
+
+test('how long a step takes without prompts is known for each number of generating rows', () => {
+  const msOf = (generating: number, rows: number) => 2 * generating + 0.5 * rows;
+  const pace = new PromptPace({ tokenMs: 20 }, [512]);
+  for (let step = 0; step < 40; step++) {
+    for (const generating of [2, 8]) {
+      pace.measured({ rows: generating, generating, ms: msOf(generating, 0) });
+      const rows = pace.rowsBeside(generating);
+      pace.measured({ rows: generating + rows, generating, ms: msOf(generating, rows) });
+    }
+  }
+  assert.deepEqual(
+    [2, 3, 8].map((generating) => pace.rowsBeside(generating)),
+    [32, 32, 16],
+  );
+});
+
+test('a step that had to wait for a processor does not make the next ones small or large', () => {
+  const pace = new PromptPace({ tokenMs: 50 }, [512]);
+  const msOf = (rows: number) => 5 + 0.2 * rows;
+  const settled = settle(pace, msOf);
+  for (const late of [45, -30]) {
+    const rows = pace.rowsBeside(4);
+    pace.measured({ rows: 4 + rows, generating: 4, ms: msOf(4 + rows) + late });
+    assert.ok(Math.abs(pace.rowsBeside(4) - settled) < 0.3 * settled, `${late} ms`);
+    settle(pace, msOf);
+  }
+});
+
+test('by default, a CPU aims at shorter steps than a device whose steps have several capacities', () => {
+  const msOf = (rows: number) => 2 + 0.1 * rows;
+  const [cpu, gpu] = [[512], [256, 512]].map((capacities) =>
+    settle(new PromptPace({ tokenMs: 'auto' }, capacities), msOf),
+  );
+  assert.deepEqual([cpu, gpu], [96, 176]);
 });
 
 test('a step has as many rows as there is a plan for', () => {

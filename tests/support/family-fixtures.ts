@@ -41,6 +41,8 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   // Its two sizes are told apart by their layers.
   baichuan: { sizes: { layers: 32, width: 16, heads: 2, kvHeads: 2, hidden: 32 } },
   deci: { sizes: { layers: 3 } },
+  // A layer with a window alone, and both kinds of cells.
+  deepseek4: { sizes: { layers: 3, experts: 8 } },
   'jina-bert-v2': { encodes: true, sizes: { kvHeads: 4 } },
   eurobert: { encodes: true, sizes: {} },
   'llama-embed': { encodes: true, sizes: {} },
@@ -132,8 +134,24 @@ export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   },
 ];
 
+/** A text that is longer than those of the other goldens, with llama.cpp's results from a position on. */
+export interface LongText {
+  readonly model: string;
+  readonly golden: string;
+  readonly ids: readonly number[];
+  readonly from: number;
+}
+
+/** A text that completes the first of DeepSeek V4's cells of 128 positions. */
+export const CELLS: LongText = {
+  model: fixture('families/deepseek4.gguf'),
+  golden: fixture('families/deepseek4.cells.jsonl'),
+  ids: Array.from({ length: 136 }, (_, i) => (7 + 3 * i + 2 * i * i + i ** 3) % 61),
+  from: 124,
+};
+
 /** A text that goes from Llama 4's first chunk to its second, with llama.cpp's results around the border. */
-export const CHUNKS = {
+export const CHUNKS: LongText = {
   model: fixture('families/llama4.gguf'),
   golden: fixture('families/llama4.chunks.jsonl'),
   ids: Array.from({ length: 8212 }, (_, i) => (7 + 13 * i + (i % 97) * (i % 89)) % 61),

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { LanguageModel } from '../../src/index.ts';
-import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
+import {
+  FAMILY_FIXTURES,
+  type FamilyFixture,
+  familyPaths,
+  LARGEST_DIFFERENCE,
+  type LongText,
+} from './family-fixtures.ts';
 import { testExpertsByUse, testStreamedExperts } from './expert-tests.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 import { testAdapters } from './lora-tests.ts';
@@ -39,11 +45,26 @@ export function testModelsOn(device: GoldenDevice): void {
   testExpertsByUse(device);
 }
 
-async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {
+/** Compares a model with the golden of a long text. */
+export function testLongText(device: GoldenDevice, claim: string, { model, golden }: LongText): void {
+  const declare = device.declare ?? test;
+  declare(`${claim}: as llama.cpp has it on ${device.name}`, () =>
+    compareForced({ path: model, golden }, device),
+  );
+}
+
+function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {
   const { model: path, golden } = familyPaths(family);
+  return compareForced({ path, golden, difference: family.difference }, device);
+}
+
+async function compareForced(
+  of: { readonly path: string; readonly golden: string; readonly difference?: number | undefined },
+  device: GoldenDevice,
+): Promise<void> {
+  const { path, golden, difference = LARGEST_DIFFERENCE } = of;
   const sequences = await readGolden(golden);
   await using model = await openForGolden(path, sequences, device.open);
-  const { difference = LARGEST_DIFFERENCE } = family;
   const report = await decodeForced(model, sequences);
   assert.ok(report.maxDifference < difference, `a logit differs by ${report.maxDifference}`);
   assert.equal(report.clearAgreement, 1);

@@ -22,6 +22,11 @@ export interface FamilyVariant {
   readonly encodes?: true;
   /** The number of scores of a model with a classifier; the golden then contains them. */
   readonly scores?: number;
+  /**
+   * Where routers and indexers choose otherwise than llama.cpp between scores that are almost equal: the scores' names and
+   * positions. There its choice is forced.
+   */
+  readonly ties?: readonly string[];
   /** The tolerance of a logit, if above `LARGEST_DIFFERENCE`: llama.cpp's table for GELU. */
   readonly difference?: number;
 }
@@ -39,15 +44,13 @@ export async function writeVariant(variant: FamilyVariant, path: string): Promis
   await writeSyntheticModel({ path, name: 'tiny', shape, family, format: F32, seed: 1 });
 }
 
-/** The architecture's synthetic family with the variant's differences. */
-export function familyOfVariant({
-  architecture,
-  metadata,
-  having = [],
-  without = [],
-  idle = {},
-}: Omit<FamilyVariant, 'name'>): SyntheticFamily {
-  const family = ALL_ARCHITECTURES.find(({ names }) => names.includes(architecture))?.synthetic ?? {};
+/** The architecture's synthetic family, or another one, with the variant's differences. */
+export function familyOfVariant(
+  { architecture, metadata, having = [], without = [], idle = {} }: Omit<FamilyVariant, 'name'>,
+  of?: SyntheticFamily,
+): SyntheticFamily {
+  const own = ALL_ARCHITECTURES.find(({ names }) => names.includes(architecture))?.synthetic;
+  const family = of ?? own ?? {};
   return {
     ...family,
     metadata: (shape) => {

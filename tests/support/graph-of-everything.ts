@@ -125,7 +125,9 @@ function mixture(g: GraphBuilder, x: Tensor): Tensor {
     topKGroups: 1,
   } as const;
   const logits = matmul(g, x, g.weight('router', F32, 4, 64));
-  const { expertIds, routingWeights } = routeExperts(g, logits, rule, g.weight('router.bias', F32, 1, 4));
+  const { expertIds, routingWeights } = routeExperts(g, logits, rule, {
+    bias: g.weight('router.bias', F32, 1, 4),
+  });
   const weight = g.weight('experts', Q4_0, 4 * 64, 64);
   const scales = g.weight('experts.scale', F32, 1, 4);
   const scaled = scaleExperts(g, matmulExperts(g, x, { expertIds, weight, outputs: 64 }), {

@@ -4,7 +4,7 @@ import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { sharedConstraints } from '../../src/node/constraints.ts';
 import { loadModel, modelOptionsOf, tokenizerOf } from '../../src/node/load-model.ts';
-import type { WorkerLoad } from '../../src/node/load-model-in-worker.ts';
+import type { WorkerLoad } from '../../src/node/open-engine.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
 import { ownWorkerPort } from '../../src/node/worker-port.ts';
 import type { MortalDevice } from './device-loss.ts';

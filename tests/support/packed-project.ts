@@ -10,7 +10,8 @@ const execute = promisify(execFile);
 /** Longer than any step takes on a busy machine: installing, bundling. */
 const HUNG_MS = 600_000;
 
-async function pack(folder: string): Promise<string> {
+/** Packs the project as it would be published; the tarball's path. */
+export async function packProject(folder: string): Promise<string> {
   const command = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
   const { stdout } = await execute('npm', command, {
     cwd: PROJECT_ROOT,
@@ -33,16 +34,20 @@ export class PackedProject {
   private constructor(readonly folder: string) {}
 
   static async create(t: Ending, packages: readonly string[]): Promise<PackedProject> {
-    const project = new PackedProject(temporaryFolder(t));
+    const folder = temporaryFolder(t);
+    return await PackedProject.#with(folder, [await packProject(folder), ...packages]);
+  }
+
+  /** One into which nothing else is installed than these packages and what they depend on. */
+  static async of(t: Ending, packages: readonly string[]): Promise<PackedProject> {
+    return await PackedProject.#with(temporaryFolder(t), packages);
+  }
+
+  static async #with(folder: string, packages: readonly string[]): Promise<PackedProject> {
+    const project = new PackedProject(folder);
     project.write('package.json', JSON.stringify({ name: 'program', private: true, type: 'module' }));
-    const tarball = await pack(project.folder);
-    const { code, text } = await project.run('npm', [
-      'install',
-      '--no-audit',
-      '--no-fund',
-      tarball,
-      ...packages,
-    ]);
+    const words = ['install', '--no-audit', '--no-fund', ...packages];
+    const { code, text } = await project.run('npm', words);
     if (code !== 0) throw new Error(`npm install: ${text}`);
     return project;
   }

@@ -1,4 +1,4 @@
-/** A forward pass of a Llama and of its EAGLE-3 drafter in plain loops and doubles, independent of operators and graphs. */
+/** A forward pass of a Llama and of its drafters in plain loops and doubles, independent of operators and graphs. */
 import type { GgufFile } from '../../src/gguf/index.ts';
 import { loadTensorFloats } from '../../src/gguf/tensor-info.ts';
 
@@ -55,6 +55,42 @@ export interface PlainHeads {
 export interface PlainCache {
   readonly keys: Vector[];
   readonly values: Vector[];
+}
+
+/** The inputs of a Llama's layers, position by position. */
+export class PlainInputs {
+  readonly #caches: PlainCache[];
+  readonly #found: number[][] = [];
+
+  constructor(
+    readonly model: PlainTensors,
+    readonly of: { readonly layers: number; readonly width: number } & Omit<PlainHeads, 'base'>,
+    /** The layers whose inputs are wanted; their number for the last one's result. */
+    readonly features: readonly number[],
+  ) {
+    this.#caches = Array.from({ length: of.layers }, () => ({ keys: [], values: [] }));
+  }
+
+  /** What the wanted layers read at the positions of `ids`, side by side. A text goes on from call to call. */
+  at(ids: readonly number[]): readonly Vector[] {
+    while (this.#found.length < ids.length) {
+      const position = this.#found.length;
+      this.#found.push(this.#read(ids[position] as number, position));
+    }
+    return this.#found.slice(0, ids.length);
+  }
+
+  #read(id: number, position: number): number[] {
+    let x: Vector = this.model.row('token_embd', id, this.of.width);
+    const inputs = [x];
+    for (const [layer, cache] of this.#caches.entries()) {
+      const prefix = `blk.${layer}.`;
+      const read = this.model.norm(`${prefix}attn_norm`, x);
+      x = plainLayer(this.model, { prefix, read, x, position }, cache, { ...this.of, base: 10_000 });
+      inputs.push(x);
+    }
+    return this.features.flatMap((layer) => [...(inputs[layer] ?? [])]);
+  }
 }
 
 function rotate(

@@ -45,3 +45,26 @@ export function speedPage({ device, date, rows }: SavedGrid): string {
     '',
   ].join('\n');
 }
+
+/** Rows of the grid that the README shows: the formats that most people use. */
+const SHOWN = ['half 8b q4_k', 'half 8b iq4_xs', 'half 8b q8_0', 'half 8b f16'];
+
+const BEGIN = '<!-- speed -->';
+const END = '<!-- end of speed -->';
+
+/** The README with its table of speeds as a saved grid says. */
+export function withSpeed(readme: string, { device, date, rows }: SavedGrid): string {
+  const shown = SHOWN.flatMap((name) => (rows[name] ? [[name, rows[name]] as const] : []));
+  const [before = '', rest = ''] = readme.split(BEGIN);
+  const [, after = ''] = rest.split(END);
+  const lines = [
+    BEGIN,
+    `Tokens per second on one ${device}, ${date}, for 16 layers in the shape of Llama 3 8B (half of that model): a prompt of 512 tokens, one`,
+    'sequence, and eight at once. [docs/speed.md](docs/speed.md) has all rows and the command that measures them; the same command measures your',
+    'machine.',
+    '',
+    ...tableOf(shown),
+    END,
+  ];
+  return `${before}${lines.join('\n')}${after}`;
+}

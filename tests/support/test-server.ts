@@ -1,12 +1,13 @@
 import type { TestContext } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
-import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import type { ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { HttpListener, type ListenOptions } from '../../src/node/http-listener.ts';
 import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { NO_METRICS, type ServerMetrics } from '../../src/server/metrics.ts';
 import { type ServedModel, ModelServer, type ServerOptions } from '../../src/server/index.ts';
+import { openOrRelease } from './open-or-release.ts';
 import { BUNDLED } from './run-cli.ts';
 import { tinyModel } from './tiny-model.ts';
 
@@ -24,13 +25,7 @@ export function tinySource(
       const parts = { gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES };
       const progress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) =>
         onProgress(bytes / totalBytes);
-      try {
-        return await LanguageModel.open(parts, { ...options, signal, onProgress: progress });
-      } catch (error) {
-        // A server that ends while it loads would leave a thread that keeps the test's process.
-        await device[Symbol.asyncDispose]();
-        throw error;
-      }
+      return openOrRelease(parts, { ...options, signal, onProgress: progress });
     },
   };
 }

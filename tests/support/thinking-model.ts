@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { LanguageModel } from '../../src/engine/language-model.ts';
+import type { LanguageModel } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import type { ServedModel } from '../../src/server/index.ts';
+import { openOrRelease } from './open-or-release.ts';
 import { BUNDLED } from './run-cli.ts';
 
 /** The template of a reasoning model: it opens the reasoning unless disabled, and includes earlier reasoning. */
@@ -35,8 +36,8 @@ export async function thinkingModel(
   options: Parameters<typeof LanguageModel.open>[1] = {},
 ): Promise<LanguageModel> {
   const gguf = await patchedFile();
-  const device = openCpu({ threads: 2, memoryLimit: 2 ** 30 });
-  return LanguageModel.open({ gguf, device: await device, architectures: ALL_ARCHITECTURES }, options);
+  const device = await openCpu({ threads: 2, memoryLimit: 2 ** 30 });
+  return openOrRelease({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
 }
 
 /** The same for a server. */

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { FileClaim } from './file-claim.ts';
+import { FileClaim } from '../file-claim.ts';
 import { FileHash } from './file-hash.ts';
 import { variantsOf } from './gguf-variants.ts';
 import type { HubSettings } from './hub-settings.ts';

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fail } from '../../base/errors.ts';
+import { cacheFolder } from '../disk-kernel-cache.ts';
 
 /** Where models come from and where they are kept: what the environment says, in the variables of Hugging Face's tools. */
 export interface HubSettings {
@@ -43,7 +44,7 @@ export async function readHubSettings(environment: NodeJS.ProcessEnv = process.e
   return {
     endpoint,
     cache: value('HF_HUB_CACHE', 'HUGGINGFACE_HUB_CACHE') ?? join(home, 'hub'),
-    otherCache: join(base, 'rocmforge', 'models'),
+    otherCache: join(cacheFolder(environment), 'models'),
     token: value('HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN') ?? (await tokenIn(tokenFile)),
     offline: /^(?:1|true|yes|on)$/i.test(value('HF_HUB_OFFLINE') ?? ''),
     idleMs: seconds * SECOND_MS,

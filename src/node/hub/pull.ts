@@ -4,7 +4,7 @@ import { fail, isRocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import { downloadFile, type RemoteFile } from './download.ts';
 import { discardDownload } from './download-journal.ts';
-import { FileClaim } from './file-claim.ts';
+import { FileClaim } from '../file-claim.ts';
 import {
   type GgufPart,
   type GgufVariant,

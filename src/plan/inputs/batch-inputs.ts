@@ -23,6 +23,7 @@ const INPUTS = {
   next_ids: (shape: BatchShape) => shape.rows,
   next_positions: (shape: BatchShape) => shape.rows,
   hidden_rows: (shape: BatchShape) => shape.rows,
+  sampled_positions: (shape: BatchShape) => shape.rows,
 } as const;
 
 type InputName = keyof typeof INPUTS;

@@ -1,6 +1,5 @@
 import { BUFFER_ALIGNMENT, type BufferRange } from '../../device/index.ts';
 import { fail } from '../../base/errors.ts';
-import { KV_BLOCK_SIZE } from '../../model/state-groups.ts';
 import { isBlockType, stateBlockPlanes } from '../../ops/state-blocks.ts';
 import { type State, stateBytes } from '../../ops/value.ts';
 import type { StateSize } from '../../state/state-of.ts';
@@ -11,10 +10,14 @@ export function slotRange(state: State, { buffer, offset }: BufferRange, slot: n
   return { buffer, offset: offset + slot * byteLength, byteLength };
 }
 
-/** Locations of a block's cells in a cache: one range, or one for each plane. */
-export function blockRanges(state: State, { buffer, offset }: BufferRange, block: number): BufferRange[] {
+/** Locations of the cells of one of a cache's `blocks`: one range, or one for each plane. */
+export function blockRanges(
+  state: State,
+  { buffer, offset }: BufferRange,
+  { block, blocks }: { readonly block: number; readonly blocks: number },
+): BufferRange[] {
   const part = (begin: number, rowBytes: number) => {
-    const byteLength = KV_BLOCK_SIZE * rowBytes;
+    const byteLength = (state.rows / blocks) * rowBytes;
     return { buffer, offset: offset + begin + block * byteLength, byteLength };
   };
   if (!isBlockType(state.type)) return [part(0, stateBytes(state) / state.rows)];

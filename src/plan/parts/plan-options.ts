@@ -215,7 +215,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     deterministic: options.deterministic,
     decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
-    chained: predicts ? speculation - 1 : 0,
+    ...(predicts && draftSteps(config, speculation)),
     preparedSteps: options.preparedSteps,
     context,
     poolWeights: options.pool,
@@ -264,6 +264,16 @@ function checkPredictor(gguf: GgufFile, config: ModelConfig, { embedding, taps }
   }
   if (embedding === 'host') refuse('the embedding on the host', 'the embedding on the device');
   if (taps) refuse('taps', 'a model without taps');
+}
+
+/** Steps of the model's predictor alone that may follow one step: masks are filled by one, further tokens by one each. */
+function draftSteps(
+  { predictor }: ModelConfig,
+  speculation: number,
+): Pick<PlanSetup, 'chained' | 'draftMask'> {
+  return predictor?.kind === 'masks'
+    ? { chained: 1, draftMask: predictor.mask }
+    : { chained: speculation - 1 };
 }
 
 /** Whether the file has the block's tensors. */

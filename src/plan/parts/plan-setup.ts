@@ -26,8 +26,10 @@ export interface PlanSetup {
   readonly decode?: DecodePlace | undefined;
   /** Maximum steps in flight. */
   readonly inFlight: number;
-  /** Maximum steps of the model's predictor that follow a step: a draft token each, beside the one of the step itself. */
+  /** Maximum steps of the model's predictor alone that follow a step. */
   readonly chained?: number | undefined;
+  /** The token in place of those that are to be guessed, if the model's drafter fills masks. */
+  readonly draftMask?: number | undefined;
   /** Handlers of values between pieces of the model; the graphs are recorded with their names. */
   readonly taps?: Taps | undefined;
   /** Most slots for experts in each layer, if they are streamed by use; the graphs are recorded for these. */

@@ -15,12 +15,7 @@ import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
 import { HOST_LAYER_ROWS, HOST_ROWS } from '../../model/embedding-place.ts';
 import { EARLIER_SUM, EXPERT_SLOTS, type ExpertPiece, GROUP_WEIGHTS } from '../../model/expert-place.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
-import {
-  areOfOneKind,
-  type ModelGraphs,
-  type ModelPart,
-  type PredictorParts,
-} from '../../model/model-graphs.ts';
+import { areOfOneKind, type ModelGraphs, type ModelPart, predictorParts } from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 
 /** A named value. */
@@ -41,17 +36,20 @@ const WRITTEN: ReadonlySet<string> = new Set([
   EARLIER_SUM,
 ]);
 
+/** The values that consecutive parts read and write by one name: the residual streams of the model and of a drafter. */
+const STREAMS: ReadonlySet<string> = new Set(['x', 'drafted']);
+
 /** The outputs that parts pass on: the residual stream, and logits from the head. */
 const RESULTS: readonly string[] = ['x', 'logits'];
 
 /**
  * The extent of a step: `forward` ends with the logits, `generate` with the sampled tokens; if the model's predictor
- * runs, both also compute its state. `predict` adds a draft for each output row; `chain` is a step of the predictor
- * alone, which continues its drafts.
+ * runs, both also compute its state. `predict` adds a draft for each output row; `drafts` is a step of the predictor
+ * alone, which continues its drafts or fills masks.
  */
 export type StepKind = (typeof STEP_KINDS)[number];
 
-const STEP_KINDS = ['forward', 'generate', 'predict', 'chain'] as const;
+const STEP_KINDS = ['forward', 'generate', 'predict', 'drafts'] as const;
 
 /**
  * A model compiled for one batch shape: embedding, layers, head and sampling, whose buffers belong to the execution
@@ -170,12 +168,15 @@ export class BatchPlan implements Disposable {
     const parts = Array.from({ length: ends }, (_, part) => part);
     // What runs in place of the whole is up to the experts that the rows choose.
     const own = parts.filter((part) => !GROUP_ROLES.has(this.expertsOf(part)?.role ?? 'route'));
-    const state = predictor ? [ends, ends + 1] : [];
+    const added = predictorParts(predictor);
+    const indices = (of: readonly ModelPart[] = []) => of.map((part) => ends + added.indexOf(part));
+    const state = indices(predictor?.state);
     if (kind === 'forward') return [...own.slice(0, -1), ...state];
     if (kind === 'generate') return [...own, ...state];
     invariant(predictor, `a step that is to ${kind} has a predictor`);
-    const drafts = [ends + 2, ends + 3];
-    return kind === 'predict' ? [...own, ...state, ...drafts] : [ends + 4, ends + 1, ...drafts];
+    return kind === 'predict'
+      ? [...own, ...state, ...indices(predictor.behindStep)]
+      : indices(predictor.alone);
   }
 
   /** The tapped values after a part, and their locations. @internal */
@@ -192,6 +193,13 @@ export class BatchPlan implements Disposable {
     const { graph, order } = this.parts[part]?.part ?? {};
     const output = graph?.outputs.find(({ name }) => RESULTS.includes(name));
     return output && { ...output, range: this.buffers.get(streamName(output.name, order ?? 0)) };
+  }
+
+  /** The location of a part's output. @internal */
+  rangeOf(part: number): BufferRange {
+    const result = this.resultOf(part);
+    invariant(result, `${this.nameOf(part)} hands something on`);
+    return result.range;
   }
 
   /** What a part, by its index, computes of a layer whose experts are streamed. @internal */
@@ -301,16 +309,9 @@ export class BatchPlan implements Disposable {
   }
 }
 
-/** A predictor's parts in the order in which a step's own follow each other; the one behind a draft comes last. */
-function predictorParts(predictor: PredictorParts | undefined): readonly ModelPart[] {
-  if (!predictor) return [];
-  const { behindStep, layer, head, sampling, behindDraft } = predictor;
-  return [behindStep, layer, head, sampling, behindDraft];
-}
-
-/** The residual stream alternates between two buffers, so that no part reads and writes the same one. */
+/** A residual stream alternates between two buffers, so that no part reads and writes the same one. */
 function streamName(name: string, writer: number): string {
-  return name === 'x' ? `x ${writer % 2}` : name;
+  return STREAMS.has(name) ? `${name} ${writer % 2}` : name;
 }
 
 /** Each layer has its own caches; the token history and the sampled tokens are shared by all parts. */

@@ -67,8 +67,13 @@ async function runGroups(step: ExpertStep, ids: Int32Array, chosen: readonly num
 function groupsOf(chosen: readonly number[], { experts: { cache } }: ExpertStep): number[][] {
   const there = chosen.filter((expert) => cache.slotOf(expert) >= 0);
   const groups = there.length > 0 ? [there] : [];
-  const most = Math.max(1, Math.floor(cache.slots / 2));
-  for (let i = there.length; i < chosen.length; i += most) groups.push(chosen.slice(i, i + most));
+  const half = cache.slots / 2;
+  for (let i = 0, from = there.length; from < chosen.length; i++) {
+    // Of an odd number of slots, every other group has the larger half.
+    const size = Math.ceil((i + 1) * half) - Math.ceil(i * half);
+    if (size > 0) groups.push(chosen.slice(from, from + size));
+    from += size;
+  }
   return groups;
 }
 

@@ -13,18 +13,20 @@ export async function showTaps(
   const { stream, batch, part, input } = on;
   const [rows = 0, outputs = 0] = input.view('counts');
   for (const { name, tensor, range } of batch.tapsOf(part)) {
-    const { width, axis } = tensor;
+    const { width, axis, type } = tensor;
     const used = axis === 'outputs' ? outputs : rows;
     if (used === 0) continue;
-    const values = new Float32Array(used * width);
-    await stream.download({ ...range, byteLength: values.byteLength }, asBytes(values));
+    const found = type === 'i32' ? new Int32Array(used * width) : new Float32Array(used * width);
+    await stream.download({ ...range, byteLength: found.byteLength }, asBytes(found));
+    const values = found instanceof Float32Array ? found : Float32Array.from(found);
     const replaced = taps.get(name)?.({ name, rows: used, width, values });
     if (!replaced) continue;
     if (replaced.length !== used * width) {
-      const found = `${replaced.length} values for ${name}`;
-      fail('INVALID_ARGUMENT', { name: 'tap', found, expected: `${used} x ${width}` });
+      const given = `${replaced.length} values for ${name}`;
+      fail('INVALID_ARGUMENT', { name: 'tap', found: given, expected: `${used} x ${width}` });
     }
-    stream.upload(asBytes(replaced), { ...range, byteLength: replaced.byteLength });
+    const stored = type === 'i32' ? Int32Array.from(replaced) : replaced;
+    stream.upload(asBytes(stored), { ...range, byteLength: stored.byteLength });
     // The caller may change what it returned.
     await stream.synchronize();
   }

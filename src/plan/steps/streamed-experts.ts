@@ -1,5 +1,6 @@
 import { invariant } from '../../base/errors.ts';
 import type { ExpertPiece } from '../../model/expert-place.ts';
+import type { AsyncModelLoader } from '../../load/async-model-loader.ts';
 import type { LazyTensor } from '../../load/lazy-tensor.ts';
 import { type ExpertCounts, ExpertWeights } from '../weights/expert-weights.ts';
 import type { BatchPlan } from './batch-plan.ts';
@@ -14,18 +15,27 @@ export class StreamedExperts {
   readonly counts: ExpertCounts = { hits: 0, misses: 0, bytes: 0 };
   /** Loads whose end the step has not waited for. */
   readonly #arrivals: Promise<void>[] = [];
+  readonly #loader: Pick<AsyncModelLoader, 'checkUnchanged'>;
+  /** A weight of each file. */
+  readonly #files = new Map<unknown, LazyTensor>();
   /** By the part that computes all experts of a layer at once. */
   readonly #layers = new Map<number, ExpertWeights>();
 
   /** `weights` are those of each part of the model; every plan of it has the same parts. */
-  constructor(plan: BatchPlan, weights: readonly (readonly LazyTensor[])[]) {
+  constructor(
+    plan: BatchPlan,
+    weights: readonly (readonly LazyTensor[])[],
+    loader: Pick<AsyncModelLoader, 'copyPinned' | 'checkUnchanged'>,
+  ) {
+    this.#loader = loader;
     for (const [part, tensors] of weights.entries()) {
       const layer = plan.expertsOf(part);
       if (layer?.role !== 'whole') continue;
       const slotted = tensors.filter(({ slots }) => slots !== undefined);
+      for (const tensor of slotted) for (const { source } of tensor.tensors) this.#files.set(source, tensor);
       this.#layers.set(
         part,
-        new ExpertWeights(slotted, { ...layer, counts: this.counts, arrivals: this.#arrivals }),
+        new ExpertWeights(slotted, { ...layer, counts: this.counts, loader, arrivals: this.#arrivals }),
       );
     }
   }
@@ -37,7 +47,16 @@ export class StreamedExperts {
 
   /** Resolves when all experts that the step has loaded are known to be the file's. Rejects as a load. */
   async arrived(): Promise<void> {
-    await Promise.all(this.#arrivals.splice(0));
+    const arrivals = this.#arrivals.splice(0);
+    if (arrivals.length === 0) return;
+    const checks = [...this.#files.values()].map((tensor) => this.#loader.checkUnchanged(tensor));
+    try {
+      await Promise.all([...arrivals, ...checks]);
+    } catch (error) {
+      // What came is not known to be the file's.
+      for (const { cache } of this.#layers.values()) cache.clear();
+      throw error;
+    }
   }
 
   /** Empties the slots of parts whose memory is released. */

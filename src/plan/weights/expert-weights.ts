@@ -1,6 +1,7 @@
 import type { DeviceEvent } from '../../device/index.ts';
 import type { LazyTensor } from '../../load/lazy-tensor.ts';
-import { ExpertCache } from './expert-cache.ts';
+import type { AsyncModelLoader } from '../../load/async-model-loader.ts';
+import { ExpertCache, type ExpertMiss } from './expert-cache.ts';
 
 /** How often experts were found on the device. */
 export interface ExpertCounts {
@@ -18,6 +19,7 @@ export interface ExpertWeightsSetup {
   readonly slots: number;
   /** Counts what it does. */
   readonly counts: ExpertCounts;
+  readonly loader: Pick<AsyncModelLoader, 'copyPinned'>;
   /** Gets the ends of its loads: a step's results are those of the file if these succeed. */
   readonly arrivals: Promise<void>[];
 }
@@ -28,13 +30,18 @@ export class ExpertWeights {
   readonly #tensors: readonly LazyTensor[];
   readonly #bytesEach: number;
   readonly #counts: ExpertCounts;
+  readonly #loader: ExpertWeightsSetup['loader'];
   readonly #arrivals: Promise<void>[];
 
   /** `tensors` have as many slots as the layer. */
-  constructor(tensors: readonly LazyTensor[], { count, slots, counts, arrivals }: ExpertWeightsSetup) {
+  constructor(
+    tensors: readonly LazyTensor[],
+    { count, slots, counts, loader, arrivals }: ExpertWeightsSetup,
+  ) {
     this.cache = new ExpertCache(count, slots);
     this.#tensors = tensors;
     this.#counts = counts;
+    this.#loader = loader;
     this.#arrivals = arrivals;
     const files = tensors.flatMap((tensor) => tensor.tensors);
     this.#bytesEach = files.reduce((sum, { byteLength }) => sum + byteLength, 0) / count;
@@ -43,7 +50,7 @@ export class ExpertWeights {
   /**
    * Gives experts slots, others than those of `kept`, and loads those that had none; the device writes these slots after
    * `after`. Resolves with the events after which all are there. Rejects as a load, once nothing writes the slots any more. Whether
-   * pages that are copied from are still the file's is checked meanwhile.
+   * pages that are copied from are still the file's is up to the step.
    */
   async admit(
     group: readonly number[],
@@ -54,14 +61,30 @@ export class ExpertWeights {
     this.#counts.misses += misses.length;
     this.#counts.bytes += misses.length * this.#bytesEach;
     if (misses.length === 0) return [];
-    const moved = misses.flatMap(({ expert, slot }) =>
-      this.#tensors.map((tensor) => tensor.moved(expert, slot)),
-    );
+    const copied = this.#copy(misses, after);
+    if (copied) return copied;
+    const loads = misses.map(async (miss) => this.#copy([miss], after) ?? (await this.#load(miss, after)));
+    const ends = await Promise.allSettled(loads);
+    const failed = ends.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
+    return ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
+  }
+
+  /** Copies experts whose pages are all pinned; undefined for others. */
+  #copy(misses: readonly ExpertMiss[], after: readonly DeviceEvent[]): readonly DeviceEvent[] | undefined {
+    const moved = misses.flatMap((miss) => this.#moved(miss));
+    const copy = this.#loader.copyPinned(moved, after);
+    if (copy) this.#watch(misses, copy.done);
+    return copy?.queued;
+  }
+
+  async #load(miss: ExpertMiss, after: readonly DeviceEvent[]): Promise<readonly DeviceEvent[]> {
+    const moved = this.#moved(miss);
     const loads = moved.map((tensor) => tensor.request({ after, checkBeside: true }).done);
-    const arrival = Promise.all(loads).then(() => {});
-    // Whoever waits for the step sees the error.
-    arrival.catch(() => misses.forEach(({ expert }) => this.cache.drop(expert)));
-    this.#arrivals.push(arrival);
+    this.#watch(
+      [miss],
+      Promise.all(loads).then(() => {}),
+    );
     try {
       const events = await Promise.all(moved.map((tensor) => tensor.queued()));
       return events.flat();
@@ -69,5 +92,15 @@ export class ExpertWeights {
       await Promise.all(moved.map((tensor) => tensor.settled()));
       throw error;
     }
+  }
+
+  #moved({ expert, slot }: ExpertMiss): LazyTensor[] {
+    return this.#tensors.map((tensor) => tensor.moved(expert, slot));
+  }
+
+  /** Whoever waits for the step sees the error of an arrival. */
+  #watch(misses: readonly ExpertMiss[], arrival: Promise<void>): void {
+    arrival.catch(() => misses.forEach(({ expert }) => this.cache.drop(expert)));
+    this.#arrivals.push(arrival);
   }
 }

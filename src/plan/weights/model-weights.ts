@@ -93,6 +93,11 @@ export class ModelWeights {
     return this.#slotOf.has(part);
   }
 
+  /** True if a held part's weights are on the device and stay there while it is held. */
+  isThere(part: number): boolean {
+    return !this.#slotOf.has(part) && this.parts[part]?.areResident === true;
+  }
+
   /** True if other models may take the weights' memory. */
   get areShared(): boolean {
     return this.#room !== undefined;

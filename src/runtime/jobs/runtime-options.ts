@@ -20,9 +20,10 @@ export interface RuntimeOptions {
   readonly batching: 'continuous' | 'static';
   /**
    * Target for the milliseconds between two tokens of a sequence, which limits the prompt slices of others according to
-   * measured step times. Default: prompts fill each step, as they always do in deterministic models.
+   * measured step times; `auto`: 12 on a CPU, otherwise 20. Default: prompts fill each step, as they always do in
+   * deterministic models.
    */
-  readonly tokenMs: number | undefined;
+  readonly tokenMs: number | 'auto' | undefined;
   /**
    * Target for the milliseconds of a step in which no sequence generates, so that new requests are not delayed by a
    * long prompt. Default: no limit, as for `tokenMs`.

@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { FitPlan } from '../../plan/memory/fit-plan.ts';
 import { describeModel } from '../../plan/parts/plan-options.ts';
-import { readDrafter } from '../../model/drafter.ts';
+import { type Drafter, readDrafter } from '../../model/drafter.ts';
 import { checkDraft, checkVocabulary } from './check-draft.ts';
 import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 
@@ -9,6 +9,8 @@ import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 const DEFAULT_DRAFT_TOKENS = 4;
 /** The same with the model's own predictor, which knows less of tokens further ahead. */
 const DEFAULT_PREDICTED_TOKENS = 3;
+/** The same with a drafter that guesses a whole block at once, of which each further token costs little. */
+const DEFAULT_MASKED_TOKENS = 7;
 
 /** Setup and options of a model. */
 export interface DraftSetup {
@@ -49,11 +51,22 @@ export async function withDrafter(setup: ModelSetup, options: ModelOptions): Pro
     fail('DRAFT_UNSUPPORTED', { model: draft.gguf.name, found: 'a device of its own', expected });
   }
   checkVocabulary(setup.gguf, draft.gguf);
-  const { speculation = DEFAULT_DRAFT_TOKENS } = options;
+  const speculation = draftedTokens(drafter, options);
   return {
     setup: { ...setup, draft: undefined, drafter },
     options: { ...options, speculation, predictor: true },
   };
+}
+
+/** The number of draft tokens per step, of which a drafter that fills masks has a block at most. */
+function draftedTokens({ predictor }: Drafter, { speculation }: ModelOptions): number {
+  if (predictor.kind !== 'masks') return speculation ?? DEFAULT_DRAFT_TOKENS;
+  const most = predictor.block - 1;
+  if (speculation !== undefined && speculation > most) {
+    const expected = `at most ${most} with this drafter, which fills blocks of ${predictor.block}`;
+    fail('INVALID_ARGUMENT', { name: 'speculation', found: String(speculation), expected });
+  }
+  return speculation ?? Math.min(most, DEFAULT_MASKED_TOKENS);
 }
 
 function checkLimits(of: ModelOptions, hasModel: boolean): void {

@@ -11,9 +11,13 @@ export function randomBytes(length: number, seed = 1): Uint8Array {
   return Uint8Array.from({ length }, () => Math.floor(256 * random()));
 }
 
+/** No compiler: a process that compiles the CPU's kernels into a cache would outlive the test that removes it. */
+export const NO_COMPILER = { CXX: '/nowhere' };
+
 /** An environment in which models are kept in a temporary folder and the hub is `server`. */
 export function hubEnvironment(t: TestContext, server: Pick<HubServer, 'url'>): Record<string, string> {
-  return { HF_ENDPOINT: server.url, HF_HOME: temporaryFolder(t), XDG_CACHE_HOME: temporaryFolder(t) };
+  const [home, cache] = [temporaryFolder(t), temporaryFolder(t)];
+  return { HF_ENDPOINT: server.url, HF_HOME: home, XDG_CACHE_HOME: cache, ...NO_COMPILER };
 }
 
 /** Patience for servers that fail on purpose. */

@@ -20,7 +20,15 @@ const LLAMA_EXPORT = [
   { type: 'session', harness: 'llama.app', id: 'c', name: 'From llama.cpp', lastModified: 1, currNode: 'a2' },
   ...[
     { id: 'r', parent: null, role: 'system', type: 'root', content: '', timestamp: 1 },
-    { id: 'q', parent: 'r', role: 'user', type: 'text', content: 'A question from there', timestamp: 2 },
+    {
+      id: 'q',
+      parent: 'r',
+      role: 'user',
+      type: 'text',
+      content: 'A question from there',
+      timestamp: 2,
+      extra: [{ type: 'TEXT', name: 'list.txt', content: 'one' }],
+    },
     { id: 'a1', parent: 'q', role: 'assistant', type: 'text', content: 'One answer', timestamp: 3 },
     {
       id: 'a2',
@@ -51,16 +59,28 @@ async function servedPage(t: TestContext): Promise<{ page: Page; url: string; br
 async function say(page: Page, text: string, turns: number): Promise<void> {
   await page.getByRole('textbox', { name: 'Message' }).fill(text);
   await page.keyboard.press('Enter');
-  await settled(page, turns);
+  await answered(page, text, turns);
 }
 
-async function settled(page: Page, turns: number): Promise<void> {
-  await page
-    .locator('.turns > .turn')
+/** Waits until so many turns are there, the last but one of them this question, and the last one is not being written. */
+async function answered(page: Page, question: string, turns: number): Promise<void> {
+  const shown = page.locator('.turns > .turn');
+  // What a key or a click does is drawn after the driver has gone on: the turns before it would do for what follows.
+  await shown
+    .nth(turns - 2)
+    .locator('p', { hasText: question })
+    .waitFor();
+  await shown
     .nth(turns - 1)
     .locator('.turn-foot')
     .waitFor({ state: 'attached' });
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await page.locator('.composer').getByRole('button', { name: 'Send' }).waitFor();
+}
+
+/** Begins a conversation. Until it is drawn, keys and files go to the one before. */
+async function fresh(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await page.getByRole('heading', { name: 'Say something.' }).waitFor();
 }
 
 const said = (page: Page) => page.locator('.said > p').allInnerTexts();
@@ -90,7 +110,7 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await foot.getByText(/4 tokens/).waitFor();
     await page.getByRole('meter').waitFor();
     await foot.getByRole('button', { name: 'Continue' }).click();
-    await settled(page, 2);
+    await answered(page, 'First question', 2);
     assert.equal(await page.locator('.turns > .turn').count(), 2);
     assert.deepEqual(await accessibilityFaults(page), []);
   });
@@ -109,11 +129,11 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await page.locator('.said').getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Edited text').fill('Another question');
     await page.locator('.editor').getByRole('button', { name: 'Send' }).click();
-    await settled(page, 2);
+    await answered(page, 'Another question', 2);
     assert.deepEqual(await said(page), ['Another question']);
     await page.locator('.answer').getByRole('button', { name: 'Answer again' }).click();
     await page.locator('.answer').getByText('2/2').waitFor();
-    await settled(page, 2);
+    await answered(page, 'Another question', 2);
     await page.locator('.said').hover();
     await page.locator('.said').getByRole('button', { name: 'Previous version' }).click();
     await page.getByText('First question').nth(1).waitFor();
@@ -126,11 +146,13 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await page.locator('.answer').waitFor({ state: 'detached' });
     await button('Undo').click();
     await page.locator('.answer').waitFor();
-    await button('New conversation').click();
+    await fresh(page);
     await say(page, 'Something else', 2);
     await list.getByRole('button', { name: 'Rename, export or delete Something else' }).click();
     const dialog = page.getByRole('dialog', { name: 'Conversation' });
     await dialog.getByLabel('Title').fill('Bananas');
+    // Another tab's word makes the list be read again, which leaves alone what is being typed.
+    await page.evaluate(() => new BroadcastChannel('rocmforge chats').postMessage('another'));
     assert.deepEqual(await accessibilityFaults(page), []);
     await page.keyboard.press('Enter');
     await list.getByText('Bananas').waitFor();
@@ -143,7 +165,9 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
   });
 
   await t.test('found by their words', async () => {
-    await list.getByRole('searchbox').fill('another QUESTION');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('another QUESTION');
+    assert.equal(await list.getByRole('searchbox').inputValue(), 'another QUESTION');
     await list.getByText('Bananas').waitFor({ state: 'detached' });
     await list.getByText('First question').click();
     await page.locator('.said').getByText('First question').waitFor();
@@ -164,6 +188,24 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await other.close();
   });
 
+  await t.test('with files, which the model reads before the message', async () => {
+    await fresh(page);
+    const buffer = Buffer.from('apples: 3');
+    const file = { name: 'notes.txt', mimeType: 'text/plain', buffer };
+    await page.locator('.composer input[type=file]').setInputFiles(file);
+    await page.getByRole('list', { name: 'Attached files' }).getByText('notes.txt').waitFor();
+    const asking = page.waitForRequest((request) => request.method() === 'POST');
+    await say(page, 'How many?', 2);
+    const { messages } = (await asking).postDataJSON() as { messages: unknown };
+    const content = 'notes.txt:\n\n```\napples: 3\n```\n\nHow many?';
+    assert.deepEqual(messages, [{ role: 'user', content }]);
+    await page.reload();
+    await page.locator('.said summary').getByText('notes.txt').click();
+    await page.locator('.said').getByText('apples: 3').waitFor();
+    assert.deepEqual(await accessibilityFaults(page), []);
+    assert.deepEqual(await said(page), ['How many?']);
+  });
+
   await t.test('read from llama.cpp’s page, with branches', async () => {
     const buffer = Buffer.from(LLAMA_EXPORT.map((line) => JSON.stringify(line)).join('\n'));
     const file = { name: 'chat.jsonl', mimeType: 'application/json', buffer };
@@ -172,18 +214,23 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await page.locator('.answer').getByText('Other answer').waitFor();
     await page.locator('.answer').getByText('2/2').waitFor();
     await page.locator('.answer').getByText('Thoughts').waitFor();
+    await page.locator('.said summary').getByText('list.txt').waitFor();
   });
 
   await t.test(
     'however long: the oldest turns are left out of what the model reads, or it says so',
     async () => {
-      await button('New conversation').click();
+      await page.keyboard.press('Control+Shift+O');
+      await page.getByRole('heading', { name: 'Say something.' }).waitFor();
       const long = 'word '.repeat(CONTEXT / 16).trim();
       for (let turns = 2; turns <= 6; turns += 2) await say(page, `${turns} ${long}`, turns);
       await page.getByText(/left out of what the model reads/).waitFor();
       assert.equal(await page.getByRole('alert').count(), 0);
       assert.equal((await said(page)).length, 3, 'they stay on the page');
       await button('Settings').click();
+      await page.getByRole('dialog').getByLabel('Colours').selectOption('dark');
+      const scheme = 'getComputedStyle(document.documentElement).colorScheme';
+      assert.equal(await page.evaluate(scheme), 'dark');
       await page.getByRole('dialog').getByLabel('When the context is full').selectOption('ask');
       await page.keyboard.press('Escape');
       await say(page, long, 8);

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { ErrorCode } from '../../src/base/errors.ts';
+import { ChatSession, isRocmforgeError, type LanguageModel, loadModel, tool } from '../../src/index.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
+
+// What programs in plain JavaScript, and people who guess, get wrong: each mistake is answered by a typed error that names it.
+const folder = temporaryFolder({ after });
+
+function fileOf(name: string, content: string | Uint8Array): string {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+}
+
+const tiny = fileOf('tiny.gguf', await tinyBytes('F32'));
+const whole = await tinyBytes('F32');
+const model = await loadModel(tiny, { device: 'reference', context: 64 });
+after(() => model.dispose());
+
+const question = [{ role: 'user', content: 'Hi' }];
+
+/** A method of the model with whatever a program may pass to it. */
+type Any = (...values: unknown[]) => unknown;
+type Methods = Record<keyof LanguageModel, Any>;
+const any = model as unknown as Methods;
+
+const open = (...values: unknown[]) => (loadModel as Any)(...values);
+const chat = (options: object, messages: unknown = question) =>
+  (any.chat(messages, options) as { text(): Promise<string> }).text();
+const generate = (prompt: unknown) => (any.generate(prompt) as { text(): Promise<string> }).text();
+const session = (options: object) =>
+  new (ChatSession as unknown as new (...of: unknown[]) => ChatSession)(model, options);
+const makeTool = tool as unknown as Any;
+const weather = tool({ name: 'weather', run: () => 'sunny' });
+
+type Case = readonly [what: string, wrong: () => unknown, code: ErrorCode, message: RegExp];
+
+const FILES: readonly Case[] = [
+  ['an empty location', () => open(''), 'INVALID_ARGUMENT', /location: found an empty text/],
+  ['a number for a location', () => open(5), 'INVALID_ARGUMENT', /location: found number/],
+  ['options for a location', () => open({ device: 'cpu' }), 'INVALID_ARGUMENT', /location: found object/],
+  ['a folder', () => open(folder), 'SOURCE_UNAVAILABLE', /not a regular file/],
+  ['half a name', () => open('hf:user'), 'MODEL_NAME_INVALID', /expected user\/repo/],
+  [
+    'a web page',
+    () => open(fileOf('a.gguf', '<!DOCTYPE html><p>Log in')),
+    'GGUF_MAGIC',
+    /as a web page does/,
+  ],
+  [
+    'a pointer of Git LFS',
+    () => open(fileOf('b.gguf', 'version https://git-lfs.github.com/spec/v1\n')),
+    'GGUF_MAGIC',
+    /Git LFS/,
+  ],
+  [
+    'a checkpoint of PyTorch',
+    () => open(fileOf('c.bin', 'PK\u0003\u0004 and so on')),
+    'GGUF_MAGIC',
+    /PyTorch/,
+  ],
+  [
+    'a compressed file',
+    () => open(fileOf('d.gz', Uint8Array.of(0x1f, 0x8b, 8, 0, 0))),
+    'GGUF_MAGIC',
+    /by gzip/,
+  ],
+  ['an old format', () => open(fileOf('e.bin', 'tjgg\u0001\0\0\0')), 'GGUF_MAGIC', /before GGUF/],
+  ['an empty file', () => open(fileOf('f.gguf', '')), 'GGUF_TRUNCATED', /ends at 0/],
+  [
+    'half a file',
+    () => open(fileOf('g.gguf', whole.slice(0, -100))),
+    'GGUF_TENSOR_BOUNDS',
+    /but the file ends at/,
+  ],
+  [
+    'a model for an adapter',
+    () => open(tiny, { device: 'cpu', adapters: { a: tiny } }),
+    'ADAPTER_INVALID',
+    /general\.type/,
+  ],
+];
+
+const OPENING: readonly Case[] = [
+  ['a misspelt option', () => open(tiny, { devise: 'cpu' }), 'OPTION_UNKNOWN', /is "device" meant/],
+  [
+    'a mode that is none',
+    () => open(tiny, { load: 'fast' }),
+    'INVALID_ARGUMENT',
+    /load: found "fast", expected background/,
+  ],
+  [
+    'memory as a text',
+    () => open(tiny, { memory: '6GiB' }),
+    'INVALID_ARGUMENT',
+    /memory: found "6GiB", expected a number/,
+  ],
+  [
+    'a text for a function',
+    () => open(tiny, { onProgress: 'log' }),
+    'INVALID_ARGUMENT',
+    /onProgress.*a function/,
+  ],
+  [
+    'a text for true',
+    () => open(tiny, { deterministic: 'no' }),
+    'INVALID_ARGUMENT',
+    /deterministic: found "no", expected true or false/,
+  ],
+  [
+    'a device that is none',
+    () => open(tiny, { device: 'gpu' }),
+    'INVALID_ARGUMENT',
+    /device: found gpu, expected auto/,
+  ],
+  [
+    'a type that caches lack',
+    () => open(tiny, { cacheType: 'q9' }),
+    'INVALID_ARGUMENT',
+    /cacheType: found q9/,
+  ],
+];
+
+const TEXTS: readonly Case[] = [
+  ['a text for messages', () => chat({}, 'Hi'), 'INVALID_ARGUMENT', /messages: found string/],
+  ['texts for messages', () => chat({}, ['Hi']), 'INVALID_ARGUMENT', /messages\[0\].*role and content/],
+  [
+    'an unknown role',
+    () => chat({}, [{ role: 'bot', content: 'x' }]),
+    'INVALID_ARGUMENT',
+    /role: found "bot"/,
+  ],
+  ['OpenAI’s name of an option', () => chat({ max_tokens: 5 }), 'OPTION_UNKNOWN', /is "maxTokens" meant/],
+  [
+    'a text for stop strings',
+    () => chat({ stop: 'x' }),
+    'INVALID_ARGUMENT',
+    /stop: found "x", expected a list of texts/,
+  ],
+  ['a number among stop strings', () => chat({ stop: [5] }), 'INVALID_ARGUMENT', /stop: found a list of 5/],
+  [
+    'a controller for its signal',
+    () => chat({ signal: new AbortController() }),
+    'INVALID_ARGUMENT',
+    /signal: .*AbortController, expected an AbortSignal/,
+  ],
+  [
+    'a RegExp for its source',
+    () => chat({ regex: /[0-9]+/ }),
+    'INVALID_ARGUMENT',
+    /regex: .*RegExp, expected the pattern as a text/,
+  ],
+  ['a text for choices', () => chat({ choices: 'yes' }), 'INVALID_ARGUMENT', /choices: found "yes"/],
+  ['json as a text', () => chat({ json: 'yes' }), 'INVALID_ARGUMENT', /json: found "yes"/],
+  [
+    'two forms',
+    () => chat({ json: true, choices: ['a'] }),
+    'INVALID_ARGUMENT',
+    /json and choices: found both/,
+  ],
+  [
+    'a schema of a type that is none',
+    () => chat({ schema: { type: 'objet' } }),
+    'GRAMMAR_INVALID',
+    /"\/type": found "objet"/,
+  ],
+  [
+    'a priority in words',
+    () => chat({ scheduling: { priority: 'high' } }),
+    'INVALID_ARGUMENT',
+    /priority: found "high"/,
+  ],
+  [
+    'no prompt',
+    () => generate(undefined),
+    'INVALID_ARGUMENT',
+    /prompt: found undefined, expected a text, or a list/,
+  ],
+  ['a number to tokenize', () => any.tokenize(5), 'INVALID_ARGUMENT', /text: found 5/],
+  ['a text for a gap', () => any.infill('def'), 'INVALID_ARGUMENT', /gap: found "def", expected an object/],
+];
+
+const TOOLS: readonly Case[] = [
+  [
+    'names for tools',
+    () => chat({ tools: ['weather'] }),
+    'INVALID_ARGUMENT',
+    /tools: found a list of "weather"/,
+  ],
+  [
+    'a tool for its definition',
+    () => chat({ tools: [weather] }),
+    'INVALID_ARGUMENT',
+    /a Tool has one in `definition`/,
+  ],
+  [
+    'a choice that is none',
+    () => chat({ toolChoice: 'maybe' }),
+    'INVALID_ARGUMENT',
+    /toolChoice: found "maybe"/,
+  ],
+  [
+    'a definition for a tool',
+    () => session({ tools: [weather.definition] }),
+    'INVALID_ARGUMENT',
+    /what `tool` returned/,
+  ],
+  [
+    'two tools of one name',
+    () => session({ tools: [weather, weather] }),
+    'INVALID_ARGUMENT',
+    /weather twice/,
+  ],
+  ['a tool without a function', () => makeTool({ name: 'a' }), 'INVALID_ARGUMENT', /a\.run: found undefined/],
+  [
+    'a name with spaces',
+    () => makeTool({ name: 'get it', run: () => 1 }),
+    'INVALID_ARGUMENT',
+    /letters, digits/,
+  ],
+  [
+    'a text for a schema',
+    () => makeTool({ name: 'a', parameters: 'city', run: () => 1 }),
+    'INVALID_ARGUMENT',
+    /a\.parameters: found "city"/,
+  ],
+  [
+    'a session without a model',
+    () => new (ChatSession as unknown as new (of: unknown) => ChatSession)({}),
+    'INVALID_ARGUMENT',
+    /model: .*an open model/,
+  ],
+  [
+    'a saved session of something else',
+    () => ChatSession.load(model, {} as never),
+    'INVALID_ARGUMENT',
+    /ChatSession\.save/,
+  ],
+];
+
+for (const [kind, cases] of Object.entries({ files: FILES, opening: OPENING, texts: TEXTS, tools: TOOLS })) {
+  test(`mistakes with ${kind} are named, with what to do`, async () => {
+    for (const [what, wrong, code, message] of cases) {
+      const error: unknown = await Promise.resolve()
+        .then(wrong)
+        .then(
+          () => assert.fail(`${what} was accepted`),
+          (reason: unknown) => reason,
+        );
+      if (!isRocmforgeError(error)) assert.fail(`${what}: ${String(error)}`);
+      assert.equal(error.code, code, `${what}: ${error.message}`);
+      assert.match(error.message, message, what);
+      assert.ok(error.fix.length > 10, what);
+    }
+  });
+}

@@ -106,9 +106,12 @@ function middle(of: readonly Measured[]): Measured {
   return Object.fromEntries(keys.map((key) => [key, median(of, key)])) as unknown as Measured;
 }
 
-function open(path: string, device: string, options: LoadModelOptions): Promise<LanguageModel> {
+async function open(path: string, device: string, options: LoadModelOptions): Promise<LanguageModel> {
   const context = 2 * (work.promptTokens + work.generatedTokens);
-  return loadModel(path, { device, load: 'eager', context, sequences: work.slots, ...options });
+  const sized = { context, sequences: work.slots };
+  const model = await loadModel(path, { device, load: 'eager', ...sized, ...options });
+  await model.device.settle?.();
+  return model;
 }
 
 /** Where the time of steps goes, in a separate round because measuring costs time. */

@@ -97,7 +97,9 @@ export type {
   Classifier,
   ClassifierSpec,
   EmbeddingSpec,
+  DrafterSpec,
   FeaturePredictor,
+  MaskPredictor,
   HeadSpec,
   LayerSpec,
   ModelConfig,
@@ -106,6 +108,7 @@ export type {
   Norm,
   RowsHead,
   AltUpSpec,
+  HyperConnectionsSpec,
   PerLayerSpec,
   RopeTableSpec,
   Sublayer,
@@ -124,7 +127,8 @@ export type { CpuKernels } from './node/cpu-kernels.ts';
 export { type DeviceReport, type DeviceRequest, openDevice, reportDevices } from './node/devices.ts';
 export type { PullProgress } from './node/hub/pull.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
-export { loadModelInWorker, type WorkerModelOptions } from './node/load-model-in-worker.ts';
+export { loadModelInWorker } from './node/load-model-in-worker.ts';
+export type { WorkerModelOptions } from './node/open-engine.ts';
 export type { AdapterOptions, AdapterSource } from './node/open-adapters.ts';
 export type { DraftRequest } from './node/open-draft.ts';
 export type {

@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { RefObject } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Attachment } from '../attachments/read-attachment.ts';
 import type { AppState } from '../state/app-state.ts';
 import { keepDraft, keptDraft } from '../state/drafts.ts';
@@ -16,7 +17,7 @@ export function Composer({ state, engine }: { state: AppState; engine: ChatEngin
   const [text, change] = useDraft(conversation);
   const field = useRef<HTMLTextAreaElement>(null);
   const answering = conversation.answering.value;
-  useEffect(() => field.current?.focus(), [engine]);
+  useFocus(field, engine);
   useEscape(state);
   const send = () => {
     // The field's own value: Enter may arrive before the last character has been rendered.
@@ -174,9 +175,19 @@ function SendButton({ answering, isEmpty }: { answering: boolean; isEmpty: boole
   );
 }
 
+/**
+ * Moves the focus to the message when it appears, unless the person is writing elsewhere. Before what is typed next: an effect
+ * would run after the next frame, and take the focus from where it has gone since.
+ */
+function useFocus(field: RefObject<HTMLTextAreaElement>, engine: ChatEngine): void {
+  useLayoutEffect(() => {
+    if (!document.activeElement?.matches('input, textarea')) field.current?.focus();
+  }, [engine]);
+}
+
 /** Escape stops the answer wherever the focus is; in a dialog it closes the dialog, and ends a composition. */
 function useEscape({ conversations, dialog }: AppState): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = ({ key, isComposing }: KeyboardEvent) => {
       if (key === 'Escape' && !isComposing && dialog.value === undefined) conversations.current.value.stop();
     };

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { TEXTS } from '../texts.ts';
 import { CloseIcon } from './icons.tsx';
 
@@ -12,7 +12,8 @@ export function Dialog(props: {
 }) {
   const { title, kind, onClose, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before what is typed next: an effect would run after the next frame.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog
       ref={dialog}

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BrowserLoadProgress } from '../../src/browser/index.ts';
 import { TEXTS } from '../texts.ts';
 import { formatBytes, formatRate } from './format.ts';
@@ -21,7 +21,7 @@ export function LoadPanel(props: {
   const { title, progress, onCancel } = props;
   const cancel = useRef<HTMLButtonElement>(null);
   // The previously focused button, which started loading, is gone.
-  useEffect(() => cancel.current?.focus(), []);
+  useLayoutEffect(() => cancel.current?.focus(), []);
   const { bytes = 0, totalBytes } = progress ?? {};
   const share = totalBytes === undefined ? undefined : Math.floor((100 * bytes) / Math.max(1, totalBytes));
   const phase = progress ? PHASES[progress.phase] : TEXTS.load.opening;

@@ -1,4 +1,4 @@
-import { useCallback, useEffect } from 'preact/hooks';
+import { useCallback, useLayoutEffect } from 'preact/hooks';
 import type { AppState } from '../state/app-state.ts';
 import { TEXTS } from '../texts.ts';
 import { Composer } from './composer.tsx';
@@ -63,7 +63,11 @@ const SHORTCUTS: Readonly<Record<string, (state: AppState) => void>> = {
     if (beside?.checkVisibility()) beside.focus();
     else state.dialog.value = { kind: 'conversations' };
   },
-  'shift+o': ({ conversations }) => conversations.begin(),
+  'shift+o': ({ conversations }) => {
+    // What is looked for is left, for the message.
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    conversations.begin();
+  },
   'shift+e': (state) => {
     const id = keptId(state);
     if (id !== undefined) state.dialog.value = { kind: 'conversation', id };
@@ -81,7 +85,7 @@ function keptId({ conversations }: AppState): string | undefined {
 }
 
 function useShortcuts(state: AppState): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (!(event.ctrlKey || event.metaKey) || event.altKey || state.dialog.value !== undefined) return;
       const act = SHORTCUTS[(event.shiftKey ? 'shift+' : '') + event.key.toLowerCase()];

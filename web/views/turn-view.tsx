@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Turn } from '../state/chat-store.ts';
 import type { Conversation } from '../state/conversation.ts';
 import type { ChatEngine } from '../state/engine.ts';
@@ -209,7 +209,7 @@ function Act(props: { label: string; disabled?: boolean; onClick: () => void; ch
 /** Another text in place of a turn's: a question is sent again, an answer stands as it was written. */
 function Editor({ conversation, engine, turn, onEnd }: TurnProps & { onEnd: () => void }) {
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const isUser = turn.role === 'user';
   const save = () => {
     const text = field.current?.value.trim() ?? '';

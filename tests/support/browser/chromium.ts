@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { HUNG_MS } from '../hung.ts';
 
+/** What a page does not show within this is taken for lost: well before the file is cancelled, which would not say what it was. */
+const STUCK_MS = HUNG_MS / 20;
+
 /** Set by `scripts/test.mjs` if it could unpack the browser. */
 const FOLDER = process.env['ROCMFORGE_TEST_CHROMIUM'];
 
@@ -81,6 +84,6 @@ async function launch(folder: string, profile: string, look: Look): Promise<Brow
     },
     ...look,
   });
-  context.setDefaultTimeout(HUNG_MS);
+  context.setDefaultTimeout(STUCK_MS);
   return context;
 }

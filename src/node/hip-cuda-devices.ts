@@ -48,6 +48,7 @@ function reportDevice(library: DriverLibrary, index: number, compiler: string): 
       driver: library.version,
       library: library.file,
       compiler,
+      ...peersOf(driver),
     };
     driver.retain();
     try {
@@ -58,6 +59,19 @@ function reportDevice(library: DriverLibrary, index: number, compiler: string): 
   } catch (error) {
     return { device, backend, error: reasonOf(error) };
   }
+}
+
+/** The other GPUs of the driver: whether this one can access their memory, and over which link. */
+function peersOf(driver: Driver): { readonly peers?: string } {
+  const { api, deviceCount } = driver.library;
+  const others = Array.from({ length: deviceCount }, (_, peer) => peer).filter(
+    (peer) => peer !== driver.ordinal,
+  );
+  const peers = others.map((peer) => {
+    const access = driver.canAccessPeer(peer) ? 'peer access' : 'no peer access';
+    return `${api}:${peer} (${access}, ${driver.peerLink(peer)})`;
+  });
+  return peers.length > 0 ? { peers: peers.join('; ') } : {};
 }
 
 /** The run-time compiler's version and file, or why there is none. */

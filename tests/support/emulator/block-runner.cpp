@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "card.h"
 #include "fiber.h"
 
 namespace emulator {
@@ -54,7 +55,7 @@ struct Wave {
 struct Runner {
   Block block{};
   Wave waves[kMaxWaves];
-  uint32_t waveCount = 0, live = 0, atBarrier = 0, created = 0;
+  uint32_t waveCount = 0, live = 0, atBarrier = 0, created = 0, pauses = 0;
   bool descending = false;  // later threads first: every other block, so that a missing barrier shows
   char* stacks;
   void* stackOf[kMaxThreads];
@@ -148,6 +149,25 @@ void waveBarrier(Block& block) {
   switchAway(r, self);
 }
 
+// Every thread that runs polls once before the other cards have their turn.
+void pause(Block& block) {
+  Runner& r = *runner;
+  const uint32_t self = block.thread, own = self / block.waveSize;
+  if (++r.pauses >= r.live) {
+    r.pauses = 0;
+    Turn::pass();
+  }
+  for (uint32_t step = 1; step <= r.waveCount; step++) {
+    const uint32_t wave = (own + step) % r.waveCount;
+    if (!r.waves[wave].runnable) continue;
+    const uint32_t next = nextInWave(r, wave, self);
+    if (next == self) return;
+    block.thread = next;
+    emulator_switch_fiber(&r.stackOf[self], r.stackOf[next]);
+    return;
+  }
+}
+
 void fail(Block& block, const char* message) {
   Runner& r = *runner;
   r.error = message;
@@ -202,6 +222,7 @@ void prepare(Runner& r, const LaunchShape& shape) {
   r.block.grid = shape.grid;
   r.block.barrier = barrier;
   r.block.waveBarrier = waveBarrier;
+  r.block.pause = pause;
   r.block.fail = fail;
   r.block.dynamicShared = r.dynamicShared.get();
   uint32_t thread = 0;

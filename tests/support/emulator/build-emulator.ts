@@ -11,6 +11,7 @@ const SOURCES = join(PROJECT_ROOT, 'tests/support/emulator');
 const LIBRARIES = {
   'libamdhip64.so.7': [
     'block-runner',
+    'card',
     'control',
     'device-memory',
     'driver-state',

@@ -13,11 +13,21 @@ extern "C" EXPORTED void emulatorFailCall(const char* call, int nth, int status)
 
 extern "C" EXPORTED int emulatorCalls(const char* call) { return state().calls(call); }
 
-extern "C" EXPORTED void emulatorSetMemory(size_t bytes) { state().memory.setLimit(bytes); }
+extern "C" EXPORTED void emulatorSetMemory(size_t bytes) {
+  for (int i = 0; i < cardCount(); i++) cardAt(i).memory.setLimit(bytes);
+}
 
 extern "C" EXPORTED void emulatorRefuseInnerReads() { state().refusesInnerReads = true; }
 
-extern "C" EXPORTED void emulatorLose(int status) { state().lose(static_cast<Status>(status), "a test lost the device"); }
+extern "C" EXPORTED void emulatorLose(int device, int status) {
+  cardAt(device).lose(static_cast<Status>(status), "a test lost the device");
+}
+
+// The device has no access to the peer's memory.
+extern "C" EXPORTED void emulatorDenyPeer(int device, int peer) { state().deny(device, peer); }
+
+// Whether the device has access to the peer's memory now.
+extern "C" EXPORTED int emulatorReaches(int device, int peer) { return cardAt(device).reaches(peer); }
 
 // What the emulated BLAS library needs of the driver: work on a stream, with a copy of its arguments for every time that it is
 // run.
@@ -25,21 +35,29 @@ extern "C" EXPORTED int emulatorSubmit(const char* call, void* stream, void (*wo
                                        size_t bytes) {
   if (const Status failed = streamCall(call, stream)) return failed;
   const auto* const from = static_cast<const char*>(arguments);
-  submit(stream, [work, copy = std::vector<char>(from, from + bytes)] { work(copy.data()); });
+  submit(stream, [work, copy = std::vector<char>(from, from + bytes)] {
+    const Turn turn(card());
+    work(copy.data());
+  });
   return kSuccess;
 }
 
-extern "C" EXPORTED int emulatorHolds(const void* address, size_t bytes) { return state().memory.holds(address, bytes); }
+extern "C" EXPORTED int emulatorHolds(const void* address, size_t bytes) { return card().memory.holds(address, bytes); }
 
 // Waits for all streams and forgets errors, requests and counts.
 extern "C" EXPORTED void emulatorReset() {
-  synchronizeAll();
+  for (int i = 0; i < cardCount(); i++) synchronizeAll(cardAt(i));
+  for (int i = 0; i < cardCount(); i++) cardAt(i).recover();
   state().reset();
 }
 
 // Objects alive: buffers, pinned allocations, streams, events, modules, graphs and their executables.
 extern "C" EXPORTED int emulatorLive(const char* kind) {
-  if (!strcmp(kind, "buffers")) return static_cast<int>(state().memory.count());
+  if (!strcmp(kind, "buffers")) {
+    size_t buffers = 0;
+    for (int i = 0; i < cardCount(); i++) buffers += cardAt(i).memory.count();
+    return static_cast<int>(buffers);
+  }
   const struct {
     const char* name;
     Kind kind;
@@ -50,9 +68,9 @@ extern "C" EXPORTED int emulatorLive(const char* kind) {
   return -1;
 }
 
-// Why the device was lost, or an empty text.
-extern "C" EXPORTED const char* emulatorWhy() {
+// Why a device was lost, or an empty text.
+extern "C" EXPORTED const char* emulatorWhy(int device) {
   static thread_local std::string why;
-  why = state().why();
+  why = cardAt(device).why();
   return why.c_str();
 }

@@ -27,7 +27,7 @@ DeviceMemory::DeviceMemory() : limit_(kDefaultLimit) {
   begin_ = next_ = static_cast<char*>(space);
 }
 
-void* DeviceMemory::allocate(size_t bytes) {
+void* DeviceMemory::allocate(size_t bytes, bool shared) {
   std::lock_guard lock(mutex_);
   const size_t padded = roundUp(bytes, kAlignment), pages = roundUp(padded, kPage);
   const size_t large = bytes > kLargestShared ? roundUp(bytes, kUnit) : 0;
@@ -40,7 +40,7 @@ void* DeviceMemory::allocate(size_t bytes) {
   char* const address = firstPage + pages - padded;
   memset(firstPage, 0xff, pages);
   memset(address + bytes, kTail, padded - bytes);
-  live_[address] = {bytes, pages, firstPage};
+  live_[address] = {bytes, pages, firstPage, shared};
   large_ += large;
   small_ += small;
   return address;
@@ -78,6 +78,22 @@ bool DeviceMemory::holds(const void* address, size_t bytes) {
 bool DeviceMemory::starts(const void* address) {
   std::lock_guard lock(mutex_);
   return live_.count(static_cast<char*>(const_cast<void*>(address))) == 1;
+}
+
+bool DeviceMemory::open(const Allocation& allocation, bool accessible) {
+  return mprotect(allocation.firstPage, allocation.pages, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
+void DeviceMemory::show(View view) {
+  std::lock_guard lock(mutex_);
+  const auto visible = [](View view, const Allocation& of) {
+    return view == View::all || (view == View::shared && of.shared);
+  };
+  for (const auto& [address, allocation] : live_) {
+    const bool now = visible(view, allocation);
+    if (now != visible(view_, allocation) && !open(allocation, now)) abort();
+  }
+  view_ = view;
 }
 
 void DeviceMemory::setLimit(size_t bytes) {

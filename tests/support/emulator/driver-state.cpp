@@ -3,6 +3,11 @@
 namespace emulator {
 
 Status DriverState::enter(const char* call) {
+  const Status asked = enterAny(call);
+  return asked != kSuccess ? asked : card().lost();
+}
+
+Status DriverState::enterAny(const char* call) {
   std::lock_guard lock(mutex_);
   calls_[call]++;
   const auto [first, last] = requests_.equal_range(call);
@@ -15,7 +20,7 @@ Status DriverState::enter(const char* call) {
     asked = request->second.status;
     request = requests_.erase(request);
   }
-  return asked != kSuccess ? asked : lost_.load();
+  return asked;
 }
 
 void DriverState::failCall(const std::string& call, int nth, Status status) {
@@ -48,25 +53,22 @@ size_t DriverState::count(Kind kind) {
   return objects_[kind].size();
 }
 
-void DriverState::lose(Status status, const std::string& why) {
+void DriverState::deny(int device, int peer) {
   std::lock_guard lock(mutex_);
-  if (lost_ != kSuccess) return;
-  lost_ = status;
-  why_ = why;
+  denied_.insert({device, peer});
 }
 
-std::string DriverState::why() {
+bool DriverState::denied(int device, int peer) {
   std::lock_guard lock(mutex_);
-  return why_;
+  return denied_.count({device, peer}) == 1;
 }
 
 void DriverState::reset() {
   std::lock_guard lock(mutex_);
   requests_.clear();
   calls_.clear();
+  denied_.clear();
   refusesInnerReads = false;
-  lost_ = kSuccess;
-  why_.clear();
 }
 
 DriverState& state() {

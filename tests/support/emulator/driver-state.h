@@ -1,4 +1,4 @@
-// What one emulated device remembers between calls: live objects, failures on request, the error that it never recovers from.
+// What the emulated driver remembers between calls: live objects, failures on request.
 #pragma once
 #include <atomic>
 #include <map>
@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "device-memory.h"
+#include "card.h"
 #include "status.h"
 
 namespace emulator {
@@ -15,10 +15,10 @@ enum class Kind { stream, event, module, graph, executable, pinned };
 
 class DriverState {
  public:
-  DeviceMemory memory;
-
-  // What every call does first: counts it, fails it when a test asked for that, or when the device is lost.
+  // What every call does first: counts it, fails it when a test asked for that, or when the current card is lost.
   Status enter(const char* call);
+  // The same for a call that needs no current card.
+  Status enterAny(const char* call);
   // The `nth` coming call of that name (1 is the next) gives `status`.
   void failCall(const std::string& call, int nth, Status status);
   int calls(const std::string& call);
@@ -29,13 +29,12 @@ class DriverState {
   bool alive(Kind kind, void* object);
   size_t count(Kind kind);
 
-  // An error after which every call fails, as after a kernel's fault; `why` is for the test's eyes.
-  void lose(Status status, const std::string& why);
-  Status lost() const { return lost_; }
-  std::string why();
+  // No access between two cards, in this direction.
+  void deny(int device, int peer);
+  bool denied(int device, int peer);
   // Whether copies to the host that begin within an allocation fail, as with some drivers.
   std::atomic<bool> refusesInnerReads{false};
-  // Forgets the error, the requests and the counts, not the objects.
+  // Forgets the requests and the counts, not the objects.
   void reset();
 
  private:
@@ -47,8 +46,7 @@ class DriverState {
   std::multimap<std::string, Request> requests_;
   std::map<std::string, int> calls_;
   std::map<Kind, std::set<void*>> objects_;
-  std::atomic<Status> lost_{kSuccess};
-  std::string why_;
+  std::set<std::pair<int, int>> denied_;
 };
 
 // Never destroyed: stream threads may outlive the program's static objects.

@@ -26,6 +26,7 @@ struct Block {
   void* dynamicShared;
   void (*barrier)(Block&);                    // all live threads of the block
   void (*waveBarrier)(Block&);                // all live lanes of the wave
+  void (*pause)(Block&);                      // a thread that polls: lets others of the block, and other cards, go on
   void (*fail)(Block&, const char* message);  // ends the launch; does not return
 };
 

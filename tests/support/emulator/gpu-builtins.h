@@ -60,6 +60,8 @@ static inline uint32_t __builtin_amdgcn_workgroup_id_y() { return emulator::bloc
 static inline uint32_t __builtin_amdgcn_workgroup_id_z() { return emulator::block->index.z; }
 
 static inline void __builtin_amdgcn_fence(unsigned, const char*) {}
+// What a thread does that polls: the emulator gives those that it waits for a turn.
+static inline void __builtin_amdgcn_s_sleep(int) { emulator::block->pause(*emulator::block); }
 static inline void __builtin_amdgcn_s_barrier() { emulator::block->barrier(*emulator::block); }
 static inline void __builtin_amdgcn_wave_barrier() { emulator::block->waveBarrier(*emulator::block); }
 
@@ -147,6 +149,14 @@ static inline uint32_t __builtin_amdgcn_udot4(uint32_t a, uint32_t b, uint32_t c
   return __builtin_amdgcn_sudot4(false, a, false, b, c, clamp);
 }
 
+template <class T>
+static inline T __hip_atomic_load(const T* at, int order, int) {
+  return __atomic_load_n(at, order);
+}
+template <class T, class V>
+static inline void __hip_atomic_store(T* at, V value, int order, int) {
+  __atomic_store_n(at, static_cast<T>(value), order);
+}
 template <class T, class V>
 static inline T __hip_atomic_fetch_add(T* at, V value, int order, int) {
   if constexpr (std::is_integral_v<T>) {

@@ -1,4 +1,4 @@
-// The calls of libamdhip64 that rocmforge's driver binds, over one emulated device.
+// The calls of libamdhip64 that rocmforge's driver binds, over the emulated cards.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,18 +9,36 @@
 
 using namespace emulator;
 
+namespace {
+
+bool isDevice(const void* address) {
+  for (int i = 0; i < cardCount(); i++)
+    if (cardAt(i).memory.owns(address)) return true;
+  return false;
+}
+
+bool exists(int device) { return device >= 0 && device < cardCount(); }
+
+// Every pair of cards has access, unless a test denied it.
+bool mayReach(int device, int peer) {
+  return exists(device) && exists(peer) && device != peer && !state().denied(device, peer);
+}
+
+}  // namespace
+
 HIP_CALL hipInit(unsigned) { return state().enter("hipInit"); }
 
 HIP_CALL hipGetDeviceCount(int* count) {
   if (const Status failed = state().enter("hipGetDeviceCount")) return failed;
-  const char* const devices = getenv("EMULATOR_DEVICES");
-  *count = devices ? atoi(devices) : 1;
+  *count = cardCount();
   return *count > 0 ? kSuccess : kNoDevice;
 }
 
 HIP_CALL hipSetDevice(int device) {
-  if (const Status failed = state().enter("hipSetDevice")) return failed;
-  return device == 0 ? kSuccess : kInvalidDevice;
+  if (const Status failed = state().enterAny("hipSetDevice")) return failed;
+  if (!exists(device)) return kInvalidDevice;
+  useCard(device);
+  return kSuccess;
 }
 
 HIP_CALL hipRuntimeGetVersion(int* version) {
@@ -38,8 +56,8 @@ HIP_CALL hipDeviceGetName(char* name, int length, int) {
   return state().enter("hipDeviceGetName");
 }
 
-HIP_CALL hipDeviceGetPCIBusId(char* id, int length, int) {
-  snprintf(id, length, "0000:00:00.0");
+HIP_CALL hipDeviceGetPCIBusId(char* id, int length, int device) {
+  snprintf(id, length, "0000:0%x:00.0", device);
   return state().enter("hipDeviceGetPCIBusId");
 }
 
@@ -59,7 +77,7 @@ HIP_CALL hipDeviceGetAttribute(int* value, int attribute, int) {
 
 HIP_CALL hipGetDevicePropertiesR0600(char* properties, int device) {
   if (const Status failed = state().enter("hipGetDevicePropertiesR0600")) return failed;
-  if (device != 0) return kInvalidDevice;
+  if (!exists(device)) return kInvalidDevice;
   constexpr size_t kBytes = 1472, kTargetOffset = 1160;
   memset(properties, 0, kBytes);
   hipDeviceGetName(properties, 256, device);
@@ -95,30 +113,74 @@ extern "C" EXPORTED const char* hipGetErrorString(int status) {
   }
 }
 
+// ---- peers ----------------------------------------------------------------------------------------------------------
+
+HIP_CALL hipDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (const Status failed = state().enterAny("hipDeviceCanAccessPeer")) return failed;
+  if (!exists(device) || !exists(peer)) return kInvalidDevice;
+  *can = mayReach(device, peer);
+  return kSuccess;
+}
+
+HIP_CALL hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (const Status failed = unsafeCall("hipDeviceEnablePeerAccess")) return failed;
+  if (!exists(peer)) return kInvalidDevice;
+  if (flags != 0) return kInvalidValue;
+  if (!mayReach(card().ordinal, peer)) return kPeerAccessUnsupported;
+  return card().addPeer(peer) ? kSuccess : kPeerAccessAlreadyEnabled;
+}
+
+HIP_CALL hipDeviceDisablePeerAccess(int peer) {
+  const Status failed = unsafeCall("hipDeviceDisablePeerAccess");
+  if (!exists(peer)) return kInvalidDevice;
+  if (!card().removePeer(peer)) return kPeerAccessNotEnabled;
+  return failed;
+}
+
+// hsa_amd_link_info_type_t: PCIe 2, XGMI 4.
+HIP_CALL hipExtGetLinkTypeAndHopCount(int device, int peer, uint32_t* type, uint32_t* hops) {
+  if (const Status failed = state().enterAny("hipExtGetLinkTypeAndHopCount")) return failed;
+  if (!exists(device) || !exists(peer) || device == peer) return kInvalidValue;
+  *type = mayReach(device, peer) ? 4 : 2;
+  *hops = mayReach(device, peer) ? 1 : 2;
+  return kSuccess;
+}
+
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 HIP_CALL hipMemGetInfo(size_t* free, size_t* total) {
   if (const Status failed = state().enter("hipMemGetInfo")) return failed;
-  *total = state().memory.limit();
-  const size_t taken = state().memory.taken();
+  *total = card().memory.limit();
+  const size_t taken = card().memory.taken();
   *free = taken < *total ? *total - taken : 0;
   return kSuccess;
 }
 
 HIP_CALL hipMalloc(void** address, size_t bytes) {
   if (const Status failed = unsafeCall("hipMalloc")) return failed;
-  *address = state().memory.allocate(bytes);
+  const Turn turn(card());
+  *address = card().memory.allocate(bytes, false);
+  return *address ? kSuccess : kOutOfMemory;
+}
+
+HIP_CALL hipExtMallocWithFlags(void** address, size_t bytes, unsigned flags) {
+  if (const Status failed = unsafeCall("hipExtMallocWithFlags")) return failed;
+  constexpr unsigned kFineGrained = 1;
+  if (flags != kFineGrained) return kInvalidValue;
+  const Turn turn(card());
+  *address = card().memory.allocate(bytes, true);
   return *address ? kSuccess : kOutOfMemory;
 }
 
 HIP_CALL hipFree(void* address) {
   const Status failed = unsafeCall("hipFree");
   if (!address) return failed;
-  synchronizeAll();
-  switch (state().memory.release(address)) {
+  synchronizeAll(card());
+  const Turn turn(card());
+  switch (card().memory.release(address)) {
     case DeviceMemory::Release::unknown: return kInvalidValue;
     case DeviceMemory::Release::overrun:
-      state().lose(kIllegalAddress, "something was written behind the end of a device allocation");
+      card().lose(kIllegalAddress, "something was written behind the end of a device allocation");
       return kIllegalAddress;
     default: return failed;
   }
@@ -136,14 +198,14 @@ HIP_CALL hipHostMalloc(void** address, size_t bytes, unsigned) {
 HIP_CALL hipHostFree(void* address) {
   const Status failed = unsafeCall("hipHostFree");
   if (!state().remove(Kind::pinned, address)) return kInvalidValue;
-  synchronizeAll();
+  for (int i = 0; i < cardCount(); i++) synchronizeAll(cardAt(i));
   free(address);
   return failed;
 }
 
 HIP_CALL hipHostRegister(void* address, size_t, unsigned) {
   if (const Status failed = unsafeCall("hipHostRegister")) return failed;
-  if (state().memory.owns(address)) return kInvalidValue;
+  if (isDevice(address)) return kInvalidValue;
   if (state().alive(Kind::pinned, address)) return kHostMemoryAlreadyRegistered;
   state().add(Kind::pinned, address);
   return kSuccess;
@@ -158,21 +220,23 @@ HIP_CALL hipMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void
   if (const Status failed = streamCall("hipMemcpyAsync", stream)) return failed;
   const bool toDevice = kind == 1 || kind == 3, fromDevice = kind == 2 || kind == 3;
   const auto right = [bytes](const void* at, bool device) {
-    return device ? state().memory.holds(at, bytes) : !state().memory.owns(at);
+    return device ? card().memory.holds(at, bytes) : !isDevice(at);
   };
   if (!right(to, toDevice) || !right(from, fromDevice)) return kInvalidValue;
-  if (kind == 2 && state().refusesInnerReads && !state().memory.starts(from)) return kInvalidValue;
+  if (kind == 2 && state().refusesInnerReads && !card().memory.starts(from)) return kInvalidValue;
   submit(stream, [=] {
-    if (faults([=] { memcpy(to, from, bytes); })) state().lose(kIllegalAddress, "a copy touched released memory");
+    const Turn turn(card());
+    if (faults([=] { memcpy(to, from, bytes); })) card().lose(kIllegalAddress, "a copy touched released memory");
   });
   return kSuccess;
 }
 
 HIP_CALL hipMemsetAsync(void* to, int value, size_t bytes, void* stream) {
   if (const Status failed = streamCall("hipMemsetAsync", stream)) return failed;
-  if (!state().memory.holds(to, bytes)) return kInvalidValue;
+  if (!card().memory.holds(to, bytes)) return kInvalidValue;
   submit(stream, [=] {
-    if (faults([=] { memset(to, value, bytes); })) state().lose(kIllegalAddress, "a fill touched released memory");
+    const Turn turn(card());
+    if (faults([=] { memset(to, value, bytes); })) card().lose(kIllegalAddress, "a fill touched released memory");
   });
   return kSuccess;
 }

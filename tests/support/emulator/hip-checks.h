@@ -14,14 +14,14 @@ constexpr int kSharedBytes = 64 << 10;
 // A call that hipStreamBeginCapture forbids while a capture runs: fails then, else as `enter`.
 Status unsafeCall(const char* call);
 
-// A call on a stream. The null stream and the per-thread default streams (1, 2) fail, as destroyed streams do: rocmforge
+// A call on a stream of the current card. The null stream and the per-thread default streams (1, 2) fail, as destroyed streams do: rocmforge
 // never touches them.
 Status streamCall(const char* call, void* stream);
 
-// Queues work on a stream that `streamCall` accepted; it is left out once the device is lost.
+// Queues work on a stream that `streamCall` accepted; it is left out once its card is lost.
 void submit(void* stream, Work work);
 
-// Waits for all streams, as releasing memory does.
-void synchronizeAll();
+// Waits for all streams of a card, as releasing memory does.
+void synchronizeAll(Card& card);
 
 }  // namespace emulator

@@ -28,12 +28,19 @@ struct Arguments {
   Arguments(const Arguments&) = delete;
 };
 
-// A pointer argument is null or points into the device's address range.
+// Of the card itself, of a peer that it reaches, or where pinned memory begins.
+bool reaches(Card& card, const void* address) {
+  for (int i = 0; i < cardCount(); i++)
+    if (cardAt(i).memory.owns(address)) return i == card.ordinal || card.reaches(i);
+  return state().alive(Kind::pinned, const_cast<void*>(address));
+}
+
+// A pointer argument is null, or what it points to can be reached.
 bool pointersAreDevice(const Kernel& kernel, const Arguments& arguments) {
   for (uint32_t i = 0; i < kernel.argumentCount; i++) {
     if (!kernel.arguments[i].pointer) continue;
     const void* const pointer = *static_cast<void**>(arguments.pointers[i]);
-    if (pointer && !state().memory.owns(pointer)) return false;
+    if (pointer && !reaches(card(), pointer)) return false;
   }
   return true;
 }
@@ -69,6 +76,7 @@ HIP_CALL hipModuleLaunchKernel(void* handle, unsigned gridX, unsigned gridY, uns
                                void** extra) {
   if (const Status failed = streamCall("hipModuleLaunchKernel", stream)) return failed;
   const Function& function = *static_cast<Function*>(handle);
+  if (&function.module->card != &card()) return kInvalidHandle;
   const uint64_t threads = uint64_t{blockX} * blockY * blockZ;
   if (extra || !gridX || !gridY || !gridZ || !threads) return kInvalidValue;
   if (threads > kMaxThreads || threads > function.kernel->maxThreads) return kInvalidConfiguration;
@@ -77,11 +85,12 @@ HIP_CALL hipModuleLaunchKernel(void* handle, unsigned gridX, unsigned gridY, uns
   const LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, currentTarget().waveSize};
   submit(stream, [=, module = function.module->shared_from_this(), name = function.name, kernel = function.kernel] {
     std::lock_guard lock(module->running);
-    if (const Status asked = state().enter("kernel")) return state().lose(asked, "a test asked kernel " + name + " to fail");
+    const Turn turn(card());
+    if (const Status asked = state().enter("kernel")) return card().lose(asked, "a test asked kernel " + name + " to fail");
     if (!pointersAreDevice(*kernel, *arguments))
-      return state().lose(kIllegalAddress, "kernel " + name + " was given a pointer that is not the device's");
+      return card().lose(kIllegalAddress, "kernel " + name + " was given a pointer that is not the device's");
     const std::string error = runKernel(*module->module, *kernel, shape, arguments->pointers.data());
-    if (!error.empty()) state().lose(kIllegalAddress, "kernel " + name + ": " + error);
+    if (!error.empty()) card().lose(kIllegalAddress, "kernel " + name + ": " + error);
   });
   return kSuccess;
 }

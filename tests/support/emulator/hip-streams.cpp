@@ -32,22 +32,23 @@ Status unsafeCall(const char* call) {
 
 Status streamCall(const char* call, void* stream) {
   if (const Status failed = state().enter(call)) return failed;
-  return state().alive(Kind::stream, stream) ? kSuccess : kInvalidHandle;
+  return state().alive(Kind::stream, stream) && &streamOf(stream).card() == &card() ? kSuccess : kInvalidHandle;
 }
 
 void submit(void* stream, Work work) {
   streamOf(stream).submit([work = std::move(work)] {
-    if (state().lost() == kSuccess) work();
+    if (card().lost() == kSuccess) work();
   });
 }
 
-void synchronizeAll() {
+void synchronizeAll(Card& card) {
   std::vector<Stream*> all;
   {
     std::lock_guard lock(streamsMutex);
     all = streams();
   }
-  for (Stream* stream : all) stream->synchronize();
+  for (Stream* stream : all)
+    if (&stream->card() == &card) stream->synchronize();
 }
 
 }  // namespace emulator
@@ -86,7 +87,7 @@ HIP_CALL hipStreamSynchronize(void* stream) {
   if (const Status failed = streamCall("hipStreamSynchronize", stream)) return failed;
   if (streamOf(stream).capturing()) return kStreamCaptureUnsupported;
   streamOf(stream).synchronize();
-  return state().lost();
+  return card().lost();
 }
 
 HIP_CALL hipStreamWaitEvent(void* stream, void* event, unsigned) {
@@ -120,7 +121,7 @@ HIP_CALL hipEventDestroy(void* event) {
 
 HIP_CALL hipEventRecord(void* event, void* stream) {
   if (const Status failed = streamCall("hipEventRecord", stream)) return failed;
-  if (!state().alive(Kind::event, event)) return kInvalidHandle;
+  if (!state().alive(Kind::event, event) || &eventOf(event).card != &card()) return kInvalidHandle;
   if (streamOf(stream).capturing()) return kStreamCaptureUnsupported;
   const auto recorded = eventOf(event).state;
   const uint64_t number = recorded->announce();
@@ -133,7 +134,7 @@ HIP_CALL hipEventQuery(void* event) {
   if (const Status failed = eventCall("hipEventQuery", event)) return failed;
   if (captureForbidsUnsafeCalls()) return kStreamCaptureUnsupported;
   if (!eventOf(event).state->reached()) return kNotReady;
-  return state().lost();
+  return card().lost();
 }
 
 HIP_CALL hipEventSynchronize(void* event) {
@@ -141,7 +142,7 @@ HIP_CALL hipEventSynchronize(void* event) {
   if (captureForbidsUnsafeCalls()) return kStreamCaptureUnsupported;
   EventState& awaited = *eventOf(event).state;
   awaited.await(awaited.announced());
-  return state().lost();
+  return card().lost();
 }
 
 HIP_CALL hipEventElapsedTime(float* milliseconds, void* from, void* to) {
@@ -189,7 +190,9 @@ HIP_CALL hipGraphInstantiate(void** executable, void* graph, void*, char*, size_
 HIP_CALL hipGraphLaunch(void* executable, void* stream) {
   if (const Status failed = streamCall("hipGraphLaunch", stream)) return failed;
   if (!state().alive(Kind::executable, executable)) return kInvalidHandle;
-  submit(stream, [graph = *static_cast<std::shared_ptr<Graph>*>(executable)] {
+  const auto graph = *static_cast<std::shared_ptr<Graph>*>(executable);
+  if (&graph->card != &card()) return kInvalidHandle;
+  streamOf(stream).submit([graph] {
     for (const Work& work : graph->work) work();
   });
   return kSuccess;

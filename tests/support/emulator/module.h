@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "card.h"
 #include "gpu-block.h"
 #include "status.h"
 
@@ -25,6 +26,7 @@ class LoadedModule : public std::enable_shared_from_this<LoadedModule> {
   static Status load(const void* image, std::shared_ptr<LoadedModule>& result);
   ~LoadedModule();
 
+  Card& card = emulator::card();  // where it was loaded
   const Module* module = nullptr;
   std::mutex running;  // its static shared memory holds one block at a time
   // Null for an unknown name.

@@ -43,7 +43,7 @@ double EventState::time() {
   return milliseconds_;
 }
 
-Stream::Stream() : thread_([this] { run(); }) {}
+Stream::Stream() : card_(emulator::card()), thread_([this] { run(); }) {}
 
 Stream::~Stream() {
   {
@@ -55,6 +55,7 @@ Stream::~Stream() {
 }
 
 void Stream::run() {
+  useCard(card_.ordinal);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
@@ -92,7 +93,7 @@ void Stream::synchronize() {
 
 bool Stream::beginCapture(int mode) {
   if (capture_) return false;
-  capture_ = std::make_unique<Graph>();
+  capture_ = std::unique_ptr<Graph>(new Graph{card_, {}});
   captureMode_ = mode;
   if (mode == 0) globalCaptures++;
   if (mode == 1) threadCaptures++;

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "card.h"
+
 namespace emulator {
 
 using Work = std::function<void()>;
@@ -33,19 +35,23 @@ class EventState {
 
 struct Event {
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
-  bool timed;
+  Card& card = emulator::card();
+  bool timed = false;
 };
 
 struct Graph {
+  Card& card;
   std::vector<Work> work;
 };
 
 class Stream {
  public:
-  Stream();
+  Stream();  // of the current card
   ~Stream();  // works off what is queued
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
+
+  Card& card() const { return card_; }
 
   // Queues work, or adds it to the graph while capturing.
   void submit(Work work);
@@ -58,6 +64,7 @@ class Stream {
 
  private:
   void run();
+  Card& card_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;

@@ -78,8 +78,36 @@ HIP const char *hipGetErrorString(int status) {
   return text;
 }
 
+/* CUDA's peer access is between contexts, HIP's between devices. */
+static int primary(int ordinal, CUcontext *context) {
+  int status = cuDevicePrimaryCtxRetain(context, ordinal);
+  return status ? status : (int)cuDevicePrimaryCtxRelease(ordinal);
+}
+HIP int hipDeviceCanAccessPeer(int *can, int ordinal, int peer) { return cuDeviceCanAccessPeer(can, ordinal, peer); }
+HIP int hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  CUcontext context;
+  int status = primary(peer, &context);
+  return status ? status : (int)cuCtxEnablePeerAccess(context, flags);
+}
+HIP int hipDeviceDisablePeerAccess(int peer) {
+  CUcontext context;
+  int status = primary(peer, &context);
+  return status ? status : (int)cuCtxDisablePeerAccess(context);
+}
+/* hsa_amd_link_info_type_t: PCIe. What NVIDIA's cards are connected by, CUDA does not say. */
+HIP int hipExtGetLinkTypeAndHopCount(int ordinal, int peer, unsigned *type, unsigned *hops) {
+  (void)ordinal, (void)peer;
+  *type = 2;
+  *hops = 1;
+  return CUDA_SUCCESS;
+}
+
 HIP int hipMemGetInfo(size_t *available, size_t *total) { return cuMemGetInfo(available, total); }
 HIP int hipMalloc(CUdeviceptr *address, size_t bytes) { return cuMemAlloc(address, bytes); }
+HIP int hipExtMallocWithFlags(CUdeviceptr *address, size_t bytes, unsigned flags) {
+  (void)flags;
+  return cuMemAlloc(address, bytes);
+}
 HIP int hipFree(void *address) { return cuMemFree(device(address)); }
 HIP int hipHostMalloc(void **address, size_t bytes, unsigned flags) {
   return cuMemHostAlloc(address, bytes, flags | CU_MEMHOSTALLOC_PORTABLE);

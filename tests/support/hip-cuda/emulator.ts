@@ -53,10 +53,15 @@ interface Control {
   calls(call: string): number;
   setMemory(bytes: number): void;
   refuseInnerReads(): void;
-  lose(status: number): void;
+  /** Loses card `card`, the first one by default. */
+  lose(status: number, card?: number): void;
+  /** Refuses kernels of card `card` access to the peer's memory. */
+  denyPeer(card: number, peer: number): void;
+  /** Whether kernels of card `card` have access to the peer's memory now. */
+  reaches(card: number, peer: number): boolean;
   reset(): void;
   live(kind: string): number;
-  why(): string;
+  why(card?: number): string;
 }
 
 /** Options for opening an emulated device. */
@@ -67,9 +72,11 @@ export interface EmulatedDeviceOptions {
   readonly pinsReadOnly?: boolean;
   /** Whether products may use the emulated BLAS library. Default: false. */
   readonly blas?: boolean;
+  /** Which card. Default: the first. */
+  readonly card?: number;
 }
 
-/** The emulated driver of this process: one GPU, of the kind that is opened first. */
+/** The emulated driver of this process: one GPU or several, of the kind and number that are opened first. */
 export class Emulator implements AsyncDisposable {
   readonly library: DriverLibrary;
   readonly control: Control;
@@ -88,25 +95,30 @@ export class Emulator implements AsyncDisposable {
   }
 
   /** `target`: `gfx1100` (wave32), `gfx942` (wave64), ... */
-  static async open(target: string): Promise<Emulator> {
+  static async open(target: string, cards = 1): Promise<Emulator> {
     const compiler = findCompiler();
     if ('reason' in compiler) throw new Error(compiler.reason);
     const { hip, hiprtc, blas, kernels: cacheFolder } = await buildEmulator(compiler.command);
     process.env.EMULATOR_TARGET = target;
+    process.env.EMULATOR_DEVICES = String(cards);
     const compilers = { hip: [hiprtc] };
     const platform = await openTestPlatform({ cacheFolder, compilers });
     const ffi = await loadKoffiFfi();
     const own = ffi.open([hip]);
-    const why = own.bind('emulatorWhy', 'address', []);
+    const why = own.bind('emulatorWhy', 'address', ['i32']);
+    const lose = own.bind('emulatorLose', 'void', ['i32', 'i32']);
+    const reaches = own.bind('emulatorReaches', 'i32', ['i32', 'i32']);
     const control: Control = {
       failCall: own.bind('emulatorFailCall', 'void', ['text', 'i32', 'i32']),
       calls: own.bind('emulatorCalls', 'i32', ['text']),
       setMemory: own.bind('emulatorSetMemory', 'void', ['size']),
       refuseInnerReads: own.bind('emulatorRefuseInnerReads', 'void', []),
-      lose: own.bind('emulatorLose', 'void', ['i32']),
+      lose: (status, card = 0) => lose(card, status),
+      denyPeer: own.bind('emulatorDenyPeer', 'void', ['i32', 'i32']),
+      reaches: (card, peer) => reaches(card, peer) !== 0,
       reset: own.bind('emulatorReset', 'void', []),
       live: own.bind('emulatorLive', 'i32', ['text']),
-      why: () => ffi.text(why()),
+      why: (card = 0) => ffi.text(why(card)),
     };
     const library = new DriverLibrary(ffi, hipDriver, [hip]);
     return new Emulator({ library, control, platform, compilers, blas });
@@ -117,12 +129,13 @@ export class Emulator implements AsyncDisposable {
     logger = silentLogger,
     blas,
     pinsReadOnly,
+    card: ordinal = 0,
   }: EmulatedDeviceOptions = {}): HipCudaDevice {
     const { platform } = this;
     const library = pinsReadOnly ? this.#pinning : this.library;
     // The machine's own BLAS library would not work with the emulated driver.
     const blasLibraries = blas ? [this.blas] : [];
-    return openedDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
+    return openedDevice({ library, ordinal, platform, kernels, logger, blasLibraries });
   }
 
   get #pinning(): DriverLibrary {
@@ -141,9 +154,9 @@ export class Emulator implements AsyncDisposable {
     );
   }
 
-  /** Why the emulated device was lost, in its own words. */
-  why(): string {
-    return this.control.why();
+  /** Why an emulated card was lost, in its own words. */
+  why(card = 0): string {
+    return this.control.why(card);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -166,10 +179,10 @@ export type EmulatedTest = (
  * Opens the emulator for a test file. If it cannot be built, its tests are skipped with the reason; every test must
  * leave the driver without objects.
  */
-export async function emulatedTests(target: string): Promise<EmulatedTest> {
+export async function emulatedTests(target: string, cards = 1): Promise<EmulatedTest> {
   const compiler = findCompiler();
   if ('reason' in compiler) return (name) => void test(name, { skip: compiler.reason }, () => {});
-  const emulator = await Emulator.open(target);
+  const emulator = await Emulator.open(target, cards);
   after(() => emulator[Symbol.asyncDispose]());
   return (name, body) => {
     test(`${target}: ${name}`, async (t) => {

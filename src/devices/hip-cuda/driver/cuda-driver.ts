@@ -21,6 +21,8 @@ const ATTRIBUTES: DeviceAttributes = {
 };
 const COMPUTE_CAPABILITY_MAJOR = 75;
 const COMPUTE_CAPABILITY_MINOR = 76;
+/** `CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED`. */
+const PEER_ATOMICS = 3;
 const READ_ONLY_HOST_REGISTER_SUPPORTED = 113;
 
 const STREAM_NON_BLOCKING = 1;
@@ -73,6 +75,8 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
   const version = call('cuDriverGetVersion', 'address');
   const deviceName = call('cuDeviceGetName', 'address', 'i32', 'i32');
   const busId = call('cuDeviceGetPCIBusId', 'address', 'i32', 'i32');
+  const canAccessPeer = call('cuDeviceCanAccessPeer', 'address', 'i32', 'i32');
+  const peerAttribute = call('cuDeviceGetP2PAttribute', 'address', 'i32', 'i32', 'i32');
   const errorName = call('cuGetErrorName', 'i32', 'address');
   const errorText = call('cuGetErrorString', 'i32', 'address');
   return {
@@ -91,6 +95,12 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
       const minor = attribute(results.address + 4, COMPUTE_CAPABILITY_MINOR, ordinal);
       return { status: major || minor, name: `sm_${results.int(0)}${results.int(1)}` };
     },
+    canAccessPeer: (ordinal, peer) => canAccessPeer(results.address, ordinal, peer),
+    // The driver does not name the link. Atomics on a peer's memory are what NVLink has and PCIe mostly has not.
+    peerLink: (ordinal, peer) => {
+      const status = peerAttribute(results.address, PEER_ATOMICS, ordinal, peer);
+      return { status, name: results.int() === 0 ? 'no native atomics' : 'native atomics' };
+    },
     describe: (status) => {
       const words = [errorName, errorText].map((ask) =>
         ask(status, results.address) === 0 ? results.textAt(results.pointer()) : 'unknown',
@@ -108,7 +118,17 @@ function bindContexts(library: NativeLibrary, results: ResultSpace) {
   const setCurrent = call('cuCtxSetCurrent', 'address');
   /** A device may be open several times in one process, for one model each. */
   const contexts = new Map<number, { readonly address: Address; readonly users: number }>();
+  const enablePeer = call('cuCtxEnablePeerAccess', 'address', 'u32');
+  const disablePeer = call('cuCtxDisablePeerAccess', 'address');
   return {
+    enablePeer: (peer) => {
+      const context = contexts.get(peer);
+      return context ? enablePeer(context.address, 0) : INVALID_VALUE;
+    },
+    disablePeer: (peer) => {
+      const context = contexts.get(peer);
+      return context ? disablePeer(context.address) : INVALID_VALUE;
+    },
     retain: (ordinal) => {
       const status = retain(results.address, ordinal);
       const users = (contexts.get(ordinal)?.users ?? 0) + 1;
@@ -138,6 +158,8 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
   return {
     memoryInfo: () => memoryInfo(results.address, results.address + 8),
     allocate: (bytes) => allocate(results.address, bytes),
+    // All of a device's memory is coherent with its peers'.
+    allocateShared: (bytes) => allocate(results.address, bytes),
     free: call('cuMemFree_v2', 'address'),
     allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE),
     freePinned: call('cuMemFreeHost', 'address'),

@@ -50,10 +50,20 @@ export interface DriverCalls {
   use(ordinal: number): Status;
   release(ordinal: number): Status;
 
+  /** Returns an integer: 1 if kernels of the device can be given access to the peer's memory. */
+  canAccessPeer(ordinal: number, peer: number): Status;
+  /** Gives kernels of the current device access to the memory of a retained peer. */
+  enablePeer(peer: number): Status;
+  disablePeer(peer: number): Status;
+  /** What connects two devices, as far as the driver says. */
+  peerLink(ordinal: number, peer: number): { readonly status: Status; readonly name: string };
+
   /** Returns two sizes: free, total. */
   memoryInfo(): Status;
   /** Returns an address. */
   allocate(bytes: number): Status;
+  /** Returns the address of memory that a peer's kernel may write while a kernel of this device reads it. */
+  allocateShared(bytes: number): Status;
   free(address: Address): Status;
   /** Returns an address. */
   allocatePinned(bytes: number): Status;

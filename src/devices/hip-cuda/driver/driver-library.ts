@@ -1,7 +1,7 @@
 import { fail } from '../../../base/errors.ts';
 import type { Ffi } from '../../../device/index.ts';
 import type { DriverCalls, Status } from './driver-calls.ts';
-import { hintFor, INVALID_DEVICE, NO_DEVICE, SUCCESS } from './driver-status.ts';
+import { hintFor, INVALID_DEVICE, NO_DEVICE, PEER_ACCESS_ALREADY_ENABLED, SUCCESS } from './driver-status.ts';
 import type { DriverTable } from './driver-table.ts';
 import { ResultSpace } from './result-space.ts';
 
@@ -17,6 +17,8 @@ export class DriverLibrary {
   #current: number | undefined;
   /** Initialized devices, by ordinal. */
   readonly #ready = new Map<number, { users: number; hasRun: boolean }>();
+  /** Peers that a device was given access to, by the two ordinals. */
+  readonly #peers = new Map<string, { users: number; isOurs: boolean }>();
 
   /**
    * Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, and `DEVICE_UNAVAILABLE` with the driver's message if it fails to
@@ -60,6 +62,31 @@ export class DriverLibrary {
     const known = this.#ready.get(ordinal);
     if (known && --known.users === 0) this.#ready.delete(ordinal);
     return this.calls.release(ordinal);
+  }
+
+  /** Gives the current device access to a peer's memory, once however often it is asked for. */
+  enablePeer(peer: number): Status {
+    const key = `${this.#current}:${peer}`;
+    const known = this.#peers.get(key);
+    if (known) {
+      known.users++;
+      return SUCCESS;
+    }
+    const status = this.calls.enablePeer(peer);
+    // Another library in this process may have done it, for itself.
+    const isForeign = status === PEER_ACCESS_ALREADY_ENABLED;
+    if (status !== SUCCESS && !isForeign) return status;
+    this.#peers.set(key, { users: 1, isOurs: !isForeign });
+    return SUCCESS;
+  }
+
+  /** Undoes `enablePeer`. */
+  disablePeer(peer: number): Status {
+    const key = `${this.#current}:${peer}`;
+    const known = this.#peers.get(key);
+    if (!known || --known.users > 0) return SUCCESS;
+    this.#peers.delete(key);
+    return known.isOurs ? this.calls.disablePeer(peer) : SUCCESS;
   }
 
   /**

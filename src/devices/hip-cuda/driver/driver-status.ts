@@ -14,6 +14,8 @@ export const INVALID_DEVICE = 101;
 export const NOT_FOUND = 500;
 /** `CUDA_ERROR_NOT_READY`, `hipErrorNotReady`: not an error. */
 export const NOT_READY = 600;
+/** `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `hipErrorPeerAccessAlreadyEnabled`. */
+export const PEER_ACCESS_ALREADY_ENABLED = 704;
 
 /** Statuses after which a context cannot be used any more, with the same meaning in HIP and CUDA. */
 const LOST: ReadonlySet<Status> = new Set([214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719]);
@@ -34,6 +36,7 @@ const HINTS: ReadonlyMap<Status, string> = new Map([
   [101, 'there is no device of that index: see `rocmforge devices`'],
   [200, 'the compiled kernel is damaged: remove the kernel cache'],
   [209, 'the kernel was compiled for another GPU: remove the kernel cache'],
+  [217, 'the system keeps these devices from accessing each other: see IOMMU and ACS settings'],
   [218, 'the kernel was compiled by a newer compiler than the driver: update the driver'],
   [302, 'a library that the driver needs is missing: reinstall the driver'],
   [400, 'a handle was refused: a bug of ours, please report it'],

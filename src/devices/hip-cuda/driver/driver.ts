@@ -1,4 +1,4 @@
-import { fail } from '../../../base/errors.ts';
+import { fail, RocmforgeError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
 import type { Address, MemoryInfo } from '../../../device/index.ts';
 import type { DeviceAttributes, LaunchShape, PageAccess, Status } from './driver-calls.ts';
@@ -23,6 +23,8 @@ export class Driver {
   readonly library: DriverLibrary;
   readonly #options: DriverOptions;
   readonly #tracing: boolean;
+  readonly #faults = new Set<() => string | undefined>();
+  #abandoned: Error | undefined;
 
   constructor(library: DriverLibrary, options: DriverOptions) {
     this.library = library;
@@ -45,9 +47,30 @@ export class Driver {
     return this.library.hasRun(this.#options.ordinal);
   }
 
+  /** Its number among the driver's devices. */
+  get ordinal(): number {
+    return this.#options.ordinal;
+  }
+
   /** Makes this device the current one for calls of other libraries. */
   use(): void {
     void this.#calls;
+  }
+
+  /**
+   * Gives the device up: from now on, every call but releases throws `DEVICE_LOST`. For what the driver does not notice, as when a peer
+   * that kernels wait for has ended.
+   */
+  abandon(why: string): void {
+    if (this.#abandoned) return;
+    this.#abandoned = new RocmforgeError('DEVICE_LOST', { device: this.device, why });
+    this.#options.onLost(this.#abandoned);
+  }
+
+  /** Asks `fault` whenever something was waited for, until disposed, and abandons the device when it gives a reason. */
+  watch(fault: () => string | undefined): Disposable {
+    this.#faults.add(fault);
+    return { [Symbol.dispose]: () => void this.#faults.delete(fault) };
   }
 
   name(): string {
@@ -71,6 +94,32 @@ export class Driver {
     return this.library.results.int();
   }
 
+  /** Whether kernels of this device can be given access to the memory of the driver's device number `peer`. */
+  canAccessPeer(peer: number): boolean {
+    this.#check('peer access', this.library.calls.canAccessPeer(this.#options.ordinal, peer));
+    return this.library.results.int() !== 0;
+  }
+
+  /** What connects this device with the driver's device number `peer`. */
+  peerLink(peer: number): string {
+    const { status, name } = this.library.calls.peerLink(this.#options.ordinal, peer);
+    this.#check('link to peer', status);
+    return name;
+  }
+
+  /** Gives kernels of this device access to the memory of an initialized peer, until `disablePeer`. */
+  enablePeer(peer: Driver): void {
+    this.#trace('enable peer access', { peer: peer.device });
+    this.use();
+    this.#check('enable peer access', this.library.enablePeer(peer.ordinal));
+  }
+
+  disablePeer(peer: Driver): void {
+    this.#trace('disable peer access', { peer: peer.device });
+    void this.#releaseCalls;
+    this.#checkRelease('disable peer access', this.library.disablePeer(peer.ordinal));
+  }
+
   memoryInfo(): MemoryInfo {
     this.#check('memory info', this.#calls.memoryInfo());
     const { results } = this.library;
@@ -81,9 +130,14 @@ export class Driver {
     return this.#memory('allocate', this.#calls.allocate(bytes), { bytes, label });
   }
 
+  /** Memory that peers' kernels may write while kernels of this device read it. */
+  allocateShared(bytes: number, label: string): Address {
+    return this.#memory('allocate shared', this.#calls.allocateShared(bytes), { bytes, label });
+  }
+
   free(address: Address): void {
     this.#trace('free', { address });
-    this.#checkRelease('free', this.#calls.free(address));
+    this.#checkRelease('free', this.#releaseCalls.free(address));
   }
 
   allocatePinned(bytes: number, label: string): Address {
@@ -92,7 +146,7 @@ export class Driver {
 
   freePinned(address: Address): void {
     this.#trace('free pinned', { address });
-    this.#checkRelease('free pinned', this.#calls.freePinned(address));
+    this.#checkRelease('free pinned', this.#releaseCalls.freePinned(address));
   }
 
   /** Whether read-only pages can be pinned. */
@@ -108,7 +162,7 @@ export class Driver {
 
   unpin(address: Address): void {
     this.#trace('unpin', { address });
-    this.#checkRelease('unpin', this.#calls.unpin(address));
+    this.#checkRelease('unpin', this.#releaseCalls.unpin(address));
   }
 
   /** Copies from host memory, which must not change until the copy is done. */
@@ -139,7 +193,7 @@ export class Driver {
 
   destroyStream(stream: Address): void {
     this.#trace('destroy stream', { stream });
-    this.#checkRelease('destroy stream', this.#calls.destroyStream(stream));
+    this.#checkRelease('destroy stream', this.#releaseCalls.destroyStream(stream));
   }
 
   /** True when everything queued is done. */
@@ -151,6 +205,7 @@ export class Driver {
   synchronizeStream(stream: Address): void {
     this.#trace('synchronize stream', { stream });
     this.#check('synchronize stream', this.#calls.synchronizeStream(stream));
+    this.#checkFaults();
   }
 
   waitEvent(stream: Address, event: Address): void {
@@ -164,7 +219,7 @@ export class Driver {
 
   destroyEvent(event: Address): void {
     this.#trace('destroy event', { event });
-    this.#checkRelease('destroy event', this.#calls.destroyEvent(event));
+    this.#checkRelease('destroy event', this.#releaseCalls.destroyEvent(event));
   }
 
   recordEvent(event: Address, stream: Address): void {
@@ -181,6 +236,7 @@ export class Driver {
   synchronizeEvent(event: Address): void {
     this.#trace('synchronize event', { event });
     this.#check('synchronize event', this.#calls.synchronizeEvent(event));
+    this.#checkFaults();
   }
 
   /** Milliseconds between two reached events; negative if `to` came first. */
@@ -195,7 +251,7 @@ export class Driver {
 
   unloadModule(module: Address): void {
     this.#trace('unload module', { module });
-    this.#checkRelease('unload module', this.#calls.unloadModule(module));
+    this.#checkRelease('unload module', this.#releaseCalls.unloadModule(module));
   }
 
   kernel(module: Address, name: string): Address {
@@ -238,18 +294,26 @@ export class Driver {
   }
 
   destroyGraph(graph: Address): void {
-    this.#checkRelease('destroy graph', this.#calls.destroyGraph(graph));
+    this.#checkRelease('destroy graph', this.#releaseCalls.destroyGraph(graph));
   }
 
   destroyExecutable(executable: Address): void {
     this.#trace('destroy graph', { executable });
-    this.#checkRelease('destroy graph', this.#calls.destroyExecutable(executable));
+    this.#checkRelease('destroy graph', this.#releaseCalls.destroyExecutable(executable));
   }
 
   /** The calls, with this device as the current one. */
   get #calls() {
+    if (this.#abandoned) throw this.#abandoned;
     const { ordinal } = this.#options;
     if (this.library.current !== ordinal) this.#check('use device', this.library.use(ordinal));
+    return this.library.calls;
+  }
+
+  /** The calls that release something, which a lost device's objects need as well. */
+  get #releaseCalls() {
+    const { ordinal } = this.#options;
+    if (this.library.current !== ordinal) this.#checkRelease('use device', this.library.use(ordinal));
     return this.library.calls;
   }
 
@@ -271,6 +335,7 @@ export class Driver {
   #ready(call: string, status: Status): boolean {
     if (status === NOT_READY) return false;
     this.#check(call, status);
+    this.#checkFaults();
     return true;
   }
 
@@ -285,6 +350,15 @@ export class Driver {
     } catch (error) {
       this.#options.onLost(error as Error);
       throw error;
+    }
+  }
+
+  #checkFaults(): void {
+    for (const fault of this.#faults) {
+      const why = fault();
+      if (why === undefined) continue;
+      this.abandon(why);
+      throw this.#abandoned;
     }
   }
 

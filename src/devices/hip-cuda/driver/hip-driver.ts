@@ -34,6 +34,12 @@ const PROPERTIES = [
   { symbol: 'hipGetDeviceProperties', targetOffset: 396 },
 ] as const;
 
+/** `hipDeviceMallocFinegrained`: not kept in the device's caches, so that it sees what peers write while a kernel runs. */
+const MALLOC_FINE_GRAINED = 1;
+
+/** `hsa_amd_link_info_type_t`. */
+const LINK_TYPES = ['HyperTransport', 'QPI', 'PCIe', 'InfiniBand', 'XGMI'];
+
 /** HIP: libamdhip64 of ROCm 5, 6 and 7. */
 export const hipDriver: DriverTable = {
   api: 'hip',
@@ -42,6 +48,7 @@ export const hipDriver: DriverTable = {
     `${Math.floor(version / 1e7)}.${Math.floor(version / 1e5) % 100}.${version % 1e5}`,
   bind: (library, results) => ({
     ...bindDevices(library, results),
+    ...bindPeers(library, results),
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
@@ -89,16 +96,35 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
   } satisfies Partial<DriverCalls>;
 }
 
+function bindPeers(library: NativeLibrary, results: ResultSpace) {
+  const call = statusCalls(library);
+  const canAccess = call('hipDeviceCanAccessPeer', 'address', 'i32', 'i32');
+  const enable = call('hipDeviceEnablePeerAccess', 'i32', 'u32');
+  const link = call('hipExtGetLinkTypeAndHopCount', 'i32', 'i32', 'address', 'address');
+  return {
+    canAccessPeer: (ordinal, peer) => canAccess(results.address, ordinal, peer),
+    enablePeer: (peer) => enable(peer, 0),
+    disablePeer: call('hipDeviceDisablePeerAccess', 'i32'),
+    peerLink: (ordinal, peer) => {
+      const status = link(ordinal, peer, results.address, results.address + 4);
+      const [type, hops] = [results.int(0), results.int(1)];
+      return { status, name: `${LINK_TYPES[type] ?? `link ${type}`}, hops: ${hops}` };
+    },
+  } satisfies Partial<DriverCalls>;
+}
+
 function bindMemory(library: NativeLibrary, results: ResultSpace) {
   const call = statusCalls(library);
   const memoryInfo = call('hipMemGetInfo', 'address', 'address');
   const allocate = call('hipMalloc', 'address', 'size');
+  const allocateShared = call('hipExtMallocWithFlags', 'address', 'size', 'u32');
   const allocatePinned = call('hipHostMalloc', 'address', 'size', 'u32');
   const pin = call('hipHostRegister', 'address', 'size', 'u32');
   const copy = call('hipMemcpyAsync', 'address', 'address', 'size', 'i32', 'address');
   return {
     memoryInfo: () => memoryInfo(results.address, results.address + 8),
     allocate: (bytes) => allocate(results.address, bytes),
+    allocateShared: (bytes) => allocateShared(results.address, bytes, MALLOC_FINE_GRAINED),
     free: call('hipFree', 'address'),
     allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_MALLOC_DEFAULT),
     freePinned: call('hipHostFree', 'address'),

@@ -162,3 +162,20 @@ DEVICE void cp_async_16(SharedAddress to, const void* global) {
 DEVICE void cp_async_commit() {}
 template <i32 batches>
 DEVICE void cp_async_wait() {}
+
+/// Memory as all cards and the host see it, past the caches; groups of 16 bytes in halves that are never torn.
+DEVICE void store_system(u32x4* at, u32x4 value) {
+  u64* halves = reinterpret_cast<u64*>(at);
+  __hip_atomic_store(halves, value.x | (u64(value.y) << 32), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  __hip_atomic_store(halves + 1, value.z | (u64(value.w) << 32), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+DEVICE void store_system(u32* at, u32 value) { __hip_atomic_store(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
+DEVICE u32x4 load_system(const u32x4* from) {
+  const u64* halves = reinterpret_cast<const u64*>(from);
+  u64 low = __hip_atomic_load(halves, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  u64 high = __hip_atomic_load(halves + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  return {u32(low), u32(low >> 32), u32(high), u32(high >> 32)};
+}
+DEVICE u32 load_system(const u32* from) { return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
+/// Between two looks at what another card writes: the wave's instructions make room for others'.
+DEVICE void spin_pause() { __builtin_amdgcn_s_sleep(1); }

@@ -180,3 +180,25 @@ template <i32 batches>
 DEVICE void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
 }
+
+/// Memory as all cards and the host see it, past the caches; groups of 16 bytes in halves that are never torn.
+DEVICE void store_system(u32x4* at, u32x4 value) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
+               : "memory");
+}
+DEVICE void store_system(u32* at, u32 value) { asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory"); }
+DEVICE u32x4 load_system(const u32x4* from) {
+  u32x4 value;
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from)
+               : "memory");
+  return value;
+}
+DEVICE u32 load_system(const u32* from) {
+  u32 value;
+  asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+/// Between two looks at what another card writes.
+DEVICE void spin_pause() {}

@@ -130,6 +130,7 @@ export { type LoadModelOptions, loadModel } from './node/load-model.ts';
 export { loadModelInWorker } from './node/load-model-in-worker.ts';
 export type { WorkerModelOptions } from './node/open-engine.ts';
 export type { AdapterOptions, AdapterSource } from './node/open-adapters.ts';
+export type { ControlVectorOptions, ControlVectorSource } from './node/open-control-vectors.ts';
 export type { DraftRequest } from './node/open-draft.ts';
 export type {
   AnswerMessage,

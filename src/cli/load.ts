@@ -7,6 +7,7 @@ import { bundledModel } from '../node/bundled-model.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
 import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
+import { controlVectorsOf } from './control-vector-options.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import type { Output } from './output.ts';
@@ -63,7 +64,14 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     threads,
     cpuKernels,
   };
-  return { ...model, ...rest, ...adaptersOf(flags), ...draftOf(flags), ...ropeOf(flags) };
+  return {
+    ...model,
+    ...rest,
+    ...adaptersOf(flags),
+    ...controlVectorsOf(flags),
+    ...draftOf(flags),
+    ...ropeOf(flags),
+  };
 }
 
 /** One type for keys and values, or one for each. */

@@ -8,6 +8,7 @@ import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
 import { CPU_KERNELS, type CpuKernels } from '../node/cpu-kernels.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
+import { type ControlVectorFlags, controlVectorOptions } from './control-vector-options.ts';
 import { type HubFlags, hubOptions } from './hub-options.ts';
 import { type RopeFlags, ropeOptions } from './rope-options.ts';
 
@@ -20,7 +21,7 @@ export interface GlobalFlags {
 }
 
 /** Which model and how it is made ready. */
-export interface ModelFlags extends AdapterFlags, RopeFlags, HubFlags {
+export interface ModelFlags extends AdapterFlags, ControlVectorFlags, RopeFlags, HubFlags {
   readonly model?: string;
   readonly context?: number;
   readonly batch?: number;
@@ -140,9 +141,7 @@ export function modelOptions(): Option[] {
       'ignore tensors and settings of the file that its architecture does not use',
     ).helpGroup('Model:'),
     ...memoryOptions(),
-    ...adapterOptions(),
-    ...hubOptions(),
-    ...ropeOptions(),
+    ...[adapterOptions(), controlVectorOptions(), hubOptions(), ropeOptions()].flat(),
   ];
 }
 

@@ -3,6 +3,7 @@ import { RocmforgeError } from '../base/errors.ts';
 import { type LogFields, type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS, type NamedCommand } from './commands/index.ts';
+import { joinRange } from './control-vector-options.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
@@ -48,7 +49,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     });
   }
   try {
-    await program.parseAsync(argv, { from: 'user' });
+    await program.parseAsync(joinRange(argv), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     code = error.exitCode === 0 ? EXIT.ok : EXIT.usage;

@@ -316,7 +316,7 @@ export class LanguageModel extends TextModel {
 
   async stateShape(length: number): Promise<StateShape> {
     this.#requireGenerating();
-    this.#fingerprint ??= modelFingerprint(this.gguf, { merged: this.#setup.merged, rope: this.#rope });
+    this.#fingerprint ??= modelFingerprint(this.gguf, { ...this.#setup, rope: this.#rope });
     return { fingerprint: await this.#fingerprint, sizes: this.#engine.snapshotSizes(length) };
   }
 

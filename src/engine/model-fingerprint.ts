@@ -1,6 +1,8 @@
+import { asBytes } from '../base/bytes.ts';
 import type { UnsharedBytes } from '../base/web-types.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
+import type { ControlVectors } from '../model/control-vectors.ts';
 import type { TensorIndex } from '../model/part-scope.ts';
 import type { RopeOverrides } from '../model/rope-overrides.ts';
 
@@ -10,11 +12,19 @@ const [SAMPLES, SAMPLE_BYTES] = [32, 64];
 /**
  * Identifies a model: the SHA-256 of its metadata, of its tensors' names, formats and shapes, and of samples of their
  * contents, in hexadecimal. Fine-tuned or merged variants of a model differ; `merged` has tensors that replace the
- * file's, `rope` replaces settings of the file. Rejects with errors of reading.
+ * file's, `control` what is added to the residual stream, `rope` replaces settings of the file. Rejects with errors of reading.
  */
 export async function modelFingerprint(
   gguf: GgufFile,
-  { merged, rope }: { readonly merged?: TensorIndex | undefined; readonly rope?: RopeOverrides | undefined },
+  {
+    merged,
+    control,
+    rope,
+  }: {
+    readonly merged?: TensorIndex | undefined;
+    readonly control?: ControlVectors | undefined;
+    readonly rope?: RopeOverrides | undefined;
+  },
 ): Promise<string> {
   const { metadata } = gguf;
   const encoder = new TextEncoder();
@@ -25,6 +35,8 @@ export async function modelFingerprint(
     if (encoded) pieces.push(encoded.payload);
   }
   if (rope) pieces.push(encoder.encode(JSON.stringify(Object.entries(rope).toSorted())));
+  for (const [layer, vector] of control ?? [])
+    pieces.push(encoder.encode(`control ${layer} `), asBytes(vector));
   const tensors = gguf.tensors.map((tensor) => merged?.get(tensor.name) ?? tensor);
   for (const { name, format, shape } of tensors) {
     pieces.push(encoder.encode(`${name} ${format.name} ${shape.join('x')} `));

@@ -74,6 +74,7 @@ const MODEL_SETUP: OptionNames<ModelSetup> = {
   architectures: true,
   adapters: true,
   merged: true,
+  control: true,
   tokenizer: true,
   compiled: true,
   decoder: true,

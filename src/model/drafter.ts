@@ -1,8 +1,8 @@
 import { fail } from '../base/errors.ts';
-import { F32 } from '../formats/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import { memoryTensor } from '../gguf/memory-tensor.ts';
 import { loadTensorBytes, type TensorInfo } from '../gguf/tensor-info.ts';
-import { type ByteSource, MemorySource } from '../io/index.ts';
+import type { ByteSource } from '../io/index.ts';
 import { ConfigReader } from './config-reader.ts';
 import { EMBEDDING_TABLE } from './embedding-place.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -117,15 +117,7 @@ async function scattered(gguf: GgufFile, ids: TensorInfo, vocabulary: number): P
   const source = new ScatteredRows(output, { rows, rowBytes });
   return [
     { ...output, ...shared, name: `${DRAFTER_PREFIX}output.weight`, shape: [columns, vocabulary], source },
-    {
-      name: `${DRAFTER_PREFIX}output.bias`,
-      format: F32,
-      shape: [vocabulary],
-      elementCount: vocabulary,
-      byteLength: bias.byteLength,
-      offset: 0,
-      source: new MemorySource(bias, `${gguf.name}: bias`),
-    },
+    memoryTensor(`${DRAFTER_PREFIX}output.bias`, bias, [vocabulary]),
   ];
 }
 

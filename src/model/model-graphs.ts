@@ -1,10 +1,11 @@
 import { fail, invariant } from '../base/errors.ts';
 import type { WeightPolicy } from '../formats/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
-import { gatherRows, sample, scale, tokenAppend } from '../ops/index.ts';
+import { add, gatherRows, sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
+import { CONTROL_VECTOR } from './control-vectors.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
 import type { ExpertPiece } from './expert-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
@@ -195,7 +196,10 @@ class ModelRecorder {
     const inputs = { index, shared, share, states };
     const x = this.#input(g, 'x');
     if (this.#features.includes(index)) this.#output(g, featureOf(index), x);
-    g.output('x', recordLayer(this.#scope(g, prefix), spec, x, inputs));
+    const scope = this.#scope(g, prefix);
+    const result = recordLayer(scope, spec, x, inputs);
+    const control = scope.optional(CONTROL_VECTOR, 1, result.width);
+    g.output('x', control ? add(g, result, control) : result);
     const kind = this.#kindOf({ graph: g.finish(), grouped: states.grouped });
     const { owner } = states;
     const borrowed = owner === undefined ? {} : { statePrefix: layerPrefix(owner) };

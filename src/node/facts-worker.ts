@@ -36,7 +36,7 @@ async function memoryOf({ location, options, hostMemory }: WorkerLoad, signal: A
   const { headers, device: name, threads, cpuKernels } = options;
   const request = { device: name, threads, cpuKernels };
   await using gguf = await openGguf(location, { http: { ...(headers && { headers }) }, signal });
-  const adapters = await openAdapters(gguf, options, signal);
+  const adapters = await openAdapters(gguf, { ...options, signal });
   await using device = await openDevice(request);
   const draft = options.draft && (await openDraft(options.draft, { ...request, signal }));
   await using _draftFile = draft?.gguf;

@@ -39,6 +39,8 @@ export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   mergeAdapters: true,
   maxAdapters: true,
   maxAdapterRank: true,
+  controlVectors: true,
+  controlVectorLayers: true,
   draft: true,
   headers: true,
   onPull: true,
@@ -118,9 +120,11 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
 
 /** Their code is loaded only if there are any. */
 async function adaptersOf(gguf: GgufFile, options: LoadModelOptions): Promise<OpenedAdapters> {
-  if (!options.adapters && options.maxAdapters === undefined) return {};
+  const { adapters, maxAdapters, controlVectors, controlVectorLayers } = options;
+  const asked = [adapters, maxAdapters, controlVectors, controlVectorLayers];
+  if (asked.every((of) => of === undefined)) return {};
   const { openAdapters } = await import('./open-adapters.ts');
-  return openAdapters(gguf, options, options.signal);
+  return openAdapters(gguf, options);
 }
 
 /**

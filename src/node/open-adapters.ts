@@ -1,9 +1,12 @@
 import { fail } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import type { ControlVectors } from '../model/control-vectors.ts';
 import type { TensorIndex } from '../model/part-scope.ts';
 import { type AdapterRoom, AdapterSet } from '../model/lora/adapter-set.ts';
 import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { mergeAdapters } from '../model/lora/merge-adapters.ts';
+import { type ControlVectorOptions, openControlVectors } from './open-control-vectors.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** The default of vLLM. */
@@ -17,8 +20,8 @@ export interface AdapterSource {
   readonly scale?: number;
 }
 
-/** A model's adapters. */
-export interface AdapterOptions {
+/** A model's adapters, and what is added to its residual stream. */
+export interface AdapterOptions extends ControlVectorOptions {
   /** LoRA adapters in GGUF that requests can select, by name. Default: none. */
   readonly adapters?: Readonly<Record<string, string | AdapterSource>> | undefined;
   /**
@@ -35,17 +38,29 @@ export interface AdapterOptions {
   readonly mergeAdapters?: boolean | undefined;
 }
 
-/** Adapters as passed to the model: separate, or merged weights. */
+/** Adapters as passed to the model: separate, or merged weights; and control vectors. */
 export interface OpenedAdapters {
   readonly adapters?: AdapterSet;
   readonly merged?: TensorIndex;
+  readonly control?: ControlVectors;
 }
 
 /**
- * Reads a model's adapters into memory and closes their files. Rejects with `ADAPTER_INVALID`, `INVALID_ARGUMENT` for a
- * scale that is not finite, or errors of reading.
+ * Reads a model's adapters and control vectors into memory and closes their files. Rejects with `ADAPTER_INVALID`,
+ * `INVALID_ARGUMENT` for a scale that is not finite, as `openControlVectors`, or with errors of reading.
  */
 export async function openAdapters(
+  base: GgufFile,
+  options: AdapterOptions & {
+    readonly signal?: AbortSignal | undefined;
+    readonly logger?: Logger | undefined;
+  },
+): Promise<OpenedAdapters> {
+  const control = await openControlVectors(base, options);
+  return { ...(await openLora(base, options, options.signal)), ...(control && { control }) };
+}
+
+async function openLora(
   base: GgufFile,
   {
     adapters = {},

@@ -11,6 +11,7 @@ import {
 } from './family-fixtures.ts';
 import { testExpertsByUse, testStreamedExperts } from './expert-tests.ts';
 import type { GoldenDevice } from './golden-tests.ts';
+import { testControlVectors } from './control-vector-tests.ts';
 import { testAdapters } from './lora-tests.ts';
 import { testPromptChunks } from './prompt-chunk-tests.ts';
 import { testTaps } from './tap-tests.ts';
@@ -36,10 +37,11 @@ export function testGoldensOf(families: readonly FamilyFixture[], device: Golden
   }
 }
 
-/** Tests taps, adapters, split prompts and streamed experts, each with a suitable model. */
+/** Tests taps, adapters, control vectors, split prompts and streamed experts, each with a suitable model. */
 export function testModelsOn(device: GoldenDevice): void {
   testTaps(device);
   testAdapters(device);
+  testControlVectors(device);
   testPromptChunks(device);
   testStreamedExperts(device);
   testExpertsByUse(device);

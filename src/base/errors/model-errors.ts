@@ -107,6 +107,12 @@ export const modelErrors = {
     'Use a LoRA adapter in GGUF that was made for this model.',
     (p) => `adapter ${p.adapter}: found ${p.found}, expected ${p.expected}`,
   ),
+  CONTROL_VECTOR_INVALID: entry<{ file: string; found: string; expected: string }>(
+    422,
+    'A control vector cannot be read, or does not fit the model.',
+    'Use a control vector in GGUF that was made for this model, as llama-cvector-generator writes them.',
+    (p) => `control vector ${p.file}: found ${p.found}, expected ${p.expected}`,
+  ),
   EMBEDDINGS_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     400,
     'Embeddings were requested from a model that generates or ranks, or from one whose file names no pooling.',

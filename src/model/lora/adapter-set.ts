@@ -1,8 +1,6 @@
-import { asBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
-import { F32 } from '../../formats/index.ts';
+import { memoryTensor } from '../../gguf/memory-tensor.ts';
 import type { TensorInfo } from '../../gguf/tensor-info.ts';
-import { MemorySource } from '../../io/memory-source.ts';
 import type { TensorIndex } from '../part-scope.ts';
 import { isAdaptable, type LoraAdapter } from './lora-adapter.ts';
 
@@ -212,13 +210,7 @@ function write(
 function tensorsOf(target: string, { a, b, columns, rows, rank }: Stack): [TensorInfo, TensorInfo] {
   const count = a.length / (rank * columns);
   return [
-    inMemory(`${target}.lora_a`, a, [columns, count * rank]),
-    inMemory(`${target}.lora_b`, b, [rank, count * rows]),
+    memoryTensor(`${target}.lora_a`, a, [columns, count * rank]),
+    memoryTensor(`${target}.lora_b`, b, [rank, count * rows]),
   ];
-}
-
-function inMemory(name: string, values: Float32Array, shape: readonly number[]): TensorInfo {
-  const { length: elementCount, byteLength } = values;
-  const source = new MemorySource(asBytes(values), name);
-  return { name, format: F32, shape, elementCount, byteLength, offset: 0, source };
 }

@@ -27,6 +27,7 @@ import {
   cacheTypes,
 } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
+import { type ControlVectors, controlTensors } from '../../model/control-vectors.ts';
 import type { Drafter } from '../../model/drafter.ts';
 import {
   type BlockPredictor,
@@ -62,6 +63,8 @@ export interface ModelSource {
   readonly drafter?: Drafter | undefined;
   /** Tensors that replace the file's of the same names: matrices with merged adapters. @internal */
   readonly merged?: TensorIndex | undefined;
+  /** What is added to the residual stream of every request. @internal */
+  readonly control?: ControlVectors | undefined;
 }
 
 /** Options that a model is compiled with. */
@@ -182,7 +185,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const generating = slots * (1 + speculation);
   const rows = Math.min(Math.max(batch, generating), context * slots);
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
-  const tensors = tensorsOf(source);
+  const tensors = tensorsOf(source, config);
   const predicts = speculation > 0 && options.predictor === true;
   if (predicts) checkPredictor(gguf, config, options);
   const groups = sizedGroups(config, options, { rows, slots, context, drafts: speculation });
@@ -224,10 +227,15 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   return { config, setup, unread };
 }
 
-/** The file's tensors, and those of merged matrices, adapters and a drafter. */
-function tensorsOf({ gguf, merged, adapters, drafter }: ModelSource): TensorIndex {
+/** The file's tensors, and those of merged matrices, control vectors, adapters and a drafter. */
+function tensorsOf(
+  { gguf, merged, control, adapters, drafter }: ModelSource,
+  config: ModelConfig,
+): TensorIndex {
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
-  return new Map([...own, ...(merged ?? []), ...(adapters?.tensors ?? []), ...(drafter?.tensors ?? [])]);
+  const added = control ? controlTensors(control, config) : [];
+  const others = [...(adapters?.tensors ?? []), ...(drafter?.tensors ?? [])];
+  return new Map([...own, ...(merged ?? []), ...added, ...others]);
 }
 
 /** The model's configuration, with the requested pooling and RoPE. */

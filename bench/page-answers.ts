@@ -141,6 +141,11 @@ function report(events: readonly TraceEvent[], rate: number): void {
   console.log(
     `first ${SAMPLE} tokens ${first.toFixed(0)} ms of the thread, last ${last.toFixed(0)} ms (${(last / first).toFixed(2)})`,
   );
+  const thousands = Array.from({ length: Math.floor((end - begin) / span) }, (_, at) =>
+    busy(begin + at * span, begin + (at + 1) * span).toFixed(0),
+  );
+  // The first one also fills the screen, before which there is little to lay out.
+  console.log(`each ${SAMPLE}: ${thousands.join(' ')}`);
   console.log(
     `longest task ${lengths[0]?.toFixed(1)} ms, over 50 ms: ${lengths.filter((ms) => ms > 50).length}`,
   );

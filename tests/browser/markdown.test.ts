@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { build } from 'esbuild';
+import type { Page } from 'playwright-core';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 
@@ -25,31 +26,36 @@ const TEXT = [
   'An end with 5 &lt; 6 &amp; $5 and $6.',
 ].join('\n\n');
 
-test(
-  'an answer looks the same written at once or letter by letter, and finished blocks stay',
-  { skip: NO_BROWSER },
-  async (t) => {
-    const browser = await TestBrowser.open();
-    t.after(() => browser[Symbol.asyncDispose]());
-    const { outputFiles } = await build({
-      stdin: {
-        contents: `export * from './growing-answer.ts'; export * from './finished.ts';`,
-        resolveDir: join(PROJECT_ROOT, 'web/markdown'),
-      },
-      bundle: true,
-      write: false,
-      format: 'iife',
-      globalName: 'markdown',
-    });
-    // A document without its type is laid out by other rules, which KaTeX refuses.
-    const page = await browser.page('data:text/html,<!doctype html><title>Answers</title>');
-    await page.evaluate(`${outputFiles[0]?.text};globalThis.markdown = markdown`);
-    await page.evaluate(`globalThis.answer = () => {
+/** A page with `answer()`, which makes an empty answer. */
+async function answersPage(t: TestContext): Promise<Page> {
+  const browser = await TestBrowser.open();
+  t.after(() => browser[Symbol.asyncDispose]());
+  const { outputFiles } = await build({
+    stdin: {
+      contents: `export * from './growing-answer.ts'; export * from './finished.ts';`,
+      resolveDir: join(PROJECT_ROOT, 'web/markdown'),
+    },
+    bundle: true,
+    write: false,
+    format: 'iife',
+    globalName: 'markdown',
+  });
+  // A document without its type is laid out by other rules, which KaTeX refuses.
+  const page = await browser.page('data:text/html,<!doctype html><title>Answers</title>');
+  await page.evaluate(`${outputFiles[0]?.text};globalThis.markdown = markdown`);
+  await page.evaluate(`globalThis.answer = () => {
     const into = document.body.appendChild(document.createElement('div'));
     const code = () => document.createElement('button');
     return { into, shown: new markdown.GrowingAnswer(into, { code, finish: markdown.finish }) };
   }`);
+  return page;
+}
 
+test(
+  'an answer looks the same written at once or letter by letter, and finished blocks stay',
+  { skip: NO_BROWSER },
+  async (t) => {
+    const page = await answersPage(t);
     const [whole, grown, isKept, selected] = (await page.evaluate(`((text) => {
     const once = answer();
     once.shown.show(text, true);
@@ -109,5 +115,54 @@ test(
       small: ['2'],
       end: 'An end with 5 < 6 & $5 and $6.',
     });
+  },
+);
+
+/** More lines than a chunk has, with a comment across two of them, what looks like the end but is not, and empty lines at the end. */
+const LINES = Array.from({ length: 95 }, (_, at) =>
+  at === 38 ? '/* on' : at === 41 ? 'off */' : at === 60 ? '~~~` no' : at === 79 ? '' : `f(${at}, 'x');`,
+);
+const CODE = `Look:\n\n~~~ts\n${LINES.join('\n')}\n\n\n~~~\n\nDone.\n\n~~~\n~~~\n\n~~~js\nopen(1)\n~~`;
+
+test(
+  'code that grows is read and coloured line by line, as it is at once, and stays selected',
+  { skip: NO_BROWSER },
+  async (t) => {
+    const page = await answersPage(t);
+    const [whole, written, continued, early, selected, kept] = (await page.evaluate(`(async (text, code) => {
+      const grow = (shown, whole) => {
+        for (let at = 1; at <= text.length; at++) shown.show(text.slice(0, at), whole(at));
+        shown.show(text, true);
+      };
+      const once = answer();
+      once.shown.show(text, true);
+      const live = answer();
+      grow(live.shown, () => false);
+      const continued = answer();
+      // An answer that ends now and then, and is continued.
+      grow(continued.shown, (at) => at % 7 === 0);
+      // Drawing may pause: what is shown is asked for until it is there.
+      const drawn = answer();
+      const show = (at, selector) => {
+        while (!drawn.into.querySelector(selector)) drawn.shown.show(text.slice(0, at), false);
+      };
+      show(text.indexOf('f(81'), 'code > span:nth-child(3)');
+      const early = drawn.into.querySelectorAll('.code-comment').length;
+      const last = drawn.into.querySelector('code > span:nth-child(3)').firstChild;
+      getSelection().setBaseAndExtent(last, 0, last, 5);
+      const selected = getSelection().toString();
+      drawn.shown.show(text, true);
+      // What is finished at once is coloured in slices of time.
+      const isPlain = (chunk) => !chunk.querySelector('[class^=code-]');
+      for (const { into } of [once, live, continued])
+        while ([...into.querySelectorAll('code > span')].some(isPlain)) await new Promise((resolve) => setTimeout(resolve));
+      return [once.into.innerHTML, live.into.innerHTML, continued.into.innerHTML, early, selected, getSelection().toString()];
+    })(${JSON.stringify(CODE)})`)) as [string, string, string, number, string, string];
+    assert.equal(written, whole);
+    assert.equal(continued, whole);
+    assert.match(whole, /code-comment">f\(40, 'x'\);\noff \*\/<\/span>/);
+    assert.equal(early, 2);
+    assert.match(selected, /^\n?f\(/);
+    assert.equal(kept, selected);
   },
 );

@@ -1,4 +1,5 @@
 import type { Tokens } from 'marked';
+import { GrowingCode } from './growing-code.ts';
 import { type AnswerToken, blocksOf, type Links } from './lexer.ts';
 import { blockNodes, type CodeTools, listElement, listItems } from './nodes.ts';
 
@@ -45,6 +46,8 @@ export class GrowingAnswer {
   /** The nodes of the block that grows; of a list its last item. */
   #live: Node[] = [];
   #list: OpenList | undefined;
+  /** The block of code that grows. */
+  #code: GrowingCode | undefined;
   #pausedUntil = 0;
 
   constructor(into: HTMLElement, tools: AnswerTools) {
@@ -61,13 +64,15 @@ export class GrowingAnswer {
     const begin = performance.now();
     if (!whole && begin < this.#pausedUntil) return;
     this.#shown = text;
-    this.#grow(text.slice(this.#finished));
-    if (whole) this.#tools.finish(this.#live);
+    this.#grow(text.slice(this.#finished), whole);
+    if (whole && !this.#code) this.#tools.finish(this.#live);
     const took = performance.now() - begin;
     this.#pausedUntil = took > QUICK ? begin + took * PAUSE : 0;
   }
 
-  #grow(rest: string): void {
+  #grow(given: string, whole: boolean): void {
+    const rest = this.#growCode(given, whole);
+    if (rest === '') return;
     const tokens = blocksOf(rest, this.#links);
     const last = tokens.findLastIndex(({ type }) => type !== 'space');
     for (const token of tokens.slice(0, Math.max(0, last))) this.#finish(token);
@@ -77,6 +82,22 @@ export class GrowingAnswer {
     // All items of a list but the last are finished.
     if (live.type === 'list')
       for (const { raw } of (live as Tokens.List).items.slice(0, -1)) this.#finished += raw.length;
+    const code = whole ? undefined : GrowingCode.of(live, this.#live[0]);
+    if (!code) return;
+    this.#code = code.block;
+    this.#finished += code.begin;
+    this.#growCode(rest.slice(rest.length - live.raw.length + code.begin), false);
+  }
+
+  /** Goes on with a block of code, and returns what follows it; without one, all. */
+  #growCode(rest: string, whole: boolean): string {
+    if (!this.#code) return rest;
+    const taken = this.#code.grow(rest, whole);
+    this.#finished += taken;
+    if (!this.#code.isClosed) return '';
+    this.#code = undefined;
+    this.#endBlock();
+    return rest.slice(taken);
   }
 
   /** Shows a block for good. */
@@ -84,11 +105,16 @@ export class GrowingAnswer {
     this.#draw(token);
     if (token.type !== 'space') {
       this.#tools.finish(this.#live);
-      this.#live = [];
-      this.#list = undefined;
-      if (this.#part.childElementCount >= PART_BLOCKS) this.#beginPart();
+      this.#endBlock();
     }
     this.#finished += token.raw.length;
+  }
+
+  /** What grew will not change any more. */
+  #endBlock(): void {
+    this.#live = [];
+    this.#list = undefined;
+    if (this.#part.childElementCount >= PART_BLOCKS) this.#beginPart();
   }
 
   #beginPart(): void {
@@ -152,6 +178,7 @@ export class GrowingAnswer {
     this.#shown = '';
     this.#live = [];
     this.#list = undefined;
+    this.#code = undefined;
   }
 }
 

@@ -79,38 +79,59 @@ function piecesOf(code: string, language: string): Piece[] {
 const SLICE = 8;
 
 /**
- * Colours the finished code of a block, whose text is in `chunks`, in slices of time. Chunks with a selection in them stay as
- * they are, and so does code that changes meanwhile.
+ * Colours the code of a block chunk by chunk, each once, as soon as its text does not change any more. What is open at the end of
+ * a chunk, such as a comment, goes on in the next one.
  */
-export async function highlight(chunks: readonly HTMLElement[], language: string): Promise<void> {
-  const name = language.toLowerCase();
-  if (PLAIN.test(name)) return;
-  const texts = chunks.map((chunk) => chunk.textContent ?? '');
-  const pieces = piecesOf(texts.join(''), name);
-  let [offset, next, begin] = [0, 0, performance.now()];
-  for (const [at, chunk] of chunks.entries()) {
-    const text = texts[at] ?? '';
+export class CodeColours {
+  readonly #language: string;
+  /** What a piece that may go on began with. */
+  #open = '';
+
+  constructor(language: string) {
+    this.#language = language.toLowerCase();
+  }
+
+  /** The same, to colour what may still change. */
+  fork(): CodeColours {
+    const forked = new CodeColours(this.#language);
+    forked.#open = this.#open;
+    return forked;
+  }
+
+  /** Colours the next chunk. One with a selection in it stays as it is. */
+  colour(chunk: HTMLElement): void {
+    if (PLAIN.test(this.#language)) return;
+    const text = chunk.textContent ?? '';
+    const before = this.#open.length;
+    const code = this.#open + text;
     const nodes: Node[] = [];
-    let written = 0;
-    const end = offset + text.length;
-    for (; next < pieces.length; next++) {
-      const piece = pieces[next];
-      if (!piece || piece.begin >= end) break;
-      const from = Math.max(0, piece.begin - offset);
-      const to = Math.min(text.length, piece.end - offset);
-      if (from > written) nodes.push(document.createTextNode(text.slice(written, from)));
-      nodes.push(coloured(text.slice(from, to), piece.kind));
-      written = to;
-      // The rest of it is in the next chunk.
-      if (piece.end > end) break;
+    let written = before;
+    for (const { begin, end, kind } of piecesOf(code, this.#language)) {
+      const from = Math.max(begin, before);
+      if (from > written) nodes.push(document.createTextNode(code.slice(written, from)));
+      nodes.push(coloured(code.slice(from, end), kind));
+      written = end;
+      this.#open = end === code.length ? code.slice(begin) : '';
     }
-    nodes.push(document.createTextNode(text.slice(written)));
-    if (chunk.textContent === text && !isSelected(chunk)) chunk.replaceChildren(...nodes);
-    offset = end;
-    if (performance.now() - begin > SLICE) {
-      await new Promise((resolve) => setTimeout(resolve));
-      begin = performance.now();
+    if (written < code.length) {
+      nodes.push(document.createTextNode(code.slice(written)));
+      this.#open = '';
     }
+    if (!isSelected(chunk)) chunk.replaceChildren(...nodes);
+  }
+}
+
+/** Colours the finished code of a block in slices of time. Code that changes meanwhile is another block's. */
+export async function highlight(chunks: readonly HTMLElement[], language: string): Promise<void> {
+  const colours = new CodeColours(language);
+  const texts = chunks.map((chunk) => chunk.textContent);
+  let begin = performance.now();
+  for (const [at, chunk] of chunks.entries()) {
+    if (chunk.textContent !== texts[at]) return;
+    colours.colour(chunk);
+    if (performance.now() - begin < SLICE) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    begin = performance.now();
   }
 }
 

@@ -22,7 +22,7 @@ const PLAIN_TAGS = new Set([
 ]);
 
 /** Lines of code that are laid out together: a block that grows lays out the last of these only. */
-const CHUNK_LINES = 40;
+export const CHUNK_LINES = 40;
 
 /** Schemes of links; others could run code. */
 const SCHEMES = new Set(['http:', 'https:', 'mailto:']);
@@ -112,12 +112,25 @@ export function listElement({ ordered, start }: Pick<Tokens.List, 'ordered' | 's
   return element(ordered ? 'ol' : 'ul', [], begin);
 }
 
-function codeBlock({ lang, text }: Tokens.Code, tools: CodeTools): HTMLElement {
+/** Code in chunks of lines. */
+export function codeChunks(text: string): string[] {
+  if (text === '') return [];
   const lines = text.split(/(?<=\n)/);
-  const code = element('code');
+  const chunks: string[] = [];
   for (let at = 0; at < lines.length; at += CHUNK_LINES)
-    code.append(element('span', [document.createTextNode(lines.slice(at, at + CHUNK_LINES).join(''))]));
-  const language = lang?.split(/[\s{]/)[0] ?? '';
+    chunks.push(lines.slice(at, at + CHUNK_LINES).join(''));
+  return chunks;
+}
+
+/** The language that a block of code says it is in, `''` if it says none. */
+export function languageOf(info: string | undefined): string {
+  return info?.split(/[\s{]/)[0] ?? '';
+}
+
+function codeBlock({ lang, text }: Tokens.Code, tools: CodeTools): HTMLElement {
+  const chunks = codeChunks(text).map((chunk) => element('span', [document.createTextNode(chunk)]));
+  const code = element('code', chunks);
+  const language = languageOf(lang);
   const named = element('span', [document.createTextNode(language)]);
   const head = element('div', [named, tools(code, language)], { class: 'code-head' });
   // It scrolls on its own, by keyboard too.

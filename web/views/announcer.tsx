@@ -14,30 +14,25 @@ const MOST_SENTENCES = 100;
  */
 export function Announcer({ turn }: { turn: Turn | undefined }) {
   const [since] = useState(Date.now);
-  const [sentences, setSentences] = useState<readonly { at: number; text: string }[]>([]);
+  const log = useRef<HTMLDivElement>(null);
   const said = useRef({ id: '', length: 0 });
   useEffect(() => {
-    if (turn?.role !== 'assistant') return;
+    if (turn?.role !== 'assistant' || !log.current) return;
     if (said.current.id !== turn.id) {
       // What had been written before this conversation was opened is not said again.
       const length = turn.at >= since ? 0 : turn.text.length;
       said.current = { id: turn.id, length };
-      setSentences([]);
+      log.current.replaceChildren();
     }
     const rest = turn.text.slice(said.current.length);
     const end = turn.state === 'writing' ? lastSentenceEnd(rest) : rest.length;
     if (end === 0) return;
-    const sentence = { at: said.current.length, text: rest.slice(0, end) };
     said.current.length += end;
-    setSentences((before) => [...before, sentence].slice(-MOST_SENTENCES));
+    // Without drawing those that are there again: an answer has thousands.
+    log.current.appendChild(document.createElement('p')).textContent = rest.slice(0, end);
+    if (log.current.childElementCount > MOST_SENTENCES) log.current.firstChild?.remove();
   }, [turn]);
-  return (
-    <div class="hidden" role="log" aria-live="polite" aria-label={TEXTS.turn.live}>
-      {sentences.map(({ at, text }) => (
-        <p key={at}>{text}</p>
-      ))}
-    </div>
-  );
+  return <div ref={log} class="hidden" role="log" aria-live="polite" aria-label={TEXTS.turn.live} />;
 }
 
 function lastSentenceEnd(text: string): number {

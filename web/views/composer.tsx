@@ -179,7 +179,7 @@ function SendButton({ answering, isEmpty }: { answering: boolean; isEmpty: boole
  * Moves the focus to the message when it appears, unless the person is writing elsewhere. Before what is typed next: an effect
  * would run after the next frame, and take the focus from where it has gone since.
  */
-function useFocus(field: RefObject<HTMLTextAreaElement>, engine: ChatEngine): void {
+function useFocus(field: RefObject<HTMLTextAreaElement | null>, engine: ChatEngine): void {
   useLayoutEffect(() => {
     if (!document.activeElement?.matches('input, textarea')) field.current?.focus();
   }, [engine]);

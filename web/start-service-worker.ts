@@ -3,7 +3,7 @@ const TRIED = 'rocmforge isolated';
 
 /**
  * Makes the page available offline. If its server does not isolate it, the service worker does from the second load on;
- * without a GPU, no model can run here without isolation, so the page reloads itself, unless it is in use. If the worker cannot start, the page
+ * without a GPU, models run on one thread without isolation, so the page reloads itself, unless it is in use. If the worker cannot start, the page
  * works online only.
  */
 export async function startServiceWorker(isInUse: () => boolean): Promise<void> {

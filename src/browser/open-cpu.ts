@@ -1,12 +1,16 @@
 import type { UnsharedBytes } from '../base/web-types.ts';
 import { fail } from '../base/errors.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
-import { type KernelBytes, openCpuDecoder, openCpuDevice } from '../devices/cpu/index.ts';
+import { type KernelBytes, openCpuDecoder, openCpuDevice, runCpuWorker } from '../devices/cpu/index.ts';
+import { ownThreadHost } from './own-thread-host.ts';
 import { browserWorkerHost } from './worker-host.ts';
 
 /** Options of the CPU device in browsers. */
 export interface BrowserCpuOptions {
-  /** Number of worker threads. Default: the browser's logical processors, minus the one that the engine runs on. */
+  /**
+   * Number of threads. Default: the browser's logical processors, minus the one that the engine runs on; 1 where the page is not
+   * cross-origin isolated, which then computes on the engine's own thread and allows no more.
+   */
   readonly threads?: number | undefined;
 }
 
@@ -16,21 +20,23 @@ const KERNELS = {
   baseline: new URL('../devices/cpu/kernels.baseline.wasm', import.meta.url),
 };
 
-/** Whether workers can share memory, without which the CPU device cannot run. */
+/** Whether workers can share memory. WebKit's pages may be isolated and not have it. */
 export function canShareMemory(): boolean {
-  return globalThis.crossOriginIsolated;
+  return globalThis.crossOriginIsolated && typeof SharedArrayBuffer === 'function';
 }
 
 /**
- * Opens the CPU with workers over shared memory. Rejects with `DEVICE_UNAVAILABLE` if the page cannot share memory or
- * the browser lacks SIMD.
+ * Opens the CPU with workers over shared memory, or on the calling thread, which must be a worker's, if workers cannot share it. Rejects with
+ * `DEVICE_UNAVAILABLE` if the browser lacks SIMD, or if more than one thread is asked for where there is one.
  */
 export async function openCpu({ threads }: BrowserCpuOptions = {}): Promise<Device> {
-  requireSharedMemory();
-  const host = browserWorkerHost(
-    usableThreads(),
-    (name) => new Worker(new URL('./cpu-worker.js', import.meta.url), { type: 'module', name }),
-  );
+  if ((threads ?? 1) > 1) requireSharedMemory();
+  const host = canShareMemory()
+    ? browserWorkerHost(
+        usableThreads(),
+        (name) => new Worker(new URL('./cpu-worker.js', import.meta.url), { type: 'module', name }),
+      )
+    : ownThreadHost((port) => runCpuWorker(port, undefined, { sharesThread: true }));
   return openCpuDevice({ host, threads, kernels: await kernelBytes(), name: 'CPU (WebAssembly)' });
 }
 
@@ -46,6 +52,7 @@ export async function openDecoder({ threads }: BrowserCpuOptions = {}): Promise<
 
 /** Threads that the CPU device uses by default. */
 export function usableThreads(): number {
+  if (!canShareMemory()) return 1;
   return Math.max(1, navigator.hardwareConcurrency - 1);
 }
 

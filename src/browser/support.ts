@@ -1,5 +1,6 @@
-import { canShareMemory, usableThreads } from './open-cpu.ts';
+import { usableThreads } from './open-cpu.ts';
 import type { BackendName } from './open-device.ts';
+import { keepsFiles } from './store/store-folder.ts';
 
 /** Why something cannot be used, for people. */
 export interface Unsupported {
@@ -16,10 +17,10 @@ export interface GpuSupport {
   readonly maxBufferBytes: number;
 }
 
-/** The CPU device: shared memory between workers, and WebAssembly's SIMD. */
+/** The CPU device: WebAssembly's SIMD, and its shared memory. */
 export interface CpuSupport {
   readonly available: true;
-  /** Threads that it uses by default. */
+  /** Threads that it uses by default: one where the page is not cross-origin isolated. */
   readonly threads: number;
 }
 
@@ -82,14 +83,23 @@ async function gpuSupport(): Promise<GpuSupport | Unsupported> {
 }
 
 function cpuSupport(): CpuSupport | Unsupported {
-  if (!canShareMemory()) return unsupported('the page is not cross-origin isolated');
+  if (!hasSharedMemory()) return unsupported('the browser has no shared memory in WebAssembly');
   if (!WebAssembly.validate(SIMD_MODULE)) return unsupported('the browser has no SIMD in WebAssembly');
   return { available: true, threads: usableThreads() };
+}
+
+function hasSharedMemory(): boolean {
+  try {
+    return new WebAssembly.Memory({ initial: 0, maximum: 1, shared: true }).buffer instanceof Object;
+  } catch {
+    return false;
+  }
 }
 
 async function storageSupport(): Promise<StorageSupport | Unsupported> {
   const { storage } = navigator as Partial<Pick<Navigator, 'storage'>>;
   if (!storage) return unsupported('browsers keep files for pages from https or localhost only');
+  if (!keepsFiles(storage)) return unsupported('the browser keeps no files for pages');
   try {
     await storage.getDirectory();
     const { usage = 0, quota } = await storage.estimate();

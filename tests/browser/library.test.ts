@@ -56,8 +56,8 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.deepEqual(told.webgpu, { available: false, why: 'the only adapter is software' });
     const elsewhere = await browser.page(`${open.url}/`);
     const alone = await inPage(elsewhere, {}, async ({ support }) => support());
-    assert.equal(alone.device, undefined);
-    assert.deepEqual(alone.cpu, { available: false, why: 'the page is not cross-origin isolated' });
+    assert.equal(alone.device, 'cpu');
+    assert.deepEqual(alone.cpu, { available: true, threads: 1 });
     await elsewhere.close();
   });
 
@@ -438,25 +438,52 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     });
   });
 
-  test('where pages may not share memory, the CPU says so and WebGPU runs', async () => {
+  test('where pages may not share memory, WebGPU runs, and the CPU on one thread with the same result', async () => {
+    await fresh();
+    const { ids } = await attempt({});
     open.files.set('/tiny.gguf', tiny);
     const alone = await browser.page(`${open.url}/`);
-    const { isolated, failures, text } = await inPage(alone, {}, async ({ loadModel }) => {
-      const load = (device: 'auto' | 'cpu' | 'webgpu') =>
-        loadModel('/tiny.gguf', { device, context: 32, batch: 2 });
-      const failures = [];
-      for (const device of ['cpu', 'auto'] as const) {
-        failures.push(await load(device).then(() => 'loaded', String));
-      }
-      const model = await load('webgpu');
-      const text = await model.generate([1, 40], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
-      await model.dispose();
-      return { isolated: globalThis.crossOriginIsolated, failures, text };
-    });
+    const { isolated, failure, devices, cpu, text, stopped } = await inPage(
+      alone,
+      {},
+      async ({ loadModel, isRocmforgeError }) => {
+        const devices: string[] = [];
+        const load = async (device: 'auto' | 'cpu' | 'webgpu') => {
+          const model = await loadModel('/tiny.gguf', { device, context: 256, batch: 2 });
+          devices.push(model.device.info.backend);
+          return model;
+        };
+        const failure = await loadModel('/tiny.gguf', { device: 'cpu', threads: 2 }).then(
+          () => 'loaded',
+          String,
+        );
+        const options = { temperature: 0, ignoreEnd: true } as const;
+        const cpu: number[] = [];
+        const own = await load('auto');
+        for await (const { token } of own.generate([1, 40, 41], { ...options, maxTokens: 4 }))
+          if (token) cpu.push(token.id);
+        // A thread that computes still hears that it is to stop.
+        const stopping = new AbortController();
+        let stopped = 'ended';
+        try {
+          for await (const _ of own.generate([1, 40], { ...options, signal: stopping.signal }))
+            stopping.abort();
+        } catch (error) {
+          stopped = isRocmforgeError(error) ? error.code : String(error);
+        }
+        await own.dispose();
+        const gpu = await load('webgpu');
+        const text = await gpu.generate([1, 40], { ...options, maxTokens: 2 }).text();
+        await gpu.dispose();
+        return { isolated: globalThis.crossOriginIsolated, failure, devices, cpu, text, stopped };
+      },
+    );
     await alone.close();
     assert.equal(isolated, false);
-    assert.match(failures[0] ?? '', /cpu is not available: the page is not cross-origin isolated/);
-    assert.match(failures[1] ?? '', /auto is not available: .*software.*cross-origin isolated/);
+    assert.match(failure, /cpu is not available: the page is not cross-origin isolated/);
+    assert.deepEqual(devices, ['cpu', 'webgpu']);
+    assert.deepEqual(cpu, ids);
+    assert.equal(stopped, 'ABORTED');
     assert.ok(text.length > 0);
   });
 });

@@ -85,9 +85,11 @@ export class ModelSession {
         if (signal.aborted || (arriving && !isArrival)) return;
         this.status.value = { kind: 'loading', title, progress };
       };
-      const kept = { context, cacheType, device, keep } as const;
+      const { loadModel, support } = await library();
+      // Some browsers have nowhere to keep a model, which they can run all the same.
+      const { storage } = await support();
+      const kept = { context, cacheType, device, keep: keep && storage.available } as const;
       const options = { ...kept, load: 'eager', sha256, signal, onProgress } as const;
-      const { loadModel } = await library();
       const model = await loadModel(location, options);
       // Loading was cancelled after the worker had sent its last message.
       if (signal.aborted) await model.dispose();

@@ -2,7 +2,7 @@ import { createSHA256, type IHasher } from 'hash-wasm';
 import { fail, isRocmforgeError, throwIfAborted } from '../../base/errors.ts';
 import { checkSameFile, type RemoteIdentity } from '../../io/index.ts';
 import { DownloadMeter, type DownloadProgress } from './download-progress.ts';
-import type { OpfsFile } from './opfs-file.ts';
+import type { ModelFile } from './model-file.ts';
 import type { Feed, Origin } from './origin.ts';
 import type { StoreFolder } from './store-folder.ts';
 import type { StoreRecord } from './store-record.ts';
@@ -19,7 +19,7 @@ export interface DownloadOptions {
 export interface DownloadTarget {
   readonly id: string;
   readonly folder: StoreFolder;
-  readonly file: OpfsFile;
+  readonly file: ModelFile;
   readonly record: StoreRecord | undefined;
 }
 
@@ -106,7 +106,7 @@ export class Download {
       await this.#receiveAll();
       await this.#finish();
     } catch (error) {
-      this.#target.file.close();
+      await this.#target.file.close();
       throwIfAborted(signal, `downloading ${this.#origin.name}`);
       if (isRocmforgeError(error, 'HASH_MISMATCH')) await this.#discard();
       throw error;

@@ -1,5 +1,5 @@
 import type { FileSystemFileHandle } from '../../base/web-types.ts';
-import { fail } from '../../base/errors.ts';
+import { fail, invariant } from '../../base/errors.ts';
 
 /** An open file of the origin private file system (https://fs.spec.whatwg.org/#api-filesystemsyncaccesshandle). */
 interface SyncAccessHandle {
@@ -16,20 +16,20 @@ interface SyncFileHandle extends FileSystemFileHandle {
 }
 
 /**
- * A stored file, open for one writer, or for readers (as many as the browser allows: one if it does not support the
- * mode). Reads and writes are synchronous and several times as fast as reading a Blob; they are available in workers
- * only.
+ * A stored file, open for one writer or for readers, which is up to the caller. Writes are synchronous, and so are reads where the browser has
+ * handles for reading only; elsewhere a handle keeps all others out, and readers read the file as a Blob, which takes several times as long.
+ * Workers only.
  */
 export class OpfsFile {
   readonly #file: SyncFileHandle;
   readonly #name: string;
-  #handle: SyncAccessHandle;
+  #open: SyncAccessHandle | File;
   #reopening: Promise<void> | undefined;
 
-  private constructor(name: string, file: SyncFileHandle, handle: SyncAccessHandle) {
+  private constructor(name: string, file: SyncFileHandle, open: SyncAccessHandle | File) {
     this.#name = name;
     this.#file = file;
-    this.#handle = handle;
+    this.#open = open;
   }
 
   /** Opens a file; errors refer to it by name. Rejects with `MODEL_IN_USE`. */
@@ -38,11 +38,11 @@ export class OpfsFile {
     file: FileSystemFileHandle,
     mode: 'readwrite' | 'read-only',
   ): Promise<OpfsFile> {
-    return new OpfsFile(name, file as SyncFileHandle, await openHandle(name, file as SyncFileHandle, mode));
+    return new OpfsFile(name, file as SyncFileHandle, await open(name, file as SyncFileHandle, mode));
   }
 
   get size(): number {
-    return this.#handle.getSize();
+    return this.#open instanceof File ? this.#open.size : this.#open.getSize();
   }
 
   /** Fills `into` from `offset` on. Rejects with `READ_SHORT` or `READ_FAILED`. */
@@ -52,7 +52,8 @@ export class OpfsFile {
     const length = into.byteLength;
     let found: number;
     try {
-      found = this.#handle.read(into, { at: offset });
+      const from = this.#open;
+      found = from instanceof File ? await readBlob(from, offset, into) : from.read(into, { at: offset });
     } catch (cause) {
       return fail('READ_FAILED', { source, offset, length, reason: String(cause) }, cause);
     }
@@ -61,17 +62,18 @@ export class OpfsFile {
 
   /** Throws the browser's errors: a `QuotaExceededError` if there is no space. */
   write(offset: number, bytes: Uint8Array): void {
+    const handle = this.#writable();
     for (let done = 0; done < bytes.byteLength;) {
-      done += this.#handle.write(bytes.subarray(done), { at: offset + done });
+      done += handle.write(bytes.subarray(done), { at: offset + done });
     }
   }
 
   truncate(size: number): void {
-    this.#handle.truncate(size);
+    this.#writable().truncate(size);
   }
 
   flush(): void {
-    this.#handle.flush();
+    this.#writable().flush();
   }
 
   /** Gives up write access, so that others can read too. Reads wait meanwhile. */
@@ -81,28 +83,48 @@ export class OpfsFile {
   }
 
   close(): void {
-    this.#handle.close();
+    if (!(this.#open instanceof File)) this.#open.close();
+  }
+
+  #writable(): SyncAccessHandle {
+    invariant(!(this.#open instanceof File), 'a file that is written is open for writing');
+    return this.#open;
   }
 
   async #reopen(): Promise<void> {
-    this.#handle.flush();
-    this.#handle.close();
+    this.flush();
+    this.close();
     try {
-      this.#handle = await openHandle(this.#name, this.#file, 'read-only');
+      this.#open = await open(this.#name, this.#file, 'read-only');
     } finally {
       this.#reopening = undefined;
     }
   }
 }
 
-async function openHandle(
+async function open(
   name: string,
   file: SyncFileHandle,
   mode: 'readwrite' | 'read-only',
-): Promise<SyncAccessHandle> {
+): Promise<SyncAccessHandle | File> {
   try {
+    if (mode === 'read-only' && !hasSharedHandles()) return await file.getFile();
     return await file.createSyncAccessHandle({ mode });
   } catch (cause) {
     return fail('MODEL_IN_USE', { model: name }, cause);
   }
+}
+
+/** Whether several readers can have handles of one file: browsers that know the mode tell it of each handle. */
+function hasSharedHandles(): boolean {
+  const { FileSystemSyncAccessHandle: Handle } = globalThis as {
+    FileSystemSyncAccessHandle?: { readonly prototype: object };
+  };
+  return Handle !== undefined && 'mode' in Handle.prototype;
+}
+
+async function readBlob(file: File, offset: number, into: Uint8Array): Promise<number> {
+  const bytes = new Uint8Array(await file.slice(offset, offset + into.byteLength).arrayBuffer());
+  into.set(bytes);
+  return bytes.byteLength;
 }

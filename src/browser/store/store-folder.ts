@@ -1,4 +1,6 @@
 import { fail } from '../../base/errors.ts';
+import { ModelFile } from './model-file.ts';
+import { ModelLock } from './model-lock.ts';
 import { OpfsFile } from './opfs-file.ts';
 import { parseRecord, type StoreRecord, type WrittenRecord } from './store-record.ts';
 
@@ -7,6 +9,11 @@ const PATH = ['rocmforge', 'models'];
 const MODEL = 'model.gguf';
 /** Written alternately, so that one is complete while the other is being written. */
 const RECORDS = ['model.json', 'model.other.json'] as const;
+
+/** Whether a browser has files of its pages at all. */
+export function keepsFiles(storage: Partial<Pick<StorageManager, 'getDirectory'>>): boolean {
+  return typeof storage.getDirectory === 'function';
+}
 
 /** A browser's folder of stored models, by id. */
 export class StoreFolder {
@@ -20,6 +27,7 @@ export class StoreFolder {
   static async open(): Promise<StoreFolder> {
     const { storage } = navigator as Partial<Pick<Navigator, 'storage'>>;
     if (!storage) fail('STORAGE_UNAVAILABLE', { why: 'the page does not come from https or localhost' });
+    if (!keepsFiles(storage)) fail('STORAGE_UNAVAILABLE', { why: 'the browser keeps no files for pages' });
     try {
       let folder = await storage.getDirectory();
       for (const name of PATH) folder = await folder.getDirectoryHandle(name, { create: true });
@@ -69,18 +77,22 @@ export class StoreFolder {
   }
 
   /** Workers only: the model's bytes. Rejects with `MODEL_IN_USE`. */
-  async openModel(id: string, name: string, mode: 'readwrite' | 'read-only'): Promise<OpfsFile> {
+  async openModel(id: string, name: string, mode: 'readwrite' | 'read-only'): Promise<ModelFile> {
     const folder = await this.#root.getDirectoryHandle(id, { create: true });
-    return OpfsFile.open(name, await folder.getFileHandle(MODEL, { create: true }), mode);
+    return ModelFile.open({ id, name }, await folder.getFileHandle(MODEL, { create: true }), mode);
   }
 
   /** Removes a model with all its bytes; does nothing if it does not exist. Rejects with `MODEL_IN_USE`. */
   async remove(id: string): Promise<void> {
+    const name = (await this.record(id))?.name ?? id;
+    const lock = await ModelLock.take(id, name, 'exclusive');
     try {
       await this.#root.removeEntry(id, { recursive: true });
     } catch (cause) {
       if (cause instanceof DOMException && cause.name === 'NotFoundError') return;
-      fail('MODEL_IN_USE', { model: (await this.record(id))?.name ?? id }, cause);
+      fail('MODEL_IN_USE', { model: name }, cause);
+    } finally {
+      await lock.release();
     }
   }
 

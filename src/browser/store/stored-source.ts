@@ -1,13 +1,13 @@
 import { throwIfAborted } from '../../base/errors.ts';
 import { CheckedSource } from '../../io/index.ts';
 import type { Download } from './download.ts';
-import type { OpfsFile } from './opfs-file.ts';
+import type { ModelFile } from './model-file.ts';
 
 /** The data that a stored source reads from. */
 export interface StoredFile {
   readonly name: string;
   readonly size: number;
-  readonly file: OpfsFile;
+  readonly file: ModelFile;
   /** Set while the download is in progress; reads then wait for their bytes. */
   readonly download?: Download;
   /** Cancels a download that is no longer needed. */
@@ -47,6 +47,6 @@ export class StoredSource extends CheckedSource {
       () => true,
       () => false,
     );
-    if (finished) this.#stored.file.close();
+    if (finished) await this.#stored.file.close();
   }
 }

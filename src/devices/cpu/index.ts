@@ -6,4 +6,4 @@ export { type CpuDecoderOptions, openCpuDecoder } from './decoding/decode-pool.t
 export type { ComingNative, KernelBytes, NativeOffer } from './kernel-choice.ts';
 export type { FfiLoader, NativeBuild } from './native/native-kernels.ts';
 export { NATIVE_FLAGS, NATIVE_TEXTS, NATIVE_VARIANTS, type NativeVariant } from './native/variants.ts';
-export { runCpuWorker } from './worker/index.ts';
+export { type CpuWorkerOptions, runCpuWorker } from './worker/index.ts';

@@ -109,7 +109,7 @@ async function open(bytes: WasmSource, simd: KernelChoice['simd']): Promise<Kern
 
 /** An instance to try kernels on. */
 async function instantiate(module: WasmModule): Promise<{ exports: WasmExports; memory: WasmMemory }> {
-  const memory = new WebAssembly.Memory({ initial: 4, maximum: 65535, shared: true });
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 64, shared: true });
   const { exports } = await WebAssembly.instantiate(module, { env: { memory, abort: () => {} } });
   return { exports, memory };
 }

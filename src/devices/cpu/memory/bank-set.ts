@@ -26,7 +26,7 @@ export interface BankSetOptions {
 export class BankSet {
   readonly #options: BankSetOptions;
   readonly #banks: Bank[] = [];
-  readonly #bankOf = new WeakMap<SharedArrayBuffer, Bank>();
+  readonly #bankOf = new WeakMap<ArrayBufferLike, Bank>();
   #used = 0;
   #turn = 0;
 
@@ -89,7 +89,7 @@ export class BankSet {
   /** A view of a range, which `bankOfView` recognizes. */
   view(allocation: Allocation): Uint8Array {
     const bytes = allocation.bank.bytes(allocation.offset, allocation.byteLength);
-    this.#bankOf.set(bytes.buffer as SharedArrayBuffer, allocation.bank);
+    this.#bankOf.set(bytes.buffer, allocation.bank);
     return bytes;
   }
 
@@ -102,7 +102,7 @@ export class BankSet {
 
   /** The bank of a view created by `view`; undefined for all other memory. */
   bankOfView(bytes: Uint8Array): Bank | undefined {
-    return bytes.buffer instanceof SharedArrayBuffer ? this.#bankOf.get(bytes.buffer) : undefined;
+    return this.#bankOf.get(bytes.buffer);
   }
 
   /** Forgets the banks; their memory is freed when the last view and worker release it. */

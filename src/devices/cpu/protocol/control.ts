@@ -1,3 +1,5 @@
+import type { WasmMemory } from '../../../base/web-types.ts';
+
 /**
  * The block of shared memory through which host and workers communicate, in 32-bit words. Words written by different
  * threads are a cache line apart. Sequence numbers count commands, wrap at 2^32 and are compared by difference.
@@ -44,6 +46,9 @@ export const COMMAND_WORDS = 16;
 const RING_AT = WORD.states + MAX_WORKERS;
 const TIMES_AT = RING_AT + RING_ENTRIES * COMMAND_WORDS;
 
+/** Bytes of a page of WebAssembly's memory. */
+const PAGE = 65_536;
+
 /** A number that `completed` will not reach soon, which means that no message is requested. */
 const FAR = 2 ** 30;
 
@@ -57,7 +62,7 @@ export class ControlBlock {
   }
 
   static create(): ControlBlock {
-    const block = new ControlBlock(new SharedArrayBuffer(TIMES_AT * 4 + RING_ENTRIES * 8));
+    const block = new ControlBlock(sharedMemory(TIMES_AT * 4 + RING_ENTRIES * 8));
     block.words[WORD.wanted] = FAR;
     return block;
   }
@@ -94,6 +99,14 @@ export class ControlBlock {
     Atomics.store(this.words, WORD.wanted, sequence);
     return !reached(Atomics.load(this.words, WORD.completed), sequence);
   }
+}
+
+/** Pages that may not share memory with workers have no `SharedArrayBuffer`, but WebAssembly's, which is one. */
+function sharedMemory(byteLength: number): SharedArrayBuffer {
+  if (typeof SharedArrayBuffer === 'function') return new SharedArrayBuffer(byteLength);
+  const pages = Math.ceil(byteLength / PAGE);
+  const { buffer }: WasmMemory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return buffer as ArrayBufferLike as SharedArrayBuffer;
 }
 
 /** Whether a sequence number is at or past another one. */

@@ -23,11 +23,21 @@ const LINGER_MS = 20;
 
 const NO_ROWS: RowCounts = { rows: 0, outputs: 0, slots: 0, one: 1 };
 
+/** How a thread is a worker. */
+export interface CpuWorkerOptions {
+  /** The device's host is on the same thread, which must not wait for commands then. Default false. */
+  readonly sharesThread?: boolean | undefined;
+}
+
 /**
  * Makes this thread a worker of a CPU device: messages announce banks and steps, the ring holds the commands. `loadFfi` is needed for
  * devices with native kernels.
  */
-export function runCpuWorker(port: WorkerPort, loadFfi?: FfiLoader): void {
+export function runCpuWorker(
+  port: WorkerPort,
+  loadFfi?: FfiLoader,
+  { sharesThread = false }: CpuWorkerOptions = {},
+): void {
   let worker: CpuWorker | undefined;
   /** Messages that arrive before the worker has started; undefined from then on. */
   let early: HostMessage[] | undefined = [];
@@ -37,7 +47,7 @@ export function runCpuWorker(port: WorkerPort, loadFfi?: FfiLoader): void {
     port.post({ kind: 'failed', message: text, stack } satisfies WorkerMessage);
   };
   const begin = (start: StartMessage, ffi?: Ffi) => {
-    worker = new CpuWorker(start, port, ffi);
+    worker = new CpuWorker(start, port, { ffi, sharesThread });
     for (const message of early ?? []) worker.receive(message);
     early = undefined;
   };
@@ -61,11 +71,18 @@ export function runCpuWorker(port: WorkerPort, loadFfi?: FfiLoader): void {
 
 type StartMessage = Extract<HostMessage, { kind: 'start' }>;
 
+/** The thread that a worker runs on. */
+interface OwnThread {
+  readonly ffi: Ffi | undefined;
+  readonly sharesThread: boolean;
+}
+
 class CpuWorker {
   readonly #port: WorkerPort;
   readonly #control: ControlBlock;
   readonly #kernels: WebAssembly.Module;
   readonly #ffi: Ffi | undefined;
+  readonly #sharesThread: boolean;
   readonly #index: number;
   readonly #runner: PhaseRunner;
   readonly #banks = new Map<number, BankInstance>();
@@ -78,12 +95,13 @@ class CpuWorker {
   #nativeLater: boolean;
   #done = 0;
 
-  constructor(start: StartMessage, port: WorkerPort, ffi: Ffi | undefined) {
+  constructor(start: StartMessage, port: WorkerPort, { ffi, sharesThread }: OwnThread) {
     this.#port = port;
     this.#control = new ControlBlock(start.control);
     this.#kernels = start.kernels;
     this.#index = start.index;
     this.#ffi = ffi;
+    this.#sharesThread = sharesThread;
     this.#native = start.native && ffi && { build: start.native, ffi };
     this.#nativeLater = start.nativeLater;
     this.#runner = new PhaseRunner(this.#control, start.threads);
@@ -143,7 +161,7 @@ class CpuWorker {
         this.#done = next;
         continue;
       }
-      if (!this.#submitted() && this.#linger()) continue;
+      if (!this.#submitted() && !this.#sharesThread && this.#linger()) continue;
       Atomics.store(words, state, ASLEEP);
       if (!this.#submitted() || !this.#knows(this.#control.command(next))) return;
       Atomics.store(words, state, AWAKE);

@@ -1,1 +1,1 @@
-export { runCpuWorker } from './cpu-worker.ts';
+export { type CpuWorkerOptions, runCpuWorker } from './cpu-worker.ts';

@@ -1,27 +1,36 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { examplesIn } from '../support/guide-examples.ts';
+import { CHECKPOINT_TEXT, writeCheckpoint } from '../support/checkpoints.ts';
+import { writeControl } from '../support/control-vectors.ts';
+import { examplesOf, pagesRunBy } from '../support/guide-examples.ts';
 import { startHub } from '../support/hub/hub-server.ts';
 import { HUNG_MS } from '../support/hung.ts';
 import { packProject } from '../support/packed-project.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { temporaryFolder } from '../support/temporary.ts';
-import { tinyBytes } from '../support/tiny-model.ts';
+import { TINY, tinyBytes } from '../support/tiny-model.ts';
 
 // The commands of the guides as they are printed, in an empty folder, with the packed package; npm's registry and the hub are servers here.
-const PAGES = [
-  'README.md',
-  'docs/choosing-a-model.md',
-  'docs/troubleshooting.md',
-  'docs/models-by-name.md',
-  'docs/server.md',
-];
+const PAGES = pagesRunBy('full/guide-commands', 'sh');
+
+/** What has to come of a page's commands: given what each has printed, and the folder. */
+const RESULTS: Readonly<Record<string, (printed: readonly string[], folder: string) => void>> = {
+  'docs/cli.md': (printed, folder) => {
+    assert.match(printed[0] ?? '', /Paris/);
+    assert.match(readFileSync(join(folder, 'answer.txt'), 'utf8'), /\S/);
+    const json = printed.find((text) => text.includes('"generatedTokens"')) ?? assert.fail('no JSON');
+    const { generatedTokens } = JSON.parse(json) as { generatedTokens: number };
+    assert.ok(generatedTokens <= 16);
+    const settings = printed.find((text) => text.includes('config file:'));
+    assert.match(settings ?? '', /^max-tokens +run +8 +the config file$/m);
+  },
+};
 
 const NO_CURL = spawnSync('curl', ['--version']).error !== undefined;
 
@@ -54,8 +63,7 @@ async function startRegistry(t: TestContext, tarball: string): Promise<string> {
 
 /** The commands of a page's blocks of shell, each on a line; those that install and test the clone are what runs this. */
 function commandsOf(page: string): string[] {
-  const text = readFileSync(join(PROJECT_ROOT, page), 'utf8');
-  return examplesIn(text, 'sh')
+  return examplesOf(page, 'sh')
     .flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '' && !line.startsWith('npm ci'));
@@ -75,18 +83,23 @@ class UsersFolder {
     this.#environment = { ...process.env, NODE_OPTIONS: '', ...environment, PATH: path };
   }
 
-  /** Runs a command; `serve` stays until the next one, and `curl` goes there. */
-  async run(command: string): Promise<void> {
-    if (/--device (?:cuda|hip|webgpu)/.test(command))
-      return this.#t.diagnostic(`not run without a GPU: ${command}`);
+  /** Runs a command and gives what it prints; `serve` stays until the next one, and `curl` goes there. */
+  async run(command: string): Promise<string> {
+    if (/--device (?:cuda|hip|webgpu)/.test(command)) return this.#leaveOut(command, 'a GPU');
     if (/\brocmforge serve\b/.test(command)) return await this.#serve(command);
     const isCurl = command.startsWith('curl ');
-    if (isCurl && NO_CURL) return this.#t.diagnostic(`not run without curl: ${command}`);
+    if (isCurl && NO_CURL) return this.#leaveOut(command, 'curl');
     if (isCurl && !this.#server) await this.#serve('npx rocmforge serve');
     const line = isCurl ? command.replace('127.0.0.1:8080', this.#server?.address ?? '') : command;
-    const { code, output } = await this.#shell(line);
-    assert.equal(code, 0, `${command}\n${output}`);
-    if (isCurl) assert.doesNotMatch(output, /"error"/, command);
+    const { code, stdout, stderr } = await this.#shell(line);
+    assert.equal(code, 0, `${command}\n${stdout}${stderr}`);
+    if (isCurl) assert.doesNotMatch(stdout, /"error"/, command);
+    return stdout;
+  }
+
+  #leaveOut(command: string, without: string): string {
+    this.#t.diagnostic(`not run without ${without}: ${command}`);
+    return '';
   }
 
   async stop(): Promise<void> {
@@ -94,7 +107,7 @@ class UsersFolder {
     this.#server = undefined;
   }
 
-  async #serve(command: string): Promise<void> {
+  async #serve(command: string): Promise<string> {
     await this.stop();
     const child = spawn('sh', ['-c', `exec ${command.replace(/^npx /, '')} --port 0`], {
       cwd: this.path,
@@ -119,19 +132,21 @@ class UsersFolder {
       return answer?.status ?? assert.fail(`${command}: ${said}`);
     };
     while ((await status()) === 503) await new Promise((done) => setTimeout(done, 50));
+    return String(line);
   }
 
-  async #shell(line: string): Promise<{ code: unknown; output: string }> {
+  async #shell(line: string): Promise<{ code: unknown; stdout: string; stderr: string }> {
     const child = spawn('sh', ['-c', line], {
       cwd: this.path,
       env: this.#environment,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: HUNG_MS,
     });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)));
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (data) => (stdout += String(data)));
+    child.stderr.on('data', (data) => (stderr += String(data)));
     const [code] = (await once(child, 'close')) as [unknown];
-    return { code, output };
+    return { code, stdout, stderr };
   }
 }
 
@@ -152,13 +167,22 @@ test('the commands of the guides run as they are printed, with the packed packag
   });
   mkdirSync(join(folder.path, 'models'));
   for (const name of ['model.gguf', 'models/small.gguf']) writeFileSync(join(folder.path, name), small);
-  await t.test('npm install rocmforge', () => folder.run('npm install rocmforge'));
+  await t.test('npm install rocmforge', async () => void (await folder.run('npm install rocmforge')));
+  await t.test('files that the guides name', async () => {
+    renameSync(writeCheckpoint(folder.path, 'llama'), join(folder.path, 'Qwen3-0.6B'));
+    writeFileSync(join(folder.path, 'calibration.txt'), CHECKPOINT_TEXT.repeat(10));
+    for (const [seed, name] of ['happy', 'formal'].entries())
+      await writeControl(join(folder.path, `${name}.gguf`), TINY.width, seed);
+    await folder.run('rocmforge split model.gguf --max-size 50KB');
+  });
   for (const page of PAGES) {
     await t.test(page, async () => {
       const commands = commandsOf(page);
       assert.ok(commands.length > 0);
-      for (const command of commands) await folder.run(command);
+      const printed: string[] = [];
+      for (const command of commands) printed.push(await folder.run(command));
       await folder.stop();
+      RESULTS[page]?.(printed, folder.path);
     });
   }
   await t.test('the examples', async () => {

@@ -1,28 +1,26 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { loadModel } from '../../src/index.ts';
-import { compileStrictly, examplesIn, folderInPackage } from '../support/guide-examples.ts';
-import { PROJECT_ROOT } from '../support/project.ts';
+import { writeControl } from '../support/control-vectors.ts';
+import { compileStrictly, examplesOf, pagesRunBy } from '../support/guide-examples.ts';
+import { writeAdapter } from '../support/lora-fixtures.ts';
+import { unpackProject } from '../support/packed-project.ts';
+import { startCli } from '../support/run-cli.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+import { thinkingBytes } from '../support/thinking-model.ts';
 import { TINY, tinyBytes } from '../support/tiny-model.ts';
 
 const run = promisify(execFile);
 
-const examplesOf = (page: string): string[] =>
-  examplesIn(readFileSync(join(PROJECT_ROOT, page), 'utf8'), 'ts');
-
-/** The TypeScript examples of each page. */
-const GUIDES = {
-  readme: examplesOf('README.md'),
-  library: examplesOf('docs/library.md'),
-  'by-hand': examplesOf('docs/by-hand.md'),
-  engine: examplesOf('docs/engine.md'),
-  loading: examplesOf('docs/loading.md'),
-  migration: examplesOf('docs/migration.md'),
-};
+/** The TypeScript examples of each page, by its name. */
+const GUIDES = new Map(
+  pagesRunBy('full/guides', 'ts').map((page) => [basename(page, '.md'), examplesOf(page, 'ts')] as const),
+);
 
 /** The most likely token behind a text, as a model that is loaded the usual way finds it. */
 async function likeliest(path: string, text: string): Promise<number> {
@@ -32,13 +30,20 @@ async function likeliest(path: string, text: string): Promise<number> {
   return assert.fail('there is a token');
 }
 
+/** A server with the bundled model; its host and port. */
+async function served(t: TestContext): Promise<string> {
+  const { process: server } = startCli(t, 'serve', '--port', '0');
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  return /http:\/\/(\S+)/.exec(line.toString())?.[1] ?? assert.fail(line.toString());
+}
+
 describe('the TypeScript examples compile strictly and run:', () => {
-  let folder = '';
+  const folder = temporaryFolder({ after });
 
   // All by one compiler, which takes longer to start than to check them.
   before(async () => {
-    folder = folderInPackage();
-    const files = Object.entries(GUIDES).flatMap(([guide, examples]) =>
+    await unpackProject(folder);
+    const files = [...GUIDES].flatMap(([guide, examples]) =>
       examples.map((example, i) => {
         const file = join(folder, `${guide}${i}.mts`);
         writeFileSync(file, example);
@@ -52,14 +57,24 @@ describe('the TypeScript examples compile strictly and run:', () => {
       "declare module 'json-schema' { export type JSONSchema7 = object; export type JSONSchema7Definition = object; }\n",
     );
     await compileStrictly(shim, ...files);
-    for (const name of ['model', 'small', 'large'])
+    for (const name of ['model', 'small', 'large', 'base'])
       writeFileSync(join(folder, `${name}.gguf`), await tinyBytes('Q8_0'));
+    writeFileSync(join(folder, 'thinking.gguf'), await thinkingBytes());
+    for (const [seed, name] of ['happy', 'formal'].entries())
+      await writeControl(join(folder, `${name}.gguf`), TINY.width, seed);
+    for (const [seed, name] of ['law', 'terse'].entries()) {
+      const shape = { rank: 4, alpha: 4, targets: /attn_q/, seed };
+      await writeAdapter(join(folder, `${name}-lora.gguf`), shape, join(folder, 'base.gguf'));
+    }
   });
-  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const seen = new Set<string>();
+  after(() => assert.deepEqual([...seen].sort(), [...GUIDES.keys()].sort(), 'each guide is run'));
 
   /** What each example of a guide prints. */
-  async function printed(guide: keyof typeof GUIDES, count: number): Promise<string[]> {
-    assert.equal(GUIDES[guide].length, count);
+  async function printed(guide: string, count: number): Promise<string[]> {
+    seen.add(guide);
+    assert.equal(GUIDES.get(guide)?.length, count);
     const outputs: string[] = [];
     for (let i = 0; i < count; i++)
       outputs.push((await run(process.execPath, [`${guide}${i}.mjs`], { cwd: folder })).stdout);
@@ -67,9 +82,9 @@ describe('the TypeScript examples compile strictly and run:', () => {
   }
 
   test('that of the README', async () => {
-    assert.equal(GUIDES.readme.length, 1);
-    const example = join(folder, 'readme0.mjs');
-    const { stdout, stderr } = await run(process.execPath, [example], { cwd: PROJECT_ROOT });
+    seen.add('README');
+    assert.equal(GUIDES.get('README')?.length, 1);
+    const { stdout, stderr } = await run(process.execPath, ['README0.mjs'], { cwd: folder });
     assert.match(stdout, /\S[\s\S]*\n\d+ tokens\n$/);
     const [, loaded, total] = /(\d+) of (\d+) bytes\n$/.exec(stderr) ?? [];
     assert.equal(loaded, total, 'progress ends at the end');
@@ -108,9 +123,31 @@ describe('the TypeScript examples compile strictly and run:', () => {
     assert.equal(vectors, 'true 1\n');
   });
 
-  test('that of the page for those who come from elsewhere', async () => {
+  test('those of the page for those who come from elsewhere', async (t) => {
     const [session] = await printed('migration', 1);
     assert.match(session ?? '', /^The capital of France is Paris\.\n3\n$/);
+    const examples = examplesOf('docs/migration.md', 'js');
+    assert.equal(examples.length, 1);
+    const address = await served(t);
+    writeFileSync(join(folder, 'ollama.mjs'), examples[0]?.replace('127.0.0.1:8080', address) ?? '');
+    assert.match((await run(process.execPath, ['ollama.mjs'], { cwd: folder })).stdout, /\w/);
+  });
+
+  test('those of the page about adapters and taps', async () => {
+    const [adapted = '', turned = '', tapped = ''] = await printed('adapters', 3);
+    assert.ok(turned.length > 1);
+    assert.ok(adapted.length > 0);
+    assert.match(tapped, /^true\n/);
+  });
+
+  test('that of the page about tools', async () => {
+    const [thought = ''] = await printed('tools', 1);
+    assert.match(thought, /\nafter [1-9]\d* characters of reasoning\n$/);
+  });
+
+  test('that of the page about grammars', async () => {
+    const [city = ''] = await printed('grammar', 1);
+    assert.match(city, /^\S.{0,19}\n$/);
   });
 
   test('that of the page about the engine', async () => {

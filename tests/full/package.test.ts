@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { examplesOf } from '../support/guide-examples.ts';
 import { PackedProject } from '../support/packed-project.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 
@@ -10,6 +11,7 @@ const ESBUILD = 'esbuild@0.28.2';
 const ROLLUP = 'rollup@4.68.7';
 const WEBPACK = ['webpack@5.112.2', 'webpack-cli@7.3.1'];
 const VITE = 'vite@8.3.8';
+const POSTJECT = 'postject@1.0.0-alpha.6';
 const NODE_TYPES = '@types/node@20.19.43';
 const COMPILERS = { ts54: 'typescript@5.4.5', ts59: 'typescript@5.9.3', ts7: 'typescript@7.0.2' };
 /** They have no declarations. */
@@ -42,6 +44,7 @@ const tools = PackedProject.create({ after }, [
   ROLLUP,
   ...WEBPACK,
   VITE,
+  POSTJECT,
   NODE_TYPES,
   ...PEERS,
   ...LINTERS,
@@ -203,13 +206,39 @@ test('esbuild, Rollup, webpack and Vite bundle a program, with the package exter
   await assertAnswers(project, 'node', [`out/vite/${built}`]);
 });
 
-test('Deno, Bun, Node 22 and Node 24 answer with the installed package', { skip: elsewhere }, async (t) => {
-  const project = await PackedProject.create(t, RUNTIMES);
-  project.write('app.mjs', PROGRAM);
-  const binary = (...parts: string[]) => join(project.folder, 'node_modules', ...parts);
-  const deno = binary('@deno/linux-x64-glibc/deno');
-  await assertAnswers(project, deno, ['run', '--allow-all', '--node-modules-dir=manual', 'app.mjs']);
-  await assertAnswers(project, binary('@oven/bun-linux-x64/bin/bun'), ['app.mjs']);
-  await assertAnswers(project, binary('node22/bin/node'), ['app.mjs']);
-  await assertAnswers(project, binary('node24/bin/node'), ['app.mjs']);
+test('a single executable answers with the package beside it', async () => {
+  const project = await tools;
+  const [script = '', ...more] = examplesOf('docs/bundling.md', 'js');
+  assert.deepEqual(more, []);
+  project.write('single.cjs', script);
+  const settings = { main: 'single.cjs', output: 'single.blob', disableExperimentalSEAWarning: true };
+  project.write('single.json', JSON.stringify(settings));
+  const blob = await project.run('node', ['--experimental-sea-config', 'single.json']);
+  assert.equal(blob.code, 0, blob.text);
+  copyFileSync(process.execPath, join(project.folder, 'single'));
+  const fuse = ['--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'];
+  const injected = await project.run('postject', ['single', 'NODE_SEA_BLOB', 'single.blob', ...fuse]);
+  assert.equal(injected.code, 0, injected.text);
+  await assertAnswers(project, join(project.folder, 'single'), []);
 });
+
+test(
+  'Deno, Bun, this Node and Node 22 and 24 answer with the installed package',
+  { skip: elsewhere },
+  async (t) => {
+    const project = await PackedProject.create(t, RUNTIMES);
+    project.write('app.mjs', PROGRAM);
+    const binary = (...parts: string[]) => join(project.folder, 'node_modules', ...parts);
+    const deno = ['run', '--allow-all', '--node-modules-dir=manual'];
+    const runtimes: readonly [string, readonly string[]][] = [
+      [binary('@deno/linux-x64-glibc/deno'), deno],
+      [binary('@oven/bun-linux-x64/bin/bun'), []],
+      [process.execPath, []],
+      [binary('node22/bin/node'), []],
+      [binary('node24/bin/node'), []],
+    ];
+    for (const [runtime, args] of runtimes) {
+      await assertAnswers(project, runtime, [...args, 'app.mjs']);
+    }
+  },
+);

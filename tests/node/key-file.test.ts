@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { keysInFile } from '../../src/node/key-file.ts';
+import { examplesOf } from '../support/guide-examples.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 test('a key file has a key a line, with its limits; what is of another form is refused without its keys', async (t) => {
@@ -34,4 +35,18 @@ test('a key file has a key a line, with its limits; what is of another form is r
     });
   }
   await assert.rejects(keysInFile(`${path}.none`), (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+});
+
+test('the key file of the guide is one', async (t) => {
+  const [file = '', ...more] = examplesOf('docs/server.md', 'text');
+  assert.deepEqual(more, []);
+  const path = join(temporaryFolder(t), 'keys');
+  writeFileSync(path, file);
+  assert.deepEqual(
+    (await keysInFile(path)).map(({ key: _, ...limits }) => limits),
+    [
+      { name: 'ann', concurrency: 4, requestsPerMinute: 60 },
+      { name: 'batch', mayPrioritize: true },
+    ],
+  );
 });

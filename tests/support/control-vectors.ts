@@ -76,6 +76,16 @@ export async function writeControls(
   return sources;
 }
 
+/** Writes a control vector for the first two layers of a model into a file. */
+export async function writeControl(path: string, width: number, seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  const direction = () => Float32Array.from({ length: width }, () => random() - 0.5);
+  writeFileSync(
+    path,
+    await controlBytes(new Map([1, 2].map((layer) => [`direction.${layer}`, direction()]))),
+  );
+}
+
 /** A file of control vectors. */
 export async function controlBytes(
   directions: ReadonlyMap<string, Float32Array>,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from './project.ts';
@@ -20,6 +20,21 @@ export async function packProject(folder: string): Promise<string> {
   });
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
   return join(folder, filename);
+}
+
+/**
+ * Unpacks the packed package into a folder's `node_modules`, with links beside it to what is installed for the project: as if the package
+ * and all these had been installed there, without npm.
+ */
+export async function unpackProject(folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules');
+  const own = join(modules, 'rocmforge');
+  mkdirSync(own, { recursive: true });
+  const tarball = await packProject(folder);
+  await execute('tar', ['-xzf', tarball, '-C', own, '--strip-components=1']);
+  const installed = join(PROJECT_ROOT, 'node_modules');
+  for (const name of readdirSync(installed).filter((each) => !each.startsWith('.')))
+    symlinkSync(join(installed, name), join(modules, name));
 }
 
 /** What a command wrote and returned. */
@@ -56,11 +71,15 @@ export class PackedProject {
     writeFileSync(join(this.folder, name), text);
   }
 
+  /** The environment of commands. */
+  get environment(): NodeJS.ProcessEnv {
+    const path = `${join(this.folder, 'node_modules/.bin')}:${process.env.PATH}`;
+    return { ...process.env, PATH: path, NODE_OPTIONS: '', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
+  }
+
   /** Runs a command, by its path or the name of one that a package brought. */
   async run(command: string, args: readonly string[]): Promise<Finished> {
-    const path = `${join(this.folder, 'node_modules/.bin')}:${process.env.PATH}`;
-    const env = { ...process.env, PATH: path, NODE_OPTIONS: '', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
-    const options = { cwd: this.folder, env, maxBuffer: 64 << 20, timeout: HUNG_MS };
+    const options = { cwd: this.folder, env: this.environment, maxBuffer: 64 << 20, timeout: HUNG_MS };
     try {
       const { stdout, stderr } = await execute(command, [...args], options);
       return { code: 0, text: stdout + stderr };

@@ -19,7 +19,7 @@ const TEMPLATE = [
 ].join('');
 
 /** The bundled model's file with its template replaced by this one, padded to the same length. */
-async function patchedFile(): Promise<GgufFile> {
+export async function thinkingBytes(): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = Buffer.from(readFileSync(BUNDLED));
   const file = await GgufFile.open(new MemorySource(bytes));
   const own = Buffer.from(file.metadata.string('tokenizer.chat_template') ?? '');
@@ -28,14 +28,14 @@ async function patchedFile(): Promise<GgufFile> {
   const padding = own.length - Buffer.byteLength(TEMPLATE) - '{##}'.length;
   bytes.write(`${TEMPLATE}{#${' '.repeat(padding)}#}`, at);
   await file.dispose();
-  return GgufFile.open(new MemorySource(bytes, 'thinking.gguf'));
+  return bytes;
 }
 
 /** The bundled model as a reasoning model: its reasoning makes no sense, but is parsed as such. */
 export async function thinkingModel(
   options: Parameters<typeof LanguageModel.open>[1] = {},
 ): Promise<LanguageModel> {
-  const gguf = await patchedFile();
+  const gguf = await GgufFile.open(new MemorySource(await thinkingBytes(), 'thinking.gguf'));
   const device = await openCpu({ threads: 2, memoryLimit: 2 ** 30 });
   return openOrRelease({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
 }

@@ -11,8 +11,7 @@ const ENTRIES = ['index', 'engine-worker', 'cpu-worker', 'decode-worker'];
  * Bundles the built library for browsers as a user would, into a folder with a page that exposes it as the global
  * `rocmforge`.
  */
-export async function bundleLibrary(folder: string): Promise<void> {
-  const from = join(PROJECT_ROOT, 'dist/src');
+export async function bundleLibrary(folder: string, from = join(PROJECT_ROOT, 'dist/src')): Promise<void> {
   await build({
     entryPoints: ENTRIES.map((name) => join(from, `browser/${name}.js`)),
     outdir: join(folder, 'browser'),

@@ -4,7 +4,9 @@
 // most used one getting 4.3 % (58 and 6.3 % on code; gpu-container's handbook, "Routing De-risk"): by this law, 64 and 3.4 %.
 // It is made by biases, fitted to what the routers say of the measured text, whose tokens are random and stay with no subject: Qwen3-30B-A3B
 // chooses 43 % of the last token's experts again (BigMoeOnEdge, "Expert prediction"), here it is 14 %.
-//   node dist/bench/experts.js model.gguf [--device cuda] [--share 0.4] [--half 0.9] [--tokens 96] [--prompt 512]
+// With `--prefetch`, some of a layer's experts are loaded while the layer before it is computed; both are measured. `--link` is what
+// the way to the device carries, of which a ceiling is computed: bytes of missed experts take that long, whatever hides them.
+//   node dist/bench/experts.js model.gguf [--device cuda] [--share 0.4] [--half 0.9] [--tokens 96] [--prompt 512] [--prefetch 2] [--link 55]
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { asBytes } from '../src/base/bytes.ts';
@@ -28,6 +30,8 @@ const { values, positionals } = parseArgs({
     half: { type: 'string', default: '0.9' },
     tokens: { type: 'string', default: '96' },
     prompt: { type: 'string', default: '512' },
+    prefetch: { type: 'string', default: '2' },
+    link: { type: 'string', default: '55' },
   },
 });
 const path = positionals[0] ?? '';
@@ -77,7 +81,9 @@ const merged = asTensors(biases);
 const slots = Math.max(1, Math.floor(share * experts));
 const whole = await measure({});
 const some = await measure({ experts: 'stream', expertSlots: slots });
-const chosen = some.hits + some.misses;
+const expertPrefetch = Number(values.prefetch);
+const ahead =
+  expertPrefetch > 0 ? await measure({ experts: 'stream', expertSlots: slots, expertPrefetch }) : undefined;
 console.log(
   `${gguf.name}: ${routers.length} layers of ${experts} experts, slots for ${slots}; load ${loadavg()[0]?.toFixed(1)}`,
 );
@@ -89,13 +95,24 @@ console.log(`weights on the device: ${gib(some.weights)} of ${gib(whole.weights)
 console.log(
   `prompt of ${promptTokens} in one step: ${whole.prompt.toFixed(0)} and ${some.prompt.toFixed(0)} tok/s, ${ratio(some.prompt, whole.prompt)}`,
 );
-console.log(
-  `one sequence: ${whole.speed.toFixed(1)} and ${some.speed.toFixed(1)} tok/s, ${ratio(some.speed, whole.speed)}`,
-);
-console.log(
-  `missed: ${((100 * some.misses) / chosen).toFixed(1)} % of ${chosen}, ${(some.bytes / tokens / 1e6).toFixed(0)} MB a token`,
-);
-console.log(`the same tokens: ${JSON.stringify(whole.said) === JSON.stringify(some.said) ? 'yes' : 'NO'}`);
+report('as they are chosen', some);
+if (ahead) report(`up to ${expertPrefetch} of a layer ahead`, ahead);
+
+/** What was loaded, the ceiling that its bytes set, and whether the text is the same. */
+function report(name: string, found: Measured): void {
+  const { hits, misses, prefetches, used: useful, bytes, said, speed } = found;
+  const all = hits + misses;
+  const perToken = bytes / tokens;
+  const linked = 1 / Math.max(1 / whole.speed, perToken / (Number(values.link) * 1e9));
+  console.log(`${name}: ${speed.toFixed(1)} tok/s, ${ratio(speed, whole.speed)}`);
+  console.log(
+    `  missed ${percent(misses, all)} of ${all}; loaded ahead ${percent(prefetches, all)}, of which ${percent(useful, prefetches)} were chosen`,
+  );
+  console.log(
+    `  ${(perToken / 1e6).toFixed(2)} MB a token; at ${values.link} GB/s at most ${linked.toFixed(1)} tok/s, ${ratio(linked, whole.speed)}`,
+  );
+  console.log(`  the same tokens: ${JSON.stringify(whole.said) === JSON.stringify(said) ? 'yes' : 'NO'}`);
+}
 
 /** By layer: the scores of the measured text's rows, one by one, with the routers biased. */
 async function scoresOfRouters(
@@ -190,13 +207,21 @@ async function told(model: LanguageModel) {
     [since, before] = [performance.now(), model.counters];
   }
   const seconds = (performance.now() - since) / 1000;
-  const { expertHits, expertMisses, expertBytes } = model.counters;
+  const { expertHits, expertMisses, expertPrefetches, expertPrefetchesUsed, expertBytes } = model.counters;
   return {
     speed: tokens / seconds,
     hits: expertHits - before.expertHits,
     misses: expertMisses - before.expertMisses,
+    prefetches: expertPrefetches - before.expertPrefetches,
+    used: expertPrefetchesUsed - before.expertPrefetchesUsed,
     bytes: expertBytes - before.expertBytes,
   };
+}
+
+type Measured = Awaited<ReturnType<typeof measure>>;
+
+function percent(part: number, all: number): string {
+  return `${((100 * part) / Math.max(1, all)).toFixed(1)} %`;
 }
 
 function gib(bytes: number): string {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
@@ -104,18 +104,14 @@ export class Reference {
   readonly #program: string;
   #child: { readonly process: ChildProcess; readonly lines: Interface } | undefined;
 
-  /** Compiles it against llama.cpp's sources and a build of it with static libraries. */
+  /** Compiles it against llama.cpp's sources and a build of it, with static libraries or shared ones. */
   constructor(llama: string, build: string) {
     const folder = mkdtempSync(join(tmpdir(), 'variants-'));
     this.#program = join(folder, 'harness');
     writeFileSync(`${this.#program}.cpp`, HARNESS);
-    const parts = [
-      'src/libllama.a',
-      ...['ggml', 'ggml-cpu', 'ggml-base'].map((name) => `ggml/src/lib${name}.a`),
-    ];
     execFileSync('g++', [
       ...['-O1', '-std=c++17', '-I', join(llama, 'include'), '-I', join(llama, 'ggml/include')],
-      ...[`${this.#program}.cpp`, ...parts.map((part) => join(build, part))],
+      ...[`${this.#program}.cpp`, ...librariesOf(build)],
       ...['-lgomp', '-lpthread', '-ldl', '-o', this.#program],
     ]);
   }
@@ -151,4 +147,14 @@ export class Reference {
     });
     return { process: child, lines: createInterface({ input: child.stdout }) };
   }
+}
+
+/** The linker's arguments for a build's libraries. */
+function librariesOf(build: string): string[] {
+  if (!existsSync(join(build, 'src/libllama.a'))) {
+    const bin = join(build, 'bin');
+    return ['-L', bin, `-Wl,-rpath,${bin}`, '-lllama', '-lggml', '-lggml-cpu', '-lggml-base'];
+  }
+  const parts = ['ggml', 'ggml-cpu', 'ggml-base'].map((name) => `ggml/src/lib${name}.a`);
+  return ['src/libllama.a', ...parts].map((part) => join(build, part));
 }

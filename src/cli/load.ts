@@ -39,7 +39,8 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
-  const { deterministic, embedding, experts, expertSlots, allowUnread, device, threads, cpuKernels } = flags;
+  const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
+  const { device, threads, cpuKernels } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
     ...sizes,
@@ -49,6 +50,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     embedding,
     experts,
     expertSlots,
+    expertPrefetch,
     pooling,
     allowUnread,
   };

@@ -40,6 +40,7 @@ export interface ModelFlags extends AdapterFlags, ControlVectorFlags, RopeFlags,
   readonly embedding?: EmbeddingPlace;
   readonly experts?: ExpertPlace;
   readonly expertSlots?: number;
+  readonly expertPrefetch?: number;
   readonly pooling?: 'none' | 'mean' | 'cls' | 'last' | 'rank';
   readonly load?: LoadMode;
   readonly memory?: number;
@@ -173,6 +174,12 @@ function memoryOptions(): Option[] {
     new Option(
       '--expert-slots <count>',
       'experts of each layer that stay on the device with --experts stream (default: as many as fit)',
+    )
+      .argParser(wholeNumber(1))
+      .helpGroup('Model:'),
+    new Option(
+      '--expert-prefetch <count>',
+      'experts of a layer that are uploaded before they are chosen, while the layer before it runs (default: none)',
     )
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),

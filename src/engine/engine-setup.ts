@@ -44,11 +44,14 @@ export interface EngineCounters {
   readonly preparedAhead: number;
   readonly preparedAheadUsed: number;
   /**
-   * If experts are streamed: chosen experts that were on the device, once per layer and step, those that were not, and the
-   * bytes of these, since the device was opened.
+   * If experts are streamed: chosen experts that were on the device, once per layer and step, and those that were not; experts that
+   * were loaded before they were chosen, and those of them that then were, which are among the hits; and the bytes of all that was
+   * loaded, since the device was opened.
    */
   readonly expertHits: number;
   readonly expertMisses: number;
+  readonly expertPrefetches: number;
+  readonly expertPrefetchesUsed: number;
   readonly expertBytes: number;
 }
 

@@ -134,9 +134,14 @@ export class Engine implements AsyncDisposable {
   get counters(): EngineCounters {
     const { hits = 0, misses = 0, ahead = 0, aheadUsed = 0 } = this.#run?.plan.prepared ?? {};
     const prepared = { preparedHits: hits, preparedMisses: misses };
-    const { hits: found = 0, misses: expertMisses = 0, bytes = 0 } = this.#run?.plan.expertCounts ?? {};
-    const experts = { expertHits: found, expertMisses, expertBytes: bytes };
-    return { ...this.#counts, ...prepared, preparedAhead: ahead, preparedAheadUsed: aheadUsed, ...experts };
+    const experts = this.#run?.plan.expertCounts;
+    return {
+      ...{ ...this.#counts, ...prepared, preparedAhead: ahead, preparedAheadUsed: aheadUsed },
+      ...{ expertHits: experts?.hits ?? 0, expertMisses: experts?.misses ?? 0 },
+      expertPrefetches: experts?.prefetched ?? 0,
+      expertPrefetchesUsed: experts?.prefetchedUsed ?? 0,
+      expertBytes: experts?.bytes ?? 0,
+    };
   }
 
   /** Running and waiting sequences. */

@@ -40,6 +40,7 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   embedding: true,
   experts: true,
   expertSlots: true,
+  expertPrefetch: true,
   pooling: true,
   rope: true,
   taps: true,

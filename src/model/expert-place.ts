@@ -12,9 +12,10 @@ export interface ExpertPiece {
   /**
    * `route`: everything up to the choice of experts. `whole`: the rest of the layer, if all chosen experts have slots
    * at once. Otherwise they pass through the slots in groups: `first` computes the experts of the first group, `more`
-   * those of a further one, added to the sum so far, and `after` what follows them.
+   * those of a further one, added to the sum so far, and `after` what follows them. `likely` guesses the layer's experts while the
+   * layer before it is computed.
    */
-  readonly role: 'route' | 'whole' | 'first' | 'more' | 'after';
+  readonly role: 'likely' | 'route' | 'whole' | 'first' | 'more' | 'after';
   /** Experts of the layer, and how many of them have a slot. */
   readonly count: number;
   readonly slots: number;
@@ -41,3 +42,9 @@ export const EXPERT_SUM = 'expert sum';
 
 /** The sum before the group, an input of `more`. */
 export const EARLIER_SUM = 'earlier sum';
+
+/** The residual stream that a layer's router reads behind a norm, f32 [rows, width]: an output of `route`, read by the next `likely`. */
+export const ROUTER_INPUT = 'router input';
+
+/** The experts that a layer will probably choose, i32 [rows, topK], the likeliest first: the output of `likely`. */
+export const LIKELY_IDS = 'likely expert ids';

@@ -70,7 +70,7 @@ export class PrometheusMetrics implements ServerMetrics {
 
   readonly #experts = this.#gauge(
     'rocmforge_experts',
-    'Chosen experts since the device was opened, where experts are streamed: on the device (hit) or not (miss), per layer and step.',
+    'Chosen experts since the device was opened, where experts are streamed: on the device (hit) or not (miss), per layer and step; loaded before they were chosen (ahead), and those that then were (ahead_used).',
     ['model', 'state'],
   );
   readonly #expertBytes = this.#gauge(
@@ -134,9 +134,12 @@ export class PrometheusMetrics implements ServerMetrics {
       this.#recorded.set({ model: id, state: 'miss' }, preparedMisses);
       this.#recorded.set({ model: id, state: 'ahead' }, preparedAhead);
       this.#recorded.set({ model: id, state: 'ahead_used' }, preparedAheadUsed);
-      const { expertHits, expertMisses, expertBytes } = model.counters;
+      const { expertHits, expertMisses, expertPrefetches, expertPrefetchesUsed, expertBytes } =
+        model.counters;
       this.#experts.set({ model: id, state: 'hit' }, expertHits);
       this.#experts.set({ model: id, state: 'miss' }, expertMisses);
+      this.#experts.set({ model: id, state: 'ahead' }, expertPrefetches);
+      this.#experts.set({ model: id, state: 'ahead_used' }, expertPrefetchesUsed);
       this.#expertBytes.set({ model: id }, expertBytes);
     }
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };

@@ -173,7 +173,9 @@ export class ExecutionPlan implements AsyncDisposable {
           this.#experts?.forget(released);
         },
       });
-      if (this.setup.experts) this.#experts = new StreamedExperts(this.#largest, parts, loader);
+      const { experts } = this.setup;
+      const where = { loader, fit, sharedMemory };
+      if (experts) this.#experts = new StreamedExperts(this.#largest, parts, { ...experts, ...where });
       for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
       const slotCount = inputSlots(this.setup);
       const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
@@ -458,13 +460,8 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.parts.flatMap(({ part }) =>
       (part.grouped ?? []).map(({ state, group }) => {
         const name = stateName(part, state);
-        return {
-          state,
-          group,
-          name,
-          range: this.#buffers.get(name),
-          isPerSlot: groups[group]?.kind === 'slots',
-        };
+        const range = this.#buffers.get(name);
+        return { state, group, name, range, isPerSlot: groups[group]?.kind === 'slots' };
       }),
     );
   }
@@ -555,12 +552,14 @@ export class ExecutionPlan implements AsyncDisposable {
     // Each part takes long enough with many rows for the weights of the next ones to load meanwhile.
     if (batch.shape.rows > 1) for (const part of parts) this.#loaded.request(part);
     this.#upload(on);
-    for (const part of parts) {
-      await this.#runPiece(on, part);
-      if (this.setup.taps) await showTaps(this.setup.taps, { stream, batch, part, input });
-      await behindPart?.(part);
-    }
-    await this.#experts?.arrived();
+    const runAll = async (): Promise<void> => {
+      for (const part of parts) {
+        await this.#runPiece(on, part);
+        if (this.setup.taps) await showTaps(this.setup.taps, { stream, batch, part, input });
+        await behindPart?.(part);
+      }
+    };
+    await (this.#experts?.step(runAll) ?? runAll());
   }
 
   /** Runs a part, or what its rows have chosen of a layer's experts. */

@@ -75,6 +75,69 @@ test('experts that come again and again are copied from pinned pages', async () 
   assert.ok(hostMemory.info.free < hostMemory.total);
 });
 
+/** Greedy ids of single tokens, and what came of the experts. */
+async function told(model: LanguageModel) {
+  const ids: number[] = [];
+  const before = model.counters;
+  for await (const { token } of model.generate([5, 3], { temperature: 0, maxTokens: 20, ignoreEnd: true })) {
+    if (token) ids.push(token.id);
+  }
+  const { expertHits, expertMisses, expertPrefetches, expertPrefetchesUsed, expertBytes } = model.counters;
+  return {
+    ids,
+    chosen: expertHits + expertMisses - before.expertHits - before.expertMisses,
+    misses: expertMisses - before.expertMisses,
+    prefetches: expertPrefetches - before.expertPrefetches,
+    used: expertPrefetchesUsed - before.expertPrefetchesUsed,
+    bytes: expertBytes - before.expertBytes,
+  };
+}
+
+// Routers behind a norm, with biases, in groups, beside a dense feed-forward; that read what enters the layer.
+for (const name of ['qwen3moe', 'gpt-oss', 'glm4moe', 'gemma4', 'cohere2moe', 'smallthinker']) {
+  test(`${name} says the same where experts are loaded before they are chosen, from pinned pages or not`, async () => {
+    const options = { experts: 'stream', expertSlots: 6 } as const;
+    await using chosen = await open(name, options);
+    const expected = await told(chosen);
+    assert.equal(expected.prefetches, 0);
+    for (const hostMemory of [undefined, new MemoryBudget('host', 2 ** 30)]) {
+      await using ahead = await open(name, { ...options, expertPrefetch: 2, hostMemory });
+      const found = await told(ahead);
+      assert.deepEqual(found.ids, expected.ids);
+      assert.equal(found.chosen, expected.chosen);
+      assert.ok(found.used > 0 && found.used <= found.prefetches, `${found.used} of ${found.prefetches}`);
+      // Each expert has so many bytes: what is loaded is counted once, whether its layer chose it or not.
+      const each = expected.bytes / expected.misses;
+      assert.equal(found.bytes, (found.misses + found.prefetches) * each);
+    }
+  });
+}
+
+test('a step whose experts cannot be loaded ahead fails, and the next one is as ever', async () => {
+  const path = familyPaths({ name: 'qwen3moe', sizes: {} }).model;
+  const gguf = await openGguf(path);
+  let broken = false;
+  const dispose = async (): Promise<void> => {};
+  const tensors = gguf.tensors.map((tensor) => {
+    const { source } = tensor;
+    const read: typeof source.read = (...of) => {
+      if (broken && tensor.name === 'blk.1.ffn_up_exps.weight') return Promise.reject(new Error('gone'));
+      return source.read(...of);
+    };
+    const { name, size } = source;
+    return { ...tensor, source: { name, size, read, dispose, [Symbol.asyncDispose]: dispose } };
+  });
+  const merged = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  const parts = { gguf, device: openReferenceDevice(), architectures: ALL_ARCHITECTURES, merged };
+  const options = { ...OPTIONS, experts: 'stream', expertSlots: 4, expertPrefetch: 3 } as const;
+  await using model = await LanguageModel.open(parts, options);
+  const { ids } = await told(model);
+  broken = true;
+  await assert.rejects(told(model), /gone/);
+  broken = false;
+  assert.deepEqual((await told(model)).ids, ids);
+});
+
 test('what cannot be streamed by use is refused by name', async () => {
   const refused = (name: string, options: ModelOptions, message: RegExp) =>
     assert.rejects(open(name, options), (error: Error & { code?: string }) => {
@@ -83,6 +146,10 @@ test('what cannot be streamed by use is refused by name', async () => {
     });
   await refused('llama', { experts: 'stream' }, /a model with experts/);
   await refused('qwen3moe', { expertSlots: 4 }, /expertSlots/);
+  await refused('qwen3moe', { expertPrefetch: 2 }, /expertPrefetch/);
+  await refused('qwen3moe', { experts: 'stream', expertPrefetch: 0 }, /expertPrefetch/);
+  // One of its two layers has experts.
+  await refused('deepseek2', { experts: 'stream', expertPrefetch: 2 }, /two layers or more/);
   await refused('qwen3moe', { experts: 'host' as 'stream' }, /device, stream/);
   await refused(
     'qwen3moe',

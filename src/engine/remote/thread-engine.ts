@@ -60,7 +60,10 @@ export class ThreadEngine implements RemoteEngine {
 
   get counters(): EngineCounters {
     const none = { steps: 0, bytesUp: 0, bytesBack: 0, preparedHits: 0, preparedMisses: 0 };
-    const experts = { expertHits: 0, expertMisses: 0, expertBytes: 0 };
+    const experts = {
+      ...{ expertHits: 0, expertMisses: 0 },
+      ...{ expertPrefetches: 0, expertPrefetchesUsed: 0, expertBytes: 0 },
+    };
     return this.#state()?.counters ?? { ...none, preparedAhead: 0, preparedAheadUsed: 0, ...experts };
   }
 

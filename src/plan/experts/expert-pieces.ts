@@ -14,6 +14,7 @@ import type { OpGraph } from '../../ops/graph.ts';
 import { type Op, operandsOf, resultsOf } from '../../ops/op.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import { cutGraph, exchanged } from '../taps/cut-graph.ts';
+import { leadsTo, likelyGraph, routerInputs, type RouterPath, routerPath } from './likely-experts.ts';
 
 /** The roles of a layer's pieces, in the order in which `expertPieces` gives them. */
 const ROLES = ['route', 'whole', 'first', 'more', 'after'] as const;
@@ -21,26 +22,64 @@ const ROLES = ['route', 'whole', 'first', 'more', 'after'] as const;
 /** A layer with experts: its graphs in the order of `ROLES`, and the weights that have slots. */
 interface CutLayer extends Omit<ExpertPiece, 'role'> {
   readonly graphs: readonly OpGraph[];
+  /** How its router's choice follows from the residual stream, if it is to be guessed. */
+  readonly path?: RouterPath | undefined;
+}
+
+/** How experts are streamed. */
+export interface ExpertSlots {
+  /** Most slots for experts in each layer; the graphs are recorded for these. */
+  readonly slots: number;
+  /** Most experts of a layer that are loaded before its router has chosen; 0 for none. */
+  readonly prefetch: number;
 }
 
 /**
  * The model's graphs with each layer that has experts cut behind the choice of them, its products reading the weights
- * of at most `slots` experts by slot instead of by expert. Throws `INVALID_ARGUMENT` for a model without experts.
+ * of at most `slots` experts by slot instead of by expert. Throws `INVALID_ARGUMENT` for a model without experts, and if experts
+ * are to be loaded ahead and no layer's can be guessed.
  */
-export function expertPieces(graphs: ModelGraphs, slots: number): ModelGraphs {
+export function expertPieces(graphs: ModelGraphs, { slots, prefetch }: ExpertSlots): ModelGraphs {
   const known = new Map<OpGraph, CutLayer | undefined>();
+  const likely = new LikelyParts();
   const layers = graphs.layers.flatMap((part) => {
-    if (!known.has(part.graph)) known.set(part.graph, cutLayer(part.graph, slots));
+    if (!known.has(part.graph)) known.set(part.graph, cutLayer(part.graph, slots, prefetch > 0));
     const cut = known.get(part.graph);
-    return cut ? partsOf(part, cut) : [part];
+    return cut ? [...likely.of(part, cut), ...partsOf(part, cut)] : [part];
   });
   if (layers.length === graphs.layers.length) {
     fail('INVALID_ARGUMENT', { name: 'experts', found: 'stream', expected: 'a model with experts' });
   }
+  if (prefetch > 0 && likely.count === 0) {
+    const expected = 'a model of two layers or more whose routers choose by the residual stream';
+    fail('INVALID_ARGUMENT', { name: 'expertPrefetch', found: `${prefetch}`, expected });
+  }
   return { ...graphs, layers };
 }
 
-function partsOf(part: ModelPart, { graphs, ...layer }: CutLayer): ModelPart[] {
+/** The parts that guess layers' experts, each from what the layer with experts before it reads; layers alike share graphs. */
+class LikelyParts {
+  count = 0;
+  readonly #graphs = new Map<RouterPath, Map<RouterPath, OpGraph>>();
+  #before: { readonly path: RouterPath; readonly order: number } | undefined;
+
+  /** That of a layer: none for the first one, and where nothing leads to its choice. Layers come in their order. */
+  of(part: ModelPart, { path, count, slots, topK, stacked }: CutLayer): ModelPart[] {
+    const before = this.#before;
+    this.#before = path && { path, order: part.order };
+    if (!before || !path || !leadsTo(before.path, path)) return [];
+    this.count++;
+    const graphs = this.#graphs.get(path) ?? new Map<RouterPath, OpGraph>();
+    this.#graphs.set(path, graphs);
+    const graph = graphs.get(before.path) ?? likelyGraph(part.graph, path, before.path);
+    graphs.set(before.path, graph);
+    const experts = { role: 'likely', count, slots, topK, stacked } as const;
+    // It runs within the layer before.
+    return [{ ...part, name: `${part.name}, likely`, order: before.order, graph, grouped: [], experts }];
+  }
+}
+
+function partsOf(part: ModelPart, { graphs, count, slots, topK, stacked }: CutLayer): ModelPart[] {
   return ROLES.map((role, i) => {
     const graph = graphs[i] as OpGraph;
     const isMain = role === 'route' || role === 'whole';
@@ -49,7 +88,7 @@ function partsOf(part: ModelPart, { graphs, ...layer }: CutLayer): ModelPart[] {
       name: role === 'route' ? part.name : `${part.name}, ${role === 'whole' ? 'experts' : role}`,
       graph,
       grouped: isMain ? (part.grouped ?? []).filter(({ state }) => graph.states.includes(state)) : [],
-      experts: { role, ...layer },
+      experts: { role, count, slots, topK, stacked },
     };
   });
 }
@@ -58,13 +97,14 @@ function routeOf({ ops }: OpGraph): RouteExpertsOp | undefined {
   return ops.find((op) => op.kind === 'routeExperts');
 }
 
-function cutLayer(graph: OpGraph, wanted: number): CutLayer | undefined {
+function cutLayer(graph: OpGraph, wanted: number, guesses: boolean): CutLayer | undefined {
   const route = routeOf(graph);
   if (!route) return undefined;
   const { expertIds, routingWeights, topK } = route;
   const count = route.logits.width;
   const slots = Math.min(count, wanted);
-  const bySlot = withSlots(graph, route, slots);
+  const path = guesses ? routerPath(graph, route) : undefined;
+  const bySlot = withSlots(graph, route, { slots, path });
   const stacked = new Set(bySlot.stacked);
   const [first, whole] = cutGraph(bySlot.graph, [expertIds]);
   const last = bySlot.graph.ops.findLast((op) =>
@@ -84,11 +124,18 @@ function cutLayer(graph: OpGraph, wanted: number): CutLayer | undefined {
     [expertIds, sum],
   );
   invariant(one && after, 'the experts are followed by something');
-  return { count, slots, topK, stacked, graphs: [first, whole, one, adding(one, sum), after] };
+  return {
+    ...{ count, slots, topK, stacked, path },
+    graphs: [first, whole, one, adding(one, sum), after],
+  };
 }
 
 /** The graph with products that read experts' weights by their slots, and the names of these weights. */
-function withSlots(graph: OpGraph, route: RouteExpertsOp, slots: number) {
+function withSlots(
+  graph: OpGraph,
+  route: RouteExpertsOp,
+  { slots, path }: { readonly slots: number; readonly path: RouterPath | undefined },
+) {
   const { expertIds, routingWeights } = route;
   const count = route.logits.width;
   const slotIds = input(graph, EXPERT_SLOTS, expertIds, 0);
@@ -113,6 +160,7 @@ function withSlots(graph: OpGraph, route: RouteExpertsOp, slots: number) {
         ...graph.outputs,
         { name: EXPERT_IDS, tensor: expertIds },
         { name: ROUTING_WEIGHTS, tensor: routingWeights },
+        ...(path ? routerInputs(path) : []),
       ],
     },
   };

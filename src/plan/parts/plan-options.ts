@@ -128,6 +128,11 @@ export interface PlanOptions {
   /** Experts of each layer that have memory on the device if they are streamed. Default: as many as fit. */
   readonly expertSlots?: number | undefined;
   /**
+   * Most experts of a layer that are loaded while the layer before it is computed, if they are streamed: those that its router chooses
+   * for what the router before it reads. Steps of few rows only; the tokens are the same. Default: none.
+   */
+  readonly expertPrefetch?: number | undefined;
+  /**
    * The pooling of embeddings instead of the file's; a decoder then embeds instead of generating, and a model with a
    * classifier ranks with `rank`. Default: the file's.
    */
@@ -349,21 +354,24 @@ function hostTables(
 }
 
 /** The slots for experts, if these are streamed. */
-function expertsOf({ experts, expertSlots, taps }: PlanOptions): PlanSetup['experts'] {
+function expertsOf({ experts, expertSlots, expertPrefetch, taps }: PlanOptions): PlanSetup['experts'] {
   checkChoice('experts', experts, EXPERT_PLACES);
   const refuse = (name: string, found: string, expected: string) =>
     fail('INVALID_ARGUMENT', { name, found, expected });
   if (experts !== 'stream') {
-    if (expertSlots !== undefined) refuse('expertSlots', String(expertSlots), "experts: 'stream'");
+    const given = { expertSlots, expertPrefetch };
+    for (const [name, found] of Object.entries(given)) {
+      if (found !== undefined) refuse(name, String(found), "experts: 'stream'");
+    }
     return undefined;
   }
   if (taps) refuse('taps', 'given', "experts: 'device'");
-  return { slots: expertSlots ?? Number.POSITIVE_INFINITY };
+  return { slots: expertSlots ?? Number.POSITIVE_INFINITY, prefetch: expertPrefetch ?? 0 };
 }
 
 /** The graphs, cut where the host takes part in a step. */
 function inPieces(graphs: ModelGraphs, experts: PlanSetup['experts'], taps: Taps | undefined): ModelGraphs {
-  if (experts) return expertPieces(graphs, experts.slots);
+  if (experts) return expertPieces(graphs, experts);
   return taps ? tapGraphs(graphs, [...taps.keys()]) : graphs;
 }
 
@@ -392,6 +400,7 @@ const COUNTS = [
   'cachePositions',
   'inFlight',
   'expertSlots',
+  'expertPrefetch',
 ] as const;
 
 function checkCounts(options: PlanOptions): void {

@@ -2,6 +2,7 @@ import type { Device } from '../../device/index.ts';
 import type { DecodePlace } from '../../load/chunk.ts';
 import type { BatchShape } from '../../ops/value.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
+import type { ExpertSlots } from '../experts/expert-pieces.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
 import type { ModelGraphs } from '../../model/model-graphs.ts';
 import type { StateSize } from '../../state/state-of.ts';
@@ -32,8 +33,8 @@ export interface PlanSetup {
   readonly draftMask?: number | undefined;
   /** Handlers of values between pieces of the model; the graphs are recorded with their names. */
   readonly taps?: Taps | undefined;
-  /** Most slots for experts in each layer, if they are streamed by use; the graphs are recorded for these. */
-  readonly experts?: { readonly slots: number } | undefined;
+  /** How experts are streamed, if they are. */
+  readonly experts?: ExpertSlots | undefined;
   /** Number of whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
   /** Maximum positions of a sequence. */

@@ -24,8 +24,8 @@ interface TapPlace {
   readonly tensor: Tensor;
 }
 
-/** The pieces that run only if not all chosen experts have slots at once. */
-const GROUP_ROLES: ReadonlySet<ExpertPiece['role']> = new Set(['first', 'more', 'after']);
+/** The pieces that run only if not all chosen experts have slots at once, or if experts are loaded ahead. */
+const OTHER_ROLES: ReadonlySet<ExpertPiece['role']> = new Set(['likely', 'first', 'more', 'after']);
 
 /** The inputs of parts that are written between or before them, and kept between parts. */
 const WRITTEN: ReadonlySet<string> = new Set([
@@ -167,7 +167,7 @@ export class BatchPlan implements Disposable {
     const ends = layers.length + 3;
     const parts = Array.from({ length: ends }, (_, part) => part);
     // What runs in place of the whole is up to the experts that the rows choose.
-    const own = parts.filter((part) => !GROUP_ROLES.has(this.expertsOf(part)?.role ?? 'route'));
+    const own = parts.filter((part) => !OTHER_ROLES.has(this.expertsOf(part)?.role ?? 'route'));
     const added = predictorParts(predictor);
     const indices = (of: readonly ModelPart[] = []) => of.map((part) => ends + added.indexOf(part));
     const state = indices(predictor?.state);

@@ -7,9 +7,19 @@ import {
   EXPERT_SLOTS,
   EXPERT_SUM,
   GROUP_WEIGHTS,
+  LIKELY_IDS,
   ROUTING_WEIGHTS,
 } from '../../model/expert-place.ts';
 import type { ExpertWeights } from '../weights/expert-weights.ts';
+
+/** The next layer with experts, some of which are loaded before it chooses them. */
+export interface NextExperts {
+  readonly experts: ExpertWeights;
+  /** Most experts that are loaded ahead. */
+  readonly most: number;
+  /** Queues the part that guesses which ones it chooses, and gives the number of these for each row. */
+  guess(): Promise<number>;
+}
 
 /** A layer of a step whose experts are streamed, behind its `route` part. */
 export interface ExpertStep {
@@ -22,6 +32,7 @@ export interface ExpertStep {
   range(name: string): BufferRange;
   /** Queues a part of the layer. */
   run(role: 'whole' | 'first' | 'more' | 'after'): Promise<void>;
+  readonly next?: NextExperts | undefined;
 }
 
 /**
@@ -32,12 +43,24 @@ export interface ExpertStep {
 export async function runExperts(step: ExpertStep): Promise<void> {
   const { stream, experts, rows, topK } = step;
   const ids = new Int32Array(rows * topK);
-  await stream.download(step.range(EXPERT_IDS), asBytes(ids));
+  const next = step.next && rows * topK <= experts.cache.slots ? step.next : undefined;
+  const likely = new Int32Array(next ? rows * (await next.guess()) : 0);
+  await Promise.all([
+    stream.download(step.range(EXPERT_IDS), asBytes(ids)),
+    next && stream.download(step.range(LIKELY_IDS), asBytes(likely)),
+  ]);
   const chosen = experts.cache.use(ids, rows);
   if (chosen.length > experts.cache.slots) return runGroups(step, ids, chosen);
   await admit(step, chosen);
   stream.upload(asBytes(ids.map((id) => experts.cache.slotOf(id))), step.range(EXPERT_SLOTS));
-  return step.run('whole');
+  await step.run('whole');
+  next?.experts.prefetch(byRank(likely, rows), next.most);
+}
+
+/** The experts of all rows, each row's likeliest one first. */
+function byRank(ids: Int32Array, rows: number): number[] {
+  const each = ids.length / rows;
+  return Array.from(ids, (_, i) => ids[(i % rows) * each + Math.floor(i / rows)] as number);
 }
 
 async function runGroups(step: ExpertStep, ids: Int32Array, chosen: readonly number[]): Promise<void> {

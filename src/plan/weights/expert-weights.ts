@@ -3,13 +3,18 @@ import type { LazyTensor } from '../../load/lazy-tensor.ts';
 import type { AsyncModelLoader } from '../../load/async-model-loader.ts';
 import { ExpertCache, type ExpertMiss } from './expert-cache.ts';
 
+const NOTHING_AHEAD: ReadonlyMap<number, readonly DeviceEvent[]> = new Map();
+
 /** How often experts were found on the device. */
 export interface ExpertCounts {
   /** Chosen experts that had a slot, counted once per layer and step. */
   hits: number;
-  /** Those that were loaded. */
+  /** Those that were loaded when they were chosen. */
   misses: number;
-  /** File bytes of these. */
+  /** Experts that were loaded before they were chosen, and those of them that then were: these are among the hits. */
+  prefetched: number;
+  prefetchedUsed: number;
+  /** File bytes of all that was loaded. */
   bytes: number;
 }
 
@@ -32,6 +37,8 @@ export class ExpertWeights {
   readonly #counts: ExpertCounts;
   readonly #loader: ExpertWeightsSetup['loader'];
   readonly #arrivals: Promise<void>[];
+  /** The experts that are loaded ahead, until the layer's choice is known: the events after which they are there. */
+  #ahead = new Map<number, Promise<readonly DeviceEvent[]>>();
 
   /** `tensors` have as many slots as the layer. */
   constructor(
@@ -48,6 +55,34 @@ export class ExpertWeights {
   }
 
   /**
+   * Begins to load the first `most` of the experts that have no slot, before it is known which ones the layer's rows choose: others
+   * than those keep theirs. No queued work reads the slots any more.
+   */
+  prefetch(likely: readonly number[], most: number): void {
+    const distinct = [...new Set(likely)];
+    const there = distinct.filter((expert) => this.cache.slotOf(expert) >= 0);
+    const missing = distinct.filter((expert) => this.cache.slotOf(expert) < 0).slice(0, most);
+    if (there.length + missing.length > this.cache.slots) return;
+    this.#counts.prefetched += missing.length;
+    this.#counts.bytes += missing.length * this.#bytesEach;
+    for (const miss of this.cache.admit(missing, there)) {
+      const load = Promise.resolve(this.#copy([miss], []) ?? this.#load(miss, []));
+      // `admit` sees the error.
+      load.catch(() => {});
+      this.#ahead.set(miss.expert, load);
+    }
+  }
+
+  /** Resolves when nothing that was loaded ahead is on its way. */
+  async settled(): Promise<void> {
+    const loads = [...this.#ahead.values()];
+    this.#ahead.clear();
+    const ends = await Promise.allSettled(loads);
+    const events = ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
+    await Promise.allSettled(events.map((event) => event.completed()));
+  }
+
+  /**
    * Gives experts slots, others than those of `kept`, and loads those that had none; the device writes these slots after
    * `after`. Resolves with the events after which all are there. Rejects as a load, once nothing writes the slots any more. Whether
    * pages that are copied from are still the file's is up to the step.
@@ -56,18 +91,31 @@ export class ExpertWeights {
     group: readonly number[],
     { kept = [], after = [] }: { kept?: readonly number[]; after?: readonly DeviceEvent[] } = {},
   ): Promise<readonly DeviceEvent[]> {
+    const ahead = await this.#loadedAhead();
     const misses = this.cache.admit(group, kept);
     this.#counts.hits += group.length - misses.length;
     this.#counts.misses += misses.length;
     this.#counts.bytes += misses.length * this.#bytesEach;
-    if (misses.length === 0) return [];
-    const copied = this.#copy(misses, after);
-    if (copied) return copied;
-    const loads = misses.map(async (miss) => this.#copy([miss], after) ?? (await this.#load(miss, after)));
-    const ends = await Promise.allSettled(loads);
-    const failed = ends.find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') throw failed.reason;
-    return ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
+    const used = group.filter((expert) => ahead.has(expert));
+    this.#counts.prefetchedUsed += used.length;
+    const early = used.flatMap((expert) => ahead.get(expert) ?? []);
+    if (misses.length === 0) return early;
+    // A slot whose expert was loaded ahead in vain is written a second time.
+    const evicted = [...ahead].filter(([expert]) => this.cache.slotOf(expert) < 0);
+    const behind = [...after, ...evicted.flatMap(([, events]) => events)];
+    const copied = this.#copy(misses, behind);
+    if (copied) return [...early, ...copied];
+    const loads = misses.map(async (miss) => this.#copy([miss], behind) ?? (await this.#load(miss, behind)));
+    return [...early, ...(await allEvents(loads))];
+  }
+
+  /** What was loaded ahead, now that the layer's choice is known: the events after which each expert is there. Rejects as a load. */
+  async #loadedAhead(): Promise<ReadonlyMap<number, readonly DeviceEvent[]>> {
+    if (this.#ahead.size === 0) return NOTHING_AHEAD;
+    const loads = [...this.#ahead];
+    this.#ahead.clear();
+    await allEvents(loads.map(([, load]) => load));
+    return new Map(await Promise.all(loads.map(async ([expert, load]) => [expert, await load] as const)));
   }
 
   /** Copies experts whose pages are all pinned; undefined for others. */
@@ -103,4 +151,12 @@ export class ExpertWeights {
     arrival.catch(() => misses.forEach(({ expert }) => this.cache.drop(expert)));
     this.#arrivals.push(arrival);
   }
+}
+
+/** The events of all loads. Rejects once none of them is under way. */
+async function allEvents(loads: readonly Promise<readonly DeviceEvent[]>[]): Promise<DeviceEvent[]> {
+  const ends = await Promise.allSettled(loads);
+  const failed = ends.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+  return ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
 }

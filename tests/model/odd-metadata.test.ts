@@ -95,7 +95,7 @@ const REFUSED: readonly OddValue[] = [
     architecture: 'llama4',
     key: 'attention.sliding_window',
     value: count(0),
-    expected: 'chunks in three layers of four',
+    expected: '8192, which llama4 always has in three layers of four',
   },
   {
     architecture: 'gemma4',

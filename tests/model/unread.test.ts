@@ -4,7 +4,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { type Logger, type LogFields, silentLogger } from '../../src/base/log.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
-import type { GgufPlan, GgufValue } from '../../src/gguf/index.ts';
+import type { GgufFile, GgufPlan, GgufValue } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
@@ -12,6 +12,7 @@ import { F32 } from '../../src/formats/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
 import { familyOfVariant, type FamilyVariant } from '../support/family-variant.ts';
+import { predictingModel } from '../support/predicting-model.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { join } from 'node:path';
@@ -167,6 +168,29 @@ async function warnedFixture(path: string): Promise<string[]> {
   assert.ok(model.context > 0);
   return logger.names;
 }
+
+test('a layer that predicts further tokens is said to run where it can', async () => {
+  const reasonOf = async (gguf: GgufFile): Promise<string> => {
+    const logger = new Listener();
+    const parts = { gguf, device: openReferenceDevice(), architectures: ALL_ARCHITECTURES };
+    await using _model = await LanguageModel.open(parts, { logger });
+    return logger.warnings.map(({ reason }) => String(reason)).join();
+  };
+  assert.match(await reasonOf(await predictingModel('glm4moe')), /if it is asked for \(--draft mtp\)/);
+  const keys: GgufPlan['metadata'] = [
+    ['llama.block_count', whole(4)],
+    ['llama.nextn_predict_layers', whole(1)],
+  ];
+  const extra = { 'blk.3.nextn.enorm.weight': [TINY.width] };
+  const file = await tinyModel('F32', keys, { extra });
+  assert.match(await reasonOf(file), /never runs: llama is computed without drafts of its own/);
+  const again = await tinyModel('F32', keys, { extra });
+  const parts = { gguf: again, device: openReferenceDevice(), architectures: ALL_ARCHITECTURES };
+  await assert.rejects(LanguageModel.open(parts, { predictor: true, speculation: 2 }), (error) => {
+    assert.ok(isRocmforgeError(error, 'DRAFT_UNSUPPORTED'));
+    return /which is not computed for llama/.test(error.message);
+  });
+});
 
 test('the fixture of every family is read whole', async () => {
   for (const family of FAMILY_FIXTURES) {

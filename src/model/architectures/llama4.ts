@@ -25,8 +25,13 @@ export const llama4: Architecture = {
     if (experts.routing.topK !== 1) read.refuse('expert_used_count', `${experts.routing.topK}`, '1');
     const step = read.count('interleave_moe_layer_step');
     const sizes = readDecoder(read, { hidden: experts.hidden });
-    if (read.real('attention.sliding_window', CHUNK) === 0) {
-      read.refuse('attention.sliding_window', '0', 'chunks in three layers of four');
+    const chunk = read.real('attention.sliding_window', CHUNK);
+    if (chunk !== CHUNK) {
+      read.refuse(
+        'attention.sliding_window',
+        `${chunk}`,
+        `${CHUNK}, which llama4 always has in three layers of four`,
+      );
     }
     const base = read.wanted.rope?.base ?? read.real('rope.freq_base_swa', sizes.rope.base, true);
     const queryNorm = { norm: sizes.norm, of: 'head', factors: 'none', place: 'after rotation' } as const;

@@ -6,7 +6,7 @@ import { count, OUTPUT, real } from '../synthetic-family.ts';
 
 /**
  * Phi 3, 3.5 and 4: joint matrices for gate and up and for QKV, and separate RoPE factors for long contexts (Abdin et
- * al. 2024). The files' sliding windows are ignored, as in llama.cpp.
+ * al. 2024). The files' sliding windows are not applied, as in llama.cpp, with a warning.
  */
 export const phi3: Architecture = {
   names: ['phi3'],

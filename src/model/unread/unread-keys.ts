@@ -64,11 +64,6 @@ const RULES: readonly KeyRule[] = [
     architectures: [...RWKV, ...MAMBA],
   },
   { key: /^feed_forward_length$/, reason: 'there is no feed-forward', architectures: MAMBA },
-  {
-    key: /^attention\.sliding_window/,
-    reason: 'llama.cpp does not use it, and files were made for that',
-    architectures: ['phi3', 'phimoe'],
-  },
   // Settings whose neutral values have no effect.
   {
     key: /^attention\.causal$/,

@@ -123,10 +123,7 @@ function judge(
   const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
   // Layers that `configure` has removed.
   if (layer >= config.layers.length && layer < blocks) {
-    return {
-      level: 'warning',
-      reason: 'of a layer that predicts further tokens, which runs if it is asked for (--draft mtp)',
-    };
+    return { level: 'warning', reason: reasonOfPredictor(config, layer) };
   }
   const rule = RULES.find((of) => {
     const [end, by] = of.beside ?? [];
@@ -136,4 +133,16 @@ function judge(
   });
   if (!rule) return { level: 'error', reason: `${architecture} is computed without it` };
   return rule.warns ? { level: 'warning', reason: rule.reason } : undefined;
+}
+
+/** Why a layer that predicts further tokens is unread. */
+function reasonOfPredictor({ architecture, predictor }: ModelConfig, layer: number): string {
+  const block = predictor?.kind === 'block' ? predictor : undefined;
+  if (block?.index === layer) {
+    return 'of a layer that predicts further tokens, which runs if it is asked for (--draft mtp)';
+  }
+  const which = block
+    ? `only layer ${block.index} does`
+    : `${architecture} is computed without drafts of its own`;
+  return `of a layer that predicts further tokens, which never runs: ${which}`;
 }

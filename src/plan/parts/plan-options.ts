@@ -270,8 +270,14 @@ function checkPredictor(gguf: GgufFile, config: ModelConfig, { embedding, taps }
   const refuse = (found: string, expected: string) =>
     fail('DRAFT_UNSUPPORTED', { model: gguf.name, found, expected });
   if (!hasPredictor(config)) {
-    const found = `no block that predicts further tokens (${config.architecture})`;
-    refuse(found, 'a file with nextn_predict_layers');
+    const { architecture } = config;
+    const isThere = (gguf.metadata.number(`${architecture}.nextn_predict_layers`) ?? 0) > 0;
+    if (isThere)
+      refuse(
+        `a block that predicts further tokens, which is not computed for ${architecture}`,
+        'another draft',
+      );
+    refuse(`no block that predicts further tokens (${architecture})`, 'a file with nextn_predict_layers');
   } else if (config.predictor.kind === 'block' && !hasBlock(gguf, config.predictor)) {
     refuse('no tensors of the block that predicts further tokens', 'a file that was converted with it');
   }

@@ -167,7 +167,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   ropeTable: ({ positions, factors }) => [positions, factors],
   rope: ({ x, table }) => [x, table],
   tokenAppend: ({ history, tokens }) => [history, tokens],
-  kvAppend: ({ k, v, cache }) => [k, v, cache.keys, cache.values, cache.blocks],
+  kvAppend: ({ k, v, cache, batch }) => [k, v, cache.keys, cache.values, cache.blocks, made(batch.positions)],
   attention: attentionOperands,
   tokenShift: ({ x, last }) => [x, last],
   wkv7: ({ r, w, k, v, kk, a, state }) => [r, w, k, v, kk, a, state],
@@ -175,8 +175,14 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   causalConv: ({ x, weight, bias, last }) => [x, weight, bias, last],
   gatedDelta: ({ q, k, v, decay, beta, state }) => [q, k, v, decay, beta, state],
   selectiveScan: ({ x, dt, b, c, a, d, decay, state }) => [x, dt, b, c, a, d, decay, state],
-  indexScores: ({ q, weights, cache }) => [q, weights, cache.keys, cache.blocks],
-  choosePositions: ({ scores, cache }) => [scores, cache.blocks],
+  indexScores: ({ q, weights, cache, batch }) => [
+    q,
+    weights,
+    cache.keys,
+    cache.blocks,
+    made(batch.positions),
+  ],
+  choosePositions: ({ scores, cache, batch }) => [scores, cache.blocks, made(batch.positions)],
   cellPlaces: () => [],
   compressCells: ({ cache, bias }) => [cache.keys, cache.values, cache.blocks, bias],
   joinCells: ({ chosen, batch }) => [chosen, batch.blocks],
@@ -184,6 +190,11 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   gatherRows: ({ x }) => [x],
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };
+
+/** An index tensor that an operator of the graph has computed, in place of the batch's. */
+function made(index: Tensor): Tensor | undefined {
+  return index.role === 'temp' ? index : undefined;
+}
 
 /** Everything an operator reads, in a fixed order, without the batch's index tensors except block tables. */
 export function operandsOf(op: Op): readonly Value[] {

@@ -5,7 +5,7 @@ import { evenSigns, writeSigned } from './codebook.ts';
 import { IQ2_XXS_BOOK } from './codebooks.ts';
 import { squareOf } from './encoding/block-source.ts';
 import { Lattice } from './encoding/lattice.ts';
-import { LatticeEncoder } from './encoding/lattice-blocks.ts';
+import { encodeBest, LatticeEncoder, type LatticeSpec } from './encoding/lattice-blocks.ts';
 
 const GROUPS = 2;
 
@@ -25,7 +25,7 @@ const LAYOUT: BlockLayout = {
   },
 };
 
-const ENCODER = new LatticeEncoder({
+const SPEC = {
   blockBytes: 66,
   layout: LAYOUT,
   lattice: new Lattice(IQ2_XXS_BOOK, 8, 2),
@@ -37,8 +37,12 @@ const ENCODER = new LatticeEncoder({
   step: 0.1,
   again: 'all',
   correction: 1,
-  fitsFirst: true,
-});
+} as const satisfies LatticeSpec;
+
+/** Neither first scale is always the better one: with ggml's, no block has a larger error than ggml's. */
+const ENCODERS = (['numbers', 'bytes'] as const).map(
+  (fitsFirst) => new LatticeEncoder({ ...SPEC, fitsFirst }),
+);
 
 /**
  * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 4` times four codebook entries of 8 with signs. Bytes: f16
@@ -65,7 +69,7 @@ export const IQ2_XXS = blockFormat({
     }
   },
   encodeBlock(source, bytes, at) {
-    ENCODER.encode(source, bytes, at);
+    encodeBest(ENCODERS, IQ2_XXS, { source, bytes, at });
   },
   tame(bytes, at, deviation) {
     bytes.setUint16(at, floatToHalf(deviation / 53.3), true);

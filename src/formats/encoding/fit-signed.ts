@@ -57,7 +57,7 @@ function sumsOf({ values, from, count, weights }: Group, inverse: number, limit:
 
 /** Codes of a group, and the sums that their scale follows from. */
 interface Codes {
-  readonly codes: Float64Array;
+  readonly codes: Float64Array | Uint8Array;
   products: number;
   squares: number;
 }
@@ -93,21 +93,24 @@ const UNSIGNED_CANDIDATES = 4;
 
 /**
  * A scale for numbers that are not negative, with their codes 0 to `limit`: the scales and mins of groups, stored in
- * units of it. Sums are f32 in the order of ggml's `make_qp_quants`.
+ * units of it. Sums are f32 in the order of ggml's `make_qp_quants`. `inBytes` has codes in bytes, as ggml: that of a
+ * negative number, -1, is 255 when it is read again.
  */
 export function fitUnsigned(
   group: Group,
   limit: number,
+  inBytes = false,
 ): { readonly scale: number; readonly codes: ArrayLike<number> } {
   const { values, count } = group;
-  const rounded: Codes = { codes: new Float64Array(count), products: 0, squares: 0 };
+  const codes = inBytes ? new Uint8Array(count) : new Float64Array(count);
+  const rounded: Codes = { codes, products: 0, squares: 0 };
   let largest = 0;
   for (const value of values) largest = Math.max(largest, value);
-  if (largest < TINY) return { scale: 0, codes: rounded.codes };
-  const inverse = bestUnsigned(group, limit, largest);
+  if (largest < TINY) return { scale: 0, codes };
+  const inverse = bestUnsigned(group, limit, { largest, inBytes });
   for (let i = 0; i < count; i++) {
     const code = Math.min(limit, nearest(fround(inverse * (values[i] as number))));
-    rounded.codes[i] = code;
+    codes[i] = code;
     add(rounded, group, i, code);
   }
   const improves = (products: number, squares: number) =>
@@ -115,16 +118,20 @@ export function fitUnsigned(
     fround(fround(rounded.products * rounded.products) * squares);
   improveCodes(group, rounded, (value) => Math.min(limit, value), { improves, needsSquares: true });
   const scale = rounded.squares > 0 ? fround(rounded.products / rounded.squares) : 0;
-  return { scale, codes: rounded.codes };
+  return { scale, codes };
 }
 
-function bestUnsigned(group: Group, limit: number, largest: number): number {
+function bestUnsigned(
+  group: Group,
+  limit: number,
+  { largest, inBytes }: { readonly largest: number; readonly inBytes: boolean },
+): number {
   let best = fround(limit / largest);
-  let bestError = unsignedError(group, best, Number.POSITIVE_INFINITY);
+  let bestError = unsignedError(group, best, (code) => (inBytes ? code & 255 : code));
   for (let i = -UNSIGNED_CANDIDATES; i <= UNSIGNED_CANDIDATES; i++) {
     if (i === 0) continue;
     const inverse = fround(fround(fround(STEP * i) + limit) / largest);
-    const error = unsignedError(group, inverse, limit);
+    const error = unsignedError(group, inverse, (code) => Math.min(limit, code));
     if (error < bestError) {
       best = inverse;
       bestError = error;
@@ -133,12 +140,16 @@ function bestUnsigned(group: Group, limit: number, largest: number): number {
   return best;
 }
 
-function unsignedError({ values, count, weights }: Group, inverse: number, limit: number): number {
+function unsignedError(
+  { values, count, weights }: Group,
+  inverse: number,
+  within: (code: number) => number,
+): number {
   const scale = fround(1 / inverse);
   let sum = 0;
   for (let i = 0; i < count; i++) {
     const value = values[i] as number;
-    const code = Math.min(limit, nearest(fround(inverse * value)));
+    const code = within(nearest(fround(inverse * value)));
     const difference = fround(value - fround(scale * code));
     sum = fround(sum + fround(fround((weights[i] as number) * difference) * difference));
   }

@@ -1,6 +1,7 @@
 import { invariant } from '../../base/errors.ts';
 import { floatToHalf } from '../../base/half.ts';
 import type { BlockLayout } from '../block-layout.ts';
+import type { TensorFormat } from '../tensor-format.ts';
 import { type BlockSource, clear, groupOf, meanSquareOf, nearestWithin } from './block-source.ts';
 import { FieldPacker } from './field-packer.ts';
 import { fitUnsigned } from './fit-signed.ts';
@@ -30,8 +31,8 @@ export interface LatticeSpec {
   readonly again: 'off' | 'all-if-off' | 'all';
   /** A little more or less than the best scale is best in the end. */
   readonly correction: number;
-  /** Whether the first scale is fitted to the values, not taken from the largest of them. */
-  readonly fitsFirst?: true;
+  /** Whether the first scale is fitted to the values, with codes in numbers or bytes, not taken from the largest of them. */
+  readonly fitsFirst?: 'numbers' | 'bytes';
 }
 
 /** Encodes blocks of one format. */
@@ -109,7 +110,9 @@ export class LatticeEncoder {
     const largest = Math.max(...values);
     if (largest === 0 || largest < fround(tiny)) return undefined;
     const most = fitsFirst
-      ? fround(fitUnsigned({ values, weights, from: 0, count: values.length }, 4).scale * 3)
+      ? fround(
+          fitUnsigned({ values, weights, from: 0, count: values.length }, 4, fitsFirst === 'bytes').scale * 3,
+        )
       : largest;
     if (most <= 0) return undefined;
     let scale = fround(most / (fitsFirst ? 3 : top));
@@ -160,6 +163,29 @@ export class LatticeEncoder {
       entries[run] = entry;
     }
     return { entries, off };
+  }
+}
+
+/** Encodes a block with each encoder and keeps the one of the smallest error, weighed by importance. */
+export function encodeBest(
+  encoders: readonly LatticeEncoder[],
+  format: TensorFormat,
+  { source, bytes, at }: { readonly source: BlockSource; readonly bytes: DataView; readonly at: number },
+): void {
+  const { values, importance, from } = source;
+  const found = new Uint8Array(format.blockBytes);
+  const decoded = new Float32Array(format.blockElements);
+  let best = Number.POSITIVE_INFINITY;
+  for (const encoder of encoders) {
+    encoder.encode(source, new DataView(found.buffer), 0);
+    format.decode(found, 0, decoded, 0, 1);
+    let error = 0;
+    for (const [i, value] of decoded.entries()) {
+      error += (importance?.[from + i] ?? 1) * (value - (values[from + i] as number)) ** 2;
+    }
+    if (!(error < best)) continue;
+    best = error;
+    new Uint8Array(bytes.buffer, bytes.byteOffset + at, found.length).set(found);
   }
 }
 

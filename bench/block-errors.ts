@@ -18,15 +18,7 @@ const ggml = koffi.load(join(library, 'libggml-base.so'));
 const needsImportance = ggml.func('bool ggml_quantize_requires_imatrix(int)') as (type: number) => boolean;
 const quantize = ggml.func(
   'size_t ggml_quantize_chunk(int, const float *, void *, int64, int64, int64, const float *)',
-) as (
-  type: number,
-  values: Float32Array,
-  to: Uint8Array,
-  start: number,
-  rows: number,
-  columns: number,
-  importance: Float32Array | null,
-) => number;
+) as (...of: readonly (number | ArrayBufferView | null)[]) => number;
 
 /** Rows of a matrix. */
 interface Sample {

@@ -37,6 +37,37 @@ export const SIGNAL: ValueKind = {
   is: (value) => typeof (value as Partial<AbortSignal>).addEventListener === 'function',
 };
 
+/** A whole number, 0 or more. */
+export const COUNT: ValueKind = {
+  expected: 'a whole number, 0 or more',
+  is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+};
+/** A number that is finite. */
+export const FINITE: ValueKind = { expected: 'a finite number', is: Number.isFinite };
+/** A part of one. */
+export const SHARE: ValueKind = {
+  expected: 'a number from 0 to 1',
+  is: (value) => isNumber(value) && (value as number) <= 1,
+};
+/** A Map, of any realm, with one kind of values. */
+export function mapOf({ expected, is }: ValueKind): ValueKind {
+  const isMap = (value: unknown) => Object.prototype.toString.call(value) === '[object Map]';
+  return {
+    expected: `a Map, each value ${expected}`,
+    is: (value) => isMap(value) && [...(value as Map<unknown, unknown>).values()].every(is),
+  };
+}
+/** An object with some methods. */
+export function objectWith(expected: string, ...methods: readonly string[]): ValueKind {
+  return {
+    expected,
+    is: (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every((name) => typeof (value as Readonly<Record<string, unknown>>)[name] === 'function'),
+  };
+}
+
 /** One of some words. */
 export function oneOf(words: readonly string[]): ValueKind {
   return { expected: words.join(', '), is: (value) => words.includes(value as string) };
@@ -54,6 +85,22 @@ export function checkValues<T extends object>(options: T | undefined, kinds: Val
   }
 }
 
+/**
+ * Checks the arguments of a function by their names; those of `optional` may be missing. Throws `INVALID_ARGUMENT`.
+ */
+export function checkArguments<Name extends string>(
+  kinds: Readonly<Record<Name, ValueKind>>,
+  required: { readonly [N in Name]?: unknown },
+  optional: { readonly [N in Name]?: unknown } = {},
+): void {
+  for (const name of Object.keys(required) as Name[]) {
+    const value = required[name];
+    if (value !== undefined && value !== null) continue;
+    fail('INVALID_ARGUMENT', { name, found: String(value), expected: kinds[name].expected });
+  }
+  checkValues<object>({ ...required, ...optional }, kinds);
+}
+
 /** A value for a message: what it is, and a short text or a number itself. */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return String(value);
@@ -63,5 +110,6 @@ export function describeValue(value: unknown): string {
   if (Array.isArray(value))
     return `a list of ${value.map(describeValue).slice(0, 3).join(', ') || 'nothing'}`;
   if (typeof value === 'function') return 'a function';
+  if (typeof value === 'symbol' || typeof value === 'bigint') return `a ${typeof value}`;
   return `an object of ${(value as object).constructor?.name ?? 'no class'}`;
 }

@@ -78,8 +78,9 @@ export class ChatSession {
   #isAnswering = false;
 
   /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
-  constructor(model: ChatModel, { system, ...options }: SessionOptions = {}) {
-    checkOptions('a chat session', options, SESSION_OPTIONS);
+  constructor(model: ChatModel, of: SessionOptions = {}) {
+    checkOptions('a chat session', of, { ...SESSION_OPTIONS, system: true });
+    const { system, ...options } = of;
     if (typeof model?.chat !== 'function') {
       fail('INVALID_ARGUMENT', { name: 'model', found: describeValue(model), expected: 'an open model' });
     }

@@ -22,6 +22,7 @@ import type { PositionLogits } from '../runtime/forced-logits.ts';
 import { type Generation, generationAfter } from '../runtime/generation.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelSetup } from '../runtime/opening/loaded-model.ts';
+import { checkCallArguments } from './call-arguments.ts';
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { modelFingerprint } from './model-fingerprint.ts';
@@ -279,6 +280,7 @@ export class LanguageModel extends TextModel {
     options: Pick<GenerateOptions, 'signal' | 'adapters'> = {},
   ): AsyncGenerator<PositionLogits> {
     checkCall('evaluate', options);
+    checkCallArguments({ ids, from });
     const { signal, adapters } = options;
     return this.#engine.evaluate(ids, from, {
       signal,
@@ -289,38 +291,45 @@ export class LanguageModel extends TextModel {
   async score(ids: readonly number[], options: ScoreOptions = {}): Promise<ScoredId[]> {
     this.#requireGenerating();
     checkCall('score', options);
+    checkCallArguments({ ids });
     const { adapters, signal } = options;
     const alternatives = alternativesOf(options);
     return scoredIds(ids, this.evaluate(ids, 0, { adapters, signal }), alternatives);
   }
 
   async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
+    checkCallArguments({ ids }, { signal });
     this.#requireGenerating();
     return this.#engine.save(ids, signal);
   }
 
   async saveSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<SequenceSnapshot> {
+    checkCallArguments({ slot }, { signal, tenant });
     this.#requireGenerating();
     return this.#engine.saveSlot(slot, signal, tenant);
   }
 
   async eraseSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<number> {
+    checkCallArguments({ slot }, { signal, tenant });
     this.#requireGenerating();
     return this.#engine.eraseSlot(slot, signal, tenant);
   }
 
   async restoreState(snapshot: SequenceSnapshot, slot?: number, tenant?: string): Promise<void> {
+    checkCallArguments({ snapshot }, { slot, tenant });
     this.#requireGenerating();
     await this.#engine.restore(snapshot, slot, tenant);
   }
 
   async stateShape(length: number): Promise<StateShape> {
+    checkCallArguments({ length });
     this.#requireGenerating();
     this.#fingerprint ??= modelFingerprint(this.gguf, { ...this.#setup, rope: this.#rope });
     return { fingerprint: await this.#fingerprint, sizes: this.#engine.snapshotSizes(length) };
   }
 
   async loadAdapter(name: string, location: string, scale = 0): Promise<void> {
+    checkCallArguments({ name, location, scale });
     this.#life.check();
     const { adapters, openFile, gguf } = this.#setup;
     if (!adapters || !openFile) return fail('ADAPTER_ROOM', { adapter: name, most: 0 });
@@ -335,6 +344,7 @@ export class LanguageModel extends TextModel {
   }
 
   async unloadAdapter(name: string): Promise<void> {
+    checkCallArguments({ name });
     this.#life.check();
     const { adapters } = this.#setup;
     // Throws for an unknown one before running sequences are waited for.
@@ -343,6 +353,7 @@ export class LanguageModel extends TextModel {
   }
 
   async scaleAdapters(scales: ReadonlyMap<string, number>): Promise<void> {
+    checkCallArguments({ scales });
     this.#life.check();
     chooseAdapters(this.adapters, scales);
     this.#setup.adapters?.rescale(scales);

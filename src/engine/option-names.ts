@@ -2,15 +2,22 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import {
   BYTES,
   checkValues,
+  COUNT,
+  FINITE,
   FLAG,
   FUNCTION,
   IDS,
+  mapOf,
+  objectWith,
   oneOf,
+  SHARE,
   SIGNAL,
   TEXT,
   TEXTS,
   type ValueKinds,
 } from '../base/option-values.ts';
+import { WEIGHT_POLICIES } from '../formats/weight-policy.ts';
+import { DECODE_PLACES } from '../load/chunk.ts';
 import { DEFAULT_HOST_SAMPLING, DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, DecodeOptions, EncodeOptions, ReasoningOptions } from '../text/index.ts';
@@ -174,6 +181,15 @@ const CALL_VALUES: ValueKinds<ChatOptions> = {
   stop: TEXTS,
   stopTokens: IDS,
   allowedTokens: IDS,
+  namedTokens: IDS,
+  bannedTokens: {
+    expected: 'a list of lists of token ids',
+    is: (value) => Array.isArray(value) && value.every(IDS.is),
+  },
+  samplers: TEXTS,
+  logitBias: mapOf({ expected: 'a number', is: (value) => typeof value === 'number' }),
+  adapters: mapOf(FINITE),
+  constraint: objectWith('a TokenConstraint', 'fill', 'accept'),
   drySequenceBreakers: TEXTS,
   includeStop: FLAG,
   ignoreEnd: FLAG,
@@ -220,7 +236,19 @@ export const MODEL_VALUES: ValueKinds<ModelOptions> = {
   chatTemplate: TEXT,
   shrinkContext: FLAG,
   deterministic: FLAG,
+  predictor: FLAG,
+  allowUnread: FLAG,
   pool: FLAG,
+  layers: COUNT,
+  preparedSteps: COUNT,
+  minDraftTokens: COUNT,
+  minDraftProbability: SHARE,
+  weights: oneOf(WEIGHT_POLICIES),
+  decode: oneOf(DECODE_PLACES),
+  taps: mapOf(FUNCTION),
+  trace: objectWith('a LoadTrace', 'toJSON'),
+  profile: objectWith('a StepProfile', 'take'),
+  logger: objectWith('a Logger', 'enabled', 'warn', 'info', 'debug', 'trace'),
   signal: SIGNAL,
 };
 

@@ -2,6 +2,7 @@ import { Crc32 } from '../base/crc32.ts';
 import { fail } from '../base/errors.ts';
 import type { ByteSink, ByteSource } from '../io/index.ts';
 import { type SequenceSnapshot, sharedBytes } from '../runtime/sequence-snapshot.ts';
+import { checkCallArguments } from './call-arguments.ts';
 import type { TextModel } from './text-model.ts';
 
 /** The first bytes of a state file, and the version of its format. */
@@ -35,9 +36,11 @@ interface Description {
  */
 export async function writeState(
   model: TextModel,
-  { ids, states, lineage }: SequenceSnapshot,
+  snapshot: SequenceSnapshot,
   sink: ByteSink,
 ): Promise<number> {
+  checkCallArguments({ model, snapshot, sink });
+  const { ids, states, lineage } = snapshot;
   const refuse = (found: string, expected: string) =>
     fail('INVALID_ARGUMENT', { name: 'snapshot', found, expected });
   if (lineage !== undefined)
@@ -76,6 +79,7 @@ export async function readState(
   source: ByteSource,
   signal?: AbortSignal,
 ): Promise<SequenceSnapshot> {
+  checkCallArguments({ model, source }, { signal });
   const refuse = (found: string, expected: string) => fail('STATE_INVALID', { found, expected });
   const crc = new Crc32();
   let at = 0;

@@ -45,7 +45,7 @@ import { formOf } from './held-text.ts';
 import { type InfillPrompt, infillParts } from './infill.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
-import { describeValue } from '../base/option-values.ts';
+import { describeValue, TEXTS } from '../base/option-values.ts';
 import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
 import {
   type Classification,
@@ -225,6 +225,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   detokenize(ids: Iterable<number>, options: DecodeOptions = {}): string {
     this.checkAlive();
     checkCall('detokenize', options);
+    requireInput('ids', ids, typeof ids !== 'string' && typeof ids?.[Symbol.iterator] === 'function');
     return this.tokenizer.decode(ids, options);
   }
 
@@ -294,6 +295,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   async rerank(query: string, documents: readonly string[], options: RerankOptions = {}): Promise<Ranking> {
     this.checkAlive();
     checkCall('rerank', options);
+    requireInput('documents', documents, TEXTS.is(documents));
     const { isNormalized = false } = classifierOf(this.config);
     const { signal } = options;
     const { context } = this;
@@ -425,6 +427,8 @@ const INPUTS = {
   text: 'a text',
   gap: 'an object with the texts prefix and suffix',
   input: 'a text, or a list of token ids',
+  ids: 'token ids in a list or another iterable',
+  documents: 'a list of texts',
 } as const;
 
 /** Throws `INVALID_ARGUMENT` for an input of another type than TypeScript allows. */

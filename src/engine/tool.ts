@@ -117,7 +117,7 @@ function inOrder(value: unknown, schema: unknown): unknown {
  * A function that a model may call; its arguments have the type of its schema. Throws `INVALID_ARGUMENT` or `OPTION_UNKNOWN`.
  */
 export function tool<const S = Readonly<Record<string, never>>>(options: ToolOptions<S>): Tool {
-  checkOptions('tool', options, TOOL_OPTIONS);
+  checkOptions('tool', options ?? null, TOOL_OPTIONS);
   const { name, run } = options;
   if (typeof name !== 'string' || !NAME.test(name)) {
     const expected = 'up to 64 letters, digits, _, - and .';

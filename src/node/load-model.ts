@@ -1,4 +1,4 @@
-import { BYTES, checkValues, FUNCTION, type ValueKinds } from '../base/option-values.ts';
+import { BYTES, checkValues, FLAG, FUNCTION, objectWith, type ValueKinds } from '../base/option-values.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { BlockDecoder } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
@@ -50,6 +50,13 @@ export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
 const VALUES: ValueKinds<LoadModelOptions> = {
   ...(MODEL_VALUES as ValueKinds<LoadModelOptions>),
   hostMemory: BYTES,
+  mergeAdapters: FLAG,
+  adapters: objectWith('an object of locations by name'),
+  headers: objectWith('an object of texts by name'),
+  sharedMemory: {
+    expected: 'a SharedDeviceMemory',
+    is: (value) => typeof (value as Partial<SharedDeviceMemory>).memory === 'number',
+  },
   onPull: FUNCTION,
 };
 

@@ -1,5 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { describeValue } from '../base/option-values.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { ControlVectors } from '../model/control-vectors.ts';
 import type { TensorIndex } from '../model/part-scope.ts';
@@ -19,6 +21,8 @@ export interface AdapterSource {
   /** Scale for requests that do not select adapters (1: as trained). Default: 0, not applied; 1 if merged. */
   readonly scale?: number;
 }
+
+const ADAPTER_SOURCE: OptionNames<AdapterSource> = { location: true, scale: true };
 
 /** A model's adapters, and what is added to its residual stream. */
 export interface AdapterOptions extends ControlVectorOptions {
@@ -112,7 +116,14 @@ function roomOf({
 }
 
 function sourceOf(name: string, of: string | AdapterSource, standard: number) {
+  if (typeof of !== 'string') checkOptions(`adapter ${name}`, of ?? null, ADAPTER_SOURCE);
   const { location, scale = standard } = typeof of === 'string' ? { location: of } : of;
+  if (typeof location !== 'string')
+    fail('INVALID_ARGUMENT', {
+      name: `adapter ${name}`,
+      found: describeValue(location),
+      expected: 'a location',
+    });
   if (!Number.isFinite(scale)) {
     fail('INVALID_ARGUMENT', { name: `scale of ${name}`, found: `${scale}`, expected: 'a finite number' });
   }

@@ -1,4 +1,5 @@
 import { fail } from '../base/errors.ts';
+import { describeValue } from '../base/option-values.ts';
 
 /** A piece of a prompt: a token id, or an embedding vector in its place, f32 [width]. */
 export type PromptItem = number | Float32Array;
@@ -19,6 +20,10 @@ export function promptIds(items: readonly PromptItem[]): PromptIds {
   const vectors = new Map<number, Float32Array>();
   const ids = items.map((item) => {
     if (typeof item === 'number') return item;
+    if (!(item instanceof Float32Array)) {
+      const expected = 'token ids, or vectors in a Float32Array';
+      fail('INVALID_ARGUMENT', { name: 'prompt', found: describeValue(item), expected });
+    }
     const number = numberOf(item);
     vectors.set(number, item);
     return number;

@@ -3,7 +3,18 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { ErrorCode } from '../../src/base/errors.ts';
-import { ChatSession, isRocmforgeError, type LanguageModel, loadModel, tool } from '../../src/index.ts';
+import { CHAT_OPTIONS } from '../../src/engine/option-names.ts';
+import {
+  ChatSession,
+  isRocmforgeError,
+  type LanguageModel,
+  loadModel,
+  loadModelInWorker,
+  readState,
+  tool,
+  writeState,
+} from '../../src/index.ts';
+import { LOAD_MODEL_OPTIONS } from '../../src/node/load-model.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
@@ -257,3 +268,101 @@ for (const [kind, cases] of Object.entries({ files: FILES, opening: OPENING, tex
     }
   });
 }
+
+/** Values of types that hardly any argument has. */
+const WRONG: readonly unknown[] = [
+  null,
+  0,
+  -1,
+  1.5,
+  Number.NaN,
+  'x',
+  true,
+  {},
+  [],
+  [null],
+  [1e9],
+  () => 1,
+  5n,
+];
+const WRONG_OPTIONS: readonly unknown[] = [-1, 'x', {}, [null], () => 1];
+
+/** What settles a call, so that every error of it is seen: a text, the first of several values, or nothing. */
+async function settled(value: unknown): Promise<void> {
+  const of = (await value) as { text?: () => Promise<string> } | undefined;
+  if (typeof of?.text === 'function') await of.text();
+  else if (of && typeof of === 'object' && Symbol.asyncIterator in of) {
+    for await (const _ of of as AsyncIterable<unknown>) break;
+  }
+}
+
+/** Fails if a call throws something other than a typed error; it may also be content. */
+async function isTyped(what: string, call: () => unknown): Promise<void> {
+  try {
+    await settled(call());
+  } catch (error) {
+    if (!isRocmforgeError(error) || error.code === 'INTERNAL') assert.fail(`${what}: ${String(error)}`);
+  }
+}
+
+test('every argument of every method and every option is checked, on this thread and on another', async () => {
+  const remote = await loadModelInWorker(tiny, { device: 'cpu', threads: 1, context: 64 });
+  after(() => remote.dispose());
+  const snapshot = await model.saveState([1, 2, 3]);
+  const few = { maxTokens: 1 };
+  const rights: Readonly<Record<string, readonly unknown[]>> = {
+    generate: [[1, 2], few],
+    chat: [question, few],
+    infill: [{ prefix: 'a', suffix: 'b' }, few],
+    embed: ['a', {}],
+    rerank: ['a', ['b'], {}],
+    classify: ['a', {}],
+    tokenize: ['a', {}],
+    detokenize: [[1], {}],
+    countTokens: ['a', {}],
+    renderChat: [question, {}],
+    chatPrompt: [question, {}],
+    saveState: [[1, 2], undefined],
+    saveSlot: [0, undefined, undefined],
+    eraseSlot: [0, undefined, undefined],
+    restoreState: [snapshot, 0, undefined],
+    stateShape: [3],
+    loadAdapter: ['a', tiny, 1],
+    unloadAdapter: ['a'],
+    scaleAdapters: [new Map()],
+    score: [[1, 2, 3], {}],
+    evaluate: [[1, 2, 3], 0, {}],
+  };
+  for (const of of [model, remote]) {
+    const methods = of as unknown as Readonly<Record<string, Any>>;
+    const callOf = (name: string, args: readonly unknown[]) => () => methods[name]?.(...args);
+    for (const [name, args] of Object.entries(rights)) {
+      if (!(name in of)) continue;
+      for (const [at] of args.entries()) {
+        for (const wrong of WRONG) {
+          await isTyped(`${name}, argument ${at + 1}: ${String(wrong)}`, callOf(name, args.with(at, wrong)));
+        }
+      }
+    }
+    for (const wrong of WRONG) {
+      await isTyped(`readState: ${String(wrong)}`, () => readState(of, wrong as never));
+      await isTyped(`writeState: ${String(wrong)}`, () => writeState(of, wrong as never, wrong as never));
+      await isTyped(`writeState to ${String(wrong)}`, () => writeState(of, snapshot, wrong as never));
+      for (const part of ['ids', 'states', 'lineage']) {
+        const bad = { ...snapshot, [part]: wrong };
+        await isTyped(`restoreState, ${part}: ${String(wrong)}`, () => of.restoreState(bad as never));
+      }
+    }
+  }
+  for (const wrong of WRONG_OPTIONS) {
+    for (const name of Object.keys(CHAT_OPTIONS)) {
+      await isTyped(`chat, ${name}: ${String(wrong)}`, () => chat({ ...few, [name]: wrong }));
+    }
+    for (const name of Object.keys(LOAD_MODEL_OPTIONS)) {
+      await isTyped(`loadModel, ${name}: ${String(wrong)}`, async () => {
+        const opened = await open(tiny, { device: 'reference', context: 64, [name]: wrong });
+        await (opened as LanguageModel).dispose();
+      });
+    }
+  }
+});

@@ -11,6 +11,7 @@ import type { AdapterChange } from '../adapter-change.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ModelText } from '../model-text.ts';
+import { checkCallArguments } from '../call-arguments.ts';
 import { checkCall } from '../option-names.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 import { TextModel } from '../text-model.ts';
@@ -90,9 +91,9 @@ export class RemoteModel extends TextModel {
     messages: readonly ChatMessage[],
     options: Parameters<TextModel['chatPrompt']>[1] = {},
   ): Promise<number[]> {
-    if (!this.#prompts || !isLong(messages, options)) return super.chatPrompt(messages, options);
     this.checkAlive();
     checkCall('chatPrompt', options);
+    if (!this.#prompts || !isLong(messages, options)) return super.chatPrompt(messages, options);
     const { signal, ...how } = options;
     return this.#prompts.encode(messages, how, signal);
   }
@@ -111,31 +112,38 @@ export class RemoteModel extends TextModel {
 
   async score(ids: readonly number[], options: ScoreOptions = {}): Promise<ScoredId[]> {
     this.checkAlive();
+    checkCall('score', options);
+    checkCallArguments({ ids });
     return this.#engine.score(ids, options);
   }
 
   async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.checkAlive();
+    checkCallArguments({ ids }, { signal });
     return this.#engine.saveState(ids, signal);
   }
 
   async saveSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<SequenceSnapshot> {
     this.checkAlive();
+    checkCallArguments({ slot }, { signal, tenant });
     return this.#engine.saveSlot(slot, signal, tenant);
   }
 
   async eraseSlot(slot: number, signal?: AbortSignal, tenant?: string): Promise<number> {
     this.checkAlive();
+    checkCallArguments({ slot }, { signal, tenant });
     return this.#engine.eraseSlot(slot, signal, tenant);
   }
 
   async restoreState(snapshot: SequenceSnapshot, slot?: number, tenant?: string): Promise<void> {
     this.checkAlive();
+    checkCallArguments({ snapshot }, { slot, tenant });
     await this.#engine.restoreState(snapshot, slot, tenant);
   }
 
   async stateShape(length: number): Promise<StateShape> {
     this.checkAlive();
+    checkCallArguments({ length });
     return this.#engine.stateShape(length);
   }
 
@@ -144,16 +152,19 @@ export class RemoteModel extends TextModel {
     return this.#engine.adapters;
   }
 
-  loadAdapter(name: string, location: string, scale = 0): Promise<void> {
-    return this.#changeAdapters({ kind: 'load', name, location, scale });
+  async loadAdapter(name: string, location: string, scale = 0): Promise<void> {
+    checkCallArguments({ name, location, scale });
+    await this.#changeAdapters({ kind: 'load', name, location, scale });
   }
 
-  unloadAdapter(name: string): Promise<void> {
-    return this.#changeAdapters({ kind: 'unload', name });
+  async unloadAdapter(name: string): Promise<void> {
+    checkCallArguments({ name });
+    await this.#changeAdapters({ kind: 'unload', name });
   }
 
-  scaleAdapters(scales: ReadonlyMap<string, number>): Promise<void> {
-    return this.#changeAdapters({ kind: 'scale', scales });
+  async scaleAdapters(scales: ReadonlyMap<string, number>): Promise<void> {
+    checkCallArguments({ scales });
+    await this.#changeAdapters({ kind: 'scale', scales });
   }
 
   async #changeAdapters(change: AdapterChange): Promise<void> {
@@ -188,6 +199,7 @@ function isLong(
   messages: readonly ChatMessage[],
   { tools, variables }: NonNullable<Parameters<TextModel['chatPrompt']>[1]>,
 ): boolean {
+  if (!Array.isArray(messages)) return false; // It is refused where it is rendered.
   if (messages.length > FEW_TURNS) return true;
   return (JSON.stringify([messages, tools, variables]) ?? '').length > FEW_CHARACTERS;
 }

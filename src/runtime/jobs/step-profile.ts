@@ -1,3 +1,4 @@
+import { checkOptions, type OptionNames } from '../../base/options.ts';
 import { Histogram } from '../../base/histogram.ts';
 import type { DeviceEvent } from '../../device/index.ts';
 import { LoadTrace } from '../../load/load-trace.ts';
@@ -39,6 +40,8 @@ export interface ProfileOptions {
   readonly onNote?: ((note: ProfileNote) => void) | undefined;
 }
 
+const PROFILE_OPTIONS: OptionNames<ProfileOptions> = { withTrace: true, onNote: true };
+
 /** A record of a profile, in a form that can be sent to another thread. */
 export type ProfileNote =
   | { readonly phase: StepPhase; readonly ms: number; readonly begin?: number; readonly step?: ProfiledStep }
@@ -60,6 +63,7 @@ export class StepProfile {
    * elsewhere.
    */
   constructor(options: ProfileOptions = {}) {
+    checkOptions('a step profile', options, PROFILE_OPTIONS);
     const { withTrace = false, onNote } = options;
     this.#trace = withTrace ? new LoadTrace() : undefined;
     this.#onNote = onNote;

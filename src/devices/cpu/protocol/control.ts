@@ -7,28 +7,36 @@ import type { WasmMemory } from '../../../base/web-types.ts';
 
 const LINE = 16;
 
+/** Maximum workers of a control block. */
+export const MAX_WORKERS = 256;
+
 /** Offsets of the words. */
 export const WORD = {
-  /** Number of the last command that the host has written into the ring. Workers wait on it. */
+  /** Number of the last command that the host has written into the ring. Workers wait on it while none runs. */
   submitted: 0,
   /** Number of the last command completed. */
   completed: LINE,
   /** The host requests a message once `completed` has reached this number. */
   wanted: 2 * LINE,
-  /** The next chunk of the running phase. */
-  chunk: 3 * LINE,
-  /** Number of workers that have arrived at the barrier. */
-  arrived: 4 * LINE,
-  /** Number of barriers passed. Workers wait on it. */
-  generation: 5 * LINE,
-  /** Number of workers that sleep at the barrier and must be notified. */
-  sleepers: 6 * LINE,
+  /** Number of the last command started, which is `completed` while none runs. */
+  running: 3 * LINE,
+  /** The open phase: its command, its place in it and the number of its chunks. */
+  command: 4 * LINE,
+  phase: 4 * LINE + 1,
+  chunks: 4 * LINE + 2,
+  /** Number of its chunks that nobody has taken; none if it is not positive. */
+  left: 5 * LINE,
+  /** Number of its chunks that are done. */
+  reported: 6 * LINE,
+  /** Changes after chunks become available and after each command. Workers without a chunk wait on it. */
+  generation: 7 * LINE,
+  /** Number of workers that sleep on `generation` and must be notified. */
+  sleepers: 8 * LINE,
   /** One word per worker: `ASLEEP` while it waits for messages instead of `submitted`. */
-  states: 7 * LINE,
+  states: 9 * LINE,
+  /** One word per worker: the number of announcements that it has read. */
+  heard: 9 * LINE + MAX_WORKERS,
 } as const;
-
-/** Maximum workers of a control block. */
-export const MAX_WORKERS = 256;
 
 /**
  * A worker that has returned to its event loop and needs a message to continue, or one that sees new commands by
@@ -43,7 +51,7 @@ export const RING_ENTRIES = 256;
 /** Words of a command: its kind and its operands. */
 export const COMMAND_WORDS = 16;
 
-const RING_AT = WORD.states + MAX_WORKERS;
+const RING_AT = WORD.heard + MAX_WORKERS;
 const TIMES_AT = RING_AT + RING_ENTRIES * COMMAND_WORDS;
 
 /** Bytes of a page of WebAssembly's memory. */

@@ -14,16 +14,20 @@ export type HostMessage =
       /** Whether a message `native` may follow. */
       readonly nativeLater: boolean;
     }
-  /** Native kernels take their places from now on, or never will. A command of the same name has every worker read the former. */
-  | { readonly kind: 'native'; readonly build: NativeBuild | undefined }
-  /** A new bank; commands that use it follow. */
-  | { readonly kind: 'bank'; readonly id: number; readonly memory: WasmMemory }
-  /** A new step; commands that use it follow. */
-  | { readonly kind: 'step'; readonly id: number; readonly table: StepTable }
+  | Announcement
   /** The step will not be used again. */
   | { readonly kind: 'drop'; readonly id: number }
   /** New commands are in the ring. */
   | { readonly kind: 'wake' };
+
+/** Messages that every worker reads before it takes part in a command submitted later. */
+export type Announcement =
+  /** Native kernels take their places from now on, or never will. */
+  | { readonly kind: 'native'; readonly build: NativeBuild | undefined }
+  /** A new bank. */
+  | { readonly kind: 'bank'; readonly id: number; readonly memory: WasmMemory }
+  /** A new step. */
+  | { readonly kind: 'step'; readonly id: number; readonly table: StepTable };
 
 /** Messages from a worker to the host. */
 export type WorkerMessage =

@@ -13,3 +13,10 @@ export interface Chunked {
   prepare(counts: RowCounts): void;
   run(chunk: number): void;
 }
+
+/** A part of a command that depends on all parts before it. */
+export interface Phase {
+  /** Called before the first chunk that this worker runs, while the phase is open. Returns the number of chunks, the same in every worker. */
+  prepare(): number;
+  run(chunk: number): void;
+}

@@ -1,13 +1,12 @@
 import { COMMAND } from '../protocol/command.ts';
-import type { Chunked } from './chunked.ts';
+import type { Phase } from './chunked.ts';
 import type { BankLookup } from './step.ts';
 
 /** Bytes that a worker copies at a time. */
 const GRAIN = 256 * 1024;
 
 /** A copy between two addresses, divided into chunks. One object serves all copies. */
-export class CopyCommand implements Chunked {
-  chunks = 0;
+export class CopyCommand implements Phase {
   readonly #banks: BankLookup;
   #from: Uint8Array = new Uint8Array(0);
   #to: Uint8Array = new Uint8Array(0);
@@ -23,8 +22,8 @@ export class CopyCommand implements Chunked {
     this.#to = this.#banks(word(COMMAND.targetBank)).bytes(word(COMMAND.target), byteLength);
   }
 
-  prepare(): void {
-    this.chunks = Math.ceil(this.#from.length / GRAIN);
+  prepare(): number {
+    return Math.ceil(this.#from.length / GRAIN);
   }
 
   run(chunk: number): void {

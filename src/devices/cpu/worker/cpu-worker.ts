@@ -2,15 +2,15 @@ import { invariant } from '../../../base/errors.ts';
 import type { Ffi, WorkerPort } from '../../../device/index.ts';
 import type { FfiLoader, NativeBuild } from '../native/native-kernels.ts';
 import { COMMAND, COMMAND_KIND } from '../protocol/command.ts';
-import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
-import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
+import { ASLEEP, AWAKE, ControlBlock, reached, WORD } from '../protocol/control.ts';
+import type { Announcement, HostMessage, WorkerMessage } from '../protocol/messages.ts';
 import type { StepTable } from '../protocol/step-table.ts';
 import { BankInstance, type NativeSource } from './bank-instance.ts';
-import type { RowCounts } from './chunked.ts';
+import type { Phase } from './chunked.ts';
 import { CopyCommand } from './copy-command.ts';
 import { PackCommand } from './pack-command.ts';
-import { PhaseRunner } from './phase-runner.ts';
-import { WorkerStep } from './step.ts';
+import { SharedPhase } from './shared-phase.ts';
+import { stepPhases } from './step.ts';
 
 /**
  * Number of checks for the next command before a worker sleeps, so that a caller that responds immediately does not
@@ -20,8 +20,6 @@ const SPINS = 1000;
 
 /** How long a worker sleeps on the shared word before it returns to its event loop, which is slower to wake. */
 const LINGER_MS = 20;
-
-const NO_ROWS: RowCounts = { rows: 0, outputs: 0, slots: 0, one: 1 };
 
 /** How a thread is a worker. */
 export interface CpuWorkerOptions {
@@ -84,16 +82,22 @@ class CpuWorker {
   readonly #ffi: Ffi | undefined;
   readonly #sharesThread: boolean;
   readonly #index: number;
-  readonly #runner: PhaseRunner;
+  readonly #threads: number;
+  readonly #shared: SharedPhase;
   readonly #banks = new Map<number, BankInstance>();
-  readonly #steps = new Map<number, WorkerStep>();
+  readonly #steps = new Map<number, readonly Phase[]>();
   readonly #copy: CopyCommand;
   readonly #pack: PackCommand;
   /** What steps are built from, as long as they may have to be built again. */
   readonly #tables = new Map<number, StepTable>();
   #native: NativeSource | undefined;
   #nativeLater: boolean;
-  #done = 0;
+  #heard = 0;
+  /** Number of announcements that all workers are known to have read. */
+  #heardByAll = 0;
+  /** The command that `#phases` are those of. */
+  #command = 0;
+  #phases: readonly Phase[] = [];
 
   constructor(start: StartMessage, port: WorkerPort, { ffi, sharesThread }: OwnThread) {
     this.#port = port;
@@ -104,28 +108,34 @@ class CpuWorker {
     this.#sharesThread = sharesThread;
     this.#native = start.native && ffi && { build: start.native, ffi };
     this.#nativeLater = start.nativeLater;
-    this.#runner = new PhaseRunner(this.#control, start.threads);
+    this.#threads = start.threads;
+    this.#shared = new SharedPhase(this.#control);
     this.#copy = new CopyCommand(this.#bank);
     this.#pack = new PackCommand(this.#bank);
   }
 
   receive(message: HostMessage): void {
+    if (message.kind === 'drop') {
+      this.#steps.delete(message.id);
+      this.#tables.delete(message.id);
+    } else if (message.kind !== 'start' && message.kind !== 'wake') this.#hear(message);
+    this.#drain();
+  }
+
+  #hear(message: Announcement): void {
     if (message.kind === 'bank') {
       const options = { worker: this.#index, native: this.#native };
       this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, options));
     } else if (message.kind === 'step') {
       this.#build(message.id, message.table);
       if (this.#nativeLater) this.#tables.set(message.id, message.table);
-    } else if (message.kind === 'native') this.#takeNative(message.build);
-    else if (message.kind === 'drop') {
-      this.#steps.delete(message.id);
-      this.#tables.delete(message.id);
-    }
-    this.#drain();
+    } else this.#takeNative(message.build);
+    this.#heard = (this.#heard + 1) | 0;
+    Atomics.store(this.#control.words, WORD.heard + this.#index, this.#heard);
   }
 
   #build(id: number, table: StepTable): void {
-    this.#steps.set(id, new WorkerStep(table, this.#runner.threads, this.#bank));
+    this.#steps.set(id, stepPhases(table, this.#threads, this.#bank));
   }
 
   /** Native kernels have the results of those whose places they take, so other workers may do this earlier or later. */
@@ -147,53 +157,137 @@ class CpuWorker {
   };
 
   /**
-   * Runs commands until there are none for a while, or until one refers to something that a message has yet to
-   * announce.
+   * Takes part in commands until there are none for a while, or until the next one needs a message that this worker has yet to
+   * read.
    */
   #drain(): void {
     const { words } = this.#control;
     const state = WORD.states + this.#index;
     Atomics.store(words, state, AWAKE);
     for (;;) {
-      const next = (this.#done + 1) | 0;
-      if (this.#submitted() && this.#knows(this.#control.command(next))) {
-        this.#run(this.#control.command(next), next);
-        this.#done = next;
-        continue;
+      const seen = this.#shared.generation;
+      if (this.#join()) continue;
+      if (this.#running()) this.#shared.wait(seen);
+      else if (this.#submitted() ? this.#startOrAwait(seen) : this.#linger()) continue;
+      else {
+        Atomics.store(words, state, ASLEEP);
+        if (!this.#running() && !this.#canHelp()) return;
+        Atomics.store(words, state, AWAKE);
       }
-      if (!this.#submitted() && !this.#sharesThread && this.#linger()) continue;
-      Atomics.store(words, state, ASLEEP);
-      if (!this.#submitted() || !this.#knows(this.#control.command(next))) return;
-      Atomics.store(words, state, AWAKE);
     }
   }
 
+  /**
+   * Starts the next command. If that has to wait for a worker that has something to read, or another one was faster, waits for the
+   * generation after `seen`. False if it is this worker that has something to read.
+   */
+  #startOrAwait(seen: number): boolean {
+    if (this.#start()) return true;
+    if (!this.#canHelp()) return !this.#submitted();
+    this.#shared.wait(seen);
+    return true;
+  }
+
+  #running(): boolean {
+    return Atomics.load(this.#control.words, WORD.running) !== this.#control.completed;
+  }
+
   #submitted(): boolean {
-    return Atomics.load(this.#control.words, WORD.submitted) !== this.#done;
+    return Atomics.load(this.#control.words, WORD.submitted) !== this.#control.completed;
+  }
+
+  /** Whether the next command is there, and this worker has read what it needs; others may have to read it yet. */
+  #canHelp(): boolean {
+    return this.#submitted() && reached(this.#heard, this.#neededBy((this.#control.completed + 1) | 0));
+  }
+
+  #neededBy(command: number): number {
+    return this.#control.command(command)[COMMAND.announced] as number;
   }
 
   /** Whether a command arrived within that time. */
   #linger(): boolean {
-    for (let i = 0; i < SPINS; i++) if (this.#submitted()) return true;
-    return Atomics.wait(this.#control.words, WORD.submitted, this.#done, LINGER_MS) !== 'timed-out';
+    if (this.#sharesThread) return false;
+    const { words, completed } = this.#control;
+    for (let i = 0; i < SPINS; i++) if (Atomics.load(words, WORD.submitted) !== completed) return true;
+    return Atomics.wait(words, WORD.submitted, completed, LINGER_MS) !== 'timed-out';
   }
 
-  /** False while what a command needs has not been announced yet. */
-  #knows(words: Int32Array): boolean {
-    if (words[COMMAND.kind] === COMMAND_KIND.native) return !this.#nativeLater;
-    if (words[COMMAND.kind] === COMMAND_KIND.run) return this.#steps.has(words[COMMAND.step] as number);
-    const ends = [words[COMMAND.sourceBank], words[COMMAND.targetBank]] as number[];
-    return ends.every((bank) => this.#banks.has(bank));
+  /** Runs chunks of the open phase, if there are any left; whether there were. */
+  #join(): boolean {
+    const chunk = this.#shared.take();
+    if (chunk < 0) return false;
+    const { command, index } = this.#shared;
+    this.#enter(command);
+    const phase = this.#phases[index] as Phase;
+    phase.prepare();
+    if (this.#runChunks(phase, chunk)) this.#proceed(index + 1);
+    return true;
   }
 
-  #run(words: Int32Array, sequence: number): void {
-    const kind = words[COMMAND.kind];
-    if (kind === COMMAND_KIND.run) this.#steps.get(words[COMMAND.step] as number)?.run(this.#runner);
-    else if (kind !== COMMAND_KIND.native) {
-      const command = kind === COMMAND_KIND.copy ? this.#copy : this.#pack;
-      command.read(words);
-      this.#runner.phase([command], NO_ROWS);
+  /** Starts the next command if none runs and all workers have read what it needs; whether it did. */
+  #start(): boolean {
+    const { words, completed } = this.#control;
+    if (Atomics.load(words, WORD.submitted) === completed) return false;
+    if (Atomics.load(words, WORD.running) !== completed) return false;
+    const next = (completed + 1) | 0;
+    if (!this.#allHeard(this.#neededBy(next))) return false;
+    if (Atomics.compareExchange(words, WORD.running, completed, next) !== completed) return false;
+    this.#enter(next);
+    this.#proceed(0);
+    return true;
+  }
+
+  #allHeard(needed: number): boolean {
+    if (reached(this.#heardByAll, needed)) return true;
+    const { words } = this.#control;
+    for (let worker = 0; worker < this.#threads; worker++) {
+      if (!reached(Atomics.load(words, WORD.heard + worker), needed)) return false;
     }
-    if (this.#runner.finish(sequence)) this.#port.post({ kind: 'done' } satisfies WorkerMessage);
+    this.#heardByAll = needed;
+    return true;
+  }
+
+  /** Opens the running command's phases from that one on, as long as this worker is the last of each. */
+  #proceed(from: number): void {
+    for (let index = from; index < this.#phases.length; index++) {
+      const phase = this.#phases[index] as Phase;
+      const chunks = phase.prepare();
+      if (chunks === 0) continue;
+      this.#shared.open(this.#command, index, chunks);
+      if (!this.#runChunks(phase, 0)) return;
+    }
+    const wanted = this.#control.complete(this.#command);
+    this.#shared.release();
+    if (wanted) this.#port.post({ kind: 'done' } satisfies WorkerMessage);
+  }
+
+  /** Runs a chunk and what else is left. True for the worker that closes the phase. */
+  #runChunks(phase: Phase, first: number): boolean {
+    let count = 0;
+    for (let chunk = first; chunk >= 0; chunk = this.#shared.take()) {
+      phase.run(chunk);
+      count++;
+    }
+    return this.#shared.report(count);
+  }
+
+  /** Looks up the phases of a command that is running and stays so. */
+  #enter(command: number): void {
+    if (command === this.#command) return;
+    this.#phases = this.#phasesOf(this.#control.command(command));
+    this.#command = command;
+  }
+
+  #phasesOf(words: Int32Array): readonly Phase[] {
+    const kind = words[COMMAND.kind];
+    if (kind === COMMAND_KIND.run) {
+      const step = this.#steps.get(words[COMMAND.step] as number);
+      invariant(step, 'the step of a command is known');
+      return step;
+    }
+    const command = kind === COMMAND_KIND.copy ? this.#copy : this.#pack;
+    command.read(words);
+    return [command];
   }
 }

@@ -6,7 +6,7 @@ import { COMMAND, PACK } from '../protocol/command.ts';
 import { FILE_SCRATCH_BYTES, KERNEL_SCRATCH_BYTES } from '../protocol/reserved.ts';
 import { QUAD_ROWS } from '../weight-layouts.ts';
 import type { BankInstance } from './bank-instance.ts';
-import type { Chunked } from './chunked.ts';
+import type { Phase } from './chunked.ts';
 import { decoderOf } from './decoder.ts';
 import type { BankLookup } from './step.ts';
 
@@ -14,8 +14,7 @@ import type { BankLookup } from './step.ts';
 const GRAIN = 128 * 1024;
 
 /** Packs rows of a weight from the file's layout into the kernels', divided into chunks. One object serves all. */
-export class PackCommand implements Chunked {
-  chunks = 0;
+export class PackCommand implements Phase {
   readonly #banks: BankLookup;
   #rowsAChunk = 1;
   #rowCount = 0;
@@ -43,8 +42,8 @@ export class PackCommand implements Chunked {
     this.#pack = (first, count) => packRows(source(first, count), firstRow + first, count);
   }
 
-  prepare(): void {
-    this.chunks = Math.ceil(this.#rowCount / this.#rowsAChunk);
+  prepare(): number {
+    return Math.ceil(this.#rowCount / this.#rowsAChunk);
   }
 
   run(chunk: number): void {

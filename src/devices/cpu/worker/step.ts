@@ -2,54 +2,72 @@ import type { Axis } from '../../../ops/index.ts';
 import type { SegmentTable, StepTable } from '../protocol/step-table.ts';
 import type { BankInstance } from './bank-instance.ts';
 import { buildCall } from './build-call.ts';
-import type { RowCounts } from './chunked.ts';
-import type { PhaseRunner } from './phase-runner.ts';
+import type { Phase, RowCounts } from './chunked.ts';
 import { KernelTask } from './task.ts';
 
 /** Finds a bank's kernels; throws for a bank that was not announced. */
 export type BankLookup = (bank: number) => BankInstance;
 
-/** One executable of a step, with every kernel, address and view resolved. */
-class Segment {
+/** A phase of an executable: tasks that are independent of each other. */
+class StepPhase implements Phase {
   readonly #counts: Int32Array;
   readonly #capacity: Readonly<Record<Axis, number>>;
-  readonly #phases: readonly (readonly KernelTask[])[];
   readonly #inUse: RowCounts;
+  readonly #tasks: readonly KernelTask[];
 
-  constructor(table: SegmentTable, threads: number, banks: BankLookup) {
-    const { counts, capacity, phases } = table;
-    this.#counts = banks(counts.bank).words(counts.offset, 2);
+  constructor(tasks: readonly KernelTask[], counts: Int32Array, capacity: Readonly<Record<Axis, number>>) {
+    this.#tasks = tasks;
+    this.#counts = counts;
     this.#capacity = capacity;
     this.#inUse = { ...capacity };
-    this.#phases = phases.map((tasks) =>
-      tasks.map(({ bank, split, calls }) => {
-        const built = calls.map((call) =>
-          buildCall(call, { bank: banks(bank), banks, capacity, axis: split.axis }),
-        );
-        return new KernelTask(split, built, threads);
-      }),
-    );
   }
 
-  run(runner: PhaseRunner): void {
+  prepare(): number {
     const inUse = this.#inUse;
     inUse.rows = clamp(Atomics.load(this.#counts, 0), this.#capacity.rows);
     inUse.outputs = clamp(Atomics.load(this.#counts, 1), this.#capacity.outputs);
-    for (const tasks of this.#phases) runner.phase(tasks, inUse);
+    let chunks = 0;
+    for (const task of this.#tasks) {
+      task.prepare(inUse);
+      chunks += task.chunks;
+    }
+    return chunks;
+  }
+
+  run(chunk: number): void {
+    let left = chunk;
+    for (const task of this.#tasks) {
+      if (left < task.chunks) {
+        task.run(left);
+        return;
+      }
+      left -= task.chunks;
+    }
   }
 }
 
-/** A step as run by this worker. Nothing is allocated while it runs. */
-export class WorkerStep {
-  readonly #segments: readonly Segment[];
+/** A step's phases as run by this worker, with every kernel, address and view resolved. Nothing is allocated while they run. */
+export function stepPhases(table: StepTable, threads: number, banks: BankLookup): readonly Phase[] {
+  return table.segments.flatMap((segment) => segmentPhases(segment, threads, banks));
+}
 
-  constructor(table: StepTable, threads: number, banks: BankLookup) {
-    this.#segments = table.segments.map((segment) => new Segment(segment, threads, banks));
-  }
-
-  run(runner: PhaseRunner): void {
-    for (const segment of this.#segments) segment.run(runner);
-  }
+function segmentPhases(
+  { counts, capacity, phases }: SegmentTable,
+  threads: number,
+  banks: BankLookup,
+): Phase[] {
+  const words = banks(counts.bank).words(counts.offset, 2);
+  return phases.map((tasks) => {
+    const built = tasks.map(({ bank, split, calls }) => {
+      const place = { bank: banks(bank), banks, capacity, axis: split.axis };
+      return new KernelTask(
+        split,
+        calls.map((call) => buildCall(call, place)),
+        threads,
+      );
+    });
+    return new StepPhase(built, words, capacity);
+  });
 }
 
 function clamp(count: number, capacity: number): number {

@@ -10,6 +10,7 @@ import type { ModelServer, ServerOptions } from '../../server/index.ts';
 import type { CliCommand, CommandCall, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { bundledModel } from '../../node/bundled-model.ts';
+import { limitYoungGeneration } from '../../node/young-generation.ts';
 import { loadOptionsOf, noteBundledModel } from '../load.ts';
 import {
   byteSize,
@@ -149,6 +150,7 @@ function whatOptions(): Option[] {
 
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
   preferSmallHeaps(true);
+  limitYoungGeneration();
   const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
   startEngineThreadAhead();
   // Loaded here, so that other commands start without the server's libraries.

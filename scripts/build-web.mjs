@@ -32,10 +32,12 @@ const OPTIONS = {
 function buildScripts(out) {
   const entryPoints = {
     'browser/app': 'web/app.tsx',
+    'browser/bench': 'web/bench.tsx',
     'browser/engine-worker': 'src/browser/engine-worker.ts',
     'browser/cpu-worker': 'src/browser/cpu-worker.ts',
     'browser/decode-worker': 'src/browser/decode-worker.ts',
     styles: 'web/styles/index.css',
+    bench: 'web/styles/bench.css',
   };
   const inRoot = Object.entries(entryPoints).map(([name, file]) => [name, join(ROOT, file)]);
   return build({

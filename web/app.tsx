@@ -1,4 +1,5 @@
 import { options, render } from 'preact';
+import { allowOwnScripts } from './allow-own-scripts.ts';
 import { startServiceWorker } from './start-service-worker.ts';
 import { AppState } from './state/app-state.ts';
 import { Page } from './views/page.tsx';
@@ -13,22 +14,3 @@ const root = document.getElementById('app');
 if (root) render(<Page state={state} />, root);
 
 void startServiceWorker(() => !['empty', 'failed'].includes(state.session.status.peek().kind));
-
-/**
- * The page's policy refuses text as HTML and as scripts (Trusted Types). The library's workers and the service worker are
- * named by address: those of this page are let through.
- */
-function allowOwnScripts(): void {
-  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
-  trustedTypes?.createPolicy('default', {
-    createScriptURL: (address) => {
-      const { href, origin } = new URL(address, document.baseURI);
-      return origin === location.origin ? href : null;
-    },
-  });
-}
-
-/** The part of the browser's Trusted Types that is used. */
-interface TrustedTypes {
-  createPolicy(name: string, rules: { createScriptURL(address: string): string | null }): unknown;
-}

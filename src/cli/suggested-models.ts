@@ -90,7 +90,7 @@ const BESIDE_WEIGHTS = 1.1;
 const LEAST_BESIDE = 512 << 20;
 
 /** The memory that a model takes, about. */
-export function memoryOf({ bytes }: SuggestedModel): number {
+export function memoryOf({ bytes }: Pick<SuggestedModel, 'bytes'>): number {
   return Math.max(bytes * BESIDE_WEIGHTS, bytes + LEAST_BESIDE);
 }
 

@@ -30,6 +30,7 @@ export function pageFiles(root: string, models?: string): PageFiles | undefined 
     context.header('x-content-type-options', 'nosniff');
     return files(context, next);
   });
+  app.get('/bench', (context) => context.redirect('./bench.html'));
   if (models !== undefined) {
     const rewriteRequestPath = (path: string) => path.replace(/^\/models/, '');
     app.get('/models/*', serveStatic({ root: models, rewriteRequestPath }));

@@ -33,7 +33,10 @@ export class AppState {
   readonly notice = signal<{ readonly title: string; readonly text: string } | undefined>(undefined);
 
   constructor() {
-    void this.shelf.refresh();
+    // What is stored has changed when a model has been loaded, or has not been.
+    effect(() => {
+      if (this.session.status.value.kind !== 'loading') void this.shelf.refresh();
+    });
     void this.server.refresh();
     // The served model is there at once, unless another was chosen meanwhile.
     const end = effect(() => {
@@ -49,7 +52,6 @@ export class AppState {
   async load(request: LoadRequest): Promise<void> {
     this.dialog.value = undefined;
     await this.session.load(request);
-    await this.shelf.refresh();
   }
 
   /** Uses a model of the server. The conversation stays. */

@@ -7,9 +7,13 @@ import {
   PENALTY_WINDOW,
   present,
 } from './engine.ts';
+import { noteSpeed } from './speed-guess.ts';
 
 /** For models as small as run in browsers, which repeat themselves otherwise. */
 const SMALL_MODELS = { temperature: 0.7, topP: 0.9, repeatPenalty: 1.1 };
+
+/** Answers of so many tokens tell how fast the device is. */
+const TELLING_TOKENS = 16;
 
 /** A model in this browser, which stays its owner's. */
 export class BrowserEngine implements ChatEngine {
@@ -42,8 +46,10 @@ export class BrowserEngine implements ChatEngine {
       signal,
     };
     const stream = this.#model.chat(messages, options);
+    let first: number | undefined;
     try {
       for await (const { text, reasoning, parts, token } of stream) {
+        first ??= performance.now();
         yield { kind: 'piece', text, reasoning, tokens: token ? 1 : 0 };
         for (const part of parts) {
           if (part.kind === 'arguments') yield { kind: 'call', call: part.call, text: part.text };
@@ -55,7 +61,14 @@ export class BrowserEngine implements ChatEngine {
       throw overflowOf(error) ?? error;
     }
     const { reason, promptTokens, generatedTokens } = stream.end;
+    if (first !== undefined) this.#noteSpeed(generatedTokens - 1, (performance.now() - first) / 1000);
     yield { kind: 'end', end: { reason, promptTokens, generatedTokens } };
+  }
+
+  /** Short answers tell little. */
+  #noteSpeed(tokens: number, seconds: number): void {
+    const { byteLength, device } = this.#model;
+    if (tokens >= TELLING_TOKENS && seconds > 0) noteSpeed(device.info.backend, byteLength, tokens / seconds);
   }
 }
 

@@ -21,9 +21,17 @@ export type SessionStatus =
       readonly kind: 'loading';
       readonly title: string;
       readonly progress: BrowserLoadProgress | undefined;
+      /** Why nothing arrives: the person wants it so, or the connection was lost and is tried again. */
+      readonly pause?: 'asked' | 'lost';
     }
   | { readonly kind: 'ready'; readonly title: string; readonly engine: ChatEngine }
   | { readonly kind: 'failed'; readonly title: string; readonly error: unknown };
+
+/** What fails when a connection breaks and stays so; what has arrived is kept. */
+const LOST: readonly unknown[] = ['READ_FAILED', 'READ_SHORT', 'SOURCE_UNAVAILABLE'];
+
+/** How long a lost connection is left alone, in milliseconds; the browser may tell sooner that it is back. */
+const RETRY_MS = 10_000;
 
 /** The page's model, in this browser or on the server; there is at most one. */
 export class ModelSession {
@@ -31,6 +39,9 @@ export class ModelSession {
   readonly #settings: Signal<SettingValues>;
   #request: LoadRequest | undefined;
   #loading: AbortController | undefined;
+  #pausing = false;
+  /** Ends the waiting for a lost connection. */
+  #stopWaiting: () => void = () => {};
   #ended: Promise<void> = Promise.resolve();
   #model: BrowserModel | undefined;
 
@@ -40,10 +51,12 @@ export class ModelSession {
 
   /** Loads a model in place of the current one. Never rejects: the status shows the result. */
   async load(request: LoadRequest): Promise<void> {
+    this.#stopWaiting();
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
     this.#request = request;
+    this.#pausing = false;
     this.status.value = { kind: 'loading', title: request.title, progress: undefined };
     // A load in progress still has its file open, which may be the same one.
     const before = this.#ended;
@@ -53,6 +66,7 @@ export class ModelSession {
 
   /** Uses a model of the server in place of the current one. */
   async use(engine: ChatEngine): Promise<void> {
+    this.#stopWaiting();
     this.#loading?.abort();
     this.#loading = undefined;
     this.#request = undefined;
@@ -68,6 +82,15 @@ export class ModelSession {
 
   /** Cancels loading; downloaded data stays. */
   cancel(): void {
+    const { value: status } = this.status;
+    this.#stopWaiting();
+    this.#loading?.abort();
+    if (status.kind === 'loading' && status.pause !== undefined) this.status.value = { kind: 'empty' };
+  }
+
+  /** Stops a download for now; `reload` goes on with it. */
+  pause(): void {
+    this.#pausing = true;
     this.#loading?.abort();
   }
 
@@ -98,8 +121,29 @@ export class ModelSession {
       this.status.value = { kind: 'ready', title, engine: new BrowserEngine(title, model) };
     } catch (error) {
       if (this.#loading !== loading) return;
-      this.status.value = signal.aborted ? { kind: 'empty' } : { kind: 'failed', title, error };
+      const { value: status } = this.status;
+      const progress = status.kind === 'loading' ? status.progress : undefined;
+      const hadBegun = progress?.phase === 'downloading' || progress?.phase === 'checking';
+      if (signal.aborted && this.#pausing) {
+        this.status.value = { kind: 'loading', title, progress, pause: 'asked' };
+      } else if (signal.aborted) this.status.value = { kind: 'empty' };
+      else if (hadBegun && LOST.includes((error as { readonly code?: unknown }).code)) {
+        this.status.value = { kind: 'loading', title, progress, pause: 'lost' };
+        this.#awaitConnection();
+      } else this.status.value = { kind: 'failed', title, error };
     }
+  }
+
+  /** Goes on when the browser says that it is online again, or after a while: a server may be back without that. */
+  #awaitConnection(): void {
+    const goOn = () => void this.reload();
+    const timer = setTimeout(goOn, RETRY_MS);
+    addEventListener('online', goOn, { once: true });
+    this.#stopWaiting = () => {
+      clearTimeout(timer);
+      removeEventListener('online', goOn);
+      this.#stopWaiting = () => {};
+    };
   }
 
   async #release(): Promise<void> {

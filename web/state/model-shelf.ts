@@ -7,6 +7,7 @@ export interface ServedModel {
   readonly file: string;
   readonly title: string;
   readonly about: string;
+  readonly license: string;
   readonly bytes: number;
   readonly sha256: string;
 }

@@ -17,6 +17,8 @@ export interface SettingValues extends Sampling {
   readonly device: NonNullable<BrowserDeviceRequest['device']>;
   /** Whether loaded models are kept in the browser's storage. */
   readonly keep: boolean;
+  /** Where models are looked for: the address of Hugging Face or of a mirror. */
+  readonly hub: string;
 }
 
 /** The settings of a first visit. */
@@ -29,6 +31,7 @@ export const DEFAULT_SETTINGS: SettingValues = {
   cacheType: 'f16',
   device: 'auto',
   keep: true,
+  hub: 'https://huggingface.co',
 };
 
 const KEY = 'rocmforge settings';

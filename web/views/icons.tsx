@@ -26,4 +26,5 @@ export const EditIcon = () => <Icon path="M4.5 19.5l1-4L16 5l3 3L8.5 18.5zM14 7l
 export const BackIcon = () => <Icon path="M14 7l-5 5 5 5" />;
 export const ForwardIcon = () => <Icon path="M10 7l5 5-5 5" />;
 export const ListIcon = () => <Icon path="M4 6.5h16M4 12h16M4 17.5h10" />;
+export const SearchIcon = () => <Icon path="M10.5 5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11M14.5 14.5l5 5" />;
 export const MoreIcon = () => <Icon path="M6 12h.01M12 12h.01M18 12h.01" />;

@@ -12,19 +12,22 @@ const PHASES: Record<BrowserLoadProgress['phase'], string> = {
   ready: TEXTS.load.reading,
 };
 
-/** The progress of loading a model, with a button to cancel it. */
-export function LoadPanel(props: {
-  title: string;
-  progress: BrowserLoadProgress | undefined;
-  onCancel: () => void;
-}) {
-  const { title, progress, onCancel } = props;
-  const cancel = useRef<HTMLButtonElement>(null);
-  // The previously focused button, which started loading, is gone.
-  useLayoutEffect(() => cancel.current?.focus(), []);
+interface LoadPanelProps {
+  readonly title: string;
+  readonly progress: BrowserLoadProgress | undefined;
+  /** Why nothing arrives, if nothing does. */
+  readonly pause: 'asked' | 'lost' | undefined;
+  readonly onPause: () => void;
+  readonly onResume: () => void;
+  readonly onCancel: () => void;
+}
+
+/** The progress of loading a model, with buttons to pause and to cancel it. */
+export function LoadPanel(props: LoadPanelProps) {
+  const { title, progress, pause } = props;
   const { bytes = 0, totalBytes } = progress ?? {};
   const share = totalBytes === undefined ? undefined : Math.floor((100 * bytes) / Math.max(1, totalBytes));
-  const phase = progress ? PHASES[progress.phase] : TEXTS.load.opening;
+  const phase = phaseOf(props);
   const amount =
     totalBytes === undefined
       ? formatBytes(bytes)
@@ -47,16 +50,44 @@ export function LoadPanel(props: {
         />
       </div>
       <p class="load-facts">
-        <span>{phase}</span>
+        <span role="status">{phase}</span>
         {progress && (
           <span class="numbers">
-            {amount} · {formatRate(progress.gigabytesPerSecond)}
+            {amount}
+            {pause === undefined && ` · ${formatRate(progress.gigabytesPerSecond)}`}
           </span>
         )}
       </p>
+      <LoadButtons {...props} />
+    </section>
+  );
+}
+
+function phaseOf({ pause, progress }: LoadPanelProps): string {
+  if (pause !== undefined) return pause === 'asked' ? TEXTS.load.paused : TEXTS.load.waiting;
+  return progress ? PHASES[progress.phase] : TEXTS.load.opening;
+}
+
+function LoadButtons({ progress, pause, onPause, onResume, onCancel }: LoadPanelProps) {
+  const cancel = useRef<HTMLButtonElement>(null);
+  const resume = useRef<HTMLButtonElement>(null);
+  // The button that had the focus, which started loading, or paused it, is gone.
+  useLayoutEffect(() => (resume.current ?? cancel.current)?.focus(), [pause]);
+  return (
+    <div class="row">
       <button type="button" ref={cancel} onClick={onCancel}>
         {TEXTS.cancel}
       </button>
-    </section>
+      {pause === undefined && progress?.phase === 'downloading' && (
+        <button type="button" onClick={onPause}>
+          {TEXTS.load.pause}
+        </button>
+      )}
+      {pause !== undefined && (
+        <button type="button" class="primary" ref={resume} onClick={onResume}>
+          {TEXTS.load.resume}
+        </button>
+      )}
+    </div>
   );
 }

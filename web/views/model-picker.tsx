@@ -1,4 +1,5 @@
-import { useId, useRef } from 'preact/hooks';
+import type { ComponentType } from 'preact';
+import { useId, useRef, useState } from 'preact/hooks';
 import type { StoredModel } from '../../src/browser/index.ts';
 import type { AppState } from '../state/app-state.ts';
 import type { ServerModel } from '../state/chat-server.ts';
@@ -6,7 +7,7 @@ import { addressOf, type ServedModel } from '../state/model-shelf.ts';
 import { TEXTS } from '../texts.ts';
 import { ErrorNote } from './error-note.tsx';
 import { formatAge, formatBytes } from './format.ts';
-import { DeleteIcon, FileIcon } from './icons.tsx';
+import { DeleteIcon, FileIcon, SearchIcon } from './icons.tsx';
 
 const { picker: TEXT } = TEXTS;
 
@@ -118,6 +119,7 @@ function InBrowser({ state }: { state: AppState }) {
           </ul>
         </section>
       )}
+      <HubModels state={state} heading={isOnlyPlace ? 'h2' : 'h3'} />
       <AddressForm state={state} />
       <FileChooser state={state} />
       <StorageUse state={state} />
@@ -128,7 +130,7 @@ function InBrowser({ state }: { state: AppState }) {
 function ServedCard({ state, model }: { state: AppState; model: ServedModel }) {
   const location = addressOf(model);
   const stored = state.shelf.stored.value.find(({ url }) => url === location);
-  const { title, about, bytes, sha256 } = model;
+  const { title, about, bytes, license, sha256 } = model;
   return (
     <div class="card featured">
       <div class="card-text">
@@ -137,7 +139,9 @@ function ServedCard({ state, model }: { state: AppState; model: ServedModel }) {
         <small>
           {formatBytes(bytes)}
           {stored?.complete ? ` · ${TEXT.isKept}` : ''}
+          {` · ${TEXT.license(license)}`}
         </small>
+        <Hash sha256={sha256} />
       </div>
       <div class="card-buttons">
         {stored && <DeleteButton state={state} model={stored} />}
@@ -151,7 +155,7 @@ function ServedCard({ state, model }: { state: AppState; model: ServedModel }) {
 }
 
 function StoredCard({ state, model }: { state: AppState; model: StoredModel }) {
-  const { name, url, size, storedBytes, complete, used } = model;
+  const { name, url, size, storedBytes, complete, used, sha256 } = model;
   const bytes =
     complete || size === undefined
       ? formatBytes(storedBytes)
@@ -166,6 +170,7 @@ function StoredCard({ state, model }: { state: AppState; model: StoredModel }) {
           {used && ` · ${TEXT.used(formatAge(used))}`}
           {!loadable && ` · ${TEXT.dropAgain}`}
         </small>
+        {sha256 !== undefined && <Hash sha256={sha256} />}
       </div>
       <div class="card-buttons">
         <DeleteButton state={state} model={model} />
@@ -180,6 +185,15 @@ function StoredCard({ state, model }: { state: AppState; model: StoredModel }) {
   );
 }
 
+/** A file's hash, shortened to what fits, and whole for those who copy it. */
+function Hash({ sha256 }: { sha256: string }) {
+  return (
+    <small class="hash" title={sha256}>
+      SHA-256 {sha256}
+    </small>
+  );
+}
+
 function DeleteButton({ state, model }: { state: AppState; model: StoredModel }) {
   const label = TEXT.remove(model.name);
   return (
@@ -191,6 +205,30 @@ function DeleteButton({ state, model }: { state: AppState; model: StoredModel })
       onClick={() => void state.shelf.remove(model)}
     >
       <DeleteIcon />
+    </button>
+  );
+}
+
+interface HubProps {
+  readonly state: AppState;
+  readonly heading: 'h2' | 'h3';
+}
+
+/** Models of Hugging Face, whose list is loaded when somebody wants to see it. */
+function HubModels(props: HubProps) {
+  const [Shelf, setShelf] = useState<ComponentType<HubProps> | undefined>(undefined);
+  if (Shelf) return <Shelf {...props} />;
+  const open = async () => {
+    const { HubShelf } = await import('./hub-shelf.tsx');
+    setShelf(() => HubShelf);
+  };
+  return (
+    <button type="button" class="file" onClick={() => void open()}>
+      <SearchIcon />
+      <span>
+        <strong>{TEXTS.hub.open}</strong>
+        <small>{TEXTS.hub.openAbout}</small>
+      </span>
     </button>
   );
 }

@@ -37,7 +37,14 @@ export function Page({ state }: { state: AppState }) {
         <div class="column">
           <main class={kind}>
             {status.kind === 'loading' && (
-              <LoadPanel title={status.title} progress={status.progress} onCancel={() => session.cancel()} />
+              <LoadPanel
+                title={status.title}
+                progress={status.progress}
+                pause={status.pause}
+                onPause={() => session.pause()}
+                onResume={() => void session.reload()}
+                onCancel={() => session.cancel()}
+              />
             )}
             {kind === 'ready' && (
               <ConversationView state={state} conversation={conversation} engine={engine} />

@@ -38,6 +38,9 @@ export function SettingsDialog({ state }: { state: AppState }) {
         />
         <h3>{TEXT.loading}</h3>
         <LoadFields values={settings.value} change={change} />
+        <p>
+          <a href="./bench.html">{TEXTS.bench.open}</a>
+        </p>
         <div class="row end">
           <button type="button" onClick={() => (settings.value = DEFAULT_SETTINGS)}>
             {TEXT.reset}
@@ -177,6 +180,21 @@ function LoadFields({ values, change }: FieldsProps) {
         />
         {TEXT.keep}
       </label>
+      <Field label={TEXT.hub} hint={TEXT.hubHint}>
+        {(id) => (
+          <input
+            id={id}
+            type="url"
+            spellcheck={false}
+            value={values.hub}
+            placeholder={DEFAULT_SETTINGS.hub}
+            onChange={({ currentTarget }) => {
+              const hub = currentTarget.value.trim();
+              if (hub === '' || URL.canParse(hub)) change({ hub: hub || DEFAULT_SETTINGS.hub });
+            }}
+          />
+        )}
+      </Field>
     </>
   );
 }

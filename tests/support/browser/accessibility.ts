@@ -25,3 +25,73 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   }
   return faults;
 }
+
+/** The parts of a node of Chromium's accessibility tree that are used. */
+interface TreeNode {
+  readonly nodeId: string;
+  readonly ignored: boolean;
+  readonly role?: { readonly value: string };
+  readonly name?: { readonly value: string };
+  readonly properties?: readonly { readonly name: string; readonly value: { readonly value?: unknown } }[];
+}
+
+/** What only a name tells apart: controls, and the regions that screen readers jump between. */
+const NAMED = [
+  ...[
+    'button',
+    'checkbox',
+    'combobox',
+    'link',
+    'menuitem',
+    'meter',
+    'option',
+    'progressbar',
+    'radio',
+    'searchbox',
+  ],
+  ...[
+    'slider',
+    'spinbutton',
+    'switch',
+    'tab',
+    'textbox',
+    'DisclosureTriangle',
+    'dialog',
+    'navigation',
+    'region',
+    'search',
+  ],
+];
+/** Roles of what is no control by itself: whoever makes one take the focus or a click has to say what it is. */
+const PLAIN = ['generic', 'none', 'StaticText', 'paragraph', 'LabelText'];
+
+/** What a screen reader would come to without a name or a role, in the page's accessibility tree. */
+export async function namelessControls(page: Page): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { role, name, ignored, properties = [] } of await accessibilityTree(page)) {
+    if (ignored) continue;
+    const kind = role?.value ?? '';
+    const isNamed = (name?.value ?? '').trim() !== '';
+    const takesFocus = properties.some((of) => of.name === 'focusable' && of.value.value === true);
+    if (NAMED.includes(kind) && !isNamed) faults.push(`${kind} without a name`);
+    if (PLAIN.includes(kind) && takesFocus) faults.push(`${kind} "${name?.value ?? ''}" takes the focus`);
+  }
+  return faults;
+}
+
+/** What a screen reader announces by itself: the page's live regions, by role, with what they say. */
+export async function liveRegions(page: Page): Promise<{ role: string; live: string }[]> {
+  const found: { role: string; live: string }[] = [];
+  for (const { role, ignored, properties = [] } of await accessibilityTree(page)) {
+    const live = properties.find(({ name }) => name === 'live')?.value.value;
+    if (!ignored && typeof live === 'string' && live !== 'off') found.push({ role: role?.value ?? '', live });
+  }
+  return found;
+}
+
+async function accessibilityTree(page: Page): Promise<readonly TreeNode[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = (await session.send('Accessibility.getFullAXTree')) as { nodes: readonly TreeNode[] };
+  await session.detach();
+  return nodes;
+}

@@ -19,9 +19,11 @@ const CONTEXT = 1_000_000;
 export class SaidServer implements AsyncDisposable {
   readonly url: string;
   readonly #close: () => Promise<void>;
+  readonly #cut: () => void;
 
-  private constructor(url: string, close: () => Promise<void>) {
+  private constructor(url: string, cut: () => void, close: () => Promise<void>) {
     this.url = url;
+    this.#cut = cut;
     this.#close = close;
   }
 
@@ -42,10 +44,16 @@ export class SaidServer implements AsyncDisposable {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    return new SaidServer(`http://127.0.0.1:${port}`, async () => {
-      server.closeAllConnections();
+    const cut = () => server.closeAllConnections();
+    return new SaidServer(`http://127.0.0.1:${port}`, cut, async () => {
+      cut();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     });
+  }
+
+  /** Cuts all connections, as a network does that is lost; new ones are taken. */
+  cut(): void {
+    this.#cut();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

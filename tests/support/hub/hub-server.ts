@@ -112,6 +112,7 @@ class Hub implements HubServer {
       t,
       createServer((request, response) => {
         this.#note('hub', request);
+        allowPages(response);
         this.#answer(request, response);
       }),
     );
@@ -119,6 +120,7 @@ class Hub implements HubServer {
       t,
       createServer((request, response) => {
         this.#note('storage', request);
+        allowPages(response);
         void this.#store(request, response);
       }),
     );
@@ -137,6 +139,7 @@ class Hub implements HubServer {
     if (manifest !== undefined) return void response.end(JSON.stringify(manifest));
     const [, digest] = /^\/v2\/.+\/blobs\/sha256:(\w+)$/.exec(path) ?? [];
     if (digest !== undefined) return this.#redirect(digest, response);
+    if (path === '/api/models') return this.#search(url.searchParams, response);
     const [, api, repo = '', rest = ''] = /^\/(api\/models\/)?([^/]+\/[^/]+)\/(.+)$/.exec(path) ?? [];
     const files = this.#repositories[repo];
     const isKnown =
@@ -155,6 +158,17 @@ class Hub implements HubServer {
     response.setHeader('x-linked-size', bytes.length);
     response.setHeader('x-repo-commit', COMMIT);
     this.#redirect(hash, response);
+  }
+
+  /** Repositories whose names have the words, with what a page shows of them. */
+  #search(query: URLSearchParams, response: ServerResponse): void {
+    const words = query.get('search')?.toLowerCase() ?? '';
+    const found = Object.keys(this.#repositories).filter((repo) => repo.toLowerCase().includes(words));
+    const tags = ['gguf', 'license:mit'];
+    this.#json(
+      response,
+      found.map((id) => ({ id, modelId: id, downloads: 1234, likes: 5, gated: false, tags })),
+    );
   }
 
   #redirect(hash: string, response: ServerResponse): void {
@@ -250,6 +264,12 @@ class Hub implements HubServer {
     }
     if (cut === undefined && stall === undefined) response.end();
   }
+}
+
+/** The hub and its storage let pages of any origin read their answers. */
+function allowPages(response: ServerResponse): void {
+  response.setHeader('access-control-allow-origin', '*');
+  response.setHeader('access-control-expose-headers', 'content-range, etag, x-linked-size, x-repo-commit');
 }
 
 function refuse(refusals: HubBehaviour['refusals'], response: ServerResponse): boolean {

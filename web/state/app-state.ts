@@ -9,6 +9,7 @@ import { ModelShelf } from './model-shelf.ts';
 import { ServerEngine } from './server-engine.ts';
 import { keptSettings } from './settings.ts';
 import { TEXTS } from '../texts.ts';
+import { Toolbox } from '../tools/toolbox.ts';
 
 const LAST_MODEL = 'rocmforge last model';
 /** What files of conversations are called; any other JSON is a text. */
@@ -27,7 +28,8 @@ export class AppState {
   readonly server = new ChatServer();
   readonly shelf = new ModelShelf();
   readonly session = new ModelSession(this.settings);
-  readonly conversations = new Conversations(this.settings);
+  readonly toolbox = new Toolbox(this.settings);
+  readonly conversations = new Conversations({ settings: this.settings, toolbox: this.toolbox });
   readonly dialog = signal<OpenDialog | undefined>(undefined);
   /** What is said in passing, such as that a file holds no model. */
   readonly notice = signal<{ readonly title: string; readonly text: string } | undefined>(undefined);

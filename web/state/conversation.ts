@@ -1,6 +1,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { Attachment } from '../attachments/read-attachment.ts';
-import { JAVASCRIPT_TOOL, type PageTool } from '../tools/tools.ts';
+import type { Toolbox } from '../tools/toolbox.ts';
+import type { PageTool } from '../tools/tools.ts';
 import { TEXTS } from '../texts.ts';
 import {
   branchOf,
@@ -34,6 +35,21 @@ export interface PromptShare {
   readonly totalTokens: number;
 }
 
+/** A call that waits for the person. */
+export interface Consent {
+  /** The call's. */
+  readonly id: string;
+  /** What the person is asked. */
+  readonly ask: string;
+  readonly answer: (isAllowed: boolean) => void;
+}
+
+/** What a conversation is had with. */
+export interface ConversationMeans {
+  readonly settings: Signal<SettingValues>;
+  readonly toolbox: Toolbox;
+}
+
 /** A conversation: its turns in branches, and the answer being generated. */
 export class Conversation {
   readonly info: Signal<ConversationInfo>;
@@ -42,23 +58,23 @@ export class Conversation {
   readonly answering = signal(false);
   readonly prompt = signal<PromptShare | undefined>(undefined);
   /** The call that waits for the person, and what tells whether it may run. */
-  readonly consent = signal<
-    { readonly id: string; readonly answer: (isAllowed: boolean) => void } | undefined
-  >(undefined);
+  readonly consent = signal<Consent | undefined>(undefined);
   /** Files that go with the next message. */
   readonly attached = signal<readonly Attachment[]>([]);
   /** Turns at the beginning that the last answer did not see. */
   readonly leftOut = signal(0);
   readonly #all: Signal<ReadonlyMap<string, Turn>>;
   readonly #settings: Signal<SettingValues>;
+  readonly #toolbox: Toolbox;
   readonly #keep: Keep;
   #tokensPerCharacter: number | undefined;
   #stopping: AbortController | undefined;
 
-  constructor({ info, turns }: WholeConversation, settings: Signal<SettingValues>, keep: Keep) {
+  constructor({ info, turns }: WholeConversation, { settings, toolbox }: ConversationMeans, keep: Keep) {
     this.info = signal(info);
     this.#all = signal(new Map(turns.map((turn) => [turn.id, settled(turn)])));
     this.#settings = settings;
+    this.#toolbox = toolbox;
     this.#keep = keep;
     this.turns = computed(() => branchOf(this.#all.value.values(), this.info.value.leaf));
   }
@@ -201,12 +217,13 @@ export class Conversation {
     this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model: engine.title });
     const saving = setInterval(() => this.#saveTurn(answer.id), SAVE_MILLISECONDS);
     try {
-      const end = await this.#write(engine, { id: answer.id, asked, begun, signal });
+      const tools = await this.#toolbox.tools();
+      const end = await this.#write(engine, { id: answer.id, asked, begun, tools, signal });
       const usedTokens = end.promptTokens + end.generatedTokens;
       const isFull = engine.context !== undefined && usedTokens >= engine.context - 1;
       const reason = end.reason === 'stop' ? 'stop' : isFull ? 'context' : 'limit';
       this.#change(answer.id, { state: 'done', reason, usedTokens });
-      return await this.#runCalls(answer.id, signal);
+      return await this.#runCalls(answer.id, tools, signal);
     } catch (error) {
       if (signal.aborted) this.#change(answer.id, { state: 'stopped' });
       else this.#fail(answer.id, error);
@@ -226,16 +243,16 @@ export class Conversation {
   }
 
   /** Runs what an answer calls, one after the other, as far as the person allows; false if it calls nothing. */
-  async #runCalls(id: string, signal: AbortSignal): Promise<boolean> {
+  async #runCalls(id: string, tools: readonly PageTool[], signal: AbortSignal): Promise<boolean> {
     const calls = this.#all.value.get(id)?.calls ?? [];
     for (const { id: call, name, arguments: written } of calls) {
-      const tool = this.#tools().find(({ definition }) => definition.function.name === name);
+      const tool = tools.find(({ definition }) => definition.function.name === name);
       if (!tool) {
         this.#changeCall(id, call, { state: 'failed', result: TEXTS.call.unknown(name) });
         continue;
       }
       this.#changeCall(id, call, { state: 'asked' });
-      if (!(await this.#consentTo(call, signal))) {
+      if (!(await this.#consentTo(call, tool.ask, signal))) {
         this.#changeCall(id, call, { state: 'refused', result: TEXTS.call.refused });
         continue;
       }
@@ -247,11 +264,11 @@ export class Conversation {
   }
 
   /** Rejects when the answer is stopped. */
-  async #consentTo(id: string, signal: AbortSignal): Promise<boolean> {
+  async #consentTo(id: string, ask: string, signal: AbortSignal): Promise<boolean> {
     try {
       return await new Promise<boolean>((resolve, reject) => {
         signal.addEventListener('abort', () => reject(asError(signal.reason)), { once: true });
-        this.consent.value = { id, answer: resolve };
+        this.consent.value = { id, ask, answer: resolve };
       });
     } finally {
       this.consent.value = undefined;
@@ -267,10 +284,6 @@ export class Conversation {
   #changeCall(id: string, call: string, changed: Partial<ToolCall>): void {
     const calls = this.#all.value.get(id)?.calls ?? [];
     this.#change(id, { calls: calls.map((of) => (of.id === call ? { ...of, ...changed } : of)) });
-  }
-
-  #tools(): readonly PageTool[] {
-    return this.#settings.value.javascript ? [JAVASCRIPT_TOOL] : [];
   }
 
   /** Sends the conversation, with more left out where it turns out to be too long. */
@@ -306,7 +319,7 @@ export class Conversation {
       messages,
       continues: of.begun !== undefined,
       sampling: samplingOf(this.#settings.value),
-      tools: this.#tools().map(({ definition }) => definition),
+      tools: of.tools.map(({ definition }) => definition),
       signal: of.signal,
     };
     for await (const event of engine.answer(request)) {
@@ -369,6 +382,7 @@ interface Writing {
   readonly asked: readonly Turn[];
   /** The answer as it was, if it is continued. */
   readonly begun: Turn | undefined;
+  readonly tools: readonly PageTool[];
   readonly signal: AbortSignal;
 }
 

@@ -7,8 +7,7 @@ import {
   type Turn,
   type WholeConversation,
 } from './chat-store.ts';
-import { Conversation } from './conversation.ts';
-import type { SettingValues } from './settings.ts';
+import { Conversation, type ConversationMeans } from './conversation.ts';
 
 /** What was removed, and what brings it back. */
 export interface Removal {
@@ -27,13 +26,13 @@ export class Conversations {
   readonly removed = signal<Removal | undefined>(undefined);
   /** Why nothing is kept, or could not be. */
   readonly problem = signal<unknown>(undefined);
-  readonly #settings: Signal<SettingValues>;
+  readonly #means: ConversationMeans;
   readonly #store: Promise<ChatStore | undefined>;
   /** Changes are written in the order in which they were made. */
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(settings: Signal<SettingValues>) {
-    this.#settings = settings;
+  constructor(means: ConversationMeans) {
+    this.#means = means;
     this.current = signal(this.#fresh());
     this.#store = ChatStore.open().catch((error: unknown) => {
       this.problem.value = error;
@@ -174,7 +173,7 @@ export class Conversations {
   }
 
   #conversation(whole: WholeConversation): Conversation {
-    return new Conversation(whole, this.#settings, (info, turns, gone) => this.#keep(info, turns, gone));
+    return new Conversation(whole, this.#means, (info, turns, gone) => this.#keep(info, turns, gone));
   }
 
   /** An answer that is being written is stopped: the model answers one conversation at a time. */

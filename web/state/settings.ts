@@ -2,11 +2,20 @@ import { effect, type Signal, signal } from '@preact/signals';
 import type { BrowserDeviceRequest } from '../../src/browser/index.ts';
 import type { Sampling } from './engine.ts';
 
+/** An MCP server that the person added. */
+export interface McpServerSetting {
+  readonly address: string;
+  /** A header that goes with every request, such as a key, as `name: value`; may be empty. */
+  readonly header: string;
+}
+
 /** The user's settings. Sampling that is undefined is as the model recommends. */
 export interface SettingValues extends Sampling {
   readonly system: string;
   /** Whether models may ask to run JavaScript. */
   readonly javascript: boolean;
+  /** The servers whose tools models may ask to use. */
+  readonly mcpServers: readonly McpServerSetting[];
   readonly theme: 'system' | 'light' | 'dark';
   /** What happens when a conversation is longer than the context: the oldest turns are left out, or nothing is sent. */
   readonly whenFull: 'leave-out' | 'ask';
@@ -26,6 +35,7 @@ export const DEFAULT_SETTINGS: SettingValues = {
   system: '',
   theme: 'system',
   javascript: false,
+  mcpServers: [],
   whenFull: 'leave-out',
   context: 4096,
   cacheType: 'f16',

@@ -5,6 +5,8 @@ import { runInSandbox, type SandboxResult } from './sandbox.ts';
 /** A function that a model may call, when the person allows it. */
 export interface PageTool {
   readonly definition: ChatTool;
+  /** What the person is asked before a call. */
+  readonly ask: string;
   /** Runs a call with its arguments as JSON. Rejects if it is aborted. */
   call(written: string, signal: AbortSignal): Promise<SandboxResult>;
 }
@@ -25,6 +27,7 @@ export const JAVASCRIPT_TOOL: PageTool = {
       },
     },
   },
+  ask: TEXTS.call.ask,
   async call(written, signal) {
     const code = codeOf(written);
     if (code === undefined) return { isFailed: true, text: TEXTS.call.malformed };
@@ -32,7 +35,7 @@ export const JAVASCRIPT_TOOL: PageTool = {
   },
 };
 
-/** The program that a call asks to run; undefined if its arguments have none. */
+/** The program that a call of `JAVASCRIPT_TOOL` asks to run; undefined if its arguments have none. */
 export function codeOf(written: string): string | undefined {
   try {
     const { code } = JSON.parse(written) as { code?: unknown };

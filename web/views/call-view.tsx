@@ -1,6 +1,6 @@
 import type { ToolCall } from '../state/chat-store.ts';
 import type { Conversation } from '../state/conversation.ts';
-import { codeOf } from '../tools/tools.ts';
+import { codeOf, JAVASCRIPT_TOOL } from '../tools/tools.ts';
 import { TEXTS } from '../texts.ts';
 
 /** A call of a function: what it asks for, whether it may run, and what came of it. */
@@ -9,15 +9,17 @@ export function CallView({ call, conversation }: { call: ToolCall; conversation:
   const { call: texts } = TEXTS;
   const { value: consent } = conversation.consent;
   const isAsked = consent?.id === call.id;
+  // Of other functions, all that is sent is shown.
+  const program = name === JAVASCRIPT_TOOL.definition.function.name ? codeOf(call.arguments) : undefined;
   return (
     <details class="call" open={isAsked}>
       <summary>
         <code>{name}</code> <small>{texts.states[state]}</small>
       </summary>
-      <pre tabIndex={0}>{codeOf(call.arguments) ?? call.arguments}</pre>
+      <pre tabIndex={0}>{program ?? call.arguments}</pre>
       {isAsked && (
         <>
-          <p role="status">{texts.ask}</p>
+          <p role="status">{consent.ask}</p>
           <div class="row">
             <button type="button" class="primary" onClick={() => consent.answer(true)}>
               {texts.run}

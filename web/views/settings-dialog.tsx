@@ -3,6 +3,7 @@ import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
 import { TEXTS } from '../texts.ts';
 import { Dialog } from './dialog.tsx';
 import { Choice, Count, Decimal, Field, Range } from './fields.tsx';
+import { McpServerFields } from './mcp-server-fields.tsx';
 
 const { setting: TEXT } = TEXTS;
 
@@ -11,6 +12,11 @@ export function SettingsDialog({ state }: { state: AppState }) {
   const { settings, session, dialog } = state;
   const change = (changed: Partial<SettingValues>) => {
     settings.value = { ...settings.value, ...changed };
+  };
+  // Servers were added one by one, and are removed so.
+  const reset = () => {
+    const { mcpServers } = settings.value;
+    settings.value = { ...DEFAULT_SETTINGS, mcpServers };
   };
   const reload = () => {
     dialog.value = undefined;
@@ -30,6 +36,7 @@ export function SettingsDialog({ state }: { state: AppState }) {
           />
           {TEXT.javascript}
         </label>
+        <McpServerFields servers={state.toolbox.servers} values={settings.value} change={change} />
         <Choice
           label={TEXT.theme}
           labels={TEXT.themeChoices}
@@ -42,7 +49,7 @@ export function SettingsDialog({ state }: { state: AppState }) {
           <a href="./bench.html">{TEXTS.bench.open}</a>
         </p>
         <div class="row end">
-          <button type="button" onClick={() => (settings.value = DEFAULT_SETTINGS)}>
+          <button type="button" onClick={reset}>
             {TEXT.reset}
           </button>
           {canReload && (

@@ -58,6 +58,20 @@ function copyFiles(out) {
   }
 }
 
+/** What is loaded when it is needed, as its makers publish it, in `later/`. */
+function copyLater(out) {
+  const later = join(out, 'later');
+  const modules = join(ROOT, 'node_modules');
+  cpSync(join(modules, 'mermaid/dist/mermaid.min.js'), join(later, 'mermaid.js'));
+  cpSync(join(modules, 'mermaid/LICENSE'), join(later, 'mermaid.LICENSE.txt'));
+  cpSync(join(modules, 'pdfjs-dist/legacy/build/pdf.worker.min.mjs'), join(later, 'pdf.worker.js'));
+  cpSync(join(modules, 'pdfjs-dist/LICENSE'), join(later, 'pdf.LICENSE.txt'));
+  cpSync(join(modules, 'pdfjs-dist/cmaps'), join(later, 'cmaps'), { recursive: true });
+}
+
+/** Of the scripts, what reads PDF is also kept only when it is needed. */
+const LATER = /^(?:later\/|browser\/pdf-text-)/;
+
 /** The models of the repository, beside the page, with what tells that they arrived whole. */
 function addModels(out) {
   mkdirSync(join(out, 'models'));
@@ -87,7 +101,8 @@ async function buildServiceWorker(out) {
   const hash = createHash('sha256');
   for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
   const define = {
-    SHELL_FILES: JSON.stringify(files),
+    SHELL_FILES: JSON.stringify(files.filter((file) => !LATER.test(file))),
+    LATER_FILES: JSON.stringify(files.filter((file) => LATER.test(file))),
     SHELL_VERSION: JSON.stringify(hash.digest('hex').slice(0, 16)),
   };
   const entryPoints = [join(ROOT, 'web/service-worker.ts')];
@@ -99,6 +114,7 @@ export async function buildWeb(out = join(ROOT, 'dist/web')) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   copyFiles(out);
+  copyLater(out);
   addModels(out);
   await buildScripts(out);
   await buildServiceWorker(out);

@@ -1,5 +1,9 @@
-/** The page's files, relative to it, and a version that changes with any of them; inserted by the build. */
+/**
+ * The page's files, relative to it, those that are kept when they are first asked for, and a version that changes with any of
+ * them; inserted by the build.
+ */
 declare const SHELL_FILES: readonly string[];
+declare const LATER_FILES: readonly string[];
 declare const SHELL_VERSION: string;
 
 /**
@@ -67,13 +71,20 @@ function shellAddress({ method, url }: Request): string | undefined {
   const [address = ''] = url.split(/[?#]/);
   if (method !== 'GET' || !address.startsWith(scope)) return undefined;
   const file = address.slice(scope.length) || 'index.html';
-  return SHELL_FILES.includes(file) ? new URL(file, scope).href : undefined;
+  return SHELL_FILES.includes(file) || LATER_FILES.includes(file) ? new URL(file, scope).href : undefined;
+}
+
+/** What is large, and needed by few, is kept from its first use on. */
+async function fetchLate(shell: Cache, address: string): Promise<Response> {
+  const response = await fetch(address);
+  if (response.ok) await shell.put(address, response.clone());
+  return response;
 }
 
 async function fromShell(address: string, request: Request): Promise<Response> {
   const shell = await caches.open(SHELL);
   const fresh = address.endsWith(MODELS) ? await fetch(request).catch(() => undefined) : undefined;
-  const response = (fresh?.ok ? fresh : await shell.match(address)) ?? (await fetch(request));
+  const response = (fresh?.ok ? fresh : await shell.match(address)) ?? (await fetchLate(shell, address));
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
   const { status, statusText } = response;

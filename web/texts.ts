@@ -173,11 +173,13 @@ export const TEXTS = {
     added: 'goes with your next message.',
     reasons: {
       media: 'Images, sound and films are not understood by the models here: they read text.',
-      unknown: 'No text can be read from this kind of file. Text, code and office documents can be attached.',
+      unknown:
+        'No text can be read from this kind of file. Text, code, PDF and office documents can be attached.',
       broken: 'This file is damaged, or cannot be read.',
       protected: 'This file is protected by a password.',
       large: 'This file is too large.',
-      empty: 'There is no text in this file.',
+      offline: 'What reads such files could not be loaded from the page’s server.',
+      empty: 'There is no text in this file. Scanned pages are pictures.',
     },
   },
 
@@ -234,6 +236,9 @@ export const TEXTS = {
     show: 'Show',
     hide: 'Hide',
     title: 'What the code shows, in a sandbox',
+    loading: 'Loading',
+    absent: 'What draws diagrams could not be loaded from the page’s server.',
+    notDrawn: (said: string) => `This is not drawn: ${said}`,
   },
 
   turn: {

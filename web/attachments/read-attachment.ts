@@ -13,7 +13,7 @@ const PDF = '%PDF-';
 /** Office documents of before 2007, and encrypted ones of later. */
 const COMPOUND = '\u00d0\u00cf\u0011\u00e0';
 
-/** The text of a file: plain text, code, or an office document. Throws `UnreadableFile` if there is none to be had. */
+/** The text of a file: plain text, code, an office document, or a PDF. Throws `UnreadableFile` if there is none to be had. */
 export async function readAttachment(file: File): Promise<Attachment> {
   const { name, type, size } = file;
   const isMedia = /^(?:image|audio|video)\//.test(type) && type !== 'image/svg+xml';
@@ -31,7 +31,14 @@ async function textOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
     const [{ Archive }, { officeText }] = await Promise.all([import('./archive.ts'), import('./office.ts')]);
     return officeText(new Archive(bytes));
   }
-  if (signature.startsWith(PDF) || signature.startsWith(COMPOUND)) throw new UnreadableFile('unknown');
+  if (signature.startsWith(PDF)) {
+    // What reads them is larger than the page.
+    const { pdfText } = await import('./pdf-text.ts').catch((error: unknown) => {
+      throw new UnreadableFile('offline', { cause: error });
+    });
+    return pdfText(bytes);
+  }
+  if (signature.startsWith(COMPOUND)) throw new UnreadableFile('unknown');
   return plainText(bytes);
 }
 

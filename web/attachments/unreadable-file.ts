@@ -10,6 +10,8 @@ export type UnreadableReason =
   | 'protected'
   /** It is too large. */
   | 'large'
+  /** What reads it could not be loaded. */
+  | 'offline'
   /** It has no text. */
   | 'empty';
 

@@ -5,15 +5,21 @@ export interface SandboxResult {
   readonly text: string;
 }
 
-/**
- * A frame for what a model wrote: scripts run in an origin of their own, without network, storage or access to this page. `run`
- * runs a program in a worker in it, `show` shows a document.
- */
-export function sandboxFrame(kind: 'run' | 'show', text: string, port?: MessagePort): HTMLIFrameElement {
+/** What a sandbox does with what a model wrote. */
+export type SandboxTask =
+  /** Runs a program in a worker. */
+  | { readonly kind: 'run'; readonly text: string }
+  /** Shows a document. */
+  | { readonly kind: 'show'; readonly text: string }
+  /** Shows a diagram, by Mermaid, whose program is `script`. */
+  | { readonly kind: 'diagram'; readonly text: string; readonly script: string; readonly isDark: boolean };
+
+/** A frame for what a model wrote: scripts run in an origin of their own, without network, storage or access to this page. */
+export function sandboxFrame(task: SandboxTask, port?: MessagePort): HTMLIFrameElement {
   const frame = document.createElement('iframe');
   frame.setAttribute('sandbox', 'allow-scripts');
   frame.src = new URL('./sandbox.html', document.baseURI).href;
-  const post = () => frame.contentWindow?.postMessage({ kind, text }, '*', port ? [port] : []);
+  const post = () => frame.contentWindow?.postMessage(task, '*', port ? [port] : []);
   frame.addEventListener('load', post, { once: true });
   return frame;
 }
@@ -28,7 +34,7 @@ export async function runInSandbox(
 ): Promise<SandboxResult> {
   signal.throwIfAborted();
   const { port1: own, port2: theirs } = new MessageChannel();
-  const frame = sandboxFrame('run', code, theirs);
+  const frame = sandboxFrame({ kind: 'run', text: code }, theirs);
   frame.hidden = true;
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {

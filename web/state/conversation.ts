@@ -217,7 +217,7 @@ export class Conversation {
     this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model: engine.title });
     const saving = setInterval(() => this.#saveTurn(answer.id), SAVE_MILLISECONDS);
     try {
-      const tools = await this.#toolbox.tools();
+      const tools = await this.#toolbox.tools(signal);
       const end = await this.#write(engine, { id: answer.id, asked, begun, tools, signal });
       const usedTokens = end.promptTokens + end.generatedTokens;
       const isFull = engine.context !== undefined && usedTokens >= engine.context - 1;

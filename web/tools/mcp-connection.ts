@@ -17,10 +17,8 @@ import type { SandboxResult } from './sandbox.ts';
 // It would try whether scripts may be made of text, which the page's policy forbids and reports.
 config({ jitless: true });
 
-/** How long a server may take to answer anything but a call. */
-const MOST_MILLISECONDS = 10_000;
-/** How long a call may take without telling of progress. */
-const MOST_CALL_MILLISECONDS = 60_000;
+/** How long a server may take to answer, or to tell of a call's progress. */
+const MOST_MILLISECONDS = 60_000;
 /** Pages of a server's list of tools; one that has more repeats itself. */
 const MOST_PAGES = 50;
 
@@ -92,7 +90,7 @@ export class McpConnection {
     try {
       const called = this.#client.callTool({ name, arguments: values }, undefined, {
         signal,
-        timeout: MOST_CALL_MILLISECONDS,
+        timeout: MOST_MILLISECONDS,
         resetTimeoutOnProgress: true,
         onprogress: () => {},
       });

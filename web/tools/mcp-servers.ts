@@ -146,9 +146,13 @@ export class McpServers {
     return this.#servers;
   }
 
-  /** The tools of all servers that can be reached. Never rejects. */
-  async tools(): Promise<readonly PageTool[]> {
-    await Promise.all(this.#servers.value.map((server) => server.ready()));
+  /** The tools of all servers that can be reached. Rejects only if it is aborted. */
+  async tools(signal: AbortSignal): Promise<readonly PageTool[]> {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    const ready = Promise.all(this.#servers.value.map((server) => server.ready()));
+    await Promise.race([ready, aborted]);
     return this.#servers.value.flatMap(({ status: { value } }) => (value.kind === 'open' ? value.tools : []));
   }
 

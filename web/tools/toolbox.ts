@@ -17,13 +17,13 @@ export class Toolbox {
     this.servers = new McpServers(settings);
   }
 
-  /** The functions that can be called now, each under a name of its own. Waits for servers that are being connected. Never rejects. */
-  async tools(): Promise<readonly PageTool[]> {
+  /** The functions that can be called now, each under a name of its own. Waits for servers that are being connected. Rejects only if it is aborted. */
+  async tools(signal: AbortSignal): Promise<readonly PageTool[]> {
     const { javascript } = this.#settings.value;
     const own = javascript ? [JAVASCRIPT_TOOL] : [];
     // No server's function looks like ours.
     const names = new Set([JAVASCRIPT_TOOL.definition.function.name]);
-    const others = (await this.servers.tools()).map((tool) => {
+    const others = (await this.servers.tools(signal)).map((tool) => {
       const { name } = tool.definition.function;
       let unique = name;
       for (let count = 2; names.has(unique); count++)

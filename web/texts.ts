@@ -1,8 +1,11 @@
-const tokens = (count: number) => `${count} ${count === 1 ? 'token' : 'tokens'}`;
-const seconds = (count: number) => (count < 60 ? `${count.toFixed(1)} s` : `${Math.round(count / 60)} min`);
+import { LANGUAGE } from './language.ts';
+import { Wording } from './wording.ts';
 
-/** Everything that the page says, in one place. */
-export const TEXTS = {
+const english = new Wording('en');
+const tokens = (count: number) => english.count(count, 'token', 'tokens');
+
+/** Everything that the page says, in one place; in other languages in files of their own. */
+export const ENGLISH = {
   skip: 'Go to the message field',
   model: 'Model: ',
   chooseModel: 'Choose a model',
@@ -151,7 +154,7 @@ export const TEXTS = {
     with: (title: string) => `Conversation with ${title}`,
     label: 'Conversation',
     leftOut: (count: number) =>
-      `The ${count === 1 ? 'oldest message is' : `oldest ${count} messages are`} left out of what the model reads: its context is full.`,
+      `The ${english.form(count, 'oldest message is', `oldest ${english.number(count)} messages are`)} left out of what the model reads: its context is full.`,
     roles: { user: 'You', assistant: 'Answer' },
   },
 
@@ -219,7 +222,7 @@ export const TEXTS = {
     noHeader: 'This is no header: its name, a colon, and its value.',
     known: 'This server is in the list already.',
     connecting: 'is being connected',
-    tools: (count: number) => `${count} ${count === 1 ? 'tool' : 'tools'}`,
+    tools: (count: number) => english.count(count, 'tool', 'tools'),
     again: (host: string) => `Connect ${host} again`,
     againShort: 'Connect again',
     remove: (host: string) => `Remove ${host}`,
@@ -248,7 +251,8 @@ export const TEXTS = {
     reads: 'The model reads',
     reading: (done: number, all: number) => `Reading: ${done} of ${all} tokens`,
     thinking: 'Thinking…',
-    thoughts: (time: number | undefined) => (time === undefined ? 'Thoughts' : `Thoughts · ${seconds(time)}`),
+    thoughts: (time: number | undefined) =>
+      time === undefined ? 'Thoughts' : `Thoughts · ${english.time(time)}`,
     failed: 'No answer',
     broken: 'The answer broke off',
     copy: 'Copy the answer',
@@ -270,8 +274,8 @@ export const TEXTS = {
     limit: 'Reached its limit of tokens',
     context: 'The context is full',
     tokens,
-    speed: (rate: number) => `${rate.toFixed(1)} tokens/s`,
-    first: (time: number) => `first after ${seconds(time)}`,
+    speed: (rate: number) => `${english.number(rate, 1)} tokens/s`,
+    first: (time: number) => `first after ${english.time(time)}`,
     by: (model: string) => model,
   },
 
@@ -323,6 +327,9 @@ export const TEXTS = {
     javascript: 'Let models run JavaScript in a sandbox, each time with your consent',
     theme: 'Colours',
     themeChoices: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    language: 'Language',
+    languageHint: 'loads the page again',
+    languageOfBrowser: 'As the browser',
     reset: 'Reset',
     reload: 'Reload the model',
   },
@@ -340,3 +347,11 @@ export const TEXTS = {
     } as Readonly<Record<string, string>>,
   },
 };
+
+/** What a language says. */
+export type Texts = typeof ENGLISH;
+
+/** The texts of the page's language. Others than English are loaded where they are wanted. */
+export const TEXTS: Texts = LANGUAGE === 'de' ? (await import('./german.ts')).GERMAN : ENGLISH;
+
+document.documentElement.lang = LANGUAGE;

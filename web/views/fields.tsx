@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import { LANGUAGE } from '../language.ts';
 import { TEXTS } from '../texts.ts';
 
 /** A labelled field, as wide as the form or half of it; `children` renders it with the id that the label refers to. */
@@ -45,7 +46,8 @@ export function Range(props: {
             onInput={({ currentTarget }) => props.onChange(Number(currentTarget.value))}
           />
           <output for={id} class="numbers">
-            {props.value?.toFixed(2) ?? TEXTS.setting.asModel}
+            {props.value?.toLocaleString(LANGUAGE, { minimumFractionDigits: 2, maximumFractionDigits: 2 }) ??
+              TEXTS.setting.asModel}
           </output>
         </div>
       )}
@@ -123,13 +125,14 @@ export function Decimal(props: {
 /** One of a few values, labelled in the order of `labels`, in half of the form's width or all of it. */
 export function Choice<Value extends string>(props: {
   label: string;
+  hint?: string;
   whole?: boolean;
   labels: Readonly<Record<Value, string>>;
   value: Value;
   onChange: (value: Value) => void;
 }) {
   return (
-    <Field label={props.label} half={!props.whole}>
+    <Field label={props.label} hint={props.hint} half={!props.whole}>
       {(id) => (
         <select
           id={id}

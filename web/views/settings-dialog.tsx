@@ -1,3 +1,4 @@
+import { chooseLanguage, chosenLanguage, LANGUAGES } from '../language.ts';
 import type { AppState } from '../state/app-state.ts';
 import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
 import { TEXTS } from '../texts.ts';
@@ -42,6 +43,13 @@ export function SettingsDialog({ state }: { state: AppState }) {
           labels={TEXT.themeChoices}
           value={settings.value.theme}
           onChange={(theme) => change({ theme })}
+        />
+        <Choice
+          label={TEXT.language}
+          hint={TEXT.languageHint}
+          labels={{ browser: TEXT.languageOfBrowser, ...LANGUAGES }}
+          value={chosenLanguage() ?? 'browser'}
+          onChange={(language) => chooseLanguage(language === 'browser' ? undefined : language)}
         />
         <h3>{TEXT.loading}</h3>
         <LoadFields values={settings.value} change={change} />

@@ -1,6 +1,7 @@
 // Compares files that differ from published ones in one thing or two with llama.cpp: each architecture's small random model with
 // other sizes, with each key of many values and without it, with tensors that it may lack and without those that it may have.
-// `node dist/bench/variants.js <llama.cpp> <its build folder> [architecture ...] [--keys pattern] [--pairs count] [--seed number]`
+// `node dist/bench/variants.js <llama.cpp> <its build folder> [architecture ...] [--keys pattern] [--pairs count] [--seed number]
+// [--length positions] [--text number]`
 // needs a C++ compiler, llama.cpp's sources and a build; it prints what differs, what one of both refuses and what lies between near
 // ties, and a table of counts. Where GELU's roundings add up, a build without its table of f16 (`GGML_GELU_FP16`) tells them from
 // faults. An hour of two cores is some twenty thousand files.
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isRocmforgeError } from '../src/base/errors.ts';
+import { seededRandom } from '../src/base/seeded-random.ts';
 import { F32 } from '../src/formats/index.ts';
 import { GgufWriter } from '../src/gguf/index.ts';
 import { loadModel, type LanguageModel, type Taps } from '../src/index.ts';
@@ -25,12 +27,6 @@ import { NearTies } from '../tests/support/near-ties.ts';
 import { type Change, otherKeys, otherSizes, otherTensors, together } from './variants/changes.ts';
 import { Reference } from './variants/reference.ts';
 
-/** A text longer than the sliding windows. */
-const IDS = Array.from({ length: 24 }, (_, i) => (7 + 13 * i + 5 * i * i) % 61);
-
-/** As llama.cpp rounds up the smallest context. */
-const CONTEXT = 256;
-
 /** What came of a file; `fails` is an error that is not ours to throw. */
 type Kind = 'same' | 'tie' | 'differs' | 'refused' | 'they refuse' | 'both refuse' | 'not finite' | 'fails';
 
@@ -45,10 +41,18 @@ const { positionals, values } = parseArgs({
     keys: { type: 'string', default: '' },
     pairs: { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
+    length: { type: 'string', default: '24' },
+    text: { type: 'string' },
   },
 });
 const [llama, build, ...wanted] = positionals;
 if (llama === undefined || build === undefined) throw new Error('say where llama.cpp and its build are');
+const length = Number(values.length);
+/** A text longer than the sliding windows, or another one by its number. */
+const IDS =
+  values.text === undefined ? Array.from({ length }, (_, i) => (7 + 13 * i + 5 * i * i) % 61) : randomIds();
+/** As llama.cpp rounds contexts up. */
+const CONTEXT = Math.ceil(length / 256) * 256;
 const reference = new Reference(llama, build);
 const memory = await SharedDeviceMemory.open(await openCpu({ threads: 1 }));
 const path = join(tmpdir(), `variant-${process.pid}.gguf`);
@@ -61,6 +65,11 @@ console.log(Array.from(total, ([kind, count]) => `${kind} ${count}`).join(', '))
 reference.stop();
 rmSync(path, { force: true });
 await memory.device[Symbol.asyncDispose]();
+
+function randomIds(): number[] {
+  const random = seededRandom(Number(values.text));
+  return Array.from({ length }, () => 3 + Math.floor(58 * random()));
+}
 
 /** Tries every change of a family's file, and as many pairs as asked for. */
 async function search(family: FamilyFixture): Promise<void> {
@@ -134,8 +143,8 @@ async function writeChanged(
 function open(taps?: Taps): Promise<LanguageModel> {
   const options = {
     context: CONTEXT,
-    batch: 64,
-    logitRows: 32,
+    batch: Math.max(64, length),
+    logitRows: Math.max(32, length),
     cacheType: 'f32',
     sharedMemory: memory,
   } as const;

@@ -20,6 +20,7 @@ export type Answer =
 /** One line per question; weights as they are, keys and values in f32, one thread. */
 const HARNESS = `
 #include "llama.h"
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -84,7 +85,7 @@ int main() {
     messages.clear();
     llama_model *model = llama_model_load_from_file(path.c_str(), llama_model_default_params());
     llama_context_params params = llama_context_default_params();
-    params.n_ctx = params.n_batch = params.n_ubatch = 64;
+    params.n_ctx = params.n_batch = params.n_ubatch = std::max<size_t>(64, ids.size() + 2);
     params.n_threads = params.n_threads_batch = 1;
     params.type_k = params.type_v = GGML_TYPE_F32;
     params.embeddings = embeds;

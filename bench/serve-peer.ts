@@ -2,7 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { availableParallelism, loadavg } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,8 @@ import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 // [--generate 128] [--turns 5] [--threads 2] [--flags="--token-target 30"]`. Each client sends requests one after another,
 // and no two prompts begin alike; the first three ids, which are no text in usual vocabularies, are not
 // generated. Gaps are milliseconds between two pieces of one answer, as they arrive; `first` is the time
-// to the first piece of the requests that start a turn; memory is resident, in MB. The last row is the median of the turns.
+// to the first piece of the requests that start a turn; memory is resident, in MB. The last rows are the median of the turns, and
+// that of the ratios of each turn's two rounds, which follow one another and so suffer the same load.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -134,13 +135,17 @@ async function round(to: Server, sender: ChildProcess, of: readonly string[]): P
   };
 }
 
-function row(name: string, { p50, p99, most, first, rate, resident }: Round): void {
-  const shown = [p50, p99, most, first, rate, resident].map((value) => value.toFixed(1).padStart(9)).join('');
-  console.log(`${name.padEnd(24)}${shown}`);
+function row(name: string, { p50, p99, most, first, rate, resident }: Round, digits = 1): void {
+  const shown = [p50, p99, most, first, rate, resident].map((value) => value.toFixed(digits).padStart(9));
+  console.log(`${name.padEnd(24)}${shown.join('')}`);
 }
 
 function median(rounds: readonly Round[]): Round {
-  const of = (pick: (round: Round) => number) => quantile(rounds.map(pick), 0.5);
+  return figures((pick) => quantile(rounds.map(pick), 0.5));
+}
+
+/** One figure for each that a round has. */
+function figures(of: (pick: (round: Round) => number) => number): Round {
   return {
     p50: of((round) => round.p50),
     p99: of((round) => round.p99),
@@ -151,18 +156,31 @@ function median(rounds: readonly Round[]): Round {
   };
 }
 
+/** The first server's figures as shares of the other's, as the median of the turns. */
+function ratios([ours, theirs]: readonly Server[]): Round | undefined {
+  if (!ours || !theirs) return undefined;
+  const of = (pick: (round: Round) => number) => {
+    const shares = ours.rounds.map((round, turn) => pick(round) / pick(theirs.rounds[turn] as Round));
+    return quantile(shares, 0.5);
+  };
+  return figures(of);
+}
+
 async function compare(servers: readonly Server[], sender: ChildProcess): Promise<void> {
+  console.log(`${cpus()[0]?.model}, ${availableParallelism()} cores, ${values.threads} threads each`);
   console.log(`${clients} clients x ${values.requests} requests of ${promptTokens} + ${generated} tokens`);
   for (const { name, process: of } of servers) console.log(`${name} idle: ${residentOf(of).toFixed(0)} MB`);
   console.log(`${' '.repeat(24)}      p50      p99     most    first    tok/s memory/MB`);
   for (let turn = 0; turn < Number(values.turns); turn++) {
-    for (const server of servers) {
+    for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
       const told = await round(server, sender, prompts(turn));
       server.rounds.push(told);
       row(`${server.name}, load ${loadavg()[0]?.toFixed(1)}`, told);
     }
   }
   for (const { name, rounds } of servers) row(`${name}, median`, median(rounds));
+  const shares = ratios(servers);
+  if (shares) row('ratio, median', shares, 2);
 }
 
 const { threads } = values;

@@ -11,6 +11,7 @@ import {
 import type { BrowserDeviceRequest } from './open-device.ts';
 import type { SourceLocation } from './open-source.ts';
 import type { StoredModel } from './store/model-store.ts';
+import { startWorker } from './start-worker.ts';
 import { BrowserWorker } from './worker-host.ts';
 
 /**
@@ -57,10 +58,11 @@ export async function loadModel(
   checkOptions('loadModel', options, LOAD_OPTIONS);
   const { signal, onProgress, ...sent } = options;
   if (options.keep !== false) await askToPersist();
-  const worker = new Worker(new URL('./engine-worker.js', import.meta.url), {
-    type: 'module',
-    name: 'rocmforge engine',
-  });
+  const name = 'rocmforge engine';
+  const worker = startWorker(
+    () => new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name }),
+    { script: 'engine-worker.js', beside: import.meta.url, name },
+  );
   const client = new CallClient<EngineCalls>(new BrowserWorker(worker));
   try {
     const request = { location: locate(location), options: sent };

@@ -3,6 +3,7 @@ import { fail } from '../base/errors.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
 import { type KernelBytes, openCpuDecoder, openCpuDevice, runCpuWorker } from '../devices/cpu/index.ts';
 import { ownThreadHost } from './own-thread-host.ts';
+import { startWorker } from './start-worker.ts';
 import { browserWorkerHost } from './worker-host.ts';
 
 /** Options of the CPU device in browsers. */
@@ -32,9 +33,12 @@ export function canShareMemory(): boolean {
 export async function openCpu({ threads }: BrowserCpuOptions = {}): Promise<Device> {
   if ((threads ?? 1) > 1) requireSharedMemory();
   const host = canShareMemory()
-    ? browserWorkerHost(
-        usableThreads(),
-        (name) => new Worker(new URL('./cpu-worker.js', import.meta.url), { type: 'module', name }),
+    ? browserWorkerHost(usableThreads(), (name) =>
+        startWorker(() => new Worker(new URL('./cpu-worker.js', import.meta.url), { type: 'module', name }), {
+          script: 'cpu-worker.js',
+          beside: import.meta.url,
+          name,
+        }),
       )
     : ownThreadHost((port) => runCpuWorker(port, undefined, { sharesThread: true }));
   return openCpuDevice({ host, threads, kernels: await kernelBytes(), name: 'CPU (WebAssembly)' });
@@ -43,9 +47,12 @@ export async function openCpu({ threads }: BrowserCpuOptions = {}): Promise<Devi
 /** Opens SIMD decoders in workers, which start at first use. Rejects like `openCpu`. */
 export async function openDecoder({ threads }: BrowserCpuOptions = {}): Promise<BlockDecoder> {
   requireSharedMemory();
-  const host = browserWorkerHost(
-    usableThreads(),
-    (name) => new Worker(new URL('./decode-worker.js', import.meta.url), { type: 'module', name }),
+  const host = browserWorkerHost(usableThreads(), (name) =>
+    startWorker(() => new Worker(new URL('./decode-worker.js', import.meta.url), { type: 'module', name }), {
+      script: 'decode-worker.js',
+      beside: import.meta.url,
+      name,
+    }),
   );
   return openCpuDecoder({ threads, host, kernels: await kernelBytes() });
 }

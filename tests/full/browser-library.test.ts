@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
@@ -9,6 +9,7 @@ import { compileStrictly, examplesOf } from '../support/guide-examples.ts';
 import { unpackProject } from '../support/packed-project.ts';
 import { BUNDLED } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
 
 const EXAMPLES = examplesOf('docs/browser.md', 'ts');
 
@@ -74,6 +75,31 @@ describe('the examples of the guide to pages', { skip: NO_BROWSER, concurrency: 
       lines.join('\n'),
     );
     assert.match(lines.at(-1) ?? '', /^model\.gguf 17506144 [\da-f]{64}$/);
+  });
+
+  test('from another origin, isolated or not, a model answers', async () => {
+    const pages = join(folder, 'pages');
+    mkdirSync(pages);
+    await using network = await Site.open(folder, { isolated: false, isPublic: true });
+    const program = `import { loadModel } from '${network.url}/browser/index.js';
+const model = await loadModel('/tiny.gguf', { device: 'cpu', context: 32 });
+console.log(await model.generate([1, 40], { temperature: 0, maxTokens: 4, ignoreEnd: true }).text(), crossOriginIsolated);
+await model.dispose();`;
+    writeFileSync(join(pages, 'index.html'), pageOf(program));
+    const said: string[] = [];
+    for (const isolated of [false, true]) {
+      await using own = await Site.open(pages, { isolated });
+      own.files.set('/tiny.gguf', await tinyBytes('Q8_0'));
+      const page = await browser.page('about:blank');
+      page.on('console', (message) => said.push(message.text()));
+      await page.goto(`${own.url}/`);
+      await page.waitForFunction("document.title !== ''");
+      assert.equal(await page.title(), 'ended');
+      await page.close();
+    }
+    const [alone = '', together = ''] = said;
+    assert.match(alone, /\S.* false$/s);
+    assert.equal(together, alone.replace(/false$/, 'true'));
   });
 
   test('the page says what the browser can do', async () => {

@@ -42,17 +42,19 @@ export class Site implements AsyncDisposable {
   readonly #server: Server;
   readonly #folder: string;
   readonly #isolated: boolean;
+  readonly #isPublic: boolean;
   readonly #stalled: (() => void)[] = [];
 
-  private constructor(folder: string, isolated: boolean) {
+  private constructor(folder: string, { isolated, isPublic }: { isolated: boolean; isPublic: boolean }) {
     this.#folder = folder;
     this.#isolated = isolated;
+    this.#isPublic = isPublic;
     this.#server = createServer((request, response) => this.#answer(request, response));
   }
 
-  /** Serves a folder; `isolated` pages can share memory with their workers. */
-  static async open(folder: string, { isolated = true } = {}): Promise<Site> {
-    const site = new Site(folder, isolated);
+  /** Serves a folder; `isolated` pages can share memory with their workers. With `isPublic`, pages of other origins may read it. */
+  static async open(folder: string, { isolated = true, isPublic = false } = {}): Promise<Site> {
+    const site = new Site(folder, { isolated, isPublic });
     await new Promise<void>((resolve) => site.#server.listen(0, '127.0.0.1', resolve));
     return site;
   }
@@ -80,6 +82,7 @@ export class Site implements AsyncDisposable {
       response.setHeader('cross-origin-opener-policy', 'same-origin');
       response.setHeader('cross-origin-embedder-policy', 'require-corp');
     }
+    if (this.#isPublic) response.setHeader('access-control-allow-origin', '*');
     const content = this.files.get(pathname);
     if (content) this.#sendRange(pathname, content, request, response);
     else this.#sendFile(pathname.endsWith('/') ? `${pathname}index.html` : pathname, response);

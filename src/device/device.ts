@@ -14,6 +14,14 @@ export interface DeviceInfo {
   readonly details: Readonly<Record<string, string | number | boolean>>;
 }
 
+/** What a group of devices says of itself: graphs for it have a graph for each rank (`OpGraph.ranks`). */
+export interface GroupFacts {
+  /** Its devices. */
+  readonly ranks: number;
+  /** Elements of a matrix from which on it pays to cut it by rows even if its whole result has to be gathered. */
+  readonly gatherAtLeast: number;
+}
+
 /** Sizes of the memory for buffers, in bytes. */
 export interface MemoryInfo {
   readonly total: number;
@@ -32,6 +40,8 @@ export interface Device extends AsyncDisposable {
   /** Resolves with the reason if the device can no longer be used; never rejects. */
   readonly lost: Promise<Error>;
   readonly memoryRules: MemoryRules;
+  /** How models are split over it, if it is a group of devices. Absent on a single device. */
+  readonly group?: GroupFacts;
   memory(): Promise<MemoryInfo>;
   /**
    * Allocates device memory with undefined contents. `label` identifies it in messages and traces. Throws

@@ -1,7 +1,7 @@
 export { bound, boundBuffers, buffersOf, checkBindings } from './binding-check.ts';
 export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
 export { checkByteLength } from './byte-length.ts';
-export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+export type { Device, DeviceInfo, GroupFacts, MemoryInfo } from './device.ts';
 export type {
   Address,
   AsyncNativeFunction,
@@ -92,6 +92,7 @@ export {
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, rowsBytes } from './rows-check.ts';
+export { refuseCollective } from './refuse-collective.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
 export type { DeviceEvent, PinnedRows, Stream, WeightRows } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

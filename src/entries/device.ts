@@ -15,6 +15,7 @@ export type {
   DeviceBuffer,
   DeviceEvent,
   DeviceInfo,
+  GroupFacts,
   Executable,
   Ffi,
   MemoryInfo,

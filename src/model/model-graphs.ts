@@ -3,7 +3,7 @@ import type { WeightPolicy } from '../formats/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { add, gatherRows, sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
-import type { BatchShape, Tensor } from '../ops/value.ts';
+import type { BatchShape, State, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
 import { CONTROL_VECTOR } from './control-vectors.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
@@ -105,6 +105,16 @@ export interface PredictorParts {
 export function predictorParts(predictor: PredictorParts | undefined): readonly ModelPart[] {
   if (!predictor) return [];
   return [...new Set([...predictor.state, ...predictor.behindStep, ...predictor.alone])];
+}
+
+/** All parts, in the order in which steps have them. */
+export function partsOf({ embedding, layers, head, sampling, predictor }: ModelGraphs): readonly ModelPart[] {
+  return [embedding, ...layers, head, sampling, ...predictorParts(predictor)];
+}
+
+/** Each layer has its own caches; the token history and the sampled tokens are shared by all parts. */
+export function stateName({ statePrefix, prefix }: ModelPart, { name }: State): string {
+  return (statePrefix ?? prefix) + name;
 }
 
 /** The states in which tokens are handed on: those that a step sampled, and a predictor's drafts. */

@@ -4,6 +4,8 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 
+const MAX_RANKS = 64;
+
 /** A request for a device. */
 export interface DeviceRequest {
   /** `auto`, or a backend with an optional index: `hip`, `cuda:1`, `cpu`. */
@@ -15,6 +17,11 @@ export interface DeviceRequest {
    * WebAssembly; `native` insists on them; `wasm` does without.
    */
   readonly cpuKernels?: CpuKernels | undefined;
+  /**
+   * Tensor parallel size: the number of devices over which a model is split, those with consecutive indices from that of `device`. CPU
+   * devices share the threads. Adapters, taps, streamed experts, predictors and saved states need a single device. Default 1.
+   */
+  readonly tensorParallel?: number | undefined;
   /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
@@ -24,6 +31,7 @@ export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
   device: true,
   threads: true,
   cpuKernels: true,
+  tensorParallel: true,
   logger: true,
 };
 
@@ -144,6 +152,7 @@ export function beginDevice(request: DeviceRequest): DeviceOpening {
 }
 
 async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
+  checkRanks(request);
   const wanted = request.device ?? 'auto';
   if (wanted === 'auto') return await openBest(request, onDescribed);
   const [, name, index = '0'] = /^(\w+)(?::(\d+))?$/.exec(wanted) ?? [];
@@ -155,7 +164,41 @@ async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<D
   if (!backend.report && Number(index) !== 0) {
     fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
   }
-  return await backend.open(request, Number(index), onDescribed);
+  return await openRanks(backend, request, { index: Number(index), onDescribed });
+}
+
+/** Opens a backend's device or, for a model that is split, a group of as many devices. */
+async function openRanks(
+  backend: Backend,
+  request: DeviceRequest,
+  { index, onDescribed }: { readonly index: number; readonly onDescribed: OnDescribed },
+): Promise<Device> {
+  const { tensorParallel: ranks = 1 } = request;
+  if (ranks === 1) return backend.open(request, index, onDescribed);
+  const isOneOfSeveral = backend.report !== undefined;
+  const [{ DeviceGroup }, { usableCores }] = await Promise.all([
+    import('../devices/group/index.ts'),
+    import('./cpu-threads.ts'),
+  ]);
+  const threads = Math.max(1, Math.floor((request.threads ?? usableCores()) / ranks));
+  const devices: Device[] = [];
+  try {
+    for (let rank = 0; rank < ranks; rank++) {
+      const own = isOneOfSeveral ? index + rank : index;
+      devices.push(await backend.open({ ...request, threads }, own, () => {}));
+    }
+    return new DeviceGroup(devices, { sharesMemory: !isOneOfSeveral });
+  } catch (error) {
+    for (const device of devices) await device[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Throws `INVALID_ARGUMENT` unless it is a number of devices. */
+function checkRanks({ tensorParallel: ranks = 1 }: DeviceRequest): void {
+  if (Number.isSafeInteger(ranks) && ranks >= 1 && ranks <= MAX_RANKS) return;
+  const expected = `a whole number from 1 to ${MAX_RANKS}`;
+  fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(ranks), expected });
 }
 
 /**
@@ -177,9 +220,10 @@ export async function reopenDevice({ backend }: DeviceInfo, request: DeviceReque
 async function openBest(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
   const { logger = silentLogger } = request;
   let failure: unknown;
-  for (const { name, open: openOf } of BACKENDS.filter(({ automatic }) => automatic)) {
+  for (const backend of BACKENDS.filter(({ automatic }) => automatic)) {
+    const { name } = backend;
     try {
-      const device = await openOf(request, 0, onDescribed);
+      const device = await openRanks(backend, request, { index: 0, onDescribed });
       logger.debug('device opened', { device: name, name: device.info.name });
       return device;
     } catch (error) {

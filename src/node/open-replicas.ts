@@ -22,13 +22,14 @@ export function openReplicas(
   options: ReplicaOptions,
   start: () => WorkerHandle = engineThread,
 ): Promise<Replicas> {
-  const { replicas, device, signal: given, logger = silentLogger } = options;
+  const { replicas, device, tensorParallel = 1, signal: given, logger = silentLogger } = options;
   const threads = options.threads ?? Math.max(1, Math.floor(usableCores() / replicas));
   const progressOf = progressOfAll(replicas, options.onProgress);
   let first: Promise<ThreadEngine> | undefined;
   const deviceOf = async (replica: number): Promise<string | undefined> => {
-    if (device !== undefined && device !== 'auto') return replicaDevice(device, replica);
-    return first && replicaDevice((await first).device.backend, replica);
+    const behind = replica * tensorParallel;
+    if (device !== undefined && device !== 'auto') return replicaDevice(device, behind);
+    return first && replicaDevice((await first).device.backend, behind);
   };
   const opened = new Set<number>();
   return Replicas.open(

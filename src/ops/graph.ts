@@ -34,6 +34,10 @@ export interface OpGraph {
   readonly weights: readonly Weight[];
   readonly states: readonly State[];
   readonly ops: readonly Op[];
+  /** Which of how many ranks computes it, if it is one rank's part of a group's graph. */
+  readonly rank?: { readonly index: number; readonly count: number };
+  /** The graphs of all ranks of a group, this one first, which is as large as any of them: what a `DeviceGroup` compiles. */
+  readonly ranks?: readonly OpGraph[];
 }
 
 /** Records operators for one batch shape. The functions that record an operator are in the operator's own file. */

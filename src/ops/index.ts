@@ -1,6 +1,7 @@
 export * from './attention.ts';
 export * from './causal-conv.ts';
 export * from './choose-positions.ts';
+export * from './collectives.ts';
 export * from './compressed-cells.ts';
 export * from './concat.ts';
 export type { Cost, CostContext } from './cost.ts';

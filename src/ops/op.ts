@@ -11,6 +11,7 @@ import {
   type JoinCellsOp,
   joinCellsCost,
 } from './compressed-cells.ts';
+import { type AllGatherOp, type AllReduceOp, collectiveCost } from './collectives.ts';
 import { type ConcatOp, concatCost } from './concat.ts';
 import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, ClampOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
@@ -82,6 +83,8 @@ export type Op =
   | CompressCellsOp
   | JoinCellsOp
   | StreamSharesOp
+  | AllReduceOp
+  | AllGatherOp
   | GatherRowsOp
   | SampleOp;
 
@@ -131,6 +134,8 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   compressCells: compressCellsCost,
   joinCells: joinCellsCost,
   streamShares: streamSharesCost,
+  allReduce: collectiveCost,
+  allGather: collectiveCost,
   gatherRows: (op, _, { outputs }) => gatherRowsCost(op, outputs),
   sample: (op, _, { outputs }) => sampleCost(op, outputs),
 };
@@ -187,6 +192,8 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   compressCells: ({ cache, bias }) => [cache.keys, cache.values, cache.blocks, bias],
   joinCells: ({ chosen, batch }) => [chosen, batch.blocks],
   streamShares: ({ mixes, scale, base }) => [mixes, scale, base],
+  allReduce: ({ x }) => [x],
+  allGather: ({ x }) => [x],
   gatherRows: ({ x }) => [x],
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };

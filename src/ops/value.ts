@@ -52,6 +52,22 @@ export interface Weight {
   readonly format: TensorFormat;
   readonly rows: number;
   readonly columns: number;
+  /** Which part of the file's tensor it is, if it is a rank's shard. Default: all of it. */
+  readonly shard?: WeightShard;
+}
+
+/** From `start` up to, but not including, `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The rows and columns of a tensor of which a rank's shard consists, in this order; columns are whole blocks of the format. */
+export interface WeightShard {
+  /** The tensor's own size. */
+  readonly of: { readonly rows: number; readonly columns: number };
+  readonly rows: readonly Range[];
+  readonly columns: readonly Range[];
 }
 
 /** Memory that outlives the step: a matrix of `[rows, width]` that operators append to and read. */
@@ -100,6 +116,11 @@ export function tensorBytes(tensor: Tensor, shape: BatchShape): number {
 export function stateBytes({ type, rows, width }: State): number {
   if (isBlockType(type)) return stateBlockPlanes(type, rows, width).byteLength;
   return rows * width * ELEMENT_BYTES[type];
+}
+
+/** How many there are in ranges. */
+export function lengthOf(ranges: readonly Range[]): number {
+  return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
 /** Bytes of one row of a weight in the file. */

@@ -5,7 +5,8 @@ import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape } from '../ops/value.ts';
-import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
+import { BatchPlan, type StepKind } from './steps/batch-plan.ts';
+import { stateName } from '../model/model-graphs.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
@@ -16,7 +17,7 @@ import { PersistentInputs } from './inputs/persistent-inputs.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import { bufferBytesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } from './memory-demand.ts';
-import { blockRanges, checkCheckpoint, checkpointName, slotRange } from './memory/slot-memory.ts';
+import { blockRanges, checkCheckpoint, checkAlone, checkpointName, slotRange } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
 import { tableName } from '../model/state-groups.ts';
@@ -396,10 +397,11 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Locations of a slot's state for its first `length` positions: one list per state, layer by layer.
+   * Locations of a slot's state for its first `length` positions: one list per state, layer by layer. Throws as `checkAlone`.
    * @internal
    */
   stateRanges(state: SequenceState, slot: number, length: number): BufferRange[][] {
+    checkAlone(this.setup.device);
     return this.#groupedStates().map(({ group, state: of, range }) => {
       const [allocator, sized] = [state.groups[group], this.setup.state.groups[group]];
       if (!allocator?.table) return [slotRange(of, range, slot)];

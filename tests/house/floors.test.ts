@@ -16,6 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'load',
     'state',
     'devices/cpu',
+    'devices/group',
     'devices/hip-cuda',
     'devices/reference',
     'devices/null',

@@ -28,7 +28,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   node: ['hub'],
   ops: ['sampling', 'experts'],
   'ops/sampling': ['stages'],
-  plan: ['taps', 'experts', 'inputs', 'parts', 'memory', 'weights', 'steps'],
+  plan: ['taps', 'experts', 'inputs', 'ranks', 'parts', 'memory', 'weights', 'steps'],
   runtime: ['jobs', 'opening'],
   server: [
     'storage',

@@ -142,6 +142,8 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   compressCells: plain,
   joinCells: plain,
   streamShares: plain,
+  allReduce: plain,
+  allGather: plain,
   gatherRows: plain,
   sample: plain,
 };

@@ -1,3 +1,4 @@
+import { refuseCollective } from '../../device/index.ts';
 import type { OpTable } from '../../ops/index.ts';
 import type { Frame } from './frame.ts';
 import { runAttention } from './ops/attention.ts';
@@ -72,6 +73,8 @@ export const RUN_OPS: OpTable<Frame> = {
   compressCells: runCompressCells,
   joinCells: runJoinCells,
   streamShares: runStreamShares,
+  allReduce: (op) => refuseCollective('reference', op),
+  allGather: (op) => refuseCollective('reference', op),
   gatherRows: runGatherRows,
   sample: runSample,
 };

@@ -13,7 +13,7 @@ import type { RouteExpertsOp } from '../../ops/experts/route-experts.ts';
 import type { OpGraph } from '../../ops/graph.ts';
 import { type Op, operandsOf, resultsOf } from '../../ops/op.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
-import { cutGraph, exchanged } from '../taps/cut-graph.ts';
+import { cutGraph, exchanged } from '../../ops/cut-graph.ts';
 import { leadsTo, likelyGraph, routerInputs, type RouterPath, routerPath } from './likely-experts.ts';
 
 /** The roles of a layer's pieces, in the order in which `expertPieces` gives them. */

@@ -3,7 +3,7 @@ import type { RouteExpertsOp } from '../../ops/experts/route-experts.ts';
 import type { OpGraph, Output } from '../../ops/graph.ts';
 import { type Op, operandsOf, resultsOf } from '../../ops/op.ts';
 import type { State, Tensor, Weight } from '../../ops/value.ts';
-import { exchanged } from '../taps/cut-graph.ts';
+import { exchanged } from '../../ops/cut-graph.ts';
 
 /** What leads from the residual stream to a layer's choice of experts: usually a norm, the router's product and the choice. */
 export interface RouterPath {

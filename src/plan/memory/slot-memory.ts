@@ -1,8 +1,15 @@
-import { BUFFER_ALIGNMENT, type BufferRange } from '../../device/index.ts';
+import { BUFFER_ALIGNMENT, type BufferRange, type Device } from '../../device/index.ts';
 import { fail } from '../../base/errors.ts';
 import { isBlockType, stateBlockPlanes } from '../../ops/state-blocks.ts';
 import { type State, stateBytes } from '../../ops/value.ts';
 import type { StateSize } from '../../state/state-of.ts';
+
+/** Throws `INVALID_ARGUMENT` on a group of devices: each has a part of every state. */
+export function checkAlone({ group }: Device): void {
+  if (!group) return;
+  const found = `that of a model on ${group.ranks} devices`;
+  fail('INVALID_ARGUMENT', { name: 'state', found, expected: 'that of a model on one device' });
+}
 
 /** Location of a slot's values in a state with a row per slot. */
 export function slotRange(state: State, { buffer, offset }: BufferRange, slot: number): BufferRange {

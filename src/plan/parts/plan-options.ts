@@ -47,6 +47,7 @@ import {
   type StateGroup,
 } from '../../model/state-groups.ts';
 import { windowBlocks, type WindowedGroupUse } from '../../state/windowed-group.ts';
+import { splitModel } from '../ranks/split-model.ts';
 import type { PlanSetup } from './plan-setup.ts';
 import { tapGraphs } from '../taps/tap-graphs.ts';
 import type { Taps } from '../taps/tap.ts';
@@ -213,7 +214,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     record: (shape) => {
       const graphs = recordModel(config, tensors, { ...graphOptions, shape });
       unread.check(graphs);
-      return inPieces(graphs, experts, options.taps);
+      return inPieces(graphs, source, { ...options, pieces: experts });
     },
     experts,
     hostTables: hostTables(tensors, config, { places: embedding, weights: options.weights }),
@@ -283,6 +284,19 @@ function checkPredictor(gguf: GgufFile, config: ModelConfig, { embedding, taps }
   }
   if (embedding === 'host') refuse('the embedding on the host', 'the embedding on the device');
   if (taps) refuse('taps', 'a model without taps');
+}
+
+/** Throws `INVALID_ARGUMENT` for what a group of devices does not do. */
+function checkRanks({ device, adapters }: ModelSource, { experts, taps, predictor }: PlanOptions): void {
+  const refused = [
+    ...(adapters ? ['adapters'] : []),
+    ...(taps ? ['taps'] : []),
+    ...(experts === 'stream' ? ["experts: 'stream'"] : []),
+    ...(predictor ? ['predictor'] : []),
+  ];
+  if (refused.length === 0) return;
+  const expected = `none of ${refused.join(', ')}, which one device can do`;
+  fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(device.group?.ranks), expected });
 }
 
 /** Steps of the model's predictor alone that may follow one step: masks are filled by one, further tokens by one each. */
@@ -375,9 +389,18 @@ function expertsOf({ experts, expertSlots, expertPrefetch, taps }: PlanOptions):
   return { slots: expertSlots ?? Number.POSITIVE_INFINITY, prefetch: expertPrefetch ?? 0 };
 }
 
-/** The graphs, cut where the host takes part in a step. */
-function inPieces(graphs: ModelGraphs, experts: PlanSetup['experts'], taps: Taps | undefined): ModelGraphs {
-  if (experts) return expertPieces(graphs, experts);
+/** The graphs, split over a group's devices, or cut where the host takes part in a step. */
+function inPieces(
+  graphs: ModelGraphs,
+  source: ModelSource,
+  { pieces, taps, ...options }: PlanOptions & { readonly pieces: PlanSetup['experts'] },
+): ModelGraphs {
+  const { group } = source.device;
+  if (group) {
+    checkRanks(source, { ...options, taps });
+    return splitModel(graphs, { ...group, exact: options.deterministic });
+  }
+  if (pieces) return expertPieces(graphs, pieces);
   return taps ? tapGraphs(graphs, [...taps.keys()]) : graphs;
 }
 

@@ -15,7 +15,14 @@ import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
 import { HOST_LAYER_ROWS, HOST_ROWS } from '../../model/embedding-place.ts';
 import { EARLIER_SUM, EXPERT_SLOTS, type ExpertPiece, GROUP_WEIGHTS } from '../../model/expert-place.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
-import { areOfOneKind, type ModelGraphs, type ModelPart, predictorParts } from '../../model/model-graphs.ts';
+import {
+  areOfOneKind,
+  type ModelGraphs,
+  type ModelPart,
+  partsOf,
+  predictorParts,
+  stateName,
+} from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 
 /** A named value. */
@@ -94,10 +101,7 @@ export class BatchPlan implements Disposable {
       return program;
     };
     const plan = async (part: ModelPart) => new PartPlan(part, await compile(part.graph), weights);
-    const { embedding, layers, head, sampling, predictor } = graphs;
-    const parts = await Promise.all(
-      [embedding, ...layers, head, sampling, ...predictorParts(predictor)].map(plan),
-    );
+    const parts = await Promise.all(partsOf(graphs).map(plan));
     return new BatchPlan(device, graphs, parts, buffers);
   }
 
@@ -312,9 +316,4 @@ export class BatchPlan implements Disposable {
 /** A residual stream alternates between two buffers, so that no part reads and writes the same one. */
 function streamName(name: string, writer: number): string {
   return STREAMS.has(name) ? `${name} ${writer % 2}` : name;
-}
-
-/** Each layer has its own caches; the token history and the sampled tokens are shared by all parts. */
-export function stateName(part: ModelPart, state: State): string {
-  return (part.statePrefix ?? part.prefix) + state.name;
 }

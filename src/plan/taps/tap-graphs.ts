@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { ModelGraphs, ModelPart } from '../../model/model-graphs.ts';
-import { crossingName, cutGraph } from './cut-graph.ts';
+import { crossingName, cutGraph } from '../../ops/cut-graph.ts';
 import { valueNames } from './value-names.ts';
 
 /**

@@ -42,6 +42,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'choosePositions':
     case 'cellPlaces':
     case 'joinCells':
+    case 'allGather':
       return MOVED;
     case 'kvAppend':
       return [op.cache.keys, op.cache.values].some((state) => state?.type === 'f16') ? 1e-7 : MOVED;
@@ -50,6 +51,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'scale':
     case 'clamp':
     case 'lerp':
+    case 'allReduce':
       return ROUNDED;
     case 'unary':
     case 'gated':

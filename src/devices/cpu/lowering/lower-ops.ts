@@ -1,3 +1,4 @@
+import { refuseCollective } from '../../../device/index.ts';
 import type { OpTable } from '../../../ops/index.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import {
@@ -71,6 +72,8 @@ export const LOWER_OPS: OpTable<Lowering> = {
   compressCells: lowerCompressCells,
   joinCells: lowerJoinCells,
   streamShares: lowerStreamShares,
+  allReduce: (op) => refuseCollective('cpu', op),
+  allGather: (op) => refuseCollective('cpu', op),
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

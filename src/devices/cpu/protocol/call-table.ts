@@ -1,4 +1,4 @@
-import type { KvAppendOp, Op, State, Tensor, Weight } from '../../../ops/index.ts';
+import type { CollectiveOp, KvAppendOp, Op, State, Tensor, Weight } from '../../../ops/index.ts';
 import type { BankAddress } from './command.ts';
 
 /** Quantizes activations to 8 bits for the products that follow: `out` is records of `x`. */
@@ -18,8 +18,8 @@ export interface CacheAppendOp extends Pick<KvAppendOp, 'batch'> {
   readonly blockSize: number;
 }
 
-/** The operators that workers compute: all except `kvAppend`, which becomes two calls, plus quantization. */
-export type CpuOp = Exclude<Op, KvAppendOp> | QuantizeOp | CacheAppendOp;
+/** The operators that workers compute: all except `kvAppend`, which becomes two calls, and collectives, plus quantization. */
+export type CpuOp = Exclude<Op, KvAppendOp | CollectiveOp> | QuantizeOp | CacheAppendOp;
 
 /**
  * What a worker needs to know about a value, and its address in the task's bank (before binding: the number of its

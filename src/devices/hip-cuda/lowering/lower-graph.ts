@@ -1,5 +1,5 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import { type Intent, planGraph } from '../../../device/index.ts';
+import { type Intent, planGraph, refuseCollective } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
@@ -107,6 +107,8 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   compressCells: lowerCompressCells,
   joinCells: lowerJoinCells,
   streamShares: lowerStreamShares,
+  allReduce: (op) => refuseCollective('hip-cuda', op),
+  allGather: (op) => refuseCollective('hip-cuda', op),
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -1,5 +1,5 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import { type IntentWithout, planGraph } from '../../../device/index.ts';
+import { type IntentWithout, planGraph, refuseCollective } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
@@ -94,6 +94,8 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
   compressCells: lowerCompressCells,
   joinCells: lowerJoinCells,
   streamShares: lowerStreamShares,
+  allReduce: (op) => refuseCollective('webgpu', op),
+  allGather: (op) => refuseCollective('webgpu', op),
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -1,6 +1,6 @@
-import { type OpGraph, type Output } from '../../ops/graph.ts';
-import { type Op, operandsOf, resultsOf } from '../../ops/op.ts';
-import type { State, Tensor, Weight } from '../../ops/value.ts';
+import { type OpGraph, type Output } from './graph.ts';
+import { type Op, operandsOf, resultsOf } from './op.ts';
+import type { State, Tensor, Value, Weight } from './value.ts';
 
 /**
  * Cuts the graph into consecutive pieces after the operators that compute `values`. What a later piece reads of an
@@ -8,6 +8,11 @@ import type { State, Tensor, Weight } from '../../ops/value.ts';
  */
 export function cutGraph(graph: OpGraph, values: readonly Tensor[]): OpGraph[] {
   const places = values.map((value) => graph.ops.findIndex((op) => resultsOf(op).includes(value)) + 1);
+  return cutGraphAt(graph, places);
+}
+
+/** Cuts the graph like `cutGraph`, before the operators of these indices. */
+export function cutGraphAt(graph: OpGraph, places: readonly number[]): OpGraph[] {
   const ends = [...new Set([...places, graph.ops.length])].sort((a, b) => a - b);
   return ends.map((end, i) => pieceOf(graph, ends[i - 1] ?? 0, end));
 }
@@ -45,16 +50,31 @@ function outputsOf(graph: OpGraph, made: ReadonlySet<Tensor>, later: ReadonlySet
   return [...own, ...leaving.map((tensor) => ({ name: crossingName(graph, tensor), tensor }))];
 }
 
+/** Every tensor that operators read, the places of rows among them. */
 function tensorsRead(ops: readonly Op[]): Set<Tensor> {
-  const operands = ops.flatMap(operandsOf);
-  return new Set(operands.filter((operand): operand is Tensor => operand.kind === 'tensor'));
+  const read = new Set<Tensor>();
+  for (const op of ops) {
+    const made = new Set<unknown>(resultsOf(op));
+    for (const field of Object.values(op)) addTensors(field, made, read);
+  }
+  return read;
 }
 
-/** An operator with some of its tensors replaced by others. */
-export function exchanged<T>(value: T, by: ReadonlyMap<Tensor, Tensor>): T {
-  if (typeof value !== 'object' || value === null) return value;
+function addTensors(value: unknown, made: ReadonlySet<unknown>, read: Set<Tensor>): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || made.has(value)) return;
   const { kind } = value as { kind?: unknown };
-  if (kind === 'tensor') return (by.get(value as unknown as Tensor) ?? value) as T;
-  if (kind === 'weight' || kind === 'state') return value;
+  if (kind === 'tensor') read.add(value as Tensor);
+  else if (kind !== 'weight' && kind !== 'state') {
+    for (const field of Object.values(value)) addTensors(field, made, read);
+  }
+}
+
+/** An operator with some of its values replaced by others. */
+export function exchanged<T>(value: T, by: ReadonlyMap<Value, Value>): T {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const { kind } = value as { kind?: unknown };
+  if (kind === 'tensor' || kind === 'weight' || kind === 'state') {
+    return (by.get(value as unknown as Value) ?? value) as T;
+  }
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exchanged(part, by)])) as T;
 }

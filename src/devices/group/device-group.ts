@@ -1,0 +1,160 @@
+import { fail } from '../../base/errors.ts';
+import {
+  buffersOf,
+  checkByteLength,
+  type Device,
+  type DeviceBuffer,
+  type DeviceInfo,
+  type Executable,
+  type GroupFacts,
+  LiveObjects,
+  type MemoryInfo,
+  type MemoryRules,
+  type Program,
+  type Step,
+  type Stream,
+  totalOf,
+} from '../../device/index.ts';
+import type { OpGraph } from '../../ops/index.ts';
+import { GroupBuffer, groupBuffer, GroupPinned } from './group-memory.ts';
+import { type GroupExecutable, GroupProgram } from './group-program.ts';
+import { GroupStep } from './group-step.ts';
+import { GroupStream } from './group-stream.ts';
+
+/** Options of a group. */
+export interface DeviceGroupOptions {
+  /** Whether the ranks' memory is that of one host, which they share. Default: each has its own. */
+  readonly sharesMemory?: boolean;
+  /** As `GroupFacts`. Default 1 Mi. */
+  readonly gatherAtLeast?: number;
+}
+
+const GATHER_AT_LEAST = 2 ** 20;
+
+/**
+ * Devices of a kind as one: each is a rank, and has its shard of the weights and of the states (tensor parallelism; Shoeybi et al.
+ * 2019, "Megatron-LM"). It runs graphs that were recorded for as many ranks. What the ranks compute together (`CollectiveOp`) passes
+ * through the host, so that the devices need not see one another's memory. Sizes are those of one rank, the largest. The group owns
+ * its devices.
+ */
+export class DeviceGroup implements Device {
+  readonly lost: Promise<Error>;
+  readonly memoryRules: MemoryRules;
+  readonly group: GroupFacts;
+  readonly devices: readonly Device[];
+  readonly #sharesMemory: boolean;
+  readonly #live = new LiveObjects('device group');
+
+  /** Throws `INVALID_ARGUMENT` for fewer than two devices, or devices of different kinds. */
+  constructor(
+    devices: readonly Device[],
+    { sharesMemory = false, gatherAtLeast = GATHER_AT_LEAST }: DeviceGroupOptions = {},
+  ) {
+    const kinds = new Set(devices.map(({ info }) => info.backend));
+    if (devices.length < 2 || kinds.size !== 1) {
+      const found = devices.map(({ info }) => info.backend).join(', ');
+      fail('INVALID_ARGUMENT', { name: 'devices', found, expected: 'two or more of one kind' });
+    }
+    this.devices = devices;
+    this.group = { ranks: devices.length, gatherAtLeast };
+    this.#sharesMemory = sharesMemory;
+    this.lost = Promise.race(devices.map(({ lost }) => lost));
+    this.memoryRules = groupRules(this.#first.memoryRules);
+  }
+
+  get info(): DeviceInfo {
+    const { backend, name, details } = this.#first.info;
+    const { ranks } = this.group;
+    return { backend, name: `${ranks} x ${name}`, details: { ...details, ranks } };
+  }
+
+  /** Of the rank that has least. */
+  async memory(): Promise<MemoryInfo> {
+    this.#live.check();
+    const all = await Promise.all(this.devices.map((device) => device.memory()));
+    const share = this.#sharesMemory ? this.devices.length : 1;
+    const least = (sizes: readonly number[]) => Math.floor(Math.min(...sizes) / share);
+    return { total: least(all.map(({ total }) => total)), free: least(all.map(({ free }) => free)) };
+  }
+
+  createBuffer(byteLength: number, label: string): GroupBuffer {
+    this.#live.check();
+    checkByteLength(byteLength);
+    const ranks: DeviceBuffer[] = [];
+    try {
+      for (const [rank, device] of this.devices.entries()) {
+        ranks.push(device.createBuffer(byteLength, `${label} of rank ${rank}`));
+      }
+    } catch (error) {
+      for (const buffer of ranks) buffer[Symbol.dispose]();
+      throw error;
+    }
+    return this.#live.add(new GroupBuffer(byteLength, label, ranks, (buffer) => this.#live.remove(buffer)));
+  }
+
+  createPinned(byteLength: number, label: string): GroupPinned {
+    checkByteLength(byteLength);
+    return this.pin(new Uint8Array(byteLength), label);
+  }
+
+  /** Memory that only the host reads needs no pinning. */
+  pin(bytes: Uint8Array, label: string): GroupPinned {
+    this.#live.check();
+    return this.#live.add(new GroupPinned(bytes, label, (pinned) => this.#live.remove(pinned)));
+  }
+
+  createStream(label: string): Stream {
+    this.#live.check();
+    return this.#live.add(new GroupStream(label, this.devices, (stream) => this.#live.remove(stream)));
+  }
+
+  rowCapacities(rows: number): readonly number[] {
+    return this.#first.rowCapacities(rows);
+  }
+
+  async compile(graph: OpGraph): Promise<Program> {
+    this.#live.check();
+    return GroupProgram.compile(graph, this.devices);
+  }
+
+  async record(executables: readonly Executable[], label: string): Promise<Step> {
+    this.#live.check();
+    for (const buffer of buffersOf(executables)) groupBuffer({ buffer }, label);
+    const own = executables as readonly GroupExecutable[];
+    const { devices } = this;
+    const ended = (step: GroupStep) => this.#live.remove(step);
+    return this.#live.add(await GroupStep.record(own, { label, devices, ended }));
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.devices.map(async (device) => device.settle?.()));
+  }
+
+  /** Its own objects and those of its ranks. */
+  liveObjects(): number {
+    return this.#live.count + totalOf(this.devices.map((device) => device.liveObjects()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#live.disposeAll();
+    await Promise.all(this.devices.map((device) => device[Symbol.asyncDispose]()));
+  }
+
+  get #first(): Device {
+    return this.devices[0] as Device;
+  }
+}
+
+/** The rules of one rank; besides what waits there, the host hands over a chunk to each of so many streams. */
+function groupRules(rank: MemoryRules): MemoryRules {
+  return {
+    footprint: (byteLengths) => rank.footprint(byteLengths),
+    own: (byteLengths) => rank.own(byteLengths),
+    largestBuffer: rank.largestBuffer,
+    pinnedInside: (use) => rank.pinnedInside(use),
+    waiting: (streams, chunkBytes) => [
+      ...rank.waiting(streams, chunkBytes),
+      ...(rank.pinnedInside('weights') ? Array.from({ length: streams }, () => chunkBytes) : []),
+    ],
+  };
+}

@@ -1,0 +1,77 @@
+import { Lifetime } from '../../base/disposal.ts';
+import { fail } from '../../base/errors.ts';
+import type { BufferRange, DeviceBuffer, PinnedBuffer } from '../../device/index.ts';
+
+/** Memory of a group: a buffer of the same size on every rank, in which offsets mean the same. */
+export class GroupBuffer implements DeviceBuffer {
+  readonly #lifetime: Lifetime;
+  readonly #ended: (buffer: GroupBuffer) => void;
+
+  constructor(
+    readonly byteLength: number,
+    readonly label: string,
+    /** Of each rank. */
+    readonly ranks: readonly DeviceBuffer[],
+    ended: (buffer: GroupBuffer) => void,
+  ) {
+    this.#ended = ended;
+    this.#lifetime = new Lifetime(`buffer ${label}`);
+  }
+
+  /** Throws `DISPOSED` after disposal. */
+  check(): void {
+    this.#lifetime.check();
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#lifetime.end()) return;
+    for (const buffer of this.ranks) buffer[Symbol.dispose]();
+    this.#ended(this);
+  }
+}
+
+/**
+ * Host memory of a group. What each rank gets of it is cut out by the host, so it needs no pinning: the ranks' own pinned memory is
+ * behind their streams.
+ */
+export class GroupPinned implements PinnedBuffer {
+  readonly #bytes: Uint8Array;
+  readonly #lifetime: Lifetime;
+  readonly #ended: (buffer: GroupPinned) => void;
+
+  constructor(bytes: Uint8Array, label: string, ended: (buffer: GroupPinned) => void) {
+    this.#bytes = bytes;
+    this.#ended = ended;
+    this.#lifetime = new Lifetime(`pinned ${label}`);
+  }
+
+  get byteLength(): number {
+    return this.#bytes.byteLength;
+  }
+
+  /** Throws `DISPOSED` after disposal. */
+  get bytes(): Uint8Array {
+    this.#lifetime.check();
+    return this.#bytes;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#lifetime.end()) this.#ended(this);
+  }
+}
+
+/** The group's buffer of a range. Throws `BINDING` for another device's, `DISPOSED` after its disposal. */
+export function groupBuffer({ buffer }: Pick<BufferRange, 'buffer'>, use: string): GroupBuffer {
+  if (buffer instanceof GroupBuffer) {
+    buffer.check();
+    return buffer;
+  }
+  const found = `${buffer.label}, of a single device`;
+  return fail('BINDING', { graph: 'group', value: use, found, expected: 'memory of the group' });
+}
+
+/** The part of a group's range that lies on one rank. */
+export function onRank(range: BufferRange, rank: number): BufferRange {
+  const buffer = groupBuffer(range, 'range').ranks[rank] as DeviceBuffer;
+  return { buffer, offset: range.offset, byteLength: range.byteLength };
+}

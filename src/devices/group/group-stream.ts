@@ -1,0 +1,296 @@
+import { Lifetime } from '../../base/disposal.ts';
+import { fail, invariant } from '../../base/errors.ts';
+import {
+  type BufferRange,
+  checkCopySizes,
+  checkRange,
+  checkRows,
+  type Device,
+  type DeviceEvent,
+  type PackedWeight,
+  type PinnedBuffer,
+  type PinnedRows,
+  type Step,
+  type Stream,
+  type WeightRows,
+} from '../../device/index.ts';
+import { computeCollective } from '../../ops/index.ts';
+import { GroupEvent } from './group-event.ts';
+import { groupBuffer, GroupPinned, onRank } from './group-memory.ts';
+import type { BoundCollective } from './group-program.ts';
+import { GroupStep } from './group-step.ts';
+import { GroupWeight } from './group-weight.ts';
+
+/** Pinned memory of a rank through which shards of weights pass, and when it may be filled again. */
+interface Staging {
+  pinned: PinnedBuffer | undefined;
+  free: Promise<void>;
+}
+
+/** Work that has reached the front of the queue; a promise holds back what is behind it. */
+type Work = () => void | Promise<void>;
+
+/**
+ * A stream of every rank, as one. Work is handed on to the ranks' streams in the order of the calls; only what needs the host in the
+ * middle, which is a collective or a piece of pinned memory that is not free yet, holds back what is behind it.
+ */
+export class GroupStream implements Stream {
+  readonly #label: string;
+  readonly #devices: readonly Device[];
+  readonly #streams: readonly Stream[];
+  readonly #lifetime: Lifetime;
+  readonly #ended: (stream: GroupStream) => void;
+  readonly #queue: Work[] = [];
+  readonly #staging: readonly Staging[];
+  #busy = false;
+  #error: unknown;
+  /** Where collectives are computed: of each rank, and the result. */
+  #parts: Float32Array[] = [];
+  #sum = new Float32Array(0);
+
+  constructor(label: string, devices: readonly Device[], ended: (stream: GroupStream) => void) {
+    this.#label = label;
+    this.#devices = devices;
+    this.#streams = devices.map((device, rank) => device.createStream(`${label} of rank ${rank}`));
+    this.#staging = devices.map(() => ({ pinned: undefined, free: Promise.resolve() }));
+    this.#ended = ended;
+    this.#lifetime = new Lifetime(`stream ${label}`);
+  }
+
+  upload(source: Uint8Array, target: BufferRange): void {
+    this.#check('upload target', target, source.byteLength);
+    this.#push(() => this.#each((stream, rank) => stream.upload(source, onRank(target, rank))));
+  }
+
+  copy(source: BufferRange, target: BufferRange): void {
+    this.#check('copy source', source, 0);
+    this.#check('copy target', target, 0);
+    checkCopySizes(source, target, this.#label);
+    this.#push(() => this.#each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))));
+  }
+
+  /** What rank 0 has: values that are not the same on all ranks are not downloaded. */
+  download(source: BufferRange, into: Uint8Array): Promise<void> {
+    this.#check('download source', source, into.byteLength);
+    return new Promise((resolve, reject) => {
+      this.#enqueue(() => {
+        if (this.#error !== undefined) reject(this.#error);
+        else
+          this.#first
+            .download(onRank(source, 0), into)
+            .then(resolve, (error: unknown) => reject(this.#fail(error)));
+      });
+    });
+  }
+
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
+    this.#check('pack target', target, weight.byteLength);
+    checkRows({ graph: this.#label, weight }, rows, from);
+    const { pinned, offset } = from;
+    if (!(weight instanceof GroupWeight && pinned instanceof GroupPinned)) {
+      const found = 'a weight or memory of a single device';
+      fail('BINDING', { graph: this.#label, value: 'pack', found, expected: "the group's own" });
+    }
+    const { bytes } = pinned;
+    this.#push(async () => {
+      await Promise.all(
+        this.#streams.map((stream, rank) =>
+          this.#packOn(stream, rank, { weight, rows, source: bytes.subarray(offset), target }),
+        ),
+      );
+    });
+  }
+
+  run(step: Step): void {
+    this.#lifetime.check();
+    if (!(step instanceof GroupStep)) {
+      const found = 'a step of another device';
+      fail('BINDING', { graph: this.#label, value: step.label, found, expected: 'a step of this group' });
+    }
+    step.check();
+    this.#push(() => this.#run(step));
+  }
+
+  record(): DeviceEvent {
+    this.#lifetime.check();
+    return this.#record();
+  }
+
+  wait(event: DeviceEvent): void {
+    this.#lifetime.check();
+    if (!(event instanceof GroupEvent)) {
+      const found = 'an event of another device';
+      fail('BINDING', { graph: this.#label, value: 'event', found, expected: 'an event of this group' });
+    }
+    this.#push(async () => {
+      const events = await event.reached;
+      this.#each((stream, rank) => stream.wait(events[rank] as DeviceEvent));
+    });
+  }
+
+  async synchronize(): Promise<void> {
+    this.#lifetime.check();
+    await this.#record().completed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#lifetime.end()) return;
+    await this.#record()
+      .completed()
+      .catch(() => {});
+    await Promise.all(this.#streams.map((stream) => stream[Symbol.asyncDispose]()));
+    for (const { pinned } of this.#staging) pinned?.[Symbol.dispose]();
+    this.#ended(this);
+  }
+
+  get #first(): Stream {
+    return this.#streams[0] as Stream;
+  }
+
+  #check(value: string, range: BufferRange, byteLength: number): void {
+    this.#lifetime.check();
+    groupBuffer(range, value);
+    checkRange(range, byteLength, { graph: this.#label, value });
+  }
+
+  #each(work: (stream: Stream, rank: number) => void): void {
+    for (const [rank, stream] of this.#streams.entries()) work(stream, rank);
+  }
+
+  #record(): GroupEvent {
+    const event = new GroupEvent();
+    this.#enqueue(() => {
+      if (this.#error === undefined) event.reach(this.#streams.map((stream) => stream.record()));
+      else event.fail(this.#error);
+    });
+    return event;
+  }
+
+  /** Queues work that is skipped if something failed before. */
+  #push(work: Work): void {
+    this.#enqueue(() => (this.#error === undefined ? work() : undefined));
+  }
+
+  #enqueue(work: Work): void {
+    this.#queue.push(work);
+    if (!this.#busy) this.#drain();
+  }
+
+  /** Works until the queue is empty or has to wait for the host. */
+  #drain(): void {
+    this.#busy = true;
+    for (let work = this.#queue.shift(); work; work = this.#queue.shift()) {
+      const waiting = this.#attempt(work);
+      if (!waiting) continue;
+      waiting.then(
+        () => this.#drain(),
+        (error: unknown) => {
+          this.#fail(error);
+          this.#drain();
+        },
+      );
+      return;
+    }
+    this.#busy = false;
+  }
+
+  #attempt(work: Work): void | Promise<void> {
+    try {
+      return work();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Keeps the first error, which later work rejects with. */
+  #fail(error: unknown): unknown {
+    this.#error ??= error;
+    return this.#error;
+  }
+
+  async #packOn(
+    stream: Stream,
+    rank: number,
+    of: {
+      readonly weight: GroupWeight;
+      readonly rows: WeightRows;
+      readonly source: Uint8Array;
+      readonly target: BufferRange;
+    },
+  ): Promise<void> {
+    const packed = of.weight.ranks[rank];
+    const taken = packed && of.weight.take(rank, of.rows);
+    if (!taken) return;
+    const staging = this.#staging[rank] as Staging;
+    await staging.free;
+    if ((staging.pinned?.byteLength ?? 0) < taken.byteLength) {
+      staging.pinned?.[Symbol.dispose]();
+      staging.pinned = undefined;
+      staging.pinned = (this.#devices[rank] as Device).createPinned(taken.byteLength, 'shard', 'weights');
+    }
+    const { pinned } = staging;
+    invariant(pinned, 'there is memory for the shard');
+    taken.fill(of.source, pinned.bytes);
+    stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank));
+    staging.free = stream.record().completed();
+    // Whoever waits for the rank's stream gets its error, too.
+    staging.free.catch(() => {});
+  }
+
+  #run(step: GroupStep): void | Promise<void> {
+    const { pieces } = step;
+    if (pieces.every(({ kind }) => kind === 'steps')) {
+      for (const piece of pieces) if (piece.kind === 'steps') this.#runOn(piece.ranks);
+      return undefined;
+    }
+    return this.#runThroughHost(step);
+  }
+
+  #runOn(ranks: readonly Step[]): void {
+    this.#each((stream, rank) => stream.run(ranks[rank] as Step));
+  }
+
+  /** Runs a step whose collectives the host computes, of the rows that are in use. */
+  async #runThroughHost({ pieces }: GroupStep): Promise<void> {
+    let counts: Int32Array | undefined;
+    for (const piece of pieces) {
+      if (piece.kind === 'steps') this.#runOn(piece.ranks);
+      else {
+        counts ??= await this.#countsOf(piece);
+        await this.#compute(piece, counts[piece.count] as number);
+      }
+    }
+  }
+
+  async #countsOf({ counts }: BoundCollective): Promise<Int32Array> {
+    const found = new Int32Array(2);
+    await this.#first.download(counts, new Uint8Array(found.buffer));
+    return found;
+  }
+
+  async #compute({ op, xs, outs }: BoundCollective, rows: number): Promise<void> {
+    if (rows === 0) return;
+    const widths = op.kind === 'allGather' ? op.widths : xs.map(() => op.x.width);
+    const parts = widths.map((width, rank) => this.#part(rank, rows * width));
+    // The uploads of the result before are done when these downloads are: its memory is free again.
+    await Promise.all(
+      this.#streams.map((stream, rank) =>
+        stream.download(xs[rank] as BufferRange, bytesOf(parts[rank] as Float32Array)),
+      ),
+    );
+    const length = rows * op.out.width;
+    if (this.#sum.length < length) this.#sum = new Float32Array(length);
+    const out = this.#sum.subarray(0, length);
+    computeCollective(op, parts, { rows, out });
+    this.#each((stream, rank) => stream.upload(bytesOf(out), outs[rank] as BufferRange));
+  }
+
+  #part(rank: number, length: number): Float32Array {
+    if ((this.#parts[rank]?.length ?? 0) < length) this.#parts[rank] = new Float32Array(length);
+    return (this.#parts[rank] as Float32Array).subarray(0, length);
+  }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}

@@ -1,0 +1,1 @@
+export { DeviceGroup, type DeviceGroupOptions } from './device-group.ts';

@@ -73,7 +73,7 @@ export const ENGLISH = {
       `What you search for and open is asked of ${host}, which sees it, and nothing before you do.`,
     asking: (host: string) => `Asking ${host}…`,
     found: (count: number) =>
-      count === 0 ? 'Nothing was found.' : `${count} ${count === 1 ? 'repository' : 'repositories'} found`,
+      count === 0 ? 'Nothing was found.' : `${english.count(count, 'repository', 'repositories')} found`,
     files: 'Show files',
     filesOf: (repo: string) => `Files of ${repo}`,
     nothing: 'There is no GGUF file in it.',
@@ -81,7 +81,7 @@ export const ENGLISH = {
     usual: 'the usual choice',
     size: (parameters: string, bytes: string) => `${parameters} billion weights, ${bytes}`,
     noLicense: 'licence unknown',
-    downloads: (count: number) => `${count.toLocaleString()} downloads`,
+    downloads: (count: number) => `${count.toLocaleString('en')} downloads`,
     gated: 'only after agreeing to its terms there',
     memory: (bytes: string) => `needs about ${bytes} of memory`,
     tooLarge: (bytes: string) => `this device tells of ${bytes}`,

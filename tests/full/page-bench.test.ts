@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pageFiles } from '../../src/node/page-files.ts';
 import { accessibilityFaults, namelessControls } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { Site } from '../support/browser/site.ts';
@@ -8,11 +9,24 @@ import { sha256Of } from '../support/hub/hub-server.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
+const PAGE = join(PROJECT_ROOT, 'dist/web');
+
+test('a server has it at an address that is easily typed', async () => {
+  const files = pageFiles(PAGE);
+  const response = await files?.(new Request('http://server/bench'));
+  assert.deepEqual([response?.status, response?.headers.get('location')], [302, './bench.html']);
+  const page = await files?.(new Request('http://server/bench.html'));
+  assert.match(
+    page?.headers.get('content-security-policy') ?? '',
+    /trusted-types default.*frame-ancestors 'none'/,
+  );
+});
+
 test(
   'a benchmark measures both devices, compares them, and its link shows the result',
   { skip: NO_BROWSER },
   async () => {
-    await using site = await Site.open(join(PROJECT_ROOT, 'dist/web'));
+    await using site = await Site.open(PAGE);
     const tiny = await tinyBytes('F32');
     const model = {
       file: 'tiny.gguf',

@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { SettingValues } from '../state/settings.ts';
 import { TEXTS } from '../texts.ts';
@@ -96,32 +97,39 @@ function NewServer({
   known: readonly string[];
   onAdd: (address: string, header: string) => void;
 }) {
-  const [address, setAddress] = useState('');
-  const [header, setHeader] = useState('');
+  // Read when they are taken: Enter may arrive before the last character has been rendered.
+  const address = useSignal('');
+  const header = useSignal('');
   const [fault, setFault] = useState<string>();
   const add = () => {
-    const url = addressOf(address);
+    const url = addressOf(address.value);
     const found = !url
       ? TEXT.noAddress
       : known.includes(url)
         ? TEXT.known
-        : headersOf(header)
+        : headersOf(header.value)
           ? undefined
           : TEXT.noHeader;
     setFault(found);
     if (found !== undefined || !url) return;
-    onAdd(url, header.trim());
-    setAddress('');
-    setHeader('');
+    onAdd(url, header.value.trim());
+    address.value = '';
+    header.value = '';
   };
   return (
     <>
-      <Entry label={TEXT.address} placeholder="https://" value={address} onInput={setAddress} onEnter={add} />
+      <Entry
+        label={TEXT.address}
+        placeholder="https://"
+        value={address.value}
+        onInput={(value) => (address.value = value)}
+        onEnter={add}
+      />
       <Entry
         label={TEXT.header}
         placeholder={TEXT.headerPlaceholder}
-        value={header}
-        onInput={setHeader}
+        value={header.value}
+        onInput={(value) => (header.value = value)}
         onEnter={add}
       />
       <div class="row end">

@@ -38,8 +38,10 @@ export class McpTestServer implements AsyncDisposable {
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
+    const closed = new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
+    // Those that came before it stopped listening.
     server?.closeAllConnections();
-    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
+    await closed;
     await this.forget();
   }
 

@@ -1,6 +1,7 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { OpGraph } from '../ops/graph.ts';
 import type { DeviceBuffer, MemoryRules, PinnedBuffer, PinnedUse } from './memory.ts';
+import type { PeerLink } from './peer-link.ts';
 import type { Executable, PackedWeight, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
 
@@ -87,6 +88,13 @@ export interface Device extends AsyncDisposable {
    * device whose kernels do not change. Never rejects.
    */
   settle?(): Promise<void>;
+  /**
+   * Links devices of one kind, this one being the first of the ranks: programs that they compile from then on may contain collectives,
+   * which the ranks' kernels compute with one another. Steps with collectives have to be run on all ranks, in the same order and on one
+   * stream of each. Resolves to undefined if the devices cannot be linked; absent on a device that never can be. Called once, before
+   * anything is compiled. Rejects with `OUT_OF_MEMORY`.
+   */
+  linkPeers?(ranks: readonly Device[]): Promise<PeerLink | undefined>;
   /** Number of buffers, pinned buffers, streams and steps that have been created but not disposed. */
   liveObjects(): number;
 }

@@ -27,6 +27,7 @@ export type {
   NativeType,
   NativeValues,
   PackedWeight,
+  PeerLink,
   PinnedBuffer,
   PinnedRows,
   PinnedUse,

@@ -16,7 +16,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   device: ['packing', 'gpu', 'host'],
   'devices/cpu': ['native', 'memory', 'protocol', 'lowering', 'program', 'host', 'worker', 'decoding'],
   'devices/cpu/worker': ['calls'],
-  'devices/hip-cuda': ['driver', 'compiler', 'memory', 'texts', 'launching', 'lowering', 'streams'],
+  'devices/hip-cuda': ['driver', 'compiler', 'memory', 'peers', 'texts', 'launching', 'lowering', 'streams'],
   'devices/hip-cuda/launching': ['blas'],
   'devices/reference': ['ops'],
   'devices/webgpu': ['kernels', 'memory', 'launching', 'lowering', 'streams'],

@@ -10,6 +10,7 @@ import {
   LiveObjects,
   type MemoryInfo,
   type MemoryRules,
+  type PeerLink,
   type Program,
   type Step,
   type Stream,
@@ -34,7 +35,7 @@ const GATHER_AT_LEAST = 2 ** 20;
 /**
  * Devices of a kind as one: each is a rank, and has its shard of the weights and of the states (tensor parallelism; Shoeybi et al.
  * 2019, "Megatron-LM"). It runs graphs that were recorded for as many ranks. What the ranks compute together (`CollectiveOp`) passes
- * through the host, so that the devices need not see one another's memory. Sizes are those of one rank, the largest. The group owns
+ * through the host, unless the devices can be linked: they need not see one another's memory. Sizes are those of one rank, the largest. The group owns
  * its devices.
  */
 export class DeviceGroup implements Device {
@@ -44,6 +45,7 @@ export class DeviceGroup implements Device {
   readonly devices: readonly Device[];
   readonly #sharesMemory: boolean;
   readonly #live = new LiveObjects('device group');
+  #linking: Promise<PeerLink | undefined> | undefined;
 
   /** Throws `INVALID_ARGUMENT` for fewer than two devices, or devices of different kinds. */
   constructor(
@@ -114,7 +116,9 @@ export class DeviceGroup implements Device {
 
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
-    return GroupProgram.compile(graph, this.devices);
+    const link = await this.#link();
+    this.#live.check();
+    return GroupProgram.compile(graph, this.devices, link !== undefined);
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {
@@ -137,7 +141,15 @@ export class DeviceGroup implements Device {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#live.disposeAll();
+    const link = await this.#linking?.catch(() => undefined);
+    link?.[Symbol.dispose]();
     await Promise.all(this.devices.map((device) => device[Symbol.asyncDispose]()));
+  }
+
+  /** Links the devices, once; undefined if they cannot be. */
+  #link(): Promise<PeerLink | undefined> {
+    this.#linking ??= this.#first.linkPeers?.(this.devices) ?? Promise.resolve(undefined);
+    return this.#linking;
   }
 
   get #first(): Device {

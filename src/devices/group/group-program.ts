@@ -77,12 +77,19 @@ export class GroupProgram implements Program {
     this.scratchBytes = Math.max(...ranks.map(({ crossingBytes, pieceBytes }) => crossingBytes + pieceBytes));
   }
 
-  /** Compiles on all devices at once. A graph that was recorded for no group is computed whole by every rank. */
-  static async compile(graph: OpGraph, devices: readonly Device[]): Promise<GroupProgram> {
+  /**
+   * Compiles on all devices at once. A graph that was recorded for no group is computed whole by every rank. Devices that are linked
+   * (`Device.linkPeers`) compute collectives themselves: nothing is cut.
+   */
+  static async compile(
+    graph: OpGraph,
+    devices: readonly Device[],
+    areLinked: boolean,
+  ): Promise<GroupProgram> {
     const graphs = graph.ranks ?? devices.map(() => graph);
     invariant(graphs.length === devices.length, `${graph.name} was recorded for ${devices.length} ranks`);
     const ranks = await Promise.all(
-      devices.map((device, rank) => compileRank(device, graphs[rank] as OpGraph)),
+      devices.map((device, rank) => compileRank(device, graphs[rank] as OpGraph, areLinked)),
     );
     const shapes = new Set(
       ranks.map(({ pieces }) => pieces.map((piece) => ('op' in piece ? piece.op.kind : '')).join()),
@@ -168,9 +175,9 @@ type RankPiece =
       readonly out: BufferRange;
     };
 
-async function compileRank(device: Device, graph: OpGraph): Promise<RankProgram> {
+async function compileRank(device: Device, graph: OpGraph, areLinked: boolean): Promise<RankProgram> {
   const cuts = graph.ops.flatMap((op, index) => {
-    if (!isCollective(op)) return [];
+    if (areLinked || !isCollective(op)) return [];
     return index === 0 ? [index + 1] : [index, index + 1];
   });
   const { ranks: _, ...own } = graph;
@@ -178,7 +185,7 @@ async function compileRank(device: Device, graph: OpGraph): Promise<RankProgram>
   const pieces = await Promise.all(
     graphs.map(async (piece): Promise<Piece> => {
       const [op] = piece.ops;
-      if (op && isCollective(op)) return { graph: piece, op };
+      if (!areLinked && op && isCollective(op)) return { graph: piece, op };
       return { graph: piece, program: await device.compile(piece) };
     }),
   );

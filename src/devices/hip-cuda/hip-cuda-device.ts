@@ -1,4 +1,4 @@
-import { fail, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
+import { fail, invariant, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import {
   buffersOf,
@@ -11,6 +11,7 @@ import {
   type MemoryInfo,
   type MemoryRules,
   type PackedWeight,
+  type PeerLink,
   type Program,
   type Step,
 } from '../../device/index.ts';
@@ -32,6 +33,7 @@ import { HostReads } from './memory/host-reads.ts';
 import { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 import { allocatePinned, type HipCudaPinned, pinForeign } from './memory/hip-cuda-pinned.ts';
 import { PinnedViews } from './memory/pinned-views.ts';
+import { HipCudaPeerLink, type PeerLinkOptions } from './peers/hip-cuda-peer-link.ts';
 import { StagingPool } from './streams/staging-pool.ts';
 import type { HipCudaContext } from './streams/hip-cuda-context.ts';
 import { Opening } from './opening.ts';
@@ -64,7 +66,7 @@ const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export class HipCudaDevice implements Device {
   readonly info: DeviceInfo;
   /** @internal */
-  readonly target: Omit<HipCudaTarget, 'blas'>;
+  readonly target: Omit<HipCudaTarget, 'blas' | 'peers'>;
   readonly lost: Promise<Error>;
   readonly pinReadOnly: ((bytes: Uint8Array, label: string) => HipCudaPinned) | undefined;
   readonly #kernels: KernelSet;
@@ -80,6 +82,8 @@ export class HipCudaDevice implements Device {
   readonly #weights = new WeakSet<PackedWeight>();
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
+  /** The link that it is a rank of. */
+  #linked: { readonly link: HipCudaPeerLink; readonly rank: number } | undefined;
 
   constructor(driver: Driver, lost: Promise<Error>, options: HipCudaDeviceOptions) {
     const { platform, logger = silentLogger, kernels, owned, blasLibraries } = options;
@@ -173,6 +177,7 @@ export class HipCudaDevice implements Device {
       events: { driver, events, poller, timeline: this.#timeline },
       ownWeight: (weight) => this.#ownWeight(weight),
       launch: (launches, handle) => this.#launcher.queue(launches, handle),
+      stepFailed: (error) => this.#linked?.link.abort(error),
       ended: (ended) => this.#live.remove(ended),
     });
     return this.#live.add(stream);
@@ -191,7 +196,11 @@ export class HipCudaDevice implements Device {
     const blas = await this.#blas;
     this.#live.check();
     this.#launcher.useBlas(blas);
-    const lowered = this.#kernels.lower(graph, { ...this.target, blas: blas !== undefined });
+    const lowered = this.#kernels.lower(graph, {
+      ...this.target,
+      blas: blas !== undefined,
+      peers: this.#linked && this.#linked.link.ranks[this.#linked.rank],
+    });
     await this.#store.load(lowered.modules);
     this.#live.check();
     for (const weight of lowered.weights) this.#weights.add(weight);
@@ -214,6 +223,39 @@ export class HipCudaDevice implements Device {
     return this.#add(new HipCudaStep(label, graph, { driver: this.#driver, ended }));
   }
 
+  async linkPeers(ranks: readonly Device[], options: PeerLinkOptions = {}): Promise<PeerLink | undefined> {
+    this.#live.check();
+    const devices = ranks.map((rank) => {
+      if (rank instanceof HipCudaDevice) return rank;
+      return fail('INVALID_ARGUMENT', {
+        name: 'ranks',
+        found: rank.info.backend,
+        expected: `devices of ${this.info.backend}`,
+      });
+    });
+    await Promise.all(devices.map((device) => device.#opening.opened));
+    const { ffi, logger } = this.#context;
+    const linked = devices.map((device) => ({
+      driver: device.#driver,
+      target: device.target.name,
+      multiprocessors: device.target.multiprocessors,
+    }));
+    invariant(
+      devices.every((device) => device.#linked === undefined),
+      'a device is linked once',
+    );
+    const ended = () => {
+      for (const device of devices) device.#linked = undefined;
+    };
+    const link = HipCudaPeerLink.open(linked, { ffi, logger, options, ended });
+    if (!link) return undefined;
+    for (const [rank, device] of devices.entries()) {
+      device.#linked = { link, rank };
+      void device.lost.then((reason) => link.abort(reason));
+    }
+    return link;
+  }
+
   liveObjects(): number {
     return this.#live.count;
   }
@@ -222,6 +264,7 @@ export class HipCudaDevice implements Device {
     if (this.#live.ended) return;
     this.#opening.fail(new RocmforgeError('DISPOSED', { what: `device ${this.#driver.device}` }));
     await this.#live.disposeAll();
+    this.#linked?.link[Symbol.dispose]();
     this.#context.staging.dispose();
     this.#timeline.dispose();
     this.#context.events.dispose();
@@ -290,7 +333,11 @@ export class HipCudaDevice implements Device {
   }
 }
 
-function infoOf(driver: Driver, target: Omit<HipCudaTarget, 'blas'>, fullTarget: string): DeviceInfo {
+function infoOf(
+  driver: Driver,
+  target: Omit<HipCudaTarget, 'blas' | 'peers'>,
+  fullTarget: string,
+): DeviceInfo {
   const { api, version, file } = driver.library;
   return {
     backend: api,
@@ -306,7 +353,7 @@ function infoOf(driver: Driver, target: Omit<HipCudaTarget, 'blas'>, fullTarget:
   };
 }
 
-function targetOf(driver: Driver, fullTarget: string): Omit<HipCudaTarget, 'blas'> {
+function targetOf(driver: Driver, fullTarget: string): Omit<HipCudaTarget, 'blas' | 'peers'> {
   return {
     api: driver.library.api,
     vendor: fullTarget.startsWith('sm_') ? 'nvidia' : 'amd',

@@ -149,7 +149,7 @@ void waveBarrier(Block& block) {
   switchAway(r, self);
 }
 
-// Every thread that runs polls once before the other cards have their turn.
+// All threads that can run do so in turn, and poll once, before the other cards have theirs.
 void pause(Block& block) {
   Runner& r = *runner;
   const uint32_t self = block.thread, own = self / block.waveSize;
@@ -157,15 +157,18 @@ void pause(Block& block) {
     r.pauses = 0;
     Turn::pass();
   }
-  for (uint32_t step = 1; step <= r.waveCount; step++) {
-    const uint32_t wave = (own + step) % r.waveCount;
-    if (!r.waves[wave].runnable) continue;
-    const uint32_t next = nextInWave(r, wave, self);
-    if (next == self) return;
-    block.thread = next;
-    emulator_switch_fiber(&r.stackOf[self], r.stackOf[next]);
-    return;
+  const uint32_t lane = self % block.waveSize;
+  const uint64_t above = lane == 63 ? 0 : ~((2ull << lane) - 1);
+  uint64_t runnable = r.waves[own].runnable & above;
+  uint32_t wave = own;
+  while (!runnable) {
+    wave = (wave + 1) % r.waveCount;
+    runnable = r.waves[wave].runnable;
   }
+  const uint32_t next = wave * block.waveSize + __builtin_ctzll(runnable);
+  if (next == self) return;
+  block.thread = next;
+  emulator_switch_fiber(&r.stackOf[self], r.stackOf[next]);
 }
 
 void fail(Block& block, const char* message) {

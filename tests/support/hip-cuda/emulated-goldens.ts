@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { LanguageModel } from '../../../src/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import { modelOptionsOf } from '../../../src/node/load-model.ts';
@@ -12,6 +13,9 @@ import {
   testFloatGoldens,
   testQuantizedGoldens,
 } from '../golden-tests.ts';
+import type { Device } from '../../../src/device/index.ts';
+import { DeviceGroup } from '../../../src/devices/group/index.ts';
+import { SPLIT_ALL } from '../rank-devices.ts';
 import { type Emulator, emulatedTests } from './emulator.ts';
 
 /** Declares the goldens' tests for an emulated GPU. */
@@ -32,22 +36,37 @@ export async function testEmulatedFamilies(target: string): Promise<void> {
   testModelsOn(device);
 }
 
+/** Declares the tests of some architectures' random models for several emulated GPUs, which compute together over peer access. */
+export async function testEmulatedRanks(
+  target: string,
+  ranks: number,
+  names: readonly string[],
+): Promise<void> {
+  const device = await emulatedDevice(target, ranks);
+  testGoldensOf(
+    FAMILY_FIXTURES.filter(({ name }) => names.includes(name)),
+    device,
+  );
+}
+
 /** Declares the tests of the remaining architectures. */
 export async function testOtherEmulatedFamilies(target: string): Promise<void> {
   testGoldensOf(FAMILY_FIXTURES.filter(hasOthersOperators), await emulatedDevice(target));
 }
 
-async function emulatedDevice(target: string): Promise<GoldenDevice> {
-  const emulated = await emulatedTests(target);
+async function emulatedDevice(target: string, cards = 1): Promise<GoldenDevice> {
+  const emulated = await emulatedTests(target, cards);
   let current: Emulator | undefined;
   return {
-    name: 'the emulated GPU',
+    name: cards === 1 ? 'the emulated GPU' : `${cards} emulated GPUs`,
     exact: true,
-    open: async (path, options) => openOn(current as Emulator, path, options),
+    open: async (path, options) => openOn(devicesOf(current as Emulator, cards), path, options),
     declare: (name, body) =>
       emulated(name, async (emulator) => {
         current = emulator;
         await body();
+        // Several compute together themselves, not through the host.
+        if (cards > 1) assert.ok(emulator.control.calls('hipDeviceEnablePeerAccess') > 0);
       }),
   };
 }
@@ -56,10 +75,15 @@ async function emulatedDevice(target: string): Promise<GoldenDevice> {
 const MAX_ROWS = 48;
 const ROWS = 8;
 
-async function openOn(emulator: Emulator, path: string, options: GoldenOptions): Promise<LanguageModel> {
+function devicesOf(emulator: Emulator, cards: number): Device {
+  const devices = Array.from({ length: cards }, (_, card) => emulator.device({ card }));
+  return cards === 1 ? (devices[0] as Device) : new DeviceGroup(devices, SPLIT_ALL);
+}
+
+async function openOn(device: Device, path: string, options: GoldenOptions): Promise<LanguageModel> {
   const gguf = await openGguf(path);
   const adapters = await openAdapters(gguf, options);
-  const parts = { gguf, device: emulator.device(), ...adapters, architectures: ALL_ARCHITECTURES };
+  const parts = { gguf, device, ...adapters, architectures: ALL_ARCHITECTURES };
   const { batch = ROWS } = options;
   const rows = batch > MAX_ROWS ? ROWS : batch;
   return LanguageModel.open(parts, { ...modelOptionsOf(options), batch: rows, logitRows: rows });

@@ -171,11 +171,11 @@ DEVICE void store_system(u32x4* at, u32x4 value) {
 }
 DEVICE void store_system(u32* at, u32 value) { __hip_atomic_store(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
 DEVICE u32x4 load_system(const u32x4* from) {
-  const u64* halves = reinterpret_cast<const u64*>(from);
+  u64* halves = reinterpret_cast<u64*>(const_cast<u32x4*>(from));
   u64 low = __hip_atomic_load(halves, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   u64 high = __hip_atomic_load(halves + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   return {u32(low), u32(low >> 32), u32(high), u32(high >> 32)};
 }
-DEVICE u32 load_system(const u32* from) { return __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
+DEVICE u32 load_system(const u32* from) { return __hip_atomic_load(const_cast<u32*>(from), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
 /// Between two looks at what another card writes: the wave's instructions make room for others'.
 DEVICE void spin_pause() { __builtin_amdgcn_s_sleep(1); }

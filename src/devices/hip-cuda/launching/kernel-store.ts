@@ -14,7 +14,7 @@ export interface KernelStoreSetup {
   readonly driver: Driver;
   readonly ffi: Ffi;
   readonly platform: HipCudaPlatform;
-  readonly target: Omit<HipCudaTarget, 'blas'>;
+  readonly target: Omit<HipCudaTarget, 'blas' | 'peers'>;
   /** The target with its features, as reported by the driver: `gfx942:sramecc+:xnack-`. */
   readonly fullTarget: string;
   readonly logger: Logger;

@@ -1,3 +1,4 @@
+import type { Address } from '../../../device/index.ts';
 import type { State, Tensor } from '../../../ops/index.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { BlasShape, KernelModule } from '../launching/launch.ts';
@@ -9,6 +10,8 @@ export type Place = Tensor | State | HipCudaWeight | 'scratch';
 export type Arg =
   | { readonly kind: 'address'; readonly of: Place; readonly offset: number }
   | { readonly kind: 'null' }
+  /** Memory that is not the graph's, at an address that is known already. */
+  | { readonly kind: 'device'; readonly address: Address }
   | { readonly kind: 'i32'; readonly value: number }
   | { readonly kind: 'f32'; readonly value: number };
 

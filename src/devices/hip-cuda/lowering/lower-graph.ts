@@ -1,9 +1,10 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import { type Intent, planGraph, refuseCollective } from '../../../device/index.ts';
+import { type Intent, planGraph } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
+import { lowerAllGather, lowerAllReduce } from './collectives.ts';
 import { emitConvert, emitSplitHalves } from './convert.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import {
@@ -107,8 +108,8 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   compressCells: lowerCompressCells,
   joinCells: lowerJoinCells,
   streamShares: lowerStreamShares,
-  allReduce: (op) => refuseCollective('hip-cuda', op),
-  allGather: (op) => refuseCollective('hip-cuda', op),
+  allReduce: lowerAllReduce,
+  allGather: lowerAllGather,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -47,6 +47,7 @@ export class LoweredProgram implements LoweredGraph {
 function argumentAt(arg: Arg, addressOf: (place: Place) => Address): KernelArgument {
   if (arg.kind === 'address') return pointer(addressOf(arg.of) + arg.offset);
   if (arg.kind === 'null') return pointer(0);
+  if (arg.kind === 'device') return pointer(arg.address);
   if (arg.kind === 'f32') return f32(arg.value);
   return i32(arg.value);
 }

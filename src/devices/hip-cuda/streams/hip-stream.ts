@@ -32,6 +32,8 @@ export interface StreamSetup {
   ownWeight(weight: PackedWeight): HipCudaWeight;
   /** Queues launches in order. */
   launch(launches: readonly Launch[], stream: Address): void;
+  /** Called when a step is left out, for which other ranks would wait. */
+  stepFailed(error: unknown): void;
   ended(stream: HipStream): void;
 }
 
@@ -142,6 +144,7 @@ export class HipStream implements Stream {
     invariant(step instanceof HipCudaStep, 'a HIP or CUDA stream runs HIP or CUDA steps');
     const { executable } = step;
     this.#enqueue(() => this.#setup.context.driver.launchGraph(executable, this.#handle));
+    if (this.#error !== undefined) this.#setup.stepFailed(this.#error);
   }
 
   record(): HipEvent {

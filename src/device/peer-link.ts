@@ -1,0 +1,11 @@
+/**
+ * Lets the ranks of a group compute collectives with one another inside their steps. Whoever linked the devices disposes it once their
+ * streams have nothing to do, before the devices.
+ */
+export interface PeerLink extends Disposable {
+  /**
+   * Ends everything that waits for another rank, within a second; all ranks' devices are then lost. For a rank that fails in a way that
+   * its device does not notice.
+   */
+  abort(reason: unknown): void;
+}

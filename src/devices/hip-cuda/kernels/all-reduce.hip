@@ -1,0 +1,54 @@
+// The sum of a tensor over the ranks of a group, in the order of the ranks.
+#include "peers.h"
+
+/// For few rows: every rank sends everything to all others and adds it up itself ("one-shot").
+KERNEL(all_reduce, THREADS, const u32* count, const f32* x, f32* out, u32 width, PEER_PARAMETERS) {
+  grid_dependency_wait();
+  Peers peers = PEERS;
+  const u32 size = *count * width, pairs = (size + 1) / 2;
+  u32 epoch = state->epoch;
+  for (u32 base = 0; base < pairs; base += SLOTS) {
+    const u32 slots = min_of(pairs - base, u32(SLOTS));
+    epoch++;
+    for (u32 slot = peers.first; slot < slots; slot += peers.stride) peers.send_all(epoch, slot, pair_of(x, base + slot, size));
+    for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
+      store_pair(out, base + slot, size, peers.sum(epoch, slot, pair_of(x, base + slot, size)));
+    }
+  }
+  peers.finish(epoch, blocks);
+}
+
+/// For many rows: every rank adds up a part and sends the sums to all others ("two-shot"). As many slots are used of every part, also
+/// where the last has fewer numbers.
+KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, f32* out, u32 width, PEER_PARAMETERS) {
+  grid_dependency_wait();
+  Peers peers = PEERS;
+  const u32 size = *count * width, pairs = (size + 1) / 2;
+  u32 epoch = state->epoch;
+  for (u32 base = 0; base < pairs; base += RANKS * SLOTS) {
+    const u32 slots = (min_of(pairs - base, u32(RANKS * SLOTS)) + RANKS - 1) / RANKS;
+    epoch++;
+    UNROLL for (u32 distance = 1; distance < RANKS; distance++) {
+      const u32 part = base + (rank + distance) % RANKS * slots;
+      for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
+        peers.send(distance, epoch, slot, part + slot < pairs ? pair_of(x, part + slot, size) : f32x2{0, 0});
+      }
+    }
+    const u32 own = base + rank * slots;
+    epoch++;
+    for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
+      f32x2 total = peers.sum(epoch - 1, slot, own + slot < pairs ? pair_of(x, own + slot, size) : f32x2{0, 0});
+      peers.send_all(epoch, slot, total);
+      if (own + slot < pairs) store_pair(out, own + slot, size, total);
+    }
+    for (u32 sender = 0; sender < RANKS; sender++) {
+      const u32 part = base + sender * slots;
+      if (sender == rank) continue;
+      for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
+        f32x2 total = peers.receive(epoch, sender, slot);
+        if (part + slot < pairs) store_pair(out, part + slot, size, total);
+      }
+    }
+  }
+  peers.finish(epoch, blocks);
+}

@@ -1,0 +1,100 @@
+// What the cards of a group say to each other within kernels. Every rank has an inbox, which the others write and it polls. A slot of
+// an inbox holds two numbers, each beside the epoch in which it was sent (NCCL's LL protocol): nothing is fenced, and what is read has
+// either been sent for this epoch or is not there yet. Inboxes alternate: a rank sends for an epoch when it has read everything of the
+// last one, so what is overwritten, two epochs old, has been read by its receiver. That holds slot by slot, as the same thread has the
+// same slots on all ranks, and as all ranks send as many.
+#pragma once
+#include "prelude.h"
+
+// RANKS: of the group. SLOTS: of an inbox, for each sender and parity of the epoch.
+#define THREADS 256
+/// Polls between two looks at the abort word, which is in the host's memory.
+#ifdef ROCMFORGE_EMULATOR
+#define POLLS 64
+#else
+#define POLLS 4096
+#endif
+
+/// Where a rank's kernels keep count: the last epoch, and how many blocks of the kernel that runs have ended.
+struct RankState {
+  u32 epoch, ended;
+};
+
+#define PEER_PARAMETERS                                                                                                       \
+  u32x4 *inbox0, u32x4 *inbox1, u32x4 *inbox2, u32x4 *inbox3, u32x4 *inbox4, u32x4 *inbox5, u32x4 *inbox6, u32x4 *inbox7,     \
+      RankState *state, u32 *aborted, u32 rank, u32 patience, u32 blocks
+#define PEERS                                                                                            \
+  {                                                                                                      \
+    {inbox0, inbox1, inbox2, inbox3, inbox4, inbox5, inbox6, inbox7}, state, aborted, rank, patience, 0, \
+        block_x() * THREADS + thread(), blocks *THREADS, false                                           \
+  }
+
+/// One thread's view of the group.
+struct Peers {
+  /// Its own inbox, then those of the ranks after it, in order and from the first again.
+  u32x4* inboxes[8];
+  RankState* state;
+  /// Not 0 once somebody gave up waiting.
+  u32* aborted;
+  u32 rank;
+  /// How often a thread looks at the abort word until it gives up itself.
+  u32 patience, looks;
+  /// Which slots it has: `first`, and every `stride` from there.
+  u32 first, stride;
+  bool over;
+
+  /// A slot for what `sender` sends in an epoch.
+  DEVICE_MEMBER static u64 place(u32 epoch, u32 sender, u32 slot) { return (u64(epoch & 1) * RANKS + sender) * SLOTS + slot; }
+
+  /// Sends to the rank that is `distance` after this one.
+  DEVICE_MEMBER void send(u32 distance, u32 epoch, u32 slot, f32x2 pair) {
+    store_system(inboxes[distance] + place(epoch, rank, slot), {bit_cast<u32>(pair.x), epoch, bit_cast<u32>(pair.y), epoch});
+  }
+  DEVICE_MEMBER void send_all(u32 epoch, u32 slot, f32x2 pair) {
+    UNROLL for (u32 distance = 1; distance < RANKS; distance++) send(distance, epoch, slot, pair);
+  }
+  /// What another rank has sent; anything once the group is aborted.
+  DEVICE_MEMBER f32x2 receive(u32 epoch, u32 sender, u32 slot) {
+    const u32x4* at = inboxes[0] + place(epoch, sender, slot);
+    for (u32 polls = 1; !over; polls++) {
+      u32x4 found = load_system(at);
+      if (found.y == epoch && found.w == epoch) return {bit_cast<f32>(found.x), bit_cast<f32>(found.z)};
+      if (polls % POLLS == 0) look();
+      spin_pause();
+    }
+    return {0, 0};
+  }
+  DEVICE_MEMBER void look() {
+    if (load_system(aborted) != 0) over = true;
+    else if (++looks >= patience) {
+      store_system(aborted, 2 + rank);
+      over = true;
+    }
+  }
+  /// The sum over the ranks in their order, which gives all of them the same bits; `own` is what this rank adds.
+  DEVICE_MEMBER f32x2 sum(u32 epoch, u32 slot, f32x2 own) {
+    f32x2 total = rank == 0 ? own : receive(epoch, 0, slot);
+    UNROLL for (u32 sender = 1; sender < RANKS; sender++) {
+      f32x2 term = rank == sender ? own : receive(epoch, sender, slot);
+      total = {total.x + term.x, total.y + term.y};
+    }
+    return total;
+  }
+  /// Ends the kernel: the last block sets the epoch for the next one.
+  DEVICE_MEMBER void finish(u32 epoch, u32 blocks) {
+    barrier();
+    if (thread() == 0 && atomic_add(&state->ended, 1u) + 1 == blocks) {
+      state->ended = 0;
+      state->epoch = epoch;
+    }
+  }
+};
+
+/// Two neighbours of `size` numbers; the last may be alone.
+DEVICE f32x2 pair_of(const f32* x, u32 pair, u32 size) {
+  return {x[2 * pair], 2 * pair + 1 < size ? x[2 * pair + 1] : 0};
+}
+DEVICE void store_pair(f32* out, u32 pair, u32 size, f32x2 value) {
+  out[2 * pair] = value.x;
+  if (2 * pair + 1 < size) out[2 * pair + 1] = value.y;
+}

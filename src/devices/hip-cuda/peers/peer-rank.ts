@@ -1,0 +1,21 @@
+import type { Address } from '../../../device/index.ts';
+
+/** The most ranks whose kernels can be linked. */
+export const MAX_LINKED_RANKS = 8;
+
+/** What the kernels of one rank need of a link. */
+export interface PeerRank {
+  readonly rank: number;
+  /** Every rank's inbox, in the order of the ranks; all but this rank's are in other devices' memory. */
+  readonly inboxes: readonly Address[];
+  /** Where this rank's kernels count epochs and blocks: `RankState` of `peers.h`. */
+  readonly state: Address;
+  /** The abort word, in pinned memory. */
+  readonly aborted: Address;
+  /** Of an inbox, for each sender and parity of the epoch. A slot holds two numbers. */
+  readonly slots: number;
+  /** The most blocks of a kernel: all have to run at the same time. */
+  readonly blocks: number;
+  /** How often a thread that waits looks at the abort word before it gives up. */
+  readonly patience: number;
+}

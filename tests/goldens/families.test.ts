@@ -11,7 +11,11 @@ const REFERENCE: GoldenDevice = {
   open: (path, options) => loadModel(path, { ...options, device: 'reference' }),
 };
 
-const CPU: GoldenDevice = { name: 'the cpu device', open: onOneCpu() };
+const CPU: GoldenDevice = {
+  name: 'the cpu device',
+  open: onOneCpu(),
+  openAlone: (path, options) => loadModel(path, { ...options, device: 'cpu' }),
+};
 testFamilies(CPU);
 // Operators of the others it has by these, and by the contract.
 const ownOperators = FAMILY_FIXTURES.filter((family) => !hasOthersOperators(family));

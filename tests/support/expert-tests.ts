@@ -54,7 +54,8 @@ export function testExpertsByUse(device: GoldenDevice): void {
     assert.deepEqual(await say(streamed), said);
     assert.ok(streamed.counters.expertHits > prompt.expertHits);
     const asked = { experts: 'stream', expertSlots: EXPERT_SLOTS, expertPrefetch: 2 } as const;
-    await using ahead = await device.open(MANY, { ...options, ...asked });
+    const openAlone = device.openAlone ?? device.open;
+    await using ahead = await openAlone(MANY, { ...options, ...asked });
     assert.deepEqual(await say(ahead), said);
     const { expertPrefetches, expertPrefetchesUsed } = ahead.counters;
     assert.ok(expertPrefetches > 0 && expertPrefetchesUsed > 0 && expertPrefetchesUsed <= expertPrefetches);

@@ -17,6 +17,8 @@ export interface GoldenDevice {
   readonly name: string;
   /** Opens a model on the device; the model owns what it was opened from. */
   open(path: string, options: GoldenOptions): Promise<LanguageModel>;
+  /** Opens a model that shares its memory with no other, if `open` shares it. */
+  readonly openAlone?: (path: string, options: GoldenOptions) => Promise<LanguageModel>;
   /** The number of positions per sequence that a slow device computes; by default all. */
   readonly positions?: number;
   /** The maximum number of rows in a step, where unused rows cost as much as the others. */

@@ -11,7 +11,7 @@ const MODEL = 'model.gguf';
 const RECORDS = ['model.json', 'model.other.json'] as const;
 
 /** Whether a browser has files of its pages at all. */
-export function keepsFiles(storage: Partial<Pick<StorageManager, 'getDirectory'>>): boolean {
+export function keepsFiles(storage: { readonly getDirectory?: unknown }): boolean {
   return typeof storage.getDirectory === 'function';
 }
 

@@ -92,7 +92,8 @@ for (const viewport of [
     await isSound(shown);
     await keyboard.press('Escape');
     await shown.getByLabel('Edited text').waitFor({ state: 'detached' });
-    await tabTo(shown, 'Answer again');
+    await focusIs(shown, 'Message');
+    await tabTo(shown, 'Answer again', 'Shift+Tab');
     await keyboard.press('Enter');
     await shown.locator('.answer').getByText('2/2').waitFor();
     await shown.getByRole('button', { name: 'Send' }).waitFor();

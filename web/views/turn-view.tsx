@@ -218,9 +218,17 @@ function Editor({ conversation, engine, turn, onEnd }: TurnProps & { onEnd: () =
     if (!isUser) conversation.rewrite(turn, text);
     else if (engine) void conversation.resend(engine, turn, text);
   };
+  const cancel = () => {
+    onEnd();
+    // The button that began it is drawn anew.
+    document.getElementById('message')?.focus();
+  };
   return (
     <form
       class="editor"
+      onKeyDown={({ key, isComposing }) => {
+        if (key === 'Escape' && !isComposing) cancel();
+      }}
       onSubmit={(event) => {
         event.preventDefault();
         save();
@@ -228,7 +236,7 @@ function Editor({ conversation, engine, turn, onEnd }: TurnProps & { onEnd: () =
     >
       <textarea ref={field} rows={3} aria-label={TEXTS.turn.edited} defaultValue={turn.text} />
       <div class="row end">
-        <button type="button" onClick={onEnd}>
+        <button type="button" onClick={cancel}>
           {TEXTS.cancel}
         </button>
         <button type="submit" class="primary">

@@ -113,7 +113,7 @@ function compare(
   quantize(format.ggmlType, values, other, 0, rows, columns, weights ?? null);
   for (let row = 0; row < rows; row++) {
     const at = row * rowBlocks * format.blockBytes;
-    format.encode?.(values, row * columns, own, at, rowBlocks, weights);
+    format.encode?.(values, row * columns, own, at, rowBlocks, { importance: weights });
   }
   const decoded = [own, other].map((bytes) => {
     const floats = new Float32Array(values.length);

@@ -25,43 +25,51 @@ async function writeFormats(root) {
   writeFileSync(join(kernels, 'format-exports.ts'), formatExportsText());
 }
 
-async function buildKernels(root) {
-  const kernels = join(root, 'src/devices/cpu/kernels');
-  const out = join(root, 'dist/src/devices/cpu');
-  await writeFormats(root);
+/** A WebAssembly module of the sources in a folder: its file in dist/ without `.wasm`, and what the compiler is told besides. */
+function assembleOnce(root, folder, out, modules) {
+  const sources = join(root, folder);
   const { version } = require('assemblyscript/package.json');
   const hash = createHash('sha256')
     .update(version)
     .update(readFileSync(fileURLToPath(import.meta.url)));
-  for (const file of readdirSync(kernels, { recursive: true }).sort()) {
+  for (const file of readdirSync(sources, { recursive: true }).sort()) {
     if (String(file).endsWith('.ts'))
-      hash.update(`${file}\n`).update(readFileSync(join(kernels, String(file))));
+      hash.update(`${file}\n`).update(readFileSync(join(sources, String(file))));
   }
   const digest = hash.digest('hex');
-  const stamp = join(out, 'kernels.sha256');
+  const stamp = join(root, out, 'kernels.sha256');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
-  mkdirSync(out, { recursive: true });
+  mkdirSync(join(root, out), { recursive: true });
   const asc = join(dirname(require.resolve('assemblyscript/package.json')), 'bin/asc.js');
-  for (const { name, features } of VARIANTS) {
-    const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', features];
-    options.push('--importMemory', '--sharedMemory');
-    options.push('--initialMemory', '1', '--maximumMemory', '65535');
-    execFileSync(
-      process.execPath,
-      [asc, join(kernels, 'index.ts'), '-o', join(out, `kernels.${name}.wasm`), ...options],
-      {
-        stdio: 'inherit',
-      },
-    );
+  for (const { name, entry, options } of modules) {
+    const all = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', ...options];
+    const words = [asc, join(sources, entry), '-o', join(root, out, `${name}.wasm`), ...all];
+    execFileSync(process.execPath, words, { stdio: 'inherit' });
   }
   writeFileSync(stamp, digest);
+}
+
+async function buildKernels(root) {
+  await writeFormats(root);
+  const memory = ['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65535'];
+  const modules = VARIANTS.map(({ name, features }) => ({
+    name: `kernels.${name}`,
+    entry: 'index.ts',
+    options: ['--enable', features, ...memory],
+  }));
+  assembleOnce(root, 'src/devices/cpu/kernels', 'dist/src/devices/cpu', modules);
+  // Its addresses are fixed, within one page.
+  const fits = ['--enable', 'simd', '--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '8192'];
+  assembleOnce(root, 'src/formats/encoding/kernels', 'dist/src/formats/encoding', [
+    { name: 'fits', entry: 'fits.ts', options: fits },
+  ]);
 }
 
 /** The ends of what tsc makes of one source. */
 const COMPILED = /(?:\.d)?\.([cm]?)[jt]s(?:\.map)?$/;
 
 /** What the build makes of no single source. */
-const MADE = /^kernels\.(?:\w+\.wasm|sha256)$/;
+const MADE = /^(?:kernels\.(?:\w+\.wasm|sha256)|fits\.wasm)$/;
 
 /** Removes what is left in dist/ of sources that are gone, of another branch perhaps: tests would run it. */
 function removeOrphans(root, folder) {

@@ -23,7 +23,7 @@ export function convertRows(bytes: Uint8Array, piece: TensorPiece, target: RowTa
   const rows = add === 0 ? ordered : added(ordered, stored.format, add);
   if (from === target.format) return rows;
   const { tensor, format, firstElement } = target;
-  const encoded = encodeRows({ tensor, bytes: rows, columns, firstElement }, from, format);
+  const encoded = encodeRows({ tensor, bytes: rows, columns, firstElement }, { from, to: format });
   if (format === F16) checkHalves(encoded, target);
   return encoded;
 }

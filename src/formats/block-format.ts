@@ -1,6 +1,7 @@
 import { halfToFloat } from '../base/half.ts';
 import type { BlockLayout } from './block-layout.ts';
 import { type BlockSource, blockSource } from './encoding/block-source.ts';
+import { PlainFits } from './encoding/plain-fits.ts';
 import { fillRandomBytes } from './random-bytes.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
@@ -55,9 +56,10 @@ export function blockFormat(spec: BlockSpec): TensorFormat {
   if (!encodeBlock) return format;
   return {
     ...format,
-    encode(src, srcOffset, dst, dstOffset, blockCount, importance) {
+    encode(src, srcOffset, dst, dstOffset, blockCount, { importance, fits = new PlainFits() } = {}) {
       const bytes = dataViewOf(dst);
-      const source = blockSource(src.subarray(srcOffset, srcOffset + blockCount * blockElements), importance);
+      const values = src.subarray(srcOffset, srcOffset + blockCount * blockElements);
+      const source = blockSource(values, importance, fits);
       for (let block = 0; block < blockCount; block++) {
         source.from = block * blockElements;
         encodeBlock(source, bytes, dstOffset + block * blockBytes);

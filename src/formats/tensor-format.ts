@@ -1,4 +1,5 @@
 import type { BlockLayout } from './block-layout.ts';
+import type { EncodeOptions } from './group-fits.ts';
 
 /**
  * A tensor format: how a block of consecutive elements of one row is stored, and the reference implementation for
@@ -28,8 +29,7 @@ export interface TensorFormat {
 
   /**
    * Encodes `blockCount * blockElements` finite floats of `src` into blocks, as ggml does; absent if the format can only
-   * be decoded. With `importance`, the floats are one row: element `i` of it says how much the square of the error of
-   * float `srcOffset + i` counts.
+   * be decoded.
    */
   encode?(
     src: Float32Array,
@@ -37,7 +37,7 @@ export interface TensorFormat {
     dst: Uint8Array,
     dstOffset: number,
     blockCount: number,
-    importance?: Float32Array,
+    options?: EncodeOptions,
   ): void;
 
   /**

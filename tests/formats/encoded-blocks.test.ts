@@ -42,7 +42,7 @@ for (const format of ALL_FORMATS.filter(({ encode, layout }) => encode && layout
       for (const [i, row] of rows.entries()) {
         // Bytes that are not zero: an encoder must overwrite all of them.
         const bytes = new Uint8Array(rowBytes + 1).fill(0xff);
-        format.encode?.(row, 0, bytes, 1, blocks, weights);
+        format.encode?.(row, 0, bytes, 1, blocks, { importance: weights });
         format.decode(bytes, 1, ours, 0, blocks);
         format.decode(golden, (pass * rows.length + i) * rowBytes, theirs, 0, blocks);
         for (let from = 0; from < ROW_ELEMENTS; from += format.blockElements) {

@@ -74,7 +74,7 @@ test('rows are quantized as their expert’s importance says, on any number of t
     const expert = Math.floor(row / rows);
     const bytes = new Uint8Array(q4.blockBytes);
     const own = columns.subarray(expert * COLUMNS, (expert + 1) * COLUMNS);
-    q4.encode?.(values, row * COLUMNS, bytes, 0, 1, own);
+    q4.encode?.(values, row * COLUMNS, bytes, 0, 1, { importance: own });
     const at = offset + row * q4.blockBytes;
     assert.deepEqual(Uint8Array.from(files[0]?.subarray(at, at + q4.blockBytes) ?? []), bytes, `row ${row}`);
   }

@@ -1,3 +1,5 @@
+import type { GroupFits } from '../group-fits.ts';
+
 const { fround } = Math;
 
 /** The elements that an encoder turns into blocks, and the place of the block at hand. */
@@ -7,14 +9,25 @@ export interface BlockSource {
   readonly importance: Float32Array | undefined;
   /** The mean square of all values, an f32; 0 without importance. */
   readonly meanSquare: number;
+  readonly fits: GroupFits;
   /** The index of the block's first element. */
   from: number;
 }
 
 /** A source at the first of `values`; all of one row if there is an importance. */
-export function blockSource(values: Float32Array, importance?: Float32Array): BlockSource {
+export function blockSource(
+  values: Float32Array,
+  importance: Float32Array | undefined,
+  fits: GroupFits,
+): BlockSource {
   const meanSquare = importance ? meanSquareOf(values, 0, values.length) : 0;
-  return { values, importance, meanSquare, from: 0 };
+  return { values, importance, meanSquare, fits, from: 0 };
+}
+
+/** Hands the elements of a block of 256 over to be fitted. */
+export function loadBlock({ values, from, fits }: BlockSource): GroupFits {
+  for (let i = 0; i < fits.values.length; i++) fits.values[i] = values[from + i] as number;
+  return fits;
 }
 
 /** The mean of the squares of `count` values, summed in f32. */
@@ -73,13 +86,6 @@ export function groupByImportance(
 /** The weight of a value by its square. */
 export function squareOf(value: number): number {
   return fround(value * value);
-}
-
-/** The sum of weights, in f32. */
-export function sumOf(weights: Float32Array): number {
-  let sum = 0;
-  for (const weight of weights) sum = fround(sum + weight);
-  return sum;
 }
 
 /** The value of largest magnitude, with its sign; the first among equals. */

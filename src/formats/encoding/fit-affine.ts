@@ -1,4 +1,5 @@
 import { type Group, nearestWithin } from './block-source.ts';
+import type { AffineSearch } from '../group-fits.ts';
 
 const { fround } = Math;
 
@@ -9,18 +10,6 @@ export interface AffineFit {
   /** What the codes were rounded with: `q` is the nearest integer to `inverse * (value - low)`. */
   readonly inverse: number;
   readonly low: number;
-}
-
-/**
- * Inverse scales that are tried beside the range's own, in shares of it: the code of the largest value is `limit` plus
- * `from` plus a multiple of `step`. With outliers a shorter range has the smaller error.
- */
-export interface AffineSearch {
-  readonly from: number;
-  readonly step: number;
-  readonly count: number;
-  /** Whether magnitudes of errors are compared, in place of their squares. */
-  readonly magnitudes?: true;
 }
 
 /** The search for weights by importance. */

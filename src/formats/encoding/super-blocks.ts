@@ -2,18 +2,19 @@ import { floatToHalf, halfToFloat } from '../../base/half.ts';
 import {
   type BlockSource,
   clear,
-  type Group,
+  extremeOf,
   groupByImportance,
   groupOf,
+  loadBlock,
   meanSquareOf,
   nearest,
   nearestWithin,
   squareOf,
-  sumOf,
 } from './block-source.ts';
 import type { FieldPacker } from './field-packer.ts';
-import { type AffineSearch, fitAffine, WIDE_SEARCH } from './fit-affine.ts';
-import { fitSigned, fitUnsigned, refineSigned } from './fit-signed.ts';
+import { WIDE_SEARCH } from './fit-affine.ts';
+import { fitSigned, fitUnsigned } from './fit-signed.ts';
+import type { AffineSearch } from '../group-fits.ts';
 
 const { fround } = Math;
 
@@ -56,13 +57,15 @@ export function encodeAffineSuperBlock(
   const d = halfToFloat(bytes.getUint16(at + spec.scaleAt, true));
   const dmin = halfToFloat(bytes.getUint16(at + spec.minAt, true));
   const codes = new Uint8Array(ELEMENTS);
-  for (let i = 0; i < ELEMENTS; i++) {
-    const group = Math.floor(i / spec.group);
+  for (let from = 0; from < ELEMENTS; from += spec.group) {
+    const group = from / spec.group;
     const groupScale = fround(d * (scale.numbers[group] as number));
     if (groupScale === 0) continue;
     const groupMin = fround(dmin * (min.numbers[group] as number));
-    const shifted = fround((source.values[source.from + i] as number) + groupMin);
-    codes[i] = nearestWithin(fround(shifted / groupScale), 0, spec.limit);
+    for (let i = from; i < from + spec.group; i++) {
+      const shifted = fround((source.values[source.from + i] as number) + groupMin);
+      codes[i] = nearestWithin(fround(shifted / groupScale), 0, spec.limit);
+    }
   }
   spec.codes.write(bytes, at, codes);
 }
@@ -74,54 +77,56 @@ interface Scaled {
 }
 
 function fitPlain(source: BlockSource, spec: AffineSuperBlock): { scale: Scaled; min: Scaled } {
-  const { scales, mins } = fitGroups(spec, (offset, weights) => {
-    const mean = spec.typicalShare * meanSquareOf(source.values, source.from + offset, spec.group);
+  const { fits } = source;
+  const { values, weights } = loadBlock(source);
+  for (let from = 0; from < ELEMENTS; from += spec.group) {
+    const mean = spec.typicalShare * meanSquareOf(values, from, spec.group);
     const typical = fround(Math.sqrt(mean));
-    return groupOf(source, offset, weights, 0, (value) => typical + Math.abs(value));
-  });
-  return { scale: byLargest(scales, spec.scaleLimit), min: byLargest(mins, spec.scaleLimit) };
+    for (let i = from; i < from + spec.group; i++) weights[i] = typical + Math.abs(values[i] as number);
+  }
+  fits.affine(spec.group, spec.limit, spec.search);
+  const groups = ELEMENTS / spec.group;
+  return {
+    scale: byLargest(fits.scales, groups, spec.scaleLimit),
+    min: byLargest(fits.mins, groups, spec.scaleLimit),
+  };
 }
 
-function byLargest(numbers: Float32Array, limit: number): Scaled {
-  const largest = Math.max(0, ...numbers);
+function byLargest(fitted: Float32Array, groups: number, limit: number): Scaled {
+  let largest = 0;
+  for (let i = 0; i < groups; i++) largest = Math.max(largest, fitted[i] as number);
   const inverse = largest > 0 ? fround(limit / largest) : 0;
-  return {
-    unit: fround(largest / limit),
-    numbers: Array.from(numbers, (number) => Math.min(limit, nearest(fround(inverse * number)) & 0xff)),
-  };
+  const numbers = new Uint8Array(groups);
+  for (let i = 0; i < groups; i++) {
+    numbers[i] = Math.min(limit, nearest(fround(inverse * (fitted[i] as number))) & 0xff);
+  }
+  return { unit: fround(largest / limit), numbers };
 }
 
 function fitWeighed(source: BlockSource, spec: AffineSuperBlock): { scale: Scaled; min: Scaled } {
+  const { fits } = source;
+  const { weights } = loadBlock(source);
   const variance = spec.varianceFactor * meanSquareOf(source.values, source.from, ELEMENTS);
-  const sums = new Float32Array(ELEMENTS / spec.group);
-  const { scales, mins } = fitGroups({ ...spec, search: WIDE_SEARCH }, (offset, weights) => {
-    const group = groupOf(source, offset, weights, variance, squareOf);
-    sums[offset / spec.group] = sumOf(weights);
-    return group;
-  });
-  const fit = (values: Float32Array): Scaled => {
-    const { scale, codes } = fitUnsigned(
-      { values, from: 0, count: values.length, weights: sums },
-      spec.scaleLimit,
-    );
+  groupOf(source, 0, weights, variance, squareOf);
+  fits.affine(spec.group, spec.limit, WIDE_SEARCH);
+  const groups = ELEMENTS / spec.group;
+  const sums = sumsOf(weights, spec.group);
+  const fit = (fitted: Float32Array): Scaled => {
+    const group = { values: fitted.subarray(0, groups), from: 0, count: groups, weights: sums };
+    const { scale, codes } = fitUnsigned(group, spec.scaleLimit);
     return { unit: scale, numbers: codes };
   };
-  return { scale: fit(scales), min: fit(mins) };
+  return { scale: fit(fits.scales), min: fit(fits.mins) };
 }
 
-function fitGroups(
-  { group, limit, search }: Pick<AffineSuperBlock, 'group' | 'limit' | 'search'>,
-  weigh: (offset: number, weights: Float32Array) => Group,
-): { readonly scales: Float32Array; readonly mins: Float32Array } {
-  const scales = new Float32Array(ELEMENTS / group);
-  const mins = new Float32Array(ELEMENTS / group);
-  const weights = new Float32Array(group);
-  for (let i = 0; i < scales.length; i++) {
-    const fit = fitAffine(weigh(i * group, weights), limit, search);
-    scales[i] = fit.scale;
-    mins[i] = fit.min;
+/** The sums of the weights of groups, in f32. */
+function sumsOf(weights: Float32Array, size: number): Float32Array {
+  const sums = new Float32Array(ELEMENTS / size);
+  for (let i = 0; i < ELEMENTS; i++) {
+    const group = Math.floor(i / size);
+    sums[group] = fround((sums[group] as number) + (weights[i] as number));
   }
-  return { scales, mins };
+  return sums;
 }
 
 /** Where a block of 256 elements `d * scale * q` in groups of 16 has its numbers. */
@@ -139,6 +144,7 @@ export interface SignedSuperBlock {
 }
 
 const GROUP = 16;
+const GROUPS = ELEMENTS / GROUP;
 
 /** Encodes a block by the scales of its groups: the largest becomes `-scaleLimit`. */
 export function encodeSignedSuperBlock(
@@ -150,19 +156,14 @@ export function encodeSignedSuperBlock(
     readonly refine: boolean;
   },
 ): void {
-  const weights = new Float32Array(GROUP);
-  const scales = new Float32Array(ELEMENTS / GROUP);
-  let extreme = 0;
-  for (let i = 0; i < scales.length; i++) {
-    const group = groupByImportance(source, GROUP * i, weights);
-    const scale = spec.refine ? refineSigned(group, spec.limit) : fitSigned(group, spec.limit).scale;
-    scales[i] = scale;
-    if (Math.abs(scale) > Math.abs(extreme)) extreme = scale;
-  }
+  const { fits } = source;
+  const { weights, scales } = loadBlock(source);
+  groupByImportance(source, 0, weights);
+  if (spec.refine) fits.refined(GROUP, spec.limit);
+  else fits.signed(GROUP, spec.limit);
+  const extreme = extremeOf(scales, 0, GROUPS);
   const inverse = extreme === 0 ? 0 : fround(-spec.scaleLimit / extreme);
-  const numbers = Array.from(scales, (scale) =>
-    nearestWithin(fround(inverse * scale), -spec.scaleLimit, spec.scaleLimit - 1),
-  );
+  const numbers = signedNumbers(scales, inverse, spec.scaleLimit);
   writeSigned(source, bytes, at, { ...spec, unit: inverse === 0 ? 0 : fround(1 / inverse), numbers });
 }
 
@@ -173,29 +174,31 @@ export function encodeWeighedSuperBlock(
   at: number,
   spec: SignedSuperBlock,
 ): void {
+  const { fits } = source;
+  const { weights, scales } = loadBlock(source);
   const variance = 2 * meanSquareOf(source.values, source.from, ELEMENTS);
-  const weights = new Float32Array(GROUP);
-  const sums = new Float32Array(ELEMENTS / GROUP);
-  const values = new Float32Array(ELEMENTS / GROUP);
-  for (let i = 0; i < values.length; i++) {
-    values[i] = fitSigned(groupOf(source, GROUP * i, weights, variance, squareOf), spec.limit).scale;
-    sums[i] = sumOf(weights);
-  }
-  const { scale, inverse } = fitSigned(
-    { values, from: 0, count: values.length, weights: sums },
-    spec.scaleLimit,
-  );
-  const numbers = Array.from(values, (value) =>
-    nearestWithin(fround(inverse * value), -spec.scaleLimit, spec.scaleLimit - 1),
-  );
+  groupOf(source, 0, weights, variance, squareOf);
+  fits.signed(GROUP, spec.limit);
+  const group = { values: scales, from: 0, count: GROUPS, weights: sumsOf(weights, GROUP) };
+  const { scale, inverse } = fitSigned(group, spec.scaleLimit);
+  const numbers = signedNumbers(scales, inverse, spec.scaleLimit);
   writeSigned(source, bytes, at, { ...spec, unit: scale, numbers });
+}
+
+/** The scales of groups in units, `inverse` of them to one. */
+function signedNumbers(scales: Float32Array, inverse: number, limit: number): Int8Array {
+  const numbers = new Int8Array(GROUPS);
+  for (let i = 0; i < GROUPS; i++) {
+    numbers[i] = nearestWithin(fround(inverse * (scales[i] as number)), -limit, limit - 1);
+  }
+  return numbers;
 }
 
 function writeSigned(
   source: BlockSource,
   bytes: DataView,
   at: number,
-  spec: SignedSuperBlock & { readonly unit: number; readonly numbers: readonly number[] },
+  spec: SignedSuperBlock & { readonly unit: number; readonly numbers: Int8Array },
 ): void {
   const { limit, numbers } = spec;
   clear(bytes, at, spec.blockBytes);

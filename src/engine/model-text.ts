@@ -31,7 +31,7 @@ import {
 } from '../text/index.ts';
 import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
 import { answerFormOf } from './held-text.ts';
-import type { ModelOptions } from '../runtime/opening/loaded-model.ts';
+import type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
 import { recommendedSampling } from './sampling-defaults.ts';
 
@@ -52,6 +52,8 @@ export interface ModelTextSetup {
   readonly gguf: GgufFile;
   readonly tokenizer?: Tokenizer | undefined;
   readonly constraints?: ConstraintMaker | undefined;
+  /** What the model's repository recommends; what the file recommends itself counts more. */
+  readonly sampling?: ModelSetup['sampling'];
 }
 
 /** A model's tokenizer, chat template and dialect, each created on first use. */
@@ -59,6 +61,7 @@ export class ModelText {
   readonly #gguf: GgufFile;
   readonly #logger: Logger;
   readonly #constraints: ConstraintMaker;
+  readonly #sampling: ModelSetup['sampling'];
   #vocabulary: ConstrainedVocabulary | undefined;
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
@@ -74,12 +77,13 @@ export class ModelText {
    * or `CHAT_TEMPLATE_MISSING` for an invalid `chatTemplate`.
    */
   constructor(
-    { gguf, tokenizer, constraints = new LocalConstraints() }: ModelTextSetup,
+    { gguf, tokenizer, constraints = new LocalConstraints(), sampling }: ModelTextSetup,
     { chatTemplate, logger = silentLogger }: Pick<ModelOptions, 'chatTemplate' | 'logger'>,
   ) {
     this.#gguf = gguf;
     this.#tokenizer = tokenizer;
     this.#constraints = constraints;
+    this.#sampling = sampling;
     this.#logger = logger;
     if (chatTemplate !== undefined) {
       this.#template = ChatTemplate.given(chatTemplate, gguf.metadata, this.tokenizer, logger);
@@ -101,9 +105,9 @@ export class ModelText {
     }
   }
 
-  /** The sampling that the file recommends. Throws errors of its metadata. */
+  /** The sampling that the file recommends, or else its repository. Throws errors of its metadata. */
   get recommendedSampling(): GenerateOptions {
-    this.#recommended ??= recommendedSampling(this.#gguf.metadata);
+    this.#recommended ??= { ...this.#sampling, ...recommendedSampling(this.#gguf.metadata) };
     return this.#recommended;
   }
 

@@ -93,6 +93,7 @@ const MODEL_SETUP: OptionNames<ModelSetup> = {
   drafter: true,
   openFile: true,
   constraints: true,
+  sampling: true,
 };
 
 /** Sampling options: every parameter except the mask, which comes from a constraint, and the penalties that DRY computes. */

@@ -14,6 +14,7 @@ import { DRAFT_REQUEST } from './open-draft.ts';
 import { openEngine, type WorkerModelOptions } from './open-engine.ts';
 import { openGguf } from './open-gguf.ts';
 import { packageFile } from './package-file.ts';
+import { repositorySampling } from './repository-sampling.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 
 const PROMPT_WORKER = './prompt-worker.js';
@@ -115,7 +116,8 @@ export async function textOf(
   const gguf = await openGguf(location, { http, ...(signal && { signal }) });
   try {
     const tokenizer = await tokenizerOf(gguf);
-    return { gguf, text: new ModelText({ gguf, tokenizer }, { chatTemplate, logger }) };
+    const sampling = await repositorySampling(location, logger);
+    return { gguf, text: new ModelText({ gguf, tokenizer, sampling }, { chatTemplate, logger }) };
   } catch (error) {
     await gguf.dispose();
     throw error;

@@ -13,6 +13,7 @@ import { DRAFT_REQUEST, type DraftRequest, openDraft } from './open-draft.ts';
 import type { PullProgress } from './hub/index.ts';
 import { locateModel } from './locate-model.ts';
 import { openGguf } from './open-gguf.ts';
+import { repositorySampling } from './repository-sampling.ts';
 
 /** Options for loading a model from a path or a URL. */
 export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, DeviceRequest, AdapterOptions {
@@ -105,7 +106,8 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
     const { LanguageModel } = await import('../engine/language-model.ts');
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);
-    const source = { gguf, decoder, sharedMemory, ...adapters, architectures, tokenizer };
+    const sampling = await repositorySampling(path, logger);
+    const source = { gguf, decoder, sharedMemory, ...adapters, architectures, tokenizer, sampling };
     // The effect of a draft model is known once it is open.
     const described = options.draft ? undefined : await opening.described;
     const compiling = described && LanguageModel.compile({ ...source, device: described }, model);

@@ -5,7 +5,7 @@ import { FileHash } from './file-hash.ts';
 import { variantsOf } from './gguf-variants.ts';
 import type { HubSettings } from './hub-settings.ts';
 import { type ModelName, modelNameText } from './model-name.ts';
-import { type KeptFile, type RepoFolder, repoFolders } from './repo-folder.ts';
+import { GENERATION_CONFIG, type KeptFile, type RepoFolder, repoFolders } from './repo-folder.ts';
 
 /** A model that is here whole. */
 export interface CachedModel {
@@ -69,6 +69,7 @@ export async function removeModels(models: readonly CachedModel[]): Promise<numb
     for (const path of files) await rm(path);
     const [first = ''] = files;
     const root = repoRootOf(first);
+    contents.push(...(await removeLoneConfig(snapshotOf(first))));
     const linked = await linkedContents(root);
     for (const path of contents) {
       if (linked.has(path)) continue;
@@ -179,11 +180,26 @@ function sameRepo(own: ModelName, name: ModelName): boolean {
     : modelNameText(own) === modelNameText(name);
 }
 
-/** The folder of a repository, from a file of a snapshot. */
-function repoRootOf(file: string): string {
+/** The folder of a snapshot, from one of its files. */
+function snapshotOf(file: string): string {
   let folder = dirname(file);
   while (basename(dirname(folder)) !== 'snapshots' && dirname(folder) !== folder) folder = dirname(folder);
-  return dirname(dirname(folder));
+  return folder;
+}
+
+function repoRootOf(file: string): string {
+  return dirname(dirname(snapshotOf(file)));
+}
+
+/** Removes what was pulled with models, once nothing else is left of a snapshot; the content that it linked to. */
+async function removeLoneConfig(snapshot: string): Promise<string[]> {
+  const entries = await readdir(snapshot, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => !entry.isDirectory());
+  if (files.length !== 1 || files[0]?.name !== GENERATION_CONFIG) return [];
+  const path = join(snapshot, GENERATION_CONFIG);
+  const content = await realpath(path).catch(() => undefined);
+  await rm(path, { force: true });
+  return content === undefined ? [] : [content];
 }
 
 /** The contents that a repository's snapshots link to. */

@@ -24,3 +24,4 @@ export {
   type RemoteModel,
 } from './pull.ts';
 export { remoteFetch } from './remote-fetch.ts';
+export { GENERATION_CONFIG } from './repo-folder.ts';

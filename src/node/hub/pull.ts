@@ -26,7 +26,7 @@ import { type HubSettings, readHubSettings } from './hub-settings.ts';
 import { type ModelName, modelNameText, parseModelName, type UrlName } from './model-name.ts';
 import { blobUrl, readManifest } from './ollama-registry.ts';
 import { remoteFetch } from './remote-fetch.ts';
-import { RepoFolder } from './repo-folder.ts';
+import { GENERATION_CONFIG, RepoFolder } from './repo-folder.ts';
 import { DEFAULT_PATIENCE, type Patience } from './retry.ts';
 
 /** What a pull reports while it runs. */
@@ -45,6 +45,8 @@ export interface RemoteModel {
   readonly models: readonly GgufVariant<HubFile>[];
   /** Files of image and audio encoders, which are not used. */
   readonly projectors: readonly HubFile[];
+  /** How the repository recommends to sample, if it says so. */
+  readonly generationConfig: HubFile | undefined;
   /** The address of a file, for reading it where it is. */
   address(file: HubFile): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 }
@@ -82,6 +84,9 @@ export interface PulledModel {
 }
 
 const DEFAULT_CONNECTIONS = 4;
+
+/** Longer ones are something else. */
+const MAX_CONFIG_BYTES = 64 << 10;
 
 /** Finds models by name, in the cache and on their hubs, and pulls them. Dispose it: it holds connections. */
 export class ModelHub implements Disposable {
@@ -161,7 +166,10 @@ export class ModelHub implements Disposable {
       const what = 'there is no GGUF file in this repository';
       fail('HUB_NOT_FOUND', { model: modelNameText(name), what, known: undefined });
     }
-    return { name, commit: listing.commit, models, projectors, address };
+    const generationConfig = listing.files.find(
+      ({ path, size }) => path === GENERATION_CONFIG && size <= MAX_CONFIG_BYTES,
+    );
+    return { name, commit: listing.commit, models, projectors, generationConfig, address };
   }
 
   /** The quantization that a name asks for, or else the usual one. Throws `HUB_NOT_FOUND` with those that there are. */
@@ -182,17 +190,18 @@ export class ModelHub implements Disposable {
     const folder = RepoFolder.of(name, this.settings);
     let before = 0;
     for (const file of variant.files) {
-      const { url, headers: secrets } = remote.address(file);
-      const { size, hash } = file;
-      const refuse =
-        name.kind === 'hub'
-          ? (answer: HttpAnswer) => refuseHubAnswer(this.#access, name.repo, answer)
-          : undefined;
-      const source = { name: basename(file.path), url, secrets, expected: { size, hash }, refuse };
       const report = (progress: PullProgress) =>
         options.onProgress?.({ ...progress, bytes: before + progress.bytes, totalBytes: variant.bytes });
-      await this.#store(folder, { source, blob: hash.hex }, { ...options, onProgress: report });
-      before += size;
+      const blob = file.hash.hex;
+      const source = this.#sourceOf(remote, name, file);
+      await this.#store(folder, { source, blob }, { ...options, onProgress: report });
+      before += file.size;
+    }
+    const { generationConfig } = remote;
+    if (generationConfig) {
+      const source = this.#sourceOf(remote, name, generationConfig);
+      await this.#store(folder, { source, blob: generationConfig.hash.hex }, {});
+      await folder.link(remote.commit, GENERATION_CONFIG, generationConfig.hash.hex);
     }
     const files: string[] = [];
     for (const { path, hash } of variant.files) files.push(await folder.link(remote.commit, path, hash.hex));
@@ -203,6 +212,16 @@ export class ModelHub implements Disposable {
 
   [Symbol.dispose](): void {
     this.#access.client[Symbol.dispose]();
+  }
+
+  #sourceOf(remote: RemoteModel, name: ModelName, file: HubFile): RemoteFile {
+    const { url, headers: secrets } = remote.address(file);
+    const refuse =
+      name.kind === 'hub'
+        ? (answer: HttpAnswer) => refuseHubAnswer(this.#access, name.repo, answer)
+        : undefined;
+    const { size, hash } = file;
+    return { name: basename(file.path), url, secrets, expected: { size, hash }, refuse };
   }
 
   /** A file without a listing: its hash is known once it is here, and what it is called is in the address. */

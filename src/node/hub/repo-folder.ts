@@ -23,6 +23,9 @@ export interface KeptFile {
   readonly size: number;
 }
 
+/** The file in which a repository says how its model should be sampled. */
+export const GENERATION_CONFIG = 'generation_config.json';
+
 const MODELS = 'models--';
 /** Names the model that a folder outside Hugging Face's cache is about. */
 const ORIGIN = 'origin';

@@ -6,6 +6,7 @@ import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../../load/async
 import type { LoadProgress } from '../../load/load-progress.ts';
 import type { LoadTrace } from '../../load/load-trace.ts';
 import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
+import type { SamplingNumberName } from '../../ops/index.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../../plan/memory/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../../plan/parts/plan-options.ts';
@@ -74,6 +75,8 @@ export interface ModelSetup extends ModelSource {
   readonly openFile?: ((location: string) => Promise<GgufFile>) | undefined;
   /** Creates constraints for schemas and patterns. Default: on the calling thread. */
   readonly constraints?: ConstraintMaker | undefined;
+  /** How the model's repository recommends to sample, where its file does not say. */
+  readonly sampling?: Readonly<Partial<Record<SamplingNumberName, number>>> | undefined;
   /** The draft model for speculation: a smaller model with the same vocabulary. */
   readonly draft?: DraftModel | DraftSource | undefined;
 }

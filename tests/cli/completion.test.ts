@@ -4,12 +4,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { COMMANDS } from '../../src/cli/commands/index.ts';
-import { runCli } from '../support/run-cli.ts';
+import { runCli, runCliEach } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 test('the scripts have every command and option', async (t) => {
-  for (const shell of ['bash', 'zsh', 'fish']) {
-    const { code, stdout, stderr } = await runCli(t, ['completion', shell]);
+  const shells = ['bash', 'zsh', 'fish'];
+  const scripts = await runCliEach(
+    t,
+    [...shells, 'tcsh'].map((shell) => ['completion', shell]),
+  );
+  for (const [i, shell] of shells.entries()) {
+    const { code, stdout, stderr } = scripts[i] ?? assert.fail(shell);
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
     for (const { name, read } of COMMANDS) {
       const { options } = await read();
@@ -19,7 +24,7 @@ test('the scripts have every command and option', async (t) => {
       }
     }
   }
-  assert.equal((await runCli(t, ['completion', 'tcsh'])).code, 2);
+  assert.equal(scripts.at(-1)?.code, 2);
 });
 
 const bash = spawnSync('bash', ['-c', 'complete -p; exit 0']).status === 0;

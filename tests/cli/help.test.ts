@@ -7,16 +7,20 @@ import { describeCommand } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands/index.ts';
 import { globalOptions } from '../../src/cli/options.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
-import { runCli } from '../support/run-cli.ts';
+import { runCli, runCliEach } from '../support/run-cli.ts';
 
 test('the help of the program and of every command ends well and shows examples', async (t) => {
   const all = await runCli(t, ['--help']);
   assert.equal(all.code, 0);
-  for (const { name, read } of COMMANDS) {
+  const helps = await runCliEach(
+    t,
+    COMMANDS.map(({ name }) => [name, '--help']),
+  );
+  for (const [i, { name, read }] of COMMANDS.entries()) {
     const { examples } = await read();
     assert.match(all.stdout, new RegExp(`^  ${name}[ |]`, 'm'));
     assert.ok(examples.length > 0, name);
-    const one = await runCli(t, [name, '--help']);
+    const one = helps[i] ?? assert.fail(name);
     assert.equal(one.code, 0, name);
     assert.equal(one.stderr, '', name);
     assert.match(one.stdout, new RegExp(`^Usage: rocmforge ${name}[ |]`));
@@ -31,8 +35,11 @@ test('--help shows the options that people use, --help-all every one', async (t)
   for (const name of ['run', 'bench']) {
     const command = COMMANDS.find((one) => one.name === name);
     const { options = [] } = (await command?.read()) ?? {};
-    const few = (await runCli(t, [name, '--help'])).stdout;
-    const all = (await runCli(t, [name, '--help-all'])).stdout;
+    const helps = await runCliEach(t, [
+      [name, '--help'],
+      [name, '--help-all'],
+    ]);
+    const [few = '', all = ''] = helps.map(({ stdout }) => stdout);
     const inAll = options.filter(({ flags }) => all.includes(`  ${flags}  `) || all.includes(`  ${flags}\n`));
     assert.equal(inAll.length, options.length, name);
     const shown = options.filter(({ flags }) => few.includes(`  ${flags}  `));
@@ -86,8 +93,12 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
     [['run', '-p', 'x', '--device', 'abacus'], /device: found abacus, expected auto/],
     [['tokenize', '--decode', 'one'], /found one, expected token ids/],
   ];
-  for (const [args, hint] of cases) {
-    const { code, stdout, stderr } = await runCli(t, args);
+  const results = await runCliEach(
+    t,
+    cases.map(([args]) => args),
+  );
+  for (const [i, [args, hint]] of cases.entries()) {
+    const { code, stdout, stderr } = results[i] ?? assert.fail(args.join(' '));
     assert.equal(code, 2, args.join(' '));
     assert.equal(stdout, '', args.join(' '));
     assert.match(stderr, hint);

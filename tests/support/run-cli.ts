@@ -1,7 +1,8 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'node:test';
 import { PROJECT_ROOT } from './project.ts';
 import { temporaryFolder } from './temporary.ts';
@@ -53,6 +54,32 @@ export function runCli(t: TestContext, args: readonly string[], input = ''): Pro
   const { process: process_, result } = startCli(t, ...args);
   process_.stdin.end(input);
   return result;
+}
+
+/**
+ * Runs command lines that end before a model is opened, all in one process: its start takes longer than any of them.
+ * Nothing is on its standard input.
+ */
+export async function runCliEach(
+  t: TestContext,
+  lines: readonly (readonly string[])[],
+): Promise<readonly CliResult[]> {
+  const child = fork(fileURLToPath(new URL('./command-lines.js', import.meta.url)), {
+    cwd: PROJECT_ROOT,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    timeout: HUNG_MS,
+    killSignal: 'SIGKILL',
+  });
+  t.after(() => child.kill('SIGKILL'));
+  child.send(lines);
+  const answer = once(child, 'message') as Promise<[readonly CliResult[]]>;
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the process of the command lines ended with ${code}`);
+  });
+  // Its end after the answer is as it should be.
+  ended.catch(() => {});
+  const [results] = await Promise.race([answer, ended]);
+  return results;
 }
 
 async function resultOf(process_: ChildProcessWithoutNullStreams): Promise<CliResult> {

@@ -124,7 +124,13 @@ export type { BatchPlan, StepKind } from './plan/steps/batch-plan.ts';
 export type { WeightPolicy } from './formats/weight-policy.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';
 export type { CpuKernels } from './node/cpu-kernels.ts';
-export { type DeviceReport, type DeviceRequest, openDevice, reportDevices } from './node/devices.ts';
+export {
+  type DeviceReport,
+  type DeviceRequest,
+  openDevice,
+  type Ranks,
+  reportDevices,
+} from './node/devices.ts';
 export type { PullProgress } from './node/hub/pull.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
 export { loadModelInWorker } from './node/load-model-in-worker.ts';

@@ -40,7 +40,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
   const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
-  const { device, threads, cpuKernels } = flags;
+  const { device, threads, cpuKernels, gpus: tensorParallel } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
     ...sizes,
@@ -65,6 +65,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     device,
     threads,
     cpuKernels,
+    tensorParallel,
   };
   return {
     ...model,

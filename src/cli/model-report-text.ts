@@ -79,7 +79,12 @@ function memoryText(need: MemoryNeed): string {
   );
   const layers = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
   const streamed = expertSlots > 0 ? `${layers}; ${expertSlots} experts of each layer stay` : layers;
-  return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${streamed}`;
+  return `${formatBytes(total)} for a context of ${need.context} on ${placeOf(need)} (${parts.join(', ')})${streamed}`;
+}
+
+/** The device, or how many of them need as much each. */
+function placeOf({ device, devices }: Exclude<MemoryNeed, { readonly unknown: string }>): string {
+  return devices === 1 ? device : `each of ${devices} devices (${device})`;
 }
 
 /** Lines that are omitted if they are zero. */
@@ -104,7 +109,7 @@ export function fitText(need: MemoryNeed): string {
     ['draft', draft, 'the whole draft model'],
     ['total', total, ''],
     ['pinned', pinned, 'file pages for streamed layers and experts, not in the total'],
-    ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
+    ['on device', onDevice, `${formatBytes(need.free)} are free on ${placeOf(need)}`],
   ];
   const streamed =
     streamedParts === 0

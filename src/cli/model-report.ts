@@ -42,9 +42,16 @@ export interface FormatUse {
   readonly bitsPerWeight: number;
 }
 
-/** The memory plan of a model on a device, or why there is none. */
+/** The memory plan of a model on a device, or on each device of a group, or why there is none. */
 export type MemoryNeed =
-  | { readonly device: string; readonly context: number; readonly free: number; readonly fit: FitSummary }
+  | {
+      readonly device: string;
+      /** How many devices the model is split over, each of which needs as much. */
+      readonly devices: number;
+      readonly context: number;
+      readonly free: number;
+      readonly fit: FitSummary;
+    }
   | { readonly unknown: string };
 
 /** A metadata value; for a long array its first elements and its length. */
@@ -119,8 +126,8 @@ function formatUses(gguf: GgufFile): FormatUse[] {
 
 /** Plans the model on a device without loading it. Rejects only if the requested device does not exist. */
 export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Promise<MemoryNeed> {
-  const { device: name, threads, cpuKernels, logger } = options;
-  const request = { device: name, threads, cpuKernels, logger };
+  const { device: name, threads, cpuKernels, tensorParallel, logger } = options;
+  const request = { device: name, threads, cpuKernels, tensorParallel, logger };
   try {
     await using device = await openDevice(request);
     const draft = options.draft && (await openDraft(options.draft, request));
@@ -129,7 +136,8 @@ export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Pro
     const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
     const fit = await LanguageModel.fit(parts, modelOptionsOf(options));
     const { free } = await device.memory();
-    return { device: device.info.backend, context: fit.context, free, fit: summaryOf(fit) };
+    const devices = device.group?.ranks ?? 1;
+    return { device: device.info.backend, devices, context: fit.context, free, fit: summaryOf(fit) };
   } catch (error) {
     if (!isRocmforgeError(error) || isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
     return { unknown: error.message };

@@ -6,7 +6,7 @@ import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.
 import { EXPERT_PLACES, type ExpertPlace } from '../model/expert-place.ts';
 import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
 import { CPU_KERNELS, type CpuKernels } from '../node/cpu-kernels.ts';
-import { DEVICE_NAMES } from '../node/devices.ts';
+import { DEVICE_NAMES, type Ranks } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
 import { type ControlVectorFlags, controlVectorOptions } from './control-vector-options.ts';
 import { type HubFlags, hubOptions } from './hub-options.ts';
@@ -58,6 +58,7 @@ export interface DeviceFlags {
   readonly device?: string;
   readonly threads?: number;
   readonly cpuKernels?: CpuKernels;
+  readonly gpus?: Ranks;
 }
 
 /** Results for programs. */
@@ -252,7 +253,23 @@ export function deviceOptions(): Option[] {
     )
       .choices(CPU_KERNELS)
       .helpGroup('Device:'),
+    new Option(
+      '--gpus <which>',
+      'split the model over several devices: all of the kind, so many of them, or those with these indices: 0,2 (default: 1)',
+    )
+      .argParser(ranksIn)
+      .helpGroup('Device:'),
   ];
+}
+
+/** Parses which devices a model is split over. Stages of layers are refused by name. */
+function ranksIn(text: string): Ranks {
+  const given = text.trim();
+  if (given === 'all') return given;
+  if (/^\d+$/.test(given) && Number(given) > 0) return Number(given);
+  if (/^\d+(?:,\d+)+$/.test(given)) return given.split(',').map(Number);
+  const stages = /^\d+x\d+$/.test(given) ? ' Stages of layers (2x2) are not supported.' : '';
+  throw new InvalidArgumentError(`Expected all, a number of devices, or indices such as 0,2.${stages}`);
 }
 
 /** Results for programs. */

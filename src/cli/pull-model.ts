@@ -50,7 +50,7 @@ export interface Judgement {
 export async function judge(
   hub: ModelHub,
   remote: RemoteModel,
-  { device, threads, cpuKernels, context: size }: PullFlags,
+  { device, threads, cpuKernels, gpus: tensorParallel, context: size }: PullFlags,
   context: CommandContext,
 ): Promise<Judgement> {
   const { models } = remote;
@@ -58,7 +58,10 @@ export async function judge(
   const { url, headers } = remote.address(usual.files[0] as HubFile);
   const need = await planAt(url, {
     http: { headers, fetch: hub.fetch },
-    options: { device, threads, cpuKernels, context: size, shrinkContext: true, allowUnread: true },
+    options: {
+      ...{ device, threads, cpuKernels, tensorParallel },
+      ...{ context: size, shrinkContext: true, allowUnread: true },
+    },
     context,
   });
   if ('unknown' in need) {

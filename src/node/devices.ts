@@ -5,6 +5,10 @@ import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 
 const MAX_RANKS = 64;
+const MAX_INDEX = 1023;
+
+/** Over which devices a model is split: so many of a kind, all of that kind, or those with the given indices. */
+export type Ranks = number | 'all' | readonly number[];
 
 /** A request for a device. */
 export interface DeviceRequest {
@@ -18,10 +22,11 @@ export interface DeviceRequest {
    */
   readonly cpuKernels?: CpuKernels | undefined;
   /**
-   * Tensor parallel size: the number of devices over which a model is split, those with consecutive indices from that of `device`. CPU
-   * devices share the threads. Adapters, taps, streamed experts, predictors and saved states need a single device. Default 1.
+   * The devices over which a model is split (tensor parallelism): a number of them, with consecutive indices from that of `device`; `all`
+   * of the kind; or their indices. `auto` splits over GPUs only; CPU devices share the threads. Adapters, taps, streamed experts,
+   * predictors and saved states need a single device. Default 1.
    */
-  readonly tensorParallel?: number | undefined;
+  readonly tensorParallel?: Ranks | undefined;
   /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
@@ -167,38 +172,67 @@ async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<D
   return await openRanks(backend, request, { index: Number(index), onDescribed });
 }
 
-/** Opens a backend's device or, for a model that is split, a group of as many devices. */
+/** Opens a backend's device or, for a model that is split, a group of devices. */
 async function openRanks(
   backend: Backend,
   request: DeviceRequest,
   { index, onDescribed }: { readonly index: number; readonly onDescribed: OnDescribed },
 ): Promise<Device> {
-  const { tensorParallel: ranks = 1 } = request;
-  if (ranks === 1) return backend.open(request, index, onDescribed);
-  const isOneOfSeveral = backend.report !== undefined;
+  const indices = await indicesOf(backend, request, index);
+  const [only = index] = indices;
+  if (indices.length === 1) return backend.open(request, only, onDescribed);
   const [{ DeviceGroup }, { usableCores }] = await Promise.all([
     import('../devices/group/index.ts'),
     import('./cpu-threads.ts'),
   ]);
-  const threads = Math.max(1, Math.floor((request.threads ?? usableCores()) / ranks));
+  const threads = Math.max(1, Math.floor((request.threads ?? usableCores()) / indices.length));
   const devices: Device[] = [];
   try {
-    for (let rank = 0; rank < ranks; rank++) {
-      const own = isOneOfSeveral ? index + rank : index;
-      devices.push(await backend.open({ ...request, threads }, own, () => {}));
-    }
-    return new DeviceGroup(devices, { sharesMemory: !isOneOfSeveral });
+    for (const own of indices) devices.push(await backend.open({ ...request, threads }, own, () => {}));
+    return new DeviceGroup(devices, { sharesMemory: backend.report === undefined });
   } catch (error) {
     for (const device of devices) await device[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-/** Throws `INVALID_ARGUMENT` unless it is a number of devices. */
+/** The indices of the devices that a request means, of which the first is `index` unless the request names them itself. */
+async function indicesOf(
+  { name, report }: Backend,
+  { device = 'auto', tensorParallel: wanted = 1 }: DeviceRequest,
+  index: number,
+): Promise<readonly number[]> {
+  // Where there is one device of a kind, it is opened several times.
+  if (typeof wanted === 'number') {
+    return Array.from({ length: wanted }, (_, rank) => (report ? index + rank : index));
+  }
+  if (!report || device.includes(':')) {
+    const found = `${String(wanted)} with the device ${device}`;
+    const expected = report ? `the device ${name}, without an index` : `a number: ${name} has no indices`;
+    fail('INVALID_ARGUMENT', { name: 'tensorParallel', found, expected });
+  }
+  if (wanted !== 'all') return wanted;
+  const found = (await report()).filter(({ error }) => error === undefined);
+  if (found.length === 0) fail('DEVICE_UNAVAILABLE', { device: name, why: 'there is none of this kind' });
+  return found.slice(0, MAX_RANKS).map((_, rank) => rank);
+}
+
+/** Throws `INVALID_ARGUMENT` unless it says over which devices. */
 function checkRanks({ tensorParallel: ranks = 1 }: DeviceRequest): void {
-  if (Number.isSafeInteger(ranks) && ranks >= 1 && ranks <= MAX_RANKS) return;
-  const expected = `a whole number from 1 to ${MAX_RANKS}`;
+  if (typeof ranks === 'number' && isCount(ranks, 1, MAX_RANKS)) return;
+  if (ranks === 'all') return;
+  if (Array.isArray(ranks) && areIndices(ranks)) return;
+  const expected = `a whole number from 1 to ${MAX_RANKS}, all, or different indices`;
   fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(ranks), expected });
+}
+
+function areIndices(indices: readonly unknown[]): boolean {
+  const isIndex = (index: unknown) => typeof index === 'number' && isCount(index, 0, MAX_INDEX);
+  return indices.length > 0 && indices.every(isIndex) && new Set(indices).size === indices.length;
+}
+
+function isCount(value: number, least: number, most: number): boolean {
+  return Number.isSafeInteger(value) && value >= least && value <= most;
 }
 
 /**
@@ -211,16 +245,25 @@ export function replicaDevice(device: string, replica: number): string {
   return isOneOfSeveral ? `${name}:${Number(index) + replica}` : device;
 }
 
-/** Reopens the device of a request after it was lost: for `auto`, with the same backend. */
-export async function reopenDevice({ backend }: DeviceInfo, request: DeviceRequest): Promise<Device> {
-  const wanted = request.device ?? 'auto';
-  return await openDevice(wanted === 'auto' ? { ...request, device: backend } : request);
+/** Reopens the device of a request after it was lost: for `auto`, with the same backend; for `all`, as many as there were. */
+export async function reopenDevice(
+  { backend, details }: DeviceInfo,
+  request: DeviceRequest,
+): Promise<Device> {
+  const { device = 'auto', tensorParallel } = request;
+  const ranks = tensorParallel === 'all' ? Number(details?.ranks ?? 1) : tensorParallel;
+  return await openDevice({
+    ...request,
+    device: device === 'auto' ? backend : device,
+    tensorParallel: ranks,
+  });
 }
 
 async function openBest(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
-  const { logger = silentLogger } = request;
+  const { logger = silentLogger, tensorParallel = 1 } = request;
   let failure: unknown;
-  for (const backend of BACKENDS.filter(({ automatic }) => automatic)) {
+  const isSplit = tensorParallel !== 1;
+  for (const backend of BACKENDS.filter(({ automatic, report }) => automatic && (report || !isSplit))) {
     const { name } = backend;
     try {
       const device = await openRanks(backend, request, { index: 0, onDescribed });

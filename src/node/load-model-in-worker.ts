@@ -47,10 +47,10 @@ export async function loadModelInWorker(
   checkOptions('draft', options.draft, DRAFT_FILE);
   const { replicas = 1 } = options;
   if (replicas === 1) return openInWorker(engineThread(), await locateModel(location, options), options);
-  checkReplicas(replicas, options);
+  const tensorParallel = ranksOfReplicas(replicas, options);
   const path = await locateModel(location, options);
   const { openReplicas } = await import('./open-replicas.ts');
-  return modelWith(openReplicas(path, { ...options, replicas }), path, options);
+  return modelWith(openReplicas(path, { ...options, replicas, tensorParallel }), path, options);
 }
 
 /** Loads a model in a worker that serves an engine, which the model then owns. Rejects as `loadModelInWorker`. */
@@ -87,8 +87,14 @@ export async function modelWith(
   }
 }
 
-/** Throws `INVALID_ARGUMENT` for a number of replicas that is none, and for what is told of one engine alone. */
-function checkReplicas(replicas: number, { onBlocks, profile }: WorkerModelOptions): void {
+/**
+ * The number of devices of each replica. Throws `INVALID_ARGUMENT` for a number of replicas that is none, and for what is told of one
+ * engine alone.
+ */
+function ranksOfReplicas(
+  replicas: number,
+  { onBlocks, profile, tensorParallel = 1 }: WorkerModelOptions,
+): number {
   if (!(Number.isInteger(replicas) && replicas > 0)) {
     fail('INVALID_ARGUMENT', { name: 'replicas', found: String(replicas), expected: 'an integer from 1' });
   }
@@ -100,6 +106,9 @@ function checkReplicas(replicas: number, { onBlocks, profile }: WorkerModelOptio
       expected: 'one engine, of which it tells',
     });
   }
+  if (typeof tensorParallel === 'number') return tensorParallel;
+  const expected = 'a number of devices for each replica';
+  return fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(tensorParallel), expected });
 }
 
 /** The part of the file that text handling needs: its metadata, while the engine's thread reads the rest. */

@@ -9,8 +9,10 @@ import { engineThread } from './engine-thread.ts';
 import { openEngine, type WorkerModelOptions } from './open-engine.ts';
 
 /** What replicas are opened with, and how many there are. */
-interface ReplicaOptions extends WorkerModelOptions {
+interface ReplicaOptions extends Omit<WorkerModelOptions, 'tensorParallel'> {
   readonly replicas: number;
+  /** Of each replica. */
+  readonly tensorParallel?: number | undefined;
 }
 
 /**

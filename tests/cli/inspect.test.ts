@@ -48,6 +48,19 @@ test('of a remote file only the header is read', async (t) => {
   assert.ok(server.bytesSent < content.length / 20, `${server.bytesSent} bytes sent`);
 });
 
+test('--fit says what each device needs of a model that is split', async (t) => {
+  const fit = ['inspect', '-d', 'reference', '--fit'];
+  const fitOf = async (...flags: string[]) =>
+    JSON.parse((await runCli(t, [...fit, ...flags, '--json'])).stdout).memory;
+  const one = await fitOf();
+  const two = await fitOf('--gpus', '2');
+  assert.deepEqual([one.devices, two.devices], [1, 2]);
+  assert.ok(two.fit.weights < 0.7 * one.fit.weights && two.fit.cache < 0.6 * one.fit.cache);
+  assert.equal(two.free, Math.floor(one.free / 2));
+  const text = await runCli(t, [...fit, '--gpus', '2']);
+  assert.match(text.stdout, /free on each of 2 devices \(reference\)$/m);
+});
+
 test('--fit says what stays and what is streamed in the memory that is given', async (t) => {
   const all = await runCli(t, ['inspect', '-d', 'reference', '--fit']);
   assert.match(all.stdout, /^weights +16\.5 MiB +all resident, in \d+ buffers$/m);

@@ -227,7 +227,8 @@ async function checkAgainst(
   const { flags, series, context } = of;
   const size = contextOf(series);
   const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...plain } = flags;
-  await using other = (await loadFromFlags({ ...plain, device, context: size, sequences: 1 }, context)).model;
+  const single = { ...plain, gpus: 1, device, context: size, sequences: 1 };
+  await using other = (await loadFromFlags(single, context)).model;
   const checks: CheckResult[] = [];
   for (const options of series) {
     for await (const check of checkBenchmark(model, other, { ...options, speculative: false })) {

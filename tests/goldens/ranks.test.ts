@@ -5,7 +5,7 @@ import { cpuRanks, onOneDevice, referenceRanks } from '../support/rank-devices.t
 
 /**
  * Of each way to split, a family: heads dealt out unevenly, key heads that are fewer than ranks, fused products, experts, biases and
- * sinks, latent attention, a recurrence beside attention. All families: tests/full/ranks.test.ts.
+ * sinks, latent attention, recurrences whose heads are dealt out, one of them in tiled order. All families: tests/full/ranks.test.ts.
  */
 const SPLIT = [
   'llama',
@@ -16,6 +16,8 @@ const SPLIT = [
   'granitehybrid',
   'gemma3n',
   'nemotron_h_moe',
+  'rwkv6',
+  'qwen35',
 ];
 
 for (const [index, name] of SPLIT.entries()) {

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LanguageModel } from '../../src/index.ts';
 import { loadModel } from '../../src/index.ts';
+import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { openDevice } from '../../src/node/devices.ts';
+import { isCollective } from '../../src/ops/index.ts';
 import { fixture } from '../support/fixture.ts';
+import { splitLayer } from '../support/split-layer.ts';
 
 const LLAMA = fixture('families/llama.gguf');
 const OPTIONS = { context: 16, batch: 4, logitRows: 4, cacheType: 'f32', device: 'cpu', threads: 2 } as const;
@@ -28,4 +32,34 @@ test('what a group of devices cannot do is refused', async () => {
   }
   await using model = await bad({});
   await assert.rejects(model.saveState([1, 5, 9]), { code: 'INVALID_ARGUMENT', message: /2 devices/ });
+});
+
+/** The widths that rank 0 has of a layer's states, by name, and what the ranks compute together in that layer. */
+async function layerOf(shape: SyntheticShape, ranks: number) {
+  const { states, ops } = await splitLayer(shape, ranks);
+  return {
+    states: Object.fromEntries(states.map(({ name, width }) => [name, width])),
+    together: ops.filter(isCollective).map(({ kind, out }) => `${kind} ${out.width}`),
+  };
+}
+
+test('recurrences are cut by heads, and the ranks meet twice a layer', async () => {
+  const sums = (width: number, count: number) => Array.from({ length: count }, () => `allReduce ${width}`);
+  const like = (architecture: string) => syntheticShape('llama-1b', { architecture });
+  const cases: [SyntheticShape, Record<string, number>, readonly string[]][] = [
+    [syntheticShape('qwen3.6-35b-a3b'), { conv: 12_288, delta: 262_144 }, sums(2048, 2)],
+    [syntheticShape('rwkv7-2.9b'), { 'time shift': 2560, wkv: 81_920, 'channel shift': 2560 }, sums(2560, 2)],
+    [like('qwen3next'), { conv: 12_288, delta: 262_144 }, sums(2048, 2)],
+    [like('mamba'), { conv: 6144, scan: 32_768 }, ['allReduce 160', ...sums(2048, 1)]],
+    [like('mamba2'), { conv: 12_288, scan: 262_144 }, sums(2048, 1)],
+    [like('lfm2'), { conv: 2048 }, sums(2048, 2)],
+  ];
+  for (const [shape, states, together] of cases) {
+    assert.deepEqual(await layerOf(shape, 2), { states, together }, shape.architecture);
+  }
+});
+
+test('recurrences stay whole where the ranks would have rows of different sizes', async () => {
+  const { states } = await layerOf(syntheticShape('rwkv7-2.9b'), 3);
+  assert.equal(states.wkv, 163_840);
 });

@@ -10,6 +10,7 @@ import {
   type Range,
   readsOwnPart,
   resultsOf,
+  type SliceOp,
   type State,
   type Tensor,
   type Value,
@@ -18,7 +19,7 @@ import {
 } from '../../ops/index.ts';
 import { exchanged } from '../../ops/cut-graph.ts';
 import { dealt, type Node, type SplitClasses } from './split-classes.ts';
-import type { GraphSplit } from './split-rules.ts';
+import { type GraphSplit, isFromElsewhere, isWithin } from './split-rules.ts';
 
 /** What a rank's graph is made from. */
 export interface RankGraphSetup {
@@ -76,7 +77,7 @@ export class RankGraph {
     else if (this.#isLinear(op)) this.#addPartial(op);
     else {
       for (const operand of operandsOf(op)) if (operand.kind === 'tensor') this.#summed(operand);
-      this.#push(op, this.#weightsOf(op), sizesOf(op, this));
+      this.#push(op, [...this.#weightsOf(op), ...this.#taken(op)], sizesOf(op, this));
     }
   }
 
@@ -190,6 +191,22 @@ export class RankGraph {
     return out;
   }
 
+  /** The rank's pieces of values that another part has computed whole. */
+  #taken(op: Op): readonly (readonly [Value, Value])[] {
+    if (op.kind !== 'lerp' || !this.#isSplit(op.out)) return [];
+    const whole = [op.a, op.b, op.t].filter(
+      (value): value is Tensor => value.kind === 'tensor' && isFromElsewhere(value),
+    );
+    const ranges = this.#rangesOf(op.out);
+    const [{ start, end } = { start: 0, end: 0 }] = ranges;
+    invariant(ranges.length === 1, `the columns of ${op.out.name} stand side by side`);
+    return whole.map((x) => {
+      const out: Tensor = { ...x, ...this.#named('slice'), width: end - start };
+      this.#ops.push({ kind: 'slice', x, offset: start, segmentWidth: end - start, stride: x.width, out });
+      return [x, out] as const;
+    });
+  }
+
   /** The ranks have parts of this result. */
   #beginSum(out: Tensor): void {
     this.#values.set(out, { ...out, ...this.#named('part') });
@@ -211,7 +228,10 @@ export class RankGraph {
   #stateOf(state: State): State {
     const known = this.#values.get(state);
     if (known?.kind === 'state') return known;
-    const width = lengthOf(this.#nodeRanges(state));
+    const followed = this.#of.split.followedBy(state);
+    const width = followed
+      ? followed.times * this.#own(followed.tensor).width
+      : lengthOf(this.#nodeRanges(state));
     const own = width === state.width ? state : { ...state, width };
     this.#values.set(state, own);
     return own;
@@ -240,11 +260,11 @@ export class RankGraph {
   #rangesWithin(tensor: Tensor): Range[] {
     const { sections } = this.#of.split.layoutOf(tensor);
     return sections.flatMap((section) => {
-      const offset = section.kind === 'section' ? section.offset : 0;
-      return this.#nodeRanges(section).map(({ start, end }) => ({
-        start: offset + start,
-        end: offset + end,
-      }));
+      const { offset, times = 1 } = section.kind === 'section' ? section : { offset: 0 };
+      const firsts = Array.from({ length: times }, (_, index) => offset + index * section.width);
+      return firsts.flatMap((first) =>
+        this.#nodeRanges(section).map(({ start, end }) => ({ start: first + start, end: first + end })),
+      );
     });
   }
 
@@ -256,16 +276,21 @@ export class RankGraph {
     return [{ start: piece.start * part, end: piece.end * part }];
   }
 
-  /** The elements of one of a tensor's sections before which the rank has so many: where a slice begins. */
-  sliceOf(x: Tensor, offset: number): { offset: number; segmentWidth: number; stride: number } | undefined {
+  /** Where a slice of some of a tensor's sections begins in the rank's piece, and how wide it is there. */
+  sliceOf({
+    x,
+    offset,
+    segmentWidth,
+  }: SliceOp): Pick<SliceOp, 'offset' | 'segmentWidth' | 'stride'> | undefined {
     const { sections } = this.#of.split.layoutOf(x);
     if (sections.length === 1) return undefined;
     let before = 0;
-    let own = { offset: 0, segmentWidth: 0 };
+    const own = { offset: 0, segmentWidth: 0 };
     for (const section of sections) {
-      const width = lengthOf(this.#nodeRanges(section));
-      if (section.kind === 'section' && section.offset === offset)
-        own = { offset: before, segmentWidth: width };
+      const { times = 1 } = section.kind === 'section' ? section : {};
+      const width = times * lengthOf(this.#nodeRanges(section));
+      if (section.kind === 'section' && section.offset === offset) own.offset = before;
+      if (section.kind === 'section' && isWithin(section, offset, segmentWidth)) own.segmentWidth += width;
       before += width;
     }
     return { ...own, stride: before };
@@ -297,6 +322,18 @@ export class RankGraph {
       }
       case 'attention':
         return this.#columns(op.sinks, scaled(this.#rangesOf(op.q), 1 / op.keySize));
+      case 'lerp':
+        return op.t.kind === 'weight' ? this.#columns(op.t, this.#rangesOf(op.out)) : [];
+      case 'wkvBonus':
+        return this.#vector(op.weight, this.#rangesOf(op.out));
+      case 'causalConv': {
+        const rows = this.#rangesOf(op.x);
+        return [[op.weight, this.#weight(op.weight, { rows })], ...this.#columns(op.bias, rows)];
+      }
+      case 'selectiveScan': {
+        const heads = scaled(this.#rangesOf(op.x), 1 / op.headSize);
+        return op.dt ? [[op.a, this.#weight(op.a, { rows: heads })], ...this.#vector(op.d, heads)] : [];
+      }
       default:
         return [];
     }
@@ -310,6 +347,12 @@ export class RankGraph {
   /** A vector's columns of these. */
   #columns(vector: Weight | undefined, columns: readonly Range[]): readonly (readonly [Value, Value])[] {
     return vector ? [[vector, this.#weight(vector, { columns })]] : [];
+  }
+
+  /** These of a weight's values, which stand in one row or in several. */
+  #vector(weight: Weight, values: readonly Range[]): readonly (readonly [Value, Value])[] {
+    const own = weight.rows === 1 ? { columns: values } : { rows: scaled(values, 1 / weight.columns) };
+    return [[weight, this.#weight(weight, own)]];
   }
 
   #wholeWeights(weights: readonly (Weight | undefined)[]): readonly (readonly [Value, Value])[] {
@@ -348,9 +391,15 @@ function sizesOf(op: Op, own: RankGraph): object {
     }
     case 'matmulHeads':
       return { heads: own.widthOf(op.out) / op.outputs };
+    case 'gatedDelta':
+      return { heads: own.widthOf(op.beta), keyHeads: own.widthOf(op.q) / op.keySize };
+    case 'selectiveScan': {
+      const { x, b, headSize, stateSize } = op;
+      return { heads: own.widthOf(x) / headSize, groups: own.widthOf(b) / stateSize };
+    }
     case 'slice': {
-      const { x, offset, stride } = op;
-      const cut = own.sliceOf(x, offset);
+      const { x, stride } = op;
+      const cut = own.sliceOf(op);
       if (cut) return cut;
       // A slice of the whole row has the row's width between its segments.
       return stride === x.width ? { stride: own.widthOf(x) } : {};

@@ -9,6 +9,8 @@ export interface Section {
   readonly kind: 'section';
   readonly offset: number;
   readonly width: number;
+  /** How often so many columns follow one another, each of which is cut alike. Default 1. */
+  readonly times?: number;
 }
 
 /** From part `start` up to part `end`, of `of` equal parts. */
@@ -70,6 +72,11 @@ export class SplitClasses {
   /** Queries are cut finer than key heads: ranks that read the same key heads have all of these. */
   shareHeads(of: SharedHeads): void {
     this.#shared.push(of);
+  }
+
+  /** The value that stands for all that are cut like this one; another one as soon as more are. */
+  standFor(node: Node): Node {
+    return this.#rootOf(node);
   }
 
   /** Whether every rank gets a part. */

@@ -1,0 +1,3 @@
+import { testShards } from '../support/rank-shapes.ts';
+
+testShards(1000);

@@ -1,5 +1,5 @@
 /**
- * Sums of tensors over the GPUs of this machine: `node dist/bench/all-reduce.js [hip|cuda] [GPUs]`. For tensors of 16 KiB to 2 MiB, the
+ * Sums of tensors over the GPUs of this machine: `node dist/bench/all-reduce.js [hip|cuda] [GPUs]`. For tensors of 16 KiB to 16 MiB, the
  * time of one sum within a step of 160 on all GPUs, and the ratio to a kernel on one GPU that reads and writes as many bytes (`scale`),
  * measured in the same way. Checks every result. Prints what connects the GPUs.
  */
@@ -13,7 +13,7 @@ import { allReduce, GraphBuilder, type OpGraph, scale, type Tensor, tensorBytes 
 /** As many sums as a step of Llama-2-70B has. */
 const CHAIN = 160;
 const REPEATS = 6;
-const SIZES = [16, 32, 128, 512, 2048].map((kibibytes) => kibibytes << 10);
+const SIZES = [16, 32, 128, 512, 1024, 2048, 4096, 16384].map((kibibytes) => kibibytes << 10);
 
 /** One rank's step: an operator on a tensor full of `value`, as often as `CHAIN`. */
 class Chain implements AsyncDisposable {

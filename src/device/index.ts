@@ -47,6 +47,7 @@ export type {
   GatedNormIntent,
   ShiftLerpsIntent,
   NormResidualIntent,
+  ReduceResidualIntent,
   OptionalKind,
   Place,
   ProductInput,

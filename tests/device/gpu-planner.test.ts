@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type GpuFacts, type Intent, type OptionalKind, planGraph } from '../../src/device/index.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { OpGraph } from '../../src/ops/index.ts';
 import { ALL_CASES } from '../support/contract/cases/index.ts';
 import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
 import { LISTED_MODELS, LISTED_TARGETS, listedGraphs } from '../support/launch-lists.ts';
 import { replayPlan } from '../support/replay-plan.ts';
+import { splitLayer } from '../support/split-layer.ts';
 
 /** All of them: the compiler says which one is not here. */
 const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
@@ -21,6 +23,7 @@ const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   addedExperts: true,
   combineResidual: true,
   normResidual: true,
+  reduceResidual: true,
   gatedNorm: true,
   shiftLerps: true,
   fusedWkv7: true,
@@ -63,5 +66,16 @@ test('so do plans of the operator contract', () => {
       const planned = check(graph, facts, `${of.name}, ${name}`);
       assert.ok(planned <= 2 * graph.ops.length, `${of.name}, ${name}: ${planned} intents`);
     }
+  }
+});
+
+test('what ranks add up takes the residual with it', async () => {
+  const graph = await splitLayer(syntheticShape('llama-1b'), 2);
+  for (const { name, facts } of LISTED_TARGETS) {
+    const intents: readonly Intent[] = planGraph(graph, facts);
+    const count = (kind: Intent['kind']) => intents.filter((intent) => intent.kind === kind).length;
+    const sums = facts.lacks.includes('reduceResidual') ? [0, 2, 2] : [2, 0, 0];
+    assert.deepEqual([count('reduceResidual'), count('allReduce'), count('add')], sums, name);
+    replayPlan(graph, intents, name);
   }
 });

@@ -1,51 +1,29 @@
 import assert from 'node:assert/strict';
-import type { PeerLink } from '../../src/device/index.ts';
-import type { HipCudaDevice, PeerLinkOptions } from '../../src/devices/hip-cuda/index.ts';
-import {
-  checkCollective,
-  COLLECTIVE_CASES,
-  type CollectiveCase,
-  rankCases,
-} from '../support/contract/collectives.ts';
-import type { CaseData } from '../support/contract/case-data.ts';
-import { runCase } from '../support/contract/run-case.ts';
+import { checkCollective } from '../support/contract/collectives.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
+import {
+  FEW_SLOTS,
+  LINK_TESTS,
+  type OpenCard,
+  SMALL_CASE,
+  withLinked,
+} from '../support/hip-cuda/link-tests.ts';
 
 /** What ranks on several emulated cards compute with one another, and what happens when one of them does not. */
-const emulated = await emulatedTests('gfx1100', 3);
+const CARDS = 3;
+const emulated = await emulatedTests('gfx1100', CARDS);
 
-/** Few slots, so that larger tensors take several passes. */
-const FEW_SLOTS = 700;
-
-async function linked(
-  emulator: Emulator,
-  ranks: number,
-  body: (devices: readonly HipCudaDevice[], link: PeerLink) => Promise<void>,
-  options: PeerLinkOptions = { slots: FEW_SLOTS },
-): Promise<void> {
-  const devices: HipCudaDevice[] = [];
-  try {
-    for (let card = 0; card < ranks; card++) devices.push(emulator.device({ card }));
-    using link = (await devices[0]?.linkPeers(devices, options)) ?? assert.fail('the cards have peer access');
-    await body(devices, link);
-  } finally {
-    for (const device of devices) await device[Symbol.asyncDispose]();
-  }
+function cardsOf(emulator: Emulator): OpenCard {
+  return (card) => emulator.device({ card });
 }
 
-for (const ranks of [2, 3]) {
-  emulated(`collectives of ${ranks} ranks`, (emulator) =>
-    linked(emulator, ranks, async (devices) => {
-      for (const of of COLLECTIVE_CASES) await checkCollective(devices, of);
-    }),
-  );
+for (const [name, ranks, body] of LINK_TESTS) {
+  if (ranks <= CARDS) emulated(name, (emulator) => body(cardsOf(emulator), ranks));
 }
-
-const [, SMALL] = COLLECTIVE_CASES as readonly [CollectiveCase, CollectiveCase];
 
 emulated('access lasts as long as the link', async (emulator) => {
   const { control } = emulator;
-  await linked(emulator, 2, async ([first, second], link) => {
+  await withLinked(cardsOf(emulator), 2, async ([first, second], link) => {
     assert.deepEqual(
       [control.reaches(0, 1), control.reaches(1, 0), control.reaches(0, 2)],
       [true, true, false],
@@ -53,7 +31,7 @@ emulated('access lasts as long as the link', async (emulator) => {
     link[Symbol.dispose]();
     assert.deepEqual([control.reaches(0, 1), control.reaches(1, 0)], [false, false]);
     assert.ok(first && second);
-    await assert.rejects(checkCollective([first, second], SMALL), { code: 'OP_UNSUPPORTED' });
+    await assert.rejects(checkCollective([first, second], SMALL_CASE), { code: 'OP_UNSUPPORTED' });
   });
 });
 
@@ -67,43 +45,12 @@ emulated('devices that cannot be linked are not', async (emulator) => {
   assert.equal(await first.linkPeers([first]), undefined);
 });
 
-/** Runs a case on rank 0 only, which waits for the others in vain. */
-async function runAlone([device, ...others]: readonly HipCudaDevice[]): Promise<unknown> {
-  assert.ok(device);
-  const [data] = rankCases(SMALL, 1 + others.length) as readonly [CaseData];
-  return await runCase(device, data);
-}
-
-emulated('a rank that waits in vain gives up, and all devices are lost', (emulator) =>
-  linked(
-    emulator,
-    2,
-    async (devices) => {
-      const lost = { code: 'DEVICE_LOST', message: /rank 0 gave up waiting for the others/ };
-      await assert.rejects(runAlone(devices), lost);
-      for (const device of devices) assert.match((await device.lost).message, lost.message);
-    },
-    { slots: FEW_SLOTS, patience: 3 },
-  ),
-);
-
-emulated('an aborted link ends what waits', (emulator) =>
-  linked(emulator, 2, async (devices, link) => {
-    const running = runAlone(devices);
-    setTimeout(() => link.abort(new Error('a test aborts')), 20);
-    await assert.rejects(running, {
-      code: 'DEVICE_LOST',
-      message: /a rank of its group failed: a test aborts/,
-    });
-  }),
-);
-
 emulated('a rank that dies in the middle takes the others along, which do not hang', async (emulator) => {
   for (const nth of [1, 2, 3]) {
     emulator.control.reset();
-    await linked(emulator, 3, async (devices) => {
+    await withLinked(cardsOf(emulator), 3, async (devices) => {
       emulator.control.failCall('kernel', nth, STATUS.illegalAddress);
-      await assert.rejects(checkCollective(devices, SMALL), { code: 'DEVICE_LOST' });
+      await assert.rejects(checkCollective(devices, SMALL_CASE), { code: 'DEVICE_LOST' });
       for (const device of devices) assert.ok((await device.lost) instanceof Error);
     });
     assert.deepEqual(emulator.live(), {});
@@ -125,14 +72,14 @@ emulated(
     try {
       for (const [call, code, status] of calls) {
         control.reset();
-        (await first.linkPeers(devices, { slots: FEW_SLOTS }))?.[Symbol.dispose]();
+        (await first.linkPeers(devices, FEW_SLOTS))?.[Symbol.dispose]();
         const count = control.calls(call);
         assert.ok(count >= devices.length, call);
         for (let nth = 1; nth <= count; nth++) {
           control.reset();
           const before = emulator.live();
           control.failCall(call, nth, status);
-          await assert.rejects(first.linkPeers(devices, { slots: FEW_SLOTS }), { code }, `${call} ${nth}`);
+          await assert.rejects(first.linkPeers(devices, FEW_SLOTS), { code }, `${call} ${nth}`);
           assert.deepEqual(emulator.live(), before, `after ${call} ${nth}`);
           assert.equal(control.reaches(0, 1) || control.reaches(1, 2), false);
         }
@@ -140,8 +87,8 @@ emulated(
       control.reset();
       control.failCall('hipHostMalloc', 1, STATUS.outOfMemory);
       assert.equal(await first.linkPeers(devices), undefined);
-      using _ = await first.linkPeers(devices, { slots: FEW_SLOTS });
-      await checkCollective(devices, SMALL);
+      using _ = await first.linkPeers(devices, FEW_SLOTS);
+      await checkCollective(devices, SMALL_CASE);
     } finally {
       for (const device of devices) await device[Symbol.asyncDispose]();
     }
@@ -151,9 +98,9 @@ emulated(
 emulated('a step that cannot be launched on one rank does not leave the others waiting', async (emulator) => {
   for (const nth of [1, 2, 3]) {
     emulator.control.reset();
-    await linked(emulator, 3, async (devices) => {
+    await withLinked(cardsOf(emulator), 3, async (devices) => {
       emulator.control.failCall('hipGraphLaunch', nth, STATUS.invalidHandle);
-      await assert.rejects(checkCollective(devices, SMALL), { name: 'RocmforgeError' });
+      await assert.rejects(checkCollective(devices, SMALL_CASE), { name: 'RocmforgeError' });
       for (const device of devices) assert.match((await device.lost).message, /a rank of its group failed/);
     });
     assert.deepEqual(emulator.live(), {});

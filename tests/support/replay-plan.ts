@@ -94,6 +94,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   addedExperts: ({ op, x, addend, y }) => ({ reads: [x.x, op.expertIds, addend], writes: [y] }),
   combineResidual: ({ op, addend, y }) => ({ reads: [op.x, op.routingWeights, addend], writes: [y] }),
   normResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
+  reduceResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
   gatedNorm: ({ norm, op, y }) => ({ reads: [norm.x, op.gate], writes: [y] }),
   shiftLerps: ({ shift, lerps, norm }) => ({
     reads: [norm?.x ?? shift.x],

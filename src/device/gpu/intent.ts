@@ -1,4 +1,5 @@
 import type {
+  AllReduceOp,
   AttentionOp,
   CombineExpertsOp,
   GatedDeltaOp,
@@ -287,6 +288,14 @@ export interface NormResidualIntent {
   readonly y: Tensor;
 }
 
+/** A sum over the ranks of a group, with another tensor added to it. */
+export interface ReduceResidualIntent {
+  readonly kind: 'reduceResidual';
+  readonly op: AllReduceOp;
+  readonly addend: Tensor;
+  readonly y: Tensor;
+}
+
 /** `fn(gate) * norm`, of a norm of rows or groups that nothing else reads. */
 export interface GatedNormIntent {
   readonly kind: 'gatedNorm';
@@ -398,6 +407,7 @@ export type Intent =
   | AddedExpertsIntent
   | CombineResidualIntent
   | NormResidualIntent
+  | ReduceResidualIntent
   | GatedNormIntent
   | ShiftLerpsIntent
   | Wkv7Intent
@@ -418,6 +428,7 @@ export type OptionalKind =
   | 'addedExperts'
   | 'combineResidual'
   | 'normResidual'
+  | 'reduceResidual'
   | 'gatedNorm'
   | 'shiftLerps'
   | 'fusedWkv7'

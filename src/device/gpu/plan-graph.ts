@@ -12,6 +12,7 @@ import {
   fuseMatvecGroup,
   fuseNorm,
   fuseNormResidual,
+  fuseReduceResidual,
   fuseResidual,
   planMatmul,
 } from './products.ts';
@@ -24,6 +25,7 @@ const FUSES: readonly Fuse[] = [
   fuseCombine,
   fuseGated,
   fuseResidual,
+  fuseReduceResidual,
   fuseNormResidual,
   fuseGatedNorm,
   fuseNorm,

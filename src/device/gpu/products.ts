@@ -1,4 +1,5 @@
 import {
+  type AllReduceOp,
   type BinaryOp,
   type CombineExpertsOp,
   type GatedOp,
@@ -181,10 +182,10 @@ export interface Residual {
 }
 
 /**
- * Matches the addition of another tensor to a product, a sum of experts' products, or a norm, without other readers.
+ * Matches the addition of another tensor to a product, a sum of experts' products or over ranks, or a norm, without other readers.
  */
 export function matchResidual(
-  op: MatmulOp | CombineExpertsOp | RmsNormOp,
+  op: MatmulOp | CombineExpertsOp | RmsNormOp | AllReduceOp,
   uses: GraphUses,
 ): Residual | undefined {
   const sum = uses.onlyReader(op.out);
@@ -199,6 +200,14 @@ export function fuseNormResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   const { sum, addend } = found;
   if (to.facts.bindsOnce && addend === op.x) return undefined;
   return { ops: [op, sum], plan: () => to.add({ kind: 'normResidual', op, addend, y: sum.out }) };
+}
+
+/** Fuses the sum over the ranks of what they computed in parts with the residual addition. */
+export function fuseReduceResidual(op: Op, to: GpuPlanner): Fusion | undefined {
+  const found = op.kind === 'allReduce' && to.has('reduceResidual') ? matchResidual(op, to.uses) : undefined;
+  if (op.kind !== 'allReduce' || !found || found.addend.width !== op.x.width) return undefined;
+  const { sum, addend } = found;
+  return { ops: [op, sum], plan: () => to.add({ kind: 'reduceResidual', op, addend, y: sum.out }) };
 }
 
 /**

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import type { Device } from '../../../src/device/index.ts';
 import {
+  add,
   allGather,
   allReduce,
   type CollectiveOp,
   computeCollective,
   isCollective,
-  type OpGraph,
+  type Op,
   scale,
+  type Tensor,
 } from '../../../src/ops/index.ts';
 import { type CaseData, caseData, rowsInUse } from './case-data.ts';
 import type { OpCase } from './op-case.ts';
@@ -50,6 +52,21 @@ function gatherCase(widthOf: (rank: number) => number, batch: RaggedBatch): Coll
   };
 }
 
+/** Sums of which one is added to another, as a layer's are to what it was given. */
+function sumCase(width: number): CollectiveCase {
+  return {
+    name: `a sum of rows ${width} wide that is added to another`,
+    batch: plainBatch(5),
+    of: (rank) => ({
+      op: 'allReduce',
+      record: (g) => {
+        const x = g.input('x', { axis: 'rows', width });
+        return { y: add(g, allReduce(g, scale(g, x, 1 + rank)), allReduce(g, x)) };
+      },
+    }),
+  };
+}
+
 /** Every collective: even and odd sizes, fewer rows than the capacity, one pass over the inboxes and several. */
 export const COLLECTIVE_CASES: readonly CollectiveCase[] = [
   reduceCase(1, plainBatch(1)),
@@ -57,6 +74,7 @@ export const COLLECTIVE_CASES: readonly CollectiveCase[] = [
   reduceCase(64, mixedBatch(), 'outputs'),
   reduceCase(4099, plainBatch(1)),
   reduceCase(8200, plainBatch(5)),
+  ...[96, 2052].map(sumCase),
   gatherCase((rank) => 1 + rank, mixedBatch()),
   gatherCase((rank) => 130 - rank, mixedBatch()),
   gatherCase((rank) => (rank === 1 ? 5000 : 7), plainBatch(1)),
@@ -114,24 +132,44 @@ export function rankCases(of: CollectiveCase, count: number): readonly CaseData[
 /** The result that all ranks should have, of the rows in use. */
 function expectedOf(ranks: readonly CaseData[], batch: RaggedBatch): Float32Array {
   const values = ranks.map(({ inputs }) => {
-    const [, bytes] = [...inputs].find(([tensor]) => tensor.name === 'x') ?? assert.fail('x is an input');
-    return new Float32Array(bytes.slice().buffer);
+    const numbers = [...inputs].filter(([{ type }]) => type === 'f32');
+    return new Map(numbers.map(([tensor, bytes]) => [tensor, new Float32Array(bytes.slice().buffer)]));
   });
-  let current = values;
-  for (const [index, op] of (ranks[0] as CaseData).graph.ops.entries()) {
-    const each = ranks.map(({ graph }) => (graph as OpGraph).ops[index]);
+  const valueOf = (tensor: Tensor, rank: number) => values[rank]?.get(tensor) ?? assert.fail(tensor.name);
+  for (const index of (ranks[0] as CaseData).graph.ops.keys()) {
+    const each = ranks.map(({ graph }) => graph.ops[index] as Op);
+    const [op] = each as [Op];
     if (isCollective(op)) {
       const rows = rowsInUse(op.x, batch);
       const out = new Float32Array(rows * op.out.width);
-      computeCollective(op as CollectiveOp, current, { rows, out });
-      current = ranks.map(() => out);
+      const parts = each.map((own, rank) => valueOf((own as CollectiveOp).x, rank));
+      computeCollective(op as CollectiveOp, parts, { rows, out });
+      for (const [rank, own] of each.entries()) values[rank]?.set((own as CollectiveOp).out, out);
     } else {
-      current = current.map((part, rank) => {
-        const own = each[rank];
-        assert.ok(own?.kind === 'scale');
-        return part.map((value) => Math.fround(value * Math.fround(own.factor)));
-      });
+      for (const [rank, own] of each.entries())
+        computeAlone(own, (tensor) => valueOf(tensor, rank), values[rank]);
     }
   }
-  return current[0] as Float32Array;
+  const last = (ranks[0] as CaseData).graph.outputs[0]?.tensor ?? assert.fail('y is an output');
+  return valueOf(last, 0);
+}
+
+function computeAlone(
+  op: Op,
+  valueOf: (tensor: Tensor) => Float32Array,
+  values: Map<Tensor, Float32Array> | undefined,
+): void {
+  if (op.kind === 'scale') {
+    values?.set(
+      op.out,
+      valueOf(op.x).map((value) => Math.fround(value * Math.fround(op.factor))),
+    );
+  } else {
+    assert.ok(op.kind === 'add' && op.b.kind === 'tensor');
+    const b = valueOf(op.b);
+    values?.set(
+      op.out,
+      valueOf(op.a).map((value, i) => Math.fround(value + (b[i] as number))),
+    );
+  }
 }

@@ -28,7 +28,8 @@ import { PRELUDE_TESTS } from './prelude-tests.ts';
 import { Prober } from './probe.ts';
 import { openedDevice } from './opened-device.ts';
 
-const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
+/** The drivers' tables of calls. */
+export const DRIVER_TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 
 /**
  * Declares all tests for a GPU of this machine: the device contract, the additional hardware tests, the kernels'
@@ -85,7 +86,7 @@ function openLibrary(
   places: NativePlaces,
 ): DriverLibrary | { reason: string } {
   try {
-    return new DriverLibrary(platform.ffi, TABLES[driver], places.driver);
+    return new DriverLibrary(platform.ffi, DRIVER_TABLES[driver], places.driver);
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) };
   }

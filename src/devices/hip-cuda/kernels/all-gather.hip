@@ -14,6 +14,7 @@ DEVICE void place_pair(f32* out, u32 pair, u32 size, u32 width, u32 column, u32 
 
 /// As many slots are used of every rank, also where one has fewer numbers than the widest.
 KERNEL(all_gather, THREADS, const u32* count, const f32* x, f32* out, WIDTHS, PEER_PARAMETERS) {
+  grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
   const u32 widths[8] = {width0, width1, width2, width3, width4, width5, width6, width7};

@@ -1,8 +1,9 @@
-// The sum of a tensor over the ranks of a group, in the order of the ranks.
+// The sum of a tensor over the ranks of a group, in the order of the ranks; `addend`, which may be null, is added to the sum.
 #include "peers.h"
 
 /// For few rows: every rank sends everything to all others and adds it up itself ("one-shot").
-KERNEL(all_reduce, THREADS, const u32* count, const f32* x, f32* out, u32 width, PEER_PARAMETERS) {
+KERNEL(all_reduce, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
+  grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
   const u32 size = *count * width, pairs = (size + 1) / 2;
@@ -11,8 +12,20 @@ KERNEL(all_reduce, THREADS, const u32* count, const f32* x, f32* out, u32 width,
     const u32 slots = min_of(pairs - base, u32(SLOTS));
     epoch++;
     for (u32 slot = peers.first; slot < slots; slot += peers.stride) peers.send_all(epoch, slot, pair_of(x, base + slot, size));
-    for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
-      store_pair(out, base + slot, size, peers.sum(epoch, slot, pair_of(x, base + slot, size)));
+    for (u32 slot = peers.first; slot < slots; slot += BATCH * peers.stride) {
+      // All that can be read is on its way before the first wait.
+      u32x4 found[BATCH][RANKS];
+      f32x2 own[BATCH], more[BATCH];
+      UNROLL for (u32 k = 0; k < BATCH; k++) {
+        const u32 at = min_of(slot + k * peers.stride, slots - 1);
+        own[k] = pair_of(x, base + at, size);
+        more[k] = addend_of(addend, base + at, size);
+        peers.peek(epoch, at, found[k]);
+      }
+      UNROLL for (u32 k = 0; k < BATCH; k++) {
+        const u32 at = slot + k * peers.stride;
+        if (at < slots) store_pair(out, base + at, size, plus(peers.sum(epoch, at, own[k], found[k]), more[k]));
+      }
     }
   }
   peers.finish(epoch, blocks);
@@ -20,7 +33,8 @@ KERNEL(all_reduce, THREADS, const u32* count, const f32* x, f32* out, u32 width,
 
 /// For many rows: every rank adds up a part and sends the sums to all others ("two-shot"). As many slots are used of every part, also
 /// where the last has fewer numbers.
-KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, f32* out, u32 width, PEER_PARAMETERS) {
+KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
+  grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
   const u32 size = *count * width, pairs = (size + 1) / 2;
@@ -37,16 +51,18 @@ KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, f32* out, u32 
     const u32 own = base + rank * slots;
     epoch++;
     for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
-      f32x2 total = peers.sum(epoch - 1, slot, own + slot < pairs ? pair_of(x, own + slot, size) : f32x2{0, 0});
+      u32x4 found[RANKS];
+      peers.peek(epoch - 1, slot, found);
+      f32x2 total = peers.sum(epoch - 1, slot, own + slot < pairs ? pair_of(x, own + slot, size) : f32x2{0, 0}, found);
       peers.send_all(epoch, slot, total);
-      if (own + slot < pairs) store_pair(out, own + slot, size, total);
+      if (own + slot < pairs) store_pair(out, own + slot, size, plus(total, addend_of(addend, own + slot, size)));
     }
     for (u32 sender = 0; sender < RANKS; sender++) {
       const u32 part = base + sender * slots;
       if (sender == rank) continue;
       for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
         f32x2 total = peers.receive(epoch, sender, slot);
-        if (part + slot < pairs) store_pair(out, part + slot, size, total);
+        if (part + slot < pairs) store_pair(out, part + slot, size, plus(total, addend_of(addend, part + slot, size)));
       }
     }
   }

@@ -7,7 +7,13 @@
 #include "prelude.h"
 
 // RANKS: of the group. SLOTS: of an inbox, for each sender and parity of the epoch.
+#ifndef THREADS
 #define THREADS 256
+#endif
+/// Slots whose memory a thread reads at once: as many as registers hold.
+#define BATCH (RANKS == 2 ? 4 : RANKS <= 4 ? 2 : 1)
+/// The most blocks of a kernel.
+#define MOST_BLOCKS 128
 /// Polls between two looks at the abort word, which is in the host's memory.
 #ifdef ROCMFORGE_EMULATOR
 #define POLLS 64
@@ -71,11 +77,19 @@ struct Peers {
       over = true;
     }
   }
+  /// What every rank has sent, as far as it is there: another one's loads need not wait for it.
+  DEVICE_MEMBER void peek(u32 epoch, u32 slot, u32x4* found) {
+    UNROLL for (u32 sender = 0; sender < RANKS; sender++) found[sender] = load_system(inboxes[0] + place(epoch, sender, slot));
+  }
+  DEVICE_MEMBER f32x2 receive(u32 epoch, u32 sender, u32 slot, u32x4 found) {
+    if (found.y == epoch && found.w == epoch) return {bit_cast<f32>(found.x), bit_cast<f32>(found.z)};
+    return receive(epoch, sender, slot);
+  }
   /// The sum over the ranks in their order, which gives all of them the same bits; `own` is what this rank adds.
-  DEVICE_MEMBER f32x2 sum(u32 epoch, u32 slot, f32x2 own) {
-    f32x2 total = rank == 0 ? own : receive(epoch, 0, slot);
+  DEVICE_MEMBER f32x2 sum(u32 epoch, u32 slot, f32x2 own, const u32x4* found) {
+    f32x2 total = rank == 0 ? own : receive(epoch, 0, slot, found[0]);
     UNROLL for (u32 sender = 1; sender < RANKS; sender++) {
-      f32x2 term = rank == sender ? own : receive(epoch, sender, slot);
+      f32x2 term = rank == sender ? own : receive(epoch, sender, slot, found[sender]);
       total = {total.x + term.x, total.y + term.y};
     }
     return total;
@@ -94,6 +108,9 @@ struct Peers {
 DEVICE f32x2 pair_of(const f32* x, u32 pair, u32 size) {
   return {x[2 * pair], 2 * pair + 1 < size ? x[2 * pair + 1] : 0};
 }
+/// The same, zeros where there is no tensor.
+DEVICE f32x2 addend_of(const f32* x, u32 pair, u32 size) { return x ? pair_of(x, pair, size) : f32x2{0, 0}; }
+DEVICE f32x2 plus(f32x2 a, f32x2 b) { return {a.x + b.x, a.y + b.y}; }
 DEVICE void store_pair(f32* out, u32 pair, u32 size, f32x2 value) {
   out[2 * pair] = value.x;
   if (2 * pair + 1 < size) out[2 * pair + 1] = value.y;

@@ -46,6 +46,12 @@ DEVICE void warp_barrier() {
   __builtin_amdgcn_wave_barrier();
 }
 DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+/// Also for what other cards read and write.
+#ifdef ROCMFORGE_EMULATOR
+DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+#else
+DEVICE void fence_system() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, ""); }
+#endif
 
 DEVICE void grid_dependency_wait() {}
 DEVICE void grid_launch_dependents() {}

@@ -22,6 +22,8 @@ SPECIAL_REGISTER(block_z, "%%ctaid.z")
 DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+/// Also for what other cards read and write.
+DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 /// The results of the launches before this one may be read after `grid_dependency_wait`; what they do not write may be read before.
 #ifdef PROGRAMMATIC

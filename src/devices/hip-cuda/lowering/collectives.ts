@@ -1,29 +1,56 @@
 import { invariant } from '../../../base/errors.ts';
-import { refuseCollective } from '../../../device/index.ts';
-import type { AllGatherOp, AllReduceOp, CollectiveOp } from '../../../ops/index.ts';
+import { type ReduceResidualIntent, refuseCollective } from '../../../device/index.ts';
+import type { AllGatherOp, AllReduceOp, CollectiveOp, Tensor } from '../../../ops/index.ts';
 import { MAX_LINKED_RANKS, type PeerRank } from '../peers/peer-rank.ts';
-import type { LaunchPlan } from './launch-plan.ts';
+import type { LaunchPlan, Operand } from './launch-plan.ts';
 import { type Arg, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 
-/** `THREADS` of `peers.h`. */
+/** `THREADS` of `peers.h`, and of the kernel that sends in bulk. */
 const THREADS = 256;
+const BULK_THREADS = 512;
+/** Numbers that are sent in bulk together. */
+const BULK_GROUP = 4;
 /**
  * From so many bytes on, more than two ranks add up a part each, which takes one more turn over the links but sends a (ranks / 2)th of
  * the bytes: computed from the measured times of the other way, not measured.
  */
 const PARTS_BYTES = 128 << 10;
+/** Of more ranks, each would send more to all others in bulk than a part in slots. */
+const MAX_BULK_RANKS = 4;
 
 export function lowerAllReduce(op: AllReduceOp, to: Lowering): void {
-  const { x, out } = op;
+  launchReduce(op, { addend: NULL, y: op.out }, to);
+}
+
+/** A sum over the ranks with another tensor added to it. */
+export function emitReduceResidual({ op, addend, y }: ReduceResidualIntent, to: Lowering): void {
+  launchReduce(op, { addend, y }, to);
+}
+
+function launchReduce(
+  op: AllReduceOp,
+  { addend, y }: { readonly addend: Operand; readonly y: Tensor },
+  to: Lowering,
+): void {
+  const { x } = op;
   const peers = peersOf(op, to);
   const ranks = peers.inboxes.length;
-  const pairs = Math.ceil((to.capacity(x) * x.width) / 2);
+  const numbers = to.capacity(x) * x.width;
+  const pairs = Math.ceil(numbers / 2);
+  const args = [to.count(x), x, addend, y, int(x.width)];
+  const isBulk = 4 * numbers >= peers.bulkFrom && x.width % BULK_GROUP === 0 && ranks <= MAX_BULK_RANKS;
+  if (isBulk) {
+    const plan = { file: 'all-reduce-bulk.hip', kernel: 'all_reduce_bulk', args };
+    const groups = Math.min(numbers / BULK_GROUP, peers.bulk);
+    return launch(to, peers, { groups, threads: BULK_THREADS, plan, defines: { BULK: peers.bulk } });
+  }
   const inParts = ranks > 2 && 8 * pairs >= PARTS_BYTES;
-  launch(to, peers, inParts ? Math.ceil(pairs / ranks) : pairs, {
-    file: 'all-reduce.hip',
-    kernel: inParts ? 'all_reduce_parts' : 'all_reduce',
-    args: [to.count(x), x, out, int(x.width)],
+  const kernel = inParts ? 'all_reduce_parts' : 'all_reduce';
+  const groups = inParts ? Math.ceil(pairs / ranks) : pairs;
+  return launch(to, peers, {
+    groups: Math.min(groups, peers.slots),
+    plan: { file: 'all-reduce.hip', kernel, args },
   });
 }
 
@@ -32,10 +59,10 @@ export function lowerAllGather(op: AllGatherOp, to: Lowering): void {
   const peers = peersOf(op, to);
   const pairs = Math.ceil((to.capacity(x) * Math.max(...widths)) / 2);
   const all = Array.from({ length: MAX_LINKED_RANKS }, (_, rank) => int(widths[rank] ?? 0));
-  launch(to, peers, pairs, {
-    file: 'all-gather.hip',
-    kernel: 'all_gather',
-    args: [to.count(x), x, out, ...all],
+  const args = [to.count(x), x, out, ...all];
+  launch(to, peers, {
+    groups: Math.min(pairs, peers.slots),
+    plan: { file: 'all-gather.hip', kernel: 'all_gather', args },
   });
 }
 
@@ -51,24 +78,32 @@ function peersOf(op: CollectiveOp, to: Lowering): PeerRank {
   return peers;
 }
 
-/** Launches a kernel of `peers.h`, whose slots are dealt to threads: with as many blocks on every rank. */
+/** A kernel of `peers.h`. */
+interface PeerLaunch {
+  /** What is dealt to its threads at once: slots, or groups of numbers. */
+  readonly groups: number;
+  readonly threads?: number;
+  readonly defines?: Readonly<Record<string, number>>;
+  readonly plan: Pick<LaunchPlan, 'file' | 'kernel' | 'args'>;
+}
+
+/** Launches it with as many blocks on every rank. */
 function launch(
   to: Lowering,
   peers: PeerRank,
-  slots: number,
-  plan: Pick<LaunchPlan, 'file' | 'kernel' | 'args'>,
+  { groups, threads = THREADS, defines = {}, plan }: PeerLaunch,
 ): void {
-  const { inboxes, rank, state, aborted, patience } = peers;
-  const blocks = Math.max(1, Math.min(peers.blocks, Math.ceil(Math.min(slots, peers.slots) / THREADS)));
+  const { inboxes, rank, state, aborted, patience, slots } = peers;
+  const blocks = Math.max(1, Math.min(peers.blocks, Math.ceil(groups / threads)));
   const fromOwn = Array.from({ length: MAX_LINKED_RANKS }, (_, distance): Arg => {
     const address = distance < inboxes.length ? inboxes[(rank + distance) % inboxes.length] : undefined;
     return address === undefined ? NULL : { kind: 'device', address };
   });
   to.launch({
     ...plan,
-    defines: { RANKS: inboxes.length, SLOTS: peers.slots },
+    defines: { RANKS: inboxes.length, SLOTS: slots, ...defines },
     grid: [blocks],
-    block: THREADS,
+    block: threads,
     args: [
       ...plan.args,
       ...fromOwn,

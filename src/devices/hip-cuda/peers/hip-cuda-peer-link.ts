@@ -4,7 +4,7 @@ import type { Ffi, PeerLink } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import { allocatePinned, type HipCudaPinned } from '../memory/hip-cuda-pinned.ts';
 import { Inbox } from './inbox.ts';
-import { MAX_LINKED_RANKS, type PeerRank } from './peer-rank.ts';
+import { MAX_LINKED_RANKS, MOST_BLOCKS, type PeerRank } from './peer-rank.ts';
 
 /** A device to be linked. */
 export interface LinkedDevice {
@@ -18,14 +18,18 @@ export interface LinkedDevice {
 export interface PeerLinkOptions {
   /** Slots of an inbox for each sender and parity. Default: 65 536, which take half a megabyte of numbers at once. */
   readonly slots?: number;
+  /** Groups of four numbers that are sent in bulk at once. Default: 262 144, which are four megabytes. */
+  readonly bulk?: number;
+  /** The bytes from which on tensors are sent in bulk. Default: 1 MiB. */
+  readonly bulkFrom?: number;
   /** How often a thread that waits looks at the abort word before it gives up. Default: 10 000, about half a minute. */
   readonly patience?: number;
 }
 
 const SLOTS = 65_536;
+const BULK = 262_144;
+const BULK_FROM = 2 ** 20;
 const PATIENCE = 10_000;
-/** Enough to fill a link; the rest of the device is left to other streams. */
-const MOST_BLOCKS = 64;
 
 /** Values of the abort word; from `GAVE_UP` on, the rank that gave up waiting is added. */
 const RUNNING = 0;
@@ -57,7 +61,7 @@ export class HipCudaPeerLink implements PeerLink {
     },
   ) {
     const { word, inboxes, undo, ended } = of;
-    const { slots = SLOTS, patience = PATIENCE } = of.options;
+    const { slots = SLOTS, bulk = BULK, bulkFrom = BULK_FROM, patience = PATIENCE } = of.options;
     this.#drivers = devices.map(({ driver }) => driver);
     this.#word = word;
     this.#ended = ended;
@@ -70,6 +74,8 @@ export class HipCudaPeerLink implements PeerLink {
       state: (inboxes[rank] as Inbox).state,
       aborted: word.addressOf(word.bytes),
       slots,
+      bulk,
+      bulkFrom,
       blocks: Math.min(MOST_BLOCKS, ...devices.map(({ multiprocessors }) => multiprocessors)),
       patience,
     }));
@@ -103,8 +109,9 @@ export class HipCudaPeerLink implements PeerLink {
         undoAll(undo);
         return undefined;
       }
+      const { slots = SLOTS, bulk = BULK } = options;
       const inboxes = devices.map(({ driver }) => {
-        const inbox = new Inbox(driver, devices.length, options.slots ?? SLOTS);
+        const inbox = new Inbox(driver, { ranks: devices.length, slots, bulk });
         undo.push(() => inbox[Symbol.dispose]());
         return inbox;
       });

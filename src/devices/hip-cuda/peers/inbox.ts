@@ -1,10 +1,22 @@
+import { alignUp } from '../../../base/bytes.ts';
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
+import { MOST_BLOCKS } from './peer-rank.ts';
 
 /** Two words, at a boundary of their own. */
 const STATE_BYTES = 256;
-/** Two numbers, each with its epoch. */
+/** Two numbers, each with its epoch; or four. */
 const SLOT_BYTES = 16;
+/** `RING` of `all-reduce-bulk.hip`. */
+const BULK_RING = 4;
+const BOUNDARY = 256;
+
+/** How many slots an inbox has for each sender, as `PeerRank` counts them. */
+export interface InboxSizes {
+  readonly ranks: number;
+  readonly slots: number;
+  readonly bulk: number;
+}
 
 /** What one rank of a link has in its memory: the inbox that others write, and its counters. All zero at first. */
 export class Inbox implements Disposable {
@@ -12,10 +24,11 @@ export class Inbox implements Disposable {
   readonly address: Address;
   readonly #bytes: number;
 
-  /** For two parities of the epoch, `ranks` senders, `slots` slots. Waits. Throws `OUT_OF_MEMORY`. */
-  constructor(driver: Driver, ranks: number, slots: number) {
+  /** For two parities of the epoch the slots, and for four epochs what is sent in bulk, with a flag for each block. Waits. Throws `OUT_OF_MEMORY`. */
+  constructor(driver: Driver, { ranks, slots, bulk }: InboxSizes) {
     this.#driver = driver;
-    this.#bytes = 2 * ranks * slots * SLOT_BYTES;
+    const flags = alignUp(4 * ranks * MOST_BLOCKS, BOUNDARY);
+    this.#bytes = alignUp(ranks * (2 * slots + BULK_RING * bulk) * SLOT_BYTES, BOUNDARY) + flags;
     this.address = driver.allocateShared(this.#bytes + STATE_BYTES, 'inbox');
     try {
       this.#clear();

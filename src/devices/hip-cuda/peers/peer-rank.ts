@@ -3,6 +3,9 @@ import type { Address } from '../../../device/index.ts';
 /** The most ranks whose kernels can be linked. */
 export const MAX_LINKED_RANKS = 8;
 
+/** The most blocks of a kernel: `MOST_BLOCKS` of `peers.h`. Enough to fill a link; the rest of the device is left to other streams. */
+export const MOST_BLOCKS = 128;
+
 /** What the kernels of one rank need of a link. */
 export interface PeerRank {
   readonly rank: number;
@@ -14,6 +17,10 @@ export interface PeerRank {
   readonly aborted: Address;
   /** Of an inbox, for each sender and parity of the epoch. A slot holds two numbers. */
   readonly slots: number;
+  /** Groups of four numbers that are sent in bulk at once; for each sender there is memory for four times as many. */
+  readonly bulk: number;
+  /** The bytes from which on tensors are sent in bulk. */
+  readonly bulkFrom: number;
   /** The most blocks of a kernel: all have to run at the same time. */
   readonly blocks: number;
   /** How often a thread that waits looks at the abort word before it gives up. */

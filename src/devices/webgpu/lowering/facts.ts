@@ -15,6 +15,7 @@ const LACKS = [
   'splitProduct',
   'matvecGroup',
   'gatedNorm',
+  'reduceResidual',
   'fusedGatedDelta',
 ] as const;
 

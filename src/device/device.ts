@@ -65,6 +65,11 @@ export interface Device extends AsyncDisposable {
    * such pages.
    */
   readonly pinReadOnly?: ((bytes: Uint8Array, label: string) => PinnedBuffer) | undefined;
+  /**
+   * True if its streams pack rows that are cut out of longer ones (`PinnedRows.cut`), and from pinned memory of any device of the same
+   * driver. Absent if they do not.
+   */
+  readonly packsCuts?: boolean;
   createStream(label: string): Stream;
   /**
    * The row capacities for which a model of at most `rows` token rows should be compiled, in ascending order; the last

@@ -46,8 +46,10 @@ export function checkRows({ graph, weight, decodes }: PackTarget, rows: WeightRo
     const expected = `rows in ${of.format.name}: the device does not decode others while it packs`;
     fail('BINDING', { ...use, found: `rows in ${format.name}`, expected });
   }
-  const { pinned, offset } = from;
-  const bytes = rowsBytes(weight, rows);
+  const { pinned, offset, cut } = from;
+  const bytes = cut
+    ? Math.max(0, ...cut.rows.map(({ end: last }) => last)) * cut.stride
+    : rowsBytes(weight, rows);
   if (offset < 0 || offset + bytes > pinned.byteLength) {
     fail('BINDING', {
       ...use,

@@ -1,6 +1,7 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { BufferRange, PinnedBuffer } from './memory.ts';
 import type { PackedWeight, Step } from './program.ts';
+import type { Range } from '../ops/value.ts';
 
 /** Some rows of a packed weight. */
 export interface WeightRows {
@@ -15,11 +16,23 @@ export interface WeightRows {
   readonly format?: TensorFormat | undefined;
 }
 
+/** Rows that do not follow one another: some bytes of some rows of a matrix. */
+export interface RowCut {
+  /** Bytes of a row of the matrix. */
+  readonly stride: number;
+  /** Which rows, counted from the first one in the memory. */
+  readonly rows: readonly Range[];
+  /** Which bytes of each, that become one row. */
+  readonly bytes: readonly Range[];
+}
+
 /** Pinned memory that contains rows as in the file. */
 export interface PinnedRows {
   readonly pinned: PinnedBuffer;
   /** Offset of the first row. */
   readonly offset: number;
+  /** Where the rows lie from there on, if not one after another: only where `Device.packsCuts`. */
+  readonly cut?: RowCut | undefined;
   /** Maximum bytes that are packed at once over the stream, so that its buffers need not grow. */
   readonly maxBytes?: number | undefined;
   /** Called with an event between the copy and the packing, by devices that do these one after the other. */

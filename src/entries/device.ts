@@ -32,6 +32,7 @@ export type {
   PinnedRows,
   PinnedUse,
   Program,
+  RowCut,
   SharedBlock,
   Step,
   Stream,

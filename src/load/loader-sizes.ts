@@ -30,20 +30,28 @@ const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 2, slots: 24, slotB
 /** If the host decodes, the main thread's work per chunk would be the bottleneck: larger chunks halve it. */
 export const DECODING_SIZES: LoaderSizes = { ...DEFAULT_SIZES, slotBytes: 8 * MIB };
 
+/** Over several links, reads are the bottleneck, and the main thread's work per chunk, which each device gets a part of. */
+const SPLIT_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 32, slotBytes: 8 * MIB };
+
 /** What the choice of sizes depends on. */
 export interface LoadKind {
   /** Whether some layers are streamed: uploaded again in every step. */
   readonly isStreamed: boolean;
   /** Whether the host decodes some weights. */
   readonly isDecoded: boolean;
+  /** Whether each weight goes to several devices. */
+  readonly isSplit: boolean;
 }
 
 /** Slots are aligned to pages. */
 const PAGE_BYTES = 64 * 1024;
 
 /** Sizes for weights of these byte lengths, on the device or in the file, whichever is more. */
-export function sizesFor(weights: readonly number[], { isStreamed, isDecoded }: LoadKind): LoaderSizes {
-  const whole = isDecoded ? DECODING_SIZES : DEFAULT_SIZES;
+export function sizesFor(
+  weights: readonly number[],
+  { isStreamed, isDecoded, isSplit }: LoadKind,
+): LoaderSizes {
+  const whole = isSplit ? SPLIT_SIZES : isDecoded ? DECODING_SIZES : DEFAULT_SIZES;
   const { slots, slotBytes, ...counts } = isStreamed ? STREAMING_SIZES : whole;
   const fitting = Math.min(slotBytes, alignUp(Math.max(1, ...weights), PAGE_BYTES));
   const chunks = weights.reduce((sum, bytes) => sum + Math.ceil(bytes / fitting), 0);

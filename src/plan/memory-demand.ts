@@ -64,7 +64,11 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
     expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => part.experts?.slots ?? 0)),
     host: (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0),
     loader: (isStreamed) =>
-      sizesFor(movedBytes, { isStreamed: isStreamed || setup.experts !== undefined, isDecoded }),
+      sizesFor(movedBytes, {
+        isStreamed: isStreamed || setup.experts !== undefined,
+        isDecoded,
+        isSplit: setup.device.group !== undefined,
+      }),
     context,
   };
 }

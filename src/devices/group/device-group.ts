@@ -11,6 +11,8 @@ import {
   type MemoryInfo,
   type MemoryRules,
   type PeerLink,
+  type PinnedBuffer,
+  type PinnedUse,
   type Program,
   type Step,
   type Stream,
@@ -94,15 +96,21 @@ export class DeviceGroup implements Device {
     return this.#live.add(new GroupBuffer(byteLength, label, ranks, (buffer) => this.#live.remove(buffer)));
   }
 
-  createPinned(byteLength: number, label: string): GroupPinned {
+  createPinned(byteLength: number, label: string, use?: PinnedUse): GroupPinned {
+    this.#live.check();
     checkByteLength(byteLength);
-    return this.pin(new Uint8Array(byteLength), label);
+    const native = this.#first.packsCuts ? this.#first.createPinned(byteLength, label, use) : undefined;
+    return this.#pinned(native?.bytes ?? new Uint8Array(byteLength), label, native);
   }
 
   /** Memory that only the host reads needs no pinning. */
   pin(bytes: Uint8Array, label: string): GroupPinned {
     this.#live.check();
-    return this.#live.add(new GroupPinned(bytes, label, (pinned) => this.#live.remove(pinned)));
+    return this.#pinned(bytes, label, this.#first.packsCuts ? this.#first.pin?.(bytes, label) : undefined);
+  }
+
+  #pinned(bytes: Uint8Array, label: string, native: PinnedBuffer | undefined): GroupPinned {
+    return this.#live.add(new GroupPinned(bytes, label, native, (pinned) => this.#live.remove(pinned)));
   }
 
   createStream(label: string): Stream {

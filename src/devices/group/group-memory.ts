@@ -31,15 +31,21 @@ export class GroupBuffer implements DeviceBuffer {
 }
 
 /**
- * Host memory of a group. What each rank gets of it is cut out by the host, so it needs no pinning: the ranks' own pinned memory is
- * behind their streams.
+ * Host memory of a group. The ranks copy out of it what is theirs, if they can; otherwise the host cuts that out, and the memory needs no
+ * pinning: the ranks' own pinned memory is behind their streams.
  */
 export class GroupPinned implements PinnedBuffer {
   readonly #bytes: Uint8Array;
   readonly #lifetime: Lifetime;
   readonly #ended: (buffer: GroupPinned) => void;
 
-  constructor(bytes: Uint8Array, label: string, ended: (buffer: GroupPinned) => void) {
+  /** `native`: the same memory, as the ranks copy out of it. */
+  constructor(
+    bytes: Uint8Array,
+    label: string,
+    readonly native: PinnedBuffer | undefined,
+    ended: (buffer: GroupPinned) => void,
+  ) {
     this.#bytes = bytes;
     this.#ended = ended;
     this.#lifetime = new Lifetime(`pinned ${label}`);
@@ -56,7 +62,9 @@ export class GroupPinned implements PinnedBuffer {
   }
 
   [Symbol.dispose](): void {
-    if (this.#lifetime.end()) this.#ended(this);
+    if (!this.#lifetime.end()) return;
+    this.native?.[Symbol.dispose]();
+    this.#ended(this);
   }
 }
 

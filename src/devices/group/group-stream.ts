@@ -91,7 +91,11 @@ export class GroupStream implements Stream {
       const found = 'a weight or memory of a single device';
       fail('BINDING', { graph: this.#label, value: 'pack', found, expected: "the group's own" });
     }
-    const { bytes } = pinned;
+    const { bytes, native } = pinned;
+    if (native) {
+      this.#push(() => this.#packCuts(weight, { rows, target, from: { ...from, pinned: native } }));
+      return;
+    }
     this.#push(async () => {
       await Promise.all(
         this.#streams.map((stream, rank) =>
@@ -206,6 +210,20 @@ export class GroupStream implements Stream {
   #fail(error: unknown): unknown {
     this.#error ??= error;
     return this.#error;
+  }
+
+  /** Each rank copies its own out of the memory, over its own link. */
+  #packCuts(
+    weight: GroupWeight,
+    of: { readonly rows: WeightRows; readonly target: BufferRange; readonly from: PinnedRows },
+  ): void {
+    const { pinned, offset, maxBytes } = of.from;
+    this.#each((stream, rank) => {
+      const packed = weight.ranks[rank];
+      const taken = packed && weight.take(rank, of.rows);
+      if (!taken) return;
+      stream.pack(packed, taken.rows, { pinned, offset, maxBytes, cut: taken.cut }, onRank(of.target, rank));
+    });
   }
 
   async #packOn(

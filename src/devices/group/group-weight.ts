@@ -1,11 +1,13 @@
 import { alignUp } from '../../base/bytes.ts';
-import type { PackedWeight, WeightRows } from '../../device/index.ts';
+import type { PackedWeight, RowCut, WeightRows } from '../../device/index.ts';
 import { lengthOf, type Range, type Weight } from '../../ops/index.ts';
 
 /** What one rank takes of rows that are handed over. */
 export interface RankRows {
   readonly rows: WeightRows;
   readonly byteLength: number;
+  /** Where they lie in the rows as in the file. */
+  readonly cut: RowCut;
   /** Copies the rank's columns of its rows out of the rows as in the file. */
   fill(source: Uint8Array, target: Uint8Array): void;
 }
@@ -50,23 +52,30 @@ export class GroupWeight implements PackedWeight {
     if (first === undefined) return undefined;
     const count = lengthOf(picked);
     const bytes = (elements: number) => (elements / format.blockElements) * format.blockBytes;
+    const cut: RowCut = {
+      stride: bytes(whole.columns),
+      rows: picked,
+      bytes: columns.map(({ start, end }) => ({ start: bytes(start), end: bytes(end) })),
+    };
     return {
       rows: { part, firstRow: first, rowCount: count, format: own },
-      byteLength: count * bytes(lengthOf(columns)),
-      fill: (source, target) => {
-        const rowBytes = bytes(whole.columns);
-        let at = 0;
-        for (const { start, end } of picked) {
-          for (let row = start; row < end; row++) {
-            for (const column of columns) {
-              const base = row * rowBytes;
-              target.set(source.subarray(base + bytes(column.start), base + bytes(column.end)), at);
-              at += bytes(column.end - column.start);
-            }
-          }
-        }
-      },
+      byteLength: count * lengthOf(cut.bytes),
+      cut,
+      fill: (source, target) => fillRows(cut, source, target),
     };
+  }
+}
+
+/** Copies rows that are cut out of a matrix to where they follow one another. */
+function fillRows({ stride, rows, bytes }: RowCut, source: Uint8Array, target: Uint8Array): void {
+  let at = 0;
+  for (const { start, end } of rows) {
+    for (let base = start * stride; base < end * stride; base += stride) {
+      for (const piece of bytes) {
+        target.set(source.subarray(base + piece.start, base + piece.end), at);
+        at += piece.end - piece.start;
+      }
+    }
   }
 }
 

@@ -68,6 +68,8 @@ export class HipCudaDevice implements Device {
   /** @internal */
   readonly target: Omit<HipCudaTarget, 'blas' | 'peers'>;
   readonly lost: Promise<Error>;
+  /** Pinned memory is all devices' of a driver. */
+  readonly packsCuts = true;
   readonly pinReadOnly: ((bytes: Uint8Array, label: string) => HipCudaPinned) | undefined;
   readonly #kernels: KernelSet;
   readonly #context: HipCudaContext;

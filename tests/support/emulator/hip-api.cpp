@@ -231,6 +231,22 @@ HIP_CALL hipMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void
   return kSuccess;
 }
 
+HIP_CALL hipMemcpy2DAsync(void* to, size_t toStride, const void* from, size_t fromStride, size_t bytes, size_t rows, int kind,
+                          void* stream) {
+  if (const Status failed = streamCall("hipMemcpy2DAsync", stream)) return failed;
+  if (kind != 1 || bytes == 0 || rows == 0 || toStride < bytes || fromStride < bytes) return kInvalidValue;
+  if (!card().memory.holds(to, (rows - 1) * toStride + bytes) || isDevice(from)) return kInvalidValue;
+  submit(stream, [=] {
+    const Turn turn(card());
+    const auto copy = [=] {
+      for (size_t row = 0; row < rows; row++)
+        memcpy(static_cast<char*>(to) + row * toStride, static_cast<const char*>(from) + row * fromStride, bytes);
+    };
+    if (faults(copy)) card().lose(kIllegalAddress, "a copy touched released memory");
+  });
+  return kSuccess;
+}
+
 HIP_CALL hipMemsetAsync(void* to, int value, size_t bytes, void* stream) {
   if (const Status failed = streamCall("hipMemsetAsync", stream)) return failed;
   if (!card().memory.holds(to, bytes)) return kInvalidValue;

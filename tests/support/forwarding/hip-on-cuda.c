@@ -129,6 +129,19 @@ HIP int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, CUstr
       return CUDA_ERROR_INVALID_VALUE;
   }
 }
+HIP int hipMemcpy2DAsync(void *to, size_t to_stride, const void *from, size_t from_stride, size_t bytes, size_t rows, int kind,
+                         CUstream stream) {
+  if (kind != kHostToDevice) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                              .srcHost = from,
+                              .srcPitch = from_stride,
+                              .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                              .dstDevice = device(to),
+                              .dstPitch = to_stride,
+                              .WidthInBytes = bytes,
+                              .Height = rows};
+  return cuMemcpy2DAsync(&copy, stream);
+}
 HIP int hipMemsetAsync(void *to, int byte, size_t bytes, CUstream stream) {
   return cuMemsetD8Async(device(to), (unsigned char)byte, bytes, stream);
 }

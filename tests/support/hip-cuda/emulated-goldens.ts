@@ -65,8 +65,9 @@ async function emulatedDevice(target: string, cards = 1): Promise<GoldenDevice> 
       emulated(name, async (emulator) => {
         current = emulator;
         await body();
-        // Several compute together themselves, not through the host.
-        if (cards > 1) assert.ok(emulator.control.calls('hipDeviceEnablePeerAccess') > 0);
+        // Several compute together and cut out their shards themselves, not through the host.
+        const own = ['hipDeviceEnablePeerAccess', 'hipMemcpy2DAsync'];
+        if (cards > 1) for (const call of own) assert.ok(emulator.control.calls(call) > 0, call);
       }),
   };
 }

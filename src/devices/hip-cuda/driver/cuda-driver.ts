@@ -4,6 +4,7 @@ import {
   type DriverCalls,
   LAUNCH_PARAMETERS,
   type LaunchShape,
+  type RowCopy,
   type Status,
 } from './driver-calls.ts';
 import { INVALID_VALUE, SUCCESS } from './driver-status.ts';
@@ -155,6 +156,7 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
   const allocatePinned = call('cuMemHostAlloc', 'address', 'size', 'u32');
   const pin = call('cuMemHostRegister_v2', 'address', 'size', 'u32');
   const fill = call('cuMemsetD8Async', 'address', 'u32', 'size', 'address');
+  const copyRows = call('cuMemcpy2DAsync_v2', 'address', 'address');
   return {
     memoryInfo: () => memoryInfo(results.address, results.address + 8),
     allocate: (bytes) => allocate(results.address, bytes),
@@ -167,6 +169,7 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
       pin(address, bytes, HOST_REGISTER_PORTABLE | (access === 'read' ? HOST_REGISTER_READ_ONLY : 0)),
     unpin: call('cuMemHostUnregister', 'address'),
     upload: call('cuMemcpyHtoDAsync_v2', 'address', 'address', 'size', 'address'),
+    uploadRows: (to, from, of, stream) => copyRows(writeRowCopy(results, { to, from, of }), stream),
     download: call('cuMemcpyDtoHAsync_v2', 'address', 'address', 'size', 'address'),
     copy: call('cuMemcpyDtoDAsync_v2', 'address', 'address', 'size', 'address'),
     fill: (to, byte, bytes, stream) => fill(to, byte & 0xff, bytes, stream),
@@ -217,6 +220,27 @@ function bindWork(library: NativeLibrary, results: ResultSpace) {
     destroyGraph: call('cuGraphDestroy', 'address'),
     destroyExecutable: call('cuGraphExecDestroy', 'address'),
   } satisfies Partial<DriverCalls>;
+}
+
+const MEMORY_TYPE_HOST = 1;
+const MEMORY_TYPE_DEVICE = 2;
+
+/**
+ * Writes a `CUDA_MEMCPY2D` from host memory to the start of the results, and returns its address. Of source and destination: two
+ * offsets, the type of memory, addresses for the host, a device and an array, and the bytes from row to row; then a row's bytes and the
+ * number of rows.
+ */
+function writeRowCopy(
+  { view, address }: ResultSpace,
+  { to, from, of }: { readonly to: Address; readonly from: Address; readonly of: RowCopy },
+): Address {
+  const source = [0, 0, MEMORY_TYPE_HOST, from, 0, 0, of.fromStride];
+  const destination = [0, 0, MEMORY_TYPE_DEVICE, 0, to, 0, of.toStride];
+  for (const [index, value] of [...source, ...destination, of.bytes, of.rows].entries()) {
+    view.setUint32(8 * index, value % 2 ** 32, true);
+    view.setUint32(8 * index + 4, Math.floor(value / 2 ** 32), true);
+  }
+  return address;
 }
 
 /** `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`. */

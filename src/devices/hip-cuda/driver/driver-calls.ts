@@ -72,6 +72,8 @@ export interface DriverCalls {
   pin(address: Address, bytes: number, access: PageAccess): Status;
   unpin(address: Address): Status;
   upload(to: Address, from: Address, bytes: number, stream: Address): Status;
+  /** Uploads rows that are parts of longer ones. */
+  uploadRows(to: Address, from: Address, of: RowCopy, stream: Address): Status;
   download(to: Address, from: Address, bytes: number, stream: Address): Status;
   copy(to: Address, from: Address, bytes: number, stream: Address): Status;
   fill(to: Address, byte: number, bytes: number, stream: Address): Status;
@@ -113,6 +115,14 @@ export interface DriverCalls {
 
   /** The driver's own description of a status. */
   describe(status: Status): string;
+}
+
+/** A copy of `rows` rows of `bytes` each, which begin so many bytes apart. */
+export interface RowCopy {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly toStride: number;
+  readonly fromStride: number;
 }
 
 /** Three dimensions, the fastest first. */

@@ -1,7 +1,7 @@
 import { fail, RocmforgeError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
 import type { Address, MemoryInfo } from '../../../device/index.ts';
-import type { DeviceAttributes, LaunchShape, PageAccess, Status } from './driver-calls.ts';
+import type { DeviceAttributes, LaunchShape, PageAccess, RowCopy, Status } from './driver-calls.ts';
 import type { DriverLibrary } from './driver-library.ts';
 import { hintFor, isLost, NOT_READY, OUT_OF_MEMORY, SUCCESS } from './driver-status.ts';
 
@@ -169,6 +169,12 @@ export class Driver {
   upload(to: Address, from: Address, bytes: number, stream: Address): void {
     this.#trace('upload', { to, bytes, stream });
     this.#check('upload', this.#calls.upload(to, from, bytes, stream));
+  }
+
+  /** Copies rows that are parts of longer ones from host memory, like `upload`. */
+  uploadRows(to: Address, from: Address, of: RowCopy, stream: Address): void {
+    this.#trace('upload rows', { to, ...of, stream });
+    this.#check('upload rows', this.#calls.uploadRows(to, from, of, stream));
   }
 
   /** Copies into host memory. */

@@ -121,6 +121,8 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
   const allocatePinned = call('hipHostMalloc', 'address', 'size', 'u32');
   const pin = call('hipHostRegister', 'address', 'size', 'u32');
   const copy = call('hipMemcpyAsync', 'address', 'address', 'size', 'i32', 'address');
+  const sizes = ['size', 'size', 'size'] as const;
+  const copyRows = call('hipMemcpy2DAsync', 'address', 'size', 'address', ...sizes, 'i32', 'address');
   return {
     memoryInfo: () => memoryInfo(results.address, results.address + 8),
     allocate: (bytes) => allocate(results.address, bytes),
@@ -131,6 +133,8 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
     pin: (address, bytes) => pin(address, bytes, HOST_REGISTER_DEFAULT),
     unpin: call('hipHostUnregister', 'address'),
     upload: (to, from, bytes, stream) => copy(to, from, bytes, HOST_TO_DEVICE, stream),
+    uploadRows: (to, from, { rows, bytes, toStride, fromStride }, stream) =>
+      copyRows(to, toStride, from, fromStride, bytes, rows, HOST_TO_DEVICE, stream),
     download: (to, from, bytes, stream) => copy(to, from, bytes, DEVICE_TO_HOST, stream),
     copy: (to, from, bytes, stream) => copy(to, from, bytes, DEVICE_TO_DEVICE, stream),
     fill: call('hipMemsetAsync', 'address', 'i32', 'size', 'address'),

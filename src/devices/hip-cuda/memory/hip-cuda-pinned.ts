@@ -4,6 +4,7 @@ import type { Logger } from '../../../base/log.ts';
 import type { Address, Ffi, PinnedBuffer } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { PageAccess } from '../driver/driver-calls.ts';
+import type { DriverLibrary } from '../driver/driver-library.ts';
 
 /** A view over native memory cannot be larger. */
 const MAX_BYTES = 2 ** 32 - 1;
@@ -12,6 +13,8 @@ const MAX_BYTES = 2 ** 32 - 1;
 export class HipCudaPinned implements PinnedBuffer {
   /** False if pinning failed and copies use the driver's own staging. */
   readonly pinned: boolean;
+  /** All devices of this driver copy from it. @internal */
+  readonly library: DriverLibrary;
   readonly #bytes: Uint8Array;
   readonly #address: Address;
   readonly #lifetime: Lifetime;
@@ -20,8 +23,15 @@ export class HipCudaPinned implements PinnedBuffer {
   constructor(
     readonly byteLength: number,
     label: string,
-    of: { address: Address; bytes: Uint8Array; pinned: boolean; release: () => void },
+    of: {
+      library: DriverLibrary;
+      address: Address;
+      bytes: Uint8Array;
+      pinned: boolean;
+      release: () => void;
+    },
   ) {
+    this.library = of.library;
     this.pinned = of.pinned;
     this.#address = of.address;
     this.#bytes = of.bytes;
@@ -82,6 +92,7 @@ export function allocatePinned(
   const bytesWanted = Math.max(1, byteLength);
   const wrap = (memory: { address: Address; bytes: Uint8Array }, pinned: boolean, free: () => void) =>
     new HipCudaPinned(byteLength, label, {
+      library: driver.library,
       address: memory.address,
       bytes: memory.bytes.subarray(0, byteLength),
       pinned,
@@ -117,6 +128,7 @@ export function pinForeign(
   const address = ffi.addressOf(bytes);
   driver.pin(address, bytes.byteLength, access);
   return new HipCudaPinned(bytes.byteLength, label, {
+    library: driver.library,
     address,
     bytes,
     pinned: true,

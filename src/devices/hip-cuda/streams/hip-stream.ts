@@ -9,6 +9,7 @@ import {
   type DeviceEvent,
   type PackedWeight,
   type PinnedRows,
+  type RowCut,
   rowsBytes,
   type Step,
   type Stream,
@@ -114,8 +115,10 @@ export class HipStream implements Stream {
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    const { pinned, offset, maxBytes = 0, onCopy } = from;
-    this.#setup.context.owns(pinned);
+    const { pinned, offset, cut, maxBytes = 0, onCopy } = from;
+    const { context } = this.#setup;
+    const isOfDriver = pinned instanceof HipCudaPinned && pinned.library === context.driver.library;
+    if (!isOfDriver) context.owns(pinned);
     invariant(pinned instanceof HipCudaPinned, 'a HIP or CUDA device pins native memory');
     const own = this.#setup.ownWeight(weight);
     const decodes = (part: number, format: TensorFormat) => own.decodes?.(part, format) !== undefined;
@@ -125,17 +128,46 @@ export class HipStream implements Stream {
     const source = pinned.addressOf(pinned.bytes.subarray(offset));
     const to = addressOf(target);
     this.#enqueue(() => {
-      const { driver } = this.#setup.context;
       const packing = own.pack(rows, to);
       if (typeof packing === 'number') {
-        driver.upload(packing, source, bytes, this.#handle);
+        this.#uploadRows(packing, source, { bytes, rowCount: rows.rowCount, cut });
         return;
       }
       const staged = this.#rows.take(Math.max(bytes, maxBytes));
-      driver.upload(staged, source, bytes, this.#handle);
+      this.#uploadRows(staged, source, { bytes, rowCount: rows.rowCount, cut });
       onCopy?.(this.#record());
       this.#setup.launch([packing(staged)], this.#handle);
     });
+  }
+
+  /** Copies rows to where they follow one another. */
+  #uploadRows(
+    to: Address,
+    from: Address,
+    of: { readonly bytes: number; readonly rowCount: number; readonly cut: RowCut | undefined },
+  ): void {
+    const { driver } = this.#setup.context;
+    const { bytes, rowCount, cut } = of;
+    if (!cut) return driver.upload(to, from, bytes, this.#handle);
+    const { stride: fromStride } = cut;
+    const toStride = bytes / rowCount;
+    let rowTo = to;
+    for (const { start, end } of cut.rows) {
+      const rows = end - start;
+      const first = from + start * fromStride;
+      let pieceTo = rowTo;
+      // Whole rows follow one another there, too.
+      if (toStride === fromStride) driver.upload(rowTo, first, rows * toStride, this.#handle);
+      else {
+        for (const piece of cut.bytes) {
+          const copy = { rows, bytes: piece.end - piece.start, toStride, fromStride };
+          driver.uploadRows(pieceTo, first + piece.start, copy, this.#handle);
+          pieceTo += copy.bytes;
+        }
+      }
+      rowTo += rows * toStride;
+    }
+    return undefined;
   }
 
   run(step: Step): void {

@@ -277,12 +277,13 @@ export function jsonOption(): Option {
   return new Option('--json', 'print the result as JSON');
 }
 
-/** Parses an integer that is at least `least`. */
-export function wholeNumber(least: number): (text: string) => number {
+/** Parses an integer that is at least `least`, and at most `most`. */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  const range = most === Number.MAX_SAFE_INTEGER ? `, at least ${least}` : ` from ${least} to ${most}`;
   return (text) => {
     const value = Number(text);
-    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
-    throw new InvalidArgumentError(`Expected a whole number, at least ${least}.`);
+    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`Expected a whole number${range}.`);
   };
 }
 

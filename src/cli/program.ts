@@ -5,6 +5,7 @@ import { type CommandContext, describeCommand, examplesText } from './command.ts
 import { COMMANDS, type NamedCommand } from './commands/index.ts';
 import { joinRange } from './control-vector-options.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
+import { foreignOptionHint } from './foreign-options.ts';
 import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
 import { type GlobalFlags, globalOptions } from './options.ts';
@@ -53,6 +54,8 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     code = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const hint = foreignOptionHint(error, argv);
+    if (hint !== undefined) output.warn(hint);
   }
   if (!failure) return code;
   // The reader closed the pipe because it has enough.

@@ -184,7 +184,7 @@ function whereOptions(): Option[] {
       'address to listen on, or several, separated by commas (default: 127.0.0.1, this machine only)',
     ).argParser((text) => text.split(',').map((address) => address.trim())),
     new Option('--port <number>', 'port to listen on; 0 picks a free one (default: 8080)').argParser(
-      wholeNumber(0),
+      wholeNumber(0, 65535),
     ),
     new Option('--unix-socket <path>', 'listen on a Unix socket instead of host and port').conflicts([
       'host',

@@ -26,12 +26,17 @@ export async function messageOfFile(path: string, option: string): Promise<strin
   return (await textOfFile(path, option)).replace(/\r?\n$/, '');
 }
 
-/** The text of a file that an option names. Rejects with `INVALID_ARGUMENT` if it cannot be read. */
+/** The text of a file that an option names. Rejects with `INVALID_ARGUMENT` if it cannot be read, or is no text in UTF-8. */
 export async function textOfFile(path: string, option: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
+  const bytes = await readFile(path).catch((error: unknown) => {
     const found = error instanceof Error ? error.message : String(error);
     return fail('INVALID_ARGUMENT', { name: option, found, expected: 'a file that can be read' }, error);
+  });
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    const isWide = /^(?:fffe|feff)/.test(bytes.toString('hex', 0, 2));
+    const found = `${path}, which is ${isWide ? 'in UTF-16, as PowerShell writes files' : 'no text'}`;
+    return fail('INVALID_ARGUMENT', { name: option, found, expected: 'text in UTF-8' }, error);
   }
 }

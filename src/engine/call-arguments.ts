@@ -1,6 +1,8 @@
+import { fail } from '../base/errors.ts';
 import {
   checkArguments,
   COUNT,
+  describeValue,
   FINITE,
   IDS,
   mapOf,
@@ -43,4 +45,10 @@ function isSnapshot(value: unknown): boolean {
   const { ids, states, lineage } = value as Partial<SequenceSnapshot>;
   const isOurs = lineage === undefined || typeof lineage === 'string';
   return isOurs && IDS.is(ids) && Array.isArray(states) && states.every((of) => of instanceof Uint8Array);
+}
+
+/** Throws `INVALID_ARGUMENT` for what is no model that answers. */
+export function checkModel(model: unknown): void {
+  if (typeof (model as { readonly chat?: unknown } | undefined | null)?.chat === 'function') return;
+  fail('INVALID_ARGUMENT', { name: 'model', found: describeValue(model), expected: 'an open model' });
 }

@@ -1,5 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { describeValue } from '../base/option-values.ts';
+import { checkModel } from './call-arguments.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { AnswerCollector, type AnswerMessage, type ChatMessage } from '../text/index.ts';
 import type { ChatChunk, ChatStream } from './chat-stream.ts';
@@ -81,9 +82,7 @@ export class ChatSession {
   constructor(model: ChatModel, of: SessionOptions = {}) {
     checkOptions('a chat session', of, { ...SESSION_OPTIONS, system: true });
     const { system, ...options } = of;
-    if (typeof model?.chat !== 'function') {
-      fail('INVALID_ARGUMENT', { name: 'model', found: describeValue(model), expected: 'an open model' });
-    }
+    checkModel(model);
     checkTools(options.tools);
     this.#model = model;
     this.#options = options;

@@ -1,4 +1,4 @@
-import { fail, invariant } from '../base/errors.ts';
+import { fail } from '../base/errors.ts';
 import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
 import type { GenerationEnd } from '../runtime/sequence.ts';
 
@@ -75,8 +75,9 @@ export class TextStream<C extends TextChunk = TextChunk, T = unknown> implements
 
   /** Why the text ended, and its token counts; throws before it has ended. */
   get end(): TextEnd {
-    invariant(this.#end, 'a text stream is read to its end before its end is asked for');
-    return this.#end;
+    if (this.#end) return this.#end;
+    const found = 'a text that has not ended';
+    return fail('INVALID_ARGUMENT', { name: 'end', found, expected: 'one that was read to its end' });
   }
 }
 

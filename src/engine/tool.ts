@@ -135,5 +135,15 @@ export function tool<const S = Readonly<Record<string, never>>>(options: ToolOpt
       expected: 'a schema: of Zod, or a JSON schema',
     });
   }
-  return new Tool(options as unknown as ToolOptions);
+  const made = new Tool(options as unknown as ToolOptions);
+  const { type } = (made.definition.function.parameters ?? {}) as { readonly type?: unknown };
+  if (type !== undefined && type !== 'object') {
+    const expected = 'the schema of an object, whose members are the arguments';
+    fail('INVALID_ARGUMENT', {
+      name: `${name}.parameters`,
+      found: `one of ${JSON.stringify(type)}`,
+      expected,
+    });
+  }
+  return made;
 }

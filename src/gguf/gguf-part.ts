@@ -41,9 +41,18 @@ async function checkMagic(reader: HeaderReader): Promise<void> {
   if (MAGIC.every((byte, index) => magic[index] === byte)) return;
   const hex = Array.from(magic, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
   const text = Array.from(magic, (byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : '.'));
-  const known = BEGINNINGS.find(([beginning]) => hex.startsWith(beginning));
-  const like = known ? `, as ${known[1]}` : '';
+  const known = BEGINNINGS.find(([beginning]) => hex.startsWith(beginning))?.[1];
+  const what = known ?? ((await isSafetensors(reader)) ? SAFETENSORS : undefined);
+  const like = what === undefined ? '' : `, as ${what}`;
   fail('GGUF_MAGIC', { source: reader.sourceName, found: `${hex} ("${text.join('')}")${like}` });
+}
+
+const SAFETENSORS = 'safetensors do: `rocmforge convert` makes a GGUF file of the folder that they are in';
+
+/** Whether the rest of a length of eight bytes, of which four were read, is zeros, and JSON comes behind. */
+async function isSafetensors(reader: HeaderReader): Promise<boolean> {
+  const rest = await reader.bytes(5, 'what may be safetensors').catch(() => undefined);
+  return rest?.[4] === 0x7b && rest.subarray(0, 4).every((byte) => byte === 0);
 }
 
 /** What people have in place of a model, by how it begins. */

@@ -13,6 +13,7 @@ import type {
   SharedV3Warning,
 } from '@ai-sdk/provider';
 import { fail } from '../base/errors.ts';
+import { checkModel } from '../engine/call-arguments.ts';
 import type { ChatStream } from '../engine/chat-stream.ts';
 import type { ChatOptions } from '../engine/generate-options.ts';
 import type { TextModel } from '../engine/text-model.ts';
@@ -25,9 +26,10 @@ const PROVIDER = 'rocmforge';
 /**
  * An open model as a language model of the AI SDK (specification v3): `generateText({ model: languageModel(model), prompt })`. The
  * model stays the caller's. `providerOptions.rocmforge` may have further options of `chat`; files are refused with
- * `MEDIA_UNSUPPORTED`.
+ * `MEDIA_UNSUPPORTED`. Throws `INVALID_ARGUMENT` for what is no model.
  */
 export function languageModel(model: TextModel): LanguageModelV3 {
+  checkModel(model);
   const begin = (options: LanguageModelV3CallOptions) => {
     const warnings: SharedV3Warning[] = [];
     const stream = model.chat(options.prompt.flatMap(messagesOf), chatOptionsOf(options, warnings));

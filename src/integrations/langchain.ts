@@ -12,6 +12,8 @@ import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
 import type { Runnable } from '@langchain/core/runnables';
 import { convertToOpenAITool } from '@langchain/core/utils/function_calling';
 import { fail } from '../base/errors.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
+import { checkModel } from '../engine/call-arguments.ts';
 import type { ChatChunk } from '../engine/chat-stream.ts';
 import type { ChatOptions } from '../engine/generate-options.ts';
 import type { TextModel } from '../engine/text-model.ts';
@@ -28,6 +30,22 @@ export interface ChatRocmforgeFields extends BaseChatModelParams {
   /** Options of all answers. Default: the model's. */
   readonly options?: RocmforgeOptions | undefined;
 }
+
+const FIELDS: OptionNames<ChatRocmforgeFields> = {
+  model: true,
+  options: true,
+  cache: true,
+  callbackManager: true,
+  callbacks: true,
+  disableStreaming: true,
+  maxConcurrency: true,
+  maxRetries: true,
+  metadata: true,
+  onFailedAttempt: true,
+  outputVersion: true,
+  tags: true,
+  verbose: true,
+};
 
 /** Options of a call. */
 export interface ChatRocmforgeCallOptions extends BaseChatModelCallOptions {
@@ -50,7 +68,11 @@ export class ChatRocmforge extends BaseChatModel<ChatRocmforgeCallOptions> {
   readonly #model: TextModel;
   readonly #options: RocmforgeOptions;
 
-  constructor({ model, options = {}, ...fields }: ChatRocmforgeFields) {
+  /** Throws `OPTION_UNKNOWN`, for a temperature that stands beside `options` too, or `INVALID_ARGUMENT`. */
+  constructor(of: ChatRocmforgeFields) {
+    checkOptions('ChatRocmforge', of, FIELDS);
+    const { model, options = {}, ...fields } = of;
+    checkModel(model);
     super(fields);
     this.#model = model;
     this.#options = options;

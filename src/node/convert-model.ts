@@ -25,7 +25,11 @@ export function checkpointFolder(path: string): CheckpointFiles {
   return {
     name: basename(resolve(path)),
     list: async () => {
-      return readdir(path).catch((cause: unknown) => unavailable(path, cause));
+      return readdir(path).catch((cause: NodeJS.ErrnoException) => {
+        if (cause.code !== 'ENOTDIR') return unavailable(path, cause);
+        const expected = 'the folder of a model in safetensors (a GGUF file needs no conversion)';
+        return fail('INVALID_ARGUMENT', { name: 'folder', found: `the file ${path}`, expected }, cause);
+      });
     },
     read: async (file) => {
       return readFile(join(path, file)).catch((cause: NodeJS.ErrnoException) =>

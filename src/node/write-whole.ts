@@ -11,7 +11,13 @@ import { FileSink, writeFailed } from './file-sink.ts';
 export async function writeWhole<T>(path: string, write: (sink: FileSink) => Promise<T>): Promise<T> {
   const target = await targetOf(path);
   const part = (await isDevice(target)) ? undefined : `${target}.${randomUUID()}`;
-  const sink = await FileSink.create(part ?? target, part !== undefined);
+  const sink = await FileSink.create(part ?? target, part !== undefined).catch((error: Error) => {
+    // The temporary name would say nothing to whoever named the file.
+    const isMissing = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+    return isMissing
+      ? writeFailed(target, new Error(`there is no folder ${dirname(target)}`))
+      : Promise.reject(error);
+  });
   try {
     const result = await write(sink);
     await sink.dispose();

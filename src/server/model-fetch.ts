@@ -1,5 +1,6 @@
 import type { Logger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import { checkModel } from '../engine/call-arguments.ts';
 import type { TextModel } from '../engine/text-model.ts';
 import { ModelServer } from './server.ts';
 
@@ -18,9 +19,10 @@ export type ModelFetch = (input: string | URL | Request, init?: RequestInit) => 
 /**
  * The server's HTTP API for an open model as a `fetch` that opens no connection, for clients that accept one:
  * `new OpenAI({ baseURL: 'http://localhost/v1', apiKey: 'none', fetch: modelFetch(model) })`. The model stays the caller's. Throws
- * `OPTION_UNKNOWN`.
+ * `INVALID_ARGUMENT` or `OPTION_UNKNOWN`.
  */
 export function modelFetch(model: TextModel, options: ModelFetchOptions = {}): ModelFetch {
+  checkModel(model);
   checkOptions('modelFetch', options, OPTIONS);
   const { id = model.id, logger } = options;
   const created = Math.floor(Date.now() / 1000);

@@ -69,7 +69,7 @@ test('models are listed, measured, verified and removed by name; what others kee
   assert.deepEqual(readdirSync(join(folder, 'snapshots', COMMIT)).sort(), ['config.json', 'tiny-Q4_0.gguf']);
   const wrong = await run('rm', 'user/tiny:Q4_0', 'user/tiny:Q9');
   assert.equal(wrong.code, 1);
-  assert.match(wrong.stderr, /Q9: it is not in the cache; there is hf:user\/tiny:Q4_0/);
+  assert.match(wrong.stderr, /Q9 is not on this machine; there is hf:user\/tiny:Q4_0/);
   assert.equal((await json('rm', 'user/tiny', url)).freed, 8000);
   assert.deepEqual(readdirSync(join(folder, 'blobs')), [foreign]);
   assert.ok(!existsSync(join(folder, 'snapshots', COMMIT, 'tiny-Q4_0.gguf')));

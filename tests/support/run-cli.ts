@@ -57,15 +57,17 @@ export function runCli(t: TestContext, args: readonly string[], input = ''): Pro
 }
 
 /**
- * Runs command lines that end before a model is opened, all in one process: its start takes longer than any of them.
+ * Runs command lines that end before a model answers, all in one process: its start takes longer than any of them.
  * Nothing is on its standard input.
  */
 export async function runCliEach(
   t: TestContext,
   lines: readonly (readonly string[])[],
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<readonly CliResult[]> {
   const child = fork(fileURLToPath(new URL('./command-lines.js', import.meta.url)), {
     cwd: PROJECT_ROOT,
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     timeout: HUNG_MS,
     killSignal: 'SIGKILL',

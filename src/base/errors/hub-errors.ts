@@ -14,6 +14,13 @@ export const hubErrors = {
     'Check the name on the hub. For a private repository, set HF_TOKEN to a token that may read it.',
     ({ model, what, known }) => `${model}: ${what}${known === undefined ? '' : `; there is ${known}`}`,
   ),
+  HUB_NOT_CACHED: entry<{ model: string; known: string | undefined }>(
+    404,
+    'A model that should be on this machine is not there.',
+    'Run `rocmforge list` to see the models that are here, or `rocmforge pull` to get another one.',
+    ({ model, known }) =>
+      `${model} is not on this machine${known === undefined ? '' : `; there is ${known}`}`,
+  ),
   HUB_ACCESS_DENIED: entry<{ model: string; page: string; token: boolean }>(
     403,
     'A repository is gated: its owner asks for conditions to be accepted, or for a token.',

@@ -29,7 +29,7 @@ export const ioErrors = {
   SOURCE_UNAVAILABLE: entry<{ source: string; reason: string }>(
     404,
     'A file or address cannot be opened.',
-    'Check the path or address and the permission to read it.',
+    'Check the path or the address, the network and its proxy, and the permission to read it. Names of models begin with hf: or ollama:.',
     (p) => `${p.source} cannot be opened: ${p.reason}`,
   ),
   WRITE_FAILED: entry<{ path: string; reason: string }>(

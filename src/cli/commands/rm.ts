@@ -47,7 +47,7 @@ export const removeCommand: CliCommand<RemoveFlags> = {
       // Nothing is removed if one of the names is wrong.
       if (some.length === 0 && name && !flags.unfinished) {
         const known = models.map((model) => modelNameText(model.name)).join(', ') || 'no model here';
-        fail('HUB_NOT_FOUND', { model: modelNameText(name), what: 'it is not in the cache', known });
+        fail('HUB_NOT_CACHED', { model: modelNameText(name), known });
       }
     }
     const removed = [...new Set(found.flat())];

@@ -31,8 +31,8 @@ export const verifyCommand: CliCommand<JsonFlags> = {
         : texts.flatMap((text) => {
             const name = hub.parse(text);
             const found = modelsNamed(all, name);
-            const missing = { model: modelNameText(name), what: 'it is not in the cache', known: undefined };
-            return found.length > 0 ? found : fail('HUB_NOT_FOUND', missing);
+            const missing = { model: modelNameText(name), known: undefined };
+            return found.length > 0 ? found : fail('HUB_NOT_CACHED', missing);
           });
     const results: { model: string; files: readonly VerifiedFile[] }[] = [];
     for (const model of models) {

@@ -186,7 +186,9 @@ export class HttpClient implements Disposable {
       });
     } catch (cause) {
       throwIfAborted(signal, `asking ${url.host}`);
-      return fail('SOURCE_UNAVAILABLE', { source: withoutQuery(url.href), reason: reasonOf(cause) }, cause);
+      const through = proxy && !isSecure ? `through the proxy ${proxy.host}: ` : '';
+      const reason = `${through}${reasonOf(cause)}`;
+      return fail('SOURCE_UNAVAILABLE', { source: withoutQuery(url.href), reason }, cause);
     } finally {
       clearTimeout(timer);
     }

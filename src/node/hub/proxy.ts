@@ -69,7 +69,9 @@ export class TunnelAgent extends HttpsAgent {
       socket.destroy();
       done(new Error(`the proxy ${this.#proxy.host} answered CONNECT with status ${statusCode}`));
     });
-    connecting.once('error', (error) => done(error));
+    connecting.once('error', (error) =>
+      done(new Error(`the proxy ${this.#proxy.host} cannot be reached: ${error.message}`, { cause: error })),
+    );
     connecting.end();
     return undefined;
   }

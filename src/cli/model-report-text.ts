@@ -94,7 +94,7 @@ const RARE = new Set(['host', 'draft', 'pinned']);
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
   const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
-  const { streamedParts, allWeights, allocations, slots, slotBytes, expertSlots } = need.fit;
+  const { streamedParts, allWeights, allocations, slots, slotBytes, expertSlots, copied } = need.fit;
   const staying =
     streamedParts > 0
       ? `of ${formatBytes(allWeights)}`
@@ -127,7 +127,8 @@ export function fitText(need: MemoryNeed): string {
       .filter(([name, bytes]) => bytes > 0 || !RARE.has(name))
       .map(([name, bytes, remark]) => [name, formatBytes(bytes), remark]),
   );
-  return table + streamed + experts;
+  const whole = copied.length === 0 ? '' : `every device has all of ${copied.join(', ')}\n`;
+  return table + streamed + experts + whole;
 }
 
 /** One line per key; long values are truncated unless `full`. */

@@ -21,6 +21,8 @@ export interface PackedWeight {
    * `MemoryRules.waiting` plans; false or absent if they are copied to their place.
    */
   waits?(format: TensorFormat): boolean;
+  /** True if every device of a group has all of it. Absent on a single device. */
+  readonly isCopied?: boolean;
 }
 
 /** A compiled graph. It holds no device memory of its own and may be bound any number of times. */

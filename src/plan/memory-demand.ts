@@ -59,6 +59,7 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
       ...hostRowBytes(setup),
     ],
     waits,
+    copied: copiedNames(weights.flat()),
     pages: weights.map((part) => (setup.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
     expertPages: setup.device.pinReadOnly ? mappedBytes(slotted(weights), onHost) : 0,
     expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => part.experts?.slots ?? 0)),
@@ -71,6 +72,17 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
       }),
     context,
   };
+}
+
+/** Elements from which on a matrix is worth mentioning. */
+const LARGE_MATRIX = 2 ** 20;
+
+/** The large matrices of which every device of a group has all, by their names in any layer. */
+function copiedNames(weights: readonly LazyTensor[]): string[] {
+  const large = weights
+    .filter(({ packed }) => packed.isCopied)
+    .flatMap(({ tensors }) => tensors.filter(({ elementCount }) => elementCount >= LARGE_MATRIX));
+  return [...new Set(large.map(({ name }) => name.replace(/^blk\.\d+\./, 'blk.*.')))];
 }
 
 /** Places for the small inputs of steps: for those in flight, and for those of a predictor that follow one of them. */

@@ -59,6 +59,7 @@ test('--fit says what each device needs of a model that is split', async (t) => 
   assert.equal(two.free, Math.floor(one.free / 2));
   const text = await runCli(t, [...fit, '--gpus', '2']);
   assert.match(text.stdout, /free on each of 2 devices \(reference\)$/m);
+  assert.match(text.stdout, /^every device has all of token_embd\.weight$/m);
 });
 
 test('--fit says what stays and what is streamed in the memory that is given', async (t) => {

@@ -1,5 +1,6 @@
 import { alignUp } from '../../base/bytes.ts';
 import type { PackedWeight, RowCut, WeightRows } from '../../device/index.ts';
+import type { TensorFormat } from '../../formats/index.ts';
 import { lengthOf, type Range, type Weight } from '../../ops/index.ts';
 
 /** What one rank takes of rows that are handed over. */
@@ -19,6 +20,7 @@ export class GroupWeight implements PackedWeight {
   readonly byteLength: number;
   readonly layout: string;
   readonly rowAlignment: number;
+  readonly isCopied: boolean;
 
   constructor(readonly ranks: readonly (PackedWeight | undefined)[]) {
     const there = ranks.filter((rank) => rank !== undefined);
@@ -29,6 +31,11 @@ export class GroupWeight implements PackedWeight {
       .map((rank) => rank && [rank.layout, ...rank.parts.map(shardName)].join(' '))
       .join(' | ');
     this.rowAlignment = alignmentOf(there, this.parts);
+    this.isCopied = ranks.every((rank) => rank?.parts.every(({ shard }) => shard === undefined) ?? false);
+  }
+
+  waits(format: TensorFormat): boolean {
+    return this.ranks.some((rank) => rank?.waits?.(format) ?? false);
   }
 
   /** What a rank takes of some of the file's rows; undefined if these are others' rows. */

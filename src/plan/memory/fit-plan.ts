@@ -51,6 +51,8 @@ export interface FitPlan {
   readonly streamedParts: number;
   /** Experts of each layer that have a slot on the device, if experts are streamed; otherwise 0. */
   readonly expertSlots: number;
+  /** The large matrices of which every device of a group has all, because they cannot be cut for as many: `blk.*.ffn_down_exps.weight`. */
+  readonly copied: readonly string[];
   /** Which weights are resident, and which pass through slots. @internal */
   readonly placement: WeightPlacement;
 }
@@ -89,6 +91,8 @@ export interface MemoryDemand extends WeightsToPlace {
   /** The same for all experts that are streamed by use. */
   readonly expertPages: number;
   readonly expertSlots: number;
+  /** As `FitPlan`. */
+  readonly copied: readonly string[];
   /** Sizes of the loader, with or without streamed layers. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
@@ -143,7 +147,7 @@ function planWith(
   if (wanted.waits) sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
-  const { host, pages, expertPages, expertSlots } = wanted;
+  const { host, pages, expertPages, expertSlots, copied } = wanted;
   const streamed = expertPages + passing.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
   return {
     weights,
@@ -161,6 +165,7 @@ function planWith(
     context,
     streamedParts: passing.length,
     expertSlots,
+    copied,
     placement,
   };
 }

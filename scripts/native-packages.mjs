@@ -9,7 +9,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NATIVE_FLAGS, NATIVE_TEXTS, NATIVE_VARIANTS } from '../dist/src/devices/cpu/index.js';
+import { NATIVE_FLAGS, NATIVE_TEXTS, nativeVariants } from '../dist/src/devices/cpu/index.js';
 import { nativeTexts } from '../dist/src/node/native-builder.js';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -67,8 +67,7 @@ function writePackage(platform, { texts, folder }) {
   // Asking the operating system for its features takes a symbol of its own library on Linux for ARM, found when it is loaded.
   const features = compile(platform, { name: 'features', of: NATIVE_TEXTS.features, options: [], ...where });
   const libraries = { features };
-  for (const { name: variant, architecture, flags } of NATIVE_VARIANTS) {
-    if (architecture !== cpu) continue;
+  for (const { name: variant, flags } of nativeVariants(cpu, os)) {
     const options = os === 'linux' ? [...flags, '-Wl,-z,defs'] : flags;
     libraries[variant] = compile(platform, { name: variant, of: NATIVE_TEXTS.kernels, options, ...where });
   }

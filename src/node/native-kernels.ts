@@ -6,7 +6,7 @@ import {
   type ComingNative,
   type NativeBuild,
   NATIVE_TEXTS,
-  NATIVE_VARIANTS,
+  nativeVariants,
   type NativeOffer,
   type NativeVariant,
 } from '../devices/cpu/index.ts';
@@ -111,7 +111,7 @@ async function librariesHere(logger: Logger): Promise<{ builder: NativeBuilder; 
 
 /** The variants for this kind of processor. */
 function variantsHere(): readonly NativeVariant[] {
-  return NATIVE_VARIANTS.filter(({ architecture }) => architecture === process.arch);
+  return nativeVariants(process.arch, process.platform);
 }
 
 /** What calls native kernels, where there may be some. */

@@ -1,4 +1,4 @@
-import { type NativeOffer, NATIVE_VARIANTS } from '../../src/devices/cpu/index.ts';
+import { type NativeOffer, nativeVariants } from '../../src/devices/cpu/index.ts';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { buildNativeKernels } from '../../src/node/native-kernels.ts';
 
@@ -12,7 +12,7 @@ export interface NativeHere {
 export async function nativeHere(): Promise<NativeHere> {
   const offers: NativeOffer[] = [];
   const missing: string[] = [];
-  const here = NATIVE_VARIANTS.filter(({ architecture }) => architecture === process.arch);
+  const here = nativeVariants(process.arch, process.platform);
   if (here.length === 0) missing.push(`there are no native kernels for ${process.arch}`);
   for (const { name } of here) {
     try {

@@ -5,5 +5,11 @@ export { runDecodeWorker } from './decoding/decode-worker.ts';
 export { type CpuDecoderOptions, openCpuDecoder } from './decoding/decode-pool.ts';
 export type { ComingNative, KernelBytes, NativeOffer } from './kernel-choice.ts';
 export type { FfiLoader, NativeBuild } from './native/native-kernels.ts';
-export { NATIVE_FLAGS, NATIVE_TEXTS, NATIVE_VARIANTS, type NativeVariant } from './native/variants.ts';
+export {
+  NATIVE_FLAGS,
+  NATIVE_TEXTS,
+  NATIVE_VARIANTS,
+  nativeVariants,
+  type NativeVariant,
+} from './native/variants.ts';
 export { type CpuWorkerOptions, runCpuWorker } from './worker/index.ts';

@@ -15,7 +15,7 @@ export interface KernelExports {
   /** `out = f16(x)`, `n` f32 values, rounded to nearest even. */
   narrow(x: number, out: number, n: number): void;
   /**
-   * Quantizes one row into lane `lane` of a tile of `lanes` (1 or 4) rows, `span` groups of 32 columns with one scale;
+   * Quantizes one row into lane `lane` of a tile of `lanes` (1 or `TILE_ROWS`) rows, `span` groups of 32 columns with one scale;
    * `scratch` takes 128 bytes.
    */
   quantize(
@@ -27,6 +27,12 @@ export interface KernelExports {
     scratch: number,
     span: number,
   ): void;
+  /** `groups` records of one lane of a tile at `x` into a lane of a tile at `out`. */
+  copyRecords(x: number, out: number, groups: number): void;
+  /** `out = x`, `n` words of 32 bits. */
+  copyWords(x: number, out: number, n: number): void;
+  /** `out[i]` = sum over `count` rows of `n` values at `x` of `x[j][i] * factors[j]`, added up in f64. */
+  weightedSum(x: number, factors: number, out: number, n: number, count: number): void;
   /** `out = a + b`. */
   add(a: number, b: number, out: number, n: number): void;
   /** `out = a * b`. */
@@ -218,7 +224,7 @@ export type MatVecKernel = (
 
 /**
  * `matmat_*`: `y[t * stride + r] = weight[r] · x[t]` for the weight's rows `begin` (a multiple of four) to `end` and `tokens`
- * rows of activations: records in tiles of four (or f32 rows of `columns`, for float weights).
+ * rows of activations: records in tiles (or f32 rows of `columns`, for float weights).
  */
 export type MatMatKernel = (
   packed: number,

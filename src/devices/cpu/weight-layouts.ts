@@ -104,8 +104,8 @@ export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
   ),
 };
 
-/** Rows of activations interleaved in a tile for `matMat`; a single row uses `matVec`. */
-export const TILE_ROWS = 4;
+/** Rows of activations interleaved in a tile for `matMat`, as many as AMX's tiles hold; a single row uses `matVec`. */
+export const TILE_ROWS = 16;
 /** Bytes of a record of 32 quantized activations. */
 export const RECORD_BYTES = 48;
 

@@ -241,6 +241,30 @@ test('halves from the smallest to the largest multiply exactly', () => {
   }
 });
 
+test('outputs may stand anywhere, however far behind the first ones the rows of the weight are', () => {
+  for (const name of ['Q4_0', 'F16']) {
+    const of = caseOf(name, 65_536, 32);
+    const x = uniform(2 * of.columns, 4);
+    for (const bench of benches) {
+      bench.reset();
+      const y = bench.alloc(4 * 2 * 4);
+      const weight = packed(bench, of, of.rows);
+      const input = activations(bench, of, x, TILE_ROWS);
+      const scratch = bench.alloc(matmulScratchBytes(2, of.columns));
+      const [begin, end] = [of.rows - 4, of.rows];
+      // Before address 0: the kernel adds the row.
+      assert.ok(y - 4 * begin < 0);
+      const { matMat, matVec } = of.layout;
+      bench.matMat(matMat)(weight, input, y - 4 * begin, begin, end, of.columns, 2, 4, scratch);
+      const many = bench.floats(y, 8).slice();
+      bench.matVec(matVec)(weight, input, y - 4 * begin, begin, end, of.columns, TILE_ROWS, scratch);
+      assert.deepEqual(bench.floats(y, 4).slice(), many.slice(0, 4));
+      assert.ok(many.every((value) => Math.abs(value) < 10) && new Set(many).size > 4);
+      bench.checkGuards();
+    }
+  }
+});
+
 test('activations of zeros, of very small and of infinite numbers', () => {
   const of = caseOf('Q4_0', 4, 64);
   for (const bench of benches) {

@@ -1,11 +1,12 @@
 /**
  * A packed weight times many rows of quantized activations. A quad's groups are unpacked into a panel, up to 64 groups at a
- * time so that it stays in the first-level cache; then tiles of four rows of activations pass over it.
+ * time so that it stays in the first-level cache; then the rows of activations pass over it, four at a time.
  */
 import * as L from './layout';
 import { expand } from './panel';
 import { storeOutputs } from './store';
-import { anyTile, TILE_STEP } from './tiles';
+import { RECORD_BYTES, TILE_STEP } from './quantize';
+import { anyTile } from './tiles';
 
 /** Groups of a panel: a multiple of eight. */
 const PANEL_GROUPS: u32 = 64;
@@ -13,23 +14,24 @@ const PANEL_BYTES: usize = 64 * 288;
 
 /**
  * `y[t * stride + r] = weight[r] · x[t]` for rows `begin` (a multiple of four) to `end` of the weight and all `tokens` rows
- * of activations, which stand in tiles of four records. `stride` counts f32. `scratch` takes 18 432 bytes and 16 for each
+ * of activations, which stand in tiles. `stride` counts f32. `scratch` takes 18 432 bytes and 16 for each
  * row of activations, their number rounded up to a multiple of four.
  */
 @inline
 function matMat(codes: i32, words: i32, packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {
   const groups = (columns + 31) >> 5;
-  const tiles = (tokens + 3) >> 2;
+  const fours = (tokens + 3) >> 2;
   const tileBytes = TILE_STEP * groups;
   const sums = scratch + PANEL_BYTES;
   for (let r = begin; r < end; r += 4) {
     let p = packed + L.HEADER_BYTES + <usize>(r >> 2) * L.quadBytes(codes, words, groups);
-    memory.fill(sums, 0, tiles << 6);
+    memory.fill(sums, 0, fours << 6);
     for (let g: u32 = 0; g < groups; g += PANEL_GROUPS) {
       const some = min<u32>(PANEL_GROUPS, groups - g);
       p = expand(codes, words, p, some, scratch, packed);
-      for (let t: u32 = 0; t < tiles; t++) {
-        anyTile(codes, words, scratch, x + tileBytes * t + TILE_STEP * g, sums + (<usize>t << 6), some);
+      for (let t: u32 = 0; t < fours; t++) {
+        const records = x + tileBytes * (t >> 2) + 4 * RECORD_BYTES * (t & 3) + TILE_STEP * g;
+        anyTile(codes, words, scratch, records, sums + (<usize>t << 6), some);
       }
     }
     for (let t: u32 = 0; t < tokens; t++) {

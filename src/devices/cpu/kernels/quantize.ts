@@ -11,11 +11,13 @@ import { narrowToHalves, widenHalfBits } from './half';
  * | 40 | f32 s * sum(q) of the first 16 columns |
  * | 44 | i32 -8 * sum(q): what lifting weights by 8 adds to a product, to be taken off |
  *
- * `lanes` rows (1, or tiles of 4 for products of many rows) stand interleaved: a record a lane, then the next group.
+ * `lanes` rows (1, or tiles of 16 for products of many rows) stand interleaved: a record a lane, then the next group.
  * A span is one group, or eight: ggml's K-quants multiply activations that share a scale over 256 columns (`block_q8_K`),
  * and so do ours, because whole models are compared with it. Columns beyond the row's end count as zeros. A NaN or an infinity in a group makes its scale one, and so the products.
  */
 export const RECORD_BYTES: usize = 48;
+/** Bytes of a tile's records of one group. */
+export const TILE_STEP: usize = 16 * RECORD_BYTES;
 export const X_SCALE: usize = 32;
 export const X_SUM: usize = 36;
 export const X_FIRST_SUM: usize = 40;

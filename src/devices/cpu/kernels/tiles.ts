@@ -1,14 +1,12 @@
 /**
- * Tiles of four rows of activations that pass over a panel. Sums are the same, in the same order, as in `matvec.ts`.
+ * Four rows of activations of a tile that pass over a panel. Sums are the same, in the same order, as in `matvec.ts`.
  */
 import { dotPairs, rowSums, sum16Large, sum16Medium, sum16Small } from './dot';
 import * as L from './layout';
 import { isEightBit } from './panel';
-import { RECORD_BYTES, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM } from './quantize';
+import { RECORD_BYTES, TILE_STEP, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM } from './quantize';
 
-/** Bytes of a tile's records of one group. */
-export const TILE_STEP: usize = 4 * RECORD_BYTES;
-/** From the first record of a tile to the others. */
+/** From the first record of four to the others. */
 const ROW_1: usize = RECORD_BYTES;
 const ROW_2: usize = 2 * RECORD_BYTES;
 const ROW_3: usize = 3 * RECORD_BYTES;

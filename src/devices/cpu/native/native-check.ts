@@ -21,10 +21,10 @@ import {
 } from '../weight-layouts.ts';
 import type { NativeExport, NativeKernels } from './native-kernels.ts';
 
-/** Not a multiple of the rows that any variant computes together. */
+/** Neither a multiple of the rows that any variant computes together, nor of the rows of activations, nor of the columns. */
 const ROWS = 21;
-const COLUMNS = 512;
-const TOKENS = 6;
+const COLUMNS = 768;
+const TOKENS = 21;
 
 const PAGE = 65536;
 
@@ -37,13 +37,12 @@ function numbers(): () => number {
   };
 }
 
-/** A format for each layout of quantized weights. */
+/** A format for each layout of weights. */
 function representatives(): readonly { format: TensorFormat; layout: WeightLayout }[] {
   const found = new Map<string, { format: TensorFormat; layout: WeightLayout }>();
   for (const format of ALL_FORMATS) {
     const layout = WEIGHT_LAYOUTS[format.name];
-    if (layout?.activations === 'records' && !found.has(layout.name))
-      found.set(layout.name, { format, layout });
+    if (layout && !found.has(layout.name)) found.set(layout.name, { format, layout });
   }
   return [...found.values()];
 }
@@ -96,13 +95,16 @@ function differ(expected: Uint32Array, found: Uint32Array): boolean {
 }
 
 /** Addresses of a product's operands. */
-interface Operands {
+interface Operands extends Activations {
   readonly weight: number;
-  /** A row of records by itself, and rows in tiles. */
-  readonly one: number;
-  readonly many: number;
   readonly out: number;
   readonly scratch: number;
+}
+
+/** A row of activations by itself, and several: records in tiles, or the same rows of f32. */
+interface Activations {
+  readonly one: number;
+  readonly many: number;
 }
 
 /** Sizes of the attention that is compared: some heads, whole chunks of positions and a rest. */
@@ -142,20 +144,27 @@ class Check {
     const scratch = this.#allocate(matmulScratchBytes(TOKENS, COLUMNS));
     const weight = this.#allocate(layout.packedBytes(ROWS, COLUMNS));
     (this.#exports[layout.pack] as PackKernel)(file, weight, 0, ROWS, COLUMNS, scratch);
+    const span = format.blockElements === 256 ? 8 : 1;
+    const x = layout.activations === 'floats' ? this.#rows() : this.#records(span, scratch);
+    return { weight, ...x, out: this.#allocate(4 * ROWS * TOKENS), scratch };
+  }
+
+  #rows(): Activations {
+    const many = this.#floats(TOKENS * COLUMNS);
+    return { one: many, many };
+  }
+
+  #records(span: number, scratch: number): Activations {
     const one = this.#allocate(recordBytes(1, COLUMNS));
     const many = this.#allocate(recordBytes(TOKENS, COLUMNS));
-    const x = this.#allocate(4 * COLUMNS);
-    const span = format.blockElements === 256 ? 8 : 1;
     for (let token = 0; token < TOKENS; token++) {
-      new Float32Array(this.#memory.buffer, x, COLUMNS).forEach((_, i, all) => {
-        all[i] = 2 * this.#random() - 1;
-      });
+      const x = this.#floats(COLUMNS);
       const lane = token % TILE_ROWS;
       const tile = many + ((token - lane) / TILE_ROWS) * recordBytes(TILE_ROWS, COLUMNS);
       this.#kernels.quantize(x, tile, COLUMNS, TILE_ROWS, lane, scratch, span);
       if (token === 0) this.#kernels.quantize(x, one, COLUMNS, 1, 0, scratch, span);
     }
-    return { weight, one, many, out: this.#allocate(4 * ROWS * TOKENS), scratch };
+    return { one, many };
   }
 
   readonly matVec = (kernel: MatVecKernel, { weight, one, out, scratch }: Operands): Uint32Array => {

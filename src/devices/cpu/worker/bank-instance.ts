@@ -49,6 +49,11 @@ export class BankInstance {
     return kernel as K;
   }
 
+  /** Whether `kernel` gives a native kernel. */
+  isNative(name: string): boolean {
+    return this.#native?.kernel(name) !== undefined;
+  }
+
   bytes(offset: number, byteLength: number): Uint8Array {
     return new Uint8Array(this.#reach(offset + byteLength), offset, byteLength);
   }

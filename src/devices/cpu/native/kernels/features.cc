@@ -6,6 +6,7 @@
 /** The bits of the result, as `../variants.ts` names them. */
 constexpr u32 AVX2 = 1;
 constexpr u32 AVX512_VNNI = 2;
+constexpr u32 AMX_INT8 = 4;
 
 struct Registers {
   u32 a, b, c, d;
@@ -27,6 +28,20 @@ static u32 keptRegisters() {
 
 static bool all(u32 found, u32 wanted) { return (found & wanted) == wanted; }
 
+/** Whether the operating system lets this process's threads use tiles, which it has to be asked for. */
+static bool grantsTiles() {
+#if defined(__linux__)
+  constexpr long ARCH_PRCTL = 158;
+  constexpr long REQUEST_PERMISSION = 0x1023;
+  constexpr long TILE_DATA = 18;
+  long result = ARCH_PRCTL;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(REQUEST_PERMISSION), "S"(TILE_DATA) : "rcx", "r11", "memory");
+  return result == 0;
+#else
+  return false;
+#endif
+}
+
 EXPORT u32 features() {
   if (cpuid(0, 0).a < 7) return 0;
   const u32 first = cpuid(1, 0).c;
@@ -40,6 +55,10 @@ EXPORT u32 features() {
   constexpr u32 F_DQ_BW_VL = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
   constexpr u32 VNNI = 1u << 11;
   if (found != 0 && all(seventh.b, F_DQ_BW_VL) && all(seventh.c, VNNI) && all(keptRegisters(), 0xe6)) found |= AVX512_VNNI;
+  constexpr u32 TILE_INT8 = 1u << 24 | 1u << 25;
+  constexpr u32 TILE_REGISTERS = 0x600e6;
+  const bool hasTiles = (found & AVX512_VNNI) != 0 && all(seventh.d, TILE_INT8) && all(keptRegisters(), TILE_REGISTERS);
+  if (hasTiles && grantsTiles()) found |= AMX_INT8;
   return found;
 }
 
@@ -47,6 +66,7 @@ EXPORT u32 features() {
 
 /** The bits of the result, as `../variants.ts` names them. */
 constexpr u32 DOTPROD = 1;
+constexpr u32 I8MM = 2;
 
 #if defined(__linux__)
 extern "C" unsigned long getauxval(unsigned long);
@@ -54,10 +74,13 @@ extern "C" unsigned long getauxval(unsigned long);
 EXPORT u32 features() {
   constexpr unsigned long HARDWARE = 16;
   constexpr unsigned long ASIMD_DOTPROD = 1ul << 20;
-  return (getauxval(HARDWARE) & ASIMD_DOTPROD) != 0 ? DOTPROD : 0;
+  constexpr unsigned long MORE_HARDWARE = 26;
+  constexpr unsigned long MATRICES_OF_BYTES = 1ul << 13;
+  if ((getauxval(HARDWARE) & ASIMD_DOTPROD) == 0) return 0;
+  return (getauxval(MORE_HARDWARE) & MATRICES_OF_BYTES) != 0 ? DOTPROD | I8MM : DOTPROD;
 }
 #elif defined(__APPLE__)
-/** Every Mac with such a processor has them. */
+/** Every Mac with such a processor has products of four bytes; which one has more would take a symbol of the system's library. */
 EXPORT u32 features() { return DOTPROD; }
 #else
 EXPORT u32 features() { return 0; }

@@ -1,4 +1,7 @@
-/** NEON with products of four bytes: ARMv8.2 (Apple's processors, Graviton 2, Cortex-A55 and A76 and all since). */
+/**
+ * NEON with products of four bytes: ARMv8.2 (Apple's processors, Graviton 2, Cortex-A55 and A76 and all since); where it is compiled for
+ * them, with products of pairs of rows of eight bytes: ARMv8.6 (Graviton 3, Neoverse N2 and V1, Apple's M2 and all since).
+ */
 #pragma once
 #include <arm_neon.h>
 
@@ -47,6 +50,27 @@ struct Dot {
   }
   INLINE Ints sums(Partial sum) { return sum; }
 };
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+/** Weights of four rows, in vectors of four columns, become two rows a vector, eight columns of each. */
+INLINE void pairRows(Bytes (&weights)[8]) {
+  for (int v = 0; v < 8; v += 2) {
+    const uint32x4_t first = vreinterpretq_u32_u8(weights[v]);
+    const uint32x4_t second = vreinterpretq_u32_u8(weights[v + 1]);
+    weights[v] = vreinterpretq_u8_u32(vzip1q_u32(first, second));
+    weights[v + 1] = vreinterpretq_u8_u32(vzip2q_u32(first, second));
+  }
+}
+/** Eight bytes of each of two places. */
+INLINE Bytes loadPair(const u8* a, const u8* b) { return vcombine_u8(vld1_u8(a), vld1_u8(b)); }
+/** Adds the products of two rows of weights with two of activations: the first row's with both, then the second's. */
+INLINE Ints multiplyPairs(Ints sums, Bytes weights, Bytes x) {
+  return vmmlaq_s32(sums, vreinterpretq_s8_u8(weights), vreinterpretq_s8_u8(x));
+}
+/** What two pairs of rows make with the first row of activations, or with the second. */
+INLINE Ints ofFirst(Ints low, Ints high) { return vuzp1q_s32(low, high); }
+INLINE Ints ofSecond(Ints low, Ints high) { return vuzp2q_s32(low, high); }
+#endif
 
 /** A single lane has no halves: no vector holds both of a group. */
 INLINE void sumHalves(const Ints (&of)[LANES], Ints& first, Ints& second) { first = second = of[0]; }

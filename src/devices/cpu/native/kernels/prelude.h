@@ -1,5 +1,6 @@
 /**
- * What a kernel's text is written in, with an implementation a processor: `prelude-avx512.h`, `prelude-avx2.h`, `prelude-neon.h`.
+ * What a kernel's text is written in, with an implementation a processor: `prelude-avx512.h`, to which
+ * `prelude-amx.h` adds tiles, `prelude-avx2.h`, `prelude-neon.h`.
  *
  * A vector is `LANES` lanes of 16 bytes. In products, a lane holds four rows of weights, four columns of each: a *quad's* vector in
  * the weights' layout (see `../../kernels/layout.ts`), so a vector covers either one quad's neighbouring vectors or `LANES` quads.
@@ -14,7 +15,9 @@
 /** A kernel. Addresses are the process's; counts are elements. */
 #define KERNEL EXPORT
 
-#if defined(__AVX512VNNI__)
+#if defined(__AMX_INT8__)
+#include "prelude-amx.h"
+#elif defined(__AVX512VNNI__)
 #include "prelude-avx512.h"
 #elif defined(__AVX2__)
 #include "prelude-avx2.h"

@@ -5,9 +5,8 @@
 #include "records.h"
 #include "weights.h"
 
-/** Rows of activations whose records stand interleaved where there are several. */
-constexpr u32 TILE = 4;
-constexpr u32 TILE_STEP = TILE * RECORD_BYTES;
+/** Rows of activations that pass over panels together: neighbours in a tile. */
+constexpr u32 ROWS_TOGETHER = 4;
 
 constexpr u32 STRIP_ROWS = 4 * LANES;
 
@@ -130,6 +129,9 @@ INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, 
         panel->weights[v] = weightsOf<CODES>(loadLanes(strip.at(at + 16 * v).places), tables);
       }
     }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+    pairRows(panel->weights);
+#endif
     panel->scales = scalesOf<CODES, WORDS>(strip, at + codeBytes(CODES), above, tables);
     at += groupBytes(CODES, WORDS);
     panel++;
@@ -137,33 +139,83 @@ INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, 
   return at;
 }
 
-/** Adds what the panels of `STRIPS` strips make of a tile of activations to its outputs: each word of activations serves all of them. */
+/** A group's sums for a tile of activations: of its halves, or of both in `first`. */
+template <u32 STRIPS>
+struct TileSums {
+  Ints first[STRIPS][ROWS_TOGETHER];
+  Ints second[STRIPS][ROWS_TOGETHER];
+};
+
+/** The sums of a group of `STRIPS` panels; each word of activations serves all of them. */
 template <Codes CODES, Words WORDS, u32 STRIPS>
-INLINE void passTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 groups, const u8* x, Floats (&sums)[STRIPS][TILE]) {
-  using D = Dot<bitsOf(CODES)>;
+INLINE void sumTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 g, const u8* x, TileSums<STRIPS>& sums) {
   constexpr bool split = splitsGroups(WORDS);
-  for (u32 g = 0; g < groups; g++, x += TILE_STEP) {
-    typename D::Partial first[STRIPS][TILE];
-    typename D::Partial second[STRIPS][TILE];
-    for (u32 s = 0; s < STRIPS; s++) {
-      for (u32 t = 0; t < TILE; t++) first[s][t] = second[s][t] = D::none();
-    }
-    for (int v = 0; v < 8; v++) {
-      for (u32 t = 0; t < TILE; t++) {
-        const Bytes word = splatWord(x + RECORD_BYTES * t + 4 * v);
-        for (u32 s = 0; s < STRIPS; s++) {
-          typename D::Partial& part = split && v >= 4 ? second[s][t] : first[s][t];
-          part = D::add(part, panels[s][g].weights[v], word);
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  constexpr u32 pairs = ROWS_TOGETHER / 2;
+  Ints first[STRIPS][2][pairs];
+  Ints second[STRIPS][2][pairs];
+  for (u32 s = 0; s < STRIPS; s++) {
+    for (u32 i = 0; i < 2 * pairs; i++) first[s][i % 2][i / 2] = second[s][i % 2][i / 2] = splatInts(0);
+  }
+  for (int v = 0; v < 8; v += 2) {
+    for (u32 p = 0; p < pairs; p++) {
+      const u8* bytes = x + 2 * p * RECORD_BYTES + 4 * v;
+      const Bytes both = loadPair(bytes, bytes + RECORD_BYTES);
+      for (u32 s = 0; s < STRIPS; s++) {
+        for (int half = 0; half < 2; half++) {
+          Ints& part = split && v >= 4 ? second[s][half][p] : first[s][half][p];
+          part = multiplyPairs(part, panels[s][g].weights[v + half], both);
         }
       }
     }
-    for (u32 t = 0; t < TILE; t++) {
+  }
+  for (u32 s = 0; s < STRIPS; s++) {
+    for (u32 p = 0; p < pairs; p++) {
+      sums.first[s][2 * p] = ofFirst(first[s][0][p], first[s][1][p]);
+      sums.first[s][2 * p + 1] = ofSecond(first[s][0][p], first[s][1][p]);
+      sums.second[s][2 * p] = ofFirst(second[s][0][p], second[s][1][p]);
+      sums.second[s][2 * p + 1] = ofSecond(second[s][0][p], second[s][1][p]);
+    }
+  }
+#else
+  using D = Dot<bitsOf(CODES)>;
+  typename D::Partial first[STRIPS][ROWS_TOGETHER];
+  typename D::Partial second[STRIPS][ROWS_TOGETHER];
+  for (u32 s = 0; s < STRIPS; s++) {
+    for (u32 t = 0; t < ROWS_TOGETHER; t++) first[s][t] = second[s][t] = D::none();
+  }
+  for (int v = 0; v < 8; v++) {
+    for (u32 t = 0; t < ROWS_TOGETHER; t++) {
+      const Bytes word = splatWord(x + RECORD_BYTES * t + 4 * v);
+      for (u32 s = 0; s < STRIPS; s++) {
+        typename D::Partial& part = split && v >= 4 ? second[s][t] : first[s][t];
+        part = D::add(part, panels[s][g].weights[v], word);
+      }
+    }
+  }
+  for (u32 s = 0; s < STRIPS; s++) {
+    for (u32 t = 0; t < ROWS_TOGETHER; t++) {
+      sums.first[s][t] = D::sums(first[s][t]);
+      sums.second[s][t] = D::sums(second[s][t]);
+    }
+  }
+#endif
+}
+
+/** Adds what the panels of `STRIPS` strips make of a tile of activations to its outputs. */
+template <Codes CODES, Words WORDS, u32 STRIPS>
+INLINE void passTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 groups, const u8* x, Floats (&totals)[STRIPS][ROWS_TOGETHER]) {
+  for (u32 g = 0; g < groups; g++, x += TILE_STEP) {
+    TileSums<STRIPS> sums;
+    sumTile<CODES, WORDS, STRIPS>(panels, g, x, sums);
+    for (u32 t = 0; t < ROWS_TOGETHER; t++) {
       const u8* record = x + RECORD_BYTES * t;
       for (u32 s = 0; s < STRIPS; s++) {
         const Scales& of = panels[s][g].scales;
-        const Ints whole = addInts(D::sums(first[s][t]), splatInts(liftOf<CODES>(record)));
-        sums[s][t] = add(sums[s][t], split ? splitProduct(whole, D::sums(second[s][t]), record, of)
-                                           : wholeProduct(isCentered(CODES), whole, record, of.scale, of.firstOffset));
+        const Ints whole = addInts(sums.first[s][t], splatInts(liftOf<CODES>(record)));
+        totals[s][t] = add(totals[s][t], splitsGroups(WORDS)
+                                             ? splitProduct(whole, sums.second[s][t], record, of)
+                                             : wholeProduct(isCentered(CODES), whole, record, of.scale, of.firstOffset));
       }
     }
   }
@@ -175,58 +227,100 @@ struct ManyRows {
   const u8* x;
   u8* y;
   u32 columns, tokens, stride;
+
+  __attribute__((always_inline)) u32 groups() const { return (columns + 31) >> 5; }
+  /** The record of a token's group. */
+  __attribute__((always_inline)) const u8* record(u32 token, u32 group) const {
+    const u64 tile = (u64)(token / TILE_ROWS) * groups() + group;
+    return x + tile * TILE_STEP + token % TILE_ROWS * RECORD_BYTES;
+  }
+  __attribute__((always_inline)) u8* output(u32 token, u32 row) const { return y + 4 * ((u64)stride * token + row); }
 };
 
-/** The outputs of `STRIPS` strips from row `r`, `rows` in all, none of the strips empty. */
-template <Codes CODES, Words WORDS, u32 STRIPS>
-INLINE void matMatStrips(const ManyRows& of, const Tables& tables, u32 r, u32 rows) {
-  const u32 groups = (of.columns + 31) >> 5;
-  const u64 quad = quadBytes(CODES, WORDS, groups);
-  const u64 tileBytes = (u64)TILE_STEP * groups;
+/** A part of a product: some tokens, and groups that lie at an offset in each quad. */
+struct Pass {
+  u32 token, end;
+  u32 group, groups;
+  u64 at;
+};
+
+#if defined(__AMX_INT8__)
+#include "tiled-products.h"
+#endif
+
+/** Adds a pass to the outputs of `STRIPS` strips from row `r`, `rows` in all, none of the strips empty. Gives the offset behind its groups. */
+template <Codes CODES, Words WORDS, u32 STRIPS, bool TILED>
+INLINE u64 passStrips(const ManyRows& of, const Tables& tables, const Pass& pass, u32 r, u32 rows) {
+  const u64 quad = quadBytes(CODES, WORDS, of.groups());
   u32 part[STRIPS];
-  for (u32 s = 0; s < STRIPS; s++) part[s] = rows - s * STRIP_ROWS < STRIP_ROWS ? rows - s * STRIP_ROWS : STRIP_ROWS;
   PanelGroup panels[STRIPS][PANEL_GROUPS];
-  u64 at = 0;
-  for (u32 g = 0; g < groups; g += PANEL_GROUPS) {
-    const u32 some = groups - g < PANEL_GROUPS ? groups - g : PANEL_GROUPS;
-    u64 next = at;
+  u64 next = pass.at;
+  for (u32 s = 0; s < STRIPS; s++) {
+    part[s] = rows - s * STRIP_ROWS < STRIP_ROWS ? rows - s * STRIP_ROWS : STRIP_ROWS;
+    const Strip strip(of.packed, quad, r + s * STRIP_ROWS, part[s]);
+    next = unpack<CODES, WORDS>(strip, pass.at, pass.groups, tables, panels[s]);
+  }
+#if defined(__AMX_INT8__)
+  if (TILED) {
+    tileStrip<CODES, WORDS>(of, panels[0], pass, r, rows);
+    return next;
+  }
+#endif
+  for (u32 token = pass.token; token < pass.end; token += ROWS_TOGETHER) {
+    const u32 there = of.tokens - token < ROWS_TOGETHER ? of.tokens - token : ROWS_TOGETHER;
+    Floats totals[STRIPS][ROWS_TOGETHER];
     for (u32 s = 0; s < STRIPS; s++) {
-      const u32 row = r + s * STRIP_ROWS;
-      next = unpack<CODES, WORDS>(Strip(of.packed, quad, row, part[s]), at, some, tables, panels[s]);
+      for (u32 t = 0; t < ROWS_TOGETHER; t++) {
+        const bool begins = pass.group == 0 || t >= there;
+        totals[s][t] = begins ? noFloats() : loadSomeFloats(of.output(token + t, r + s * STRIP_ROWS), part[s]);
+      }
     }
-    at = next;
-    for (u32 token = 0; token < of.tokens; token += TILE) {
-      const u32 there = of.tokens - token < TILE ? of.tokens - token : TILE;
-      u8* out = of.y + 4 * ((u64)of.stride * token + r);
-      Floats sums[STRIPS][TILE];
-      for (u32 s = 0; s < STRIPS; s++) {
-        for (u32 t = 0; t < TILE; t++) {
-          const u8* from = out + 4 * ((u64)of.stride * t + s * STRIP_ROWS);
-          sums[s][t] = g == 0 || t >= there ? noFloats() : loadSomeFloats(from, part[s]);
+    passTile<CODES, WORDS, STRIPS>(panels, pass.groups, of.record(token, pass.group), totals);
+    for (u32 s = 0; s < STRIPS; s++) {
+      for (u32 t = 0; t < there; t++) storeSomeFloats(of.output(token + t, r + s * STRIP_ROWS), totals[s][t], part[s]);
+    }
+  }
+  return next;
+}
+
+/** Tokens whose records of a panel's groups stay in the second-level cache while all strips pass over them. */
+constexpr u32 SLAB_TOKENS = 512;
+
+template <Codes CODES, Words WORDS, bool TILED>
+INLINE void matMatSlabs(const ManyRows& of, u32 begin, u32 end) {
+  const Tables tables(of.packed);
+  const u32 groups = of.groups();
+  constexpr u32 together = STRIPS_TOGETHER * STRIP_ROWS;
+  for (u32 token = 0; token < of.tokens; token += SLAB_TOKENS) {
+    Pass pass = {token, of.tokens - token < SLAB_TOKENS ? of.tokens : token + SLAB_TOKENS, 0, 0, 0};
+    for (; pass.group < groups; pass.group += PANEL_GROUPS) {
+      pass.groups = groups - pass.group < PANEL_GROUPS ? groups - pass.group : PANEL_GROUPS;
+      u64 next = pass.at;
+      u32 r = begin;
+      if (STRIPS_TOGETHER > 1 && !TILED) {
+        for (; r + together - STRIP_ROWS < end; r += together) {
+          next = passStrips<CODES, WORDS, STRIPS_TOGETHER, false>(of, tables, pass, r, end - r < together ? end - r : together);
         }
       }
-      passTile<CODES, WORDS, STRIPS>(panels, some, of.x + tileBytes * (token / TILE) + (u64)TILE_STEP * g, sums);
-      for (u32 s = 0; s < STRIPS; s++) {
-        for (u32 t = 0; t < there; t++) {
-          storeSomeFloats(out + 4 * ((u64)of.stride * t + s * STRIP_ROWS), sums[s][t], part[s]);
-        }
+      for (; r < end; r += STRIP_ROWS) {
+        next = passStrips<CODES, WORDS, 1, TILED>(of, tables, pass, r, end - r < STRIP_ROWS ? end - r : STRIP_ROWS);
       }
+      pass.at = next;
     }
   }
 }
 
 template <Codes CODES, Words WORDS>
 INLINE void matMat(const ManyRows& of, u32 begin, u32 end) {
-  const Tables tables(of.packed);
-  constexpr u32 together = STRIPS_TOGETHER * STRIP_ROWS;
-  u32 r = begin;
-  for (; r + together - STRIP_ROWS < end; r += together) {
-    matMatStrips<CODES, WORDS, STRIPS_TOGETHER>(of, tables, r, end - r < together ? end - r : together);
+#if defined(__AMX_INT8__)
+  if (of.tokens > ROWS_TOGETHER) {
+    shapeTiles(splitsGroups(WORDS) ? 16 : 32);
+    matMatSlabs<CODES, WORDS, true>(of, begin, end);
+    releaseTiles();
+    return;
   }
-  if (STRIPS_TOGETHER == 1) return;
-  for (; r < end; r += STRIP_ROWS) {
-    matMatStrips<CODES, WORDS, 1>(of, tables, r, end - r < STRIP_ROWS ? end - r : STRIP_ROWS);
-  }
+#endif
+  matMatSlabs<CODES, WORDS, false>(of, begin, end);
 }
 
 /**
@@ -235,11 +329,13 @@ INLINE void matMat(const ManyRows& of, u32 begin, u32 end) {
  */
 #define PRODUCTS(name, CODES, WORDS)                                                                                      \
   KERNEL void matvec_##name(u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32) {        \
-    matVec<CODES, WORDS>(base + packed, base + x, base + y, begin, end, columns, lanes);                                  \
+    u8* out = rowZero(base, y, begin);                                                                                    \
+    matVec<CODES, WORDS>(base + packed, base + x, out, begin, end, columns, lanes);                                       \
   }                                                                                                                       \
   KERNEL void matmat_##name(                                                                                              \
       u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride, u32) {                 \
-    matMat<CODES, WORDS>({base + packed, base + x, base + y, columns, tokens, stride}, begin, end);                       \
+    u8* out = rowZero(base, y, begin);                                                                                    \
+    matMat<CODES, WORDS>({base + packed, base + x, out, columns, tokens, stride}, begin, end);                            \
   }
 
 PRODUCTS(lifted_half, LIFTED, HALF)

@@ -3,6 +3,9 @@
 #include "export.h"
 
 constexpr u32 RECORD_BYTES = 48;
+/** Rows of activations whose records stand interleaved where there are several, and how far a row's records are apart then. */
+constexpr u32 TILE_ROWS = 16;
+constexpr u32 TILE_STEP = TILE_ROWS * RECORD_BYTES;
 constexpr u32 X_SCALE = 32;
 constexpr u32 X_SUM = 36;
 constexpr u32 X_FIRST_SUM = 40;

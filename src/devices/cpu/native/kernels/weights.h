@@ -1,8 +1,7 @@
 /** The weights' layout, as `../../kernels/layout.ts` describes it. */
 #pragma once
-#include "prelude.h"
+#include "strips.h"
 
-constexpr u32 HEADER_BYTES = 64;
 constexpr u32 HEADER_LOW = 16;
 constexpr u32 HEADER_BIAS = 32;
 /** Bytes before eight groups with sub-scales. */
@@ -29,44 +28,6 @@ constexpr u64 quadBytes(Codes codes, Words words, u32 groups) {
 
 /** Which four columns the low nibbles of a group's vector hold; the high ones hold the columns two words on. */
 constexpr int nibbleWord(int vector) { return 4 * (vector >> 1) + (vector & 1); }
-
-/** A place in each quad of a strip. */
-struct Places {
-  const u8* places[LANES];
-};
-
-/** Neighbouring quads. Where the weight, or the range that is asked for, has fewer, the first one stands in for the others. */
-struct Strip {
-  const u8* quads[LANES];
-
-  __attribute__((always_inline)) Strip(const u8* packed, u64 quad, u32 row, u32 rows) {
-    const u8* first = packed + HEADER_BYTES + (u64)(row >> 2) * quad;
-    for (u32 q = 0; q < LANES; q++) quads[q] = first + (4 * q < rows ? q * quad : 0);
-  }
-  __attribute__((always_inline)) Places at(u64 offset) const {
-    Places of;
-    for (int q = 0; q < LANES; q++) of.places[q] = quads[q] + offset;
-    return of;
-  }
-};
-
-/**
- * The strip behind another, brought into the first-level cache line by line while that one is computed: processors foresee neither four
- * neighbouring streams nor their jumps from strip to strip, and would wait for memory half of the time.
- */
-class NextStrip {
-  const u8* next;
-  const u8* until;
-
- public:
-  __attribute__((always_inline)) NextStrip(const Strip& strip, u64 quad) : next(strip.quads[0] + LANES * quad), until(next) {}
-
-  /** Asks for as many bytes as the strip before it has just used of each quad. */
-  __attribute__((always_inline)) void fetch(u32 bytes) {
-    until += LANES * bytes;
-    for (; next < until; next += 64) __builtin_prefetch(next);
-  }
-};
 
 /** A weight's header. */
 struct Tables {

@@ -59,9 +59,10 @@ const BLOCK_BYTES = 384 * 1024;
 
 /**
  * Rows of activations in such a block: whole tiles, and enough of them that unpacking the weights for each block costs
- * little.
+ * little. Native kernels of quantized weights take any number: they pass over some columns of all rows before the next ones.
  */
-function blockRows(rowBytes: number): number {
+function blockRows({ matMat, activations }: WeightLayout, rowBytes: number, bank: BankInstance): number {
+  if (activations === 'records' && bank.isNative(matMat)) return MATMUL_BLOCK_ROWS;
   const rows = Math.floor(BLOCK_BYTES / rowBytes / TILE_ROWS) * TILE_ROWS;
   return Math.min(MATMUL_BLOCK_ROWS, Math.max(32, rows));
 }
@@ -72,7 +73,7 @@ export function matmulCall({ x, weight, out }: Placed<MatmulOp>, bank: BankInsta
   const matVec = bank.kernel<MatVecKernel>(layout.matVec);
   const matMat = bank.kernel<MatMatKernel>(layout.matMat);
   const rowBytes = layout.activations === 'records' ? recordRowBytes(inner) : 4 * inner;
-  const block = blockRows(rowBytes);
+  const block = blockRows(layout, rowBytes, bank);
   return {
     columns,
     run({ firstColumn, endColumn, rows }: Chunk) {

@@ -3,6 +3,7 @@ export { widen, narrow } from './half';
 export * from './decode';
 export * from './format-exports';
 export { quantize } from './quantize';
+export * from './experts';
 export * from './matvec';
 export * from './matmat';
 export * from './floats';

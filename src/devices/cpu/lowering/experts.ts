@@ -33,6 +33,7 @@ export function lowerMatmulHeads(op: MatmulHeadsOp, to: Lowering): void {
 function lowerMatrices(op: MatmulExpertsOp | MatmulHeadsOp, to: Lowering): void {
   const { kind, weight, outputs } = op;
   const bias = kind === 'matmulExperts' ? op.bias : undefined;
+  const chosen = kind === 'matmulExperts' ? op.expertIds : undefined;
   if (outputs % QUAD_ROWS !== 0) {
     const why = `${weight.name} is of matrices of ${outputs} rows, not a multiple of ${QUAD_ROWS}`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: kind, why });
@@ -45,6 +46,7 @@ function lowerMatrices(op: MatmulExpertsOp | MatmulHeadsOp, to: Lowering): void 
       vectors: bias ? [bias] : [],
       columnUnit: QUAD_ROWS,
       columnBytes: to.packed(weight, 'matrix').byteLength / weight.rows,
+      matrices: { columns: outputs, chosen },
     },
   );
 }

@@ -8,6 +8,13 @@ import type { Operand } from './operands.ts';
  */
 export type Locality = 'element' | 'row' | 'wide';
 
+/** Which matrix computes which part of a row: the one that is chosen for it, or the one of the part's own index. */
+export interface RowMatrices {
+  readonly chosen: Operand | undefined;
+  /** Columns of a part. */
+  readonly columns: number;
+}
+
 /** One kernel call, before it has addresses. */
 export interface LoweredCall {
   /** The call with operand numbers in place of addresses. */
@@ -22,6 +29,8 @@ export interface LoweredCall {
   readonly columnBytes: number;
   /** Whether the call takes all rows at once, because it passes over the same weights for each. */
   readonly rowsTogether: boolean;
+  /** Set where each part of a row is a product with a matrix of its own. */
+  readonly matrices: RowMatrices | undefined;
   /** Operands read at the call's own elements or rows only. */
   readonly local: readonly Operand[];
   /** Operands read anywhere. */

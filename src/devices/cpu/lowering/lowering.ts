@@ -19,6 +19,8 @@ interface CallChoices
   readonly weights?: WeightUse;
   /** The weights that are vectors beside a matrix. */
   readonly vectors?: readonly Weight[];
+  /** Where parts of a row have matrices of their own: columns of a part, and the tensor with the choices of matrices, if they are chosen. */
+  readonly matrices?: { readonly columns: number; readonly chosen: Tensor | undefined };
 }
 
 /** Bytes that an elementwise call moves per column, with an allowance for arithmetic. */
@@ -82,6 +84,10 @@ export class Lowering {
       columnUnit: of.columnUnit ?? 1,
       columnBytes: of.columnBytes ?? ELEMENT_BYTES,
       rowsTogether: of.rowsTogether ?? false,
+      matrices: of.matrices && {
+        columns: of.matrices.columns,
+        chosen: of.matrices.chosen && operandOf(of.matrices.chosen),
+      },
       local,
       reads: [...named],
       writes,

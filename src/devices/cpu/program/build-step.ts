@@ -1,6 +1,7 @@
 import { type BatchShape, capacityOf } from '../../../ops/index.ts';
 import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
+import type { LoweredCall } from '../lowering/lowered-call.ts';
 import { withAddresses } from '../protocol/call-table.ts';
 import type { SegmentTable, Split, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
@@ -133,7 +134,8 @@ function splitOf(task: ScheduledTask, threads: number): Split {
   const { axis, columns, calls, locality } = task;
   const rowsTogether = calls.some((call) => call.rowsTogether);
   if (locality === 'row') {
-    return { axis, rowsTogether, columns: 1, columnUnit: 1, columnGrain: 1, byColumns: false };
+    const whole = { columns: 1, columnUnit: 1, columnGrain: 1, byColumns: false, matrixColumns: 0 };
+    return { axis, rowsTogether, ...whole };
   }
   const unit = Math.min(columns, task.columnUnit);
   const columnBytes = calls.reduce((sum, call) => sum + call.columnBytes, 0);
@@ -142,7 +144,26 @@ function splitOf(task: ScheduledTask, threads: number): Split {
   const most = Math.max(unit, Math.floor(bytes / columnBytes));
   const columnUnit = rowsTogether ? bandOf(unit, most) : unit;
   const columnGrain = alignUp(most, columnUnit);
-  return { axis, rowsTogether, columns, columnUnit, columnGrain, byColumns: locality === 'wide' };
+  const matrixColumns = matrixColumnsOf(calls, columnUnit);
+  return {
+    axis,
+    rowsTogether,
+    columns,
+    columnUnit,
+    columnGrain,
+    byColumns: locality === 'wide',
+    matrixColumns,
+  };
+}
+
+/** `Split.matrixColumns`: all calls agree on which matrix computes which elements, or work on single elements. */
+function matrixColumnsOf(calls: readonly LoweredCall[], unit: number): number {
+  const of = calls.find(({ matrices }) => matrices)?.matrices;
+  if (!of || of.columns % unit !== 0) return 0;
+  const agree = calls.every(({ matrices, locality }) =>
+    matrices ? matrices.chosen === of.chosen && matrices.columns === of.columns : locality === 'element',
+  );
+  return agree ? of.columns : 0;
 }
 
 /** Rows of weights that native kernels multiply together at most: fewer take them as long. */

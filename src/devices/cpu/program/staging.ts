@@ -92,7 +92,10 @@ function copyTask(operand: Operand, source: BankAddress, target: BankAddress): T
   const columnGrain = operand.rows ? columns : COPY_GRAIN;
   return {
     bank: target.bank,
-    split: { axis, rowsTogether: false, columns, columnUnit: 1, columnGrain, byColumns: true },
+    split: {
+      ...{ axis, rowsTogether: false, columns, columnUnit: 1, columnGrain },
+      ...{ byColumns: true, matrixColumns: 0 },
+    },
     calls: [{ kind: 'stage', columns, source, target, rowUnit }],
   };
 }

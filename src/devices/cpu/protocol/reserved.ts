@@ -15,10 +15,10 @@ export const ATTENTION_SCRATCH_BYTES = KERNEL_SCRATCH_BYTES - ATTENTION_PARAMETE
 /** Maximum rows of activations that a product takes at once; its scratch grows with them. */
 export const MATMUL_BLOCK_ROWS = 4096;
 
-/** After that: file rows from another bank that are being packed. */
+/** After that: file rows from another bank that are being packed, or rows of activations that have a matrix in common. */
 export const FILE_SCRATCH_BYTES = 512 * KIB;
 
-/** After that: rows that are decoded before they are packed. */
+/** After that: rows that are decoded before they are packed, or products of rows that were taken together. */
 export const FLOAT_SCRATCH_BYTES = 512 * KIB;
 
 /** Bytes in every bank that belong to one worker. */

@@ -16,6 +16,8 @@ export interface Split {
   readonly columnGrain: number;
   /** Whether columns are divided even if there are enough rows for all threads. */
   readonly byColumns: boolean;
+  /** Columns of a row that one matrix computes, if rows may be taken together by the matrices that they have in common; otherwise 0. */
+  readonly matrixColumns: number;
 }
 
 /** Calls that run in sequence on each chunk, with addresses in one bank. */

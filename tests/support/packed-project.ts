@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from './project.ts';
 import { type Ending, temporaryFolder } from './temporary.ts';
@@ -46,6 +47,9 @@ export interface Finished {
 
 /** A folder outside the project into which the packed package and others are installed from npm, as a user would. */
 export class PackedProject {
+  /** What commands find in their environment besides. */
+  readonly variables: NodeJS.ProcessEnv = {};
+
   private constructor(readonly folder: string) {}
 
   static async create(t: Ending, packages: readonly string[]): Promise<PackedProject> {
@@ -68,13 +72,51 @@ export class PackedProject {
   }
 
   write(name: string, text: string): void {
+    mkdirSync(dirname(join(this.folder, name)), { recursive: true });
     writeFileSync(join(this.folder, name), text);
   }
 
   /** The environment of commands. */
   get environment(): NodeJS.ProcessEnv {
     const path = `${join(this.folder, 'node_modules/.bin')}:${process.env.PATH}`;
-    return { ...process.env, PATH: path, NODE_OPTIONS: '', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
+    const quiet = { NODE_OPTIONS: '', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
+    return { ...process.env, PATH: path, ...quiet, ...this.variables };
+  }
+
+  /** Starts a server, waits until it prints an address, asks it by `ask`, and ends it. Throws what it printed if it ends before. */
+  async serving(
+    command: string,
+    args: readonly string[],
+    ask: (address: string) => Promise<void>,
+  ): Promise<Finished> {
+    const child = spawn(command, [...args], {
+      cwd: this.folder,
+      env: this.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: HUNG_MS,
+      killSignal: 'SIGKILL',
+    });
+    const closed = once(child, 'close') as Promise<[code: number | null, signal: string | null]>;
+    let text = '';
+    const listening = new Promise<string>((resolve) => {
+      const said = (data: Buffer) => {
+        text += data.toString();
+        const [address] = /http:\/\/(?:127\.0\.0\.1|localhost):\d+/.exec(text) ?? [];
+        if (address !== undefined) resolve(address);
+      };
+      child.stdout.on('data', said);
+      child.stderr.on('data', said);
+    });
+    try {
+      const address = await Promise.race([listening, closed]);
+      if (typeof address !== 'string') throw new Error(`${command} ended: ${text}`);
+      await ask(address);
+    } finally {
+      child.kill('SIGTERM');
+      await closed;
+    }
+    const [code, signal] = await closed;
+    return { code: code ?? -1, text: `${text}${signal ?? ''}` };
   }
 
   /** Runs a command, by its path or the name of one that a package brought. */

@@ -29,7 +29,7 @@ import {
   type NativeOffer,
   whyNotNative,
 } from './kernel-choice.ts';
-import { type BankLimits, MAX_BANK } from './memory/bank.ts';
+import { type BankLimits, MAX_BANK, reserveBank } from './memory/bank.ts';
 import { BankSet } from './memory/bank-set.ts';
 import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
 import { buildStep } from './program/build-step.ts';
@@ -123,8 +123,13 @@ class CpuDevice implements Device {
     });
     this.#queue = new WorkQueue(this.#team);
     this.#team.start({ kernels: module, native, nativeLater: this.#coming !== undefined });
+    const reserved = reservedBytes(opened.heapBase, threads);
+    const { limits, bank: first } = reserveBank(options.bankBytes ?? MAX_BANK, (byteLength) =>
+      bankLimits(byteLength, reserved),
+    );
     this.#banks = new BankSet({
-      limits: bankLimits(options.bankBytes ?? MAX_BANK, reservedBytes(opened.heapBase, threads)),
+      limits,
+      first,
       memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,
       spread: options.spread ?? 1,
       onBank: ({ id, memory }) => this.#team.announce({ kind: 'bank', id, memory }),

@@ -26,6 +26,31 @@ test('a buffer larger than any bank is refused', async () => {
   assert.equal((await device.memory()).free, 64 * 1024 ** 3);
 });
 
+test('where the platform reserves less than 4 GiB at once, banks are as large as it allows', async () => {
+  const { Memory } = WebAssembly;
+  const most = 1024 * MIB;
+  const asked: number[] = [];
+  WebAssembly.Memory = class extends Memory {
+    constructor(descriptor: WebAssembly.MemoryDescriptor) {
+      const byteLength = (descriptor.maximum ?? 0) * 65536;
+      asked.push(byteLength);
+      if (byteLength > most) throw new RangeError('no room');
+      super(descriptor);
+    }
+  };
+  try {
+    await using device = await openCpu({ threads: 1 });
+    using first = device.createBuffer(600 * MIB, 'first');
+    using second = device.createBuffer(600 * MIB, 'second');
+    assert.notEqual(first.byteLength, 0);
+    assert.notEqual(second.byteLength, 0);
+    assert.throws(() => device.createBuffer(1024 * MIB, 'third'), { code: 'OUT_OF_MEMORY' });
+    assert.ok(asked.filter((byteLength) => byteLength > most).length >= 2, 'more was asked for first');
+  } finally {
+    WebAssembly.Memory = Memory;
+  }
+});
+
 test('buffers go on in a new bank when one is full', async () => {
   await using device = await openCpu({ threads: 2, bankBytes: 8 * MIB });
   await using stream = device.createStream('banks');

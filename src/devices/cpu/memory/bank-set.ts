@@ -11,6 +11,8 @@ export interface Allocation {
 
 export interface BankSetOptions {
   readonly limits: BankLimits;
+  /** A bank with these limits that is reserved already. */
+  readonly first?: Bank | undefined;
   /** Maximum total bytes of all ranges. */
   readonly memoryLimit: number;
   /** Number of banks that consecutive ranges are distributed over; 1 fills one bank after another. */
@@ -27,11 +29,14 @@ export class BankSet {
   readonly #options: BankSetOptions;
   readonly #banks: Bank[] = [];
   readonly #bankOf = new WeakMap<ArrayBufferLike, Bank>();
+  /** The first bank, until something is in it. */
+  #first: Bank | undefined;
   #used = 0;
   #turn = 0;
 
   constructor(options: BankSetOptions) {
     this.#options = options;
+    this.#first = options.first;
   }
 
   get banks(): readonly Bank[] {
@@ -108,6 +113,7 @@ export class BankSet {
   /** Forgets the banks; their memory is freed when the last view and worker release it. */
   clear(): void {
     this.#banks.length = 0;
+    this.#first = undefined;
     this.#used = 0;
   }
 
@@ -127,12 +133,14 @@ export class BankSet {
     if (!bank) return undefined;
     const offset = this.#reserve(bank, byteLength, 'buffer');
     if (offset === undefined) return undefined;
+    this.#first = undefined;
     this.#banks.push(bank);
     this.#options.onBank(bank);
     return { bank, offset, byteLength };
   }
 
   #newBank(): Bank | undefined {
+    if (this.#first) return this.#first;
     try {
       return new Bank(this.#banks.length, this.#options.limits);
     } catch (error) {

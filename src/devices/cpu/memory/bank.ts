@@ -21,6 +21,29 @@ export interface BankLimits {
   readonly stagingBytes: number;
 }
 
+/** Smaller reservations than this are not tried. */
+const LEAST_BANK = 64 * 1024 * 1024;
+
+/**
+ * The first bank, as large as the platform reserves it: where a memory's maximum takes address space at once, as on iOS, 4 GiB are
+ * refused. Undefined, with the largest limits, if nothing is reserved at all.
+ */
+export function reserveBank(
+  most: number,
+  limitsOf: (byteLength: number) => BankLimits,
+): { readonly limits: BankLimits; readonly bank: Bank | undefined } {
+  for (let byteLength = most; byteLength === most || byteLength >= LEAST_BANK;) {
+    const limits = limitsOf(byteLength);
+    try {
+      return { limits, bank: new Bank(0, limits) };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      byteLength = Math.floor(byteLength / 2);
+    }
+  }
+  return { limits: limitsOf(most), bank: undefined };
+}
+
 /** The purpose of an allocation: buffers stop growing a bank earlier than staging does. */
 export type Purpose = 'buffer' | 'staging';
 

@@ -33,6 +33,7 @@ function buildScripts(out) {
   const entryPoints = {
     'browser/app': 'web/app.tsx',
     'browser/bench': 'web/bench.tsx',
+    'browser/signed-in': 'web/signed-in.ts',
     'browser/engine-worker': 'src/browser/engine-worker.ts',
     'browser/cpu-worker': 'src/browser/cpu-worker.ts',
     'browser/decode-worker': 'src/browser/decode-worker.ts',

@@ -225,13 +225,21 @@ export const GERMAN: Texts = {
     known: 'Dieser Server ist schon in der Liste.',
     connecting: 'wird verbunden',
     tools: (count) => german.count(count, 'Werkzeug', 'Werkzeuge'),
-    again: (host) => `${host} noch einmal verbinden`,
+    again: (host) => `Noch einmal verbinden: ${host}`,
     againShort: 'Noch einmal verbinden',
     remove: (host) => `${host} entfernen`,
+    signIn: (host) => `Bei ${host} anmelden`,
+    signedIn: {
+      title: 'Angemeldet',
+      text: 'Die Seite, auf der die Anmeldung begann, macht weiter. Diese hier kann geschlossen werden.',
+      failed: 'Nicht angemeldet',
+      again: 'Sie kann in den Einstellungen, beim Server, noch einmal begonnen werden.',
+    },
     problems: {
       unreachable: (host) =>
         `${host} ist nicht erreichbar. Der Server muss laufen und dieser Seite Anfragen erlauben (CORS).`,
       key: (host) => `${host} verlangt einen anderen Schlüssel. Er gehört in die Kopfzeile.`,
+      'sign-in': (host) => `${host} verlangt eine Anmeldung.`,
       refused: (host, said) => `${host} antwortet: ${said}`,
       lost: (host) =>
         `Die Verbindung zu ${host} ging verloren. Ob der Aufruf ausgeführt wurde, ist nicht bekannt.`,

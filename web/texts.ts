@@ -223,13 +223,21 @@ export const ENGLISH = {
     known: 'This server is in the list already.',
     connecting: 'is being connected',
     tools: (count: number) => english.count(count, 'tool', 'tools'),
-    again: (host: string) => `Connect ${host} again`,
+    again: (host: string) => `Connect again: ${host}`,
     againShort: 'Connect again',
     remove: (host: string) => `Remove ${host}`,
+    signIn: (host: string) => `Sign in at ${host}`,
+    signedIn: {
+      title: 'Signed in',
+      text: 'The page that you came from goes on. This one can be closed.',
+      failed: 'Not signed in',
+      again: 'Begin again in the settings, at the server.',
+    },
     problems: {
       unreachable: (host: string) =>
         `${host} cannot be reached. It must run, and allow this page to ask it (CORS).`,
       key: (host: string) => `${host} wants another key. It goes into the header.`,
+      'sign-in': (host: string) => `${host} wants you to sign in.`,
       refused: (host: string, said: string) => `${host} says: ${said}`,
       lost: (host: string) => `The connection to ${host} was lost. Whether the call was done is not known.`,
       forgotten: (host: string) => `${host} ended the connection.`,

@@ -121,7 +121,7 @@ test('models use the tools of an MCP server with consent', { skip: NO_BROWSER },
     await openServers();
     await page.getByText(`${host} cannot be reached.`).waitFor();
     await mcp.start();
-    await button(`Connect ${host} again`).click();
+    await button(`Connect again: ${host}`).click();
     await page.getByText('3 tools').waitFor();
   });
 });

@@ -1,3 +1,4 @@
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import {
   StreamableHTTPClientTransport,
@@ -12,6 +13,7 @@ import {
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
 import { config } from 'zod/v4';
 import { McpProblem } from './mcp-problem.ts';
+import { McpSignInProvider } from './mcp-sign-in.ts';
 import type { SandboxResult } from './sandbox.ts';
 
 // It would try whether scripts may be made of text, which the page's policy forbids and reports.
@@ -27,13 +29,15 @@ export class McpConnection {
   /** Is called when the server's tools have changed. */
   onchange: (() => void) | undefined;
   readonly #client: Client;
+  readonly #door: Door;
   #onerror: (() => void) | undefined;
 
-  private constructor(client: Client) {
+  private constructor(client: Client, door: Door) {
     this.#client = client;
+    this.#door = door;
   }
 
-  /** Connects. Throws `McpProblem`. */
+  /** Connects, without headers of the person's as whom the person signed in. Throws `McpProblem`. */
   static async open(address: URL, headers: Readonly<Record<string, string>>): Promise<McpConnection> {
     // What a tool returns goes to a model, which takes any form: nothing is compiled to check it, which the policy forbids.
     const jsonSchemaValidator: jsonSchemaValidator = {
@@ -42,20 +46,32 @@ export class McpConnection {
       },
     };
     const client = new Client({ name: 'rocmforge', version: '1' }, { jsonSchemaValidator });
-    const connection = new McpConnection(client);
-    client.onerror = () => connection.#onerror?.();
+    const isSignedIn = Object.keys(headers).length === 0;
+    const door = { isLocked: false, signIn: isSignedIn ? new McpSignInProvider(address.href) : undefined };
+    const connection = new McpConnection(client, door);
+    client.onerror = (error) => {
+      // Who has to sign in is answered so; nothing was lost.
+      if (!(error instanceof UnauthorizedError)) connection.#onerror?.();
+    };
     const transport = new StreamableHTTPClientTransport(address, {
       requestInit: { headers },
-      // The person's cookies are not this page's.
-      fetch: (url, init) => fetch(url, { ...init, credentials: 'omit', cache: 'no-store' }),
+      ...(door.signIn && { authProvider: door.signIn }),
+      fetch: async (url, init) => {
+        // The person's cookies are not this page's.
+        const response = await fetch(url, { ...init, credentials: 'omit', cache: 'no-store' });
+        door.isLocked ||= response.status === 401 && String(url) === address.href;
+        return response;
+      },
     });
     try {
+      if (door.signIn) await endSignIn(transport, door.signIn);
       // The types of the SDK do not know exact optional properties.
       await client.connect(transport as Parameters<Client['connect']>[0], { timeout: MOST_MILLISECONDS });
     } catch (error) {
       await client.close();
-      throw problemOf(error, 'unreachable');
+      throw problemOf(error, 'unreachable', door);
     }
+    door.isLocked = false;
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => connection.onchange?.());
     return connection;
   }
@@ -74,7 +90,7 @@ export class McpConnection {
         if (cursor === undefined) break;
       }
     } catch (error) {
-      throw problemOf(error, 'lost');
+      throw problemOf(error, 'lost', this.#door);
     }
     return all;
   }
@@ -84,7 +100,8 @@ export class McpConnection {
     const lost = new Promise<never>((_, reject) => {
       // A stream that breaks off leaves its call unanswered: whether the server is still there is asked.
       const ask = () => this.#client.ping({ timeout: MOST_MILLISECONDS });
-      this.#onerror = () => void ask().catch((error: unknown) => reject(problemOf(error, 'lost')));
+      this.#onerror = () =>
+        void ask().catch((error: unknown) => reject(problemOf(error, 'lost', this.#door)));
     });
     lost.catch(() => {});
     try {
@@ -98,7 +115,7 @@ export class McpConnection {
       return { isFailed: result.isError === true, text: textOf(result) };
     } catch (error) {
       signal.throwIfAborted();
-      throw problemOf(error, 'lost');
+      throw problemOf(error, 'lost', this.#door);
     } finally {
       this.#onerror = undefined;
     }
@@ -110,13 +127,35 @@ export class McpConnection {
   }
 }
 
+/** Whether a server lets the page in. */
+interface Door {
+  /** Whether it refused a request without a key, or with a wrong one. */
+  isLocked: boolean;
+  /** How the person signs in, where there is no key. */
+  readonly signIn: McpSignInProvider | undefined;
+}
+
+/** Takes the answer of a sign-in that began here, if it has come. */
+async function endSignIn(transport: StreamableHTTPClientTransport, signIn: McpSignInProvider): Promise<void> {
+  try {
+    const code = signIn.code();
+    if (code !== undefined) await transport.finishAuth(code);
+  } finally {
+    signIn.forgetAnswer();
+  }
+}
+
 /** Statuses of servers that do not know a session. */
 const FORGOTTEN = new Set([400, 404]);
 
 /** What `fetch` throws says nothing but that it failed: then the problem is `failed`. */
-function problemOf(error: unknown, failed: 'unreachable' | 'lost'): McpProblem {
+function problemOf(error: unknown, failed: 'unreachable' | 'lost', { isLocked, signIn }: Door): McpProblem {
   if (error instanceof McpProblem) return error;
   const said = error instanceof Error ? error.message : String(error);
+  if (error instanceof UnauthorizedError && signIn?.link)
+    return new McpProblem('sign-in', said, { cause: error, link: signIn.link });
+  // There is nowhere to sign in.
+  if (isLocked && signIn) return new McpProblem('key', said, { cause: error });
   if (error instanceof TypeError) return new McpProblem(failed, said, { cause: error });
   if (!(error instanceof StreamableHTTPError)) return new McpProblem('refused', said, { cause: error });
   const { code = 0 } = error;

@@ -1,6 +1,8 @@
 import { effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals';
+import { objectIn } from '../json-object.ts';
 import type { McpServerSetting, SettingValues } from '../state/settings.ts';
 import { TEXTS } from '../texts.ts';
+import { accessTo, answerTo, isAccessKey, keepAccess, keepSignIn } from './mcp-access.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpProblem } from './mcp-problem.ts';
 import type { SandboxResult } from './sandbox.ts';
@@ -40,9 +42,31 @@ export class McpServer {
     return this.#connecting;
   }
 
-  /** Connects again to a server that was there. One that never was is asked again by a click alone: waiting for it takes long. */
+  /**
+   * Connects again to a server that was there. One that never was is asked again by a click alone: waiting for it takes long; one
+   * at which the person has to sign in, when that is done.
+   */
   async ready(): Promise<void> {
-    if (this.#wasOpen || this.status.value.kind === 'connecting') await this.connect();
+    const isLost = this.#wasOpen && this.#signIn === undefined;
+    if (isLost || this.status.value.kind === 'connecting') await this.connect();
+  }
+
+  /** Connects when the person has signed in, here or in another tab. */
+  async follow(): Promise<void> {
+    const { address } = this.setting;
+    const isDone = answerTo(address) !== undefined || accessTo(address).tokens !== undefined;
+    if (this.#signIn !== undefined && isDone) await this.connect();
+  }
+
+  /** Forgets how the person signed in. */
+  forget(): void {
+    keepAccess(this.setting.address, undefined);
+    keepSignIn(this.setting.address, undefined);
+  }
+
+  get #signIn(): URL | undefined {
+    const { value: status } = this.status;
+    return status.kind === 'failed' ? status.problem.link : undefined;
   }
 
   close(): void {
@@ -100,7 +124,7 @@ export class McpServer {
   }
 
   async #call(name: string, written: string, end: AbortSignal): Promise<SandboxResult> {
-    const values = valuesOf(written);
+    const values = objectIn(written);
     if (!values) return { isFailed: true, text: TEXTS.call.noObject };
     try {
       await this.ready();
@@ -140,6 +164,9 @@ export class McpServers {
       before = wanted;
       untracked(() => this.#take(wanted));
     });
+    addEventListener('storage', ({ key }) => {
+      if (isAccessKey(key)) for (const server of this.#servers.peek()) void server.follow();
+    });
   }
 
   get servers(): ReadonlySignal<readonly McpServer[]> {
@@ -164,7 +191,12 @@ export class McpServers {
         old.find((server) => JSON.stringify(server.setting) === JSON.stringify(setting)) ??
         new McpServer(setting),
     );
-    for (const server of old) if (!now.includes(server)) server.close();
+    for (const server of old) {
+      if (now.includes(server)) continue;
+      server.close();
+      // Under another header it is still the same server.
+      if (!wanted.some(({ address }) => address === server.setting.address)) server.forget();
+    }
     this.#servers.value = now;
     for (const server of now) if (!old.includes(server)) void server.connect();
   }
@@ -176,16 +208,6 @@ export function headersOf(written: string): Record<string, string> | undefined {
   const [, name = '', value = ''] = /^([^:]+):(.*)$/.exec(written.trim()) ?? [];
   try {
     return Object.fromEntries(new Headers({ [name]: value.trim() }));
-  } catch {
-    return undefined;
-  }
-}
-
-function valuesOf(written: string): Record<string, unknown> | undefined {
-  try {
-    const values: unknown = written.trim() === '' ? {} : JSON.parse(written);
-    const isObject = typeof values === 'object' && values !== null && !Array.isArray(values);
-    return isObject ? (values as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }

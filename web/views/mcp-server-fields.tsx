@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { SettingValues } from '../state/settings.ts';
 import { TEXTS } from '../texts.ts';
+import type { McpProblem } from '../tools/mcp-problem.ts';
 import { headersOf, type McpServer, type McpServers } from '../tools/mcp-servers.ts';
 import { Field } from './fields.tsx';
 import { DeleteIcon } from './icons.tsx';
@@ -70,7 +71,7 @@ function ServerItem({ server, onRemove }: { server: McpServer; onRemove: () => v
       </div>
       <div role="status">
         {status.kind === 'connecting' && TEXT.connecting}
-        {status.kind === 'failed' && TEXT.problems[status.problem.kind](host, status.problem.message)}
+        {status.kind === 'failed' && <Problem host={host} problem={status.problem} />}
         {status.kind === 'open' && TEXT.tools(status.tools.length)}
       </div>
       {status.kind === 'open' && (
@@ -86,6 +87,20 @@ function ServerItem({ server, onRemove }: { server: McpServer; onRemove: () => v
         </dl>
       )}
     </li>
+  );
+}
+
+/** What is wrong, and where to sign in, in a tab of its own: what leads there says whose page it is. */
+function Problem({ host, problem: { kind, message, link } }: { host: string; problem: McpProblem }) {
+  return (
+    <>
+      {TEXT.problems[kind](host, message)}{' '}
+      {link && (
+        <a href={link.href} target="_blank" rel="noopener noreferrer">
+          {TEXT.signIn(link.host)}
+        </a>
+      )}
+    </>
   );
 }
 

@@ -4,17 +4,28 @@ import type { AddressInfo } from 'node:net';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
+import type { SignInTestServer } from './sign-in-test-server.ts';
 
 /** The key that the server wants. */
 export const MCP_KEY = 'Bearer open';
 
-/** A server of the official SDK on loopback, for pages of other origins, with a key. */
+/** Where the server tells who signs people in. */
+const METADATA = '/people-sign-in-there';
+
+/** A server of the official SDK on loopback, for pages of other origins, with a key, or for people whom another server signs in. */
 export class McpTestServer implements AsyncDisposable {
   /** The arguments of the calls of `add`. */
   readonly added: unknown[] = [];
+  /** The authorization of each request that had one. */
+  readonly authorizations: string[] = [];
+  readonly #signIn: SignInTestServer | undefined;
   #server: Server | undefined;
   #port = 0;
   readonly #sessions = new Map<string, StreamableHTTPServerTransport>();
+
+  constructor(signIn?: SignInTestServer) {
+    this.#signIn = signIn;
+  }
 
   get address(): string {
     return `http://127.0.0.1:${this.#port}/mcp`;
@@ -56,13 +67,30 @@ export class McpTestServer implements AsyncDisposable {
       'access-control-allow-headers',
       'authorization, content-type, mcp-session-id, mcp-protocol-version',
     );
-    response.setHeader('access-control-expose-headers', 'mcp-session-id');
+    response.setHeader('access-control-expose-headers', 'mcp-session-id, www-authenticate');
     if (request.method === 'OPTIONS') return void response.writeHead(204).end();
-    if (request.headers.authorization !== MCP_KEY) return void response.writeHead(401).end();
+    if (this.#signIn && request.url === METADATA) return this.#tellWhoSignsIn(this.#signIn, response);
+    const { authorization = '' } = request.headers;
+    if (authorization !== '') this.authorizations.push(authorization);
+    if (!this.#isKnown(authorization)) {
+      const metadata = `Bearer resource_metadata="${new URL(METADATA, this.address).href}"`;
+      if (this.#signIn) response.setHeader('www-authenticate', metadata);
+      return void response.writeHead(401).end();
+    }
     const id = request.headers['mcp-session-id'];
     const known = this.#sessions.get(String(id));
     if (id !== undefined && !known) return void response.writeHead(404).end();
     await (known ?? (await this.#open())).handleRequest(request, response);
+  }
+
+  #isKnown(authorization: string): boolean {
+    if (!this.#signIn) return authorization === MCP_KEY;
+    return this.#signIn.tokens.has(authorization.replace(/^Bearer /, ''));
+  }
+
+  #tellWhoSignsIn(signIn: SignInTestServer, response: ServerResponse): void {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ resource: this.address, authorization_servers: [signIn.url] }));
   }
 
   async #open(): Promise<StreamableHTTPServerTransport> {

@@ -1,8 +1,9 @@
 // Makes the README's pictures from real runs of this build: `npm run pictures`. docs/pictures/terminal.svg shows commands and what they
 // wrote, appearing as it came (pauses are shortened); docs/pictures/page.png is the chat page on a server of the bundled model, in Chromium.
+// The page's icons are web/static/icon.svg in the sizes that systems ask for.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { unpackChromium } from './unpack-chromium.mjs';
@@ -113,16 +114,47 @@ async function recordTerminal() {
   writeFileSync(join(OUT, 'terminal.svg'), terminal.svg());
 }
 
-/** The page after one question, on a server of its own. */
-async function takePage() {
+async function openBrowser(look) {
   const folder = await unpackChromium(ROOT);
   if (!folder) throw new Error('Chromium cannot be unpacked on this machine');
   process.env.ROCMFORGE_TEST_CHROMIUM = folder;
   process.env.LD_LIBRARY_PATH = folder;
   const { TestBrowser } = await import('../dist/tests/support/browser/chromium.js');
+  return TestBrowser.open(look);
+}
+
+/** Systems cut maskable icons to shapes of their own, and Apple's have corners of their own: these fill their square. */
+const ICONS = [
+  { name: 'icon-192.png', size: 192, fills: false },
+  { name: 'icon-512.png', size: 512, fills: false },
+  { name: 'icon-maskable-512.png', size: 512, fills: true },
+  { name: 'apple-touch-icon.png', size: 180, fills: true },
+];
+
+async function takeIcons() {
+  const drawn = readFileSync(join(ROOT, 'web/static/icon.svg'), 'utf8');
+  const browser = await openBrowser({});
+  try {
+    const page = await browser.page('about:blank');
+    for (const { name, size, fills } of ICONS) {
+      const svg = (fills ? drawn.replace(' rx="15"', '') : drawn).replace(
+        '<svg ',
+        `<svg width="${size}" height="${size}" `,
+      );
+      await page.setViewportSize({ width: size, height: size });
+      await page.setContent(`<style>body{margin:0}svg{display:block}</style>${svg}`);
+      await page.screenshot({ path: join(ROOT, 'web/static', name), omitBackground: true });
+    }
+  } finally {
+    await browser[Symbol.asyncDispose]();
+  }
+}
+
+/** The page after one question, on a server of its own. */
+async function takePage() {
   const stdio = ['ignore', 'pipe', 'ignore'];
   const server = spawn(process.execPath, [MAIN, 'serve', '--port', '0'], { cwd: ROOT, stdio });
-  const browser = await TestBrowser.open({ viewport: { width: 960, height: 560 }, colorScheme: 'light' });
+  const browser = await openBrowser({ viewport: { width: 960, height: 560 }, colorScheme: 'light' });
   try {
     const [line] = await once(server.stdout.setEncoding('utf8'), 'data');
     const page = await browser.page(/http:\S+/.exec(line)[0]);
@@ -137,6 +169,7 @@ async function takePage() {
 }
 
 mkdirSync(OUT, { recursive: true });
+await takeIcons();
 await recordTerminal();
 await takePage();
 for (const name of ['terminal.svg', 'page.png'])

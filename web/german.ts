@@ -145,6 +145,7 @@ export const GERMAN: Texts = {
     import: 'Importieren',
     exportAll: 'Alle exportieren',
     untitled: 'Ohne Titel',
+    pinned: 'oben gehalten',
   },
   conversation: {
     title: 'Gespräch',
@@ -153,13 +154,26 @@ export const GERMAN: Texts = {
     systemHint: 'leer: der aus den Einstellungen',
     json: 'Als JSON exportieren',
     markdown: 'Als Markdown exportieren',
+    pin: 'Oben in der Liste halten',
+    duplicate: 'Verdoppeln',
     remove: 'Löschen',
     with: (title) => `Gespräch mit ${title}`,
     label: 'Gespräch',
+    toEnd: 'Zum Ende des Gesprächs',
     leftOut: (count) =>
       `${german.form(count, 'Die älteste Nachricht fehlt', `Die ältesten ${german.number(count)} Nachrichten fehlen`)} in dem, was das Modell liest: Sein Kontext ist voll.`,
+    summarized: (count) =>
+      `Das Modell liest ${german.form(count, 'die älteste Nachricht', `die ältesten ${german.number(count)} Nachrichten`)} in Kürze: Sein Kontext ist voll.`,
     roles: { user: 'Frage', assistant: 'Antwort' },
   },
+
+  summary: {
+    ask: (before) =>
+      `Fasse dieses Gespräch so zusammen, dass es ohne seinen Wortlaut weitergehen kann. Behalte Namen, Zahlen, Entscheidungen und offene Fragen. Schreibe nur die Zusammenfassung.${before === undefined ? '' : `\n\nWas davor war, in Kürze: ${before}`}`,
+    told: (text) => `Was davor war, in Kürze: ${text}`,
+  },
+  titleAsk: (said) =>
+    `Schreibe einen Titel von höchstens fünf Wörtern für ein Gespräch, das so beginnt. Schreibe nur den Titel, in der Sprache des Gesprächs.\n\n${said}`,
 
   composer: {
     message: 'Nachricht',
@@ -261,6 +275,10 @@ export const GERMAN: Texts = {
     live: 'Die Antwort, während sie geschrieben wird',
     reads: 'Das Modell liest',
     reading: (done, all) => `Liest: ${german.number(done)} von ${tokens(all)}`,
+    waits: {
+      summary: 'Der Anfang des Gesprächs wird zusammengefasst',
+      connection: 'Die Verbindung ging verloren und wird wiederhergestellt',
+    },
     thinking: 'Denkt nach …',
     thoughts: (time) => (time === undefined ? 'Gedanken' : `Gedanken · ${german.time(time)}`),
     failed: 'Keine Antwort',
@@ -271,6 +289,8 @@ export const GERMAN: Texts = {
     copied: 'Kopiert',
     notCopied: 'Nicht kopiert: Der Browser erlaubt es nicht',
     retry: 'Noch einmal antworten',
+    written: 'Zeigen, wie das Modell es schrieb',
+    formatted: 'Gestaltet zeigen',
     continue: 'Fortsetzen',
     edit: 'Bearbeiten',
     remove: 'Dies und alles Folgende löschen',
@@ -324,7 +344,25 @@ export const GERMAN: Texts = {
     seedHint: 'wiederholt eine Antwort',
     random: 'zufällig',
     whenFull: 'Wenn der Kontext voll ist',
-    whenFullChoices: { 'leave-out': 'Die ältesten Beiträge weglassen', ask: 'Anhalten und es sagen' },
+    whenFullChoices: {
+      'leave-out': 'Die ältesten Beiträge weglassen',
+      summarize: 'Die ältesten Beiträge zusammenfassen',
+      ask: 'Anhalten und es sagen',
+    },
+    thinking: 'Nachdenken',
+    thinkingChoices: { model: 'Wie das Modell es tut', yes: 'Vor jeder Antwort', no: 'Nicht' },
+    titles: 'Titel langer Fragen',
+    titlesChoices: { model: 'Vom Modell des Servers', words: 'Ihre ersten Wörter' },
+    pastedFile: 'Zeichen, ab denen eingefügter Text eine Datei wird',
+    pastedFileHint: '0: nie',
+    serverFields: 'Weitere Felder von Anfragen an den Server',
+    serverFieldsHint: 'JSON, etwa {"stop": ["END"]}',
+    noObject: 'Das ist kein JSON-Objekt: Nichts wird hinzugefügt.',
+    presets: 'Vorlagen',
+    presetsNone: 'Vorlage wählen',
+    presetName: 'Name einer Vorlage',
+    presetKeep: 'Als Vorlage aufbewahren',
+    presetRemove: 'Vorlage löschen',
     loading: 'Beim Laden eines Modells in diesen Browser',
     context: 'Kontext in Tokens',
     cache: 'Gedächtnis eines Gesprächs',

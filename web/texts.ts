@@ -142,6 +142,7 @@ export const ENGLISH = {
     import: 'Import',
     exportAll: 'Export all',
     untitled: 'Untitled',
+    pinned: 'pinned',
   },
   conversation: {
     title: 'Conversation',
@@ -150,13 +151,27 @@ export const ENGLISH = {
     systemHint: 'empty: that of the settings',
     json: 'Export as JSON',
     markdown: 'Export as Markdown',
+    pin: 'Keep at the top of the list',
+    duplicate: 'Duplicate',
     remove: 'Delete',
     with: (title: string) => `Conversation with ${title}`,
     label: 'Conversation',
+    toEnd: 'To the end of the conversation',
     leftOut: (count: number) =>
       `The ${english.form(count, 'oldest message is', `oldest ${english.number(count)} messages are`)} left out of what the model reads: its context is full.`,
+    summarized: (count: number) =>
+      `The model reads ${english.form(count, 'the oldest message', `the oldest ${english.number(count)} messages`)} in short: its context is full.`,
     roles: { user: 'You', assistant: 'Answer' },
   },
+
+  /** What the model reads of a conversation that is longer than its context. */
+  summary: {
+    ask: (before: string | undefined) =>
+      `Summarize this conversation so that it can be continued without it. Keep names, numbers, decisions and open questions. Write only the summary.${before === undefined ? '' : `\n\nWhat was before it, in short: ${before}`}`,
+    told: (text: string) => `Before this, in short: ${text}`,
+  },
+  titleAsk: (said: string) =>
+    `Write a title of at most five words for a conversation that begins as follows. Write only the title, in the language of the conversation.\n\n${said}`,
 
   composer: {
     message: 'Message',
@@ -258,6 +273,10 @@ export const ENGLISH = {
     live: 'The answer as it is written',
     reads: 'The model reads',
     reading: (done: number, all: number) => `Reading: ${done} of ${all} tokens`,
+    waits: {
+      summary: 'The beginning of the conversation is being summarized',
+      connection: 'The connection was lost, and is made again',
+    },
     thinking: 'Thinking…',
     thoughts: (time: number | undefined) =>
       time === undefined ? 'Thoughts' : `Thoughts · ${english.time(time)}`,
@@ -269,6 +288,8 @@ export const ENGLISH = {
     copied: 'Copied',
     notCopied: 'Not copied: the browser does not allow it',
     retry: 'Answer again',
+    written: 'Show as the model wrote it',
+    formatted: 'Show formatted',
     continue: 'Continue',
     edit: 'Edit',
     remove: 'Delete this and what follows',
@@ -322,7 +343,25 @@ export const ENGLISH = {
     seedHint: 'repeats an answer',
     random: 'random',
     whenFull: 'When the context is full',
-    whenFullChoices: { 'leave-out': 'Leave out the oldest turns', ask: 'Stop and say so' },
+    whenFullChoices: {
+      'leave-out': 'Leave out the oldest turns',
+      summarize: 'Summarize the oldest turns',
+      ask: 'Stop and say so',
+    },
+    thinking: 'Reasoning',
+    thinkingChoices: { model: 'As the model does', yes: 'Before each answer', no: 'None' },
+    titles: 'Titles of long questions',
+    titlesChoices: { model: 'By the server’s model', words: 'Their first words' },
+    pastedFile: 'Characters from which pasted text becomes a file',
+    pastedFileHint: '0: never',
+    serverFields: 'Further fields of requests to the server',
+    serverFieldsHint: 'JSON, such as {"stop": ["END"]}',
+    noObject: 'This is no JSON object: nothing is added.',
+    presets: 'Presets',
+    presetsNone: 'Choose a preset',
+    presetName: 'Name of a preset',
+    presetKeep: 'Keep as a preset',
+    presetRemove: 'Delete the preset',
     loading: 'When a model is loaded into this browser',
     context: 'Context in tokens',
     cache: 'Memory of a conversation',

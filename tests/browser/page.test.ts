@@ -81,7 +81,7 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.deepEqual(await accessibilityFaults(page), []);
   });
 
-  test('settings are used, and kept', async () => {
+  test('settings are used, and kept, and so is the model', async () => {
     await button('Settings').click();
     const dialog = page.getByRole('dialog', { name: 'Settings' });
     await dialog.getByLabel('Temperature').fill('0');
@@ -96,6 +96,7 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
       .getByText(/5 tokens/)
       .waitFor();
     await page.reload();
+    await button('Model: MiniMind2 Small').waitFor();
     await button('Settings').click();
     assert.equal(await dialog.getByLabel('Temperature').inputValue(), '0');
     assert.equal(await dialog.getByLabel('System prompt').inputValue(), 'You are a pirate.');
@@ -106,7 +107,6 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
 
   test('Escape and the button stop an answer, which stays as it is', async () => {
     await button('New conversation').click();
-    await button('Load MiniMind2 Small').click();
     // What the model repeats without an end, where it may.
     await button('Settings').click();
     const dialog = page.getByRole('dialog', { name: 'Settings' });
@@ -196,6 +196,7 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
 
   test('what cannot be loaded is said', async () => {
     await page.reload();
+    await button('Model: thinker.gguf').click();
     await page.getByLabel('A GGUF file’s address').fill(`${site.url}/absent.gguf`);
     await page.keyboard.press('Enter');
     const alert = page.getByRole('alert');
@@ -219,8 +220,9 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
   test('without its server it opens, loads what is kept and answers', async () => {
     await site[Symbol.asyncDispose]();
     await page.reload();
+    await button('Model: thinker.gguf').click();
     await button('Load MiniMind2 Small').click();
-    await message().waitFor();
+    await button('Model: MiniMind2 Small').waitFor();
     await message().fill('Hi');
     await page.keyboard.press('Enter');
     await answers().locator('.text').waitFor();

@@ -42,6 +42,45 @@ const LLAMA_EXPORT = [
   ].map((message) => ({ type: 'message', message })),
 ];
 
+/** A conversation with two branches, as Open WebUI exports it. */
+const OPEN_WEBUI_EXPORT = [
+  {
+    id: 'w',
+    title: 'From Open WebUI',
+    created_at: 1,
+    updated_at: 5,
+    chat: {
+      title: 'From Open WebUI',
+      params: { system: 'Be brief.' },
+      history: {
+        currentId: 'b2',
+        messages: {
+          q: {
+            id: 'q',
+            parentId: null,
+            childrenIds: ['b1', 'b2'],
+            role: 'user',
+            content: 'Another question from there',
+            timestamp: 2,
+            files: [{ type: 'file', name: 'two.txt', file: { data: { content: 'two' } } }],
+          },
+          b1: { id: 'b1', parentId: 'q', childrenIds: [], role: 'assistant', content: 'First', timestamp: 3 },
+          b2: {
+            id: 'b2',
+            parentId: 'q',
+            childrenIds: [],
+            role: 'assistant',
+            content:
+              '<details type="reasoning" done="true" duration="7">\n<summary>Thought for 7 seconds</summary>\n&gt; So 1 &lt; 2.\n</details>\nSecond',
+            model: 'that-model',
+            timestamp: 4,
+          },
+        },
+      },
+    },
+  },
+];
+
 /** A page on a server of a tiny model that wants a key, in a browser of its own. */
 async function servedPage(t: TestContext): Promise<{ page: Page; url: string; browser: TestBrowser }> {
   const files = pageFiles(join(PROJECT_ROOT, 'dist/web'));
@@ -215,6 +254,23 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await page.locator('.answer').getByText('2/2').waitFor();
     await page.locator('.answer').getByText('Thoughts').waitFor();
     await page.locator('.said summary').getByText('list.txt').waitFor();
+  });
+
+  await t.test('read from Open WebUI, with branches and reasoning', async () => {
+    const buffer = Buffer.from(JSON.stringify(OPEN_WEBUI_EXPORT));
+    const file = { name: 'chats.json', mimeType: 'application/json', buffer };
+    await page.locator('input[type=file][accept=".json,.jsonl"]').first().setInputFiles(file);
+    await page.locator('.said').getByText('Another question from there').waitFor();
+    await page.locator('.answer > .text').getByText('Second', { exact: true }).waitFor();
+    await page.locator('.answer').getByText('2/2').waitFor();
+    await page.locator('.answer').getByText('that-model').waitFor();
+    await page.locator('.answer').getByText('Thoughts · 7.0 s').click();
+    await page.locator('.answer').getByText('So 1 < 2.', { exact: true }).waitFor();
+    await page.locator('.said summary').getByText('two.txt').waitFor();
+    await page.keyboard.press('Control+Shift+E');
+    const prompt = page.getByLabel('System prompt of this conversation');
+    assert.equal(await prompt.inputValue(), 'Be brief.');
+    await page.keyboard.press('Escape');
   });
 
   await t.test(

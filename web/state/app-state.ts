@@ -1,9 +1,11 @@
-import { effect, signal } from '@preact/signals';
+import { effect, signal, untracked } from '@preact/signals';
 import { readAttachment } from '../attachments/read-attachment.ts';
 import { UnreadableFile } from '../attachments/unreadable-file.ts';
+import { hold } from './tab-lock.ts';
 import { ChatServer, type ServerModel } from './chat-server.ts';
 import { Conversations } from './conversations.ts';
 import { readConversations } from './exchange.ts';
+import { keepLastModel, lastModel, openLast } from './last-model.ts';
 import { type LoadRequest, ModelSession } from './model-session.ts';
 import { ModelShelf } from './model-shelf.ts';
 import { ServerEngine } from './server-engine.ts';
@@ -11,7 +13,6 @@ import { keptSettings } from './settings.ts';
 import { TEXTS } from '../texts.ts';
 import { Toolbox } from '../tools/toolbox.ts';
 
-const LAST_MODEL = 'rocmforge last model';
 /** What files of conversations are called; any other JSON is a text. */
 const CONVERSATIONS = /\.jsonl?$/i;
 
@@ -34,33 +35,74 @@ export class AppState {
   /** What is said in passing, such as that a file holds no model. */
   readonly notice = signal<{ readonly title: string; readonly text: string } | undefined>(undefined);
 
+  #held: Promise<boolean> | undefined;
+
   constructor() {
     // What is stored has changed when a model has been loaded, or has not been.
     effect(() => {
       if (this.session.status.value.kind !== 'loading') void this.shelf.refresh();
     });
+    // What the server wrote on while the page was away is shown.
+    effect(() => {
+      const { value: status } = this.session.status;
+      const { value: conversation } = this.conversations.current;
+      if (status.kind === 'ready') untracked(() => void conversation.resume(status.engine));
+    });
     void this.server.refresh();
-    // The served model is there at once, unless another was chosen meanwhile.
+    void this.#begin();
+  }
+
+  /** Loads a model into this browser. The conversation stays. */
+  async load(request: LoadRequest): Promise<void> {
+    this.dialog.value = undefined;
+    void this.#holdModel();
+    await this.session.load(request);
+    const { value: status } = this.session.status;
+    if (status.kind !== 'ready' || status.engine.place !== 'browser') return;
+    const { location, title } = request;
+    await this.shelf.refresh();
+    const kept = this.shelf.stored.value.find(({ id, url, name }) =>
+      typeof location === 'object' && 'id' in location
+        ? id === location.id
+        : url === location || (url === undefined && name === title),
+    );
+    if (kept?.complete) keepLastModel({ place: 'browser', id: kept.id, title });
+  }
+
+  /** Uses a model of the server. The conversation stays. */
+  async use(model: ServerModel): Promise<void> {
+    this.dialog.value = undefined;
+    keepLastModel({ place: 'server', id: model.id });
+    await this.session.use(new ServerEngine(this.server, model));
+  }
+
+  /** Goes on with the model of the last visit, or the server's first, unless another was chosen meanwhile. */
+  async #begin(): Promise<void> {
+    const last = lastModel();
+    if (last?.place === 'browser') await openLast(() => this.#loadKept(last));
     const end = effect(() => {
       const { value: models } = this.server.models;
-      const model = models.find(({ id }) => id === lastServed()) ?? models[0];
+      const model = models.find(({ id }) => id === last?.id) ?? models[0];
       if (!model || this.session.status.peek().kind !== 'empty') return;
       void this.session.use(new ServerEngine(this.server, model));
       queueMicrotask(() => end());
     });
   }
 
-  /** Loads a model into this browser. The conversation stays. */
-  async load(request: LoadRequest): Promise<void> {
-    this.dialog.value = undefined;
-    await this.session.load(request);
+  /** Loads a model that is kept whole, unless another tab has one: there may not be memory for two. */
+  async #loadKept({ id, title }: { readonly id: string; readonly title: string }): Promise<void> {
+    await this.shelf.refresh();
+    const model = this.shelf.stored.value.find((of) => of.id === id);
+    const isFree = model?.complete && (await this.#holdModel());
+    if (isFree && this.session.status.value.kind === 'empty') await this.load({ location: model, title });
   }
 
-  /** Uses a model of the server. The conversation stays. */
-  async use(model: ServerModel): Promise<void> {
-    this.dialog.value = undefined;
-    keepLastServed(model.id);
-    await this.session.use(new ServerEngine(this.server, model));
+  /** Lets other tabs know that there is a model in this one, as long as it is open; false if there is one in another. */
+  #holdModel(): Promise<boolean> {
+    return (this.#held ??= hold('model').then((release) => {
+      if (!release) this.#held = undefined;
+      return release !== undefined;
+    }));
   }
 
   /**
@@ -111,21 +153,5 @@ export class AppState {
       const reason = error instanceof UnreadableFile ? error.reason : 'broken';
       this.notice.value = { title: file.name, text: TEXTS.attachment.reasons[reason] };
     }
-  }
-}
-
-function lastServed(): string | null {
-  try {
-    return localStorage.getItem(LAST_MODEL);
-  } catch {
-    return null;
-  }
-}
-
-function keepLastServed(id: string): void {
-  try {
-    localStorage.setItem(LAST_MODEL, id);
-  } catch {
-    // The first is used again.
   }
 }

@@ -34,6 +34,7 @@ export class BrowserEngine implements ChatEngine {
     messages,
     continues,
     sampling,
+    thinks,
     tools,
     signal,
   }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
@@ -42,6 +43,7 @@ export class BrowserEngine implements ChatEngine {
       penaltyWindow: PENALTY_WINDOW,
       ...present(sampling),
       ...(continues && { continueFinal: true }),
+      ...(thinks !== undefined && { reasoning: { enabled: thinks } }),
       ...(tools.length > 0 && { tools }),
       signal,
     };

@@ -9,6 +9,12 @@ export interface ServerModel {
 
 const KEY = 'rocmforge key';
 
+/** A request of a stream with a name. */
+export interface NamedRequest {
+  readonly stream: string;
+  readonly signal: AbortSignal;
+}
+
 /** Whether the page's server answers chats. */
 export type ServerAccess = 'unknown' | 'absent' | 'locked' | 'open';
 
@@ -50,11 +56,23 @@ export class ChatServer {
     }
   }
 
-  async post(path: string, body: object, signal: AbortSignal): Promise<Response> {
-    const headers = { 'content-type': 'application/json' };
+  /** Asks for a stream, which goes on under a name when this page leaves. */
+  async post(path: string, body: object, { stream, signal }: NamedRequest): Promise<Response> {
+    const headers = { 'content-type': 'application/json', 'x-conversation-id': stream };
     const response = await this.#fetch(path, { method: 'POST', body: JSON.stringify(body), headers, signal });
     if (response.status === 401) this.access.value = 'locked';
     return response;
+  }
+
+  /** A stream from a byte on. */
+  goOn({ stream, signal }: NamedRequest, from: number): Promise<Response> {
+    return this.#fetch(`v1/stream?conv_id=${stream}&from=${from}`, { signal });
+  }
+
+  /** Ends a stream. Never rejects: a server that is gone has ended it. */
+  async end(stream: string): Promise<void> {
+    const end = { method: 'DELETE', keepalive: true };
+    await this.#fetch(`v1/stream?conv_id=${stream}`, end).catch(() => {});
   }
 
   /** Redirections are errors: they would take the key, or the conversation, elsewhere. */

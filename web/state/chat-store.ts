@@ -1,4 +1,5 @@
 import type { Attachment } from '../attachments/read-attachment.ts';
+import type { Summary } from './summary.ts';
 
 /** One turn of a conversation, as it is kept. Answers grow while they are generated. */
 export interface Turn {
@@ -25,10 +26,22 @@ export interface Turn {
   readonly pace?: Pace | undefined;
   /** Tokens of the context that the conversation with this answer takes. */
   readonly usedTokens?: number | undefined;
+  /** What the model was told of the turns that it did not read, if they were summarized. */
+  readonly summary?: Summary | undefined;
+  /** As long as the server writes it: where it can be read again. */
+  readonly stream?: AnswerStream | undefined;
   /** The title of the model that answered. */
   readonly model?: string | undefined;
   /** When it began, in milliseconds since 1970. */
   readonly at: number;
+}
+
+/** An answer that goes on at the server when the page leaves. */
+export interface AnswerStream {
+  readonly name: string;
+  /** Characters that the answer had before, if it is continued. */
+  readonly textLength: number;
+  readonly reasoningLength: number;
 }
 
 /** A function that an answer calls. */
@@ -64,6 +77,16 @@ export interface ConversationInfo {
   readonly leaf: string | undefined;
   /** The system prompt of this conversation; undefined: that of the settings. */
   readonly system?: string | undefined;
+  /** Whether it stands before those that are not, whenever it was changed. */
+  readonly pinned?: boolean | undefined;
+}
+
+/** The parts of a conversation that the person changes. */
+export type ConversationChange = Partial<Pick<ConversationInfo, 'title' | 'titledBy' | 'system' | 'pinned'>>;
+
+/** The order of conversations in lists: pinned ones first, and the last changed first. */
+export function byRecency(a: ConversationInfo, b: ConversationInfo): number {
+  return Number(b.pinned ?? false) - Number(a.pinned ?? false) || b.changed - a.changed;
 }
 
 /** A conversation with all its branches. */
@@ -114,10 +137,10 @@ export class ChatStore {
     this.#channel.addEventListener('message', ({ data }: MessageEvent<string>) => listener(data));
   }
 
-  /** All conversations, the last changed first. */
+  /** All conversations, in the order of lists. */
   async list(): Promise<ConversationInfo[]> {
     const all = await answerOf<ConversationInfo[]>(this.#read('conversations').getAll());
-    return all.sort((a, b) => b.changed - a.changed);
+    return all.sort(byRecency);
   }
 
   async turnsOf(id: string): Promise<Turn[]> {

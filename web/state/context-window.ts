@@ -6,8 +6,7 @@ import type { ToolCall, Turn } from './chat-store.ts';
 export const TOKENS_PER_CHARACTER = 0.4;
 
 /** The part of a context that is left to an answer, and at most so many tokens. */
-const ROOM_SHARE = 0.25;
-const MOST_ROOM = 1024;
+export const ROOM = { share: 0.25, most: 1024 } as const;
 
 /** What of a conversation is sent. */
 export interface SentMessages {
@@ -23,6 +22,8 @@ export interface WindowTerms {
   readonly context: number | undefined;
   /** Tokens for a character, as counted before. */
   readonly tokensPerCharacter?: number | undefined;
+  /** What the model is told of turns before these. */
+  readonly summary?: string | undefined;
 }
 
 /**
@@ -31,8 +32,9 @@ export interface WindowTerms {
  */
 export function fittingMessages(turns: readonly Turn[], terms: WindowTerms): SentMessages {
   const { context = Number.POSITIVE_INFINITY, tokensPerCharacter = TOKENS_PER_CHARACTER } = terms;
-  const room = Math.min(MOST_ROOM, context * ROOM_SHARE);
-  const budget = (context - room) / tokensPerCharacter - terms.system.length;
+  const room = Math.min(ROOM.most, context * ROOM.share);
+  const told = terms.summary === undefined ? '' : TEXTS.summary.told(terms.summary);
+  const budget = (context - room) / tokensPerCharacter - terms.system.length - told.length;
   let length = turns.reduce((sum, turn) => sum + lengthOf(turn), 0);
   const lastQuestion = turns.findLastIndex(({ role }) => role === 'user');
   let first = 0;
@@ -48,7 +50,18 @@ export function fittingMessages(turns: readonly Turn[], terms: WindowTerms): Sen
     const kept = Math.max(1, Math.floor(last.text.length - (length - budget)));
     sent[sent.length - 1] = { ...last, text: last.text.slice(-kept) };
   }
-  return { messages: messagesOf(sent, terms.system), leftOut: first };
+  return { messages: withTold(messagesOf(sent, terms.system), told), leftOut: first };
+}
+
+/** The messages with what was before them in the first one that is said: not every template has a place for the system's. */
+function withTold(messages: ChatMessage[], told: string): ChatMessage[] {
+  const at = told === '' ? -1 : messages.findIndex(({ role }) => role === 'user');
+  return messages.map((message, index) => {
+    const { content } = message;
+    return index === at && typeof content === 'string'
+      ? { ...message, content: `${told}\n\n${content}` }
+      : message;
+  });
 }
 
 /** The characters that the model reads of turns and system prompt. */

@@ -2,22 +2,50 @@ import { computed, type ReadonlySignal, type Signal, signal } from '@preact/sign
 import type { Attachment } from '../attachments/read-attachment.ts';
 import type { Toolbox } from '../tools/toolbox.ts';
 import type { PageTool } from '../tools/tools.ts';
+import { objectIn } from '../json-object.ts';
 import { TEXTS } from '../texts.ts';
 import {
+  type AnswerStream,
   branchOf,
+  type ConversationChange,
   type ConversationInfo,
   freshId,
   type ToolCall,
   type Turn,
   type WholeConversation,
 } from './chat-store.ts';
-import { contentOf, fittingMessages, sentCharacters, TOKENS_PER_CHARACTER } from './context-window.ts';
-import { type AnswerEnd, type CallPiece, type ChatEngine, ContextFull, samplingOf } from './engine.ts';
+import {
+  contentOf,
+  fittingMessages,
+  sentCharacters,
+  type SentMessages,
+  TOKENS_PER_CHARACTER,
+  type WindowTerms,
+} from './context-window.ts';
+import {
+  type AnswerEnd,
+  type AnswerEvent,
+  AnswerGone,
+  type CallPiece,
+  type ChatEngine,
+  ContextFull,
+  samplingOf,
+} from './engine.ts';
 import { explain } from './explain.ts';
+import { Meter } from './meter.ts';
 import type { SettingValues } from './settings.ts';
+import { said, summarize, summarized, type Summary } from './summary.ts';
+import { hold } from './tab-lock.ts';
 
 /** Characters of a first message that become the title. */
 const TITLE_LENGTH = 60;
+/** Tokens that a model may write for a title, and characters of a first message that it reads for that. */
+const TITLE_TOKENS = 24;
+const TITLED_CHARACTERS = 1000;
+/** What stands around titles that models write. */
+const AROUND_TITLE = /^[\s"“„'#*]+|[\s"”“'*.]+$/g;
+/** The part of a context that is left to what is not summarized, so that it does not fill again at once. */
+const UNSUMMARIZED_SHARE = 0.5;
 /** How often a conversation is sent with more left out, if the count of its tokens was guessed too low. */
 const MOST_TRIES = 4;
 /** The guess grows by this beyond what the model counted. */
@@ -61,14 +89,19 @@ export class Conversation {
   readonly consent = signal<Consent | undefined>(undefined);
   /** Files that go with the next message. */
   readonly attached = signal<readonly Attachment[]>([]);
-  /** Turns at the beginning that the last answer did not see. */
+  /** Turns at the beginning that the last answer did not see, and what it was told of them. */
   readonly leftOut = signal(0);
+  readonly summary = signal<string | undefined>(undefined);
+  /** What the answer waits for: a summary of the beginning, or a connection that was lost. */
+  readonly waits = signal<'summary' | 'connection' | undefined>(undefined);
   readonly #all: Signal<ReadonlyMap<string, Turn>>;
   readonly #settings: Signal<SettingValues>;
   readonly #toolbox: Toolbox;
   readonly #keep: Keep;
   #tokensPerCharacter: number | undefined;
   #stopping: AbortController | undefined;
+  /** Ends the writing of a title. */
+  #titling: AbortController | undefined;
 
   constructor({ info, turns }: WholeConversation, { settings, toolbox }: ConversationMeans, keep: Keep) {
     this.info = signal(info);
@@ -138,14 +171,21 @@ export class Conversation {
   async retry(engine: ChatEngine, { parent }: Turn): Promise<void> {
     if (this.answering.value) return;
     this.#changeInfo({ leaf: parent });
-    await this.#answer(engine, undefined);
+    await this.#answer(engine, {});
   }
 
   /** Goes on with an answer where it ended. */
-  async continue(engine: ChatEngine, turn: Turn): Promise<void> {
+  async continue(engine: ChatEngine, begun: Turn): Promise<void> {
     if (this.answering.value) return;
-    this.#changeInfo({ leaf: turn.id });
-    await this.#answer(engine, turn);
+    this.#changeInfo({ leaf: begun.id });
+    await this.#answer(engine, { begun });
+  }
+
+  /** Takes up an answer that went on at the server while this page was away, if there is one. */
+  async resume(engine: ChatEngine): Promise<void> {
+    const begun = this.turns.value.at(-1);
+    const isThere = begun?.stream !== undefined && begun.model === engine.title && engine.resume;
+    if (isThere && !this.answering.value) await this.#answer(engine, { begun, resumed: begun.stream });
   }
 
   /** Writes another text in place of an answer's, as a branch of its own. */
@@ -171,15 +211,15 @@ export class Conversation {
     };
   }
 
-  /** Changes the title or the system prompt. */
-  change(changed: Partial<Pick<ConversationInfo, 'title' | 'titledBy' | 'system'>>): void {
+  change(changed: ConversationChange): void {
     this.#changeInfo(changed);
     this.#save([]);
   }
 
-  /** Stops generating the answer. */
+  /** Stops generating the answer, or the title. */
   stop(): void {
     this.#stopping?.abort();
+    this.#titling?.abort();
   }
 
   async #ask(
@@ -190,47 +230,89 @@ export class Conversation {
     if (this.answering.value) return;
     this.#changeInfo({ leaf: parent });
     this.#save([this.#add({ parent, role: 'user', ...said, state: 'done' })]);
-    await this.#answer(engine, undefined);
+    await this.#answer(engine, {});
   }
 
   /** Generates an answer to the branch that is shown, or goes on with its last one, and again after calls of functions. */
-  async #answer(engine: ChatEngine, begun: Turn | undefined): Promise<void> {
+  async #answer(engine: ChatEngine, of: Beginning): Promise<void> {
     const stopping = new AbortController();
     this.#stopping = stopping;
+    this.#titling?.abort();
     this.answering.value = true;
+    const release = await hold(`conversation ${this.info.value.id}`);
     try {
-      let goesOn = await this.#answerOnce(engine, begun, stopping.signal);
+      // It is another tab's, which writes it on.
+      if (of.resumed && !release) return;
+      let goesOn = await this.#answerOnce(engine, of, stopping.signal);
       for (let step = 1; goesOn && step < MOST_STEPS; step++)
-        goesOn = await this.#answerOnce(engine, undefined, stopping.signal);
+        goesOn = await this.#answerOnce(engine, {}, stopping.signal);
       const last = this.turns.value.at(-1);
       if (goesOn && last) this.#fail(last.id, new Error(TEXTS.call.tooMany));
     } finally {
       this.answering.value = false;
+      release?.();
+    }
+    void this.#title(engine);
+  }
+
+  /**
+   * Lets the model write the title of a conversation whose first words are none. Not one in this browser, which would have to read the
+   * conversation again after that. Never rejects.
+   */
+  async #title(engine: ChatEngine): Promise<void> {
+    const [question, answer] = this.turns.value;
+    const begin = question ? contentOf(question).trim() : '';
+    const isAllowed = engine.place === 'server' && this.#settings.value.titles === 'model';
+    const isWanted = isAllowed && begin.length > TITLE_LENGTH;
+    if (!isWanted || this.info.value.titledBy !== 'words' || answer?.state !== 'done') return;
+    const titling = new AbortController();
+    this.#titling = titling;
+    const { signal } = titling;
+    try {
+      const asked = TEXTS.titleAsk(begin.slice(0, TITLED_CHARACTERS));
+      const [line = ''] = (await said(engine, asked, { maxTokens: TITLE_TOKENS, signal })).split('\n');
+      const title = line.replaceAll(AROUND_TITLE, '').slice(0, TITLE_LENGTH);
+      // The person may have been quicker.
+      const isOpen = !signal.aborted && this.info.value.titledBy === 'words';
+      if (isOpen && title !== '') this.change({ title, titledBy: 'model' });
+    } catch {
+      // The first words stay.
     }
   }
 
   /** Generates one answer and runs what it calls; whether it has the results to go on with. */
-  async #answerOnce(engine: ChatEngine, begun: Turn | undefined, signal: AbortSignal): Promise<boolean> {
+  async #answerOnce(
+    engine: ChatEngine,
+    { begun, resumed }: Beginning,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const asked = this.turns.value;
     const parent = this.info.value.leaf;
     const answer = begun ?? this.#add({ parent, role: 'assistant', text: '', state: 'writing' });
-    this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model: engine.title });
+    const stream = resumed ?? (engine.resume && streamOf(answer));
+    const { title: model } = engine;
+    this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model, stream });
+    // At once: where it can be read again has to be known when the page ends before there is a word.
+    this.#saveTurn(answer.id);
     const saving = setInterval(() => this.#saveTurn(answer.id), SAVE_MILLISECONDS);
     try {
       const tools = await this.#toolbox.tools(signal);
-      const end = await this.#write(engine, { id: answer.id, asked, begun, tools, signal });
+      const of = { id: answer.id, asked, begun, tools, stream, signal };
+      const end = await (resumed ? this.#readOn(engine, of, resumed) : this.#write(engine, of));
       const usedTokens = end.promptTokens + end.generatedTokens;
       const isFull = engine.context !== undefined && usedTokens >= engine.context - 1;
       const reason = end.reason === 'stop' ? 'stop' : isFull ? 'context' : 'limit';
       this.#change(answer.id, { state: 'done', reason, usedTokens });
       return await this.#runCalls(answer.id, tools, signal);
     } catch (error) {
-      if (signal.aborted) this.#change(answer.id, { state: 'stopped' });
+      if (signal.aborted || error instanceof AnswerGone) this.#change(answer.id, { state: 'stopped' });
       else this.#fail(answer.id, error);
       return false;
     } finally {
       clearInterval(saving);
       this.prompt.value = undefined;
+      this.waits.value = undefined;
+      this.#change(answer.id, { stream: undefined });
       this.#settleCalls(answer.id);
       this.#changeInfo({ changed: Date.now() });
       this.#saveTurn(answer.id);
@@ -288,7 +370,7 @@ export class Conversation {
 
   /** Sends the conversation, with more left out where it turns out to be too long. */
   async #write(engine: ChatEngine, of: Writing): Promise<AnswerEnd> {
-    const { context } = engine;
+    let { context } = engine;
     const system = (this.info.value.system ?? this.#settings.value.system).trim();
     for (let tries = 1; ; tries++) {
       const isOpen = this.#settings.value.whenFull === 'ask';
@@ -297,33 +379,104 @@ export class Conversation {
         context: isOpen ? undefined : context,
         tokensPerCharacter: this.#tokensPerCharacter,
       };
-      const { messages, leftOut } = fittingMessages(of.asked, terms);
+      const { messages, leftOut, summary } = await this.#fitting(engine, of, terms);
       this.leftOut.value = leftOut;
+      this.summary.value = summary?.text;
+      if (summary) this.#change(of.id, { summary });
       try {
         const end = await this.#read(engine, of, messages);
         if (end.promptTokens > 0) this.#tokensPerCharacter = end.promptTokens / sentCharacters(messages);
         return end;
       } catch (error) {
         if (!(error instanceof ContextFull) || isOpen || tries === MOST_TRIES) throw error;
+        context ??= error.context;
         this.#tokensPerCharacter = (MARGIN ** tries * error.tokens) / sentCharacters(messages);
       }
     }
   }
 
+  /** What of the conversation is sent: of one that is too long without its beginning, which is told in short if that is wanted. */
+  async #fitting(
+    engine: ChatEngine,
+    { asked, signal }: Writing,
+    terms: WindowTerms,
+  ): Promise<SentMessages & { readonly summary?: Summary | undefined }> {
+    const { context } = terms;
+    if (this.#settings.value.whenFull !== 'summarize' || context === undefined)
+      return fittingMessages(asked, terms);
+    const known = summarized(asked);
+    const before = known.summary?.text;
+    const enough = fittingMessages(known.rest, { ...terms, summary: before });
+    const outside = asked.length - known.rest.length;
+    if (enough.leftOut === 0) return { ...enough, leftOut: outside, summary: known.summary };
+    // More than has to be, so that the next message does not want it again.
+    const { leftOut } = fittingMessages(known.rest, {
+      ...terms,
+      summary: before,
+      context: context * UNSUMMARIZED_SHARE,
+    });
+    const text = await this.#summarize(engine, { turns: known.rest.slice(0, leftOut), before, signal });
+    const rest = known.rest.slice(leftOut);
+    const [first] = rest;
+    if (text === undefined || !first) return { ...enough, leftOut: outside + enough.leftOut };
+    const sent = fittingMessages(rest, { ...terms, summary: text });
+    return { ...sent, leftOut: outside + leftOut + sent.leftOut, summary: { text, first: first.id } };
+  }
+
+  /** Rejects if the answer is stopped; where it fails otherwise, turns are left out. */
+  async #summarize(
+    engine: ChatEngine,
+    { turns, before, signal }: { turns: readonly Turn[]; before: string | undefined; signal: AbortSignal },
+  ): Promise<string | undefined> {
+    this.waits.value = 'summary';
+    try {
+      return await summarize(turns, before, {
+        engine,
+        tokensPerCharacter: this.#tokensPerCharacter,
+        signal,
+      });
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    } finally {
+      this.waits.value = undefined;
+    }
+  }
+
   async #read(engine: ChatEngine, of: Writing, messages: ReturnType<typeof fittingMessages>['messages']) {
-    const meter = new Meter();
-    const begun = { text: of.begun?.text ?? '', reasoning: of.begun?.reasoning };
-    let [text, reasoning, reasoningSeconds] = [begun.text, begun.reasoning, of.begun?.reasoningSeconds];
-    let { calls } = of.begun ?? {};
     const request = {
       messages,
       continues: of.begun !== undefined,
       sampling: samplingOf(this.#settings.value),
+      thinks: THINKS[this.#settings.value.thinking],
       tools: of.tools.map(({ definition }) => definition),
+      name: of.stream?.name,
+      fields: objectIn(this.#settings.value.serverFields),
       signal: of.signal,
     };
-    for await (const event of engine.answer(request)) {
+    return this.#take(engine.answer(request), of);
+  }
+
+  /** Reads an answer again, from where it began at the server. */
+  async #readOn(engine: ChatEngine, of: Writing, { name, textLength, reasoningLength }: AnswerStream) {
+    const { text = '', reasoning, ...rest } = of.begun ?? {};
+    const begun = { text: text.slice(0, textLength), reasoning: reasoning?.slice(0, reasoningLength) };
+    const events = engine.resume?.(name, of.signal);
+    if (!events) throw new AnswerGone();
+    return this.#take(events, { ...of, begun: { ...rest, ...begun, calls: undefined } });
+  }
+
+  /** Writes an answer down as it comes. */
+  async #take(
+    events: AsyncGenerator<AnswerEvent, void>,
+    of: Pick<Writing, 'id'> & { readonly begun: Partial<Turn> | undefined },
+  ): Promise<AnswerEnd> {
+    const meter = new Meter();
+    let { text = '', reasoning, reasoningSeconds, calls } = of.begun ?? {};
+    for await (const event of events) {
       if (event.kind === 'end') return event.end;
+      this.waits.value = event.kind === 'lost' ? 'connection' : undefined;
+      if (event.kind === 'lost') continue;
       if (event.kind === 'prompt') {
         this.prompt.value = event;
         continue;
@@ -373,8 +526,22 @@ export class Conversation {
   }
 }
 
+const THINKS: Readonly<Record<SettingValues['thinking'], boolean | undefined>> = {
+  model: undefined,
+  yes: true,
+  no: false,
+};
+
 /** How often an answer is kept while it is written: what a crash loses at most. */
 const SAVE_MILLISECONDS = 500;
+
+/** What an answer begins with. */
+interface Beginning {
+  /** The answer as it was, if it is continued. */
+  readonly begun?: Turn;
+  /** Where it goes on at the server, if it is taken up again. */
+  readonly resumed?: AnswerStream;
+}
 
 /** An answer that is being written. */
 interface Writing {
@@ -383,42 +550,13 @@ interface Writing {
   /** The answer as it was, if it is continued. */
   readonly begun: Turn | undefined;
   readonly tools: readonly PageTool[];
+  readonly stream: AnswerStream | undefined;
   readonly signal: AbortSignal;
 }
 
-/** The shortest time that a speed is measured over. */
-const SPEED_MILLISECONDS = 100;
-
-/** Measures the speed of an answer. */
-class Meter {
-  readonly #begin = performance.now();
-  #tokens = 0;
-  #first = 0;
-  #last = 0;
-  #firstThought: number | undefined;
-  /** From the first piece of reasoning to the first of the answer. */
-  reasoningSeconds: number | undefined;
-
-  take({ tokens, text, reasoning }: { tokens: number; text: string; reasoning: string }): void {
-    const now = performance.now();
-    if (this.#tokens === 0 && tokens > 0) this.#first = now;
-    this.#tokens += tokens;
-    this.#last = now;
-    if (reasoning !== '') this.#firstThought ??= now;
-    if (text !== '' && this.#firstThought !== undefined)
-      this.reasoningSeconds ??= (now - this.#firstThought) / 1000;
-  }
-
-  get pace(): Turn['pace'] {
-    const tokens = this.#tokens;
-    const span = this.#last - this.#first;
-    return {
-      tokens,
-      firstSeconds: tokens > 0 ? (this.#first - this.#begin) / 1000 : undefined,
-      // Tokens that arrive together say nothing of the speed at which they were made.
-      tokensPerSecond: span >= SPEED_MILLISECONDS ? ((tokens - 1) / span) * 1000 : undefined,
-    };
-  }
+/** Where an answer can be read again that is written now. */
+function streamOf({ text, reasoning = '' }: Turn): AnswerStream {
+  return { name: freshId(), textLength: text.length, reasoningLength: reasoning.length };
 }
 
 /** A kept answer that was being written when its page ended. */

@@ -1,6 +1,8 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import {
+  byRecency,
   ChatStore,
+  type ConversationChange,
   type ConversationInfo,
   freshId,
   hasAll,
@@ -8,6 +10,7 @@ import {
   type WholeConversation,
 } from './chat-store.ts';
 import { Conversation, type ConversationMeans } from './conversation.ts';
+import { copyOf } from './exchange.ts';
 
 /** What was removed, and what brings it back. */
 export interface Removal {
@@ -17,7 +20,7 @@ export interface Removal {
 
 /** The person's conversations: those that are kept, and the one that is open. */
 export class Conversations {
-  /** All that are kept, the last changed first. */
+  /** All that are kept, in the order of lists. */
   readonly list = signal<readonly ConversationInfo[]>([]);
   readonly current: Signal<Conversation>;
   /** What is looked for, and the ids of what was found; undefined if nothing is. */
@@ -67,12 +70,22 @@ export class Conversations {
     return info && store && { info, turns: await store.turnsOf(id) };
   }
 
-  /** Changes the title or the system prompt of a kept conversation. */
-  change(id: string, changed: Partial<Pick<ConversationInfo, 'title' | 'titledBy' | 'system'>>): void {
+  /** Changes a kept conversation. */
+  change(id: string, changed: ConversationChange): void {
     const { value: current } = this.current;
     if (current.info.value.id === id) return current.change(changed);
     const info = this.list.value.find((of) => of.id === id);
     if (info) this.#keep({ ...info, ...changed }, []);
+  }
+
+  /** Keeps a copy of a conversation, with all its branches, and opens it. */
+  async duplicate(id: string): Promise<void> {
+    const whole = await this.whole(id);
+    if (!whole) return;
+    const copy = copyOf(whole);
+    const info = { ...copy.info, changed: Date.now() };
+    this.add([{ ...copy, info }]);
+    await this.open(info.id);
   }
 
   /** Removes a conversation, which can be undone as long as `removed` shows it. */
@@ -183,7 +196,7 @@ export class Conversations {
 
   #keep(info: ConversationInfo, turns: readonly Turn[], gone: readonly string[] = []): void {
     const others = this.list.value.filter(({ id }) => id !== info.id);
-    this.list.value = [info, ...others].sort((a, b) => b.changed - a.changed);
+    this.list.value = [info, ...others].sort(byRecency);
     this.#write((store) => store.save(info, turns, gone));
   }
 

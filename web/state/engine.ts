@@ -68,8 +68,14 @@ export interface AnswerRequest {
   /** The last message is the assistant's, and the answer continues it. */
   readonly continues: boolean;
   readonly sampling: Sampling;
+  /** Whether the model reasons before it answers, if it can; undefined: as it does by itself. */
+  readonly thinks: boolean | undefined;
   /** Functions that may be called. */
   readonly tools: readonly ChatTool[];
+  /** What the person adds to requests to a server, which may stand in the place of the rest. */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined;
+  /** What the answer is called, if it should go on when this page leaves. */
+  readonly name?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -77,6 +83,8 @@ export interface AnswerRequest {
 export type AnswerEvent =
   | { readonly kind: 'prompt'; readonly tokens: number; readonly totalTokens: number }
   | { readonly kind: 'piece'; readonly text: string; readonly reasoning: string; readonly tokens: number }
+  /** The connection was lost, and is made again. */
+  | { readonly kind: 'lost' }
   | CallPiece
   | { readonly kind: 'end'; readonly end: AnswerEnd };
 
@@ -110,7 +118,15 @@ export interface ChatEngine {
    * as it is; aborted, it throws or ends.
    */
   answer(request: AnswerRequest): AsyncGenerator<AnswerEvent, void>;
+  /**
+   * The events from the beginning of an answer that was begun under a name, and goes on. Throws `AnswerGone` if it is not there any
+   * more. Engines that end with the page have none.
+   */
+  resume?(name: string, signal: AbortSignal): AsyncGenerator<AnswerEvent, void>;
 }
+
+/** An answer is not kept, or no longer. */
+export class AnswerGone extends Error {}
 
 /** A conversation is longer than the model's context. */
 export class ContextFull extends Error {

@@ -1,5 +1,6 @@
 import { contentOf } from './context-window.ts';
 import { branchOf, type ConversationInfo, freshId, type Turn, type WholeConversation } from './chat-store.ts';
+import { fromOpenWebui, isOpenWebui } from './open-webui-chats.ts';
 
 /** What marks a file of ours. */
 const FORMAT = 'rocmforge conversations';
@@ -46,14 +47,15 @@ interface LlamaConversation {
 }
 
 /**
- * The conversations of a file: our JSON, or JSON and JSON lines of llama.cpp's page. They get new ids, so that what is there
- * already stays. Throws `SyntaxError` for any other file.
+ * The conversations of a file: our JSON, JSON and JSON lines of llama.cpp's page, or Open WebUI's JSON. They get new ids, so that
+ * what is there already stays. Throws `SyntaxError` for any other file.
  */
 export function readConversations(text: string): WholeConversation[] {
   const parsed = parse(text);
-  if (isOurs(parsed)) return parsed.conversations.map(renamed);
+  if (isOurs(parsed)) return parsed.conversations.map(copyOf);
   const all = Array.isArray(parsed) ? (parsed as unknown[]) : [parsed];
   if (all.length > 0 && all.every(isLlama)) return all.map(fromLlama);
+  if (all.length > 0 && all.every(isOpenWebui)) return all.map((chat) => copyOf(fromOpenWebui(chat)));
   throw new SyntaxError('no conversations');
 }
 
@@ -90,7 +92,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** The same conversation under new ids. */
-function renamed({ info, turns }: WholeConversation): WholeConversation {
+export function copyOf({ info, turns }: WholeConversation): WholeConversation {
   const ids = new Map(turns.map(({ id }) => [id, freshId()]));
   const id = freshId();
   const rename = (of: string | undefined) => (of === undefined ? undefined : ids.get(of));
@@ -141,7 +143,7 @@ function fromLlama({ conv, messages }: LlamaConversation): WholeConversation {
       model,
     };
   });
-  return renamed({ info, turns });
+  return copyOf({ info, turns });
 }
 
 /** The files of a message that are text; pictures and sound are not taken over. */

@@ -1,6 +1,7 @@
 import {
   type AnswerEnd,
   type AnswerEvent,
+  AnswerGone,
   type AnswerRequest,
   type ChatEngine,
   ContextFull,
@@ -8,7 +9,9 @@ import {
   present,
   type Sampling,
 } from './engine.ts';
-import type { ChatServer, ServerModel } from './chat-server.ts';
+import type { ChatServer, NamedRequest, ServerModel } from './chat-server.ts';
+import { freshId } from './chat-store.ts';
+import { EventLines } from './event-lines.ts';
 
 /** The parts of a streamed chunk that are read, by OpenAI's names and those of llama.cpp's server. */
 interface Chunk {
@@ -60,7 +63,10 @@ export class ServerEngine implements ChatEngine {
     messages,
     continues,
     sampling,
+    thinks,
     tools,
+    name,
+    fields,
     signal,
   }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
     const body = {
@@ -70,35 +76,106 @@ export class ServerEngine implements ChatEngine {
       stream_options: { include_usage: true },
       return_progress: true,
       ...(continues && { continue_final_message: true }),
+      ...(thinks !== undefined && { chat_template_kwargs: { enable_thinking: thinks } }),
       ...(tools.length > 0 && { tools }),
       ...fieldsOf(sampling),
+      ...fields,
     };
-    const response = await this.#server.post('v1/chat/completions', body, signal);
-    if (!response.ok || !response.body) throw await refusalOf(response);
-    let isFinished = false;
-    let end: AnswerEnd = { reason: 'stop', promptTokens: 0, generatedTokens: 0 };
-    for await (const { choices, usage, prompt_progress: prompt, error } of chunksOf(response.body)) {
+    const request = { stream: name ?? freshId(), signal };
+    yield* this.#events(this.#server.post('v1/chat/completions', body, request), request);
+  }
+
+  async *resume(stream: string, signal: AbortSignal): AsyncGenerator<AnswerEvent, void> {
+    const request = { stream, signal };
+    const response = await this.#server.goOn(request, 0);
+    if (!response.ok) throw new AnswerGone();
+    yield* this.#events(response, request);
+  }
+
+  async *#events(
+    asked: Response | Promise<Response>,
+    request: NamedRequest,
+  ): AsyncGenerator<AnswerEvent, void> {
+    try {
+      const response = await asked;
+      if (!response.ok || !response.body) throw await refusalOf(response);
+      yield* this.#answerOf(response.body, request);
+    } finally {
+      // It would go on without anybody who reads it.
+      if (request.signal.aborted) void this.#server.end(request.stream);
+    }
+    if (this.context === undefined) void this.#server.refresh();
+  }
+
+  async *#answerOf(
+    body: ReadableStream<Uint8Array<ArrayBuffer>>,
+    request: NamedRequest,
+  ): AsyncGenerator<AnswerEvent, void> {
+    let reason: AnswerEnd['reason'] = 'stop';
+    let counts = { promptTokens: 0, generatedTokens: 0 };
+    for await (const chunk of this.#chunks(body, request)) {
+      if (chunk === 'lost') {
+        yield { kind: 'lost' };
+        continue;
+      }
+      const { choices: [choice] = [], usage, prompt_progress: prompt, error } = chunk;
       if (error) throw complaint(error);
       if (prompt) yield { kind: 'prompt', tokens: prompt.processed, totalTokens: prompt.total };
-      const [choice] = choices ?? [];
       const { content, reasoning_content: reasoning, tool_calls: calls = [] } = choice?.delta ?? {};
       if (content || reasoning)
         yield { kind: 'piece', text: content ?? '', reasoning: reasoning ?? '', tokens: 1 };
       for (const { index, id, function: { name, arguments: text = '' } = {} } of calls)
         yield { kind: 'call', call: index, id, name, text };
-      if (choice?.finish_reason) {
-        isFinished = true;
-        end = { ...end, reason: choice.finish_reason === 'length' ? 'length' : 'stop' };
-      }
-      if (usage)
-        end = { ...end, promptTokens: usage.prompt_tokens, generatedTokens: usage.completion_tokens };
+      if (choice?.finish_reason) reason = choice.finish_reason === 'length' ? 'length' : 'stop';
+      if (usage) counts = { promptTokens: usage.prompt_tokens, generatedTokens: usage.completion_tokens };
     }
-    // A stream that breaks off without an error would otherwise look like a whole answer.
-    if (!isFinished) throw new TypeError('the stream ended before the answer did');
-    yield { kind: 'end', end };
-    if (this.context === undefined) void this.#server.refresh();
+    yield { kind: 'end', end: { reason, ...counts } };
+  }
+
+  /** The chunks of an answer. A connection that is lost is made again, as long as the server keeps the stream. */
+  async *#chunks(
+    first: ReadableStream<Uint8Array<ArrayBuffer>>,
+    request: NamedRequest,
+  ): AsyncGenerator<Chunk | 'lost', void> {
+    const lines = new EventLines();
+    let isFinished = false;
+    let body: ReadableStream<Uint8Array<ArrayBuffer>> | undefined = first;
+    while (body) {
+      try {
+        for await (const chunk of lines.read(body) as AsyncGenerator<Chunk, void>) {
+          isFinished ||= Boolean(chunk.choices?.[0]?.finish_reason ?? chunk.error);
+          yield chunk;
+        }
+        if (isFinished) return;
+        // A stream that breaks off without an error would otherwise look like a whole answer.
+        throw new TypeError('the stream ended before the answer did');
+      } catch (error) {
+        // What fails otherwise, such as what is no JSON, will not be better the next time.
+        if (!(error instanceof TypeError) || request.signal.aborted) throw error;
+        yield 'lost';
+        body = await this.#goOn(request, lines.byteLength);
+        if (!body) throw error;
+      }
+    }
+  }
+
+  /** The rest of a stream; undefined if the server does not answer in time, or does not keep it. */
+  async #goOn(
+    request: NamedRequest,
+    from: number,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | undefined> {
+    for (const pause of PAUSES) {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      request.signal.throwIfAborted();
+      const response = await this.#server.goOn(request, from).catch(() => undefined);
+      if (response) return response.ok ? (response.body ?? undefined) : undefined;
+    }
+    return undefined;
   }
 }
+
+/** How long a lost connection is left alone, each time, in milliseconds. */
+const PAUSES = [500, 1500, 3000];
 
 /** Sampling by the names of the server's fields. */
 function fieldsOf(sampling: Sampling): object {
@@ -108,27 +185,6 @@ function fieldsOf(sampling: Sampling): object {
   ]);
   const window = sampling.repeatPenalty === undefined ? {} : { penalty_window: PENALTY_WINDOW };
   return { ...window, ...Object.fromEntries(given) };
-}
-
-/** The JSON values of server-sent events. */
-async function* chunksOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Chunk, void> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const lines = (rest + value).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        if (!line.startsWith('data:')) continue;
-        const data = line.slice('data:'.length).trim();
-        if (data !== '[DONE]') yield JSON.parse(data) as Chunk;
-      }
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
 }
 
 /** The error that a response tells. */

@@ -9,6 +9,12 @@ export interface McpServerSetting {
   readonly header: string;
 }
 
+/** A system prompt with a name. */
+export interface Preset {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** The user's settings. Sampling that is undefined is as the model recommends. */
 export interface SettingValues extends Sampling {
   readonly system: string;
@@ -17,8 +23,21 @@ export interface SettingValues extends Sampling {
   /** The servers whose tools models may ask to use. */
   readonly mcpServers: readonly McpServerSetting[];
   readonly theme: 'system' | 'light' | 'dark';
-  /** What happens when a conversation is longer than the context: the oldest turns are left out, or nothing is sent. */
-  readonly whenFull: 'leave-out' | 'ask';
+  /** System prompts to choose from. */
+  readonly presets: readonly Preset[];
+  /** Whether models reason before they answer, if they can. */
+  readonly thinking: 'model' | 'yes' | 'no';
+  /** What conversations are called whose first message is longer than a title: by words of the server's model, or by its first ones. */
+  readonly titles: 'model' | 'words';
+  /**
+   * What happens when a conversation is longer than the context: the oldest turns are left out, or the model is told them in
+   * short, or nothing is sent.
+   */
+  readonly whenFull: 'leave-out' | 'summarize' | 'ask';
+  /** Further fields of requests to the server, as JSON. */
+  readonly serverFields: string;
+  /** A pasted text of more characters becomes a file; 0: none does. */
+  readonly pastedFile: number;
   /** Maximum positions of a conversation in this browser; applied when a model is loaded. */
   readonly context: number;
   /** The type of the KV cache; applied when a model is loaded. */
@@ -36,7 +55,12 @@ export const DEFAULT_SETTINGS: SettingValues = {
   theme: 'system',
   javascript: false,
   mcpServers: [],
+  presets: [],
+  thinking: 'model',
+  titles: 'model',
   whenFull: 'leave-out',
+  pastedFile: 2500,
+  serverFields: '',
   context: 4096,
   cacheType: 'f16',
   device: 'auto',

@@ -11,6 +11,9 @@ import { AttachIcon, CloseIcon, SendIcon, StopIcon } from './icons.tsx';
 /** Where Enter on the screen's keyboard begins a line, as there is no Shift+Enter. */
 const TOUCH = '(hover: none) and (pointer: coarse)';
 
+/** What a long text is called that was pasted. */
+const PASTED = 'pasted.txt';
+
 /** The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. What is not sent is kept. */
 export function Composer({ state, engine }: { state: AppState; engine: ChatEngine }) {
   const conversation = state.conversations.current.value;
@@ -98,10 +101,13 @@ function isSendKey({ key, shiftKey, isComposing }: KeyboardEvent): boolean {
   return key === 'Enter' && !shiftKey && !isComposing && !matchMedia(TOUCH).matches;
 }
 
-/** Takes pasted files; some programs copy text as a picture, too, and then the text is meant. */
+/** Takes pasted files, and long texts as files; some programs copy text as a picture, too, and then the text is meant. */
 function takePasted(state: AppState, event: ClipboardEvent): void {
-  const files = [...(event.clipboardData?.files ?? [])];
-  if (files.length === 0 || event.clipboardData?.types.includes('text/plain')) return;
+  const { pastedFile } = state.settings.value;
+  const text = event.clipboardData?.getData('text/plain') ?? '';
+  const isLong = pastedFile > 0 && text.length > pastedFile;
+  const files = isLong ? [new File([text], PASTED)] : [...(event.clipboardData?.files ?? [])];
+  if (files.length === 0 || (text !== '' && !isLong)) return;
   event.preventDefault();
   void state.takeFiles(files);
 }

@@ -9,6 +9,7 @@ import { ErrorNote } from './error-note.tsx';
 import { Field } from './fields.tsx';
 import { formatAge } from './format.ts';
 import { MoreIcon } from './icons.tsx';
+import { SystemPrompt } from './system-prompt.tsx';
 
 /** The kept conversations: looked through, opened, imported and exported. */
 export function ConversationList({ state }: { state: AppState }) {
@@ -52,7 +53,10 @@ function Entry({ state, info }: { state: AppState; info: ConversationInfo }) {
     <li class={isOpen ? 'entry open' : 'entry'}>
       <button type="button" class="entry-title" aria-current={isOpen ? 'true' : undefined} onClick={open}>
         <span>{title}</span>
-        <small>{formatAge(new Date(info.changed))}</small>
+        <small>
+          {info.pinned && `${TEXTS.list.pinned} · `}
+          {formatAge(new Date(info.changed))}
+        </small>
       </button>
       <button
         type="button"
@@ -100,8 +104,8 @@ function Exchange({ state }: { state: AppState }) {
 }
 
 /**
- * The title and system prompt of a conversation, and its export and removal. What is being typed stays when the conversation
- * changes meanwhile, as it does while an answer is written.
+ * The title and system prompt of a conversation, and its export and removal. What is being typed as a title stays when the
+ * conversation changes meanwhile, as it does while an answer is written.
  */
 export function ConversationDialog({ state, id }: { state: AppState; id: string }) {
   const { conversations, dialog } = state;
@@ -130,28 +134,24 @@ export function ConversationDialog({ state, id }: { state: AppState; id: string 
             />
           )}
         </Field>
-        <SystemPrompt state={state} info={info} />
+        <SystemPrompt
+          state={state}
+          label={texts.system}
+          hint={texts.systemHint}
+          text={info.system ?? ''}
+          onText={(text) => conversations.change(id, { system: text.trim() === '' ? undefined : text })}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={info.pinned ?? false}
+            onChange={({ currentTarget }) => conversations.change(id, { pinned: currentTarget.checked })}
+          />
+          {texts.pin}
+        </label>
         <Exports state={state} info={info} />
       </form>
     </Dialog>
-  );
-}
-
-function SystemPrompt({ state: { conversations }, info }: { state: AppState; info: ConversationInfo }) {
-  const { conversation: texts } = TEXTS;
-  return (
-    <Field label={texts.system} hint={texts.systemHint}>
-      {(field) => (
-        <textarea
-          id={field}
-          rows={3}
-          defaultValue={info.system ?? ''}
-          onChange={({ currentTarget: { value } }) =>
-            conversations.change(info.id, { system: value.trim() === '' ? undefined : value })
-          }
-        />
-      )}
-    </Field>
   );
 }
 
@@ -170,6 +170,10 @@ function Exports({ state, info }: { state: AppState; info: ConversationInfo }) {
     dialog.value = undefined;
     void conversations.remove(info.id);
   };
+  const duplicate = () => {
+    dialog.value = undefined;
+    void conversations.duplicate(info.id);
+  };
   return (
     <div class="row wrap">
       <button type="button" onClick={() => void save('json')}>
@@ -177,6 +181,9 @@ function Exports({ state, info }: { state: AppState; info: ConversationInfo }) {
       </button>
       <button type="button" onClick={() => void save('markdown')}>
         {texts.markdown}
+      </button>
+      <button type="button" onClick={duplicate}>
+        {texts.duplicate}
       </button>
       <button type="button" class="danger" onClick={remove}>
         {texts.remove}

@@ -1,9 +1,10 @@
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { AppState } from '../state/app-state.ts';
 import type { Conversation } from '../state/conversation.ts';
 import type { ChatEngine } from '../state/engine.ts';
 import { TEXTS } from '../texts.ts';
 import { Announcer } from './announcer.tsx';
+import { ChevronIcon } from './icons.tsx';
 import { TurnView } from './turn-view.tsx';
 
 /** Distance from the end, in pixels, within which the view follows the answer again. */
@@ -19,28 +20,46 @@ interface ConversationProps {
 /** The turns of a conversation. The view follows the answer until the reader scrolls back. */
 export function ConversationView({ state, conversation, engine }: ConversationProps) {
   const turns = conversation.turns.value;
-  useFollowing(conversation);
+  const isAway = useFollowing(conversation);
   return (
     <>
       {turns.length > 0 && <Turns state={state} conversation={conversation} engine={engine} />}
       {turns.length === 0 && engine && (
         <Greeting engine={engine} onPick={(text) => void conversation.send(engine, text)} />
       )}
+      {isAway && (
+        <button
+          type="button"
+          class="to-end"
+          aria-label={TEXTS.conversation.toEnd}
+          title={TEXTS.conversation.toEnd}
+          onClick={toEnd}
+        >
+          <ChevronIcon />
+        </button>
+      )}
       <Announcer key={conversation.info.value.id} turn={turns.at(-1)} />
     </>
   );
 }
 
-/** Scrolls to the end of a growing answer, unless the reader has scrolled back since. */
-function useFollowing(conversation: Conversation): void {
+function toEnd(): void {
+  scrollTo({ top: document.documentElement.scrollHeight });
+}
+
+/** Scrolls to the end of a growing answer, unless the reader has scrolled back since; whether the end is out of sight. */
+function useFollowing(conversation: Conversation): boolean {
   const follows = useRef(true);
+  const [isAway, setAway] = useState(false);
   const { value: turns } = conversation.turns;
   useEffect(() => {
     let last = 0;
     const onScroll = () => {
       const { scrollHeight, clientHeight, scrollTop } = document.documentElement;
+      const distance = scrollHeight - clientHeight - scrollTop;
       if (scrollTop < last) follows.current = false;
-      if (scrollHeight - clientHeight - scrollTop < NEAR_END) follows.current = true;
+      if (distance < NEAR_END) follows.current = true;
+      setAway(!follows.current && distance > clientHeight / 2);
       last = scrollTop;
     };
     addEventListener('scroll', onScroll, { passive: true });
@@ -50,13 +69,15 @@ function useFollowing(conversation: Conversation): void {
     follows.current = true;
   }, [conversation, turns.length]);
   useEffect(() => {
-    if (follows.current && turns.length > 0) scrollTo({ top: document.documentElement.scrollHeight });
+    if (follows.current && turns.length > 0) toEnd();
   }, [turns]);
+  return isAway;
 }
 
 function Turns({ state, conversation, engine }: ConversationProps) {
   const turns = conversation.turns.value;
   const leftOut = conversation.leftOut.value;
+  const { value: summary } = conversation.summary;
   const { title } = conversation.info.value;
   return (
     <>
@@ -65,7 +86,14 @@ function Turns({ state, conversation, engine }: ConversationProps) {
         {turns.flatMap((turn, at) => [
           at === leftOut && at > 0 && (
             <li key="left-out" class="left-out">
-              {TEXTS.conversation.leftOut(leftOut)}
+              {summary === undefined ? (
+                TEXTS.conversation.leftOut(leftOut)
+              ) : (
+                <details>
+                  <summary>{TEXTS.conversation.summarized(leftOut)}</summary>
+                  <p>{summary}</p>
+                </details>
+              )}
             </li>
           ),
           <TurnView key={turn.id} state={state} conversation={conversation} engine={engine} turn={turn} />,

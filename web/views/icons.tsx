@@ -15,6 +15,7 @@ export const DeleteIcon = () => (
   <Icon path="M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.5 10.5v5.5M13.5 10.5v5.5" />
 );
 export const CopyIcon = () => <Icon path="M9 9h10.5v10.5H9zM15 9V4.5H4.5V15H9" />;
+export const CodeIcon = () => <Icon path="M9 7.5 4.5 12 9 16.5M15 7.5l4.5 4.5-4.5 4.5" />;
 export const RetryIcon = () => <Icon path="M19.5 12a7.5 7.5 0 1 1-2.2-5.3L19.5 9M19.5 4.5V9H15" />;
 export const NewIcon = () => <Icon path="M12 5v14M5 12h14" />;
 export const ChevronIcon = () => <Icon path="M7 10l5 5 5-5" />;

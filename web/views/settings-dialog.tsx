@@ -1,3 +1,4 @@
+import { objectIn } from '../json-object.ts';
 import { chooseLanguage, chosenLanguage, LANGUAGES } from '../language.ts';
 import type { AppState } from '../state/app-state.ts';
 import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
@@ -5,6 +6,7 @@ import { TEXTS } from '../texts.ts';
 import { Dialog } from './dialog.tsx';
 import { Choice, Count, Decimal, Field, Range } from './fields.tsx';
 import { McpServerFields } from './mcp-server-fields.tsx';
+import { SystemPrompt } from './system-prompt.tsx';
 
 const { setting: TEXT } = TEXTS;
 
@@ -14,10 +16,10 @@ export function SettingsDialog({ state }: { state: AppState }) {
   const change = (changed: Partial<SettingValues>) => {
     settings.value = { ...settings.value, ...changed };
   };
-  // Servers were added one by one, and are removed so.
+  // Servers and presets were added one by one, and are removed so.
   const reset = () => {
-    const { mcpServers } = settings.value;
-    settings.value = { ...DEFAULT_SETTINGS, mcpServers };
+    const { mcpServers, presets } = settings.value;
+    settings.value = { ...DEFAULT_SETTINGS, mcpServers, presets };
   };
   const reload = () => {
     dialog.value = undefined;
@@ -28,7 +30,16 @@ export function SettingsDialog({ state }: { state: AppState }) {
   return (
     <Dialog title={TEXTS.settings} kind="settings" onClose={() => (dialog.value = undefined)}>
       <form class="fields" onSubmit={(event) => event.preventDefault()}>
+        <SystemPrompt
+          state={state}
+          label={TEXT.system}
+          placeholder={TEXT.systemPlaceholder}
+          text={settings.value.system}
+          onText={(system) => change({ system })}
+        />
         <AnswerFields values={settings.value} change={change} />
+        <ConversationFields values={settings.value} change={change} />
+        <Advanced values={settings.value} change={change} />
         <label class="check">
           <input
             type="checkbox"
@@ -38,19 +49,7 @@ export function SettingsDialog({ state }: { state: AppState }) {
           {TEXT.javascript}
         </label>
         <McpServerFields servers={state.toolbox.servers} values={settings.value} change={change} />
-        <Choice
-          label={TEXT.theme}
-          labels={TEXT.themeChoices}
-          value={settings.value.theme}
-          onChange={(theme) => change({ theme })}
-        />
-        <Choice
-          label={TEXT.language}
-          hint={TEXT.languageHint}
-          labels={{ browser: TEXT.languageOfBrowser, ...LANGUAGES }}
-          value={chosenLanguage() ?? 'browser'}
-          onChange={(language) => chooseLanguage(language === 'browser' ? undefined : language)}
-        />
+        <LookFields values={settings.value} change={change} />
         <h3>{TEXT.loading}</h3>
         <LoadFields values={settings.value} change={change} />
         <p>
@@ -115,17 +114,6 @@ const NUMBERS = [
 function AnswerFields({ values, change }: FieldsProps) {
   return (
     <>
-      <Field label={TEXT.system}>
-        {(id) => (
-          <textarea
-            id={id}
-            rows={3}
-            value={values.system}
-            placeholder={TEXT.systemPlaceholder}
-            onInput={({ currentTarget }) => change({ system: currentTarget.value })}
-          />
-        )}
-      </Field>
       {RANGES.map(({ name, ...range }) => (
         <Range key={name} {...range} value={values[name]} onChange={(value) => change({ [name]: value })} />
       ))}
@@ -143,6 +131,33 @@ function AnswerFields({ values, change }: FieldsProps) {
         value={values.seed}
         onChange={(seed) => change({ seed })}
       />
+    </>
+  );
+}
+
+function LookFields({ values, change }: FieldsProps) {
+  return (
+    <>
+      <Choice
+        label={TEXT.theme}
+        labels={TEXT.themeChoices}
+        value={values.theme}
+        onChange={(theme) => change({ theme })}
+      />
+      <Choice
+        label={TEXT.language}
+        hint={TEXT.languageHint}
+        labels={{ browser: TEXT.languageOfBrowser, ...LANGUAGES }}
+        value={chosenLanguage() ?? 'browser'}
+        onChange={(language) => chooseLanguage(language === 'browser' ? undefined : language)}
+      />
+    </>
+  );
+}
+
+function ConversationFields({ values, change }: FieldsProps) {
+  return (
+    <>
       <Choice
         whole
         label={TEXT.whenFull}
@@ -150,19 +165,59 @@ function AnswerFields({ values, change }: FieldsProps) {
         value={values.whenFull}
         onChange={(whenFull) => change({ whenFull })}
       />
-      <details>
-        <summary>{TEXT.advanced}</summary>
-        <div class="fields">
-          {NUMBERS.map(({ name, ...of }) => (
-            <Decimal
-              key={name}
-              {...of}
-              value={values[name]}
-              onChange={(value) => change({ [name]: value })}
-            />
-          ))}
-        </div>
-      </details>
+      <Choice
+        label={TEXT.thinking}
+        labels={TEXT.thinkingChoices}
+        value={values.thinking}
+        onChange={(thinking) => change({ thinking })}
+      />
+      <Choice
+        label={TEXT.titles}
+        labels={TEXT.titlesChoices}
+        value={values.titles}
+        onChange={(titles) => change({ titles })}
+      />
+      <Count
+        label={TEXT.pastedFile}
+        hint={TEXT.pastedFileHint}
+        least={0}
+        value={values.pastedFile}
+        onChange={(pastedFile = DEFAULT_SETTINGS.pastedFile) => change({ pastedFile })}
+      />
+    </>
+  );
+}
+
+function Advanced({ values, change }: FieldsProps) {
+  return (
+    <details>
+      <summary>{TEXT.advanced}</summary>
+      <div class="fields">
+        {NUMBERS.map(({ name, ...of }) => (
+          <Decimal key={name} {...of} value={values[name]} onChange={(value) => change({ [name]: value })} />
+        ))}
+        <ServerFields values={values} change={change} />
+      </div>
+    </details>
+  );
+}
+
+/** What no other setting says, for those who know the server's API. */
+function ServerFields({ values: { serverFields }, change }: FieldsProps) {
+  return (
+    <>
+      <Field label={TEXT.serverFields} hint={TEXT.serverFieldsHint}>
+        {(id) => (
+          <textarea
+            id={id}
+            rows={2}
+            spellcheck={false}
+            value={serverFields}
+            onInput={({ currentTarget }) => change({ serverFields: currentTarget.value })}
+          />
+        )}
+      </Field>
+      {objectIn(serverFields) === undefined && <p role="alert">{TEXT.noObject}</p>}
     </>
   );
 }

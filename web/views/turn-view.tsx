@@ -8,7 +8,7 @@ import { TEXTS } from '../texts.ts';
 import { AnswerText } from './answer-text.tsx';
 import { CallView } from './call-view.tsx';
 import { copyText } from './copy.ts';
-import { BackIcon, CopyIcon, DeleteIcon, EditIcon, ForwardIcon, RetryIcon } from './icons.tsx';
+import { BackIcon, CodeIcon, CopyIcon, DeleteIcon, EditIcon, ForwardIcon, RetryIcon } from './icons.tsx';
 
 /** A turn, and what can be done with it; without an engine it can only be read and removed. */
 export interface TurnProps {
@@ -22,6 +22,7 @@ export interface TurnProps {
 export function TurnView(props: TurnProps) {
   const { turn } = props;
   const [isEditing, setEditing] = useState(false);
+  const [isRaw, setRaw] = useState(false);
   const isUser = turn.role === 'user';
   return (
     <li class={isUser ? 'turn said' : 'turn answer'} aria-busy={turn.state === 'writing'}>
@@ -30,8 +31,10 @@ export function TurnView(props: TurnProps) {
         <Editor {...props} onEnd={() => setEditing(false)} />
       ) : (
         <>
-          {isUser ? <Said turn={turn} /> : <Answer {...props} />}
-          {turn.state !== 'writing' && <TurnFoot {...props} onEdit={() => setEditing(true)} />}
+          {isUser ? <Said turn={turn} /> : <Answer {...props} isRaw={isRaw} />}
+          {turn.state !== 'writing' && (
+            <TurnFoot {...props} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} onEdit={() => setEditing(true)} />
+          )}
         </>
       )}
     </li>
@@ -53,16 +56,24 @@ function Said({ turn: { text, attachments = [] } }: { turn: Turn }) {
   );
 }
 
-function Answer({ turn, conversation }: TurnProps) {
+function Answer({ turn, conversation, isRaw }: TurnProps & { isRaw: boolean }) {
   const { text, state, reasoning, error, calls } = turn;
   const writing = state === 'writing';
   return (
     <>
       {reasoning !== undefined && <Reasoning turn={turn} text={reasoning} />}
-      {text !== '' && <AnswerText text={text} writing={writing} />}
+      {text !== '' &&
+        (isRaw ? (
+          <pre class="raw" tabIndex={0}>
+            {text}
+          </pre>
+        ) : (
+          <AnswerText text={text} writing={writing} />
+        ))}
       {text === '' && writing && reasoning === undefined && !calls && (
         <PromptShare conversation={conversation} />
       )}
+      {writing && <Waits conversation={conversation} />}
       {calls?.map((call) => (
         <CallView key={call.id} call={call} conversation={conversation} />
       ))}
@@ -74,6 +85,16 @@ function Answer({ turn, conversation }: TurnProps) {
         </div>
       )}
     </>
+  );
+}
+
+/** What keeps the answer from going on. */
+function Waits({ conversation }: { conversation: Conversation }) {
+  const { value: waits } = conversation.waits;
+  return (
+    <p class="waits" role="status">
+      {waits !== undefined && TEXTS.turn.waits[waits]}
+    </p>
   );
 }
 
@@ -102,7 +123,13 @@ function Reasoning({ turn, text }: { turn: Turn; text: string }) {
   );
 }
 
-function TurnFoot({ state, conversation, engine, turn, onEdit }: TurnProps & { onEdit: () => void }) {
+interface FootProps extends TurnProps {
+  readonly isRaw: boolean;
+  readonly onRaw: () => void;
+  readonly onEdit: () => void;
+}
+
+function TurnFoot({ state, conversation, engine, turn, isRaw, onRaw, onEdit }: FootProps) {
   const [copied, setCopied] = useState<boolean>();
   const idle = !conversation.answering.value;
   const isUser = turn.role === 'user';
@@ -115,6 +142,11 @@ function TurnFoot({ state, conversation, engine, turn, onEdit }: TurnProps & { o
       <Act label={isUser ? texts.copyQuestion : texts.copy} onClick={() => void copy()}>
         <CopyIcon />
       </Act>
+      {!isUser && turn.text !== '' && (
+        <Act label={isRaw ? texts.formatted : texts.written} onClick={onRaw}>
+          <CodeIcon />
+        </Act>
+      )}
       {idle && engine && !isUser && (
         <Act label={texts.retry} onClick={() => void conversation.retry(engine, turn)}>
           <RetryIcon />

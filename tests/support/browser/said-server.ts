@@ -8,12 +8,18 @@ import { pageFiles } from '../../../src/node/page-files.ts';
 export type SaidDelta = Readonly<Record<string, unknown>>;
 
 /** The parts of a request that tests look at. */
-export interface SaidRequest {
+export interface SaidRequest extends Readonly<Record<string, unknown>> {
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   readonly tools?: readonly unknown[];
 }
 
-const CONTEXT = 1_000_000;
+/** What a model would have besides what it says. */
+interface SaidModel {
+  /** Default: more than any conversation. */
+  readonly context?: number;
+  /** How many tokens a prompt has; default 10. */
+  readonly count?: (request: SaidRequest) => number;
+}
 
 /** A page's files and, in place of a model, what a function says, by the chat API that the page uses. */
 export class SaidServer implements AsyncDisposable {
@@ -30,6 +36,7 @@ export class SaidServer implements AsyncDisposable {
   static async open(
     folder: string,
     say: (request: SaidRequest) => AsyncIterable<SaidDelta>,
+    { context = 1_000_000, count = () => 10 }: SaidModel = {},
   ): Promise<SaidServer> {
     const files = pageFiles(folder);
     if (!files) throw new Error(`no page in ${folder}`);
@@ -38,8 +45,8 @@ export class SaidServer implements AsyncDisposable {
     const server = createServer((request, response) => {
       if (request.url === '/v1/models') {
         response.setHeader('content-type', 'application/json');
-        response.end(JSON.stringify({ object: 'list', data: [{ id: 'text', context_length: CONTEXT }] }));
-      } else if (request.url === '/v1/chat/completions') void answer(request, response, say);
+        response.end(JSON.stringify({ object: 'list', data: [{ id: 'text', context_length: context }] }));
+      } else if (request.url === '/v1/chat/completions') void answer(request, response, { say, count });
       else void serve(request, response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -64,19 +71,25 @@ export class SaidServer implements AsyncDisposable {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  say: (request: SaidRequest) => AsyncIterable<SaidDelta>,
+  {
+    say,
+    count,
+  }: Required<Pick<SaidModel, 'count'>> & {
+    readonly say: (request: SaidRequest) => AsyncIterable<SaidDelta>;
+  },
 ): Promise<void> {
   const send = (chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`);
   response.setHeader('content-type', 'text/event-stream');
   let tokens = 0;
   let isCall = false;
-  for await (const delta of say((await json(request)) as SaidRequest)) {
+  const asked = (await json(request)) as SaidRequest;
+  for await (const delta of say(asked)) {
     if (response.destroyed) return;
     send({ choices: [{ index: 0, delta }] });
     tokens++;
     isCall ||= 'tool_calls' in delta;
   }
   send({ choices: [{ index: 0, delta: {}, finish_reason: isCall ? 'tool_calls' : 'stop' }] });
-  send({ choices: [], usage: { prompt_tokens: 10, completion_tokens: tokens } });
+  send({ choices: [], usage: { prompt_tokens: count(asked), completion_tokens: tokens } });
   response.end('data: [DONE]\n\n');
 }

@@ -1,0 +1,78 @@
+import type { Turn } from './chat-store.ts';
+import { contentOf, ROOM, TOKENS_PER_CHARACTER } from './context-window.ts';
+import type { ChatEngine } from './engine.ts';
+import { TEXTS } from '../texts.ts';
+
+/** What stands for the turns before one of a branch. */
+export interface Summary {
+  readonly text: string;
+  /** The id of the first turn that it does not tell of. */
+  readonly first: string;
+}
+
+/** What a summary is made with. */
+interface SummaryTerms {
+  readonly engine: ChatEngine;
+  /** Tokens for a character, as counted before. */
+  readonly tokensPerCharacter: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Fewer characters of a conversation in one request are not worth a request. */
+const LEAST_CHARACTERS = 256;
+
+/** The last summary on a branch, and the turns that it does not tell of. */
+export function summarized(turns: readonly Turn[]): {
+  summary: Summary | undefined;
+  rest: readonly Turn[];
+} {
+  const summary = turns.findLast((turn) => turn.summary !== undefined)?.summary;
+  const begin = summary ? turns.findIndex(({ id }) => id === summary.first) : -1;
+  // An edited question may stand in a branch's place.
+  return begin < 0 ? { summary: undefined, rest: turns } : { summary, rest: turns.slice(begin) };
+}
+
+/**
+ * What turns say in short, by the model itself, with what an earlier summary told. What is longer than the context is read in parts.
+ * Undefined where that says nothing, or the context has no room for it. Throws what the engine throws.
+ */
+export async function summarize(
+  turns: readonly Turn[],
+  before: string | undefined,
+  { engine, tokensPerCharacter = TOKENS_PER_CHARACTER, signal }: SummaryTerms,
+): Promise<string | undefined> {
+  const { context = Number.POSITIVE_INFINITY } = engine;
+  const { summary: texts, conversation: names } = TEXTS;
+  const room = Math.min(ROOM.most, context * ROOM.share);
+  const all = turns.map((turn) => `${names.roles[turn.role]}: ${contentOf(turn).trim()}`).join('\n\n');
+  let text = before;
+  for (let at = 0; at < all.length;) {
+    const asked = texts.ask(text);
+    const length = Math.floor((context - room) / tokensPerCharacter) - asked.length;
+    if (length < LEAST_CHARACTERS) return undefined;
+    const content = `${asked}\n\n${all.slice(at, at + length)}`;
+    text = await said(engine, content, { maxTokens: Math.floor(room / 2), signal });
+    if (text === '') return undefined;
+    at += length;
+  }
+  return text;
+}
+
+/** What a model answers to a single message, without reasoning. */
+export async function said(
+  engine: ChatEngine,
+  content: string,
+  { maxTokens, signal }: { maxTokens: number; signal: AbortSignal },
+): Promise<string> {
+  const request = {
+    messages: [{ role: 'user', content }],
+    continues: false,
+    sampling: { maxTokens },
+    thinks: false,
+    tools: [],
+    signal,
+  } as const;
+  let text = '';
+  for await (const event of engine.answer(request)) if (event.kind === 'piece') text += event.text;
+  return text.trim();
+}

@@ -2,10 +2,13 @@
  * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...]`. For a model
  * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
  * before the number, one sequence's prompt): the time of a whole step, and of each kind of launch, for all layers of a
- * step.
+ * step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
+ * that this is. `llama-3-8b:16` is that shape with 16 layers; a format may be a mix of `rocmforge quantize`, `Q4_K_M`, or
+ * one for the matrices and one for the output, `Q4_K+Q6_K`.
  */
 import type { Device, Executable } from '../src/device/index.ts';
 import { type Launch as HipCudaLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
+import { addressOf } from '../src/devices/hip-cuda/memory/hip-cuda-buffer.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
@@ -17,8 +20,10 @@ import { KV_BLOCK_SIZE, tableName } from '../src/model/state-groups.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import type { SyntheticShape } from '../src/model/synthetic-family.ts';
 import { openDevice } from '../src/node/devices.ts';
+import { chooseFormats } from '../src/quantize/choose-formats.ts';
+import { MIXES } from '../src/quantize/mixes.ts';
 import { DEFAULT_SAMPLING, SAMPLING_ROW_WORDS, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
-import { syntheticGraphs, syntheticModel } from '../tests/support/synthetic-graphs.ts';
+import { syntheticGraphs, type SyntheticModel, syntheticModel } from '../tests/support/synthetic-graphs.ts';
 
 /** Minimum duration of a measurement in milliseconds, so that its overhead does not matter. */
 const MEASURED = 40;
@@ -152,12 +157,11 @@ class Recorded {
 /** Compiles a model for a workload; its cache has `blocks` blocks. */
 async function compiledPlan(
   device: Device,
-  { shape, format, work }: { shape: SyntheticShape; format: TensorFormat; work: Work },
+  { model, work }: { model: SyntheticModel; work: Work },
 ): Promise<{ plan: ExecutionPlan; blocks: number; outputs: number }> {
   const slots = work.prompt ? 1 : work.rows;
   const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
   const [blocks, context] = [slots * blocksPerSlot, blocksPerSlot * KV_BLOCK_SIZE];
-  const model = await syntheticModel(shape, format);
   const outputs = work.prompt ? 1 : work.rows;
   const groups = model.config.state.map((group) => ({ ...group, blocks }));
   const cache = { blocks, cacheType: 'f16', context, tokens: outputs, alternatives: 0 } as const;
@@ -173,15 +177,10 @@ async function compiledPlan(
   return { plan, blocks, outputs };
 }
 
-async function measure(
-  device: Device,
-  shape: SyntheticShape,
-  format: TensorFormat,
-  work: Work,
-): Promise<void> {
+async function measure(device: Device, model: SyntheticModel, work: Work): Promise<void> {
   const recorded = new Recorded(work.rows);
   const started = performance.now();
-  const planned = await compiledPlan(recorded.watching(device), { shape, format, work });
+  const planned = await compiledPlan(recorded.watching(device), { model, work });
   const { blocks, outputs } = planned;
   await using plan = planned.plan;
   const compiled = performance.now();
@@ -201,15 +200,40 @@ async function measure(
   console.log(
     `${name}: ${milliseconds.toFixed(3)} ms, ${perSecond.toFixed(0)} tok/s (compiled in ${(compiled - started).toFixed(0)} ms)`,
   );
+  const bytesOf = weightBytes(plan);
+  const total = { microseconds: 0, launches: 0, bytes: 0 };
   for (const [kind, launches] of recorded.kinds()) {
     const executable = executableOf(kind, launches);
     using step = await device.record([executable], kind);
-    const each = await timed(device, (stream) => stream.run(step));
-    console.log(
-      `  ${(1000 * each).toFixed(1).padStart(8)} us = ${launches.length} x ${((1000 * each) / launches.length).toFixed(2)}  ${kind}`,
-    );
+    const microseconds = 1000 * (await timed(device, (stream) => stream.run(step)));
+    const bytes = launches.reduce((sum, launch) => sum + bytesOf(launch), 0);
+    total.microseconds += microseconds;
+    total.launches += launches.length;
+    total.bytes += bytes;
+    const each = (microseconds / launches.length).toFixed(2);
+    const time = `${microseconds.toFixed(1).padStart(8)} us = ${launches.length} x ${each}`;
+    console.log(`  ${time}  ${rateText(bytes, microseconds)}${kind}`);
   }
+  const parts = `${total.launches} launches, ${total.microseconds.toFixed(0)} us one kind after another`;
+  console.log(`  ${parts}; the step: ${rateText(total.bytes, 1000 * milliseconds)}`);
   if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
+}
+
+/** Megabytes and terabytes a second, or nothing. */
+function rateText(bytes: number, microseconds: number): string {
+  if (bytes === 0) return '';
+  return `${(bytes / 1e6).toFixed(1)} MB, ${(bytes / microseconds / 1e6).toFixed(2)} TB/s  `;
+}
+
+/** The bytes of all weights that a launch names; of the embeddings it reads only rows. */
+function weightBytes(plan: ExecutionPlan): (launch: Launch) => number {
+  return (launch) => {
+    if (!('kind' in launch) || launch.kind === 'fill' || launch.kind === 'copy') return 0;
+    if (launch.kind === 'kernel' && launch.kernel === 'embed') return 0;
+    const named = launch.kind === 'kernel' ? launch.args.map(({ value }) => value) : [launch.w];
+    const read = plan.weights.filter(({ range }) => named.includes(addressOf(range)));
+    return read.reduce((sum, { packed }) => sum + packed.byteLength, 0);
+  };
 }
 
 /** An executable of launches recorded by a plan, which keeps their memory. */
@@ -235,15 +259,43 @@ async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promi
   }
 }
 
+/** A shape by its name, with another number of layers behind a colon. */
+function shapeCalled(name: string): SyntheticShape {
+  const [known = '', layers] = name.split(':');
+  return syntheticShape(known, layers === undefined ? {} : { layers: Number(layers) });
+}
+
+/** A model of a shape in a format, a mix, or a format with another of the output. */
+async function modelOf(shape: SyntheticShape, formats: string): Promise<SyntheticModel> {
+  const mix = MIXES.find(({ name }) => name === formats);
+  const [matrices, output] = (mix?.format ?? formats).split('+').map(formatCalled);
+  const model = await syntheticModel(shape, matrices as TensorFormat);
+  const all = [...model.tensors.values()];
+  const mixed =
+    mix && chooseFormats({ metadata: model.metadata, tensors: all }, { mix, hasImportance: false });
+  const tensors = all.map((tensor) => {
+    const other = tensor.name === 'output.weight' ? output : undefined;
+    const format = mixed?.get(tensor.name) ?? other ?? tensor.format;
+    const byteLength = (tensor.elementCount / format.blockElements) * format.blockBytes;
+    return { ...tensor, format, byteLength };
+  });
+  return { ...model, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
+}
+
+function formatCalled(name: string): TensorFormat {
+  const format = formatNamed(name);
+  if (!format) throw new Error(`no format or mix is called ${name}`);
+  return format;
+}
+
 const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = process.argv.slice(2);
-const format = formatNamed(formatName);
-if (!format) throw new Error(`no format is called ${formatName}`);
+const model = await modelOf(shapeCalled(shapeName), formatName);
 const device = await openDevice({ device: driver });
 console.log(device.info.name, device.info.details);
 for (const batch of batches.length > 0 ? batches : ['1']) {
   const prompt = batch.startsWith('p');
   const rows = Number(prompt ? batch.slice(1) : batch);
   const past = prompt ? 0 : rows === 1 ? 64 : 192;
-  await measure(device, syntheticShape(shapeName), format, { rows, prompt, past });
+  await measure(device, model, { rows, prompt, past });
 }
 await device[Symbol.asyncDispose]();

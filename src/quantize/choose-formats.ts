@@ -18,6 +18,9 @@ export interface FormatChoices {
   readonly hasImportance: boolean;
 }
 
+/** What is known of a file whose formats are chosen. */
+type FormatsOf = Pick<GgufFile, 'metadata' | 'tensors'>;
+
 /** The role of a matrix, as far as rules tell them apart. */
 type Role = 'head' | 'embedding' | 'value' | 'key' | 'query' | 'output' | 'up' | 'gate' | 'down' | 'other';
 
@@ -60,7 +63,7 @@ const SMALLER: Readonly<Record<string, string>> = {
 const EIGHT = 8;
 
 /** The format of each tensor of a file in a mix, by the rules of llama.cpp's `llama-quantize`. */
-export function chooseFormats(gguf: GgufFile, choices: FormatChoices): ReadonlyMap<string, TensorFormat> {
+export function chooseFormats(gguf: FormatsOf, choices: FormatChoices): ReadonlyMap<string, TensorFormat> {
   const chosen = new Map<string, TensorFormat>();
   const chooser = new FormatChooser(gguf, choices);
   for (const tensor of inLayerOrder(gguf.tensors)) chosen.set(tensor.name, chooser.formatOf(tensor));
@@ -83,7 +86,7 @@ class FormatChooser {
   /** How many matrices of a role there were. */
   readonly #seen = new Map<Role, number>();
 
-  constructor(gguf: GgufFile, choices: FormatChoices) {
+  constructor(gguf: FormatsOf, choices: FormatChoices) {
     const { metadata } = gguf;
     const architecture = metadata.string('general.architecture') ?? '';
     const first = (key: string): number | undefined => {

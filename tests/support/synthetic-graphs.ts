@@ -13,6 +13,7 @@ import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 export interface SyntheticModel {
   readonly architecture: Architecture;
   readonly config: ModelConfig;
+  readonly metadata: GgufFile['metadata'];
   readonly tensors: ReadonlyMap<string, TensorInfo>;
 }
 
@@ -39,7 +40,8 @@ export async function syntheticModel(
     const byteLength = (elementCount / stored.blockElements) * stored.blockBytes;
     return { name, format: stored, shape: dimensions, elementCount, byteLength, offset: 0, source };
   });
-  return { architecture, config, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
+  const { metadata } = header;
+  return { architecture, config, metadata, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
 }
 
 /** Its graphs, with this many blocks for each group of its state. */

@@ -9,6 +9,8 @@ constexpr f32 LOWEST = -1e38f;
 /// ggml's clamp of the sum that routing weights are divided by.
 constexpr f32 MIN_WEIGHT_SUM = 6.103515625e-5f;
 
+constexpr i32 CHOICE_SLOTS = (TOP_K + 31) / 32;
+
 /// Larger for larger scores, of equal ones for the lower place.
 DEVICE u64 ranked(f32 score, i32 place) {
   u32 bits = bit_cast<u32>(score);
@@ -74,21 +76,28 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
   barrier();
 #endif
   f32 total = 0;
-  for (i32 j = 0; j < TOP_K; j++) {
+  // Choice j is kept by lane j % 32: what is written once need not be read again.
+  i32 places[CHOICE_SLOTS];
+  f32 weights[CHOICE_SLOTS];
+  UNROLL for (i32 slot = 0; slot < CHOICE_SLOTS; slot++) {
+    for (i32 j = 32 * slot; j < min_of(32 * slot + 32, TOP_K); j++) {
 #ifdef CHOSEN
-    i32 place = max_of(0, min_of(i32(bias[i64(row) * TOP_K + j]), EXPERTS - 1));
+      i32 place = max_of(0, min_of(i32(bias[i64(row) * TOP_K + j]), EXPERTS - 1));
 #else
-    u64 best = 0;
-    for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
-    i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
+      u64 best = 0;
+      for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
+      i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
 #endif
-    total += gates[place];
+      total += gates[place];
 #ifndef CHOSEN
-    if (i32(lane()) == place % 32) scores[place] = 2 * LOWEST;
+      if (i32(lane()) == place % 32) scores[place] = 2 * LOWEST;
 #endif
-    if (lane() == 0) experts[i64(row) * TOP_K + j] = place, routing_weights[i64(row) * TOP_K + j] = gates[place];
+      if (i32(lane()) == j % 32) places[slot] = place, weights[slot] = gates[place];
+    }
   }
   if (NORMALIZED) scale /= max_of(total, MIN_WEIGHT_SUM);
-  if (lane() != 0) return;
-  for (i32 j = 0; j < TOP_K; j++) routing_weights[i64(row) * TOP_K + j] *= scale;
+  UNROLL for (i32 slot = 0; slot < CHOICE_SLOTS; slot++) {
+    i32 j = 32 * slot + lane();
+    if (j < TOP_K) experts[i64(row) * TOP_K + j] = places[slot], routing_weights[i64(row) * TOP_K + j] = weights[slot] * scale;
+  }
 }

@@ -45,19 +45,28 @@ struct Tile {
 struct Weights {
   P::Q::Planes quants;
   P::S::Planes scales;
-  i64 starts[OUTPUT_TILES][MATRIX_LINES];
+  /// The lines' first groups, of which there are fewer than 2^32: so addresses are cheap.
+  u32 starts[OUTPUT_TILES][MATRIX_LINES];
   i32 groups;
 
   DEVICE_MEMBER void load(i32 unit, RawGroup (*raw)[MATRIX_LINES]) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    i32 group = min_of(unit * MATRIX_PARTS + matrix_part(), groups - 1);
+    u32 own = min_of(unit * MATRIX_PARTS + matrix_part(), groups - 1);
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
       UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-        raw[o][l] = {P::Q::load(quants, starts[o][l] + group), P::S::load(scales, starts[o][l] + group)};
+        i64 group = starts[o][l] + own;
+        raw[o][l] = {P::Q::load(quants, group), P::S::load(scales, group)};
       }
     }
   }
 };
+
+// A lane's activations of eight rows come to registers, beside the weights, without a copy that waves wait for together.
+#if defined(GPU_NVIDIA) && TILE_ROWS < 16
+#define HELD 1
+#else
+#define HELD 0
+#endif
 
 /// Where octet `t` of group `group` of a chunk stands among those of a stage: what a wave reads at once lies side by side.
 DEVICE i32 stage_index(i32 row, i32 t, i32 group) { return (t * TILE_ROWS + row) * CHUNK_GROUPS + group; }
@@ -120,11 +129,11 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i32 n = min_of(n0 + (PARTS == 2 ? 0 : 16 * o) + matrix_line(l), outputs - 1);
 #if JOINED
-      i64 line = i64(2 * tile.expert + o) * outputs + n;
+      u32 matrix = 2 * tile.expert + o;
 #else
-      i64 line = i64((PARTS == 2 ? o * expert_count : 0) + tile.expert) * outputs + n;
+      u32 matrix = (PARTS == 2 ? o * expert_count : 0) + tile.expert;
 #endif
-      weights.starts[o][l] = line * groups;
+      weights.starts[o][l] = (matrix * u32(outputs) + n) * u32(groups);
     }
   }
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];
@@ -140,15 +149,31 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
     starts[i] = i64(own_rows ? choice : choice / top_k) * (padded_width(32 * groups) / 8);
   }
   barrier();
+#if HELD
+  // Lines without a row read that of another: their sums are unused.
+  const u32x4* line = x + starts[min_of(matrix_line(0), used - 1)] + matrix_part();
+  u32x4 next_octets[MATRIX_PARTS];
+  auto load_octets = [&](i32 chunk) {
+    UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) next_octets[f] = line[u32(min_of(chunk, chunks - 1) * CHUNK_OCTETS) + octet_index(0, f)];
+  };
+  load_octets(0);
+#else
   const u32x4* stages = reinterpret_cast<const u32x4*>(shared);
   SharedAddress stages_address = shared_address(shared);
   UNROLL for (i32 s = 0; s < STAGES - 1; s++) send(stages_address, x, starts, used, s, chunks);
+#endif
   MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
   for (i32 chunk = 0; chunk < chunks; chunk++) {
+#if HELD
+    u32x4 octets[MATRIX_PARTS];
+    UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) octets[f] = next_octets[f];
+    load_octets(chunk + 1);
+#else
     cp_async_wait<STAGES - 2>();
     barrier();
     send(stages_address, x, starts, used, chunk + STAGES - 1, chunks);
     const u32x4* stage = stages + chunk % STAGES * STAGE_OCTETS;
+#endif
     UNROLL for (i32 u = 0; u < UNITS; u++) {
       RawGroup raw[OUTPUT_TILES][MATRIX_LINES];
       PairedScales scales[OUTPUT_TILES][MATRIX_LINES];
@@ -169,12 +194,17 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
           }
         }
         UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
-          if (r >= row_tiles_used) continue;
+          // The first is always used: with no other, nothing is to be decided.
+          if (r > 0 && r >= row_tiles_used) continue;
           Fragment columns;
           UNROLL for (i32 l = 0; l < ROW_LINES; l++) {
             UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+#if HELD
+              columns.at[l][t] = octets[f];
+#else
               i32 group = u * MATRIX_PARTS + matrix_part();
               columns.at[l][t] = stage[stage_index(16 * r + matrix_line(l), f * FRAGMENT_OCTETS + t, group)];
+#endif
             }
           }
           UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) MULTIPLY(sums[o][r], lines[o], columns);

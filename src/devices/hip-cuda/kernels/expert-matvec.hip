@@ -21,71 +21,102 @@ struct PickedRows {
   i32 capacity, groups;
   i32 rows[ROWS];
 
-  DEVICE_MEMBER void load(i32 row, i32 group, u32x4& low, u32x4& high, GroupScale& scale) const {
-    i64 index = i64(rows[row]) * groups + group;
+  DEVICE_MEMBER void load(i32 row, i32 group, u32x4& low, u32x4& high, RowScale& scale) const {
+    i64 index = i64(rows[row]) * groups + min_of(group, groups - 1);
     const u32x4* halves = reinterpret_cast<const u32x4*>(at) + 2 * index;
     low = halves[0];
     high = halves[1];
-    scale = reinterpret_cast<const GroupScale*>(at + quantized_bytes(capacity, groups))[index];
+    scale = Scales::from(reinterpret_cast<const GroupScale*>(at + quantized_bytes(capacity, groups))[index]);
   }
 };
 
 DEVICE i32 expert_of(const i32* expert_ids, i32 choice, i32 top_k) { return expert_ids ? expert_ids[choice] : choice % top_k; }
 
+/// The weights of the lines that the block multiplies, in the order in which its warps load them: LINES at a time, each in batches of
+/// groups.
 struct Experts {
   P::Q::Planes quants;
   P::S::Planes scales;
-  /// Experts there are, rows of each, groups of a row.
-  i32 count, outputs, groups;
+  /// Experts there are, rows of each, groups of a row; groups of what is multiplied, which are several choices' if they are added up.
+  i32 count, outputs, groups, all_groups;
+  /// The experts of the row's choices, or that of the only one.
+  const i32* expert_ids;
+  /// 2^32 / groups, rounded up: choices are found without a division.
+  u32 inverse;
+  /// What is loaded next: groups from `first` on; `starts` are the lines' first groups in the first expert, or in the only one.
+  i32 item, first;
+  u32 starts[LINES];
 
-  /// Loads groups of the warp's lines of step `step`; the expert is that of the choice that a group belongs to.
-  DEVICE_MEMBER void load(Batch& batch, i32 step, i32 rounds, const i32* expert_ids, i32 all_groups) const {
-    i32 item = step / rounds, first = step % rounds * (32 * DEPTH);
-    UNROLL for (i32 line = 0; line < LINES; line++) {
-      i32 place = item * (WARPS * LINES) + i32(thread() >> 5) * LINES + line;
-      i32 n = min_of(i32(block_x()) * OUTPUTS + place % OUTPUTS, outputs - 1), part = place / OUTPUTS;
-      UNROLL for (i32 u = 0; u < DEPTH; u++) {
-        i32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1);
-        i32 choice = CHOICES == 1 ? at / groups : 0;
-        i32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
+  DEVICE_MEMBER u32 expert_start(i32 choice) const {
+    u32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
 #if JOINED
-        i32 matrix = 2 * expert + part;
+    return 2 * expert * u32(outputs) * u32(groups);
 #else
-        i32 matrix = part * count + expert;
+    return expert * u32(outputs) * u32(groups);
 #endif
-        i64 group = (i64(matrix) * outputs + n) * groups + at - choice * groups;
+  }
+
+  DEVICE_MEMBER void find_item(i32 next) {
+    item = next, first = 0;
+    UNROLL for (i32 line = 0; line < LINES; line++) {
+      u32 place = item * (WARPS * LINES) + (thread() >> 5) * LINES + line;
+      u32 n = min_of(i32(block_x() * OUTPUTS + place % OUTPUTS), outputs - 1), part = place / OUTPUTS;
+#if JOINED
+      u32 matrix = part;
+#else
+      u32 matrix = part * u32(count);
+#endif
+      starts[line] = (matrix * u32(outputs) + n) * u32(groups);
+#if CHOICES == 0
+      starts[line] += expert_start(0);
+#endif
+    }
+  }
+
+  DEVICE_MEMBER void load(Batch& batch) {
+    if (item >= ITEMS) return;
+#if CHOICES == 0
+    load_batch(batch, quants, scales, starts, first, all_groups);
+#else
+    UNROLL for (i32 u = 0; u < DEPTH; u++) {
+      u32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1), choice = groups == 1 ? at : u32((u64(at) * inverse) >> 32);
+      u32 own = expert_start(choice) + at - choice * u32(groups);
+      UNROLL for (i32 line = 0; line < LINES; line++) {
+        i64 group = starts[line] + own;
         batch.quants[u][line] = P::Q::load(quants, group);
         batch.scales[u][line] = P::S::load(scales, group);
       }
     }
+#endif
+    first += 32 * DEPTH;
+    if (first >= all_groups) find_item(item + 1);
   }
 };
 
-/// The products of some rows with the lines of the block, into `results`.
+/// The products of some rows with the lines of the block, into `results`; `even` and `odd` are the first two batches.
 template <class Rows>
-DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], const Experts& experts, const i32* expert_ids, const Rows& x, i32 all_groups) {
-  i32 rounds = (all_groups + 32 * DEPTH - 1) / (32 * DEPTH), steps = ITEMS * rounds, warp = thread() >> 5;
-  Batch even, odd;
-  experts.load(even, 0, rounds, expert_ids, all_groups);
-  if (steps > 1) experts.load(odd, 1, rounds, expert_ids, all_groups);
+DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], Experts& experts, Batch& even, Batch& odd, const Rows& x) {
+  i32 warp = thread() >> 5, item = 0, first = 0;
   f32 sums[ROWS][LINES] = {};
-  auto take = [&](Batch& batch, i32 step) {
-    if (step >= steps) return;
-    add_batch(sums, batch, x, step % rounds * (32 * DEPTH), all_groups);
-    if (step + 2 < steps) experts.load(batch, step + 2, rounds, expert_ids, all_groups);
-    if ((step + 1) % rounds != 0) return;
+  auto take = [&](Batch& batch) {
+    if (item >= ITEMS) return;
+    add_batch(sums, batch, x, first, experts.all_groups);
+    experts.load(batch);
+    first += 32 * DEPTH;
+    if (first < experts.all_groups) return;
     UNROLL for (i32 r = 0; r < ROWS; r++) {
       UNROLL for (i32 line = 0; line < LINES; line++) {
         f32 sum = warp_sum(sums[r][line]);
-        i32 place = step / rounds * (WARPS * LINES) + warp * LINES + line;
+        u32 place = item * (WARPS * LINES) + warp * LINES + line;
         if (lane() == 0) results[place / OUTPUTS][r][place % OUTPUTS] = sum;
         sums[r][line] = 0;
       }
     }
+    item++, first = 0;
   };
-  for (i32 step = 0; step < steps; step += 2) {
-    take(even, step);
-    take(odd, step + 1);
+  while (item < ITEMS) {
+    take(even);
+    take(odd);
   }
   barrier();
 }
@@ -139,10 +170,11 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Experts experts;
-  i64 all_groups = i64(PARTS) * expert_count * outputs * groups;
-  experts.quants = P::Q::planes(cursor, all_groups);
-  experts.scales = P::S::planes(cursor, all_groups);
+  i64 stored_groups = i64(PARTS) * expert_count * outputs * groups;
+  experts.quants = P::Q::planes(cursor, stored_groups);
+  experts.scales = P::S::planes(cursor, stored_groups);
   experts.count = expert_count, experts.outputs = outputs, experts.groups = groups;
+  experts.inverse = 0xffffffffu / u32(groups) + 1;
   Biases biases = {bias, expert_count, outputs};
   grid_launch_dependents();
   grid_dependency_wait();
@@ -163,8 +195,16 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   f32 routing_weight = routing_weights ? routing_weights[own] : 1.0f;
   const f32* bias_weights = nullptr;
 #endif
-#if INPUT == 0
+  experts.expert_ids = kept, experts.all_groups = row_groups;
+  // The first batches are on their way while activations are staged, as far as registers go.
+  Batch even, odd;
+#if CHOICES == 1
   barrier();
+#endif
+  experts.find_item(0);
+  experts.load(even);
+#if INPUT == 0
+  experts.load(odd);
   PickedRows activations = {static_cast<const u8*>(x), capacity * (CHOICES == 1 ? 1 : x_per_row), row_groups, {x_row}};
 #else
   Eight norm_weight[PASSES];
@@ -175,10 +215,11 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
 #endif
   const f32* from = static_cast<const f32*>(x) + i64(x_row) * 32 * row_groups;
   stage(staged, square_sums, from, norm, norm_weight, epsilon, 1, row_groups);
-  Activations activations = {staged, ROWS, row_groups};
+  Activations activations = staged_activations(staged, row_groups);
+  experts.load(odd);
   barrier();
 #endif
-  multiply(results, experts, kept, activations, row_groups);
+  multiply(results, experts, even, odd, activations);
   if (warp == 0) {
     i64 y_rows = i64(capacity) * (CHOICES == 1 ? 1 : top_k);
     store(y, addend, results, 0, own, y_rows, biases, kept, routing_weight, bias_weights, top_k);

@@ -22,25 +22,69 @@ struct Batch {
   P::S::Loaded scales[DEPTH][LINES];
 };
 
+/// Loads groups from `first` on of lines that begin at `starts`; beyond a line's end, its last. Fewer than 2^32 groups keep addresses
+/// cheap.
+DEVICE void load_batch(Batch& batch, const P::Q::Planes& quants, const P::S::Planes& scales, const u32* starts, i32 first, i32 groups) {
+  UNROLL for (i32 u = 0; u < DEPTH; u++) {
+    u32 own = min_of(first + 32 * u + i32(lane()), groups - 1);
+    UNROLL for (i32 line = 0; line < LINES; line++) {
+      i64 group = starts[line] + own;
+      batch.quants[u][line] = P::Q::load(quants, group);
+      batch.scales[u][line] = P::S::load(scales, group);
+    }
+  }
+}
+
+/// A group's scale with the sums that its products need: those of both halves, or the sum of both as a number.
+struct alignas(8) WholeScale {
+  f32 d, sum;
+};
+template <bool PER_HALF>
+struct ScaleTypes {
+  typedef GroupScale Of;
+  DEVICE Of from(const GroupScale& scale) { return scale; }
+};
+template <>
+struct ScaleTypes<false> {
+  typedef WholeScale Of;
+  DEVICE Of from(const GroupScale& scale) { return {scale.d, f32(scale.low + scale.high)}; }
+};
+typedef ScaleTypes<P::S::PER_HALF> Scales;
+typedef Scales::Of RowScale;
+
 /// The activations: in shared memory as arrays of the groups' first halves, second halves and scales, else as they stand.
+#if STAGED
+struct Activations {
+  SharedAddress low, high, scales;
+  i32 groups;
+
+  /// What is read behind the last group is in shared memory, too: 32 groups' halves are allocated behind the arrays.
+  DEVICE_MEMBER void load(i32 row, i32 group, u32x4& first, u32x4& second, RowScale& scale) const {
+    i32 index = row * groups + group;
+    first = load_shared_16(low + 16 * index);
+    second = load_shared_16(high + 16 * index);
+    scale = bit_cast<RowScale>(load_shared_8(scales + 8 * index));
+  }
+};
+DEVICE Activations staged_activations(u8* staged, i32 groups) {
+  i32 count = ROWS * groups;
+  SharedAddress low = shared_address(staged);
+  return {low, low + 16 * count, low + 32 * count, groups};
+}
+#else
 struct Activations {
   const u8* at;
   i32 rows, groups;
 
-  DEVICE_MEMBER void load(i32 row, i32 group, u32x4& low, u32x4& high, GroupScale& scale) const {
-    i64 index = i64(min_of(row, rows - 1)) * groups + group;
-#if STAGED
-    const u32x4* halves = reinterpret_cast<const u32x4*>(at);
-    low = halves[index];
-    high = halves[i64(rows) * groups + index];
-#else
+  DEVICE_MEMBER void load(i32 row, i32 group, u32x4& first, u32x4& second, RowScale& scale) const {
+    i64 index = i64(min_of(row, rows - 1)) * groups + min_of(group, groups - 1);
     const u32x4* halves = reinterpret_cast<const u32x4*>(at) + 2 * index;
-    low = halves[0];
-    high = halves[1];
-#endif
-    scale = reinterpret_cast<const GroupScale*>(at + quantized_bytes(rows, groups))[index];
+    first = halves[0];
+    second = halves[1];
+    scale = Scales::from(reinterpret_cast<const GroupScale*>(at + quantized_bytes(rows, groups))[index]);
   }
 };
+#endif
 
 DEVICE f32 group_product(const u32* quads, const GroupScales& scales, const u32* x, const GroupScale& scale) {
   i32 low = 0, high = 0;
@@ -48,47 +92,52 @@ DEVICE f32 group_product(const u32* quads, const GroupScales& scales, const u32*
     low = dot4(quads[q], x[q], low);
     high = dot4(quads[q + 4], x[q + 4], high);
   }
-  f32 product;
-  if (P::S::PER_HALF) {
-    if (P::OFFSET) low -= P::OFFSET * scale.low, high -= P::OFFSET * scale.high;
-    product = fused_multiply_add(scales.scale[0], f32(low), scales.scale[1] * f32(high));
-    if (P::S::MINS) {
-      product = fused_multiply_add(scales.min[0], f32(scale.low), product);
-      product = fused_multiply_add(scales.min[1], f32(scale.high), product);
-    }
-  } else {
-    i32 sum = scale.low + scale.high, whole = low + high;
-    if (P::OFFSET) whole -= P::OFFSET * sum;
-    product = scales.scale[0] * f32(whole);
-    if (P::S::MINS) product = fused_multiply_add(scales.min[0], f32(sum), product);
+  if (P::OFFSET) low -= P::OFFSET * scale.low, high -= P::OFFSET * scale.high;
+  f32 product = fused_multiply_add(scales.scale[0], f32(low), scales.scale[1] * f32(high));
+  if (P::S::MINS) {
+    product = fused_multiply_add(scales.min[0], f32(scale.low), product);
+    product = fused_multiply_add(scales.min[1], f32(scale.high), product);
   }
   return product;
 }
 
-/// Multiplies a batch of the groups from `first` on with the rows of `x`.
+/// The same of a group without halves; sums of integers are exact as numbers.
+DEVICE f32 group_product(const u32* quads, const GroupScales& scales, const u32* x, const WholeScale& scale) {
+  i32 low = 0, high = 0;
+  UNROLL for (i32 q = 0; q < 4; q++) {
+    low = dot4(quads[q], x[q], low);
+    high = dot4(quads[q + 4], x[q + 4], high);
+  }
+  f32 whole = f32(low + high);
+  if (P::OFFSET) whole = fused_multiply_add(f32(-P::OFFSET), scale.sum, whole);
+  f32 product = scales.scale[0] * whole;
+  return P::S::MINS ? fused_multiply_add(scales.min[0], scale.sum, product) : product;
+}
+
+/// Multiplies a batch of the groups from `first` on with the rows of `x`; what is computed behind the last group is not added.
 template <class Rows>
 DEVICE void add_batch(f32 (*sums)[LINES], const Batch& batch, const Rows& x, i32 first, i32 groups) {
   UNROLL for (i32 u = 0; u < DEPTH; u++) {
+    if (u > 0 && first + 32 * u >= groups) break;
     i32 group = first + 32 * u + i32(lane());
-    if (group < groups) {
-      u32 quads[LINES][8];
-      GroupScales scales[LINES];
-      UNROLL for (i32 line = 0; line < LINES; line++) {
-        UNROLL for (i32 t = 0; t < 4; t++) {
-          Octet octet = P::octet_levels(batch.quants[u][line], t);
-          quads[line][t] = octet.low, quads[line][t + 4] = octet.high;
-        }
-        scales[line] = P::S::of(batch.scales[u][line]);
+    u32 quads[LINES][8];
+    GroupScales scales[LINES];
+    UNROLL for (i32 line = 0; line < LINES; line++) {
+      UNROLL for (i32 t = 0; t < 4; t++) {
+        Octet octet = P::octet_levels(batch.quants[u][line], t);
+        quads[line][t] = octet.low, quads[line][t + 4] = octet.high;
       }
-      UNROLL for (i32 r = 0; r < ROWS; r++) {
-        u32x4 low, high;
-        GroupScale scale;
-        x.load(r, group, low, high, scale);
-        u32 words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-        UNROLL for (i32 line = 0; line < LINES; line++) {
-          f32 product = group_product(quads[line], scales[line], words, scale);
-          sums[r][line] = fused_multiply_add(scale.d, product, sums[r][line]);
-        }
+      scales[line] = P::S::of(batch.scales[u][line]);
+    }
+    UNROLL for (i32 r = 0; r < ROWS; r++) {
+      u32x4 low, high;
+      RowScale scale;
+      x.load(r, group, low, high, scale);
+      u32 words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+      UNROLL for (i32 line = 0; line < LINES; line++) {
+        f32 product = group_product(quads[line], scales[line], words, scale);
+        f32 sum = fused_multiply_add(scale.d, product, sums[r][line]);
+        sums[r][line] = group < groups ? sum : sums[r][line];
       }
     }
   }
@@ -103,8 +152,8 @@ DEVICE void stage(u8* shared, const u8* x, i32 rows, i32 groups) {
     halves[(i & 1) * count + (i >> 1)] = reinterpret_cast<const u32x4*>(x)[i];
   }
   const u32x2* scales = reinterpret_cast<const u32x2*>(x + quantized_bytes(rows, groups));
-  u32x2* to = reinterpret_cast<u32x2*>(shared + quantized_bytes(ROWS, groups));
-  for (i32 i = thread(); i < used; i += THREADS) to[i] = scales[i];
+  RowScale* to = reinterpret_cast<RowScale*>(shared + quantized_bytes(ROWS, groups));
+  for (i32 i = thread(); i < used; i += THREADS) to[i] = Scales::from(bit_cast<GroupScale>(scales[i]));
 }
 #endif
 #else
@@ -135,7 +184,7 @@ DEVICE void quantize_into(u8* shared, i32 count, i32 r, i32 groups, i32 i, Eight
   i32 index = r * groups + (i >> 2);
   u32x2* halves = reinterpret_cast<u32x2*>(shared);
   halves[((i & 2) ? 2 * count : 0) + 2 * index + (i & 1)] = {quads[0], quads[1]};
-  if ((i & 3) == 0) reinterpret_cast<GroupScale*>(shared + quantized_bytes(ROWS, groups))[index] = scale;
+  if ((i & 3) == 0) reinterpret_cast<RowScale*>(shared + quantized_bytes(ROWS, groups))[index] = Scales::from(scale);
 }
 
 DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, const Eight* norm_weight, f32 epsilon, i32 rows, i32 groups) {

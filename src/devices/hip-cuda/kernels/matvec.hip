@@ -75,25 +75,31 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   P::Q::Planes quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
   P::S::Planes scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
-  i32 rounds = (groups + 32 * DEPTH - 1) / (32 * DEPTH), steps = ITEMS * rounds;
-  auto load = [&](Batch& batch, i32 step) {
-    if (step >= steps) return;
-    i32 item = step / rounds, first = step % rounds * (32 * DEPTH);
+  // What is loaded next: groups of a line from `ahead.first` on, the warp's lines in turn, LINES at a time.
+  struct {
+    i32 item, first;
+    u32 starts[LINES];
+  } ahead;
+  auto find_item = [&](i32 item) {
+    ahead.item = item, ahead.first = 0;
     UNROLL for (i32 line = 0; line < LINES; line++) {
-      i32 place = item * (WARPS * LINES) + warp * LINES + line;
-      i64 start = (i64(place / OUTPUTS) * outputs + min_of(ROW_OF(place % OUTPUTS), outputs - 1)) * groups;
-      UNROLL for (i32 u = 0; u < DEPTH; u++) {
-        i64 group = start + min_of(first + 32 * u + i32(lane()), groups - 1);
-        batch.quants[u][line] = P::Q::load(quants, group);
-        batch.scales[u][line] = P::S::load(scales, group);
-      }
+      u32 place = item * (WARPS * LINES) + warp * LINES + line;
+      i32 n = min_of(ROW_OF(i32(place % OUTPUTS)), outputs - 1);
+      ahead.starts[line] = (place / OUTPUTS * u32(outputs) + u32(n)) * u32(groups);
     }
+  };
+  auto load = [&](Batch& batch) {
+    if (ahead.item >= ITEMS) return;
+    load_batch(batch, quants, scales, ahead.starts, ahead.first, groups);
+    ahead.first += 32 * DEPTH;
+    if (ahead.first >= groups) find_item(ahead.item + 1);
   };
   // Two batches are always in flight; they start before the activations are there, as far as registers go.
   Batch even, odd;
-  load(even, 0);
+  find_item(0);
+  load(even);
 #if INPUT == 0
-  load(odd, 1);
+  load(odd);
 #else
   [[maybe_unused]] Eight norm_weight[PASSES];
 #if INPUT == 2
@@ -108,33 +114,36 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
 #endif
 #if INPUT == 0 && STAGED
   stage(staged, static_cast<const u8*>(x), capacity, groups);
-  Activations activations = {staged, ROWS, groups};
+  Activations activations = staged_activations(staged, groups);
 #elif INPUT == 0
   Activations activations = {static_cast<const u8*>(x), capacity, groups};
 #else
   stage(staged, square_sums, static_cast<const f32*>(x), norm, norm_weight, epsilon, rows, groups);
-  Activations activations = {staged, ROWS, groups};
-  load(odd, 1);
+  Activations activations = staged_activations(staged, groups);
+  load(odd);
 #endif
   barrier();
   f32 sums[ROWS][LINES] = {};
-  auto take = [&](Batch& batch, i32 step) {
-    if (step >= steps) return;
-    add_batch(sums, batch, activations, step % rounds * (32 * DEPTH), groups);
-    load(batch, step + 2);
-    if ((step + 1) % rounds != 0) return;
+  i32 item = 0, first = 0;
+  auto take = [&](Batch& batch) {
+    if (item >= ITEMS) return;
+    add_batch(sums, batch, activations, first, groups);
+    load(batch);
+    first += 32 * DEPTH;
+    if (first < groups) return;
     UNROLL for (i32 r = 0; r < ROWS; r++) {
       UNROLL for (i32 line = 0; line < LINES; line++) {
         f32 sum = warp_sum(sums[r][line]);
-        i32 place = step / rounds * (WARPS * LINES) + warp * LINES + line;
+        u32 place = item * (WARPS * LINES) + warp * LINES + line;
         if (lane() == 0) results[place / OUTPUTS][r][place % OUTPUTS] = sum;
         sums[r][line] = 0;
       }
     }
+    item++, first = 0;
   };
-  for (i32 step = 0; step < steps; step += 2) {
-    take(even, step);
-    take(odd, step + 1);
+  while (item < ITEMS) {
+    take(even);
+    take(odd);
   }
   barrier();
   i32 r = warp, i = lane();

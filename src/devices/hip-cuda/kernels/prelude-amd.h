@@ -162,6 +162,8 @@ DEVICE T atomic_add(T* at, T value) {
 /// NVIDIA's asynchronous copies to shared memory, here done at once.
 typedef u8* SharedAddress;
 DEVICE SharedAddress shared_address(void* at) { return static_cast<u8*>(at); }
+DEVICE u32x4 load_shared_16(SharedAddress at) { return *reinterpret_cast<const u32x4*>(at); }
+DEVICE u32x2 load_shared_8(SharedAddress at) { return *reinterpret_cast<const u32x2*>(at); }
 DEVICE void cp_async_16(SharedAddress to, const void* global) {
   *reinterpret_cast<u32x4*>(to) = *static_cast<const u32x4*>(global);
 }

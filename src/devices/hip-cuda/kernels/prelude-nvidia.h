@@ -168,6 +168,19 @@ DEVICE SharedAddress shared_address(void* at) {
   asm("{ .reg .u64 s; cvta.to.shared.u64 s, %1; cvt.u32.u64 %0, s; }" : "=r"(address) : "l"(at));
   return address;
 }
+DEVICE u32x4 load_shared_16(SharedAddress at) {
+  u32x4 value;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(at)
+               : "memory");
+  return value;
+}
+DEVICE u32x2 load_shared_8(SharedAddress at) {
+  u32x2 value;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(at) : "memory");
+  return value;
+}
 /// Copies 16 bytes to shared memory while the thread goes on; `cp_async_commit` closes a batch, `cp_async_wait` waits until at
 /// most so many of the last batches are under way.
 DEVICE void cp_async_16(SharedAddress to, const void* global) {

@@ -13,6 +13,7 @@ import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { inputCode, normArgs } from './matvec.ts';
 import { packedFile } from './packed-formats.ts';
+import { STAGED_SLACK } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
@@ -83,7 +84,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
     },
     grid: [Math.ceil(outputs / across), down],
     block: THREADS,
-    sharedBytes: staged ? q8Bytes(1, 32 * rowGroups) : 0,
+    sharedBytes: staged ? q8Bytes(1, 32 * rowGroups) + STAGED_SLACK : 0,
     args: [
       to.count(x),
       input.x,

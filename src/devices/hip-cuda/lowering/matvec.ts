@@ -15,7 +15,7 @@ import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { packedFile } from './packed-formats.ts';
-import { bucketOf, canStage } from './staging.ts';
+import { bucketOf, canStage, STAGED_SLACK } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const OUTPUTS_PER_BLOCK = 32;
@@ -28,7 +28,7 @@ const ROWS_OF_ONE_LINE = 2;
 const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K']);
 /** Outputs of blocks that are to fill the multiprocessors; of so many blocks for each, and small ones not in a second round. */
 const OUTPUTS_OF_FULL_BLOCKS = [32, 16, 8];
-const FULL_BLOCKS = 2.5;
+const FULL_BLOCKS = 2;
 const FULL_RESIDENT = 4;
 /** The code in `matvec.hip` for several products. */
 const GROUP_CODE = 5;
@@ -68,7 +68,7 @@ function inputPlan({ of, x, first }: { of: Tensor; x: ProductInput; first: Weigh
       STAGED: staged ? 1 : 0,
     },
     block: THREADS,
-    sharedBytes: staged ? q8Bytes(rows, first.columns) : 0,
+    sharedBytes: staged ? q8Bytes(rows, first.columns) + STAGED_SLACK : 0,
     args: [to.count(of), x.x, ...normArgs(x, to)],
     sizes: [int(first.columns / 32), int(capacity)],
   };
@@ -87,9 +87,16 @@ function outputsPerBlock(
     // Gate and up are two lines.
     return epilogue.form === 'f32' && isNarrow ? least / 2 : OUTPUTS_PER_BLOCK;
   }
-  if (epilogue.kind === 'heads' || !isNarrow) return OUTPUTS_PER_BLOCK;
+  if (storesBlocks(epilogue) || !isNarrow) return OUTPUTS_PER_BLOCK;
   const isScarce = Math.ceil(width / OUTPUTS_PER_SMALL_BLOCK) < multiprocessors;
   return isScarce ? least : OUTPUTS_PER_SMALL_BLOCK;
+}
+
+/** Whether outputs go to a cache of quantized blocks, each of which a warp's lanes hold. */
+function storesBlocks(epilogue: Epilogue): boolean {
+  if (epilogue.kind !== 'heads') return false;
+  const { keys, values } = epilogue.of.heads.append.cache;
+  return [keys, values].some(({ type }) => type !== 'f32' && type !== 'f16');
 }
 
 /** How the outputs of a product are divided among blocks. */
@@ -124,7 +131,8 @@ function fullDivision(
   const can =
     vendor === 'nvidia' && to.capacity(rows) === 1 && SMALL_KERNELS.has((weights[0] as Weight).format.name);
   if (!can) return undefined;
-  const sizes = epilogue.kind === 'gated' ? [OUTPUTS_PER_BLOCK] : OUTPUTS_OF_FULL_BLOCKS;
+  const isWhole = epilogue.kind === 'gated' || storesBlocks(epilogue);
+  const sizes = isWhole ? [OUTPUTS_PER_BLOCK] : OUTPUTS_OF_FULL_BLOCKS;
   const outputs = sizes.find((size) => {
     const blocks = width / size / multiprocessors;
     return blocks >= FULL_BLOCKS && (size === OUTPUTS_PER_BLOCK || blocks <= FULL_RESIDENT);

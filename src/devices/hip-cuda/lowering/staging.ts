@@ -5,6 +5,8 @@ import type { HipCudaTarget } from '../launching/kernel-set.ts';
 export const MATVEC_ROWS = 4;
 /** Padding unit of f16 activation rows, in elements: what the kernels on matrix cores process at a time. */
 export const F16_CHUNK = 128;
+/** Shared memory behind the staged activations, which kernels read for groups behind a row's last: halves of 32 groups. */
+export const STAGED_SLACK = 512;
 /** Shared memory of a block besides the staged activations. */
 const STATIC_SHARED = 4608;
 /** Two blocks per multiprocessor keep memory busy: each gets at most half. */

@@ -14,7 +14,7 @@ export type {
   NativeValues,
 } from './ffi.ts';
 export { HEADS_AT_ONCE, headGroups } from './gpu/attention.ts';
-export type { AttentionFacts, ExpertFacts, GpuFacts, Wkv7Facts } from './gpu/facts.ts';
+export type { AttentionFacts, ExpertFacts, GpuFacts, SplitFacts, Wkv7Facts } from './gpu/facts.ts';
 export type {
   ActivationForm,
   AddedExpertsIntent,

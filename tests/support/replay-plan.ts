@@ -55,7 +55,10 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   product: ofProduct,
   libraryProduct: ofProduct,
   splitHalves: ({ x, y }) => ({ reads: [x], writes: [y.high, y.low, y.scales] }),
-  splitProduct: ({ op, x }) => ({ reads: [x.high, x.low, x.scales], writes: [op.out] }),
+  splitProduct: ({ x, epilogue }) => ({
+    reads: [x.high, x.low, x.scales, ...(epilogue.kind === 'residual' ? [epilogue.addend] : [])],
+    writes: [epilogue.y],
+  }),
   elementProducts: ({ products }) => ({
     reads: products.flatMap(({ op, steps }) => [
       op.x,

@@ -1,5 +1,5 @@
 import type { AttentionOp, Weight } from '../../ops/index.ts';
-import type { ActivationForm, OptionalKind } from './intent.ts';
+import type { ActivationForm, OptionalKind, SplitHalves } from './intent.ts';
 
 /** The capabilities of a GPU and of a device's kernels that plans depend on. */
 export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
@@ -11,6 +11,8 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly matvecRows: number;
   /** The form in which products with more rows by packed weights read activations. */
   readonly productForm: ActivationForm;
+  /** Products by f16 or bf16 weights that are not the driver's BLAS library's; undefined if there are none. */
+  readonly splitKernels: SplitFacts | undefined;
   /** Whether unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
   readonly takesNumbers: boolean;
   /** Whether weights can be stacked in one buffer that a kernel binds. */
@@ -31,6 +33,15 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly attention: AttentionFacts;
   readonly experts: ExpertFacts;
   readonly wkv7: Wkv7Facts;
+}
+
+/** Products of both halves of activations that read the weights once, with the epilogues of those by packed weights. */
+export interface SplitFacts {
+  /** Maximum rows. */
+  readonly rows: number;
+  /** Maximum weights, stacked. */
+  readonly weights: number;
+  readonly types: readonly SplitHalves['type'][];
 }
 
 /** Capabilities of a target's attention kernels. */

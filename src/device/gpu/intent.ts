@@ -137,18 +137,25 @@ export interface SplitHalves {
   readonly scales: Temporary;
 }
 
-/** Computes the two matrices. */
+/** Computes the two matrices, of the norm's result if one is given. */
 export interface SplitHalvesIntent {
   readonly kind: 'splitHalves';
   readonly x: Tensor;
+  readonly norm: SharedWeightRmsNormOp | undefined;
   readonly y: SplitHalves;
 }
 
-/** A product of many rows by f16 or bf16 weights with the driver's BLAS library. */
+/**
+ * A product by f16 or bf16 weights of more rows than matrix-vector kernels take: of many, by one weight and to be stored, with
+ * the driver's BLAS library.
+ */
 export interface SplitProductIntent {
   readonly kind: 'splitProduct';
-  readonly op: MatmulOp;
+  /** Determines the number of rows. */
+  readonly rows: Tensor;
   readonly x: SplitHalves;
+  readonly weights: readonly Weight[];
+  readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }
 
 /** Independent products of few rows by unquantized weights, each with its elementwise epilogue. */

@@ -88,7 +88,8 @@ export class PlannedActivations {
     const rows = this.#to.capacity(x);
     const half = () => this.#to.temporary(2 * rows * x.width);
     const y = { type, high: half(), low: half(), scales: this.#to.temporary(4 * rows) };
-    this.#to.add({ kind: 'splitHalves', x, y });
+    const norm = this.#norms.get(x);
+    this.#to.add({ kind: 'splitHalves', x: norm?.x ?? x, norm, y });
     this.#split[type].set(x, y);
     return y;
   }

@@ -37,27 +37,32 @@ interface WantedProduct<E extends Epilogue> {
   readonly epilogue: E;
 }
 
-/** Whether the kernels of packed weights support these weights, with any epilogue. */
-export function takesEpilogues(weights: readonly Weight[], { facts }: GpuPlanner): boolean {
+/** Whether products by these weights of so many rows have any epilogue. */
+export function takesEpilogues(
+  weights: readonly Weight[],
+  to: GpuPlanner,
+  rows = to.graph.shape.rows,
+): boolean {
+  return isUsual(weights, to) || fitsSplitKernels(splitType(weights, to, rows), weights, to, rows);
+}
+
+/** Whether the kernels of packed weights take these. */
+function isUsual(weights: readonly Weight[], { facts }: GpuPlanner): boolean {
   return facts.takesNumbers || weights.every(isPacked);
 }
 
 /** Whether matrix-vector kernels compute products of a tensor by the weights. */
 export function isMatvec(x: Tensor, weights: readonly Weight[], to: GpuPlanner): boolean {
-  return to.hasFewRows(x) && takesEpilogues(weights, to);
+  return to.hasFewRows(x) && isUsual(weights, to);
 }
 
 /** A product by itself. */
-export function planMatmul(op: MatmulOp, to: GpuPlanner): void {
-  const { x, weight, bias, out } = op;
-  const halves = splitType(op, to);
-  if (halves) to.add({ kind: 'splitProduct', op, x: to.activations.split(x, halves) });
-  else
-    planProduct(to, {
-      x,
-      weights: [weight],
-      epilogue: { kind: 'store', y: out, biases: bias ? [bias] : [] },
-    });
+export function planMatmul({ x, weight, bias, out }: MatmulOp, to: GpuPlanner): void {
+  planProduct(to, {
+    x,
+    weights: [weight],
+    epilogue: { kind: 'store', y: out, biases: bias ? [bias] : [] },
+  });
 }
 
 /** Plans a product with the best kernel for its rows and weights. */
@@ -65,6 +70,11 @@ export function planProduct(to: GpuPlanner, of: WantedProduct<Exclude<Epilogue, 
   const { x, weights, epilogue } = of;
   if (isMatvec(x, weights, to)) {
     planMatvec(to, of);
+    return;
+  }
+  const halves = splitType(weights, to, to.capacity(x));
+  if (halves) {
+    to.add({ kind: 'splitProduct', rows: x, x: to.activations.split(x, halves), weights, epilogue });
     return;
   }
   const packed = weights.every(isPacked);
@@ -102,13 +112,43 @@ function buffersOf(epilogue: Epilogue): number {
 }
 
 /**
- * The type of the two matrices of activations for products by f16 or bf16 weights that are computed as two with a BLAS
- * library: together they are as accurate as f32, or nearly; undefined for other products.
+ * The type of the two matrices of activations for products by f16 or bf16 weights of more rows than matrix-vector kernels take, with
+ * a BLAS library or kernels of their own: together they are as accurate as f32, or nearly; undefined for other products.
  */
-function splitType({ x, weight }: MatmulOp, to: GpuPlanner): SplitHalves['type'] | undefined {
-  const whole = [weight.columns, weight.rows].every((size) => size % LIBRARY_ROW_UNIT === 0);
-  const can = to.has('splitProduct') && to.has('splitHalves') && whole && !to.hasFewRows(x);
-  return can ? SPLIT_TYPES[weight.format.name] : undefined;
+function splitType(
+  weights: readonly Weight[],
+  to: GpuPlanner,
+  rows: number,
+): SplitHalves['type'] | undefined {
+  const [{ format }] = weights as [Weight];
+  const whole = weights.every(({ columns, rows: outputs }) =>
+    [columns, outputs].every((size) => size % LIBRARY_ROW_UNIT === 0),
+  );
+  const can = to.has('splitProduct') && to.has('splitHalves') && whole && rows > to.facts.matvecRows;
+  const type = can ? SPLIT_TYPES[format.name] : undefined;
+  return to.has('libraryProduct') || fitsSplitKernels(type, weights, to, rows) ? type : undefined;
+}
+
+/** Whether a kernel of its own computes a product by f16 or bf16 weights, with any epilogue. */
+function fitsSplitKernels(
+  type: SplitHalves['type'] | undefined,
+  weights: readonly Weight[],
+  { facts: { splitKernels } }: GpuPlanner,
+  rows: number,
+): boolean {
+  if (!splitKernels || !type) return false;
+  const fits = splitKernels.types.includes(type) && weights.length <= splitKernels.weights;
+  return fits && rows <= splitKernels.rows;
+}
+
+/** Whether all readers of a tensor are products by f16 or bf16 weights of many rows, in one type. */
+function isReadSplit(tensor: Tensor, to: GpuPlanner): boolean {
+  const types = to.uses
+    .readers(tensor)
+    .map((reader) =>
+      reader.kind === 'matmul' ? splitType([reader.weight], to, to.capacity(tensor)) : undefined,
+    );
+  return types[0] !== undefined && types.every((type) => type === types[0]);
 }
 
 /** True if there is a BLAS library and the product is large enough for it. */
@@ -121,7 +161,8 @@ function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to:
 export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'gated' ? matchGated(op, to.uses) : undefined;
   if (op.kind !== 'gated' || !found) return undefined;
-  if (!takesEpilogues(found.weights, to) || !to.facts.joins(found.weights)) return undefined;
+  if (!takesEpilogues(found.weights, to, to.capacity(found.x)) || !to.facts.joins(found.weights))
+    return undefined;
   return { ops: [...found.ops, op], plan: () => planGated(op, found, to) };
 }
 
@@ -168,7 +209,7 @@ function matchGated(op: GatedOp, uses: GraphUses): GatedProducts | undefined {
 /** Fuses a product with the addition of another tensor. */
 export function fuseResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'matmul' && !op.bias ? matchResidual(op, to.uses) : undefined;
-  if (op.kind !== 'matmul' || !found || !takesEpilogues([op.weight], to)) return undefined;
+  if (op.kind !== 'matmul' || !found || !takesEpilogues([op.weight], to, to.capacity(op.x))) return undefined;
   const { sum, addend } = found;
   if (to.facts.bindsOnce && addend === op.x) return undefined;
   const epilogue = { kind: 'residual', addend, y: sum.out } as const;
@@ -211,12 +252,12 @@ export function fuseReduceResidual(op: Op, to: GpuPlanner): Fusion | undefined {
 }
 
 /**
- * Fuses a norm of whole rows that only packed products read: they normalize themselves, or one launch normalizes and
- * converts.
+ * Fuses a norm of whole rows that only products by packed weights read, or only ones of its halves: they normalize themselves, or
+ * one launch normalizes and converts.
  */
 export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'rmsNorm' || op.size !== op.x.width || !hasSharedWeight(op)) return undefined;
-  if (to.activations.formRead(op.out) === 'f32') return undefined;
+  if (to.activations.formRead(op.out) === 'f32' && !isReadSplit(op.out, to)) return undefined;
   return { ops: [op], plan: () => to.activations.absorb(op) };
 }
 

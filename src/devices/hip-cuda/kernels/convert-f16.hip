@@ -1,33 +1,23 @@
 // Rows of f32 as f16 for the matrix cores, RMS-normed on the way where NORMED: a block a row, or a part of one that is padded on
-// its own.
+// its own. A thread has OWN vectors of a row.
 #include "halves.h"
-#include "reduce.h"
+#include "row-vectors.h"
 
-#define THREADS 256
-
-KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, i32 parts,
-       f32 epsilon) {
+KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, i32 parts, f32 epsilon) {
+  SHARED f32 sums[THREADS / 32];
+  RowVectors row;
+  row.load_weight(weight, width);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 row = block_x();
-  if (row >= *count * parts) return;
-  const f32* from = x + i64(row) * width;
-#if NORMED
-  SHARED f32 sums[THREADS / 32];
-  f32 square = 0;
-  for (i32 i = thread(); i < width; i += THREADS) square += from[i] * from[i];
-  f32 rms = square_root(block_sum<THREADS / 32>(square, sums) / f32(width) + epsilon);
-#endif
-  u16* to = out + i64(row) * padded_width(width);
-  for (i32 i = 4 * thread(); i < padded_width(width); i += 4 * THREADS) {
-    f32x4 v = {};
-    if (i < width) {
-      v = *reinterpret_cast<const f32x4*>(from + i);
-#if NORMED
-      f32x4 w = *reinterpret_cast<const f32x4*>(weight + i);
-      v = {v.x / rms * w.x, v.y / rms * w.y, v.z / rms * w.z, v.w / rms * w.w};
-#endif
-    }
+  i32 index = block_x();
+  if (index >= *count * parts) return;
+  row.load(x + i64(index) * width, width);
+  row.norm(sums, width, epsilon);
+  u16* to = out + i64(index) * padded_width(width);
+  UNROLL for (i32 k = 0; k < OWN; k++) {
+    i32 i = RowVectors::place(k);
+    if (i >= padded_width(width)) continue;
+    f32x4 v = row.at(k);
     u32x2 halves = {pack_half2(clamp_half(v.x), clamp_half(v.y)), pack_half2(clamp_half(v.z), clamp_half(v.w))};
     *reinterpret_cast<u32x2*>(to + half_index(i)) = halves;
   }

@@ -42,6 +42,20 @@ DEVICE void multiply(MatrixSum& sum, const Fragment& a, const Fragment& b) {
   multiply_eight(sum.at + 4, upper.x, lower.x, upper.y, lower.y, right.x, right.y);
   multiply_eight(sum.at + 4, upper.z, lower.z, upper.w, lower.w, right.z, right.w);
 }
+// The same of bf16, whose lanes hold the same places.
+DEVICE void multiply_eight_bfloats(f32* sum, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+DEVICE void multiply_bfloats(MatrixSum& sum, const Fragment& a, const Fragment& b) {
+  const u32x4 &upper = a.at[0][0], &lower = a.at[1][0];
+  UNROLL for (i32 half = 0; half < 2; half++) {
+    const u32x4& column = b.at[half][0];
+    multiply_eight_bfloats(sum.at + 4 * half, upper.x, lower.x, upper.y, lower.y, column.x, column.y);
+    multiply_eight_bfloats(sum.at + 4 * half, upper.z, lower.z, upper.w, lower.w, column.z, column.w);
+  }
+}
 /// Sixteen lines of 16 halves in shared memory: lane l names octet l / 16 of line l % 16, and gets, as both sides of a product want
 /// it, what it holds of lines 0 to 7 (x, z) and 8 to 15 (y, w).
 DEVICE u32x4 load_lines(SharedAddress octet) {

@@ -1,6 +1,8 @@
+import { alignUp } from '../../../base/bytes.ts';
 import type { ConvertIntent, SplitHalvesIntent } from '../../../device/index.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { F16_CHUNK } from './staging.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Converts activations to the form that products read. */
@@ -10,14 +12,27 @@ export function emitConvert(of: ConvertIntent, to: Lowering): void {
   else quantize(of, to);
 }
 
+/** Elements of a thread's vectors, and the numbers of threads among which a row is divided. */
+const VECTOR = 4;
+const MIN_THREADS = 32;
+const MAX_THREADS = 1024;
+
+/** How rows of so many elements are divided among a block's threads: see `row-vectors.h`. */
+function rowThreads(elements: number): { readonly THREADS: number; readonly OWN: number } {
+  const wanted = 2 ** Math.ceil(Math.log2(elements / VECTOR));
+  const threads = Math.min(Math.max(wanted, MIN_THREADS), MAX_THREADS);
+  return { THREADS: threads, OWN: Math.ceil(elements / VECTOR / threads) };
+}
+
 /** Converts a tensor to the form that kernels for the matrix cores read. */
 function toF16({ x, norm, parts, y }: ConvertIntent, to: Lowering): void {
+  const division = rowThreads(alignUp(x.width / parts, F16_CHUNK));
   to.launch({
     file: 'convert-f16.hip',
     kernel: 'convert_f16',
-    defines: { NORMED: norm ? 1 : 0 },
+    defines: { NORMED: norm ? 1 : 0, ...division },
     grid: [parts * to.capacity(x)],
-    block: 256,
+    block: division.THREADS,
     args: [
       to.count(x),
       x,
@@ -65,13 +80,23 @@ function normQuantize(
 }
 
 /** Splits a tensor into two matrices of f16 or bf16 with row scales: see `split-halves.hip`. */
-export function emitSplitHalves({ x, y }: SplitHalvesIntent, to: Lowering): void {
+export function emitSplitHalves({ x, norm, y }: SplitHalvesIntent, to: Lowering): void {
+  const division = rowThreads(x.width);
   to.launch({
     file: 'split-halves.hip',
     kernel: 'split_halves',
-    defines: { BFLOATS: y.type === 'bf16' ? 1 : 0 },
+    defines: { BFLOATS: y.type === 'bf16' ? 1 : 0, JOIN: 0, NORMED: norm ? 1 : 0, ...division },
     grid: [to.capacity(x)],
-    block: 256,
-    args: [to.count(x), x, y.high, y.low, y.scales, int(x.width)],
+    block: division.THREADS,
+    args: [
+      to.count(x),
+      x,
+      norm ? to.weight([norm.weight], FLOAT_LAYOUT) : NULL,
+      y.high,
+      y.low,
+      y.scales,
+      int(x.width),
+      float(norm?.epsilon ?? 0),
+    ],
   });
 }

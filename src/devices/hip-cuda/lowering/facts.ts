@@ -1,10 +1,11 @@
 import type { GpuFacts } from '../../../device/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { fitsTile } from './attention-tiles.ts';
+import { splitKernels } from './split-product.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
-/** Intents that need the driver's BLAS library, which may be missing. */
+/** Intents that need the driver's BLAS library, which may be missing, or other kernels in its place. */
 const OF_THE_LIBRARY = ['libraryProduct', 'splitHalves', 'splitProduct'] as const;
 
 /** Outputs of a block that quantizes them. */
@@ -14,13 +15,19 @@ const GROUPS_PER_PROCESSOR = 2;
 /** Minimum positions of a context partition. */
 const MIN_PARTITION_LENGTH = 32;
 
+function lacking(target: HipCudaTarget): readonly (typeof OF_THE_LIBRARY)[number][] {
+  if (target.blas) return [];
+  return splitKernels(target) ? ['libraryProduct'] : OF_THE_LIBRARY;
+}
+
 /** The capabilities of a GPU under HIP or CUDA: there are kernels for every intent. */
 export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIBRARY)[number]> {
   return {
     device: target.api,
-    lacks: target.blas ? [] : OF_THE_LIBRARY,
+    lacks: lacking(target),
     matvecRows: MATVEC_ROWS,
     productForm: 'f16',
+    splitKernels: splitKernels(target),
     takesNumbers: false,
     joins: () => true,
     buffers: Number.POSITIVE_INFINITY,

@@ -1,5 +1,5 @@
 import { alignUp } from '../../../base/bytes.ts';
-import type { LibraryProductIntent, ProductIntent, SplitProductIntent } from '../../../device/index.ts';
+import type { LibraryProductIntent, ProductIntent } from '../../../device/index.ts';
 import { F32 } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { addendOf, outputsOf, productDefines } from './epilogue.ts';
@@ -7,10 +7,10 @@ import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { packedFile, weightScale } from './packed-formats.ts';
 import { F16_CHUNK } from './staging.ts';
-import { FILE_LAYOUT, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
+import { FILE_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Maximum workspace of the library's kernels for Hopper. */
-const WORKSPACE_BYTES = 32 << 20;
+export const WORKSPACE_BYTES = 32 << 20;
 const THREADS = 256;
 
 /**
@@ -78,40 +78,4 @@ export function tryFloatProduct({ rows, x, weights, epilogue }: ProductIntent, t
     args: [x.x, to.weight([weight], FILE_LAYOUT), epilogue.y, to.temporary(WORKSPACE_BYTES)],
   });
   return true;
-}
-
-/** Multiplies the activations, as two matrices of f16 or bf16, with the library by the weights as stored in the file. */
-export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lowering): void {
-  const { x, weight, bias, out } = op;
-  const capacity = to.capacity(x);
-  const sums = [split.high, split.low].map((activations) => {
-    const product = to.temporary(4 * capacity * weight.rows);
-    to.multiply({
-      shape: {
-        type: split.type,
-        rows: capacity,
-        outputs: weight.rows,
-        columns: weight.columns,
-        workspaceBytes: WORKSPACE_BYTES,
-      },
-      factor: 1,
-      args: [activations, to.weight([weight], FILE_LAYOUT), product, to.temporary(WORKSPACE_BYTES)],
-    });
-    return product;
-  });
-  to.launch({
-    file: 'split-halves.hip',
-    kernel: 'join_products',
-    defines: { BFLOATS: split.type === 'bf16' ? 1 : 0 },
-    grid: [Math.ceil(weight.rows / THREADS), capacity],
-    block: THREADS,
-    args: [
-      to.count(x),
-      ...sums,
-      split.scales,
-      bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
-      out,
-      int(weight.rows),
-    ],
-  });
 }

@@ -26,12 +26,13 @@ import {
 } from './experts.ts';
 import { hipCudaFacts } from './facts.ts';
 import { emitHeadsAppend, emitHeadsNormAppend } from './heads.ts';
-import { emitLibraryProduct, emitSplitProduct } from './library-product.ts';
+import { emitLibraryProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec, emitMatvecGroup } from './matvec.ts';
 import { emitGatedNorm, emitNormResidual, lowerGaussianTopK, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
+import { emitSplitProduct } from './split-product.ts';
 import {
   emitShiftLerps,
   lowerGroupNorm,

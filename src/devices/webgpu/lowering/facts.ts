@@ -41,6 +41,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     lacks: matrices ? LACKS : [...LACKS, 'attentionTiles'],
     matvecRows: MATVEC_ROWS,
     productForm,
+    splitKernels: undefined,
     takesNumbers: true,
     joins: (weights) => fitsOneChunk(weights, target),
     buffers: storageBindings,

@@ -1,4 +1,4 @@
-import { F32, Q4_0, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
+import { BF16, F16, F32, Q4_0, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
 import {
   add,
   attention,
@@ -206,9 +206,13 @@ const longPrompt = raggedBatch({ slices: [{ slot: 0, from: 0, count: 260 }], blo
 export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: F32, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch() }),
   layerCase({ format: F32, cacheType: 'f16', pairs: 'neox', batch: mixedBatch({ blockSize: 16 }) }),
+  layerCase({ format: F16, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
+  layerCase({ format: BF16, cacheType: 'f16', pairs: 'neox', batch: mixedBatch(), headNorms: true }),
+  layerCase({ format: F16, cacheType: 'f32', pairs: 'neox', batch: plainBatch(20), fused: 'three biases' }),
   layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: plainBatch(1) }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch(), values: Q4_0 }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: alone, values: Q4_0 }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'neox', batch: alone }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'neox', batch: prompts }),
   layerCase({ format: Q4_0, cacheType: 'f16', pairs: 'interleaved', batch: longPrompt }),

@@ -106,6 +106,11 @@ export const MATMUL_CASES: readonly OpCase[] = [
     ...matmulCase({ format: Q4_0, columns: 64, outputs, batch: plainBatch(2) }),
     limit: { nmse: 2e-3, reason: 'so few sums may nearly cancel while their rounding does not' },
   })),
+  ...[5, 9, 20, 32].flatMap((rows) =>
+    [F16, BF16].map((format) =>
+      matmulCase({ format, columns: 24 + 8 * rows, outputs: 72, batch: plainBatch(rows), bias: F32 }),
+    ),
+  ),
   ...[2, 8, 9, 64, 129].flatMap((rows) =>
     [F32, Q4_0, Q4_K].map((format) =>
       matmulCase({ format, columns: 256, outputs: 40, batch: plainBatch(rows) }),

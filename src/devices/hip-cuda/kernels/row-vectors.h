@@ -1,0 +1,48 @@
+// A row of f32 in a block's registers, OWN vectors of four for each of THREADS threads, RMS-normed where NORMED. Rows that need more
+// registers are read again instead.
+#pragma once
+#include "reduce.h"
+
+constexpr bool KEPT = OWN <= 4;
+
+struct RowVectors {
+  const f32* from;
+  const f32* weight;
+  i32 width;
+  f32 scale;
+  f32x4 values[KEPT ? OWN : 1], weights[KEPT && NORMED ? OWN : 1];
+
+  /// The first element of the thread's vector `k`.
+  DEVICE i32 place(i32 k) { return 4 * (k * THREADS + i32(thread())); }
+  DEVICE f32x4 vector(const f32* of, i32 i, i32 end) { return i < end ? *reinterpret_cast<const f32x4*>(of + i) : f32x4{0, 0, 0, 0}; }
+
+  /// Loads the norm's weight, before the launches that the row comes from are done.
+  DEVICE_MEMBER void load_weight(const f32* of, i32 elements) {
+    weight = of;
+    UNROLL for (i32 k = 0; k < OWN; k++) {
+      if (KEPT && NORMED) weights[k] = vector(of, place(k), elements);
+    }
+  }
+  DEVICE_MEMBER void load(const f32* row, i32 elements) {
+    from = row, width = elements, scale = 1;
+    UNROLL for (i32 k = 0; k < OWN; k++) {
+      if (KEPT) values[k] = vector(row, place(k), elements);
+    }
+  }
+  DEVICE_MEMBER void norm(f32* sums, i32 elements, f32 epsilon) {
+    if (!NORMED) return;
+    f32 square = 0;
+    UNROLL for (i32 k = 0; k < OWN; k++) {
+      f32x4 v = KEPT ? values[k] : vector(from, place(k), elements);
+      square += v.x * v.x + v.y * v.y + (v.z * v.z + v.w * v.w);
+    }
+    scale = 1.0f / square_root(block_sum<THREADS / 32>(square, sums) / f32(elements) + epsilon);
+  }
+  /// The thread's vector `k`, zeros behind the row's end.
+  DEVICE_MEMBER f32x4 at(i32 k) const {
+    f32x4 v = KEPT ? values[k] : vector(from, place(k), width);
+    if (!NORMED) return v;
+    f32x4 w = KEPT ? weights[k] : vector(weight, place(k), width);
+    return {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+  }
+};

@@ -1,0 +1,129 @@
+import { invariant } from '../../../base/errors.ts';
+import type { SplitFacts, SplitProductIntent } from '../../../device/index.ts';
+import type { Weight } from '../../../ops/index.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
+import { addendOf, outputsOf, productDefines } from './epilogue.ts';
+import { int, NULL } from './launch-template.ts';
+import { WORKSPACE_BYTES } from './library-product.ts';
+import type { Lowering } from './lowering.ts';
+import { type MatrixCores, matrixCores } from './matrix-cores.ts';
+import { FILE_LAYOUT } from './weight-layout.ts';
+
+const THREADS = 256;
+
+/** Rows of the kernel's tiles, whose halves are the columns of one fragment, two or four. */
+const TILE_ROWS = [8, 16, 32];
+/** Weights that the kernel takes. */
+const MAX_WEIGHTS = 3;
+/** Lines of weights of a block: two fragments. */
+const TILE_LINES = 32;
+/** Waves that a multiprocessor should hold: the sums of more rows leave registers for fewer. */
+const RESIDENT_WAVES: Readonly<Record<number, number>> = { 8: 16, 16: 8, 32: 8 };
+/** Waves of a block: few where there are blocks enough, or where shared memory has room for no more. */
+const WAVES = [16, 8];
+const LEAST_WAVES = 4;
+/** Fragments of activations under way for each wave, where copies overlap with the computation. */
+const STAGES = 4;
+
+/** Rows for which cores leave registers enough that hold a fragment in twice as many as others. */
+const ROWS_OF_LARGE_FRAGMENTS = 16;
+const LARGE_FRAGMENT_WORDS = 16;
+
+/** The products that the kernel computes: with AMD's matrix cores those of f16 only. */
+export function splitKernels(target: HipCudaTarget): SplitFacts | undefined {
+  const cores = matrixCores(target);
+  if (!cores) return undefined;
+  const isLarge = cores.fragmentWords >= LARGE_FRAGMENT_WORDS;
+  const rows = isLarge ? ROWS_OF_LARGE_FRAGMENTS : (TILE_ROWS.at(-1) as number);
+  return { rows, weights: MAX_WEIGHTS, types: target.vendor === 'nvidia' ? ['f16', 'bf16'] : ['f16'] };
+}
+
+/**
+ * Multiplies the activations, as two matrices of f16 or bf16, by the weights as stored in the file: few rows in a kernel that reads
+ * the weights once, more with the library.
+ */
+export function emitSplitProduct(of: SplitProductIntent, to: Lowering): void {
+  const { rows, x } = of;
+  const few = splitKernels(to.target);
+  const cores = matrixCores(to.target);
+  const isFew = few && to.capacity(rows) <= few.rows && few.types.includes(x.type);
+  if (isFew && cores) multiplyOnce(of, cores, to);
+  else multiplyTwice(of, to);
+}
+
+function multiplyOnce(of: SplitProductIntent, { lanes }: MatrixCores, to: Lowering): void {
+  const { rows, x, weights, epilogue } = of;
+  const { vendor, multiprocessors, sharedBytesOptIn } = to.target;
+  const [first] = weights as [Weight];
+  const tileRows = TILE_ROWS.find((count) => count >= to.capacity(rows)) as number;
+  const lines = weights.map((weight) => weight.rows);
+  const blocks =
+    epilogue.kind === 'gated'
+      ? Math.ceil((2 * outputsOf(weights, epilogue)) / TILE_LINES)
+      : lines.reduce((sum, count) => sum + Math.ceil(count / TILE_LINES), 0);
+  const resident = RESIDENT_WAVES[tileRows] as number;
+  // A row is two columns: of the waves' sums and, before these, of the fragments under way.
+  const ring = vendor === 'nvidia' ? STAGES * 2 * tileRows * 64 : 0;
+  const waveBytes = Math.max(ring, 4 * 2 * tileRows * (TILE_LINES + 4));
+  const fits = (count: number) =>
+    count <= resident &&
+    blocks * count <= multiprocessors * resident &&
+    count * waveBytes <= sharedBytesOptIn;
+  const waves = WAVES.find(fits) ?? LEAST_WAVES;
+  const addresses = weights.map((weight) => to.weight([weight], FILE_LAYOUT));
+  const missing = Array.from({ length: MAX_WEIGHTS - weights.length }, () => NULL);
+  to.launch({
+    file: 'split-product.hip',
+    kernel: 'split_product',
+    defines: {
+      BFLOATS: x.type === 'bf16' ? 1 : 0,
+      TILE_ROWS: tileRows,
+      WAVES: waves,
+      RESIDENT: resident / waves,
+      ...productDefines(epilogue),
+    },
+    grid: [blocks],
+    block: waves * lanes,
+    sharedBytes: waves * waveBytes,
+    args: [
+      to.count(rows),
+      ...[x.high, x.low, x.scales],
+      ...[...addresses, ...missing],
+      ...[int(lines[0] ?? 0), int(lines[1] ?? 0)],
+      int(outputsOf(weights, epilogue)),
+      int(first.columns),
+      addendOf(epilogue, to),
+      epilogue.y,
+    ],
+  });
+}
+
+/** With the library, which multiplies each of the two matrices. */
+function multiplyTwice({ rows, x, weights, epilogue }: SplitProductIntent, to: Lowering): void {
+  const [weight, ...others] = weights as [Weight, ...Weight[]];
+  invariant(epilogue.kind === 'store' && others.length === 0, 'the library multiplies by one matrix');
+  const capacity = to.capacity(rows);
+  const sums = [x.high, x.low].map((activations) => {
+    const product = to.temporary(4 * capacity * weight.rows);
+    to.multiply({
+      shape: {
+        type: x.type,
+        rows: capacity,
+        outputs: weight.rows,
+        columns: weight.columns,
+        workspaceBytes: WORKSPACE_BYTES,
+      },
+      factor: 1,
+      args: [activations, to.weight([weight], FILE_LAYOUT), product, to.temporary(WORKSPACE_BYTES)],
+    });
+    return product;
+  });
+  to.launch({
+    file: 'split-halves.hip',
+    kernel: 'join_products',
+    defines: { BFLOATS: x.type === 'bf16' ? 1 : 0, JOIN: 1 },
+    grid: [Math.ceil(weight.rows / THREADS), capacity],
+    block: THREADS,
+    args: [to.count(rows), ...sums, x.scales, addendOf(epilogue, to), epilogue.y, int(weight.rows)],
+  });
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DeviceReport } from '../../src/node/devices.ts';
-import { NO_EMULATOR, runWithGpu } from '../support/hip-cuda/emulated-cli.ts';
+import { NO_EMULATOR, runWithGpu, runWithGpus } from '../support/hip-cuda/emulated-cli.ts';
 import { tinyModelFile } from '../support/run-cli.ts';
 
 test('a GPU is listed first, with what there is to know about it', { skip: NO_EMULATOR }, async (t) => {
@@ -33,3 +33,13 @@ test(
     assert.equal((await runWithGpu(t, ...run, '--device', 'hip')).stdout, cpu.stdout);
   },
 );
+
+test('two GPUs write together what one writes', { skip: NO_EMULATOR }, async (t) => {
+  const model = await tinyModelFile(t);
+  const run = ['run', '-m', model, '-p', 'a', '--greedy', '--ignore-end', '-n', '8', '-c', '64'];
+  const one = await runWithGpu(t, ...run);
+  const two = await runWithGpus(t, 2, [...run, '--gpus', 'all', '--log', 'debug']);
+  assert.match(two.stderr, /device opened.*2 x Emulated gfx1100/);
+  assert.doesNotMatch(two.stderr, /devices are not linked/);
+  assert.equal(two.stdout, one.stdout);
+});

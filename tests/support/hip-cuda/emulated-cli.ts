@@ -10,7 +10,16 @@ const compiler = findCompiler();
 export const NO_EMULATOR: string | false = 'reason' in compiler ? compiler.reason : false;
 
 /** Runs the CLI successfully with a loader that finds the emulated driver and compiler. */
-export async function runWithGpu(t: TestContext, ...args: readonly string[]): Promise<CliResult> {
+export function runWithGpu(t: TestContext, ...args: readonly string[]): Promise<CliResult> {
+  return runWithGpus(t, 1, args);
+}
+
+/** The same with so many emulated GPUs. */
+export async function runWithGpus(
+  t: TestContext,
+  count: number,
+  args: readonly string[],
+): Promise<CliResult> {
   assert.ok('command' in compiler);
   const folder = dirname((await buildEmulator(compiler.command)).hip);
   const env = {
@@ -18,6 +27,7 @@ export async function runWithGpu(t: TestContext, ...args: readonly string[]): Pr
     LD_LIBRARY_PATH: folder,
     XDG_CACHE_HOME: join(folder, 'cache'),
     EMULATOR_TARGET: 'gfx1100',
+    EMULATOR_DEVICES: String(count),
   };
   const { process: process_, result } = startCliIn(t, env, args);
   process_.stdin.end();

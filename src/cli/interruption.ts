@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { EXIT } from './exit-codes.ts';
 
 /**
@@ -11,6 +12,8 @@ export class Interruption implements Disposable {
   #taken: (() => void) | undefined;
 
   constructor() {
+    // A command may pass the signal to any number of texts at once: many listeners are no leak.
+    setMaxListeners(0, this.signal);
     process.on('SIGINT', this.#interrupted);
     process.on('SIGTERM', this.#terminated);
   }

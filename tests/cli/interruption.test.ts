@@ -13,3 +13,15 @@ test('Ctrl-C is with who took it over until all is to end; then it ends the proc
   interruption.interrupt();
   assert.deepEqual([taken, exit.mock.calls.map(({ arguments: [code] }) => code)], [1, [130]]);
 });
+
+test('many texts may wait for Ctrl-C at once without a warning', async (t) => {
+  using interruption = new Interruption();
+  const warnings: Error[] = [];
+  const listener = (warning: Error) => warnings.push(warning);
+  process.on('warning', listener);
+  t.after(() => process.off('warning', listener));
+  for (let text = 0; text < 64; text++) interruption.signal.addEventListener('abort', () => text);
+  // Node emits warnings in a later turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(warnings, []);
+});

@@ -13,7 +13,7 @@ export type {
   NativeType,
   NativeValues,
 } from './ffi.ts';
-export { HEADS_AT_ONCE, headGroups } from './gpu/attention.ts';
+export { headGroups } from './gpu/attention.ts';
 export type { AttentionFacts, ExpertFacts, GpuFacts, SplitFacts, Wkv7Facts } from './gpu/facts.ts';
 export type {
   ActivationForm,

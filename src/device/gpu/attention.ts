@@ -13,8 +13,6 @@ import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } 
 import type { GpuPlanner } from './planner.ts';
 import { isMatvec, planMatvec, planProduct, takesEpilogues } from './products.ts';
 
-/** Query heads of one key head that a workgroup computes at once. */
-export const HEADS_AT_ONCE = 4;
 /** Outputs of a product per workgroup: its epilogue must not need more. */
 const OUTPUTS_AT_ONCE = 32;
 /**
@@ -26,12 +24,14 @@ const HEAD_NORM_BUFFERS = 6;
 const GROUP = 32;
 /** With fewer rows per sequence, a tile would be mostly empty. */
 const MIN_TILE_ROWS_PER_SLOT = 4;
-/** Merging more partitions takes longer than they save. */
-const MAX_PARTITIONS = 16;
+/** Merging more partitions takes longer than they save, unless they are as long as `LONG_PARTITION`. */
+const USUAL_PARTITIONS = 16;
+/** Positions. */
+const LONG_PARTITION = 256;
 
-/** Number of workgroups for a row's heads. */
-export function headGroups({ heads, kvHeads }: AttentionOp): number {
-  return kvHeads * Math.ceil(heads / kvHeads / HEADS_AT_ONCE);
+/** Number of workgroups for a row's heads, `atOnce` of a key head each. */
+export function headGroups({ heads, kvHeads }: AttentionOp, atOnce: number): number {
+  return kvHeads * Math.ceil(heads / kvHeads / atOnce);
 }
 
 /** Attention that is launched after the operators that append to its cache. */
@@ -78,7 +78,7 @@ function attentionInForm(
     return { zeroed: undefined, plan };
   }
   const partitions = partitionsOf(op, to);
-  const count = to.capacity(op.out) * headGroups(op);
+  const count = to.capacity(op.out) * headGroups(op, to.facts.attention.headsAtOnce(op));
   const inLast = partitions > 1 && mergesInLastGroup && zeroes;
   // Where the last workgroup can merge, launches that only merge write f32.
   const writesForms = (partitions === 1 || inLast || !mergesInLastGroup) && op.valueSize % GROUP === 0;
@@ -98,12 +98,15 @@ function attentionInForm(
 
 /** The number of partitions of a row's context, which keep a GPU busy even with few rows (split-KV). */
 function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
-  const { wantedGroups, shortestPartition } = to.facts.attention;
+  const facts = to.facts.attention;
   const { cache, batch, reach = Number.POSITIVE_INFINITY } = op;
   const { chunk = 2 * reach + 1, window = chunk } = op;
   const context = Math.min(window, tableWidth(batch) * cache.blockSize);
-  const wanted = Math.floor(wantedGroups / (to.capacity(op.out) * headGroups(op)));
-  return Math.max(1, Math.min(wanted, MAX_PARTITIONS, Math.ceil(context / shortestPartition)));
+  const groups = to.capacity(op.out) * headGroups(op, facts.headsAtOnce(op));
+  const wanted = Math.floor(facts.wantedGroups(op) / groups);
+  const usual = Math.min(USUAL_PARTITIONS, Math.ceil(context / facts.shortestPartition));
+  const long = Math.min(facts.mostPartitions, Math.ceil(context / LONG_PARTITION));
+  return Math.max(1, Math.min(wanted, Math.max(usual, long)));
 }
 
 /** True for attention with many rows per sequence over a cache of f16 or blocks, if the target has tiles for it. */

@@ -46,10 +46,14 @@ export interface SplitFacts {
 
 /** Capabilities of a target's attention kernels. */
 export interface AttentionFacts {
+  /** Query heads of one key head that a workgroup computes at once. */
+  headsAtOnce(op: AttentionOp): number;
   /** Number of workgroups that keep the GPU busy. */
-  readonly wantedGroups: number;
+  wantedGroups(op: AttentionOp): number;
   /** Minimum positions of a context partition. */
   readonly shortestPartition: number;
+  /** Most partitions of a context, however long: the kernels that merge them have room for so many. */
+  readonly mostPartitions: number;
   /**
    * Whether the last workgroup of a row can merge the partitions, by means of counters that the previous launch zeroes.
    */

@@ -7,11 +7,8 @@
 //   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
 //   LATENT       1 where a position's values are the first elements of its keys      ALIBI   1 where distances are biased
 //   PLACES       of a row in the block table, each for as many key heads      THREADS   of a block      SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before
-#include "attention-scores.h"
-#include "functions.h"
-#include "halves.h"
+#include "attention-merge.h"
 #include "head-parts.h"
-#include "quantized.h"
 
 constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
@@ -23,8 +20,6 @@ constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
 #ifndef PLACES
 #define PLACES 1
 #endif
-
-#define PARTIAL (VALUE + 2)
 
 struct Stream {
   f32 largest[HEADS], total[HEADS], sums[HEADS][OWN];
@@ -73,31 +68,6 @@ DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, c
   }
 }
 
-struct Merged {
-  f32 largest, total;
-};
-
-/// The combined softmax statistics of several partitions: `at(i)` gives the i-th partition's largest score and total.
-template <class At>
-DEVICE Merged merge(i32 count, At at) {
-  Merged merged = {LOWEST, 0};
-  for (i32 i = 0; i < count; i++) merged.largest = max_of(merged.largest, at(i).largest);
-  for (i32 i = 0; i < count; i++) merged.total += at(i).total * softmax_weight(at(i).largest - merged.largest);
-  return merged;
-}
-
-/// Writes element `i` of a row of `width`; `capacity` is how many rows there is room for.
-DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32 value) {
-#if OUT_TYPE == 1
-  u8* bytes = static_cast<u8*>(out);
-  quantize_warp(value, bytes, (i64(row) * width + i) >> 5, reinterpret_cast<GroupScale*>(bytes + i64(capacity) * width));
-#elif OUT_TYPE == 2
-  store_half(static_cast<u16*>(out) + i64(row) * padded_width(width), i, value);
-#else
-  static_cast<f32*>(out)[i64(row) * width + i] = value;
-#endif
-}
-
 /// What a lane needs to load positions of a row's context.
 struct Context {
   const i32* blocks;
@@ -131,6 +101,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   SHARED Merged shared_weights[STREAMS][HEADS];
   SHARED Merged merged_weights[HEADS];
   [[maybe_unused]] SHARED u32 arrived;
+  [[maybe_unused]] SHARED MergeMemory<HEADS> merge_memory;
   grid_launch_dependents();
 #if !SINGLE_ROW
   grid_dependency_wait();
@@ -239,38 +210,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   barrier();
   if (arrived != u32(used_partitions - 1)) return;
   fence_device();
-  for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
-    const f32* partial = partials + (i64(row) * heads + head + i / VALUE) * partitions * PARTIAL;
-    Merged merged = merge(used_partitions, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
-    f32 sum = 0;
-    for (i32 s = 0; s < used_partitions; s++) {
-      f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
-      sum = fused_multiply_add(weight, partial[s * PARTIAL + i % VALUE], sum);
-    }
-    f32 divisor = denominator(merged.largest, merged.total, head + i / VALUE, of);
-    write_result(out, capacity, row, width, head * VALUE + i, sum / divisor);
-  }
+  Partials of_row = {partials + (i64(row) * heads + head) * partitions * PARTIAL, partitions, used_partitions, head, used_heads};
+  merge_partitions(merge_memory, of_row, of, [&](i32 i, f32 value) { write_result(out, capacity, row, width, head * VALUE + i, value); });
 #endif
 }
-
-#if MERGE == 1
-/// Merges the partitions of a row's heads: a block a row and head.
-KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i32 heads, i32 partitions,
-       SCORE_PARAMETERS) {
-  grid_dependency_wait();
-  i32 row = block_x();
-  if (row >= *count) return;
-  i64 head = i64(row) * heads + block_y();
-  const f32* partial = partials + head * partitions * PARTIAL;
-  Merged merged = merge(partitions, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
-  f32 divisor = denominator(merged.largest, merged.total, block_y(), SCORES);
-  for (i32 i = thread(); i < VALUE; i += 128) {
-    f32 sum = 0;
-    for (i32 s = 0; s < partitions; s++) {
-      f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
-      sum = fused_multiply_add(weight, partial[s * PARTIAL + i], sum);
-    }
-    out[head * VALUE + i] = sum / divisor;
-  }
-}
-#endif

@@ -1,9 +1,4 @@
-import {
-  type ActivationForm,
-  type AttentionIntent,
-  HEADS_AT_ONCE,
-  headGroups,
-} from '../../../device/index.ts';
+import { type ActivationForm, type AttentionIntent, headGroups } from '../../../device/index.ts';
 import {
   type AttentionOp,
   type BatchTensors,
@@ -18,6 +13,7 @@ import {
 } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -105,13 +101,51 @@ const MERGE = { none: 0, apart: 1, lastBlock: 2 } as const;
 /** The kernels' codes for the forms of results. */
 const OUT_TYPE_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
 
+/** Most partitions of a context: `MAX_PARTITIONS` of `attention-merge.h`. */
+export const MAX_PARTITIONS = 64;
+
+/** A kernel that computes attention row by row. */
+interface RowKernel {
+  readonly file: 'attention.hip' | 'attention-mma.hip';
+  /** Query heads of a key head per block. */
+  readonly heads: number;
+  /** Blocks per multiprocessor that keep it busy when the context of few rows is partitioned. */
+  readonly groups: number;
+}
+
+/** Size of a head up to which a lane of `attention-mma.hip` holds its parts of sixteen positions. */
+const MAX_HELD_HEAD = 256;
+/** A multiple of which heads are for it. */
+const HELD_UNIT = 64;
+
+/** The kernel for the operator on a target: NVIDIA's matrix cores take a cache of f16 and what all key heads see alike. */
+export function rowKernel(op: AttentionOp, { vendor }: HipCudaTarget): RowKernel {
+  const { keys, values } = op.cache;
+  const sizes = [op.keySize, op.valueSize];
+  const isHeld = sizes.every((size) => size % HELD_UNIT === 0 && size <= MAX_HELD_HEAD);
+  const isPlain = keys.type === 'f16' && values?.type === 'f16' && op.reach === undefined;
+  if (vendor === 'nvidia' && isHeld && isPlain) return { file: 'attention-mma.hip', heads: 8, groups: 3 };
+  return { file: 'attention.hip', heads: HEADS_AT_ONCE, groups: 2 };
+}
+
+/** Query heads of one key head that a block of `attention.hip` computes. */
+const HEADS_AT_ONCE = 4;
+
 /** Threads per block: more if there are few blocks, so that a short context is read at once. */
 const THREADS = 128;
 const THREADS_OF_FEW = 256;
+/** With more of them, a block that ends has to be followed by one that has begun. */
+const FEW_PARTITIONS = 16;
+/** Size of a head up to which more threads have room for their sums in `attention-mma.hip`. */
+const MAX_HEAD_OF_FEW = 128;
 
-function threadsFor(op: AttentionOp, to: Lowering): number {
-  const few = to.capacity(op.out) * op.kvHeads < to.target.multiprocessors;
-  return few && vectorsOf(op, THREADS_OF_FEW).length > 0 ? THREADS_OF_FEW : THREADS;
+function threadsFor({ op, partitions }: AttentionIntent, to: Lowering): number {
+  const few = to.capacity(op.out) * op.kvHeads < to.target.multiprocessors && partitions <= FEW_PARTITIONS;
+  const hasRoom =
+    rowKernel(op, to.target).file === 'attention.hip'
+      ? vectorsOf(op, THREADS_OF_FEW).length > 0
+      : op.valueSize <= MAX_HEAD_OF_FEW;
+  return few && hasRoom ? THREADS_OF_FEW : THREADS;
 }
 
 /** Elements in 16 bytes of a cache. */
@@ -143,23 +177,35 @@ function vectorsOf({ cache, keySize, valueSize, heads, kvHeads }: AttentionOp, t
 }
 
 /** The definitions with which attention kernels are compiled. */
-function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: number) {
+function attentionDefines(of: AttentionIntent, to: Lowering, merge: number) {
+  const { op, form } = of;
+  const threads = threadsFor(of, to);
+  const own =
+    rowKernel(op, to.target).file === 'attention.hip'
+      ? { ...cacheDefines(op.cache), ...latentDefines(op.cache), VECTOR: vectorsOf(op, threads)[0] ?? 1 }
+      : { CACHE: CACHE_CODES.f16, RESIDENT: residentBlocks(op, threads), OWN_TABLE: hasOwnTable(op) ? 1 : 0 };
   return {
-    THREADS: threadsFor(op, to),
+    THREADS: threads,
     // A table of chosen positions is computed by the launch before: nothing can be loaded ahead of it.
     SINGLE_ROW: to.capacity(op.out) === 1 && !hasOwnTable(op) ? 1 : 0,
-    ...cacheDefines(op.cache),
-    ...latentDefines(op.cache),
+    ...own,
     ...alibiDefines(op),
     ...(op.reach !== undefined && { REACH: op.reach }),
     ...(op.batch.slots.width > 1 && { PLACES: op.batch.slots.width }),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
-    VECTOR: vectorsOf(op, threadsFor(op, to))[0] ?? 1,
     MERGE: merge,
     OUT_TYPE: OUT_TYPE_CODES[form],
   };
+}
+
+/** Threads of a multiprocessor that `attention-mma.hip` has registers for, by the larger size of a head. */
+const HELD_THREADS = { small: 384, large: 256 } as const;
+
+function residentBlocks({ keySize, valueSize }: AttentionOp, threads: number): number {
+  const size = Math.max(keySize, valueSize) <= MAX_HEAD_OF_FEW ? 'small' : 'large';
+  return Math.floor(HELD_THREADS[size] / threads);
 }
 
 /** Attention row by row and, if no workgroup merges the partitions, a launch that does. */
@@ -170,13 +216,13 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const merge = partitions === 1 ? MERGE.none : arrivals ? MERGE.lastBlock : MERGE.apart;
   const bytes = 4 * capacity * heads * partitions * (valueSize + 2);
   const partials = merge === MERGE.none ? NULL : to.temporary(bytes);
-  const defines = attentionDefines(of, to, merge);
+  const { file, heads: atOnce } = rowKernel(op, to.target);
   to.launch({
-    file: 'attention.hip',
+    file,
     kernel: 'attention',
-    defines,
-    grid: [capacity, headGroups(op), partitions],
-    block: threadsFor(op, to),
+    defines: attentionDefines(of, to, merge),
+    grid: [capacity, headGroups(op, atOnce), partitions],
+    block: threadsFor(of, to),
     args: [
       ...attentionArgs(op, to),
       merge === MERGE.apart ? NULL : y,
@@ -191,9 +237,9 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   });
   if (merge !== MERGE.apart) return;
   to.launch({
-    file: 'attention.hip',
+    file: 'merge-attention.hip',
     kernel: 'merge_attention',
-    defines,
+    defines: { VALUE: valueSize },
     grid: [capacity, heads],
     block: 128,
     args: [to.count(out), partials, y, int(heads), int(partitions), ...scoreArgs(op, to)],

@@ -1,5 +1,6 @@
 import type { GpuFacts } from '../../../device/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
+import { MAX_PARTITIONS, rowKernel } from './attention.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { splitKernels } from './split-product.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
@@ -10,8 +11,6 @@ const OF_THE_LIBRARY = ['libraryProduct', 'splitHalves', 'splitProduct'] as cons
 
 /** Outputs of a block that quantizes them. */
 const QUANTIZED_OUTPUTS = 32;
-/** Workgroups per multiprocessor that keep it busy when the context of few rows is partitioned. */
-const GROUPS_PER_PROCESSOR = 2;
 /** Minimum positions of a context partition. */
 const MIN_PARTITION_LENGTH = 32;
 
@@ -36,8 +35,10 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
     minQuantizedOutputs: (QUANTIZED_OUTPUTS * target.multiprocessors) / 2,
     f16RowUnit: F16_CHUNK,
     attention: {
-      wantedGroups: GROUPS_PER_PROCESSOR * target.multiprocessors,
+      headsAtOnce: (op) => rowKernel(op, target).heads,
+      wantedGroups: (op) => rowKernel(op, target).groups * target.multiprocessors,
       shortestPartition: MIN_PARTITION_LENGTH,
+      mostPartitions: MAX_PARTITIONS,
       mergesInLastGroup: true,
       rowForms: ['f32', 'q8', 'f16'],
       tileForms: ['f16'],

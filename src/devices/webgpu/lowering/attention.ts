@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import { type AttentionIntent, HEADS_AT_ONCE, headGroups } from '../../../device/index.ts';
+import { type AttentionIntent, headGroups } from '../../../device/index.ts';
 import {
   type AttentionOp,
   type BatchTensors,
@@ -171,6 +171,9 @@ export function scoreParts(op: AttentionOp, to: Lowering) {
   return { constants, args, texts: [scoreText(op), FUNCTIONS] };
 }
 
+/** Query heads of one key head that a workgroup computes. */
+export const HEADS_AT_ONCE = 4;
+
 function attentionConstants(op: AttentionOp, partitions: number) {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
   const unit = cacheUnit(cache, keySize, valueSize);
@@ -237,7 +240,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       ...cacheArguments(cache, 'array<u32>'),
       y: partitions > 1 ? write(partials) : emit.y,
     },
-    grid: [capacity, headGroups(op), partitions],
+    grid: [capacity, headGroups(op, HEADS_AT_ONCE), partitions],
   });
   if (partitions === 1) return;
   to.launch({

@@ -2,6 +2,7 @@ import type { GpuFacts } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { WKV7_CHUNK, wkv7ChunkBytes } from '../kernels/wkv7-chunks.ts';
+import { HEADS_AT_ONCE } from './attention.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { canJoin, GROUP_LAYOUT } from './group-layout.ts';
 import { packedFormat } from './packed-formats.ts';
@@ -26,6 +27,8 @@ export type LackedIntent = (typeof LACKS)[number];
 const WANTED_GROUPS = 256;
 /** Minimum positions of a context partition. */
 const MIN_PARTITION_LENGTH = 64;
+/** Merging more partitions takes longer than they save. */
+const MAX_PARTITIONS = 16;
 /** Elements of a quantized group: f16 rows are whole groups. */
 const GROUP = 32;
 
@@ -50,8 +53,10 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     minQuantizedOutputs: 0,
     f16RowUnit: GROUP,
     attention: {
-      wantedGroups: WANTED_GROUPS,
+      headsAtOnce: () => HEADS_AT_ONCE,
+      wantedGroups: () => WANTED_GROUPS,
       shortestPartition: MIN_PARTITION_LENGTH,
+      mostPartitions: MAX_PARTITIONS,
       mergesInLastGroup: false,
       rowForms: ['f32', 'q8'],
       tileForms: ['f32', 'f16'],

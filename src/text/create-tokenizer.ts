@@ -1,5 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { BytePairModel } from './models/byte-pair-model.ts';
+import { PlamoModel } from './models/plamo-model.ts';
 import { RwkvModel } from './models/rwkv-model.ts';
 import { SentencePieceModel } from './models/sentencepiece-model.ts';
 import type { SubwordModel } from './models/subword-model.ts';
@@ -91,6 +92,11 @@ const rwkv: TokenizerKind = {
   }),
 };
 
+const plamo: TokenizerKind = {
+  defaults: () => ({ ids: { bos: 1, eos: 2, unknown: 0, padding: 3 } }),
+  create: ({ vocabulary }, { unknown }) => ({ subwords: new PlamoModel(vocabulary, unknown) }),
+};
+
 const KINDS: Readonly<Record<string, TokenizerKind>> = {
   llama: sentencePiece,
   gpt2: bytePair(),
@@ -98,6 +104,7 @@ const KINDS: Readonly<Record<string, TokenizerKind>> = {
   bert: wordPiece,
   t5: unigram,
   rwkv,
+  plamo2: plamo,
 };
 
 /**

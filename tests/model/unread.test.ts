@@ -192,6 +192,19 @@ test('a layer that predicts further tokens is said to run where it can', async (
   });
 });
 
+test('a last layer that is counted as one that predicts further tokens, but is like the others, is refused', async () => {
+  const keys: GgufPlan['metadata'] = [
+    ['llama.block_count', whole(4)],
+    ['llama.nextn_predict_layers', whole(1)],
+  ];
+  const gguf = await tinyModel('F32', keys, { extra: { 'blk.3.attn_norm.weight': [TINY.width] } });
+  const parts = { gguf, device: openReferenceDevice(), architectures: ALL_ARCHITECTURES };
+  await assert.rejects(LanguageModel.open(parts), (error) => {
+    assert.ok(isRocmforgeError(error, 'MODEL_UNREAD'));
+    return /counts, but that predicts nothing/.test(error.message);
+  });
+});
+
 test('the fixture of every family is read whole', async () => {
   for (const family of FAMILY_FIXTURES) {
     const expected = family.name === 'mixtral' ? ['llama.expert_feed_forward_length'] : [];

@@ -55,6 +55,12 @@ const RULES: readonly TensorRule[] = [
     architectures: ['deepseek32', 'glm-dsa'],
   },
   {
+    name: /^blk\.0\.attn_res_score\.weight$/,
+    warns: false,
+    reason: 'the first layer has no residual stream of an earlier one to read',
+    architectures: ['kimi-k3'],
+  },
+  {
     name: /^blk\.\d+\.exp_probs_b_vl\.bias$/,
     warns: true,
     reason: 'of images: only texts are read',
@@ -89,6 +95,12 @@ const RULES: readonly TensorRule[] = [
     architectures: ['eagle3', 'dflash'],
   },
   {
+    name: /^masked_embd_(centroids\.weight|ordering)$/,
+    warns: false,
+    reason: 'of a shorter way to the likeliest drafts: all are computed',
+    architectures: ['gemma4-assistant'],
+  },
+  {
     name: /^(cls|classifier|pooler)[._]/,
     warns: true,
     reason: 'of a classifier, which is not run',
@@ -99,8 +111,9 @@ const RULES: readonly TensorRule[] = [
 export function unreadTensors(gguf: GgufFile, config: ModelConfig, read: ReadonlySet<string>): Unread[] {
   const blocks = gguf.metadata.number(`${config.architecture}.block_count`) ?? 0;
   const found = new Map<string, Unread>();
+  const predicts = (layer: number) => gguf.tensors.some(({ name }) => name.startsWith(`blk.${layer}.nextn.`));
   for (const { name } of gguf.tensors) {
-    const judged = read.has(name) ? undefined : judge(name, { config, read, blocks });
+    const judged = read.has(name) ? undefined : judge(name, { config, read, blocks, predicts });
     if (!judged) continue;
     const common = name.replace(/^blk\.\d+\./, 'blk.*.');
     const key = `${common} ${judged.reason}`;
@@ -117,13 +130,27 @@ export function unreadTensors(gguf: GgufFile, config: ModelConfig, read: Readonl
 
 function judge(
   name: string,
-  { config, read, blocks }: { config: ModelConfig; read: ReadonlySet<string>; blocks: number },
+  {
+    config,
+    read,
+    blocks,
+    predicts,
+  }: {
+    config: ModelConfig;
+    read: ReadonlySet<string>;
+    blocks: number;
+    predicts: (layer: number) => boolean;
+  },
 ): Pick<Unread, 'level' | 'reason'> | undefined {
   const { architecture } = config;
   const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
   // Layers that `configure` has removed.
   if (layer >= config.layers.length && layer < blocks) {
-    return { level: 'warning', reason: reasonOfPredictor(config, layer) };
+    if (predicts(layer)) return { level: 'warning', reason: reasonOfPredictor(config, layer) };
+    return {
+      level: 'error',
+      reason: 'of a layer that nextn_predict_layers counts, but that predicts nothing',
+    };
   }
   const rule = RULES.find((of) => {
     const [end, by] = of.beside ?? [];

@@ -1,14 +1,14 @@
 // Whether a hybrid's states hold at great depth: a small random model reads a long text twice, in steps of two sizes, and every
 // position's logits must be finite and agree. Prints the largest difference by depth, beside that of the first positions, and what
 // the plan says of the memory: recurrent states do not grow with the text.
-//   node dist/bench/long-hybrid.js [--arch qwen35] [--length 131072] [--steps 512,320] [--threads 2]
+//   node dist/bench/long-hybrid.js [--arch qwen35] [--length 131072] [--steps 512,320] [--threads 2] [--device cpu]
 import { rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededRandom } from '../src/base/seeded-random.ts';
 import { F32 } from '../src/formats/index.ts';
-import { type LanguageModel, loadModel } from '../src/index.ts';
+import { type LanguageModel, loadModel, type LoadModelOptions } from '../src/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import { familyOfVariant } from '../tests/support/family-variant.ts';
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     length: { type: 'string', default: '131072' },
     steps: { type: 'string', default: '512,320' },
     threads: { type: 'string', default: '2' },
+    device: { type: 'string', default: 'cpu' },
   },
 });
 const [length, threads] = [Number(values.length), Number(values.threads)];
@@ -61,7 +62,9 @@ try {
 }
 
 function open(batch: number, context = length): Promise<LanguageModel> {
-  return loadModel(path, { device: 'cpu', threads, context, batch, logitRows: batch, cacheType: 'f32' });
+  const device = values.device as NonNullable<LoadModelOptions['device']>;
+  const on = device === 'cpu' ? { device, threads } : { device };
+  return loadModel(path, { ...on, context, batch, logitRows: batch, cacheType: 'f32' });
 }
 
 /** Bytes of the planned states and caches. */

@@ -1,7 +1,7 @@
 // Compares files that differ from published ones in one thing or two with llama.cpp: each architecture's small random model with
 // other sizes, with each key of many values and without it, with tensors that it may lack and without those that it may have.
 // `node dist/bench/variants.js <llama.cpp> <its build folder> [architecture ...] [--keys pattern] [--pairs count] [--seed number]
-// [--length positions] [--text number]`
+// [--length positions] [--text number] [--format name] [--limit difference]`
 // needs a C++ compiler, llama.cpp's sources and a build; it prints what differs, what one of both refuses and what lies between near
 // ties, and a table of counts. Where GELU's roundings add up, a build without its table of f16 (`GGML_GELU_FP16`) tells them from
 // faults. An hour of two cores is some twenty thousand files.
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isRocmforgeError } from '../src/base/errors.ts';
 import { seededRandom } from '../src/base/seeded-random.ts';
-import { F32 } from '../src/formats/index.ts';
+import { F32, formatNamed, type TensorFormat } from '../src/formats/index.ts';
 import { GgufWriter } from '../src/gguf/index.ts';
 import { loadModel, type LanguageModel, type Taps } from '../src/index.ts';
 import { SharedDeviceMemory } from '../src/load/shared-device-memory.ts';
@@ -43,10 +43,13 @@ const { positionals, values } = parseArgs({
     seed: { type: 'string', default: '1' },
     length: { type: 'string', default: '24' },
     text: { type: 'string' },
+    format: { type: 'string', default: 'F32' },
+    limit: { type: 'string' },
   },
 });
 const [llama, build, ...wanted] = positionals;
 if (llama === undefined || build === undefined) throw new Error('say where llama.cpp and its build are');
+const matrices = formatOf(values.format);
 const length = Number(values.length);
 /** A text longer than the sliding windows, or another one by its number. */
 const IDS =
@@ -65,6 +68,12 @@ console.log(Array.from(total, ([kind, count]) => `${kind} ${count}`).join(', '))
 reference.stop();
 rmSync(path, { force: true });
 await memory.device[Symbol.asyncDispose]();
+
+function formatOf(name: string): TensorFormat {
+  const found = formatNamed(name);
+  if (!found) throw new Error(`no format ${name}`);
+  return found;
+}
 
 function randomIds(): number[] {
   const random = seededRandom(Number(values.text));
@@ -91,7 +100,7 @@ async function search(family: FamilyFixture): Promise<void> {
 async function changesOf({ name, architecture = name, sizes, family }: FamilyFixture): Promise<Change[]> {
   const shape = syntheticShape('tiny', { architecture, ...sizes });
   const own = family ?? familyOfVariant({ architecture });
-  const plan = await syntheticPlan('tiny', shape, { family: own, format: F32 });
+  const plan = await syntheticPlan('tiny', shape, { family: own, format: matrices });
   const keys = otherKeys(Object.keys(own.metadata?.(shape) ?? {}), shape);
   return [...otherSizes(), ...keys, ...otherTensors(plan, own.optional ?? [], shape)];
 }
@@ -109,7 +118,8 @@ async function outcomeOf(family: FamilyFixture, change: Change): Promise<Outcome
     await using model = await open();
     if (rows === undefined) return { kind: 'they refuse', detail: 'refused' in theirs ? theirs.refused : '' };
     if (rows.some((row) => row.includes(null as never))) return { kind: 'not finite' };
-    const limit = family.difference ?? LARGEST_DIFFERENCE;
+    const limit =
+      values.limit === undefined ? (family.difference ?? LARGEST_DIFFERENCE) : Number(values.limit);
     const found = family.encodes
       ? [differenceOf((await model.embed(ids, { normalized: false })).vector, rows[0] ?? [])]
       : await differencesOf(model, rows);
@@ -127,7 +137,7 @@ async function writeChanged(
 ): Promise<void> {
   const shape = syntheticShape('tiny', { architecture, ...sizes, ...change.sizes });
   const changed = familyOfVariant({ architecture, ...change }, family);
-  const plan = await syntheticPlan('variant', shape, { family: changed, format: F32 });
+  const plan = await syntheticPlan('variant', shape, { family: changed, format: matrices });
   const there = new Set(plan.tensors.map((tensor) => tensor.name));
   const added = Object.entries(change.added ?? {}).filter(([tensor]) => !there.has(tensor));
   const tensors = [

@@ -119,7 +119,10 @@ export class Reference {
 
   /** What it computes. A file that it does not survive is refused. */
   async ask({ path, ids, embeds, flashAttention }: Question): Promise<Answer> {
-    const { process, lines } = (this.#child ??= this.#start());
+    if (this.#child?.process.exitCode !== null || this.#child.process.signalCode !== null) {
+      this.#child = this.#start();
+    }
+    const { process, lines } = this.#child;
     process.stdin?.write(`${Number(embeds)} ${Number(flashAttention)} ${path} ${ids.join(' ')}\n`);
     return new Promise((resolve) => {
       const settle = (answer: Answer) => {
@@ -146,12 +149,14 @@ export class Reference {
       stdio: ['pipe', 'pipe', 'ignore'],
       env: { ...process.env, GGML_NO_BACKTRACE: '1' },
     });
+    // That it has ended is told by its exit.
+    child.stdin.on('error', () => {});
     return { process: child, lines: createInterface({ input: child.stdout }) };
   }
 }
 
-/** The linker's arguments for a build's libraries. */
-function librariesOf(build: string): string[] {
+/** The linker's arguments for a build's libraries, static or shared ones. */
+export function librariesOf(build: string): string[] {
   if (!existsSync(join(build, 'src/libllama.a'))) {
     const bin = join(build, 'bin');
     return ['-L', bin, `-Wl,-rpath,${bin}`, '-lllama', '-lggml', '-lggml-cpu', '-lggml-base'];

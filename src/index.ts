@@ -99,6 +99,8 @@ export type {
   EmbeddingSpec,
   DrafterSpec,
   FeaturePredictor,
+  CachePredictor,
+  EarlierStreams,
   MaskPredictor,
   HeadSpec,
   LayerSpec,

@@ -193,7 +193,7 @@ export function draftOptions(): Option[] {
   return [
     new Option(
       '--draft <location>',
-      'draft model: a smaller GGUF with the same vocabulary, an EAGLE-3 or DFlash drafter, or mtp for the model’s own block; does not change the text',
+      'draft model: a smaller GGUF with the same vocabulary, an EAGLE-3 or DFlash drafter, a Gemma 4 assistant, or mtp for the model’s own block; does not change the text',
     ).conflicts('speculation'),
     new Option(
       '--draft-max <count>',

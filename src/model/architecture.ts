@@ -44,21 +44,19 @@ const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
   ['pockettts', SPEECH],
   ['clip', 'the projector of a model for images or sound (mmproj): open the file of the model itself'],
   ['eagle3', 'a draft: open the model that it was made for, with this file as its draft (`--draft`)'],
+  [
+    'gemma4-assistant',
+    'a draft: open the model that it was made for, with this file as its draft (`--draft`)',
+  ],
   ['dflash', 'a draft: open the model that it was made for, with this file as its draft (`--draft`)'],
-  ['hy_v4', 'a model whose hyper-connections are not computed'],
   ['qwen4exp', 'a model whose hyper-connections and hashed n-grams are not computed'],
   ['dots3note', 'a model whose latent attention with windows is not computed'],
-  ['kimi-k3', 'a model whose attention to the results of layers is not computed'],
   ['minimax-01', 'a model whose lightning attention is not computed'],
   ['grovemoe', 'a model whose experts in groups with a common expert each are not computed'],
-  ['plamo2', 'a model whose norms within Mamba are not computed'],
   ['nanbeige', 'a model that repeats its layers, which is not computed'],
   ['hrm_text', 'a model that repeats its layers, which is not computed'],
-  ['talkie', 'a model whose layers add the embeddings again, which is not computed'],
-  ['olmo', 'a model whose layer norms without weights are not computed (OLMo 1; OLMo 2 and 3 are)'],
   ['graniteswitch', 'a model that chooses its adapters token by token, which is not computed'],
   ['gptj', 'a model whose files llama.cpp does not run either'],
-  ['gemma4-assistant', 'a draft of a kind that is not supported (it reads the cache of its model)'],
 ]);
 
 /** Finds the architecture of a file. Throws `ARCHITECTURE_UNKNOWN`, which lists the known names. */

@@ -9,8 +9,16 @@ import type { ModelConfig } from './model-config.ts';
 import type { TensorIndex } from './part-scope.ts';
 import { readDflash, unsupportedDflash } from './stacks/dflash.ts';
 import { DRAFTER_PREFIX, type DrafterFile, readEagle3 } from './stacks/eagle3.ts';
+import { readAssistant } from './stacks/gemma4-assistant.ts';
 
 export { DRAFTER_PREFIX } from './stacks/eagle3.ts';
+
+/** The key of the width of the model's rows. */
+const WIDTH_KEYS = {
+  features: 'target_hidden_size',
+  masks: 'embedding_length',
+  caches: 'embedding_length_out',
+} as const;
 
 /** The logit of tokens that are not in a drafter's vocabulary: none is ever drawn, at whatever temperature. */
 const NEVER = -1e4;
@@ -37,17 +45,20 @@ export interface DraftedModel {
  */
 export async function readDrafter(gguf: GgufFile, model: DraftedModel): Promise<Drafter | undefined> {
   const architecture = gguf.metadata.string('general.architecture');
-  if (architecture !== 'eagle3' && architecture !== 'dflash') return undefined;
+  const readFile = DRAFTERS.get(architecture ?? '');
+  if (!architecture || !readFile) return undefined;
   const other = architecture === 'dflash' ? unsupportedDflash(gguf) : undefined;
   if (other !== undefined) {
     const expected = 'a plain DFlash drafter, an EAGLE-3 drafter or a model';
     fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: other, expected });
   }
+  const wanted = ARCHITECTURES.get(architecture);
+  if (wanted !== undefined && model.config.architecture !== wanted) {
+    const expected = `a draft of ${model.config.architecture}`;
+    fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: `a draft of ${wanted}`, expected });
+  }
   const read = new ConfigReader(gguf.metadata, architecture);
-  const file =
-    architecture === 'eagle3'
-      ? readEagle3(read)
-      : readDflash(read, (name) => gguf.tensor(name) !== undefined);
+  const file = readFile(read, { hasTensor: (name) => gguf.tensor(name) !== undefined, model: model.config });
   checkFeatures(gguf, file, model);
   const tensors = new Map(
     gguf.tensors.map((tensor) => {
@@ -64,6 +75,25 @@ export async function readDrafter(gguf: GgufFile, model: DraftedModel): Promise<
   return { ...file, gguf, read, tensors };
 }
 
+/** What a kind of drafter's file is read with. */
+interface DrafterSource {
+  readonly hasTensor: (name: string) => boolean;
+  readonly model: ModelConfig;
+}
+
+/** The kinds of drafters that are parts of their model, by `general.architecture`. */
+const DRAFTERS: ReadonlyMap<string, (read: ConfigReader, of: DrafterSource) => DrafterFile> = new Map<
+  string,
+  (read: ConfigReader, of: DrafterSource) => DrafterFile
+>([
+  ['eagle3', readEagle3],
+  ['dflash', (read, { hasTensor }) => readDflash(read, hasTensor)],
+  ['gemma4-assistant', (read, { model }) => readAssistant(read, model)],
+]);
+
+/** The architecture of the models of a kind of drafter that has one alone. */
+const ARCHITECTURES: ReadonlyMap<string, string> = new Map([['gemma4-assistant', 'gemma4']]);
+
 /** Throws `DRAFT_UNSUPPORTED` if the model does not have what the drafter reads. */
 function checkFeatures(
   gguf: GgufFile,
@@ -75,7 +105,7 @@ function checkFeatures(
   if (embedding.streams !== undefined) refuse('a drafter of layers', 'a model of one residual stream');
   const { features, featureWidth } = predictor;
   if (head.kind !== 'logits') refuse('a drafter', 'no draft for a model that does not continue texts');
-  const size = predictor.kind === 'masks' ? 'embedding_length' : 'target_hidden_size';
+  const size = WIDTH_KEYS[predictor.kind];
   if (featureWidth !== width) refuse(`${size} ${featureWidth}`, `${width} as in the model`);
   const beyond = features.find((layer) => !(Number.isInteger(layer) && layer >= 0 && layer <= layers.length));
   if (beyond !== undefined) refuse(`target layer ${beyond}`, `at most ${layers.length} as in the model`);
@@ -85,7 +115,7 @@ function checkFeatures(
     if (!isToken) refuse(`mask_token_id ${predictor.mask}`, `a token below ${vocabulary}`);
   }
   const isShared = !gguf.tensor(EMBEDDING_TABLE) || !gguf.tensor('output.weight');
-  if (isShared && predictor.width !== width)
+  if (isShared && predictor.kind !== 'caches' && predictor.width !== width)
     refuse(`width ${predictor.width} without an embedding or output of its own`, `${width} as in the model`);
 }
 

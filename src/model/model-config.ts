@@ -2,6 +2,7 @@ import type { Activation } from '../ops/elementwise.ts';
 import type { RopeParameters } from '../ops/rope.ts';
 import type { AltUpSpec } from './blocks/altup.ts';
 import type { AttentionSpec } from './blocks/attention.ts';
+import type { EarlierStreams } from './blocks/earlier-streams.ts';
 import type { HyperConnectionsSpec } from './blocks/hyper-connections.ts';
 import type { Block } from './blocks/block.ts';
 import type { NamedNorm, Norm } from './blocks/norm.ts';
@@ -10,6 +11,7 @@ import type { Pooling } from './pooling.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
 export type { AltUpSpec } from './blocks/altup.ts';
+export type { EarlierStreams } from './blocks/earlier-streams.ts';
 export type { HyperConnectionsSpec } from './blocks/hyper-connections.ts';
 export type { Block } from './blocks/block.ts';
 export type { NamedNorm, Norm } from './blocks/norm.ts';
@@ -47,7 +49,7 @@ export interface ModelConfig {
 export type PredictorSpec = BlockPredictor | DrafterSpec;
 
 /** A predictor with a file of its own. */
-export type DrafterSpec = FeaturePredictor | MaskPredictor;
+export type DrafterSpec = FeaturePredictor | MaskPredictor | CachePredictor;
 
 /**
  * Multi-token prediction (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", 2.2): a layer behind the model's own that
@@ -59,7 +61,10 @@ export interface BlockPredictor {
   readonly layer: LayerSpec;
   /** The index of the layer in the file. */
   readonly index: number;
-  /** Which result of the layers it reads, and hands on to itself: after the norm before the logits, or before it. */
+  /**
+   * Which result of the layers it reads, and hands on to itself: after the norm before the logits, or before it, where there may
+   * be several residual streams (DeepSeek V4).
+   */
   readonly reads: 'normed' | 'residual';
   readonly norm: Norm;
 }
@@ -112,6 +117,25 @@ export interface MaskPredictor {
   readonly mask: number;
 }
 
+/**
+ * Layers of a file of its own that attend to caches of the model (Gemma team 2026, Gemma 4's assistants). They read the embedding of
+ * the next token beside the model's result after its norm, of which their own takes the place when they continue their prediction.
+ * All drafts behind a text are attended from one position, the one behind it.
+ */
+export interface CachePredictor {
+  readonly kind: 'caches';
+  readonly layers: readonly LayerSpec[];
+  readonly norm: Norm;
+  readonly width: number;
+  /** It reads no layer's input. */
+  readonly features: readonly number[];
+  /** The width of the model's result. */
+  readonly featureWidth: number;
+  readonly rope: RopeParameters;
+  /** Of layers with a window. */
+  readonly windowRope: RopeParameters;
+}
+
 /** What a classifier scores. */
 export interface Classifier {
   /** The file's names of the scores, in order; none if there is one score without a name. */
@@ -146,6 +170,8 @@ export interface EmbeddingSpec {
   readonly streams?: number;
   /** How many residual streams begin as the embeddings (DeepSeek V4). Default: one. */
   readonly copies?: number;
+  /** Whether layers add multiples of the embeddings, after `norm`, to their results (Talkie). */
+  readonly sharesRows?: true;
   /** Whether layers read the ids of tokens. */
   readonly sharesIds?: true;
   /** Tables of rotary angles that layers share, by the names that blocks use. */
@@ -191,12 +217,17 @@ export interface Sublayer {
  */
 export interface LayerSpec {
   readonly sublayers: readonly Sublayer[];
-  /** Whether the layer's result is multiplied by `layer_output_scale.weight`, one value, if the file has it (Gemma 4). */
-  readonly isScaled?: true;
+  /**
+   * Whether the layer's result is multiplied by `layer_output_scale.weight`, one value, if the file has it (Gemma 4), or the
+   * embeddings are, which then are added to it (Talkie).
+   */
+  readonly scaled?: 'result' | 'embeddings';
   /** If the layer has several residual streams, of which the sublayers compute the first (Gemma 3n). Default: it has one. */
   readonly altUp?: AltUpSpec;
   /** If the layer has several residual streams that its sublayers read and write by shares (DeepSeek V4). Default: it has one. */
   readonly hyper?: HyperConnectionsSpec;
+  /** The residual stream of earlier layers, if sublayers read it, too (Kimi K3). Default: they read the present one. */
+  readonly earlier?: EarlierStreams;
 }
 
 /** The head of models that embed or rank: norm, linear layers, a classifier. Default: none of them. */
@@ -222,6 +253,8 @@ export type HeadSpec =
       readonly softCap?: number | undefined;
       /** How several residual streams are read (DeepSeek V4). Default: there is one, or AltUp's. */
       readonly hyper?: HyperConnectionsSpec | undefined;
+      /** The residual stream of earlier layers, if it is read, too (Kimi K3). Default: the last one is read. */
+      readonly earlier?: EarlierStreams | undefined;
     };
 
 /** A model with a predictor of this kind. */
@@ -243,7 +276,7 @@ export function groupsOf(layers: readonly LayerSpec[]): StateGroup[] {
 
 /** The layers of a predictor. */
 function predictorLayers(predictor: PredictorSpec): readonly LayerSpec[] {
-  return predictor.kind === 'masks' ? predictor.layers : [predictor.layer];
+  return 'layers' in predictor ? predictor.layers : [predictor.layer];
 }
 
 /** The groups of a model whose predictor runs, too, whose layers may keep what no layer of the model keeps. */

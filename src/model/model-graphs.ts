@@ -10,15 +10,19 @@ import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
 import type { ExpertPiece } from './expert-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
 import {
+  type CachePredictor,
   type DrafterSpec,
   hasPredictor,
   type LayerSpec,
   type ModelConfig,
+  type BlockPredictor,
+  type FeaturePredictor,
   type MaskPredictor,
   type PredictingConfig,
   type PredictorSpec,
 } from './model-config.ts';
 import { type AttentionSpec, recordCachedRows } from './blocks/attention.ts';
+import { normalize } from './blocks/norm.ts';
 import {
   DRAFTER_PREFIX,
   DRAFTER_ROPE,
@@ -34,7 +38,12 @@ import {
   recordPredictorHead,
   recordPredictorLayer,
 } from './stacks/record-predictor.ts';
-import { recordEmbedding, recordHead, recordLayer } from './stacks/record-stack.ts';
+import {
+  recordAssistantEmbedding,
+  recordAssistantHead,
+  recordAssistantInput,
+} from './stacks/gemma4-assistant.ts';
+import { type Embedded, recordEmbedding, recordHead, recordLayer } from './stacks/record-stack.ts';
 
 /** Options of a model's graphs. */
 export interface GraphOptions extends StateOptions {
@@ -143,11 +152,26 @@ function recordPredictor(config: ModelConfig, recorder: ModelRecorder): Predicto
   invariant(hasPredictor(config), 'only a model that has a predictor is asked to predict');
   const { predictor } = config;
   if (predictor.kind === 'masks') return recordMaskPredictor({ ...config, predictor }, recorder);
+  if (predictor.kind === 'caches') return recordCachePredictor({ ...config, predictor }, recorder);
   const next = recorder.nextTokens(config, 'tokens');
   const layer = recorder.predictorLayer(predictor);
   const drafts = [recorder.predictorHead(config), recorder.predictorSampling('next_positions')];
   const alone = [recorder.nextTokens(config, 'drafts'), layer, ...drafts];
   return { state: [next, layer], behindStep: drafts, alone };
+}
+
+function recordCachePredictor(
+  config: PredictingConfig<CachePredictor>,
+  recorder: ModelRecorder,
+): PredictorParts {
+  const { predictor } = config;
+  const next = recorder.nextTokens(config, 'tokens');
+  const layers = [...predictor.layers.keys()].map((layer) => recorder.cachedLayer(predictor, layer));
+  const order = next.order + layers.length + 1;
+  const head = { ...recorder.predictorHead(config), order };
+  const drafts = [...layers, head, { ...recorder.predictorSampling('next_positions'), order }];
+  const alone = [recorder.nextTokens(config, 'drafts'), ...drafts];
+  return { state: [], behindStep: [next, ...drafts], alone };
 }
 
 function recordMaskPredictor(
@@ -218,7 +242,10 @@ class ModelRecorder {
 
   head(): ModelPart {
     const g = this.#builder('head');
-    this.#output(g, 'logits', recordHead(this.#scope(g, ''), this.config.head, this.#input(g, 'x')));
+    const { head } = this.config;
+    const kept = head.kind === 'logits' ? (head.earlier?.kept ?? []) : [];
+    const shared = new Map(kept.map((name) => [name, this.#input(g, name)]));
+    this.#output(g, 'logits', recordHead(this.#scope(g, ''), head, { x: this.#input(g, 'x'), shared }));
     return { name: g.name, graph: g.finish(), prefix: '', order: 1 + this.config.layers.length };
   }
 
@@ -255,30 +282,44 @@ class ModelRecorder {
     const g = this.#builder(`next of ${from}`);
     const { predictor } = config;
     invariant(predictor.kind !== 'masks', 'masks are filled without the tokens that follow');
-    const scope = this.#scope(g, '', predictor);
+    const scope = this.#scope(g, '', predictor.kind === 'caches' ? undefined : predictor);
     const row = (name: string) => g.input(name, { axis: 'rows', width: 1, type: 'i32' });
     const next = { ids: row('next_ids'), positions: row('next_positions') };
     const ids = tokenAppend(g, this.#history(g), this.#tokens(g, from), next);
-    const { x, shared } =
-      predictor.kind === 'features'
-        ? recordDrafterEmbedding(scope, predictor, ids)
-        : recordNextEmbedding(scope, { ...config, predictor }, ids);
+    const embedded = (): Embedded => {
+      if (predictor.kind === 'features') return recordDrafterEmbedding(scope, predictor, ids);
+      if (predictor.kind === 'block') return recordNextEmbedding(scope, { ...config, predictor }, ids);
+      // Further drafts are attended from the position of the first.
+      const positions = from === 'tokens' ? next.positions : row('draft_positions');
+      return recordAssistantEmbedding(scope, predictor, { ids, positions, scale: config.embedding.scale });
+    };
+    const { x, shared } = embedded();
+    for (const [name, tensor] of shared) this.#output(g, name, tensor);
+    this.#perStep = [...shared.keys()];
     const carried =
       from === 'tokens'
         ? this.#carried(g, config)
         : gatherRows(g, this.#input(g, 'hidden'), row('hidden_rows'));
-    this.#output(g, 'next', x);
-    this.#output(g, 'carried', carried);
-    for (const [name, tensor] of shared) this.#output(g, name, tensor);
-    this.#perStep = [...shared.keys()];
+    if (predictor.kind === 'caches') {
+      this.#output(
+        g,
+        'drafted',
+        recordAssistantInput(this.#scope(g, '', predictor), predictor, { next: x, carried }),
+      );
+    } else {
+      this.#output(g, 'next', x);
+      this.#output(g, 'carried', carried);
+    }
     return this.#predictorPart(g, '');
   }
 
   /** What the predictor reads of the layers. */
   #carried(g: GraphBuilder, config: PredictingConfig): Tensor {
     const { predictor } = config;
+    const x = () => this.#input(g, 'x');
+    if (predictor.kind === 'caches') return normalize(this.#scope(g, ''), x(), config.head.norm);
     if (predictor.kind !== 'block') return this.#fused(g, predictor);
-    return recordCarried(this.#scope(g, '', predictor), { ...config, predictor }, this.#input(g, 'x'));
+    return recordCarried(this.#scope(g, '', predictor), { ...config, predictor }, x());
   }
 
   #fused(g: GraphBuilder, predictor: DrafterSpec): Tensor {
@@ -334,7 +375,26 @@ class ModelRecorder {
     return { states, inputs: { index, shared, share: () => {}, states } };
   }
 
-  predictorLayer(spec: Exclude<PredictorSpec, MaskPredictor>): ModelPart {
+  /** A layer of a drafter that attends to the model's caches. */
+  cachedLayer(spec: CachePredictor, index: number): ModelPart {
+    const g = this.#builder('assistant layer');
+    const prefix = DRAFTER_PREFIX + layerPrefix(index);
+    const states = new LayerStates(g, this.options);
+    const shared = new Map(this.#perStep.map((name) => [name, this.#input(g, name)]));
+    const inputs = { index, shared, share: () => {}, states };
+    const x = this.#input(g, 'drafted');
+    this.#output(
+      g,
+      'drafted',
+      recordLayer(this.#scope(g, prefix, spec), spec.layers[index] as LayerSpec, x, inputs),
+    );
+    const part = this.#predictorPart(g, prefix);
+    const { owner } = states;
+    invariant(owner !== undefined, 'it has no cache of its own');
+    return { ...part, statePrefix: layerPrefix(owner), order: part.order + 1 + index };
+  }
+
+  predictorLayer(spec: BlockPredictor | FeaturePredictor): ModelPart {
     const g = this.#builder('predictor');
     const index = spec.kind === 'block' ? spec.index : 0;
     const prefix = spec.kind === 'block' ? layerPrefix(index) : DRAFTER_PREFIX + layerPrefix(index);
@@ -355,12 +415,15 @@ class ModelRecorder {
     const g = this.#builder('predictor head');
     const { predictor } = config;
     const scope = this.#scope(g, '', predictor);
-    const predicted = this.#input(g, predictor.kind === 'masks' ? 'drafted' : 'predicted');
+    const predicted = this.#input(g, 'layers' in predictor ? 'drafted' : 'predicted');
     const { width: vocabulary } = this.boundaries.get('logits') as Tensor;
-    const { hidden, logits } =
-      predictor.kind === 'block'
-        ? recordPredictorHead(scope, { ...config, predictor }, predicted)
-        : { hidden: predicted, logits: recordDrafterHead(scope, predictor, { predicted, vocabulary }) };
+    const recorded = () => {
+      if (predictor.kind === 'block') return recordPredictorHead(scope, { ...config, predictor }, predicted);
+      if (predictor.kind === 'caches')
+        return recordAssistantHead(scope, predictor, { drafted: predicted, vocabulary });
+      return { hidden: predicted, logits: recordDrafterHead(scope, predictor, { predicted, vocabulary }) };
+    };
+    const { hidden, logits } = recorded();
     if (predictor.kind !== 'masks') this.#output(g, 'hidden', hidden);
     this.#output(g, 'draft logits', logits);
     return this.#predictorPart(g, '');

@@ -70,12 +70,22 @@ export class PartScope {
 
   /** A required vector of `length` values that files store as a column, [1, length]. */
   column(name: string, length: number): Weight {
-    const tensor = this.tensors.get(this.prefix + name);
-    if (!tensor) {
-      fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
-    }
+    const tensor = this.#required(name);
     checkShape(tensor, length, 1);
     return this.g.weight(name, formatUnder(this.of.weights, tensor.format, 1), 1, length);
+  }
+
+  /** A required list of `length` values, each of them a row: the tensor is a vector, [length]. */
+  list(name: string, length: number): Weight {
+    const tensor = this.#required(name);
+    checkShape(tensor, 1, length);
+    return this.g.weight(name, formatUnder(this.of.weights, tensor.format, length), length, 1);
+  }
+
+  #required(name: string): TensorInfo {
+    const tensor = this.tensors.get(this.prefix + name);
+    if (tensor) return tensor;
+    fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
   }
 
   /** The weight, or undefined if the file does not have it. Throws `MODEL_TENSOR_SHAPE` if its shape is wrong. */

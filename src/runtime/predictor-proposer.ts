@@ -51,8 +51,11 @@ export class PredictorProposer implements Proposer {
       input.vectors.clear();
       input.view('counts').set([going.length, going.length]);
       for (const [row, { sequence, prediction }] of going.entries()) {
-        const position = sequence.ids.length - 1 + step;
-        input.view('positions')[row] = position;
+        const last = sequence.ids.length - 1;
+        const position = last + step;
+        // What attends to the model's caches alone does so from the last position that they have.
+        input.view('positions')[row] = plan.setup.attendsFromEnd ? last - 1 : position;
+        input.view('draft_positions')[row] = last;
         input.view('slots')[row] = sequence.place.slot;
         input.view('output_rows')[row] = row;
         input.writeNext(row, step === 0 ? prediction.id : -1 - row, position + 1);

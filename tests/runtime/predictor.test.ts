@@ -70,10 +70,14 @@ async function said(
 const DRAFTS = { sequences: 4, predictor: true, speculation: 3 };
 const STEADY = { ...DRAFTS, runtime: { adaptsDrafts: false } };
 
+/** Sizes with which an architecture's last layer may predict. */
+const SIZES: Readonly<Record<string, PredictingOptions['sizes']>> = { deepseek4: { layers: 4, experts: 8 } };
+
 for (const architecture of [
   'glm4moe',
   'deepseek2',
   'deepseek32',
+  'deepseek4',
   'qwen35',
   'qwen35moe',
   'qwen3next',
@@ -82,15 +86,16 @@ for (const architecture of [
   'step35',
 ]) {
   test(`${architecture}: the model's own predictions change no token, and save steps as far as they are right`, async () => {
-    const plain = await said(architecture, { noise: 0 }, { sequences: 4 });
-    const exact = await said(architecture, { noise: 0 }, STEADY);
+    const sizes = SIZES[architecture] ?? {};
+    const plain = await said(architecture, { noise: 0, sizes }, { sequences: 4 });
+    const exact = await said(architecture, { noise: 0, sizes }, STEADY);
     assert.deepEqual(exact.texts, plain.texts);
     assert.ok(
       exact.proposed > 40 && exact.accepted > 0.9 * exact.proposed,
       `${exact.accepted} of ${exact.proposed}`,
     );
     assert.ok(exact.steps < 0.6 * plain.steps, `${exact.steps} steps instead of ${plain.steps}`);
-    const noisy = await said(architecture, { noise: 0.4 }, STEADY);
+    const noisy = await said(architecture, { noise: 0.4, sizes }, STEADY);
     assert.deepEqual(noisy.texts, plain.texts);
     assert.ok(
       noisy.accepted > 0 && noisy.accepted < 0.9 * noisy.proposed,

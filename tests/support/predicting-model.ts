@@ -65,7 +65,7 @@ export async function blindDrafter(sizes: Partial<SyntheticShape>, noise: number
 const DRAFTER_NOISE = 'blk.1.ffn_down.weight';
 
 /** Matrices with which a sublayer adds to the residual stream. */
-const ADDING = /\.(attn_output|ssm_out|ffn_down|ffn_down_exps|ffn_down_shexp)\.weight$/;
+const ADDING = /\.(attn_output|attn_output_b|ssm_out|ffn_down|ffn_down_exps|ffn_down_shexp)\.weight$/;
 
 /**
  * Writes weights with which layers add nothing to the residual stream, so that the logits depend on the last token

@@ -98,7 +98,7 @@ export const modelErrors = {
   DRAFT_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     422,
     'A model of this kind cannot be a draft model, or use one.',
-    'Leave out --draft, or use a draft model without recurrent layers (not RWKV). Encoders cannot use drafts, --draft mtp needs a file with nextn_predict_layers, and a drafter one that was trained for the model (EAGLE-3, DFlash).',
+    'Leave out --draft, or use a draft model without recurrent layers (not RWKV). Encoders cannot use drafts, --draft mtp needs a file with nextn_predict_layers, and a drafter one that was trained for the model (EAGLE-3, DFlash, Gemma 4’s assistants).',
     (p) => `speculation with a draft: ${p.model} has ${p.found}, expected ${p.expected}`,
   ),
   ADAPTER_INVALID: entry<{ adapter: string; found: string; expected: string }>(

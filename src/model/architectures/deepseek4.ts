@@ -43,13 +43,13 @@ export const deepseek4: Architecture = {
     });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm } = sizes;
-    const { ropes, attentionOf } = readAttention(read, sizes);
+    const { ropes, attentionOf, predicts } = readAttention(read, sizes);
     const limit = read.reals('swiglu_clamp_exp', 0);
     const sharedLimit = read.has('swiglu_clamp_shexp') ? read.reals('swiglu_clamp_shexp', 0) : limit;
     const byToken = read.countOrZero('hash_layer_count');
     const hyper = {
       streams: readStreams(read, sizes.width),
-      iterations: read.count('hyper_connection.sinkhorn_iterations'),
+      mixture: { iterations: read.count('hyper_connection.sinkhorn_iterations') },
       epsilon: read.real('hyper_connection.epsilon'),
       normEpsilon: norm.epsilon,
     };
@@ -70,6 +70,7 @@ export const deepseek4: Architecture = {
       hyper,
       copies: hyper.streams,
       ...(byToken > 0 && { sharesIds: true }),
+      ...(predicts && { predictor: { reads: 'residual', layer: layerOf } }),
     });
   },
   synthetic: {
@@ -113,7 +114,7 @@ function readAttention(read: ConfigReader, sizes: DecoderSizes) {
   };
   const indexer = readIndexer(read, rope.dimensions);
   const attentionOf = (layer: number): CompressedAttentionSpec => {
-    const ratio = ratioOf(layer);
+    const ratio = ratioOf(layer) ?? 0;
     const table = ratio === 0 ? ROPE : CELL_ROPE;
     const isChosen = ratio === CHOSEN_RATIO;
     return {
@@ -128,17 +129,18 @@ function readAttention(read: ConfigReader, sizes: DecoderSizes) {
     [CELL_ROPE]: { parameters: far },
     [BACK[CELL_ROPE]]: { parameters: { ...far, inverse: true } },
   } as const;
-  return { ropes, attentionOf };
+  // A layer that predicts further tokens has no cells in published files, nor in llama.cpp.
+  return { ropes, attentionOf, predicts: ratioOf(sizes.layers) === 0 };
 }
 
 /** The positions of a cell in each layer; files may have values for further layers. */
-function readRatios(read: ConfigReader, layers: number): (layer: number) => number {
+function readRatios(read: ConfigReader, layers: number): (layer: number) => number | undefined {
   const key = 'attention.compress_ratios';
   const ratios = read.numbers(key);
   if (ratios.length < layers) read.refuse(key, `${ratios.length} values`, `one for each of ${layers} layers`);
   const other = ratios.find((ratio) => !RATIOS.includes(ratio));
   if (other !== undefined) read.refuse(key, `${other}`, RATIOS.join(', '));
-  return (layer) => ratios[layer] as number;
+  return (layer) => ratios[layer];
 }
 
 /** YaRN without the factor on rotated values that its paper has, and without the file's own. */
@@ -190,9 +192,9 @@ function deepseekMetadata(shape: SyntheticShape) {
     'attention.indexer.key_length': count(of.index),
     'attention.indexer.top_k': count(of.topK),
     'attention.compress_rope_freq_base': real(160_000),
-    // The first layer without cells, then both kinds in turn.
+    // The first layer without cells, then both kinds in turn; in small models every third has none, as one that predicts would.
     'attention.compress_ratios': counts(layers, (layer) =>
-      layer === 0 ? 0 : (RATIOS[2 - (layer % 2)] as number),
+      layer === 0 || (isSmall(shape) && layer % 3 === 0) ? 0 : (RATIOS[2 - (layer % 2)] as number),
     ),
     'hyper_connection.count': count(STREAMS),
     'hyper_connection.sinkhorn_iterations': count(20),

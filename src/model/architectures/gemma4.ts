@@ -68,12 +68,12 @@ export const gemma4: Architecture = {
         block: perLayerInput({ width: perLayer }),
         outputNorm: { ...norm, name: 'post_norm' },
       };
-      if (!experts) return { sublayers: input ? [...sublayers, input] : sublayers, isScaled: true };
+      if (!experts) return { sublayers: input ? [...sublayers, input] : sublayers, scaled: 'result' };
       if (input) read.refuse('expert_count', `${experts.count}`, '0 beside per-layer embeddings');
       const both = { block: denseBesideExperts({ norm, dense, experts }), preNorm: undefined };
       return {
         sublayers: sublayers.map((half, i) => (i === 0 ? half : { ...half, ...both })),
-        isScaled: true,
+        scaled: 'result',
       };
     };
     return decoder(sizes, layerOf, {

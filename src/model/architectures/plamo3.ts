@@ -8,6 +8,7 @@ import {
   sandwichNormLayer,
   unscaledRope,
   WINDOW_ROPE,
+  withBareNorms,
 } from '../stacks/decoder.ts';
 import { count, OUTPUT, real, SHORT_WINDOW } from '../synthetic-family.ts';
 
@@ -25,18 +26,13 @@ export const plamo3: Architecture = {
     const queryNorm = { norm, of: 'head' } as const;
     const layerOf = (layer: number) => {
       const local = window !== undefined && windowed(layer) && { window, table: WINDOW_ROPE };
-      const { sublayers } = sandwichNormLayer(
-        norm,
-        attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm, ...local })),
-        feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
+      return withBareNorms(
+        sandwichNormLayer(
+          norm,
+          attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm, ...local })),
+          feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
+        ),
       );
-      // Files name these norms without a suffix.
-      return {
-        sublayers: sublayers.map(({ outputNorm, ...of }) => ({
-          ...of,
-          ...(outputNorm && { outputNorm: { ...outputNorm, bare: true } }),
-        })),
-      };
     };
     if (window === undefined) return decoder(sizes, layerOf);
     const base = read.real('rope.freq_base_swa', 10_000);

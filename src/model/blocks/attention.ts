@@ -1,6 +1,7 @@
 import type { AttentionParameters } from '../../ops/attention.ts';
 import { add, clamp, gated, mul, unary } from '../../ops/elementwise.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
+import { rmsNorm } from '../../ops/norm.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
@@ -20,13 +21,16 @@ export type Heads = Pick<AttentionParameters, 'heads' | 'kvHeads' | 'keySize' | 
 export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   /** The stack's rotary table for queries and keys, and which values form a pair. Default: no RoPE. */
   readonly rope?: { readonly table: string; readonly pairs: RopePairs };
-  /** Norm of queries and keys, per head or over all heads of a row; in some files only in some layers. */
+  /**
+   * Norm of queries and keys, per head, with a weight of its own for each head (PLaMo 2) or not, or over all heads of a row; in some
+   * files only in some layers.
+   */
   readonly queryNorm?: {
     readonly norm: Norm;
-    readonly of: 'head' | 'row';
+    readonly of: 'head' | 'each head' | 'row';
     readonly missing?: 'allowed';
-    /** `none` if the norm has no learned factors (Llama 4). */
-    readonly factors?: 'none';
+    /** `none` if the norm has no learned factors (Llama 4); `by query head`: one for each head of queries alone (Talkie). */
+    readonly factors?: 'none' | 'by query head';
     /** Default: before RoPE. */
     readonly place?: 'after rotation';
   };
@@ -36,6 +40,8 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   readonly keysAsValues?: true;
   /** The earlier layer whose keys and values the layer attends to, instead of its own (Gemma 4's E models). */
   readonly cacheOf?: number | undefined;
+  /** Whether rows attend as the next position's would, whose own keys are not there yet (Gemma 4's assistants). */
+  readonly isAhead?: true;
   /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (gpt-oss): always, or if the file has it. */
   readonly hasSinks?: 'always' | 'if there';
   /**
@@ -59,6 +65,9 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
    */
   readonly bidirectional?: boolean;
 }
+
+/** The name of the norm of queries. */
+const QUERY_NORM = 'attn_q_norm';
 
 /** Attention over the layer's KV cache. */
 export type AttentionBlock = Block<'attention', AttentionSpec>;
@@ -86,6 +95,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     outputGate,
     bidirectional,
     cacheOf,
+    isAhead,
     width = x.width,
     resultNorm,
     clamp: _,
@@ -98,12 +108,13 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     slice(g, queries, { offset, segmentWidth: keySize, stride: 2 * keySize, width: heads * keySize });
   const q = outputGate === 'attn_q' ? half(0) : queries;
   const { rotate, place } = placing(scope, spec, layer);
-  const query = place(q, 'attn_q_norm');
+  const query = place(q, QUERY_NORM);
   const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window, ofLayer: cacheOf });
   if (own) appendOwn(scope, own, spec, { cache, place });
   const chosen = indexer && recordBlockIndexer(scope, x, { spec: indexer, kvHeads, rotate }, layer);
   const mixed = attendRotated(g, query, cache, {
     ...parameters,
+    ...(isAhead && window !== undefined && { window: window - 1 }),
     chosen,
     sinks: hasSinks && sinksOf(scope, hasSinks, heads),
     ...(bidirectional && {
@@ -246,6 +257,12 @@ function normalizeHeads(
 ): Tensor {
   if (missing === 'allowed' && !scope.has(`${name}.weight`)) return x;
   const size = of === 'row' ? x.width : keySize;
-  if (factors === 'none') return l2Norm(scope.g, x, { by: 'rms', size, epsilon: norm.epsilon });
+  if (factors !== undefined) {
+    const normed = l2Norm(scope.g, x, { by: 'rms', size, epsilon: norm.epsilon });
+    if (factors === 'none' || name !== QUERY_NORM) return normed;
+    return mul(scope.g, normed, scope.column(`${name}.weight`, x.width / size));
+  }
+  if (of === 'each head')
+    return rmsNorm(scope.g, x, scope.weight(`${name}.weight`, x.width / size, size), norm.epsilon);
   return normalize(scope, x, { ...norm, name }, size);
 }

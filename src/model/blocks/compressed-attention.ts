@@ -9,18 +9,17 @@ import {
   compressCells,
   joinCells,
 } from '../../ops/compressed-cells.ts';
-import { concat } from '../../ops/concat.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
 import { indexScores } from '../../ops/index-scores.ts';
 import { matmulHeads } from '../../ops/matmul-heads.ts';
-import { rope, type RopePairs, type RopeParameters, ropeTable } from '../../ops/rope.ts';
-import { slice } from '../../ops/slice.ts';
+import { type RopePairs, type RopeParameters, ropeTable } from '../../ops/rope.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 import { cacheGroup, KV_BLOCK_SIZE } from '../state-groups.ts';
 import type { Block, LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
+import { ropeOfLast } from './rope-of-last.ts';
 import { appendRotated, appendRotatedAt, attendRotated } from './rotated-cache.ts';
 
 /**
@@ -121,18 +120,10 @@ function sharedTable({ shared }: Pick<LayerInputs, 'shared'>, name: string): Ten
 /** Rotates the last elements of heads of a size by a table. */
 function turnOf(
   { g }: PartScope,
-  { rotatedSize, rope: { pairs } }: CompressedAttentionSpec,
+  { rope: { pairs } }: CompressedAttentionSpec,
   table: Tensor,
 ): (of: Tensor, headSize: number) => Tensor {
-  return (of, headSize) => {
-    const heads = of.width / headSize;
-    const plain = headSize - rotatedSize;
-    const part = (offset: number, segmentWidth: number) =>
-      slice(g, of, { offset, segmentWidth, stride: headSize, width: heads * segmentWidth });
-    const rotated = (x: Tensor) => rope(g, x, { table, headSize: rotatedSize, pairs });
-    if (plain === 0) return rotated(of);
-    return concat(g, part(0, plain), rotated(part(plain, rotatedSize)), { aPart: plain, bPart: rotatedSize });
-  };
+  return (of, headSize) => ropeOfLast(g, of, { table, headSize, pairs });
 }
 
 /** The rows of a layer, and what is made of them. */

@@ -10,8 +10,15 @@ import type { Tensor } from '../../ops/value.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
-import { feedForward, type FeedForwardBlock, type FeedForwardSpec, gatedWithin } from './feed-forward.ts';
+import {
+  feedForward,
+  type FeedForwardBlock,
+  type FeedForwardSpec,
+  gatedWithin,
+  type Situ,
+} from './feed-forward.ts';
 import { linear } from './linear.ts';
+import { type Norm, normalize } from './norm.ts';
 
 /** A mixture of experts (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
 export interface ExpertsSpec {
@@ -21,7 +28,7 @@ export interface ExpertsSpec {
   readonly hidden: number;
   /** Width of the shared expert's hidden layer; 0 if there is none. */
   readonly sharedHidden: number;
-  readonly activation: GatedFunction;
+  readonly activation: GatedFunction | Situ;
   /** Limits of `gatedWithin` for experts and for the shared one. Default: none. */
   readonly limit?: number;
   readonly sharedLimit?: number;
@@ -35,6 +42,8 @@ export interface ExpertsSpec {
   readonly routed?: 'layer';
   /** Width of the routed experts' input and output, between two shared projections (NVIDIA 2025). Default: the residual stream's. */
   readonly latent?: number | undefined;
+  /** Of Kimi K3, whose projections are `ffn_routed_{down,up}`: the norm before the second, `ffn_routed_norm`, if the file has it. */
+  readonly latentNorm?: Norm;
   /** Whether each token has its own experts, which `ffn_gate_tid2eid` lists (DeepSeek V4). Default: its router chooses. */
   readonly byToken?: boolean;
   /** Whether `ffn_*_exps.scale` and `ffn_*_shexp.scale` are applied: llama.cpp does so for some architectures only. */
@@ -46,7 +55,7 @@ export type ExpertsBlock = Block<'experts', ExpertsSpec>;
 
 /**
  * Creates the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` (or `ffn_gate_up_exps`, with each
- * expert's gate rows first), with biases if the file has them, `ffn_{gate,up,down}_shexp` and `ffn_latent_{down,up}`.
+ * expert's gate rows first), with biases if the file has them, `ffn_{gate,up,down}_shexp` and `ffn_latent_{down,up}` or `ffn_routed_{down,norm,up}`.
  */
 export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return {
@@ -167,7 +176,7 @@ function readHidden(read: ConfigReader, topK: number): number {
 export function expertsOrDense(
   experts: ExpertsMetadata | undefined,
   layer: number,
-  of: Pick<ExpertsSpec, 'hidden' | 'scales'> & { readonly activation: Activation },
+  of: Pick<ExpertsSpec, 'hidden' | 'scales'> & { readonly activation: Activation | Situ },
 ): ExpertsBlock | FeedForwardBlock {
   if (!experts || layer < experts.leadingDense) return feedForward({ form: 'gated', ...of });
   return mixtureOfExperts({ ...of, ...experts });
@@ -201,9 +210,11 @@ export function recordExperts(
     routing,
     tokenIds ? { chosen: expertsOfTokens(scope, spec, tokenIds) } : { bias },
   );
-  const latent = (of: Tensor, name: string, rows: number): Tensor =>
-    spec.latent === undefined ? of : linear(scope, of, { name, rows, scale: 'never' });
-  const narrow = latent(x, 'ffn_latent_down', spec.latent ?? x.width);
+  const latent = (of: Tensor, name: 'down' | 'up', rows: number): Tensor =>
+    spec.latent === undefined
+      ? of
+      : linear(scope, of, { name: `${latentName(spec)}_${name}`, rows, scale: 'never' });
+  const narrow = latent(x, 'down', spec.latent ?? x.width);
   const product = (of: Tensor, name: string, outputs: number, columns: number): Tensor => {
     const weight = scope.expertWeight(`${name}.weight`, { count, rows: outputs }, columns);
     const expertBias = scope.optional(`${name}.bias`, count, outputs);
@@ -230,8 +241,18 @@ export function recordExperts(
   const inner = hiddenLayer();
   const results = product(inner, 'ffn_down_exps', read.width, hidden);
   const combined = weighted === 'input' ? results : combineExperts(g, results, routingWeights);
-  const mixed = latent(combined, 'ffn_latent_up', x.width);
+  const mixed = latent(normalizeLatent(scope, combined, spec), 'up', x.width);
   return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
+}
+
+/** The name of the projections to the latent that experts read and back. */
+function latentName({ latentNorm }: ExpertsSpec): string {
+  return latentNorm ? 'ffn_routed' : 'ffn_latent';
+}
+
+function normalizeLatent(scope: PartScope, x: Tensor, { latentNorm }: ExpertsSpec): Tensor {
+  const name = 'ffn_routed_norm';
+  return latentNorm && scope.has(`${name}.weight`) ? normalize(scope, x, { ...latentNorm, name }) : x;
 }
 
 /** The shared expert, which some families gate per row. */
@@ -255,7 +276,10 @@ function recordShared(
   return combineExperts(g, whole, unary(g, 'sigmoid', logit));
 }
 
-function ungated(activation: GatedFunction): Activation {
-  invariant(activation !== 'swiglu_oai', 'a function of gate and up has a gate');
+function ungated(activation: GatedFunction | Situ): Activation {
+  invariant(
+    typeof activation === 'string' && activation !== 'swiglu_oai',
+    'a function of gate and up has a gate',
+  );
   return activation;
 }

@@ -29,6 +29,16 @@ export interface Xielu {
   readonly linear: number;
 }
 
+/**
+ * SiTU, of gate and up (Kimi team 2026, "Kimi K3"): `bound tanh(gate / bound) sigmoid(gate) upBound tanh(up / upBound)`; an `upBound`
+ * of 0 leaves `up` as it is.
+ */
+export interface Situ {
+  readonly kind: 'situ';
+  readonly bound: number;
+  readonly upBound: number;
+}
+
 /** The feed-forward of one layer. */
 export type FeedForwardSpec = {
   /** Width of the hidden layer. */
@@ -43,7 +53,7 @@ export type FeedForwardSpec = {
   | {
       /** `gated` by a second matrix (Shazeer 2020), `fused` with it in `ffn_up` (gate rows first), or `plain`. */
       readonly form: 'gated' | 'fused';
-      readonly activation: GatedFunction;
+      readonly activation: GatedFunction | Situ;
       /** Limit of `gatedWithin`. Default: none. */
       readonly limit?: number | undefined;
       /** Of the gate, what is fewer standard deviations above a row's mean becomes 0 (Gemma 3n). Default: all of it is used. */
@@ -108,18 +118,26 @@ export function gatedWithin(
     limit = 0,
     limited,
   }: {
-    readonly fn: GatedFunction;
+    readonly fn: GatedFunction | Situ;
     readonly limit?: number | undefined;
     readonly limited?: 'gate' | undefined;
   },
   gate: Tensor,
   up: Tensor,
 ): Tensor {
+  if (typeof fn === 'object') return recordSitu(g, fn, gate, up);
   if (limit === 0 || fn === 'swiglu_oai') return gated(g, fn, gate, up);
   const within = (of: Tensor): Tensor => clamp(g, of, LOWEST_F32, limit);
   const bounded = (): Tensor => clamp(g, up, -limit, limit);
   if (limited === 'gate') return gated(g, fn, within(gate), bounded());
   return mul(g, within(unary(g, fn, gate)), bounded());
+}
+
+/** Composed of elementwise operators, as xIELU is. */
+function recordSitu(g: GraphBuilder, { bound, upBound }: Situ, gate: Tensor, up: Tensor): Tensor {
+  const within = (of: Tensor, limit: number): Tensor =>
+    limit > 0 ? scale(g, unary(g, 'tanh', scale(g, of, 1 / limit)), limit) : of;
+  return mul(g, gated(g, 'sigmoid', gate, within(gate, bound)), within(up, upBound));
 }
 
 /** Composed of elementwise operators, which devices fuse: only one architecture uses it, and its products dominate. */

@@ -1,4 +1,5 @@
 import { concat } from '../../ops/concat.ts';
+import { add, mul, scale, unary } from '../../ops/elementwise.ts';
 import { combineExperts } from '../../ops/experts/combine-experts.ts';
 import type { GraphBuilder } from '../../ops/graph.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
@@ -9,14 +10,14 @@ import type { PartScope } from '../part-scope.ts';
 import { linear } from './linear.ts';
 
 /**
- * Several residual streams side by side, which sublayers read as a sum by shares, and whose own mixture is doubly stochastic (Xie et
- * al. 2025, "mHC: Manifold-Constrained Hyper-Connections").
+ * Several residual streams side by side, which sublayers read as a sum by shares. Their own mixture is doubly stochastic (Xie et al.
+ * 2025, "mHC: Manifold-Constrained Hyper-Connections"), or each is continued for itself (Hy 4).
  */
 export interface HyperConnectionsSpec {
   /** Number of streams. */
   readonly streams: number;
-  /** Sinkhorn's iterations. */
-  readonly iterations: number;
+  /** Sinkhorn's iterations, or the largest share of a result in streams that are continued for themselves. */
+  readonly mixture: { readonly iterations: number } | { readonly magnitude: number };
   /** What is added to shares, and to the sums that they are divided by. */
   readonly epsilon: number;
   /** Of the norm of all streams together, which the shares depend on. */
@@ -35,19 +36,25 @@ export function copyStreams(g: GraphBuilder, x: Tensor, streams: number): Tensor
   );
 }
 
-/** The shares of the streams, by `<name>_fn`, `<name>_scale` and `<name>_base`. */
-function sharesOf(
+/** What the shares of the streams are computed from, by `<name>_fn`, `<name>_scale` and `<name>_base`. */
+function mixesOf(
   scope: PartScope,
   x: Tensor,
-  of: HyperConnectionsSpec & { readonly name: string; readonly scales: number; readonly width: number },
-): Tensor {
+  of: Pick<HyperConnectionsSpec, 'normEpsilon'> & {
+    readonly name: string;
+    readonly scales: number;
+    readonly width: number;
+  },
+) {
   const { g } = scope;
-  const { name, scales, width, normEpsilon, streams, iterations, epsilon } = of;
-  const normed = l2Norm(g, x, { by: 'rms', size: x.width, epsilon: normEpsilon });
+  const { name, scales, width } = of;
+  const normed = l2Norm(g, x, { by: 'rms', size: x.width, epsilon: of.normEpsilon });
   const mixes = linear(scope, normed, { name: `${name}_fn`, rows: width, scale: 'never' });
-  const scale = scope.weight(`${name}_scale.weight`, 1, scales);
-  const base = scope.weight(`${name}_base.weight`, 1, width);
-  return streamShares(g, mixes, { scale, base, streams, iterations, epsilon });
+  return {
+    mixes,
+    scale: scope.weight(`${name}_scale.weight`, 1, scales),
+    base: scope.weight(`${name}_base.weight`, 1, width),
+  };
 }
 
 /** Records a sublayer: what `compute` makes of the streams' sum by shares becomes a part of each of their mixtures. */
@@ -58,8 +65,10 @@ export function throughStreams(
   compute: (read: Tensor) => Tensor,
 ): Tensor {
   const { g } = scope;
-  const { streams } = of;
-  const shares = sharesOf(scope, x, { ...of, scales: 3, width: streams * (streams + 2) });
+  const { streams, epsilon, mixture } = of;
+  if ('magnitude' in mixture) return throughOwnStreams(scope, x, { ...of, ...mixture }, compute);
+  const mixes = mixesOf(scope, x, { ...of, scales: 3, width: streams * (streams + 2) });
+  const shares = streamShares(g, mixes.mixes, { ...mixes, streams, epsilon, ...mixture });
   const part = (offset: number, width: number) => slice(g, shares, { offset, width });
   const computed = compute(combineExperts(g, x, part(0, streams)));
   const all = concat(g, x, computed, { aPart: x.width, bPart: computed.width });
@@ -69,8 +78,30 @@ export function throughStreams(
   return stack(g, mixtures);
 }
 
+/** The same where streams do not mix: what `compute` makes of their sum by shares is added to each by another share. */
+function throughOwnStreams(
+  scope: PartScope,
+  x: Tensor,
+  of: HyperConnectionsSpec & { readonly name: string; readonly magnitude: number },
+  compute: (read: Tensor) => Tensor,
+): Tensor {
+  const { g } = scope;
+  const { streams, epsilon, magnitude } = of;
+  const { mixes, ...by } = mixesOf(scope, x, { ...of, scales: 2, width: 2 * streams });
+  const opened = unary(g, 'sigmoid', add(g, mul(g, mixes, by.scale), by.base));
+  const part = (index: number) => slice(g, opened, { offset: index * streams, width: streams });
+  // A one for each share.
+  const ones = unary(g, 'exp', scale(g, part(0), 0));
+  const plus = (shares: Tensor) => add(g, shares, scale(g, ones, epsilon));
+  const computed = compute(combineExperts(g, x, plus(part(0))));
+  const written = mul(g, copyStreams(g, computed, streams), plus(scale(g, part(1), magnitude)));
+  return add(g, x, written);
+}
+
 /** What the head reads of the streams: f32 [rows, x.width / streams]. */
 export function readHeadStreams(scope: PartScope, x: Tensor, of: HyperConnectionsSpec): Tensor {
-  const shares = sharesOf(scope, x, { ...of, name: 'output_hc', scales: 1, width: of.streams });
+  const { streams, epsilon } = of;
+  const mixes = mixesOf(scope, x, { ...of, name: 'output_hc', scales: 1, width: streams });
+  const shares = streamShares(scope.g, mixes.mixes, { ...mixes, streams, epsilon, iterations: 1 });
   return combineExperts(scope.g, x, shares);
 }

@@ -9,6 +9,7 @@ import type { PartScope } from '../part-scope.ts';
 import type { LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
+import { ropeOfLast } from './rope-of-last.ts';
 
 /** The lightning indexer (DeepSeek-AI 2025, "DeepSeek-V3.2"); sizes count elements. */
 export interface IndexerSpec {
@@ -16,13 +17,14 @@ export interface IndexerSpec {
   readonly headSize: number;
   /** Maximum number of positions that a row attends to. */
   readonly topK: number;
-  /** The stack's rotary table, for the first values of a head. */
-  readonly rope: { readonly table: string; readonly pairs: RopePairs };
+  /** The stack's rotary table, for the first values of a head or the last ones (Hy 4). */
+  readonly rope: { readonly table: string; readonly pairs: RopePairs; readonly of?: 'last' };
+  /** Of the layer norm of keys. Default: DeepSeek's, which files do not give. */
+  readonly normEpsilon?: number;
   /** Whether later layers attend to the same positions. */
   readonly shares: boolean;
 }
 
-/** Of the layer norm of its keys, which files do not give. */
 const NORM_EPSILON = 1e-6;
 
 /**
@@ -65,7 +67,7 @@ export function readIndexer(
 export function recordIndexer(
   scope: PartScope,
   { x, queryLatent }: { readonly x: Tensor; readonly queryLatent: Tensor },
-  { heads, headSize, topK, rope: rotation, shares }: IndexerSpec,
+  { heads, headSize, topK, rope: rotation, shares, normEpsilon = NORM_EPSILON }: IndexerSpec,
   layer: LayerInputs,
 ): ChosenPositions {
   const { g } = scope;
@@ -73,9 +75,10 @@ export function recordIndexer(
     linear(scope, of, { name: `indexer.${name}`, rows, scale: 'never' });
   const table = layer.shared.get(rotation.table);
   invariant(table, 'models with an indexer have a rotary table');
-  const rotate = (of: Tensor): Tensor => rope(g, of, { table, headSize, pairs: rotation.pairs });
+  const rotateHeads = rotation.of === 'last' ? ropeOfLast : rope;
+  const rotate = (of: Tensor): Tensor => rotateHeads(g, of, { table, headSize, pairs: rotation.pairs });
   const k = normalize(scope, product(x, 'attn_k', headSize), {
-    ...{ kind: 'layer', epsilon: NORM_EPSILON, bias: 'always' },
+    ...{ kind: 'layer', epsilon: normEpsilon, bias: 'always' },
     name: 'indexer.k_norm',
   });
   const cache = layer.states.indexCache(headSize);

@@ -22,11 +22,15 @@ export interface KimiDeltaSpec {
    * that reads a vector of a head's size (`ssm_f_b`, `ssm_g_b`).
    */
   readonly rank: 'full' | 'head';
+  /** `ssm_g` if output gates are products with this one matrix, whatever decays are (Kimi K3). */
+  readonly gate?: 'ssm_g';
   /**
-   * The lowest logarithm of a decay, which a sigmoid multiplies (Ling 3). Default: the decay's rate multiplies a softplus,
-   * without a bound.
+   * The lowest logarithm of a decay, which a sigmoid multiplies (Ling 3, Kimi K3). Default: the decay's rate multiplies a
+   * softplus, without a bound.
    */
-  readonly lowestDecay?: number;
+  readonly lowestDecay?: number | undefined;
+  /** `negative vector` if files have the negatives of the rates (Kimi K3). Default: a column; negative ones without a bound. */
+  readonly rates?: 'negative vector';
 }
 
 /**
@@ -77,7 +81,8 @@ function recordKimiDelta(scope: PartScope, x: Tensor, spec: KimiDeltaSpec, { sta
     },
   );
   const normed = normalize(scope, mixed, { ...norm, name: 'ssm_norm' }, headSize);
-  const opened = gated(g, 'sigmoid', recordChannels(scope, x, 'ssm_g', spec), normed);
+  const gate = spec.gate ? product(scope, x, spec.gate, width) : recordChannels(scope, x, 'ssm_g', spec);
+  const opened = gated(g, 'sigmoid', gate, normed);
   return product(scope, opened, 'attn_output', x.width);
 }
 
@@ -87,10 +92,11 @@ function recordDecay(scope: PartScope, x: Tensor, spec: KimiDeltaSpec): Tensor {
   const { heads, headSize, lowestDecay } = spec;
   const bias = scope.weight('ssm_dt.bias', 1, heads * headSize);
   const moved = add(g, recordChannels(scope, x, 'ssm_f', spec), bias);
-  const rates = scope.column('ssm_a', heads);
-  return lowestDecay === undefined
-    ? mul(g, unary(g, 'softplus', moved), rates)
-    : scale(g, unary(g, 'sigmoid', mul(g, moved, rates)), lowestDecay);
+  const isNegative = spec.rates === 'negative vector';
+  const rates = isNegative ? scope.weight('ssm_a', 1, heads) : scope.column('ssm_a', heads);
+  if (lowestDecay === undefined) return mul(g, unary(g, 'softplus', moved), rates);
+  const rated = mul(g, isNegative ? scale(g, moved, -1) : moved, rates);
+  return scale(g, unary(g, 'sigmoid', rated), lowestDecay);
 }
 
 /** A value for each channel of each head. */

@@ -2,7 +2,7 @@ import { invariant } from '../../base/errors.ts';
 import type { ScoreParameters } from '../../ops/attention.ts';
 import type { ChosenPositions } from '../../ops/choose-positions.ts';
 import { concat } from '../../ops/concat.ts';
-import { mul, unary } from '../../ops/elementwise.ts';
+import { gated, mul, unary } from '../../ops/elementwise.ts';
 import { matmulHeads } from '../../ops/matmul-heads.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
@@ -43,8 +43,13 @@ export interface LatentAttentionSpec extends Omit<ScoreParameters, 'sinks' | 'so
    * files project with one matrix, `attn_kv_b`.
    */
   readonly form: 'absorbed' | 'expanded';
-  /** Whether the sigmoid of a product with one value per head, `attn_gate`, multiplies each head's result (Ling 3). */
-  readonly outputGate?: 'attn_gate by head';
+  /**
+   * Whether the sigmoid of a product, `attn_gate`, multiplies the result: with one value per head (Ling 3), or one per element
+   * (Hy 4), in some files only (Kimi K3).
+   */
+  readonly outputGate?: 'attn_gate by head' | 'attn_gate' | 'attn_gate if there';
+  /** Whether each head has a learned sink score, `attn_sinks`, in the softmax (Hy 4). */
+  readonly hasSinks?: true;
   /**
    * The indexer that chooses the positions which a row attends to, or `earlier` for the choice of the last layer that has one.
    * Only in the absorbed form, and with a latent of queries. Default: rows attend to all positions.
@@ -57,7 +62,7 @@ export type LatentAttentionBlock = Block<'latent-attention', LatentAttentionSpec
 
 /**
  * Creates the block; its weights are `attn_q` or `attn_q_a`, `attn_q_a_norm` and `attn_q_b`, `attn_kv_a_mqa`,
- * `attn_kv_a_norm`, those of its form, `attn_gate` if it is gated, and `attn_output`.
+ * `attn_kv_a_norm`, those of its form, `attn_gate` if it is gated, `attn_sinks` if it has them, and `attn_output`.
  */
 export function latentAttention(spec: LatentAttentionSpec): LatentAttentionBlock {
   return {
@@ -118,10 +123,23 @@ function recordLatentAttention(
   const latents = recordLatents(scope, x, spec, layer);
   const mix = spec.form === 'absorbed' ? recordAbsorbed : recordExpanded;
   const mixed = mix(scope, latents, spec, layer);
-  const opened = spec.outputGate
-    ? mul(scope.g, mixed, unary(scope.g, 'sigmoid', product(scope, x, 'attn_gate', spec.heads)))
-    : mixed;
-  return linear(scope, opened, { name: 'attn_output', rows: x.width });
+  return linear(scope, openGate(scope, x, mixed, spec), { name: 'attn_output', rows: x.width });
+}
+
+/** The result of attention, multiplied by its gate if there is one. */
+function openGate(
+  scope: PartScope,
+  x: Tensor,
+  mixed: Tensor,
+  { outputGate, heads }: LatentAttentionSpec,
+): Tensor {
+  const { g } = scope;
+  const isThere = outputGate !== 'attn_gate if there' || scope.has('attn_gate.weight');
+  if (outputGate === undefined || !isThere) return mixed;
+  if (outputGate !== 'attn_gate by head') {
+    return gated(g, 'sigmoid', product(scope, x, 'attn_gate', mixed.width), mixed);
+  }
+  return mul(g, mixed, unary(g, 'sigmoid', product(scope, x, 'attn_gate', heads)));
 }
 
 function recordLatents(scope: PartScope, x: Tensor, spec: LatentAttentionSpec, layer: LayerInputs): Latents {
@@ -190,7 +208,7 @@ function recordAbsorbed(
   appendRotated(g, cache, sizes, { k: concat(g, latent, rotatedKey, parts) });
   const ofKeys = scope.expertWeight('attn_k_b.weight', { count: heads, rows: latentSize }, plainSize);
   const query = concat(g, matmulHeads(g, plainQuery, ofKeys, heads), rotatedQuery, parts);
-  const mixed = attendRotated(g, query, cache, { ...sizes, heads, ...scoresOf(spec), chosen });
+  const mixed = attendRotated(g, query, cache, { ...sizes, heads, ...scoresOf(scope, spec), chosen });
   const ofValues = scope.expertWeight('attn_v_b.weight', { count: heads, rows: valueSize }, latentSize);
   return matmulHeads(g, mixed, ofValues, heads);
 }
@@ -214,7 +232,7 @@ function recordExpanded(
   const k = concat(g, ofHeads(0, plainSize), rotatedKey, parts);
   appendRotated(g, cache, sizes, { k, v: ofHeads(plainSize, valueSize) });
   const query = concat(g, plainQuery, rotatedQuery, parts);
-  return attendRotated(g, query, cache, { ...sizes, heads, ...scoresOf(spec) });
+  return attendRotated(g, query, cache, { ...sizes, heads, ...scoresOf(scope, spec) });
 }
 
 /** A product whose scale llama.cpp ignores, as it does for all but the last. */
@@ -222,7 +240,10 @@ function product(scope: PartScope, x: Tensor, name: string, rows: number): Tenso
   return linear(scope, x, { name, rows, scale: 'never' });
 }
 
-function scoresOf(spec: LatentAttentionSpec): Omit<ScoreParameters, 'sinks'> {
-  const { scale, temperatureScale, temperatureLength, temperatureOffset } = spec;
-  return { scale, temperatureScale, temperatureLength, temperatureOffset };
+function scoresOf(scope: PartScope, spec: LatentAttentionSpec): ScoreParameters {
+  const { heads, hasSinks, scale, temperatureScale, temperatureLength, temperatureOffset } = spec;
+  return {
+    ...{ scale, temperatureScale, temperatureLength, temperatureOffset },
+    ...(hasSinks && { sinks: scope.weight('attn_sinks.weight', 1, heads) }),
+  };
 }

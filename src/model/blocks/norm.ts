@@ -1,4 +1,6 @@
-import { add } from '../../ops/elementwise.ts';
+import { add, mul, scale, unary } from '../../ops/elementwise.ts';
+import { combineExperts } from '../../ops/experts/combine-experts.ts';
+import type { GraphBuilder } from '../../ops/graph.ts';
 import { l2Norm } from '../../ops/group-norm.ts';
 import { layerNorm, rmsNorm } from '../../ops/norm.ts';
 import type { Tensor } from '../../ops/value.ts';
@@ -13,10 +15,16 @@ export type Norm =
       readonly kind: 'rms';
       readonly epsilon: number;
       readonly bias?: 'always';
-      /** `none` if the norm has no weight (Muse Glimmer's embeddings). */
+      /** `none` if the norm has no weight (Muse Glimmer's embeddings, Talkie). */
       readonly factors?: 'none';
     }
-  | { readonly kind: 'layer'; readonly epsilon: number; readonly bias: 'always' | 'if there' };
+  | {
+      readonly kind: 'layer';
+      readonly epsilon: number;
+      readonly bias: 'always' | 'if there';
+      /** `none` if the norm has neither weight nor bias (OLMo 1). */
+      readonly factors?: 'none';
+    };
 
 /** A norm and the name of its weight within the part: `<name>.weight`, or the bare name. */
 export type NamedNorm = Norm & {
@@ -34,7 +42,10 @@ export function normalize(
   size = x.width,
 ): Tensor {
   const { epsilon } = norm;
-  if (norm.kind === 'rms' && norm.factors === 'none') return l2Norm(scope.g, x, { by: 'rms', size, epsilon });
+  if (norm.factors === 'none') {
+    const read = norm.kind === 'rms' ? x : withoutMean(scope.g, x);
+    return l2Norm(scope.g, read, { by: 'rms', size, epsilon });
+  }
   const name = nameOf(scope, { name: first, otherwise: second });
   const weight = scope.weight(bare ? name : `${name}.weight`, 1, size);
   if (norm.kind === 'rms') {
@@ -44,6 +55,13 @@ export function normalize(
   const bias =
     norm.bias === 'always' ? scope.weight(`${name}.bias`, 1, size) : scope.optional(`${name}.bias`, 1, size);
   return layerNorm(scope.g, x, { weight, epsilon, ...(bias && { bias }) });
+}
+
+/** Subtracts each row's mean. Composed of other operators: norms of OLMo 1 alone have nothing to multiply by. */
+function withoutMean(g: GraphBuilder, x: Tensor): Tensor {
+  const ones = unary(g, 'exp', scale(g, x, 0));
+  const mean = combineExperts(g, x, scale(g, ones, 1 / x.width));
+  return add(g, x, mul(g, scale(g, ones, -1), mean));
 }
 
 /** The name of the norm that the file has. */

@@ -7,6 +7,7 @@ import type { ConfigReader } from '../config-reader.ts';
 import type { Pooling } from '../pooling.ts';
 import { type EmbeddingHead, embeddingHead, type RankTraits, readPooling } from './embedding-head.ts';
 import {
+  type EarlierStreams,
   type EmbeddingSpec,
   groupsOf,
   type HeadSpec,
@@ -219,6 +220,16 @@ export function sandwichNormLayer(norm: Norm, attention: Block, feedForward: Blo
   };
 }
 
+/** A layer whose norms of outputs have names without a suffix in files (PLaMo). */
+export function withBareNorms({ sublayers }: LayerSpec): LayerSpec {
+  return {
+    sublayers: sublayers.map(({ outputNorm, ...of }) => ({
+      ...of,
+      ...(outputNorm && { outputNorm: { ...outputNorm, bare: true } }),
+    })),
+  };
+}
+
 /** Sublayers with a norm of the output only (OLMo team 2025). */
 export function outputNormLayer(norm: Norm, attention: Block, feedForward: Block): LayerSpec {
   return {
@@ -241,6 +252,14 @@ function stateOf(architecture: string, layers: readonly LayerSpec[]): ModelConfi
   });
 }
 
+/** The layer for multi-token prediction behind the model's own. */
+function blockBehind(
+  { layers: index, norm }: DecoderSizes,
+  { reads, layer }: Pick<BlockPredictor, 'reads'> & { readonly layer: (index: number) => LayerSpec },
+): BlockPredictor {
+  return { kind: 'block', layer: layer(index), index, reads, norm };
+}
+
 /**
  * Composes a decoder of its layers; embedding and head are Llama's except for the given options. If the file names a
  * pooling, the model computes embeddings: its normalized rows take the place of logits.
@@ -257,6 +276,7 @@ export function decoder(
     isRotary = true,
     ropes: ownRopes,
     hyper,
+    earlier,
     predictor,
     ...embedding
   }: Omit<EmbeddingSpec, 'ropes'> & {
@@ -275,6 +295,8 @@ export function decoder(
     readonly ropes?: EmbeddingSpec['ropes'];
     /** How the head reads several residual streams. */
     readonly hyper?: HyperConnectionsSpec;
+    /** The residual stream of earlier layers that the head reads, too. */
+    readonly earlier?: EarlierStreams | undefined;
     /**
      * The layer for multi-token prediction, if the architecture defines one: what it reads, and its blocks. Of several,
      * the first is used for each of the tokens.
@@ -285,34 +307,25 @@ export function decoder(
   const { architecture, width, trainedContext, rope, originalContext, embeds } = sizes;
   const layers = Array.from({ length: sizes.layers }, (_, index) => layer(index));
   const norm = { ...sizes.norm, name: outputNorm };
-  const head: HeadSpec = embeds
-    ? { ...embeds.head, norm }
-    : { kind: 'logits', norm, scale: logitScale, softCap, ...(hyper && { hyper }) };
-  const rotary = isRotary && embedding.learnedPositions === undefined;
+  const logits = { kind: 'logits', norm, scale: logitScale, softCap, hyper, earlier } as const;
+  const head: HeadSpec = embeds ? { ...embeds.head, norm } : logits;
   const ropes = {
-    ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext, factorCount } }),
+    ...(isRotary &&
+      embedding.learnedPositions === undefined && {
+        [ROPE]: { parameters: rope, factorsFrom: originalContext, factorCount },
+      }),
     ...(windowRope && { [WINDOW_ROPE]: { parameters: windowRope } }),
     ...ownRopes,
   };
-  const state = stateOf(architecture, layers);
   return {
     architecture,
-    state,
+    state: stateOf(architecture, layers),
     width,
     trainedContext,
     ...embeds,
     embedding: { ...embedding, ropes },
     layers,
     head,
-    ...(predictor &&
-      sizes.predicting > 0 && {
-        predictor: {
-          kind: 'block',
-          layer: predictor.layer(sizes.layers),
-          index: sizes.layers,
-          reads: predictor.reads,
-          norm: sizes.norm,
-        },
-      }),
+    ...(predictor && sizes.predicting > 0 && { predictor: blockBehind(sizes, predictor) }),
   };
 }

@@ -113,7 +113,7 @@ function readLayer(
       },
       { preNorm: { ...norm, name: 'ffn_norm' }, block: mlp, ...outputNorm('post_ffw_norm') },
     ],
-    isScaled: true,
+    scaled: 'result',
   };
   return { layer, mixing };
 }

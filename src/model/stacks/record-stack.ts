@@ -1,3 +1,4 @@
+import { invariant } from '../../base/errors.ts';
 import { add, mul, scale, unary } from '../../ops/elementwise.ts';
 import { embed } from '../../ops/embed.ts';
 import { ropeTable } from '../../ops/rope.ts';
@@ -6,6 +7,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import { joinStreams, recordAltUp, splitStreams } from '../blocks/altup.ts';
 import type { LayerContext } from '../blocks/block.ts';
 import { TOKEN_IDS } from '../blocks/experts.ts';
+import { type EarlierStreams, readStreams } from '../blocks/earlier-streams.ts';
 import {
   copyStreams,
   type HyperConnectionsSpec,
@@ -34,6 +36,9 @@ export interface Embedded {
   readonly shared: ReadonlyMap<string, Tensor>;
 }
 
+/** The name under which the embeddings are shared. */
+const EMBEDDED = 'embedded';
+
 /** Records the step from token ids, i32 [rows, 1], to the residual stream, by the model's table or another one. */
 export function recordEmbedding(
   scope: PartScope,
@@ -59,6 +64,7 @@ export function recordEmbedding(
   }
   x = normed(scope, x, spec.norm);
   if (spec.sharesIds) shared.set(TOKEN_IDS, ids);
+  if (spec.sharesRows) shared.set(EMBEDDED, scale(g, x, 1));
   if (spec.copies !== undefined) return { x: copyStreams(g, x, spec.copies), shared };
   return { x: spec.streams === undefined ? x : splitStreams(scope, x, spec.streams), shared };
 }
@@ -78,6 +84,7 @@ function ropeFactors(
 /** Records one layer: residual stream in, residual stream out. */
 export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerContext): Tensor {
   if (spec.hyper) return recordHyperLayer(scope, spec, spec.hyper, { x, inputs });
+  if (spec.earlier) return recordAfterEarlier(scope, spec, spec.earlier, { x, inputs });
   const compute = (stream: Tensor) => recordSublayers(scope, spec, stream, inputs);
   return spec.altUp ? recordAltUp(scope, spec.altUp, { x, inputs }, compute) : compute(x);
 }
@@ -98,6 +105,33 @@ function recordHyperLayer(
   }, x);
 }
 
+/** Sublayers that read the residual stream of earlier layers, too, with the scores of `attn_res_score` and `ffn_res_score`. */
+function recordAfterEarlier(
+  scope: PartScope,
+  { sublayers }: LayerSpec,
+  { kept, keeps, epsilon }: EarlierStreams,
+  { x, inputs }: { readonly x: Tensor; readonly inputs: LayerContext },
+): Tensor {
+  const { g } = scope;
+  const before = kept.map((name) => sharedStream(inputs, name));
+  if (keeps !== undefined) inputs.share(keeps, x);
+  const names = ['attn_res_score', 'ffn_res_score'];
+  return sublayers.reduce((stream, { preNorm, block }, index) => {
+    const isFirst = index === 0;
+    const earlier = isFirst || keeps === undefined ? before : [...before, x];
+    const read = readStreams(scope, stream, { earlier, name: names[index] ?? `res_score_${index}`, epsilon });
+    const computed = block.record(scope, normed(scope, read, preNorm), { ...inputs, entering: read });
+    return isFirst && keeps !== undefined ? computed : add(g, stream, computed);
+  }, x);
+}
+
+/** The residual stream that an earlier part has kept. */
+function sharedStream({ shared }: Pick<LayerContext, 'shared'>, name: string): Tensor {
+  const stream = shared.get(name);
+  invariant(stream, 'an earlier part has kept the residual stream');
+  return stream;
+}
+
 function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerContext): Tensor {
   let stream = x;
   // Parallel blocks may share a norm of the layer's input.
@@ -112,20 +146,35 @@ function recordSublayers(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: L
     const added = scaled(scope, computed, factor);
     stream = normed(scope, scaled(scope, add(scope.g, stream, added), sumFactor), postNorm);
   }
-  const outputScale = spec.isScaled && scope.optional('layer_output_scale.weight', 1, 1);
-  return outputScale ? mul(scope.g, stream, outputScale) : stream;
+  return recordScaled(scope, spec.scaled, stream, inputs);
+}
+
+/** Multiplies a layer's result by `layer_output_scale`, or adds the embeddings times it. */
+function recordScaled(
+  scope: PartScope,
+  what: LayerSpec['scaled'],
+  stream: Tensor,
+  inputs: LayerContext,
+): Tensor {
+  const { g } = scope;
+  const name = 'layer_output_scale.weight';
+  if (what === 'embeddings') {
+    return add(g, stream, mul(g, sharedStream(inputs, EMBEDDED), scope.weight(name, 1, 1)));
+  }
+  const factor = what && scope.optional(name, 1, 1);
+  return factor ? mul(g, stream, factor) : stream;
 }
 
 /**
- * Records the step from the residual stream to the logits of the batch's output rows, or to the rows of an embedding.
+ * Records the step from the residual stream, and what layers share, to the logits of the batch's output rows, or to the rows of an
+ * embedding.
  */
-export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor {
-  const { g } = scope;
+export function recordHead(scope: PartScope, spec: HeadSpec, { x, shared }: Embedded): Tensor {
   const { width } = scope.config;
-  const gathered = gatherRows(g, x);
-  const hyper = spec.kind === 'logits' ? spec.hyper : undefined;
+  const logits = spec.kind === 'logits' ? spec : undefined;
+  const gathered = gatherRead(scope, logits?.earlier, { x, shared });
   const joined = () =>
-    hyper ? readHeadStreams(scope, gathered, hyper) : joinStreams(scope, gathered, width);
+    logits?.hyper ? readHeadStreams(scope, gathered, logits.hyper) : joinStreams(scope, gathered, width);
   const rows = gathered.width === width ? gathered : joined();
   if (spec.kind === 'rows') {
     const read = recordDense(scope, normed(scope, rows, spec.norm), spec.dense);
@@ -137,6 +186,16 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
     read: normalize(scope, rows, spec.norm),
     matrix: isTied ? EMBEDDING_TABLE : 'output.weight',
   });
+}
+
+/** The output rows of the residual stream, with those of earlier layers mixed in. */
+function gatherRead(scope: PartScope, earlier: EarlierStreams | undefined, { x, shared }: Embedded): Tensor {
+  const { g } = scope;
+  const last = gatherRows(g, x);
+  if (!earlier) return last;
+  const { kept, epsilon } = earlier;
+  const before = kept.map((name) => gatherRows(g, sharedStream({ shared }, name)));
+  return readStreams(scope, last, { earlier: before, name: 'output_res_score', epsilon });
 }
 
 /** Records the step from normed rows to logits by a matrix, with the bias and the scale of `name` if there are any. */

@@ -66,7 +66,7 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
       });
     });
   }
-  record('', (scope) => recordHead(scope, config.head, inputs(scope.g).x));
+  record('', (scope) => recordHead(scope, config.head, inputs(scope.g)));
   if (hasPredictor(config) && config.predictor.kind === 'block') {
     const { predictor } = config;
     const predicting = { ...config, predictor };
@@ -74,7 +74,8 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
       const states = new LayerStates(scope.g, { groups, cacheType: 'f16' });
       const { x, shared } = inputs(scope.g);
       const of = { shared, index: predictor.index, states, share: () => {} };
-      recordPredictorLayer(scope, predictor, { next: x, carried: x }, of);
+      const next = scope.g.input('next', { axis: 'rows', width: config.width, type: 'f32' });
+      recordPredictorLayer(scope, predictor, { next, carried: x }, of);
     });
     record('', (scope) => recordPredictorHead(scope, predicting, inputs(scope.g).x));
     record('', (scope) => recordNextEmbedding(scope, predicting, scope.g.batch.ids));
@@ -101,10 +102,10 @@ export function fittingFormat(format: TensorFormat, columns: number): TensorForm
 
 /**
  * Matrices that files store in f32: routers and the biases of experts are small, and choices must not depend on rounding;
- * shares of residual streams and scores by place are few and precise; convolution taps, state rates and norms by group are few.
+ * shares of residual streams and scores by place are few and precise; convolution taps, state rates and norms by group or head are few.
  */
 const IN_F32 =
-  /^(ffn_gate_inp|hc_|output_hc|(attn|indexer)_compressor_ape|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|shortconv\.conv)|\.bias$/;
+  /^(ffn_gate_inp|attn_[qk]_norm|hc_|output_hc|(attn|indexer)_compressor_ape|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|shortconv\.conv)|\.bias$/;
 
 /** Indices of experts. */
 const EXPERTS_OF_TOKENS = /^ffn_gate_tid2eid/;
@@ -133,6 +134,10 @@ class WishingScope extends PartScope {
 
   override column(name: string, length: number): Weight {
     return this.#wish(name, { rows: 1, columns: length }, [1, length]);
+  }
+
+  override list(name: string, length: number): Weight {
+    return this.#wish(name, { rows: length, columns: 1 }, [length]);
   }
 
   override expertWeight(

@@ -24,6 +24,7 @@ const INPUTS = {
   next_positions: (shape: BatchShape) => shape.rows,
   hidden_rows: (shape: BatchShape) => shape.rows,
   sampled_positions: (shape: BatchShape) => shape.rows,
+  draft_positions: (shape: BatchShape) => shape.rows,
 } as const;
 
 type InputName = keyof typeof INPUTS;

@@ -303,10 +303,9 @@ function checkRanks({ device, adapters }: ModelSource, { experts, taps, predicto
 function draftSteps(
   { predictor }: ModelConfig,
   speculation: number,
-): Pick<PlanSetup, 'chained' | 'draftMask'> {
-  return predictor?.kind === 'masks'
-    ? { chained: 1, draftMask: predictor.mask }
-    : { chained: speculation - 1 };
+): Pick<PlanSetup, 'chained' | 'draftMask' | 'attendsFromEnd'> {
+  if (predictor?.kind === 'masks') return { chained: 1, draftMask: predictor.mask };
+  return { chained: speculation - 1, ...(predictor?.kind === 'caches' && { attendsFromEnd: true }) };
 }
 
 /** Whether the file has the block's tensors. */

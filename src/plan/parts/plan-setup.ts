@@ -31,6 +31,8 @@ export interface PlanSetup {
   readonly chained?: number | undefined;
   /** The token in place of those that are to be guessed, if the model's drafter fills masks. */
   readonly draftMask?: number | undefined;
+  /** Whether further drafts attend from the end of the text, as the first does, whatever their own positions are. */
+  readonly attendsFromEnd?: true;
   /** Handlers of values between pieces of the model; the graphs are recorded with their names. */
   readonly taps?: Taps | undefined;
   /** How experts are streamed, if they are. */

@@ -1,0 +1,108 @@
+import type { Device } from '../../src/device/index.ts';
+import { LanguageModel, type ModelSetup } from '../../src/engine/language-model.ts';
+import type { GgufFile } from '../../src/gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { assistantModel, TARGET } from './assistant-model.ts';
+import type { FamilyVariant } from './family-variant.ts';
+import { fixture } from './fixture.ts';
+import { predictingModel } from './predicting-model.ts';
+
+/** What llama.cpp's predictor guesses behind each beginning of a text from `from` ids on. */
+export interface PredictorGolden {
+  readonly name: string;
+  /** The prompt and what the model says behind it. */
+  readonly ids: readonly number[];
+  readonly prompt: number;
+  readonly from: number;
+  readonly drafts: readonly (readonly number[])[];
+}
+
+/** The goldens, one a line. */
+export const PREDICTOR_GOLDEN: string = fixture('goldens/predictor-drafts.jsonl');
+
+/** Drafts behind each beginning. */
+export const GUESSES = 3;
+
+/** Ids that texts and drafts may have, so that a draft is right now and then. */
+export const ALLOWED: readonly number[] = [20, 21, 22, 23];
+
+const VOCABULARY = 64;
+
+const FEW = new Map(
+  Array.from({ length: VOCABULARY }, (_, id) => id)
+    .filter((id) => !ALLOWED.includes(id))
+    .map((id) => [id, Number.NEGATIVE_INFINITY]),
+);
+
+/** A model with a predictor. */
+interface PredictorCase {
+  readonly architecture: string;
+  readonly sizes?: Partial<SyntheticShape>;
+  readonly variant?: Omit<FamilyVariant, 'name' | 'architecture'>;
+  /** Whether what predicts is an assistant in a file of its own. */
+  readonly assisted?: true;
+}
+
+/** One of each kind: what blocks read and hand on, attention of each kind, and recurrent models. */
+export const PREDICTOR_CASES: Readonly<Record<string, PredictorCase>> = {
+  glm4moe: { architecture: 'glm4moe' },
+  deepseek2: { architecture: 'deepseek2' },
+  qwen35: { architecture: 'qwen35' },
+  qwen35moe: { architecture: 'qwen35moe' },
+  qwen3next: { architecture: 'qwen3next' },
+  // llama.cpp's block has a fused matrix and no experts.
+  mimo2: {
+    architecture: 'mimo2',
+    variant: { having: ['attn_qkv.weight'], without: ['blk.2.ffn_gate_inp.weight'] },
+  },
+  hy_v3: { architecture: 'hy_v3' },
+  step35: { architecture: 'step35' },
+  'gemma4-assistant': { ...TARGET, sizes: TARGET, assisted: true },
+};
+
+/** The case's model. */
+export function modelOf({ architecture, sizes = {}, variant, assisted }: PredictorCase): Promise<GgufFile> {
+  const alone = { variant: { metadata: { nextn_predict_layers: undefined } } };
+  return predictingModel(architecture, { sizes, ...(variant && { variant }), ...(assisted && alone) });
+}
+
+/** Two prompts, one of which is longer than windows and than what indexers choose. */
+export const PROMPTS: readonly (readonly number[])[] = [6, 30].map((length) =>
+  Array.from({ length }, (_, at) => 3 + ((at * 37 + length) % 56)),
+);
+
+/** How the texts are asked for. */
+interface PredictedRequest {
+  readonly drafts: boolean;
+  readonly maxTokens: number;
+  /** Default: a CPU device of its own. */
+  readonly open?: () => Promise<Device>;
+}
+
+/** The greedy texts behind the prompts, of few ids. */
+export async function predictedTexts(
+  of: PredictorCase,
+  { drafts, maxTokens, open = () => openCpu({ threads: 1 }) }: PredictedRequest,
+): Promise<number[][]> {
+  const setup: ModelSetup = {
+    ...{ gguf: await modelOf(of), device: await open(), architectures: ALL_ARCHITECTURES },
+    ...(drafts && of.assisted && { draft: { gguf: await assistantModel() } }),
+  };
+  const drafting = { speculation: GUESSES, runtime: { adaptsDrafts: false } };
+  await using model = await LanguageModel.open(setup, {
+    ...{ cacheType: 'f32', context: 128, deterministic: true },
+    ...(drafts && drafting),
+    ...(drafts && !of.assisted && { predictor: true }),
+  });
+  const texts = [];
+  for (const prompt of PROMPTS) {
+    model.reset();
+    const stream = model.generate(prompt, { temperature: 0, ignoreEnd: true, logitBias: FEW, maxTokens });
+    const ids: number[] = [];
+    for await (const { token } of stream) if (token) ids.push(token.id);
+    texts.push(ids);
+  }
+  return texts;
+}

@@ -4,9 +4,10 @@
 // most used one getting 4.3 % (58 and 6.3 % on code; gpu-container's handbook, "Routing De-risk"): by this law, 64 and 3.4 %.
 // It is made by biases, fitted to what the routers say of the measured text, whose tokens are random and stay with no subject: Qwen3-30B-A3B
 // chooses 43 % of the last token's experts again (BigMoeOnEdge, "Expert prediction"), here it is 14 %.
-// With `--prefetch`, some of a layer's experts are loaded while the layer before it is computed; both are measured. `--link` is what
-// the way to the device carries, of which a ceiling is computed: bytes of missed experts take that long, whatever hides them.
-//   node dist/bench/experts.js model.gguf [--device cuda] [--share 0.4] [--half 0.9] [--tokens 96] [--prompt 512] [--prefetch 2] [--link 55]
+// `--places` are those besides the device that are measured: `host`, `stream`, and `ahead`, where some of a layer's experts are loaded while the
+// layer before it is computed, up to `--prefetch` of them. `--link` is what the way to the device carries, of which a ceiling is computed: bytes
+// of missed experts take that long, whatever hides them.
+//   node dist/bench/experts.js model.gguf [--device cuda] [--share 0.4] [--half 0.9] [--tokens 96] [--prompt 512] [--places host,stream,ahead] [--prefetch 2] [--link 55]
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { asBytes } from '../src/base/bytes.ts';
@@ -30,6 +31,7 @@ const { values, positionals } = parseArgs({
     half: { type: 'string', default: '0.9' },
     tokens: { type: 'string', default: '96' },
     prompt: { type: 'string', default: '512' },
+    places: { type: 'string', default: 'host,stream,ahead' },
     prefetch: { type: 'string', default: '2' },
     link: { type: 'string', default: '55' },
   },
@@ -79,11 +81,26 @@ for (let fit = 0; fit < FITS; fit++) {
 }
 const merged = asTensors(biases);
 const slots = Math.max(1, Math.floor(share * experts));
-const whole = await measure({});
-const some = await measure({ experts: 'stream', expertSlots: slots });
 const expertPrefetch = Number(values.prefetch);
-const ahead =
-  expertPrefetch > 0 ? await measure({ experts: 'stream', expertSlots: slots, expertPrefetch }) : undefined;
+/** The places of experts, by their names in `--places`. */
+const PLACES: Readonly<Record<string, ModelOptions>> = {
+  host: { experts: 'host', expertSlots: slots },
+  stream: { experts: 'stream', expertSlots: slots },
+  ahead: { experts: 'stream', expertSlots: slots, expertPrefetch },
+};
+/** Bytes of an expert of a layer, in the file. */
+const bytesEach =
+  gguf.tensors
+    .filter(({ name }) => name.endsWith('_exps.weight'))
+    .reduce((sum, { byteLength }) => sum + byteLength, 0) /
+  (routers.length * experts);
+const whole = await measure({});
+const found = new Map<string, Measured>();
+for (const place of values.places.split(',')) {
+  const options = PLACES[place];
+  if (!options) throw new Error(`${place} is none of ${Object.keys(PLACES).join(', ')}`);
+  found.set(place, await measure(options));
+}
 console.log(
   `${gguf.name}: ${routers.length} layers of ${experts} experts, slots for ${slots}; load ${loadavg()[0]?.toFixed(1)}`,
 );
@@ -91,20 +108,22 @@ const most = uses.slice(0, slots).reduce((sum, use) => sum + use, 0) / used;
 console.log(
   `skew: half of the experts get ${(100 * half).toFixed(0)} % of all choices, the ${slots} most used ${(100 * most).toFixed(1)} %; tokens at random`,
 );
-console.log(`weights on the device: ${gib(some.weights)} of ${gib(whole.weights)}`);
 console.log(
-  `prompt of ${promptTokens} in one step: ${whole.prompt.toFixed(0)} and ${some.prompt.toFixed(0)} tok/s, ${ratio(some.prompt, whole.prompt)}`,
+  `all experts on the device: ${whole.speed.toFixed(1)} tok/s, prompt of ${promptTokens} in one step ${whole.prompt.toFixed(0)} tok/s, weights ${gib(whole.weights)}`,
 );
-report('as they are chosen', some);
-if (ahead) report(`up to ${expertPrefetch} of a layer ahead`, ahead);
+for (const [place, measured] of found) report(place, measured);
 
 /** What was loaded, the ceiling that its bytes set, and whether the text is the same. */
-function report(name: string, found: Measured): void {
-  const { hits, misses, prefetches, used: useful, bytes, said, speed } = found;
+function report(name: string, measured: Measured): void {
+  const { hits, misses, prefetches, used: useful, bytes, said, speed } = measured;
   const all = hits + misses;
-  const perToken = bytes / tokens;
+  // What is uploaded is counted; what is read in place is not.
+  const perToken = (bytes + (name === 'host' ? misses * bytesEach : 0)) / tokens;
   const linked = 1 / Math.max(1 / whole.speed, perToken / (Number(values.link) * 1e9));
   console.log(`${name}: ${speed.toFixed(1)} tok/s, ${ratio(speed, whole.speed)}`);
+  console.log(
+    `  prompt ${measured.prompt.toFixed(0)} tok/s, ${ratio(measured.prompt, whole.prompt)}; weights on the device ${gib(measured.weights)}, opened and loaded in ${measured.loaded.toFixed(1)} s`,
+  );
   console.log(
     `  missed ${percent(misses, all)} of ${all}; loaded ahead ${percent(prefetches, all)}, of which ${percent(useful, prefetches)} were chosen`,
   );
@@ -176,7 +195,9 @@ async function open(
 }
 
 async function measure(options: ModelOptions) {
+  const opening = performance.now();
   await using model = await open(options, merged);
+  const loaded = (performance.now() - opening) / 1000;
   const said: number[] = [];
   const greedy = model.generate(prompt.slice(0, 4), { maxTokens: 24, temperature: 0, ignoreEnd: true });
   for await (const { token } of greedy) if (token) said.push(token.id);
@@ -194,7 +215,7 @@ async function measure(options: ModelOptions) {
     free = hostMemory?.info.free ?? -1;
     text = await told(model);
   }
-  return { said, prompt: promptTokens / promptSeconds, weights: model.fit.weights, ...text };
+  return { said, prompt: promptTokens / promptSeconds, weights: model.fit.weights, loaded, ...text };
 }
 
 /** The measured text, behind its first tokens: its speed, and how often its experts were on the device. */

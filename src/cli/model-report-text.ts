@@ -108,7 +108,7 @@ export function fitText(need: MemoryNeed): string {
     ['host', host, 'embeddings, in host memory'],
     ['draft', draft, 'the whole draft model'],
     ['total', total, ''],
-    ['pinned', pinned, 'file pages for streamed layers and experts, not in the total'],
+    ['pinned', pinned, 'in host memory for experts and streamed layers, not in the total'],
     ['on device', onDevice, `${formatBytes(need.free)} are free on ${placeOf(need)}`],
   ];
   const streamed =
@@ -116,7 +116,7 @@ export function fitText(need: MemoryNeed): string {
       ? ''
       : `${streamedParts} layers are streamed in every step, through ${slots} x ${formatBytes(slotBytes)}\n`;
   const experts =
-    expertSlots === 0 ? '' : `${expertSlots} experts of each layer stay, others come when they are chosen\n`;
+    expertSlots === 0 ? '' : `room for ${expertSlots} experts of each layer, the most used ones\n`;
   const table = tableText(
     [
       ['memory', 'left'],

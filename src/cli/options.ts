@@ -158,7 +158,7 @@ function memoryOptions(): Option[] {
       .helpGroup('Model:'),
     new Option(
       '--host-memory <size>',
-      'maximum host memory to pin for streamed layers and experts, 0 for none (default: half of the available memory)',
+      'maximum host memory to pin for experts and streamed layers, 0 for none (default: half of the available memory)',
     )
       .argParser((text) => (text.trim() === '0' ? 0 : byteSize(text)))
       .helpGroup('Model:'),
@@ -168,13 +168,13 @@ function memoryOptions(): Option[] {
     ).helpGroup('Model:'),
     new Option(
       '--experts <place>',
-      'where experts are kept; stream uploads those that do not fit when they are chosen (default: device)',
+      'where experts are kept: on the device; in the memory of the host, with copies of the most used ones on the device; or uploaded when they are chosen (default: device)',
     )
       .choices(EXPERT_PLACES)
       .helpGroup('Model:'),
     new Option(
       '--expert-slots <count>',
-      'experts of each layer that stay on the device with --experts stream (default: as many as fit)',
+      'experts of each layer that are on the device with --experts host or stream (default: as many as fit)',
     )
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),

@@ -50,6 +50,12 @@ export interface Device extends AsyncDisposable {
    */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
   /**
+   * Allocates memory of the host that the device's kernels read and write as its own, over its link, and that streams pack into and
+   * copy from: for what does not fit into the device's memory, against which it does not count. Throws `OUT_OF_MEMORY`,
+   * `INVALID_ARGUMENT`. Absent on a device whose kernels reach no memory but its own, and where that is the host's.
+   */
+  createHostBuffer?(byteLength: number, label: string): DeviceBuffer;
+  /**
    * Allocates host memory that the device copies to and from without staging, with undefined contents. `use` defaults
    * to `inputs`. Throws `INVALID_ARGUMENT`.
    */

@@ -95,6 +95,7 @@ export type { Bindings, Executable, PackedWeight, Program, Step } from './progra
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, rowsBytes } from './rows-check.ts';
 export { refuseCollective } from './refuse-collective.ts';
+export { refuseHotExperts } from './refuse-hot-experts.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
 export type { DeviceEvent, PinnedRows, RowCut, Stream, WeightRows } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

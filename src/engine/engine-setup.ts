@@ -44,9 +44,10 @@ export interface EngineCounters {
   readonly preparedAhead: number;
   readonly preparedAheadUsed: number;
   /**
-   * If experts are streamed: chosen experts that were on the device, once per layer and step, and those that were not; experts that
-   * were loaded before they were chosen, and those of them that then were, which are among the hits; and the bytes of all that was
-   * loaded, since the device was opened.
+   * If not all experts are on the device: chosen ones that were, and those that were not, once per layer and step if they are
+   * streamed, otherwise every choice; experts that were loaded before they were chosen, and those of them that then were, which are
+   * among the hits; and the bytes of all that was loaded or copied to the device, since it was opened. What is read in the host's
+   * memory is not among these bytes.
    */
   readonly expertHits: number;
   readonly expertMisses: number;

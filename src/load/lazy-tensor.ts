@@ -21,7 +21,8 @@ export interface LazyTensorSetup {
   /** Its rows are copied back to back instead of packed: for tensors that no program reads. */
   readonly plain?: boolean | undefined;
   /**
-   * Its memory is slots for so many of its file's matrices, which stand one below another; only `moved` fills them.
+   * Its memory is slots for so many of its file's matrices, which stand one below another; only `moved`, or copies of the same weight
+   * elsewhere, fill them.
    */
   readonly slots?: MatrixSlots | undefined;
   /** It is one matrix on its way to a slot. */
@@ -77,9 +78,20 @@ export class LazyTensor {
     this.#move = move;
   }
 
-  /** Equal for weights that can share memory: the same tensors in the same layout. @internal */
+  /** Equal for weights that can share memory: the same tensors in the same layout at the same place. @internal */
   get key(): string {
-    return [this.packed.layout, ...this.names].join(' ');
+    const { place } = this.packed.parts[0] ?? {};
+    return [this.packed.layout, ...(place ? [place] : []), ...this.names].join(' ');
+  }
+
+  /** True if its memory is the host's, which the device's kernels read. @internal */
+  get isOnHost(): boolean {
+    return this.packed.parts[0]?.place === 'host';
+  }
+
+  /** True if it has copies of a weight elsewhere. @internal */
+  get isCopy(): boolean {
+    return this.packed.parts[0]?.place === 'copies';
   }
 
   /** Names of the file's tensors that it is made of. */

@@ -1,11 +1,26 @@
 /** Every `ExpertPlace`. */
-export const EXPERT_PLACES = ['device', 'stream'] as const;
+export const EXPERT_PLACES = ['device', 'host', 'stream'] as const;
 
 /**
- * Where the experts of a mixture are: all of them on the device, or as many as fit, the most used ones, while the
- * others are streamed when a step's rows choose them.
+ * Where the experts of a mixture are: all of them on the device; all in the host's memory, where kernels read them, with copies of
+ * the most used ones on the device, as many as fit; or only these, while the others are streamed when a step's rows choose them.
  */
 export type ExpertPlace = (typeof EXPERT_PLACES)[number];
+
+/** A layer whose experts are in the host's memory. */
+export interface HotExpertsOfLayer {
+  /** Experts of the layer, and of how many there is room for copies on the device. */
+  readonly count: number;
+  readonly slots: number;
+  /** Experts per row. */
+  readonly topK: number;
+}
+
+/** Which copy each expert of a layer has, or -1, i32 [1, experts]: a state that the host writes. */
+export const EXPERT_COPIES = 'expert copies';
+
+/** How often each expert of a layer was chosen, i32 [1, experts]: a state that steps add to. */
+export const EXPERT_USES = 'expert uses';
 
 /** What a part of a layer with streamed experts computes. */
 export interface ExpertPiece {

@@ -7,7 +7,7 @@ import type { BatchShape, State, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
 import { CONTROL_VECTOR } from './control-vectors.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlaces } from './embedding-place.ts';
-import type { ExpertPiece } from './expert-place.ts';
+import { EXPERT_COPIES, EXPERT_USES, type ExpertPiece, type HotExpertsOfLayer } from './expert-place.ts';
 import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
 import {
   type CachePredictor,
@@ -78,6 +78,8 @@ export interface ModelPart {
   readonly taps?: readonly { readonly name: string; readonly output: string; readonly tensor: Tensor }[];
   /** What it computes of a layer whose experts are streamed. */
   readonly experts?: ExpertPiece;
+  /** Its experts, if they are in the host's memory. */
+  readonly hotExperts?: HotExpertsOfLayer;
 }
 
 /** The parts in execution order. Each reads `x` and what the embedding part shares, and writes the next part's `x`. */
@@ -121,9 +123,12 @@ export function partsOf({ embedding, layers, head, sampling, predictor }: ModelG
   return [embedding, ...layers, head, sampling, ...predictorParts(predictor)];
 }
 
+/** The states of weights: a layer that reads an earlier one's caches has its own. */
+const OF_WEIGHTS: ReadonlySet<string> = new Set([EXPERT_COPIES, EXPERT_USES]);
+
 /** Each layer has its own caches; the token history and the sampled tokens are shared by all parts. */
-export function stateName({ statePrefix, prefix }: ModelPart, { name }: State): string {
-  return (statePrefix ?? prefix) + name;
+export function stateName({ statePrefix, prefix }: ModelPart, { name }: Pick<State, 'name'>): string {
+  return (OF_WEIGHTS.has(name) ? prefix : (statePrefix ?? prefix)) + name;
 }
 
 /** The states in which tokens are handed on: those that a step sampled, and a predictor's drafts. */

@@ -70,12 +70,12 @@ export class PrometheusMetrics implements ServerMetrics {
 
   readonly #experts = this.#gauge(
     'rocmforge_experts',
-    'Chosen experts since the device was opened, where experts are streamed: on the device (hit) or not (miss), per layer and step; loaded before they were chosen (ahead), and those that then were (ahead_used).',
+    'Chosen experts since the device was opened, where not all are on it: on the device (hit) or not (miss), per layer and step if they are streamed, else per choice; loaded before they were chosen (ahead), and those that then were (ahead_used).',
     ['model', 'state'],
   );
   readonly #expertBytes = this.#gauge(
     'rocmforge_expert_bytes',
-    'Bytes of experts that were uploaded because rows chose them, since the device was opened.',
+    'Bytes of experts that were uploaded or copied to the device because rows chose them, since it was opened.',
     ['model'],
   );
 

@@ -54,6 +54,11 @@ export interface Weight {
   readonly columns: number;
   /** Which part of the file's tensor it is, if it is a rank's shard. Default: all of it. */
   readonly shard?: WeightShard;
+  /**
+   * Where its bytes are, if not in memory of the device: `host` in the host's memory, which the device reads; `copies` are copies
+   * of some of its matrices in the device's memory. What an operator computes does not depend on it.
+   */
+  readonly place?: 'host' | 'copies';
 }
 
 /** From `start` up to, but not including, `end`. */

@@ -1,29 +1,29 @@
 import { fail, invariant } from '../base/errors.ts';
-import type { BufferRange, Stream } from '../device/index.ts';
+import type { BufferRange, MemoryBudget, Stream } from '../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape } from '../ops/value.ts';
 import { BatchPlan, type StepKind } from './steps/batch-plan.ts';
-import { stateName } from '../model/model-graphs.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
 import type { ExpertCounts } from './weights/expert-weights.ts';
+import { ExpertCopies } from './steps/expert-copies.ts';
 import { type PartTarget, StreamedExperts } from './steps/streamed-experts.ts';
 import { checkSequenceRows, noRoom, writeSequenceRows } from './sequence-rows.ts';
 import { PersistentInputs } from './inputs/persistent-inputs.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import { bufferBytesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } from './memory-demand.ts';
-import { blockRanges, checkCheckpoint, checkAlone, checkpointName, slotRange } from './memory/slot-memory.ts';
+import { SequenceMemory } from './memory/sequence-memory.ts';
+import { checkCheckpoint } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
 import { tableName } from '../model/state-groups.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import { stateOf } from '../state/state-of.ts';
-import type { SlotCopy } from '../state/slot-group.ts';
 import { WeightTable } from './parts/part-plan.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { ResultName, RunTarget } from './steps/plan-run.ts';
@@ -43,9 +43,12 @@ export class ExecutionPlan implements AsyncDisposable {
   readonly plans: readonly BatchPlan[];
   /** The recorded whole steps. @internal */
   readonly prepared: PreparedSteps;
+  /** Where the states of sequences are. @internal */
+  readonly states: SequenceMemory;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
   #experts: StreamedExperts | undefined;
+  #copies: ExpertCopies | undefined;
   /** The embeddings that stay on the host. */
   readonly #hostEmbeddings: HostEmbedding[] = [];
   #kept: PersistentInputs | undefined;
@@ -53,13 +56,14 @@ export class ExecutionPlan implements AsyncDisposable {
   /** The sequence that is computed part by part, and its length. */
   #own: { readonly state: SequenceState; end: number } | undefined;
   #preparing: Promise<void> = Promise.resolve();
-  /** Releases the reservation of shared memory. */
-  #release: () => void = () => {};
+  /** Give back what was taken of memory that is shared with others. */
+  readonly #releases: (() => void)[] = [];
 
   private constructor(setup: PlanSetup, plans: readonly BatchPlan[], buffers: PlanBuffers) {
     this.setup = setup;
     this.plans = plans;
     this.#buffers = buffers;
+    this.states = new SequenceMemory(setup, this.#largest.parts, buffers);
     this.prepared = new PreparedSteps(setup.preparedSteps);
   }
 
@@ -140,8 +144,9 @@ export class ExecutionPlan implements AsyncDisposable {
    * @internal
    */
   fit(limits: MemoryLimits = {}): FitPlan {
-    const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
-    const streamable = { layers, head: this.#head };
+    // The copies of experts that a layer has stay: which ones these are is known to the device.
+    const all = this.setup.hotExperts ? [] : this.#largest.graphs.layers;
+    const streamable = { layers: all.map((_, piece) => EMBEDDING + 1 + piece), head: this.#head };
     return fitPlan(memoryDemand({ setup: this.setup, plans: this.plans, streamable }), limits);
   }
 
@@ -153,14 +158,12 @@ export class ExecutionPlan implements AsyncDisposable {
   async allocate(
     fit: FitPlan,
     loader: AsyncModelLoader,
-    {
-      sharedMemory,
-      signal,
-    }: { sharedMemory?: SharedDeviceMemory | undefined; signal?: AbortSignal | undefined } = {},
+    { sharedMemory, hostMemory, signal }: AllocationOptions = {},
   ): Promise<void> {
     try {
       this.#trace = loader.trace;
       if (sharedMemory) await this.#reserve(fit, sharedMemory, signal);
+      this.#takeOfHost(fit.placement.hostBytes, hostMemory);
       const parts = weightsOf(this.plans);
       this.#weights = new ModelWeights({
         parts,
@@ -177,6 +180,8 @@ export class ExecutionPlan implements AsyncDisposable {
       const { experts } = this.setup;
       const where = { loader, fit, sharedMemory };
       if (experts) this.#experts = new StreamedExperts(this.#largest, parts, { ...experts, ...where });
+      const into = { buffers: this.#buffers, sharedMemory };
+      if (this.setup.hotExperts) this.#copies = new ExpertCopies(this.#largest, parts, into);
       for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
       const slotCount = inputSlots(this.setup);
       const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
@@ -211,6 +216,7 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** Loads weights again whose contents have changed; nothing may run meanwhile. @internal */
   async reload(isChanged: (name: string) => boolean): Promise<void> {
+    await this.#copies?.clear();
     await this.#loaded.reload(isChanged);
   }
 
@@ -262,9 +268,9 @@ export class ExecutionPlan implements AsyncDisposable {
     return fail('INVALID_ARGUMENT', { name: 'tensor', found: name, expected: 'a weight of the model' });
   }
 
-  /** How often chosen experts were on the device, if experts are streamed. @internal */
+  /** How often chosen experts were on the device, if not all are. @internal */
   get expertCounts(): ExpertCounts | undefined {
-    return this.#experts?.counts;
+    return (this.#experts ?? this.#copies)?.counts;
   }
 
   /** The embedding's weights, loaded. */
@@ -396,47 +402,6 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /**
-   * Locations of a slot's state for its first `length` positions: one list per state, layer by layer. Throws as `checkAlone`.
-   * @internal
-   */
-  stateRanges(state: SequenceState, slot: number, length: number): BufferRange[][] {
-    checkAlone(this.setup.device);
-    return this.#groupedStates().map(({ group, state: of, range }) => {
-      const [allocator, sized] = [state.groups[group], this.setup.state.groups[group]];
-      if (!allocator?.table) return [slotRange(of, range, slot)];
-      const { table } = allocator;
-      const { begin, end } = allocator.needed(length);
-      const held = Array.from({ length: end - begin }, (_, i) => table.get(slot, begin + i));
-      return held.flatMap((block) => blockRanges(of, range, { block, blocks: sized?.blocks ?? 1 }));
-    });
-  }
-
-  /**
-   * Whether a state, given by its index in `stateRanges`, has one value per slot.
-   * @internal
-   */
-  isPerSlot(place: number): boolean {
-    return this.#groupedStates()[place]?.isPerSlot ?? false;
-  }
-
-  /**
-   * Queues copies of slots' values into their checkpoints and back, before the step that needs them.
-   * @internal
-   */
-  copySlots(stream: Stream, copies: readonly SlotCopy[]): void {
-    if (copies.length === 0) return;
-    const states = this.#groupedStates().filter(({ isPerSlot }) => isPerSlot);
-    for (const { slot, does } of copies) {
-      for (const { state, range, name } of states) {
-        const values = slotRange(state, range, slot);
-        const saved = slotRange(state, this.#buffers.get(checkpointName(name)), slot);
-        if (does === 'save') stream.copy(values, saved);
-        else stream.copy(saved, values);
-      }
-    }
-  }
-
   /** Location of a slot's token mask: `maskWords` of the vocabulary. @internal */
   mask(slot: number): BufferRange {
     const byteLength = 4 * maskWords(this.vocabulary);
@@ -446,26 +411,14 @@ export class ExecutionPlan implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#preparing;
+    await this.#copies?.[Symbol.asyncDispose]();
     await this.#weights?.dispose();
     await Promise.all(this.#hostEmbeddings.map((table) => table[Symbol.asyncDispose]()));
     for (const plan of this.plans) plan[Symbol.dispose]();
     this.#kept?.[Symbol.dispose]();
     this.#kept = undefined;
     this.#buffers[Symbol.dispose]();
-    this.#release();
-    this.#release = () => {};
-  }
-
-  /** The states of sequences, layer by layer, and their locations. */
-  #groupedStates() {
-    const { groups } = this.setup.state;
-    return this.#largest.parts.flatMap(({ part }) =>
-      (part.grouped ?? []).map(({ state, group }) => {
-        const name = stateName(part, state);
-        const range = this.#buffers.get(name);
-        return { state, group, name, range, isPerSlot: groups[group]?.kind === 'slots' };
-      }),
-    );
+    for (const release of this.#releases.splice(0)) release();
   }
 
   get #largest(): BatchPlan {
@@ -512,7 +465,14 @@ export class ExecutionPlan implements AsyncDisposable {
     const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
     const bytes = onDevice - shared;
     await sharedMemory.room.reserve(bytes, signal);
-    this.#release = () => sharedMemory.room.free(bytes);
+    this.#releases.push(() => sharedMemory.room.free(bytes));
+  }
+
+  /** Takes host memory that stays pinned. Throws `OUT_OF_MEMORY`. */
+  #takeOfHost(bytes: number, budget: MemoryBudget | undefined): void {
+    if (!budget || bytes === 0) return;
+    budget.take(bytes, 'experts');
+    this.#releases.push(() => budget.give(bytes));
   }
 
   async #recordAhead(batch: BatchPlan, kind: StepKind): Promise<void> {
@@ -540,6 +500,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   #upload({ stream, batch, input }: Pick<RunTarget, 'stream' | 'batch' | 'input'>): void {
+    this.#copies?.turn(stream, input.view('counts')[0] as number);
     batch.upload(stream, input);
     for (const table of this.#hostRowsOf(input)) {
       table.upload(stream, input, this.#buffers.get(table.input));
@@ -591,6 +552,12 @@ export class ExecutionPlan implements AsyncDisposable {
       weights.giveBack(part);
     }
   }
+}
+
+/** What a plan shares with others, and how its allocation ends. */
+interface AllocationOptions extends Pick<MemoryLimits, 'hostMemory'> {
+  readonly sharedMemory?: SharedDeviceMemory | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The slot of the sequence that is computed part by part. */

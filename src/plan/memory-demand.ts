@@ -10,7 +10,7 @@ import { BatchInputs } from './inputs/batch-inputs.ts';
 import { type PersistentInput, PersistentInputs } from './inputs/persistent-inputs.ts';
 import { checkpointName } from './memory/slot-memory.ts';
 import type { BatchPlan } from './steps/batch-plan.ts';
-import { stateName } from '../model/model-graphs.ts';
+import { type ModelPart, stateName } from '../model/model-graphs.ts';
 import type { MemoryDemand } from './memory/fit-plan.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
@@ -61,8 +61,8 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
     waits,
     copied: copiedNames(weights.flat()),
     pages: weights.map((part) => (setup.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
-    expertPages: setup.device.pinReadOnly ? mappedBytes(slotted(weights), onHost) : 0,
-    expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => part.experts?.slots ?? 0)),
+    expertPages: setup.experts && setup.device.pinReadOnly ? mappedBytes(slotted(weights), onHost) : 0,
+    expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => slotsOf(part))),
     host: (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0),
     loader: (isStreamed) =>
       sizesFor(movedBytes, {
@@ -83,6 +83,10 @@ function copiedNames(weights: readonly LazyTensor[]): string[] {
     .filter(({ packed }) => packed.isCopied)
     .flatMap(({ tensors }) => tensors.filter(({ elementCount }) => elementCount >= LARGE_MATRIX));
   return [...new Set(large.map(({ name }) => name.replace(/^blk\.\d+\./, 'blk.*.')))];
+}
+
+function slotsOf({ experts, hotExperts }: ModelPart): number {
+  return (experts ?? hotExperts)?.slots ?? 0;
 }
 
 /** Places for the small inputs of steps: for those in flight, and for those of a predictor that follow one of them. */

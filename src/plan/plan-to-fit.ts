@@ -39,7 +39,7 @@ export async function compileModel(source: ModelSource, options: PlanOptions): P
 
 /**
  * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
- * fit, and experts are streamed by use, as many of them stay as fit; otherwise `shrinkContext` finds the largest context with
+ * fit, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise `shrinkContext` finds the largest context with
  * which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if neither helps, or as `describeModel`.
  */
 export async function planToFit(
@@ -49,7 +49,8 @@ export async function planToFit(
   compiled: Promise<CompiledModel> = compileModel(source, options),
 ): Promise<PlannedModel> {
   const { description, plan } = await compiled;
-  if (options.experts === 'stream') return planSlots(source, options, { compiled: await compiled, limits });
+  if (plan.setup.experts ?? plan.setup.hotExperts)
+    return planSlots(source, options, { compiled: await compiled, limits });
   const asked = tryFit(plan, limits);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
   const smaller =

@@ -148,7 +148,7 @@ export class ExclusiveUse {
           fail('INVALID_ARGUMENT', { name: 'slot', found: `${slot}, which is empty`, expected });
         }
         state.settle(slot, length);
-        plan.copySlots(stream, state.takeCopies());
+        plan.states.copySlots(stream, state.takeCopies());
         const states = await saveSlot({ plan, state, stream, slot }, length);
         return { ids: ids.slice(0, length), states, ...(lineage !== undefined && { lineage }) };
       });

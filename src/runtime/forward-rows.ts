@@ -31,6 +31,6 @@ export async function forward(
   const input = batch.input(0);
   writeSequenceRows(input, sequences, plan.setup);
   for (const { slot } of sequences) plan.writeTables(state, slot);
-  plan.copySlots(stream, state.takeCopies());
+  plan.states.copySlots(stream, state.takeCopies());
   await plan.run({ stream, batch, kind: 'forward', input, behindPart });
 }

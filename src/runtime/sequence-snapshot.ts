@@ -38,7 +38,7 @@ export async function saveSlot(
   length: number,
 ): Promise<Uint8Array[]> {
   const saved: Uint8Array[] = [];
-  for (const ranges of plan.stateRanges(state, slot, length)) {
+  for (const ranges of plan.states.ranges(state, slot, length)) {
     const whole = sharedBytes(totalBytes(ranges));
     let at = 0;
     for (const range of ranges) {
@@ -54,7 +54,7 @@ export async function saveSlot(
 /** True if all per-slot values are finite, so that a text can continue from them. */
 export function areFinite(plan: ExecutionPlan, states: readonly Uint8Array[]): boolean {
   return states.every(
-    ({ buffer }, i) => !plan.isPerSlot(i) || new Float32Array(buffer).every(Number.isFinite),
+    ({ buffer }, i) => !plan.states.isPerSlot(i) || new Float32Array(buffer).every(Number.isFinite),
   );
 }
 
@@ -67,7 +67,7 @@ export async function restoreSlot(
   states: readonly Uint8Array[],
   length: number,
 ): Promise<void> {
-  const all = plan.stateRanges(state, slot, length);
+  const all = plan.states.ranges(state, slot, length);
   const fits = all.length === states.length && all.every((of, i) => totalBytes(of) === states[i]?.length);
   if (!fits) {
     const found = `${states.length} states of ${states[0]?.length ?? 0} bytes`;
@@ -89,7 +89,7 @@ export async function restoreSlot(
 
 /** The sizes in bytes of each layer's states after `length` positions, in the plan's order. */
 export function snapshotSizes(plan: ExecutionPlan, state: SequenceState, length: number): number[] {
-  return plan.stateRanges(state, 0, length).map(totalBytes);
+  return plan.states.ranges(state, 0, length).map(totalBytes);
 }
 
 /** Memory that is passed between threads without a copy, where there is such. */

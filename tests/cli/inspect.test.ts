@@ -74,7 +74,7 @@ test('--fit says what stays and what is streamed in the memory that is given', a
   const { memory } = JSON.parse((await runCli(t, [...little, '--json'])).stdout);
   assert.ok(memory.fit.weights <= 7e6 && memory.fit.streamedParts === 8);
   const pinned = async (...flags: string[]) => (await runCli(t, [...little, ...flags])).stdout;
-  assert.match(await pinned('--host-memory', '2MiB'), /^pinned +2\.00 MiB +file pages/m);
+  assert.match(await pinned('--host-memory', '2MiB'), /^pinned +2\.00 MiB +in host memory/m);
   assert.doesNotMatch(await pinned('--host-memory', '0'), /pinned .*pages/);
   const floats = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--weights', 'f32']);
   assert.match(floats.stdout, /^weights +98\.5 MiB/m);

@@ -26,7 +26,9 @@ test('a deterministic model over three devices gives the bits of one', async () 
 
 test('what a group of devices cannot do is refused', async () => {
   const bad = (options: object) => loadModel(LLAMA, { ...OPTIONS, tensorParallel: 2, ...options });
-  await assert.rejects(bad({ experts: 'stream' }), { code: 'INVALID_ARGUMENT', message: /tensorParallel/ });
+  for (const experts of ['host', 'stream']) {
+    await assert.rejects(bad({ experts }), { code: 'INVALID_ARGUMENT', message: /tensorParallel/ });
+  }
   for (const tensorParallel of [0, 1.5, 65]) {
     await assert.rejects(openDevice({ device: 'null', tensorParallel }), { code: 'INVALID_ARGUMENT' });
   }

@@ -150,7 +150,7 @@ test('what cannot be streamed by use is refused by name', async () => {
   await refused('qwen3moe', { experts: 'stream', expertPrefetch: 0 }, /expertPrefetch/);
   // One of its two layers has experts.
   await refused('deepseek2', { experts: 'stream', expertPrefetch: 2 }, /two layers or more/);
-  await refused('qwen3moe', { experts: 'host' as 'stream' }, /device, stream/);
+  await refused('qwen3moe', { experts: 'elsewhere' as 'stream' }, /device, host, stream/);
   await refused(
     'qwen3moe',
     { experts: 'stream', taps: new Map([['blk.0.attention', () => undefined]]) },

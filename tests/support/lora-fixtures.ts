@@ -58,7 +58,7 @@ export async function writeAdapter(
   const writer = await GgufWriter.begin(sink, {
     metadata: [
       ['general.type', text('adapter')],
-      ['general.architecture', text('llama')],
+      ['general.architecture', text(base.metadata.requireString('general.architecture'))],
       ['adapter.type', text('lora')],
       ['adapter.lora.alpha', { type: 'f32', value: alpha }],
     ],

@@ -3,7 +3,9 @@ import type { KernelModule } from '../../src/devices/webgpu/launching/kernel-mod
 import { moduleText } from '../../src/devices/webgpu/launching/kernel-module.ts';
 import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { openDawn } from '../../src/node/open-webgpu.ts';
+import { REFUSE_COPIES } from './contract/cases/experts.ts';
 import { ALL_CASES, PACKING_CASES } from './contract/cases/index.ts';
+import { selected } from './contract/contract-options.ts';
 import { ISOLATION_CASES } from './contract/isolation.ts';
 import type { OpCase } from './contract/op-case.ts';
 import { testName } from './contract/operators.ts';
@@ -56,6 +58,7 @@ function casesOfKnownKernels(target: GpuTarget): OpCase[] {
   const modulesOf = (of: OpCase) => lowerGraph(caseGraph(of), target).templates.map(({ module }) => module);
   for (const of of [...PACKING_CASES, ...ISOLATION_CASES]) compile(modulesOf(of));
   return ALL_CASES.filter((of) => {
+    if (selected([REFUSE_COPIES], testName(of))) return false;
     const modules = modulesOf(of);
     const isFirst = !operators.has(of.op);
     operators.add(of.op);

@@ -5,6 +5,7 @@ const PARTS_OF_MEMORY: Readonly<Record<string, string>> = {
   loading: 'staging for loading',
   host: 'embedding on the host',
   driver: "the driver's own",
+  experts: 'experts in pinned host memory, see --host-memory',
 };
 
 /** Failures of architectures, plans and sequence state. */
@@ -55,7 +56,8 @@ export const modelErrors = {
   MODEL_TOO_LARGE: entry<{
     needed: string;
     free: string;
-    weights: string;
+    weights?: string;
+    experts?: string;
     cache?: string;
     scratch?: string;
     loading?: string;

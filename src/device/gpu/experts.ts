@@ -114,7 +114,8 @@ function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExper
     gate.expertIds === up.expertIds &&
     gate.weight.format === up.weight.format &&
     gate.weight.columns === up.weight.columns &&
-    gate.bias?.format === up.bias?.format;
+    gate.bias?.format === up.bias?.format &&
+    gate.hot?.slots === up.hot?.slots;
   const joined = isPacked(gate.weight) && facts.joins([gate.weight, up.weight]);
   return alone && alike && joined ? { gate, up, op, ops: [gate, up, op] } : undefined;
 }

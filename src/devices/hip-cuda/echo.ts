@@ -10,7 +10,7 @@ const BYTES = 64 << 10;
  * model answers nonsense. Throws `DRIVER_ECHO`. Waits.
  */
 export function checkEcho({ driver, ffi, logger }: Pick<HipCudaContext, 'driver' | 'ffi' | 'logger'>): void {
-  using buffer = new HipCudaBuffer(driver, BYTES, 'echo', () => {});
+  using buffer = new HipCudaBuffer(driver, BYTES, 'echo');
   using sent = allocatePinned({ driver, ffi, logger }, BYTES, 'echo sent');
   using received = allocatePinned({ driver, ffi, logger }, BYTES, 'echo received');
   const [words, echo] = [sent.bytes, received.bytes];

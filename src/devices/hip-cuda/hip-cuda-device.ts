@@ -150,8 +150,15 @@ export class HipCudaDevice implements Device {
   createBuffer(byteLength: number, label: string): HipCudaBuffer {
     this.#live.check();
     checkByteLength(byteLength);
-    const buffer = new HipCudaBuffer(this.#driver, byteLength, label, (ended) => this.#live.remove(ended));
-    return this.#add(buffer);
+    const ended = (buffer: HipCudaBuffer) => this.#live.remove(buffer);
+    return this.#add(new HipCudaBuffer(this.#driver, byteLength, label, { ended }));
+  }
+
+  createHostBuffer(byteLength: number, label: string): HipCudaBuffer {
+    this.#live.check();
+    checkByteLength(byteLength);
+    const ended = (buffer: HipCudaBuffer) => this.#live.remove(buffer);
+    return this.#add(new HipCudaBuffer(this.#driver, byteLength, label, { ended, place: 'host' }));
   }
 
   createPinned(byteLength: number, label: string): HipCudaPinned {

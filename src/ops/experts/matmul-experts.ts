@@ -1,11 +1,20 @@
 import type { Cost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
-import { type Tensor, type Weight, weightRowBytes } from '../value.ts';
+import { type State, type Tensor, type Weight, weightRowBytes } from '../value.ts';
+
+/** Copies of some experts' matrices, in memory that is faster than the weight's. */
+export interface HotExperts {
+  /** Matrices of the same size and format as the weight's, fewer of them. */
+  readonly weight: Weight;
+  /** i32 [1, experts]: which of them each expert's is; negative for those that are read from the weight itself. */
+  readonly slots: State;
+}
 
 /**
  * A product with the weights of each row's selected experts, which are stacked in `weight`: `out[r, j * outputs + n] =
  * sum_k x[r, k (+ j * columns)] * decode(weight)[expertIds[r, j] * outputs + n, k] (+ bias[expertIds[r, j], n])`. All choices of
- * a row read the same `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
+ * a row read the same `x`, or each its own part of it. Activations may be quantized as in a `matmul`. With `hot`, the matrix of
+ * expert `e` is number `hot.slots[e]` of `hot.weight` where that is not negative.
  */
 export interface MatmulExpertsOp {
   readonly kind: 'matmulExperts';
@@ -17,6 +26,7 @@ export interface MatmulExpertsOp {
   readonly outputs: number;
   /** A row of `outputs` values for each expert. */
   readonly bias: Weight | undefined;
+  readonly hot?: HotExperts | undefined;
   readonly out: Tensor;
 }
 
@@ -24,9 +34,9 @@ export interface MatmulExpertsOp {
 export function matmulExperts(
   g: Recorder<MatmulExpertsOp>,
   x: Tensor,
-  of: { expertIds: Tensor; weight: Weight; outputs: number; bias?: Weight | undefined },
+  of: Pick<MatmulExpertsOp, 'expertIds' | 'weight' | 'outputs' | 'hot'> & { bias?: Weight | undefined },
 ): Tensor {
-  const { expertIds, weight, outputs, bias } = of;
+  const { expertIds, weight, outputs, bias, hot } = of;
   const topK = expertIds.width;
   g.require(expertIds.type === 'i32' && expertIds.axis === x.axis, 'each row of x has experts');
   g.require(weight.rows % outputs === 0, `${weight.name} has ${outputs} rows for each expert`);
@@ -38,7 +48,7 @@ export function matmulExperts(
     `x is ${weight.columns} wide for ${weight.name}, or as wide for each choice, not ${x.width}`,
   );
   const out = g.temp('matmulExperts', { axis: x.axis, width: topK * outputs });
-  g.push({ kind: 'matmulExperts', x, expertIds, weight, outputs, bias, out });
+  g.push({ kind: 'matmulExperts', x, expertIds, weight, outputs, bias, ...(hot && { hot }), out });
   return out;
 }
 

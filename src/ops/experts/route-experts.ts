@@ -1,6 +1,6 @@
 import { type Cost, rowwiseCost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
-import type { Tensor, Weight } from '../value.ts';
+import type { State, Tensor, Weight } from '../value.ts';
 
 /** Functions that make gates of logits. */
 export type RoutingGate = 'softmax' | 'sigmoid' | 'sqrt_softplus';
@@ -25,7 +25,7 @@ export interface RoutingRule {
  * `gates = gate(logits[r])`; `expertIds[r]` are the indices of the `topK` largest `gates (+ bias)`, in descending
  * order, the lower index first among equals; `routingWeights[r, j] = scale * gates[expertIds[r, j]]`, divided by their
  * sum if `normalized` (Shazeer et al. 2017; DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2). With `chosen`, these are the
- * experts, in their order, whatever the gates.
+ * experts, in their order, whatever the gates. `uses[expertIds[r, j]]` is one more for each choice.
  */
 export interface RouteExpertsOp extends RoutingRule {
   readonly kind: 'routeExperts';
@@ -33,6 +33,8 @@ export interface RouteExpertsOp extends RoutingRule {
   readonly bias: Weight | undefined;
   /** f32 [rows, topK]: the indices of experts that were chosen before. */
   readonly chosen: Tensor | undefined;
+  /** i32 [1, experts]: how often each was chosen. Default: that is not counted. */
+  readonly uses?: State | undefined;
   /** i32 [rows, topK]. */
   readonly expertIds: Tensor;
   /** f32 [rows, topK]. */
@@ -50,9 +52,9 @@ export function routeExperts(
   g: Recorder<RouteExpertsOp>,
   logits: Tensor,
   rule: RoutingRule,
-  by: { readonly bias?: Weight | undefined; readonly chosen?: Tensor | undefined } = {},
+  by: Partial<Pick<RouteExpertsOp, 'bias' | 'chosen' | 'uses'>> = {},
 ): Routes {
-  const { bias, chosen } = by;
+  const { bias, chosen, uses } = by;
   const { topK, groups, topKGroups } = rule;
   const { axis, width } = logits;
   const fits = width % groups === 0 && topKGroups >= 1 && topKGroups <= groups;
@@ -65,7 +67,12 @@ export function routeExperts(
   g.require(isWhole && !(chosen && bias), `${topK} experts are chosen for each row, or by a bias`);
   const expertIds = g.temp('expertIds', { axis, width: topK, type: 'i32' });
   const routingWeights = g.temp('routingWeights', { axis, width: topK });
-  g.push({ kind: 'routeExperts', ...rule, logits, bias, chosen, expertIds, routingWeights });
+  g.push({
+    kind: 'routeExperts',
+    ...rule,
+    ...{ logits, bias, chosen, expertIds, routingWeights },
+    ...(uses && { uses }),
+  });
   return { expertIds, routingWeights };
 }
 

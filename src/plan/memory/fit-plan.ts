@@ -11,8 +11,8 @@ export interface MemoryLimits {
   /** For the weight buffers on the device alone, before the driver's rounding. */
   readonly weightMemory?: number | undefined;
   /**
-   * Host memory that may stay pinned for streamed layers: pages of the file, from which the device copies without
-   * reads. Models may share it. It does not count against other limits, because the pages belong to the page cache.
+   * Host memory that may stay pinned: pages of the file for streamed layers, from which the device copies without
+   * reads, and experts in the host's memory. Models may share it. It does not count against other limits.
    */
   readonly hostMemory?: MemoryBudget | undefined;
   /** The device's free memory. */
@@ -38,7 +38,7 @@ export interface FitPlan {
   readonly margin: number;
   /** Host memory of the embedding, if it stays there. */
   readonly host: number;
-  /** Maximum bytes of file pages that stay pinned for streamed layers and experts; not part of the totals. */
+  /** Maximum bytes of host memory that stay pinned: experts, and file pages for what is streamed; not part of the totals. */
   readonly pinned: number;
   /** The whole draft model; 0 without one. */
   readonly draft: number;
@@ -49,7 +49,7 @@ export interface FitPlan {
   readonly context: number;
   /** Number of layers, and possibly the head, whose weights are streamed in every step. */
   readonly streamedParts: number;
-  /** Experts of each layer that have a slot on the device, if experts are streamed; otherwise 0. */
+  /** Experts of each layer for which there is room on the device, if they are streamed or in the host's memory; otherwise 0. */
   readonly expertSlots: number;
   /** The large matrices of which every device of a group has all, because they cannot be cut for as many: `blk.*.ffn_down_exps.weight`. */
   readonly copied: readonly string[];
@@ -157,7 +157,7 @@ function planWith(
     loader,
     margin,
     host,
-    pinned: Math.min(hostMemory?.info.free ?? 0, streamed),
+    pinned: placement.hostBytes + Math.min(hostMemory?.info.free ?? 0, streamed),
     draft: 0,
     total: buffers + ring + host,
     onDevice:
@@ -175,13 +175,13 @@ interface Bound {
   readonly bytes: number;
   readonly limit: number;
   /** What the bytes are used for. */
-  readonly parts: { readonly weights: number } & Partial<Record<OtherPart, number>>;
+  readonly parts: Partial<Record<PartOfMemory, number>>;
 }
 
-type OtherPart = 'cache' | 'scratch' | 'loading' | 'host' | 'driver';
+type PartOfMemory = 'weights' | 'experts' | 'cache' | 'scratch' | 'loading' | 'host' | 'driver';
 
 function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Bound[] {
-  const { memory, free, weightMemory } = limits;
+  const { memory, free, weightMemory, hostMemory } = limits;
   const { total, onDevice, placement, weights, cache, scratch, margin, ring, host } = plan;
   const none = Number.POSITIVE_INFINITY;
   const buffers = buffersOf(placement).reduce((sum, bytes) => sum + bytes, 0);
@@ -194,11 +194,20 @@ function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Boun
     { bytes: total, limit: memory ?? none, parts: { ...device, loading: ring, host } },
     { bytes: onDevice, limit: free ?? none, parts: { ...device, ...pinned } },
     { bytes: buffers, limit: weightMemory ?? none, parts: { weights: buffers } },
+    {
+      bytes: placement.hostBytes,
+      limit: placement.hostBytes === 0 ? none : (hostMemory?.info.free ?? none),
+      parts: { experts: placement.hostBytes },
+    },
   ];
 }
 
-/** The most bytes by which a plan exceeds one of the limits; 0 if it is within all. */
-export function excessOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): number {
+/** The most bytes by which a plan exceeds one of the limits of the device's memory; 0 if it is within all. */
+export function excessOf(
+  plan: FitPlan,
+  { hostMemory: _, ...limits }: MemoryLimits,
+  rules: MemoryRules,
+): number {
   return Math.max(0, ...boundsOf(plan, limits, rules).map(({ bytes, limit }) => bytes - limit));
 }
 

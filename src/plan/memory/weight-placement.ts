@@ -17,8 +17,10 @@ export interface WeightPlacement {
   /** For each slot, the parts whose weights pass through it, in execution order. */
   readonly slots: readonly (readonly WeightAllocation[])[];
   readonly slotBytes: number;
-  /** Bytes of all weights, wherever they are. */
+  /** Bytes of all weights, wherever they are; copies of others are not counted. */
   readonly weightBytes: number;
+  /** Bytes of weights in the host's memory, each in a buffer of its own. */
+  readonly hostBytes: number;
 }
 
 /** The parts that may be streamed, by their index in execution order. */
@@ -76,13 +78,16 @@ function spread(among: readonly number[], count: number): number[] {
 
 function place(weights: WeightsToPlace, streamed: readonly number[], slotCount: number): WeightPlacement {
   const { parts } = weights;
+  const all = [...new Set(parts.flat())];
+  const onHost = all.filter(({ isOnHost }) => isOnHost);
   const passing = streamed.map((part) => ({ part, ...layOut(parts[part] ?? []) }));
   const slots = Array.from({ length: slotCount }, (_, slot) =>
     passing.filter((_of, i) => i % slotCount === slot),
   );
   const slotBytes = Math.max(0, ...passing.map(({ byteLength }) => byteLength));
-  const { byteLength: weightBytes } = layOut([...new Set(parts.flat())]);
-  return { resident: allocate(weights, new Set(streamed)), slots, slotBytes, weightBytes };
+  const { byteLength: weightBytes } = layOut(all.filter(({ isCopy }) => !isCopy));
+  const { byteLength: hostBytes } = layOut(onHost);
+  return { resident: allocate(weights, new Set(streamed)), slots, slotBytes, weightBytes, hostBytes };
 }
 
 /** Buffers for the weights of all parts except the excluded ones. */
@@ -102,7 +107,7 @@ function allocate(
       filled = 0;
     };
     for (const weight of weights) {
-      if (placed.has(weight)) continue;
+      if (placed.has(weight) || weight.isOnHost) continue;
       placed.add(weight);
       if (filled + weight.byteLength > poolBytes) close();
       pool.push(weight);

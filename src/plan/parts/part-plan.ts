@@ -1,7 +1,7 @@
 import { fail, invariant } from '../../base/errors.ts';
-import type { PackedWeight, Program } from '../../device/index.ts';
+import { BUFFER_ALIGNMENT, type PackedWeight, type Program } from '../../device/index.ts';
 import { LazyTensor } from '../../load/lazy-tensor.ts';
-import type { ExpertPiece } from '../../model/expert-place.ts';
+import type { ExpertPiece, HotExpertsOfLayer } from '../../model/expert-place.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import type { ModelPart } from '../../model/model-graphs.ts';
 
@@ -18,7 +18,7 @@ export class WeightTable {
   }
 
   /** The weight that a program of this part needs. */
-  get(packed: PackedWeight, { prefix, experts }: ModelPart): LazyTensor {
+  get(packed: PackedWeight, { prefix, experts, hotExperts }: ModelPart): LazyTensor {
     const tensors = packed.parts.map(({ name }) => {
       const tensor = this.#tensors.get(prefix + name);
       invariant(tensor, `${prefix}${name} was in the file when the graph was recorded`);
@@ -26,7 +26,9 @@ export class WeightTable {
     });
     const stacked = experts && packed.parts.some(({ name }) => experts.stacked.has(name));
     if (stacked) checkSlots(packed, experts);
-    const weight = new LazyTensor({ packed, tensors, slots: stacked ? experts : undefined });
+    const hot = packed.parts[0]?.place === 'copies' ? hotExperts : undefined;
+    if (hot) checkCopies(packed, hot);
+    const weight = new LazyTensor({ packed, tensors, slots: stacked ? experts : hot });
     const known = this.#known.get(weight.key) ?? weight;
     this.#known.set(weight.key, known);
     return known;
@@ -41,6 +43,14 @@ function checkSlots({ parts, rowAlignment }: PackedWeight, { slots }: ExpertPiec
     const expected = `device: ${name} has ${each} rows an expert, not a multiple of ${rowAlignment}`;
     fail('INVALID_ARGUMENT', { name: 'experts', found: 'stream', expected });
   }
+}
+
+/** Throws `INVALID_ARGUMENT` if a copy of an expert would not be a range of a buffer. */
+function checkCopies({ parts, byteLength }: PackedWeight, { slots }: HotExpertsOfLayer): void {
+  const each = byteLength / slots;
+  if (each % BUFFER_ALIGNMENT === 0) return;
+  const expected = `stream: ${parts[0]?.name} has ${each} bytes an expert, not a multiple of ${BUFFER_ALIGNMENT}`;
+  fail('INVALID_ARGUMENT', { name: 'experts', found: 'host', expected });
 }
 
 /**

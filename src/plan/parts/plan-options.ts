@@ -18,7 +18,8 @@ import {
 } from '../../model/embedding-place.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
 import { EXPERT_PLACES, type ExpertPlace } from '../../model/expert-place.ts';
-import { expertPieces } from '../experts/expert-pieces.ts';
+import { expertPieces, type ExpertSlots } from '../experts/expert-pieces.ts';
+import { hotGraphs } from '../experts/hot-graphs.ts';
 import {
   CACHE_TYPES,
   type CacheType,
@@ -121,12 +122,13 @@ export interface PlanOptions {
    */
   readonly embedding?: EmbeddingPlace | undefined;
   /**
-   * Where the experts of a mixture are. `stream` keeps as many of each layer on the device as fit, those that are used most, and
-   * uploads others when a row chooses them, for models larger than the device: each step then waits for the host in each layer.
-   * Default `device`.
+   * Where the experts of a mixture are, for models larger than the device. `host` has all of them in pinned memory of the host,
+   * which kernels of HIP and CUDA devices read, and copies of as many of each layer on the device as fit, those that are used most.
+   * `stream` keeps only these, and uploads others when a row chooses them: each step then waits for the host in each layer. Default
+   * `device`, which on a device without memory of its own is the same as `host`.
    */
   readonly experts?: ExpertPlace | undefined;
-  /** Experts of each layer that have memory on the device if they are streamed. Default: as many as fit. */
+  /** Experts of each layer that have memory on the device if not all do. Default: as many as fit. */
   readonly expertSlots?: number | undefined;
   /**
    * Most experts of a layer that are loaded while the layer before it is computed, if they are streamed: those that its router chooses
@@ -177,7 +179,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   checkCounts(options);
   checkCacheType(options.cacheType);
   checkChoice('embedding', options.embedding, EMBEDDING_PLACES);
-  const experts = expertsOf(options);
+  const experts = expertsOf(source, options);
   const { gguf, device } = source;
   const { read, config } = configure(source, options);
   const { adapters, drafter } = source;
@@ -214,9 +216,10 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     record: (shape) => {
       const graphs = recordModel(config, tensors, { ...graphOptions, shape });
       unread.check(graphs);
-      return inPieces(graphs, source, { ...options, pieces: experts });
+      return inPieces(graphs, source, { ...options, at: experts });
     },
-    experts,
+    experts: experts.streamed,
+    hotExperts: experts.copies !== undefined,
     hostTables: hostTables(tensors, config, { places: embedding, weights: options.weights }),
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: groups.some(hasTable) ? blocksFor(context) : 1 },
@@ -291,7 +294,7 @@ function checkRanks({ device, adapters }: ModelSource, { experts, taps, predicto
   const refused = [
     ...(adapters ? ['adapters'] : []),
     ...(taps ? ['taps'] : []),
-    ...(experts === 'stream' ? ["experts: 'stream'"] : []),
+    ...(experts === 'stream' || experts === 'host' ? [`experts: '${experts}'`] : []),
     ...(predictor ? ['predictor'] : []),
   ];
   if (refused.length === 0) return;
@@ -372,35 +375,53 @@ function hostTables(
   ];
 }
 
-/** The slots for experts, if these are streamed. */
-function expertsOf({ experts, expertSlots, expertPrefetch, taps }: PlanOptions): PlanSetup['experts'] {
-  checkChoice('experts', experts, EXPERT_PLACES);
-  const refuse = (name: string, found: string, expected: string) =>
-    fail('INVALID_ARGUMENT', { name, found, expected });
-  if (experts !== 'stream') {
-    const given = { expertSlots, expertPrefetch };
-    for (const [name, found] of Object.entries(given)) {
-      if (found !== undefined) refuse(name, String(found), "experts: 'stream'");
-    }
-    return undefined;
-  }
-  if (taps) refuse('taps', 'given', "experts: 'device'");
-  return { slots: expertSlots ?? Number.POSITIVE_INFINITY, prefetch: expertPrefetch ?? 0 };
+/** Where experts are, unless they are on the device. */
+interface ExpertsElsewhere {
+  /** If they are streamed. */
+  readonly streamed?: ExpertSlots;
+  /** If they are in the host's memory: of how many of each layer there are copies at most. */
+  readonly copies?: number;
 }
 
-/** The graphs, split over a group's devices, or cut where the host takes part in a step. */
+/** Throws `INVALID_ARGUMENT` for a place that the device cannot read, and for options of another place. */
+function expertsOf({ device }: ModelSource, options: PlanOptions): ExpertsElsewhere {
+  const { experts, expertSlots, expertPrefetch, taps } = options;
+  checkChoice('experts', experts, EXPERT_PLACES);
+  const refuse = (name: string, found: unknown, expected: string): never =>
+    fail('INVALID_ARGUMENT', { name, found: String(found), expected });
+  const slots = expertSlots ?? Number.POSITIVE_INFINITY;
+  if (experts === 'stream') {
+    if (taps) refuse('taps', 'given', "experts: 'device'");
+    return { streamed: { slots, prefetch: expertPrefetch ?? 0 } };
+  }
+  if (expertPrefetch !== undefined) refuse('expertPrefetch', expertPrefetch, "experts: 'stream'");
+  if (experts === 'host' && device.createHostBuffer) return { copies: slots };
+  // A group refuses it with its other refusals.
+  if (experts === 'host' && !device.group && !device.memoryRules.pinnedInside('inputs')) {
+    refuse('experts', 'host', `stream: kernels of ${device.info.backend} read no memory of the host`);
+  }
+  if (expertSlots === undefined) return {};
+  return refuse(
+    'expertSlots',
+    expertSlots,
+    "experts: 'stream', or 'host' on a device with memory of its own",
+  );
+}
+
+/** The graphs, split over a group's devices, cut where the host takes part in a step, or with experts in its memory. */
 function inPieces(
   graphs: ModelGraphs,
   source: ModelSource,
-  { pieces, taps, ...options }: PlanOptions & { readonly pieces: PlanSetup['experts'] },
+  { at, taps, ...options }: PlanOptions & { readonly at: ExpertsElsewhere },
 ): ModelGraphs {
   const { group } = source.device;
   if (group) {
     checkRanks(source, { ...options, taps });
     return splitModel(graphs, { ...group, exact: options.deterministic });
   }
-  if (pieces) return expertPieces(graphs, pieces);
-  return taps ? tapGraphs(graphs, [...taps.keys()]) : graphs;
+  if (at.streamed) return expertPieces(graphs, at.streamed);
+  const placed = at.copies === undefined ? graphs : hotGraphs(graphs, at.copies);
+  return taps ? tapGraphs(placed, [...taps.keys()]) : placed;
 }
 
 /** A type for both keys and values, or one for each. */

@@ -37,6 +37,8 @@ export interface PlanSetup {
   readonly taps?: Taps | undefined;
   /** How experts are streamed, if they are. */
   readonly experts?: ExpertSlots | undefined;
+  /** Whether experts are in the host's memory, with copies of some on the device. Default false. */
+  readonly hotExperts?: boolean | undefined;
   /** Number of whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
   /** Maximum positions of a sequence. */

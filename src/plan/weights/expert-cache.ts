@@ -1,9 +1,5 @@
 import { invariant } from '../../base/errors.ts';
-
-/** After this many token rows, a use counts half. */
-const HALF_LIFE_ROWS = 2048;
-/** Scores are divided by this before they overflow. */
-const MAX_SCORE = 2 ** 100;
+import { ExpertScores } from './expert-scores.ts';
 
 /** An expert that has to be loaded, and the slot for it. */
 export interface ExpertMiss {
@@ -16,16 +12,14 @@ export interface ExpertMiss {
  * Recent uses alone would let a single prompt evict what most texts use.
  */
 export class ExpertCache {
-  readonly #scores: Float64Array;
+  readonly #scores: ExpertScores;
   readonly #slotOf: Int32Array;
   /** The expert of each slot; -1 for an empty one. */
   readonly #experts: Int32Array;
-  /** What the next use counts: instead of decaying all scores, later uses count more. */
-  #weight = 1;
 
   constructor(experts: number, slots: number) {
     invariant(slots > 0 && slots <= experts, 'some experts have slots');
-    this.#scores = new Float64Array(experts);
+    this.#scores = new ExpertScores(experts);
     this.#slotOf = new Int32Array(experts).fill(-1);
     this.#experts = new Int32Array(slots).fill(-1);
   }
@@ -37,9 +31,8 @@ export class ExpertCache {
 
   /** Counts the choices of `rows` rows; returns the distinct experts, those with slots first. */
   use(ids: Int32Array, rows: number): number[] {
-    for (const id of ids) this.#scores[id] = (this.#scores[id] as number) + this.#weight;
-    this.#weight *= 2 ** (rows / HALF_LIFE_ROWS);
-    if (this.#weight > MAX_SCORE) this.#rescale();
+    for (const id of ids) this.#scores.add(id, 1);
+    this.#scores.age(rows);
     const missing = (id: number) => (this.slotOf(id) < 0 ? 1 : 0);
     return [...new Set(ids)].sort((a, b) => missing(a) - missing(b) || a - b);
   }
@@ -81,14 +74,11 @@ export class ExpertCache {
 
   /** So many slots without held experts: empty ones, then those of the least used. */
   #leastUsed(held: ReadonlySet<number>, count: number): number[] {
-    const score = (slot: number) => this.#scores[this.#experts[slot] as number] ?? -1;
+    const score = (slot: number) => {
+      const expert = this.#experts[slot] as number;
+      return expert < 0 ? -1 : this.#scores.of(expert);
+    };
     const open = [...this.#experts.keys()].filter((slot) => !held.has(this.#experts[slot] as number));
     return open.sort((a, b) => score(a) - score(b)).slice(0, count);
-  }
-
-  #rescale(): void {
-    for (let i = 0; i < this.#scores.length; i++)
-      this.#scores[i] = (this.#scores[i] as number) / this.#weight;
-    this.#weight = 1;
   }
 }

@@ -62,6 +62,11 @@ export class ModelWeights {
       const decode = decodedOnDevice.has(tensor) ? 'device' : 'host';
       tensor.loadBy(loader, { decode, streamed: streamed.has(tensor) });
     }
+    for (const tensor of this.tensors) {
+      if (!tensor.isOnHost) continue;
+      const buffer = of.buffers.createOnHost(`memory of ${tensor.key}`, tensor.byteLength);
+      tensor.place({ buffer, offset: 0, byteLength: buffer.byteLength });
+    }
     this.parts = partsWithMemory(of, (part) => of.onRelease(this.#partsIn(part)));
     this.#owners = this.parts.filter(({ ownsMemory }) => ownsMemory);
     this.#ownersOf = of.parts.map((tensors) =>

@@ -94,7 +94,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#writeInputs(batch, job);
     if (profile) job.time(profile, begin, stream);
     if (!this.#sampler) job.uploadMasks(stream);
-    plan.copySlots(stream, this.#setup.state.takeCopies());
+    plan.states.copySlots(stream, this.#setup.state.takeCopies());
     const input = batch.input(job.index);
     await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });
     if (readsLogits) job.readLogits(stream);

@@ -123,13 +123,13 @@ export class LoadedModel implements AsyncDisposable {
       log.warn('memory is short: the context is smaller', { context, asked: options.context });
     if (streamedParts > 0)
       log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
-    if (expertSlots > 0) log.debug('experts come when they are chosen', { expertSlots, weights });
+    if (expertSlots > 0) log.debug('not all experts are on the device', { expertSlots, weights });
     const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
     const { trace, hostMemory } = options;
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace, hostMemory, logger: log });
     try {
       throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader, { sharedMemory, signal: options.signal });
+      await plan.allocate(fit, loader, { sharedMemory, hostMemory, signal: options.signal });
       const mode = options.load ?? 'background';
       const before = { open: setup.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
       const loading = loadByMode(plan, { ...options, mode, logger: log, before });

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "driver-state.h"
 #include "hip-checks.h"
@@ -15,6 +17,28 @@ bool isDevice(const void* address) {
   for (int i = 0; i < cardCount(); i++)
     if (cardAt(i).memory.owns(address)) return true;
   return false;
+}
+
+constexpr unsigned kHostMallocMapped = 2;
+
+// Host memory that is a device's as well, with its bytes. Never destroyed, as stream threads may outlive static objects.
+struct Mapped {
+  std::mutex mutex;
+  std::map<const char*, size_t> bytes;
+};
+
+Mapped& mapped() {
+  static Mapped& of = *new Mapped;
+  return of;
+}
+
+bool isMapped(const void* address, size_t bytes) {
+  std::lock_guard lock(mapped().mutex);
+  const char* at = static_cast<const char*>(address);
+  const auto behind = mapped().bytes.upper_bound(at);
+  if (behind == mapped().bytes.begin()) return false;
+  const auto& [first, size] = *std::prev(behind);
+  return at + bytes <= first + size;
 }
 
 bool exists(int device) { return device >= 0 && device < cardCount(); }
@@ -186,11 +210,15 @@ HIP_CALL hipFree(void* address) {
   }
 }
 
-HIP_CALL hipHostMalloc(void** address, size_t bytes, unsigned) {
+HIP_CALL hipHostMalloc(void** address, size_t bytes, unsigned flags) {
   if (const Status failed = unsafeCall("hipHostMalloc")) return failed;
   *address = nullptr;
   if (posix_memalign(address, 4096, bytes) != 0) return kOutOfMemory;
   memset(*address, 0xff, bytes);
+  if (flags & kHostMallocMapped) {
+    std::lock_guard lock(mapped().mutex);
+    mapped().bytes[static_cast<char*>(*address)] = bytes;
+  }
   state().add(Kind::pinned, *address);
   return kSuccess;
 }
@@ -199,6 +227,10 @@ HIP_CALL hipHostFree(void* address) {
   const Status failed = unsafeCall("hipHostFree");
   if (!state().remove(Kind::pinned, address)) return kInvalidValue;
   for (int i = 0; i < cardCount(); i++) synchronizeAll(cardAt(i));
+  {
+    std::lock_guard lock(mapped().mutex);
+    mapped().bytes.erase(static_cast<char*>(address));
+  }
   free(address);
   return failed;
 }
@@ -220,7 +252,7 @@ HIP_CALL hipMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void
   if (const Status failed = streamCall("hipMemcpyAsync", stream)) return failed;
   const bool toDevice = kind == 1 || kind == 3, fromDevice = kind == 2 || kind == 3;
   const auto right = [bytes](const void* at, bool device) {
-    return device ? card().memory.holds(at, bytes) : !isDevice(at);
+    return device ? card().memory.holds(at, bytes) || isMapped(at, bytes) : !isDevice(at);
   };
   if (!right(to, toDevice) || !right(from, fromDevice)) return kInvalidValue;
   if (kind == 2 && state().refusesInnerReads && !card().memory.starts(from)) return kInvalidValue;

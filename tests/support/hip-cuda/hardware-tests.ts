@@ -20,6 +20,7 @@ export const HARDWARE_TESTS: readonly (readonly [
   ['a step is captured once and replayed 1 000 times', replayed],
   ['1 000 objects of each kind come and go', cycles],
   ['shared memory of JavaScript is pinned', pinsShared],
+  ['buffers in the memory of the host are as those on the device', reachesHost],
   ['pages of a file are pinned where the driver copies from them', pinsFiles],
   ['every format is decoded as the host does', (device) => decodesAsTheHost(device, ALL_FORMATS)],
   ['more than the device has is a typed error', outOfMemory],
@@ -104,6 +105,25 @@ export async function pinsFiles(device: HipCudaDevice): Promise<void> {
     for (const memory of held) memory[Symbol.dispose]();
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+/** Uploads, copies and downloads between memory of the host that kernels reach and the device's own. */
+export async function reachesHost(device: HipCudaDevice): Promise<void> {
+  const before = (await device.memory()).free;
+  const content = Uint8Array.from({ length: 3 << 20 }, (_, i) => (i * 31) >> 3);
+  using host = device.createHostBuffer(content.byteLength, 'host');
+  assert.ok(before - (await device.memory()).free < content.byteLength, 'it takes no memory of the device');
+  using own = device.createBuffer(content.byteLength, 'device');
+  using back = device.createHostBuffer(content.byteLength, 'back');
+  await using stream = device.createStream('stream');
+  stream.upload(content, wholeOf(host));
+  stream.copy(wholeOf(host), wholeOf(own));
+  stream.copy(wholeOf(own), wholeOf(back));
+  for (const buffer of [host, own, back]) {
+    const read = new Uint8Array(content.byteLength);
+    await stream.download(wholeOf(buffer), read);
+    assert.equal(Buffer.compare(read, content), 0, buffer.label);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type DeviceBuffer,
   type Executable,
   type Program,
+  refuseHotExperts,
   type ScratchPlan,
   ScratchUses,
 } from '../../../device/index.ts';
@@ -42,6 +43,7 @@ export class CpuProgram implements Program {
     this.#banks = of.banks;
     const lowering = new Lowering(graph);
     this.counts = lowering.operands.tensor(graph.batch.counts);
+    refuseHotExperts('cpu', graph);
     for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);
     this.phases = schedule(lowering.calls, of.threads * CHUNKS_PER_THREAD);
     this.#shared = sharedOperands(this.phases);

@@ -30,6 +30,7 @@ const STREAM_NON_BLOCKING = 1;
 const EVENT_DEFAULT = 0;
 /** Makes the memory usable by every context. */
 const HOST_ALLOC_PORTABLE = 1;
+const HOST_ALLOC_DEVICE_MAP = 2;
 const HOST_REGISTER_PORTABLE = 1;
 /** The device only reads the pages: those of a file that is mapped read-only cannot be pinned without it. */
 const HOST_REGISTER_READ_ONLY = 8;
@@ -164,6 +165,8 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
     allocateShared: (bytes) => allocate(results.address, bytes),
     free: call('cuMemFree_v2', 'address'),
     allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE),
+    allocateMapped: (bytes) =>
+      allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE | HOST_ALLOC_DEVICE_MAP),
     freePinned: call('cuMemFreeHost', 'address'),
     pin: (address, bytes, access) =>
       pin(address, bytes, HOST_REGISTER_PORTABLE | (access === 'read' ? HOST_REGISTER_READ_ONLY : 0)),

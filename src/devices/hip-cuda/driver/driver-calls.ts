@@ -67,6 +67,8 @@ export interface DriverCalls {
   free(address: Address): Status;
   /** Returns an address. */
   allocatePinned(bytes: number): Status;
+  /** Returns the address, on the host and on devices, of pinned memory that kernels read and write. */
+  allocateMapped(bytes: number): Status;
   freePinned(address: Address): Status;
   /** `access`: how the process may access the pages; `read` only if `pinsReadOnly`. */
   pin(address: Address, bytes: number, access: PageAccess): Status;

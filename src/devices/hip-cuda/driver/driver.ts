@@ -144,6 +144,11 @@ export class Driver {
     return this.#memory('allocate pinned', this.#calls.allocatePinned(bytes), { bytes, label });
   }
 
+  /** Pinned memory that kernels read and write at the same address; `freePinned` frees it. */
+  allocateMapped(bytes: number, label: string): Address {
+    return this.#memory('allocate mapped', this.#calls.allocateMapped(bytes), { bytes, label });
+  }
+
   freePinned(address: Address): void {
     this.#trace('free pinned', { address });
     this.#checkRelease('free pinned', this.#releaseCalls.freePinned(address));

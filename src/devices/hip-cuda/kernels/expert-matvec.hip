@@ -6,9 +6,11 @@
 //            1 block y is a row, whose choices' products are added up: each reads a part of the row of its own
 //   INPUT    as in matvec.hip
 //   JOINED   1 if an expert's up stands below its gate; otherwise all experts' ups stand below all gates
+//   HOT      if it is defined, each expert is a matrix by itself, gate and up, and some have copies: see hot-experts.h
 //   OUTPUT   0 f32   1 f32 + residual   2 gated(gate, up) * routing_weight, f32   3 the same, quantized
 #include "matvec.h"
 #include "activation.h"
+#include "hot-experts.h"
 
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
@@ -39,14 +41,20 @@ struct Experts {
   P::S::Planes scales;
   /// Experts there are, rows of each, groups of a row; groups of what is multiplied, which are several choices' if they are added up.
   i32 count, outputs, groups, all_groups;
+#ifdef HOT
+  /// The matrices of the row's choices, if these are added up; the planes are otherwise the only one's.
+  const u8* const* matrices;
+#else
   /// The experts of the row's choices, or that of the only one.
   const i32* expert_ids;
+#endif
   /// 2^32 / groups, rounded up: choices are found without a division.
   u32 inverse;
   /// What is loaded next: groups from `first` on; `starts` are the lines' first groups in the first expert, or in the only one.
   i32 item, first;
   u32 starts[LINES];
 
+#ifndef HOT
   DEVICE_MEMBER u32 expert_start(i32 choice) const {
     u32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
 #if JOINED
@@ -55,19 +63,20 @@ struct Experts {
     return expert * u32(outputs) * u32(groups);
 #endif
   }
+#endif
 
   DEVICE_MEMBER void find_item(i32 next) {
     item = next, first = 0;
     UNROLL for (i32 line = 0; line < LINES; line++) {
       u32 place = item * (WARPS * LINES) + (thread() >> 5) * LINES + line;
       u32 n = min_of(i32(block_x() * OUTPUTS + place % OUTPUTS), outputs - 1), part = place / OUTPUTS;
-#if JOINED
+#if JOINED || defined(HOT)
       u32 matrix = part;
 #else
       u32 matrix = part * u32(count);
 #endif
       starts[line] = (matrix * u32(outputs) + n) * u32(groups);
-#if CHOICES == 0
+#if CHOICES == 0 && !defined(HOT)
       starts[line] += expert_start(0);
 #endif
     }
@@ -80,7 +89,14 @@ struct Experts {
 #else
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
       u32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1), choice = groups == 1 ? at : u32((u64(at) * inverse) >> 32);
-      u32 own = expert_start(choice) + at - choice * u32(groups);
+      u32 own = at - choice * u32(groups);
+#ifdef HOT
+      PlaneCursor cursor = {const_cast<u8*>(matrices[choice])};
+      P::Q::Planes quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
+      P::S::Planes scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+#else
+      own += expert_start(choice);
+#endif
       UNROLL for (i32 line = 0; line < LINES; line++) {
         i64 group = starts[line] + own;
         batch.quants[u][line] = P::Q::load(quants, group);
@@ -165,14 +181,16 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 
 /// `top_k` choices of a row; `x_per_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
 KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
-                const u8* weight, const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs, i32 groups, i32 capacity,
-                i32 top_k, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
+                const u8* weight, HOT_PARAMETERS const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs, i32 groups,
+                i32 capacity, i32 top_k, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
-  PlaneCursor cursor = {const_cast<u8*>(weight)};
   Experts experts;
+#ifndef HOT
+  PlaneCursor cursor = {const_cast<u8*>(weight)};
   i64 stored_groups = i64(PARTS) * expert_count * outputs * groups;
   experts.quants = P::Q::planes(cursor, stored_groups);
   experts.scales = P::S::planes(cursor, stored_groups);
+#endif
   experts.count = expert_count, experts.outputs = outputs, experts.groups = groups;
   experts.inverse = 0xffffffffu / u32(groups) + 1;
   Biases biases = {bias, expert_count, outputs};
@@ -195,7 +213,24 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   f32 routing_weight = routing_weights ? routing_weights[own] : 1.0f;
   const f32* bias_weights = nullptr;
 #endif
-  experts.expert_ids = kept, experts.all_groups = row_groups;
+#ifdef HOT
+  auto matrix = [&](i32 expert) {
+    return matrix_of(min_of(max_of(expert, 0), expert_count - 1), weight, slots, copies, pages);
+  };
+#if CHOICES == 1
+  // A thread looks up the expert that it has read itself.
+  SHARED const u8* matrices[MAX_TOP_K];
+  if (i32(thread()) < top_k) matrices[thread()] = matrix(kept[thread()]);
+  experts.matrices = matrices;
+#else
+  PlaneCursor cursor = {const_cast<u8*>(matrix(kept[0]))};
+  experts.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
+  experts.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+#endif
+#else
+  experts.expert_ids = kept;
+#endif
+  experts.all_groups = row_groups;
   // The first batches are on their way while activations are staged, as far as registers go.
   Batch even, odd;
 #if CHOICES == 1

@@ -5,10 +5,12 @@
 //
 //   HEADS   1 if an expert is a head, with a matrix for its part of each row: `tiles` is absent, as each head has all rows
 //   JOINED  1 if an expert's up stands below its gate; otherwise all experts' ups stand below all gates
+//   HOT     if it is defined, each expert is a matrix by itself, gate and up, and some have copies: see hot-experts.h
 //   OUTPUT  0 f32   2 gated(gate, up) as halves, each choice's row padded on its own   3 the same as f32; a wave has a gate's
 //           sixteen lines and the same of its up
 #include "activation.h"
 #include "decode.h"
+#include "hot-experts.h"
 #include "matrix.h"
 
 #define WAVES 4
@@ -101,17 +103,20 @@ DEVICE f32 bias_of(const f32* biases, i64 line, i32 n, i32 outputs) {
 }
 
 /// `top_k` choices of a row; `x` has a row for each of them if `own_rows`, each padded on its own.
-KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4* x, const u8* weight, const i32* order,
-                const u32x4* tiles, const f32* biases, void* y, i32 expert_count, i32 outputs, i32 groups, i32 top_k, i32 own_rows) {
+KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4* x, const u8* weight, HOT_PARAMETERS
+                const i32* order, const u32x4* tiles, const f32* biases, void* y, i32 expert_count, i32 outputs, i32 groups, i32 top_k,
+                i32 own_rows) {
   DYNAMIC_SHARED(shared);
   SHARED i32 choices[TILE_ROWS];
   SHARED i64 starts[TILE_ROWS];
   i32 wave = thread() / MATRIX_LANES, chunks = (groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS;
-  PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
+  weights.groups = groups;
+#ifndef HOT
+  PlaneCursor cursor = {const_cast<u8*>(weight)};
   weights.quants = P::Q::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
   weights.scales = P::S::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
-  weights.groups = groups;
+#endif
   grid_launch_dependents();
   grid_dependency_wait();
 #if HEADS
@@ -124,11 +129,18 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   Tile tile = {i32(own.x), i32(own.y), i32(own.z)};
   if (tile.first >= tile.end) return;
 #endif
+#ifdef HOT
+  PlaneCursor cursor = {const_cast<u8*>(matrix_of(tile.expert, weight, slots, copies, pages))};
+  weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
+  weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+#endif
   i32 n0 = i32(block_x()) * BLOCK_OUTPUTS + wave * WAVE_OUTPUTS;
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i32 n = min_of(n0 + (PARTS == 2 ? 0 : 16 * o) + matrix_line(l), outputs - 1);
-#if JOINED
+#ifdef HOT
+      u32 matrix = PARTS == 2 ? o : 0;
+#elif JOINED
       u32 matrix = 2 * tile.expert + o;
 #else
       u32 matrix = (PARTS == 2 ? o * expert_count : 0) + tile.expert;

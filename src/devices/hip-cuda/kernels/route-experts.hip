@@ -2,6 +2,7 @@
 //
 //   SIGMOID  gates are sigmoids, not a softmax; 2: roots of softpluses     NORMALIZED  routing weights are divided by their sum
 //   CHOSEN   if it is defined, `bias` are the experts of each row, as numbers
+//   COUNTED  if it is defined, `uses` counts how often each expert is chosen
 #include "activation.h"
 #include "reduce.h"
 
@@ -44,7 +45,14 @@ DEVICE void drop_groups(f32* scores) {
 }
 #endif
 
-KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* routing_weights, f32 scale) {
+#ifdef COUNTED
+#define USES_PARAMETER u32 *uses,
+#else
+#define USES_PARAMETER
+#endif
+
+KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* routing_weights,
+       USES_PARAMETER f32 scale) {
   SHARED f32 gates[EXPERTS];
   SHARED f32 scores[EXPERTS];
   grid_launch_dependents();
@@ -93,6 +101,9 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
       if (i32(lane()) == place % 32) scores[place] = 2 * LOWEST;
 #endif
       if (i32(lane()) == j % 32) places[slot] = place, weights[slot] = gates[place];
+#ifdef COUNTED
+      if (lane() == 0) atomic_add(uses + place, 1u);
+#endif
     }
   }
   if (NORMALIZED) scale /= max_of(total, MIN_WEIGHT_SUM);

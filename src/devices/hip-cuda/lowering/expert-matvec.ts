@@ -1,6 +1,7 @@
 import { type ProductInput, q8Bytes } from '../../../device/index.ts';
 import {
   type GatedFunction,
+  type HotExperts,
   type MatmulExpertsOp,
   type MatmulHeadsOp,
   readsOwnPart,
@@ -8,13 +9,14 @@ import {
   type Weight,
 } from '../../../ops/index.ts';
 import { activationCode } from './elementwise.ts';
+import { hotArgs, packedCopies } from './hot-experts.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { inputCode, normArgs } from './matvec.ts';
 import { packedFile } from './packed-formats.ts';
 import { STAGED_SLACK } from './staging.ts';
-import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
+import { expertLayout, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 /**
@@ -40,6 +42,8 @@ interface ExpertMatvec {
   readonly op: MatmulExpertsOp | MatmulHeadsOp;
   readonly x: ProductInput;
   readonly weights: readonly Weight[];
+  /** Copies of some of each one's experts, or none. */
+  readonly hot: readonly HotExperts[];
   /** A bias for each of them, or none. */
   readonly biases: readonly Weight[];
   /** If choices are summed, each reads its own part of the row. */
@@ -67,6 +71,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const groups = weight.columns / 32;
   const rowGroups = choices === 'added' ? chosen * groups : groups;
   const staged = input.form === 'f32';
+  const copies = packedCopies(product.hot, op.outputs, to);
   to.launch({
     file: 'expert-matvec.hip',
     kernel: 'expert_matvec',
@@ -78,7 +83,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       INPUT: inputCode(input),
       OUTPUT: OUTPUT_CODES[output],
       CHOICES: CHOICE_CODES[choices],
-      ...(outputs < op.outputs && { JOINED: 1 }),
+      ...(copies ? { HOT: 1 } : outputs < op.outputs && { JOINED: 1 }),
       STAGED: staged ? 1 : 0,
       ACTIVATION: product.activation === undefined ? 0 : activationCode(product.activation),
     },
@@ -89,7 +94,8 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       to.count(x),
       input.x,
       ...normArgs(input, to),
-      to.weight(weights, GROUP_LAYOUT),
+      to.weight(weights, copies ? expertLayout(op.outputs) : GROUP_LAYOUT),
+      ...hotArgs(copies),
       expertIds,
       product.routingWeights ?? NULL,
       int(count),

@@ -3,6 +3,7 @@ import { invariant } from '../../../base/errors.ts';
 import type { ProductInput } from '../../../device/index.ts';
 import {
   type GatedFunction,
+  type HotExperts,
   type MatmulExpertsOp,
   type MatmulHeadsOp,
   readsOwnPart,
@@ -11,13 +12,14 @@ import {
 import { activationCode } from './elementwise.ts';
 import { outputsOf } from './expert-matvec.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
+import { fetchExperts, hotArgs, packedCopies } from './hot-experts.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixLanes } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
 import { F16_CHUNK } from './staging.ts';
-import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
+import { expertLayout, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const WAVES = 4;
 /** Lines of the weights that a block multiplies. */
@@ -42,6 +44,8 @@ export interface ExpertProduct {
   readonly x: ProductInput;
   /** For gate and up two, or one that has an expert's up behind its gate. */
   readonly weights: readonly Weight[];
+  /** Copies of some of each one's experts, or none. */
+  readonly hot: readonly HotExperts[];
   /** A bias for each of them, or none. */
   readonly biases: readonly Weight[];
   /** What is done with gate and up, and the form of the result. */
@@ -49,13 +53,17 @@ export interface ExpertProduct {
   readonly y: Operand;
 }
 
-export function launchExpertProduct({ op, x, weights, biases, gated, y }: ExpertProduct, to: Lowering): void {
+export function launchExpertProduct(product: ExpertProduct, to: Lowering): void {
+  const { op, x, weights, biases, gated, y } = product;
   invariant(x.form === 'f16', 'matrix cores multiply f16');
   const { weight } = op;
   const outputs = outputsOf(op, { weights, activation: gated?.fn });
   const count = weight.rows / op.outputs;
-  const { tileRows, tileCount, order, tiles } =
-    op.kind === 'matmulHeads' ? headTiles(op, to) : groupedChoices(op, to);
+  const grouped = op.kind === 'matmulHeads' ? headTiles(op, to) : groupedChoices(op, to);
+  const { tileRows, tileCount, order, tiles } = grouped;
+  const copies = packedCopies(product.hot, op.outputs, to);
+  const laid = to.weight(weights, copies ? expertLayout(op.outputs) : GROUP_LAYOUT);
+  const read = copies ? fetchExperts(laid, copies, grouped, to) : laid;
   const across = gated?.form === 'f16' ? alignUp(outputs, F16_CHUNK) : outputs;
   to.launch({
     file: 'expert-product.hip',
@@ -67,7 +75,7 @@ export function launchExpertProduct({ op, x, weights, biases, gated, y }: Expert
       HEADS: op.kind === 'matmulHeads' ? 1 : 0,
       OUTPUT: outputCode(gated),
       ACTIVATION: gated ? activationCode(gated.fn) : 0,
-      ...(outputs < op.outputs && { JOINED: 1 }),
+      ...(copies ? { HOT: 1 } : outputs < op.outputs && { JOINED: 1 }),
     },
     grid: [Math.ceil(across / (BLOCK_LINES / (gated ? 2 : 1))), tileCount],
     block: WAVES * matrixLanes(to.target),
@@ -75,7 +83,8 @@ export function launchExpertProduct({ op, x, weights, biases, gated, y }: Expert
     args: [
       to.count(op.x),
       x.x,
-      to.weight(weights, GROUP_LAYOUT),
+      read,
+      ...hotArgs(copies),
       order,
       tiles,
       biases.length > 0 ? to.weight(biases, FLOAT_LAYOUT) : NULL,

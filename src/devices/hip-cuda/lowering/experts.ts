@@ -13,6 +13,7 @@ import {
   readsOwnPart,
   type ScaleExpertsOp,
   type Weight,
+  weightRowBytes,
 } from '../../../ops/index.ts';
 import { launchExpertMatvec } from './expert-matvec.ts';
 import { launchExpertProduct } from './expert-product.ts';
@@ -20,6 +21,7 @@ import { launchDenseProduct } from './product.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { hotArgs, hotOf } from './hot-experts.ts';
 import { isPacked } from './packed-formats.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, fileFormat } from './weight-layout.ts';
 
@@ -42,6 +44,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
     scale,
     groups,
     topKGroups,
+    uses,
   } = op;
   if (logits.width > MAX_EXPERTS) {
     const why = `there are ${logits.width} experts, more than ${MAX_EXPERTS}`;
@@ -55,6 +58,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       TOP_K: topK,
       SIGMOID: GATE_CODES[gate],
       ...(chosen && { CHOSEN: 1 }),
+      ...(uses && { COUNTED: 1 }),
       NORMALIZED: normalized ? 1 : 0,
       GROUPS: groups,
       TOP_K_GROUPS: topKGroups,
@@ -67,6 +71,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       bias ? to.weight([bias], FLOAT_LAYOUT) : (chosen ?? NULL),
       expertIds,
       routingWeights,
+      ...(uses ? [uses] : []),
       float(scale),
     ],
   });
@@ -92,7 +97,7 @@ function emitPacked(
   to: Lowering,
 ): void {
   const { op, x, grouped, biases } = of;
-  const product = { op, x, weights: [op.weight], biases, y: op.out };
+  const product = { op, x, weights: [op.weight], hot: hotOf([op]), biases, y: op.out };
   if (grouped) launchExpertProduct({ ...product, gated: undefined }, to);
   else {
     launchExpertMatvec(to, {
@@ -110,8 +115,9 @@ function emitPacked(
 export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
   const { gate, up, x, y, form } = of;
   const biases = gate.bias && up.bias ? [gate.bias, up.bias] : [];
-  const weights = up === gate ? [gate.weight] : [gate.weight, up.weight];
-  const product = { op: gate, x, weights, biases, y };
+  const ops = up === gate ? [gate] : [gate, up];
+  const weights = ops.map(({ weight }) => weight);
+  const product = { op: gate, x, weights, hot: hotOf(ops), biases, y };
   if (of.grouped) launchExpertProduct({ ...product, gated: { fn: of.op.fn, form } }, to);
   else {
     launchExpertMatvec(to, {
@@ -134,6 +140,7 @@ export function emitAddedExperts(
     op,
     x,
     weights: [op.weight],
+    hot: hotOf([op]),
     biases: op.bias ? [op.bias] : [],
     choices: 'added',
     output: addend ? 'residual' : 'floats',
@@ -146,18 +153,21 @@ export function emitAddedExperts(
 
 /** A product whose weights are decoded to f32 while they are read. */
 function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
-  const { x, expertIds, weight, outputs, bias, out } = op;
+  const { x, expertIds, weight, outputs, bias, hot, out } = op;
   const chosen = expertIds.width;
+  const bytes = outputs * weightRowBytes(weight);
+  const copies = hot && { slots: hot.slots, weight: to.weight([hot.weight], FILE_LAYOUT), bytes };
   to.launch({
     file: 'expert-dense.hip',
     kernel: 'expert_dense',
-    defines: { FILE_FORMAT: fileFormat(weight) },
+    defines: { FILE_FORMAT: fileFormat(weight), ...(copies && { HOT: 1 }) },
     grid: [Math.ceil(outputs / 4), to.capacity(x) * chosen],
     block: 128,
     args: [
       to.count(x),
       x,
       to.weight([weight], FILE_LAYOUT),
+      ...hotArgs(copies),
       bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
       expertIds,
       out,

@@ -1,5 +1,6 @@
+import { alignUp } from '../../../base/bytes.ts';
 import { invariant } from '../../../base/errors.ts';
-import type { Address } from '../../../device/index.ts';
+import { type Address, BUFFER_ALIGNMENT } from '../../../device/index.ts';
 import { F32, type TensorFormat } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
@@ -146,15 +147,60 @@ export const GROUP_LAYOUT: WeightLayout = {
       rowAlignment: 1,
       waits: () => true,
       pack: ({ part, firstRow, rowCount }, target) => {
-        const start = (starts[part] ?? 0) + firstRow;
-        const counts = [rows, groups, start, rowCount].map(i32);
-        const threads = [rowCount * groups, 128] as const;
-        return (source) =>
-          packLaunch(module, 'pack_groups', threads, [pointer(source), pointer(target), ...counts]);
+        const own = [parts[part]?.rows ?? 0, starts[part] ?? 0, 0];
+        return packGroups(module, [rows, groups, firstRow, rowCount, ...own], target);
       },
     };
   },
 };
+
+/** Bytes of an expert's matrix, which has so many rows of each part, in `expertLayout`. */
+export function expertBytes(parts: readonly Weight[], outputs: number): number {
+  const [first] = parts;
+  invariant(first, 'a packed weight has a part');
+  return alignUp(packedBytes(first.format, parts.length * outputs * (first.columns / 32)), BUFFER_ALIGNMENT);
+}
+
+/**
+ * The same, but each expert, which has `outputs` rows of each part, is a matrix by itself: a copy of it is one range. Kernels with
+ * HOT read it.
+ */
+export function expertLayout(outputs: number): WeightLayout {
+  return {
+    name: 'experts',
+    module: groupModule,
+    of: (parts) => {
+      const [first] = parts;
+      invariant(first, 'a packed weight has a part');
+      const module = groupModule(parts);
+      const each = expertBytes(parts, outputs);
+      const rows = parts.length * outputs;
+      return {
+        parts,
+        byteLength: (first.rows / outputs) * each,
+        layout: `experts ${first.format.name}`,
+        rowAlignment: 1,
+        waits: () => true,
+        pack: ({ part, firstRow, rowCount }, target) => {
+          const own = [outputs, part * outputs, each / BUFFER_ALIGNMENT];
+          return packGroups(module, [rows, first.columns / 32, firstRow, rowCount, ...own], target);
+        },
+      };
+    },
+  };
+}
+
+/** The launch of `pack_groups` with these counts, the second of which is the groups of a row, and the fourth the rows. */
+function packGroups(
+  module: KernelModule,
+  counts: readonly number[],
+  target: Address,
+): (source: Address) => Launch {
+  const [, groups = 0, , rowCount = 0] = counts;
+  const threads = [rowCount * groups, 128] as const;
+  const args = counts.map(i32);
+  return (source) => packLaunch(module, 'pack_groups', threads, [pointer(source), pointer(target), ...args]);
+}
 
 function groupModule(parts: readonly Weight[]): KernelModule {
   const format = parts[0]?.format;

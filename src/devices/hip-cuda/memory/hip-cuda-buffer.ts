@@ -3,25 +3,32 @@ import { invariant } from '../../../base/errors.ts';
 import type { Address, BufferRange, DeviceBuffer } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 
-/** One allocation on the device. */
+/** One allocation on the device, or of host memory that its kernels reach. */
 export class HipCudaBuffer implements DeviceBuffer {
   readonly #driver: Driver;
   readonly #address: Address;
   readonly #lifetime: Lifetime;
   readonly #ended: (buffer: HipCudaBuffer) => void;
+  /** Whose memory it is; the host's is pinned, and has the same address on the device. */
+  readonly place: 'device' | 'host';
 
   /** Throws `OUT_OF_MEMORY`. */
   constructor(
     driver: Driver,
     readonly byteLength: number,
     readonly label: string,
-    ended: (buffer: HipCudaBuffer) => void,
+    {
+      ended = () => {},
+      place = 'device',
+    }: { ended?: (buffer: HipCudaBuffer) => void; place?: 'device' | 'host' } = {},
   ) {
     this.#driver = driver;
     this.#lifetime = new Lifetime(`buffer ${label}`);
     this.#ended = ended;
+    this.place = place;
     // A driver returns no address for an empty allocation.
-    this.#address = driver.allocate(Math.max(1, byteLength), label);
+    const bytes = Math.max(1, byteLength);
+    this.#address = place === 'host' ? driver.allocateMapped(bytes, label) : driver.allocate(bytes, label);
   }
 
   /** Its device address. Throws `DISPOSED` after disposal. */
@@ -34,7 +41,8 @@ export class HipCudaBuffer implements DeviceBuffer {
   [Symbol.dispose](): void {
     if (!this.#lifetime.end()) return;
     this.#ended(this);
-    this.#driver.free(this.#address);
+    if (this.place === 'host') this.#driver.freePinned(this.#address);
+    else this.#driver.free(this.#address);
   }
 }
 

@@ -19,7 +19,7 @@ export class StreamMemory implements Disposable {
       // The driver frees the smaller one once the work that reads it is done.
       this.#buffer?.[Symbol.dispose]();
       this.#buffer = undefined;
-      this.#buffer = new HipCudaBuffer(this.#driver, bytes, this.#label, () => {});
+      this.#buffer = new HipCudaBuffer(this.#driver, bytes, this.#label);
     }
     return this.#buffer.address;
   }

@@ -19,7 +19,7 @@ import type { TensorFormat } from '../../../formats/index.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
 import { HipCudaStep } from '../launching/hip-cuda-step.ts';
-import { addressOf } from '../memory/hip-cuda-buffer.ts';
+import { addressOf, HipCudaBuffer } from '../memory/hip-cuda-buffer.ts';
 import { HipCudaPinned } from '../memory/hip-cuda-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
 import type { HipCudaContext } from './hip-cuda-context.ts';
@@ -89,7 +89,11 @@ export class HipStream implements Stream {
     if (bytes === 0) return;
     const from = addressOf(source);
     const to = addressOf(target);
-    this.#enqueue(() => this.#setup.context.driver.copy(to, from, bytes, this.#handle));
+    const { driver } = this.#setup.context;
+    const isOnHost = source.buffer instanceof HipCudaBuffer && source.buffer.place === 'host';
+    this.#enqueue(() =>
+      isOnHost ? driver.upload(to, from, bytes, this.#handle) : driver.copy(to, from, bytes, this.#handle),
+    );
   }
 
   download(source: BufferRange, into: Uint8Array): Promise<void> {

@@ -14,6 +14,11 @@ export function runRouteExperts(op: RouteExpertsOp, frame: Frame): void {
   for (let row = 0; row < frame.rowsOf(op.logits); row++) {
     const chosen = op.chosen && frame.matrix(op.chosen).read(row);
     const { expertIds, routingWeights } = routeRow(frame.matrix(op.logits).read(row), { bias, chosen }, op);
+    if (op.uses) {
+      const counts = frame.matrix(op.uses).read(0);
+      for (const id of expertIds) counts[id] = (counts[id] as number) + 1;
+      frame.matrix(op.uses).write(0, counts);
+    }
     frame.matrix(op.expertIds).write(row, expertIds);
     frame.matrix(op.routingWeights).write(row, routingWeights);
   }
@@ -21,6 +26,7 @@ export function runRouteExperts(op: RouteExpertsOp, frame: Frame): void {
 
 export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
   const { columns } = op.weight;
+  const slots = op.hot && frame.matrix(op.hot.slots).read(0);
   for (let row = 0; row < frame.rowsOf(op.x); row++) {
     const x = frame.matrix(op.x).read(row);
     const out = new Float64Array(op.out.width);
@@ -30,9 +36,11 @@ export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
       .forEach((expert, j) => {
         const bias = op.bias && frame.weightRow(op.bias, expert);
         const own = readsOwnPart(op) ? x.subarray(j * columns, (j + 1) * columns) : x;
+        const slot = slots?.[expert] ?? -1;
+        const [weight, matrix] = op.hot && slot >= 0 ? [op.hot.weight, slot] : [op.weight, expert];
         for (let n = 0; n < op.outputs; n++) {
-          const line = expert * op.outputs + n;
-          out[j * op.outputs + n] = dot(own, frame.weightRow(op.weight, line)) + (bias?.[n] ?? 0);
+          const line = matrix * op.outputs + n;
+          out[j * op.outputs + n] = dot(own, frame.weightRow(weight, line)) + (bias?.[n] ?? 0);
         }
       });
     frame.matrix(op.out).write(row, out);

@@ -1,5 +1,5 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import { type IntentWithout, planGraph, refuseCollective } from '../../../device/index.ts';
+import { type IntentWithout, planGraph, refuseCollective, refuseHotExperts } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
@@ -102,6 +102,7 @@ const EMITTERS: KindTable<IntentWithout<LackedIntent>, [Lowering], void> = {
 
 /** Lowers a recorded graph to dispatches. Throws `OP_UNSUPPORTED` for what no kernel supports. */
 export function lowerGraph(graph: OpGraph, target: GpuTarget): LoweredProgram {
+  refuseHotExperts('webgpu', graph);
   const to = new Lowering(graph, target);
   for (const intent of planGraph(graph, webgpuFacts(target))) applyByKind(EMITTERS, intent, to);
   return to.finish();

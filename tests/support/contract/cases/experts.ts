@@ -15,13 +15,17 @@ import {
   combineExperts,
   scaleExperts,
   gated,
+  type GraphBuilder,
+  type HotExperts,
   matmul,
   matmulExperts,
   rmsNorm,
   routeExperts,
   type RoutingRule,
   slice,
+  type Weight,
 } from '../../../../src/ops/index.ts';
+import type { TestSelection } from '../contract-options.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch } from '../ragged-batch.ts';
 
@@ -37,21 +41,22 @@ const RULE: RoutingRule = {
 function routeCase(
   name: string,
   experts: number,
-  of: Partial<RoutingRule> & { biased?: boolean; given?: boolean },
+  of: Partial<RoutingRule> & { biased?: boolean; given?: boolean; counted?: boolean },
 ): OpCase {
-  const { biased = false, given = false, ...rule } = of;
+  const { biased = false, given = false, counted = false, ...rule } = of;
   return {
     op: 'routeExperts',
-    name: `${name}, ${rule.topK ?? RULE.topK} of ${experts}`,
+    name: `${name}, ${rule.topK ?? RULE.topK} of ${experts}${counted ? ', counted' : ''}`,
     batch: mixedBatch(),
     record: (g) => {
       const logits = g.input('logits', { axis: 'rows', width: experts });
       const bias = biased ? g.weight('bias', F32, 1, experts) : undefined;
       const { topK } = { ...RULE, ...rule };
       const chosen = given ? g.input('chosen', { axis: 'rows', width: topK }) : undefined;
-      return { ...routeExperts(g, logits, { ...RULE, ...rule }, { bias, chosen }) };
+      const uses = counted ? g.state('uses', 'i32', 1, experts) : undefined;
+      return { ...routeExperts(g, logits, { ...RULE, ...rule }, { bias, chosen, uses }) };
     },
-    fill: { chosen: choices(experts) },
+    fill: { chosen: choices(experts), uses: choices(100) },
   };
 }
 
@@ -61,6 +66,27 @@ function choices(count: number) {
     for (let i = 0; i < elements.length; i++) elements[i] = Math.floor(random() * count);
   };
 }
+
+/** Which of `slots` copies each expert has; about half of them have none. */
+function copied(slots: number) {
+  return (elements: Elements, random: () => number) => {
+    for (let i = 0; i < elements.length; i++)
+      elements[i] = random() < 0.5 ? -1 : Math.floor(random() * slots);
+  };
+}
+
+/** Copies of some experts of a weight, with other contents, so that it matters which are read. */
+function hotOf(
+  g: GraphBuilder,
+  { name, format, columns }: Weight,
+  of: { outputs: number; count: number },
+): HotExperts {
+  const { outputs, count } = of;
+  const weight = g.weight(`${name}.copies`, format, COPIES * outputs, columns);
+  return { weight, slots: g.state('copied', 'i32', 1, count) };
+}
+
+const COPIES = 3;
 
 interface ExpertShape {
   readonly format: TensorFormat;
@@ -72,23 +98,26 @@ interface ExpertShape {
   /** Each selected expert reads its own part of the row. */
   readonly parts?: boolean;
   readonly biased?: boolean;
+  readonly hot?: boolean;
 }
 
 function expertCase(of: ExpertShape): OpCase {
   const { format, columns, outputs, batch, topK = 3, experts: count = 5, parts = false, biased = false } = of;
   const size = `${topK} of ${count} x ${outputs} x ${columns}`;
+  const rest = `${parts ? ', a part each' : ''}${biased ? ', biases' : ''}${of.hot ? ', copies' : ''}`;
   return {
     op: 'matmulExperts',
-    name: `${format.name} ${size}${parts ? ', a part each' : ''}${biased ? ', biases' : ''}, ${batch.rows} rows`,
+    name: `${format.name} ${size}${rest}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width: parts ? topK * columns : columns });
       const expertIds = g.input('expertIds', { axis: 'rows', width: topK, type: 'i32' });
       const weight = g.weight('weight', format, count * outputs, columns);
       const bias = biased ? g.weight('bias', F32, count, outputs) : undefined;
-      return { y: matmulExperts(g, x, { expertIds, weight, outputs, bias }) };
+      const hot = of.hot ? hotOf(g, weight, { outputs, count }) : undefined;
+      return { y: matmulExperts(g, x, { expertIds, weight, outputs, bias, hot }) };
     },
-    fill: { expertIds: choices(count) },
+    fill: { expertIds: choices(count), copied: copied(COPIES) },
   };
 }
 
@@ -120,14 +149,19 @@ function combineCase(width: number, topK: number, batch: RaggedBatch): OpCase {
 
 /**
  * A complete mixture of experts with norm and residual, which devices tend to fuse; optionally with gpt-oss's biases, or with gate
- * and up as one product.
+ * and up as one product, or with copies of experts.
  */
-function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased' | 'joined'): OpCase {
+function mixtureCase(
+  format: TensorFormat,
+  batch: RaggedBatch,
+  form?: 'biased' | 'joined' | 'hot' | 'hot joined',
+): OpCase {
   const [width, hidden, count, topK] = [256, 96, 6, 2];
   const inner = format.blockElements > 32 ? 256 : hidden;
+  const isHot = form === 'hot' || form === 'hot joined';
   return {
     op: 'layer',
-    name: `mixture of ${form ? `${form} ` : ''}experts ${format.name}, ${batch.rows} rows`,
+    name: `mixture of ${form ? `${form} ` : ''}experts ${format.name}, ${batch.rows} rows${isHot ? ', copies' : ''}`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width });
@@ -137,7 +171,8 @@ function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased' |
       const product = (of: typeof x, name: string, outputs: number) => {
         const weight = g.weight(name, format, count * outputs, of === normed ? width : inner);
         const bias = form === 'biased' ? g.weight(`${name}.bias`, F32, count, outputs) : undefined;
-        return matmulExperts(g, of, { expertIds, weight, outputs, bias });
+        const hot = isHot ? hotOf(g, weight, { outputs, count }) : undefined;
+        return matmulExperts(g, of, { expertIds, weight, outputs, bias, hot });
       };
       const halves = () => {
         const both = product(normed, 'gate_up', 2 * inner);
@@ -145,10 +180,11 @@ function mixtureCase(format: TensorFormat, batch: RaggedBatch, form?: 'biased' |
         return [0, inner].map((offset) => slice(g, both, { ...of, offset })) as [typeof x, typeof x];
       };
       const apart = () => [product(normed, 'gate', inner), product(normed, 'up', inner)] as const;
-      const [gate, up] = form === 'joined' ? halves() : apart();
+      const [gate, up] = form === 'joined' || form === 'hot joined' ? halves() : apart();
       const hiddenLayer = gated(g, form === 'biased' ? 'swiglu_oai' : 'silu', gate, up);
       return { y: add(g, x, combineExperts(g, product(hiddenLayer, 'down', width), routingWeights)) };
     },
+    fill: { copied: copied(COPIES) },
     limit:
       format === F32
         ? { nmse: 1e-9, reason: 'three products one after the other' }
@@ -174,6 +210,7 @@ export const EXPERT_CASES: readonly OpCase[] = [
   }),
   routeCase('groups of one', 4, { topK: 2, groups: 4, topKGroups: 3 }),
   routeCase('all', 3, { topK: 3 }),
+  routeCase('sigmoid with biases', 16, { gate: 'sigmoid', topK: 4, scale: 1.5, biased: true, counted: true }),
   ...FORMATS.flatMap((format) =>
     [1, 2, 33].map((rows) => expertCase({ format, columns: 256, outputs: 20, batch: plainBatch(rows) })),
   ),
@@ -206,4 +243,17 @@ export const EXPERT_CASES: readonly OpCase[] = [
   ...[F32, Q4_0, Q4_K].flatMap((format) => [1, 3, 9].map((rows) => mixtureCase(format, plainBatch(rows)))),
   ...[F32, MXFP4].flatMap((format) => [1, 9].map((rows) => mixtureCase(format, plainBatch(rows), 'biased'))),
   ...[1, 9].map((rows) => mixtureCase(Q4_0, plainBatch(rows), 'joined')),
+  ...[1, 33].map((rows) =>
+    expertCase({ format: F16, columns: 256, outputs: 20, batch: plainBatch(rows), biased: true, hot: true }),
+  ),
+  expertCase({ format: Q4_K, columns: 256, outputs: 68, batch: mixedBatch(), experts: 40, hot: true }),
+  ...(['hot', 'hot joined'] as const).flatMap((form) =>
+    [1, 9].map((rows) => mixtureCase(Q4_K, plainBatch(rows), form)),
+  ),
 ];
+
+/** Of devices whose kernels reach one memory: they refuse copies of experts, and counts of their uses. */
+export const REFUSE_COPIES: TestSelection = {
+  reason: 'experts are in one memory',
+  tests: [/, (?:copies|counted)/],
+};

@@ -20,7 +20,8 @@ const CONVERSATIONS = /\.jsonl?$/i;
 export type OpenDialog =
   | { readonly kind: 'models' }
   | { readonly kind: 'settings' }
-  | { readonly kind: 'conversations' }
+  /** The list; `isSearch`: to look for one. */
+  | { readonly kind: 'conversations'; readonly isSearch?: boolean }
   | { readonly kind: 'conversation'; readonly id: string };
 
 /** The state of the page. */

@@ -11,8 +11,8 @@ import { formatAge } from './format.ts';
 import { MoreIcon } from './icons.tsx';
 import { SystemPrompt } from './system-prompt.tsx';
 
-/** The kept conversations: looked through, opened, imported and exported. */
-export function ConversationList({ state }: { state: AppState }) {
+/** The kept conversations: looked through, opened, imported and exported; with `isSearch`, a dialog begins at the search. */
+export function ConversationList({ state, isSearch = false }: { state: AppState; isSearch?: boolean }) {
   const { conversations } = state;
   const { list, found, search, problem } = conversations;
   const shown = list.value.filter(({ id }) => found.value?.has(id) ?? true);
@@ -23,6 +23,7 @@ export function ConversationList({ state }: { state: AppState }) {
       {list.value.length > 0 && (
         <input
           type="search"
+          autofocus={isSearch}
           aria-label={texts.search}
           placeholder={texts.search}
           value={search.value}

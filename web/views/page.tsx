@@ -68,7 +68,7 @@ const SHORTCUTS: Readonly<Record<string, (state: AppState) => void>> = {
     const beside = document.querySelector<HTMLElement>('aside input[type=search]');
     // On narrow screens the list is a dialog.
     if (beside?.checkVisibility()) beside.focus();
-    else state.dialog.value = { kind: 'conversations' };
+    else state.dialog.value = { kind: 'conversations', isSearch: true };
   },
   'shift+o': ({ conversations }) => {
     // What is looked for is left, for the message.
@@ -127,7 +127,7 @@ function OpenDialog({ state }: { state: AppState }) {
   if (open?.kind === 'conversations') {
     return (
       <Dialog title={TEXTS.conversations} kind="conversations" onClose={close}>
-        <ConversationList state={state} />
+        <ConversationList state={state} isSearch={open.isSearch ?? false} />
       </Dialog>
     );
   }

@@ -43,7 +43,7 @@ const TITLE_LENGTH = 60;
 const TITLE_TOKENS = 24;
 const TITLED_CHARACTERS = 1000;
 /** What stands around titles that models write. */
-const AROUND_TITLE = /^[\s"“„'#*]+|[\s"”“'*.]+$/g;
+const AROUND_TITLE = /^[\s"“„'#*`]+|[\s"”“'*`.]+$/g;
 /** The part of a context that is left to what is not summarized, so that it does not fill again at once. */
 const UNSUMMARIZED_SHARE = 0.5;
 /** How often a conversation is sent with more left out, if the count of its tokens was guessed too low. */
@@ -261,7 +261,8 @@ export class Conversation {
    */
   async #title(engine: ChatEngine): Promise<void> {
     const [question, answer] = this.turns.value;
-    const begin = question ? contentOf(question).trim() : '';
+    // A short question about a file is a title.
+    const begin = question ? (question.text || contentOf(question)).trim() : '';
     const isAllowed = engine.place === 'server' && this.#settings.value.titles === 'model';
     const isWanted = isAllowed && begin.length > TITLE_LENGTH;
     if (!isWanted || this.info.value.titledBy !== 'words' || answer?.state !== 'done') return;
@@ -274,7 +275,7 @@ export class Conversation {
       const title = line.replaceAll(AROUND_TITLE, '').slice(0, TITLE_LENGTH);
       // The person may have been quicker.
       const isOpen = !signal.aborted && this.info.value.titledBy === 'words';
-      if (isOpen && title !== '') this.change({ title, titledBy: 'model' });
+      if (isOpen && /\p{L}/u.test(title)) this.change({ title, titledBy: 'model' });
     } catch {
       // The first words stay.
     }

@@ -53,18 +53,22 @@ struct MergeMemory {
 /// Merges partitions, in all threads of a block: `write(i, value)` gets element `i` of the heads' results side by side.
 template <i32 MOST, class Write>
 DEVICE void merge_partitions(MergeMemory<MOST>& shared, const Partials& of, const Scores& scores, Write write) {
-  for (i32 h = thread() / LANES; h < of.heads; h += THREADS / LANES) {
-    const f32* partial = of.at + i64(h) * of.partitions * PARTIAL;
+  // Both halves of a wave of 64 take as many turns: their shuffles are one instruction.
+  for (i32 first = 0; first < of.heads; first += THREADS / LANES) {
+    i32 h = first + thread() / LANES;
+    bool has_head = h < of.heads;
+    i32 used = has_head ? of.used : 0;
+    const f32* partial = of.at + i64(has_head ? h : 0) * of.partitions * PARTIAL;
     f32 largest = LOWEST, total = 0;
-    for (i32 s = lane(); s < of.used; s += LANES) largest = max_of(largest, partial[s * PARTIAL + VALUE]);
+    for (i32 s = lane(); s < used; s += LANES) largest = max_of(largest, partial[s * PARTIAL + VALUE]);
     UNROLL for (i32 step = LANES / 2; step > 0; step >>= 1) largest = max_of(largest, shuffle_xor(largest, step));
-    for (i32 s = lane(); s < of.used; s += LANES) {
+    for (i32 s = lane(); s < used; s += LANES) {
       f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - largest);
       shared.weights[h][s] = weight;
       total = fused_multiply_add(weight, partial[s * PARTIAL + VALUE + 1], total);
     }
     UNROLL for (i32 step = LANES / 2; step > 0; step >>= 1) total += shuffle_xor(total, step);
-    if (lane() == 0) shared.divisors[h] = denominator(largest, total, of.head + h, scores);
+    if (has_head && lane() == 0) shared.divisors[h] = denominator(largest, total, of.head + h, scores);
   }
   barrier();
   for (i32 i = thread(); i < of.heads * VALUE; i += THREADS) {

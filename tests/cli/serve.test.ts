@@ -212,9 +212,6 @@ test('an address that is taken and a model that is none are told', async (t) => 
   const taken = await runCli(t, ['serve', '--port', new URL(url).port]);
   assert.equal(taken.code, 1);
   assert.match(taken.stderr, /cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
-  const impossible = await runCli(t, ['serve', '--port', '70000']);
-  assert.equal(impossible.code, 1);
-  assert.match(impossible.stderr, /^error: cannot listen on 127\.0\.0\.1:70000: [^\n]*\nfix: [^\n]*\n$/m);
   const missing = await runCli(t, ['serve', '-m', '/nowhere/model.gguf', '--port', '0', '-q']);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /nowhere/);

@@ -19,6 +19,8 @@ const TEXT = [
   '<img src=x onerror="globalThis.broken = true"><script>globalThis.broken = true</script>',
   '![picture](https://tracker.example/x.png)',
   'Title again\n===',
+  // The definition of a link, until its last word.
+  '[note]: two words',
   // More blocks than a part has.
   ...Array.from({ length: 20 }, (_, at) => `Paragraph ${at}.`),
   // And more items than a list's element has.

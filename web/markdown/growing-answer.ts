@@ -39,6 +39,7 @@ export class GrowingAnswer {
   /** The last of the elements that the blocks are in. */
   #part: HTMLElement;
   readonly #tools: AnswerTools;
+  /** What finished blocks define. */
   readonly #links: Links = Object.create(null) as Links;
   /** The characters whose blocks are finished. */
   #finished = 0;
@@ -73,7 +74,8 @@ export class GrowingAnswer {
   #grow(given: string, whole: boolean): void {
     const rest = this.#growCode(given, whole);
     if (rest === '') return;
-    const tokens = blocksOf(rest, this.#links);
+    // A block that grows may turn out to define nothing.
+    const tokens = blocksOf(rest, Object.create(this.#links) as Links);
     const last = tokens.findLastIndex(({ type }) => type !== 'space');
     for (const token of tokens.slice(0, Math.max(0, last))) this.#finish(token);
     const live = tokens[last];
@@ -103,6 +105,7 @@ export class GrowingAnswer {
   /** Shows a block for good. */
   #finish(token: AnswerToken): void {
     this.#draw(token);
+    if (token.type === 'def') this.#links[(token as Tokens.Def).tag] ??= token as Tokens.Def;
     if (token.type !== 'space') {
       this.#tools.finish(this.#live);
       this.#endBlock();

@@ -10,7 +10,7 @@
 /// A head's sums in one partition of the context, and behind them its largest score and the total of its weights.
 #define PARTIAL (VALUE + 2)
 
-/// Most partitions of a row's context: `MAX_PARTITIONS` of src/device/gpu/attention.ts.
+/// Most partitions of a row's context: `MAX_PARTITIONS` of src/devices/hip-cuda/lowering/attention.ts.
 constexpr i32 MAX_PARTITIONS = 64;
 
 struct Merged {

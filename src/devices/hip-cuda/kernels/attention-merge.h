@@ -1,6 +1,7 @@
 // How attention of single rows merges what it computed apart: softmax statistics with sums of values that belong to them.
 //
 //   VALUE   size of a head's values       OUT_TYPE   what results are: 0 f32   1 quantized rows   2 f16
+//   MERGE   if a kernel computes what is merged: 0 one block has a row's whole context   1 another launch merges   2 the last block does
 #pragma once
 #include "attention-scores.h"
 #include "functions.h"
@@ -38,27 +39,35 @@ DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32
 #endif
 }
 
-/// Partial results of some of a row's heads, `head` and those after it.
-struct Partials {
-  const f32* at;
-  i32 partitions, used, head, heads;
+/// Where the results of some of a row's heads go, `head` and those after it, and in how many partitions they are computed.
+struct RowOfHeads {
+  void* out;
+  f32* partials;
+  u32* arrivals;
+  /// Rows there is room for, the row, all its heads; the first of the block's, and how many there are.
+  i32 capacity, row, all_heads, head, heads;
+  i32 partitions, used_partitions;
+
+  DEVICE_MEMBER f32* partials_of(i32 h) const { return partials + (i64(row) * all_heads + head + h) * partitions * PARTIAL; }
+  /// Writes element `i` of the block's heads side by side.
+  DEVICE_MEMBER void write(i32 i, f32 value) const { write_result(out, capacity, row, all_heads * VALUE, head * VALUE + i, value); }
 };
 
-/// What merging takes of a block's shared memory, for MOST heads.
+/// What merging partitions takes of a block's shared memory, for MOST heads.
 template <i32 MOST>
 struct MergeMemory {
   f32 weights[MOST][MAX_PARTITIONS], divisors[MOST];
 };
 
-/// Merges partitions, in all threads of a block: `write(i, value)` gets element `i` of the heads' results side by side.
-template <i32 MOST, class Write>
-DEVICE void merge_partitions(MergeMemory<MOST>& shared, const Partials& of, const Scores& scores, Write write) {
+/// Merges the partitions of a row's heads, in all threads of a block.
+template <i32 MOST>
+DEVICE void merge_partitions(MergeMemory<MOST>& shared, const RowOfHeads& of, const Scores& scores) {
   // Both halves of a wave of 64 take as many turns: their shuffles are one instruction.
   for (i32 first = 0; first < of.heads; first += THREADS / LANES) {
     i32 h = first + thread() / LANES;
     bool has_head = h < of.heads;
-    i32 used = has_head ? of.used : 0;
-    const f32* partial = of.at + i64(has_head ? h : 0) * of.partitions * PARTIAL;
+    i32 used = has_head ? of.used_partitions : 0;
+    const f32* partial = of.partials_of(has_head ? h : 0);
     f32 largest = LOWEST, total = 0;
     for (i32 s = lane(); s < used; s += LANES) largest = max_of(largest, partial[s * PARTIAL + VALUE]);
     UNROLL for (i32 step = LANES / 2; step > 0; step >>= 1) largest = max_of(largest, shuffle_xor(largest, step));
@@ -73,12 +82,64 @@ DEVICE void merge_partitions(MergeMemory<MOST>& shared, const Partials& of, cons
   barrier();
   for (i32 i = thread(); i < of.heads * VALUE; i += THREADS) {
     i32 h = i / VALUE;
-    const f32* partial = of.at + i64(h) * of.partitions * PARTIAL + i % VALUE;
+    const f32* partial = of.partials_of(h) + i % VALUE;
     f32 sum = 0;
 #if defined(GPU_NVIDIA)
 #pragma unroll 8
 #endif
-    for (i32 s = 0; s < of.used; s++) sum = fused_multiply_add(shared.weights[h][s], partial[s * PARTIAL], sum);
-    write(i, sum / shared.divisors[h]);
+    for (i32 s = 0; s < of.used_partitions; s++) sum = fused_multiply_add(shared.weights[h][s], partial[s * PARTIAL], sum);
+    of.write(i, sum / shared.divisors[h]);
   }
 }
+
+#ifdef MERGE
+/// What PARTS of a block computed of up to MOST heads, in lines of WIDTH elements; their sums belong to their largest scores.
+template <i32 PARTS, i32 MOST, i32 WIDTH>
+struct RowParts {
+  f32 sums[PARTS][MOST][WIDTH];
+  Merged weights[PARTS][MOST], merged[MOST];
+#if MERGE == 2
+  MergeMemory<MOST> memory;
+  u32 arrived;
+#endif
+};
+
+/// Merges a block's parts, in all its threads, and its partition with those of other blocks if it is the last one of them. Begins with a
+/// barrier, behind which the parts are complete.
+template <i32 PARTS, i32 MOST, i32 WIDTH>
+DEVICE void finish_row(RowParts<PARTS, MOST, WIDTH>& shared, const RowOfHeads& to, const Scores& of) {
+  barrier();
+  if (i32(thread()) < MOST) {
+    i32 h = thread();
+    Merged merged = merge(PARTS, [&](i32 p) { return shared.weights[p][h]; });
+    // From here on the parts' largest scores are the factors of their sums.
+    for (i32 p = 0; p < PARTS; p++) shared.weights[p][h].largest = softmax_weight(shared.weights[p][h].largest - merged.largest);
+    shared.merged[h] = merged;
+  }
+  barrier();
+  bool is_whole = MERGE == 0 || (MERGE == 2 && to.used_partitions == 1);
+  for (i32 i = thread(); i < to.heads * VALUE; i += THREADS) {
+    i32 h = i / VALUE, element = i % VALUE;
+    f32 sum = 0;
+    UNROLL for (i32 p = 0; p < PARTS; p++) sum = fused_multiply_add(shared.weights[p][h].largest, shared.sums[p][h][element], sum);
+    Merged merged = shared.merged[h];
+    if (is_whole) {
+      to.write(i, sum / denominator(merged.largest, merged.total, to.head + h, of));
+    } else {
+      f32* partial = to.partials_of(h) + block_z() * PARTIAL;
+      partial[element] = sum;
+      if (element == 0) partial[VALUE] = merged.largest, partial[VALUE + 1] = merged.total;
+    }
+  }
+#if MERGE == 2
+  if (is_whole) return;
+  fence_device();
+  barrier();
+  if (thread() == 0) shared.arrived = atomic_add(to.arrivals, 1u);
+  barrier();
+  if (shared.arrived != u32(to.used_partitions - 1)) return;
+  fence_device();
+  merge_partitions(shared.memory, to, of);
+#endif
+}
+#endif

@@ -62,7 +62,7 @@ struct Context {
   DEVICE_MEMBER void load(Tile& tile, u32 cell) const {
     UNROLL for (i32 j = 0; j < 2; j++) {
       const u16* key = keys + i64(shuffle_from(cell, 8 * j + (lane() >> 2))) * key_stride + 8 * (lane() & 3);
-      UNROLL for (i32 c = 0; c < KEY_CHUNKS; c++) tile.keys[j][c] = load_streaming(reinterpret_cast<const u32x4*>(key + 32 * c));
+      UNROLL for (i32 c = 0; c < KEY_CHUNKS; c++) tile.keys[j][c] = stream_written_u32x4(reinterpret_cast<const u32x4*>(key + 32 * c));
     }
     UNROLL for (i32 c = 0; c < VALUE_CHUNKS; c++) {
       if (LOADS_AT_ONCE) load_values(tile, cell, c);
@@ -73,7 +73,7 @@ struct Context {
   DEVICE_MEMBER void load_values(Tile& tile, u32 cell, i32 c) const {
     UNROLL for (i32 i = 0; i < 4; i++) {
       const u16* value = values + i64(shuffle_from(cell, own_position(i))) * value_stride + 64 * c + 8 * (lane() >> 2);
-      tile.values[i][c] = load_streaming(reinterpret_cast<const u32x4*>(value));
+      tile.values[i][c] = stream_written_u32x4(reinterpret_cast<const u32x4*>(value));
     }
   }
 };
@@ -153,10 +153,7 @@ DEVICE void add_tile(HeadState& state, const Queries& queries, const Context& co
 
 struct Shared {
   Queries queries;
-  f32 sums[WARPS][HEADS][VALUE];
-  Merged weights[WARPS][HEADS], merged[HEADS];
-  MergeMemory<HEADS> memory;
-  u32 arrived;
+  RowParts<WARPS, HEADS, VALUE> parts;
 };
 
 KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
@@ -214,43 +211,11 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   if (own_head < HEADS) {
     UNROLL for (i32 c = 0; c < VALUE_CHUNKS; c++) {
       UNROLL for (i32 i = 0; i < 8; i++) {
-        UNROLL for (i32 e = 0; e < 2; e++) shared.sums[warp][own_head][64 * c + 16 * part + 8 * e + i] = state.sums[c][i][e];
+        UNROLL for (i32 e = 0; e < 2; e++) shared.parts.sums[warp][own_head][64 * c + 16 * part + 8 * e + i] = state.sums[c][i][e];
       }
     }
-    if (part == 0) shared.weights[warp][own_head] = {state.largest, state.total};
+    if (part == 0) shared.parts.weights[warp][own_head] = {state.largest, state.total};
   }
-  barrier();
-  if (i32(thread()) < HEADS) {
-    i32 h = thread();
-    Merged merged = merge(WARPS, [&](i32 w) { return shared.weights[w][h]; });
-    // From here on the warps' largest scores are the factors of their sums.
-    UNROLL for (i32 w = 0; w < WARPS; w++) shared.weights[w][h].largest = softmax_weight(shared.weights[w][h].largest - merged.largest);
-    shared.merged[h] = merged;
-  }
-  barrier();
-  i32 width = heads * VALUE;
-  for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
-    i32 h = i / VALUE, element = i % VALUE;
-    f32 sum = 0;
-    UNROLL for (i32 w = 0; w < WARPS; w++) sum = fused_multiply_add(shared.weights[w][h].largest, shared.sums[w][h][element], sum);
-    Merged merged = shared.merged[h];
-    if (MERGE == 0 || (MERGE == 2 && used_partitions == 1)) {
-      write_result(out, capacity, row, width, head * VALUE + i, sum / denominator(merged.largest, merged.total, head + h, of));
-    } else {
-      f32* partial = partials + ((i64(row) * heads + head + h) * partitions + block_z()) * PARTIAL;
-      partial[element] = sum;
-      if (element == 0) partial[VALUE] = merged.largest, partial[VALUE + 1] = merged.total;
-    }
-  }
-#if MERGE == 2
-  if (used_partitions == 1) return;
-  fence_device();
-  barrier();
-  if (thread() == 0) shared.arrived = atomic_add(arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), 1u);
-  barrier();
-  if (shared.arrived != u32(used_partitions - 1)) return;
-  fence_device();
-  Partials of_row = {partials + (i64(row) * heads + head) * partitions * PARTIAL, partitions, used_partitions, head, used_heads};
-  merge_partitions(shared.memory, of_row, of, [&](i32 i, f32 value) { write_result(out, capacity, row, width, head * VALUE + i, value); });
-#endif
+  finish_row(shared.parts, {out, partials, arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), capacity, row, heads, head, used_heads,
+                            partitions, used_partitions}, of);
 }

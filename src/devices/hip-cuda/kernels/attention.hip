@@ -97,11 +97,8 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
        i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
        u32* arrivals, i32 capacity, i32 kv_heads, i32 partitions, OWN_POSITIONS SCORE_PARAMETERS) {
   const Scores of = SCORES;
-  SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
-  SHARED Merged shared_weights[STREAMS][HEADS];
-  SHARED Merged merged_weights[HEADS];
-  [[maybe_unused]] SHARED u32 arrived;
-  [[maybe_unused]] SHARED MergeMemory<HEADS> merge_memory;
+  typedef RowParts<STREAMS, HEADS, STEPS * STREAM_LANES * VECTOR> Parts;
+  SHARED Parts shared;
   grid_launch_dependents();
 #if !SINGLE_ROW
   grid_dependency_wait();
@@ -173,44 +170,10 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     UNROLL for (i32 i = 0; i < OWN; i++) {
-      shared_sums[stream_of][h][element_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
+      shared.sums[stream_of][h][element_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
     }
-    if (lane_in_stream == 0) shared_weights[stream_of][h] = {stream.largest[h], stream.total[h]};
+    if (lane_in_stream == 0) shared.weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }
-  barrier();
-  if (i32(thread()) < HEADS) {
-    i32 h = thread();
-    Merged merged = merge(STREAMS, [&](i32 s) { return shared_weights[s][h]; });
-    // From here on the streams' largest scores are the factors of their sums.
-    for (i32 s = 0; s < STREAMS; s++) shared_weights[s][h].largest = softmax_weight(shared_weights[s][h].largest - merged.largest);
-    merged_weights[h] = merged;
-  }
-  barrier();
-  [[maybe_unused]] i32 width = heads * VALUE;
-  for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
-    i32 h = i / VALUE, element = i % VALUE;
-    f32 sum = 0;
-    UNROLL for (i32 s = 0; s < STREAMS; s++) {
-      sum = fused_multiply_add(shared_weights[s][h].largest, shared_sums[s][h][element], sum);
-    }
-    if (MERGE == 0 || (MERGE == 2 && used_partitions == 1)) {
-      f32 divisor = denominator(merged_weights[h].largest, merged_weights[h].total, head + h, of);
-      write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / divisor);
-    } else {
-      f32* partial = partials + ((i64(row) * heads + head + h) * partitions + block_z()) * PARTIAL;
-      partial[element] = sum;
-      if (element == 0) partial[VALUE] = merged_weights[h].largest, partial[VALUE + 1] = merged_weights[h].total;
-    }
-  }
-#if MERGE == 2
-  if (used_partitions == 1) return;
-  fence_device();
-  barrier();
-  if (thread() == 0) arrived = atomic_add(arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), 1u);
-  barrier();
-  if (arrived != u32(used_partitions - 1)) return;
-  fence_device();
-  Partials of_row = {partials + (i64(row) * heads + head) * partitions * PARTIAL, partitions, used_partitions, head, used_heads};
-  merge_partitions(merge_memory, of_row, of, [&](i32 i, f32 value) { write_result(out, capacity, row, width, head * VALUE + i, value); });
-#endif
+  finish_row(shared, {out, partials, arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), capacity, row, heads, head, used_heads,
+                      partitions, used_partitions}, of);
 }

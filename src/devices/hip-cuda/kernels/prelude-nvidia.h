@@ -150,6 +150,15 @@ DEVICE u32x4 stream_u32x4(const u32x4* from) {
   return value;
 }
 
+/// The same of what launches before this one have written, which may end while this one waits for them: not the path of what is only read.
+DEVICE u32x4 stream_written_u32x4(const u32x4* from) {
+  u32x4 value;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+  return value;
+}
+
 DEVICE u32 atomic_add(u32* at, u32 value) {
   u32 before;
   asm volatile("atom.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");

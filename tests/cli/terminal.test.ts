@@ -6,9 +6,9 @@ import { HUNG_MS } from '../support/hung.ts';
 import { MAIN, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
-/** The `script` of util-linux gives a program a terminal. */
-const script = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') ?? false;
-const skip = !script && 'needs script of util-linux';
+/** The `script` of util-linux gives a program a terminal, where the system has any. */
+const hasTerminals = spawnSync('script', ['-qec', 'exit 7', '/dev/null']).status === 7;
+const skip = !hasTerminals && 'needs script of util-linux, and a system that has terminals';
 
 test('at a terminal, pastes and earlier messages are there, and Ctrl-C twice leaves', { skip }, async (t) => {
   const model = await tinyModelFile(t);

@@ -4,8 +4,8 @@ import type { CliResult } from './run-cli.ts';
 /** Runs the command lines that its parent sends, one after another: the process of `runCliEach`. */
 process.once('message', (lines: readonly (readonly string[])[]) => {
   void runEach(lines).then((results) => {
-    process.send?.(results);
-    process.disconnect();
+    // A channel that ends loses what has not been written yet.
+    process.send?.(results, () => process.disconnect());
   });
 });
 

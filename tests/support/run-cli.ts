@@ -75,7 +75,8 @@ export async function runCliEach(
   t.after(() => child.kill('SIGKILL'));
   child.send(lines);
   const answer = once(child, 'message') as Promise<[readonly CliResult[]]>;
-  const ended = once(child, 'exit').then(([code]) => {
+  // Its end may be known before what it sent has been read; the channel ends behind that.
+  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code]]) => {
     throw new Error(`the process of the command lines ended with ${code}`);
   });
   // Its end after the answer is as it should be.

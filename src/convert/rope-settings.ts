@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { CheckpointConfig } from './checkpoint-config.ts';
-import type { Settings } from './family.ts';
+import type { CheckpointFamily, Settings } from './family.ts';
 
 /** What a checkpoint says about RoPE besides its base: of all layers, or of those that see the whole context. */
 export function ropeOf(config: CheckpointConfig): CheckpointConfig | undefined {
@@ -9,7 +9,12 @@ export function ropeOf(config: CheckpointConfig): CheckpointConfig | undefined {
 }
 
 /** Writes the settings of RoPE. Throws `CONVERT_UNSUPPORTED`. */
-export function writeRope(config: CheckpointConfig, settings: Settings, key: (name: string) => string): void {
+export function writeRope(
+  config: CheckpointConfig,
+  { ropeTypes = [] }: CheckpointFamily,
+  settings: Settings,
+  key: (name: string) => string,
+): void {
   const float = (name: string, value: number | undefined) => {
     if (value !== undefined) settings.set(key(name), { type: 'f32', value });
   };
@@ -19,8 +24,9 @@ export function writeRope(config: CheckpointConfig, settings: Settings, key: (na
   if (rope && (type === 'linear' || type === 'yarn')) {
     settings.set(key('rope.scaling.type'), { type: 'string', value: type });
     float('rope.scaling.factor', rope.number('factor'));
-  } else if (!['default', 'llama3'].includes(type)) {
-    fail('CONVERT_UNSUPPORTED', { what: 'RoPE', found: type, expected: 'default, linear, yarn or llama3' });
+  } else if (!['default', 'llama3', ...ropeTypes].includes(type)) {
+    const expected = ['default', 'linear', 'yarn', 'llama3', ...ropeTypes].join(', ');
+    fail('CONVERT_UNSUPPORTED', { what: 'RoPE', found: type, expected });
   }
   if (rope && type === 'yarn') {
     const trained = rope.optional('original_max_position_embeddings');

@@ -14,6 +14,14 @@ const UNUSED = 5;
 const CONFIG = 'tokenizer_config.json';
 const TOKENIZER = 'tokenizer.json';
 const PIECES = 'tokenizer.model';
+/** Tokens beside a SentencePiece vocabulary, in older repositories. */
+const ADDED = 'added_tokens.json';
+
+/** What WordPiece's pieces that continue a word begin with. */
+const CONTINUED = '##';
+
+/** llama.cpp names vocabularies of WordPiece by what they make of a text, and reads none of these names. This is the usual one. */
+const WORD_PIECES_NAME = 'bert-bge';
 
 /** What the vocabulary is made of. */
 interface VocabularySource {
@@ -35,22 +43,44 @@ export async function writeVocabulary(source: VocabularySource, settings: Settin
   const tokenizer = await readJson(files, TOKENIZER);
   const pieces = family.spaces === undefined ? undefined : await files.read(PIECES);
   if (pieces) {
-    writePieces(pieces, config, source, settings);
+    const added = await addedPieces({ files, config, tokenizer }, family);
+    writePieces(pieces, added, source, settings);
     const space = family.spaces === 'not added' ? false : config?.add_prefix_space;
-    if (typeof space === 'boolean') {
+    if (family.spaces !== 'as stored' && typeof space === 'boolean') {
       settings.set('tokenizer.ggml.add_space_prefix', { type: 'bool', value: space });
     }
+  } else if (tokenizer && family.hasWordPieces) {
+    writeWordPieces(tokenizer, source, settings);
   } else if (tokenizer) {
     writeBytePairs(tokenizer, source, settings);
   } else {
-    invalid(files.name, 'no tokenizer', `${TOKENIZER} or ${PIECES}`);
+    invalid(
+      files.name,
+      'no tokenizer',
+      family.spaces === undefined ? TOKENIZER : `${TOKENIZER} or ${PIECES}`,
+    );
   }
   await writeSpecialTokens({ files, config, tokenizer }, settings);
 }
 
+/** Tokens beside the pieces, in the files that may name them; later ones count. */
+async function addedPieces(
+  { files, config, tokenizer }: Parameters<typeof writeSpecialTokens>[0],
+  { spaces }: CheckpointFamily,
+): Promise<AddedToken[]> {
+  const ids = Object.entries((await readJson(files, ADDED)) ?? {});
+  const older = ids.map(([text, id]) => ({ id: Number(id), text, special: false }));
+  const own = [...older, ...addedTokens(config?.added_tokens_decoder)];
+  if (spaces === 'as stored') return [...own, ...addedTokens(tokenizer?.added_tokens)];
+  const isOlder = (index: number) => index < older.length;
+  return own.map((token, index) =>
+    isOlder(index) || token.special ? token : { ...token, text: token.text.replaceAll('\u2581', ' ') },
+  );
+}
+
 function writePieces(
   bytes: Uint8Array,
-  config: JsonObject | undefined,
+  added: readonly AddedToken[],
   { size }: VocabularySource,
   settings: Settings,
 ): void {
@@ -63,9 +93,9 @@ function writePieces(
     const type = pieces[id]?.type ?? UNUSED;
     return type === USER_DEFINED ? NORMAL : type;
   });
-  for (const { id, text, special } of addedTokens(config?.added_tokens_decoder)) {
+  for (const { id, text, special } of added) {
     if (id >= count) continue;
-    tokens[id] = special ? text : text.replaceAll('\u2581', ' ');
+    tokens[id] = text;
     types[id] = special ? CONTROL : USER_DEFINED;
     scores[id] = -1000;
   }
@@ -84,7 +114,40 @@ function writeBytePairs(tokenizer: JsonObject, { size, pre }: VocabularySource, 
     const expected = `a byte-pair tokenizer, or ${PIECES}`;
     fail('CONVERT_UNSUPPORTED', { what: `${TOKENIZER}: model`, found, expected });
   }
-  const added = addedTokens(tokenizer.added_tokens);
+  const { tokens, types } = numbered(vocab, tokenizer.added_tokens, size);
+  const name = pre ?? pretokenizerName(tokenizer);
+  settings.set('tokenizer.ggml.model', { type: 'string', value: 'gpt2' });
+  settings.set('tokenizer.ggml.pre', { type: 'string', value: name });
+  settings.set('tokenizer.ggml.tokens', { type: 'array', element: 'string', values: tokens });
+  settings.set('tokenizer.ggml.token_type', { type: 'array', element: 'i32', values: types });
+  settings.set('tokenizer.ggml.merges', { type: 'array', element: 'string', values: mergesOf(model.merges) });
+}
+
+/** BERT's pieces: those that begin a word are marked in place of those that continue one. */
+function writeWordPieces(tokenizer: JsonObject, { size, pre }: VocabularySource, settings: Settings): void {
+  const model = isObject(tokenizer.model) ? tokenizer.model : {};
+  const { type, vocab, continuing_subword_prefix: prefix = CONTINUED } = model;
+  if (type !== 'WordPiece' || prefix !== CONTINUED || !isObject(vocab)) {
+    const found = `${String(type)} with ${JSON.stringify(prefix)}`;
+    fail('CONVERT_UNSUPPORTED', { what: `${TOKENIZER}: model`, found, expected: 'WordPiece with "##"' });
+  }
+  const { tokens, types } = numbered(vocab, tokenizer.added_tokens, size);
+  const values = tokens.map((token, id) =>
+    types[id] === CONTROL ? token : token.startsWith(CONTINUED) ? token.slice(2) : `\u2581${token}`,
+  );
+  settings.set('tokenizer.ggml.model', { type: 'string', value: 'bert' });
+  settings.set('tokenizer.ggml.pre', { type: 'string', value: pre ?? WORD_PIECES_NAME });
+  settings.set('tokenizer.ggml.tokens', { type: 'array', element: 'string', values });
+  settings.set('tokenizer.ggml.token_type', { type: 'array', element: 'i32', values: types });
+}
+
+/** The tokens by their numbers, and their kinds. */
+function numbered(
+  vocab: JsonObject,
+  beside: unknown,
+  size: number | undefined,
+): { tokens: string[]; types: number[] } {
+  const added = addedTokens(beside);
   const ids = Object.entries(vocab).map(([text, id]) => [Number(id), text] as const);
   const texts = new Map([...ids, ...added.map(({ id, text }) => [id, text] as const)]);
   const most = [...texts.keys()].reduce((a, b) => Math.max(a, b), -1) + 1;
@@ -96,12 +159,7 @@ function writeBytePairs(tokenizer: JsonObject, { size, pre }: VocabularySource, 
     types[id] = special ? CONTROL : USER_DEFINED;
     tokens[id] = special ? text : text.replaceAll('\u2581', ' ');
   }
-  const name = pre ?? pretokenizerName(tokenizer);
-  settings.set('tokenizer.ggml.model', { type: 'string', value: 'gpt2' });
-  settings.set('tokenizer.ggml.pre', { type: 'string', value: name });
-  settings.set('tokenizer.ggml.tokens', { type: 'array', element: 'string', values: tokens });
-  settings.set('tokenizer.ggml.token_type', { type: 'array', element: 'i32', values: types });
-  settings.set('tokenizer.ggml.merges', { type: 'array', element: 'string', values: mergesOf(model.merges) });
+  return { tokens, types };
 }
 
 /** Pairs in either of the two spellings; a space within a token is spelled as in the alphabet of bytes. */

@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fail, throwIfAborted } from '../base/errors.ts';
-import type { CheckpointFiles } from '../convert/checkpoint.ts';
-import { convertRows } from '../convert/convert-rows.ts';
+import type { CheckpointFiles, StoredTensor } from '../convert/checkpoint.ts';
+import { convertRows, packMxfp4 } from '../convert/convert-rows.ts';
 import type { ConvertPlan } from '../convert/convert-plan.ts';
-import type { ConvertedTensor, TensorPiece } from '../convert/convert-tensors.ts';
+import type { ConvertedTensor } from '../convert/convert-tensors.ts';
 import { GgufWriter } from '../gguf/index.ts';
 import { FileSource } from './file-source.ts';
 import { writeWhole } from './write-whole.ts';
@@ -73,29 +73,68 @@ async function* bytesOf(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   if (tensor.values) yield new Uint8Array(tensor.values.slice().buffer);
+  const { name, format } = tensor;
   for (const piece of tensor.pieces) {
-    const { rows, columns, headRows } = piece;
-    const heads = Math.max(1, Math.floor(SLAB_ELEMENTS / columns / headRows));
-    for (let row = 0; row < rows; row += heads * headRows) {
-      const count = Math.min(heads * headRows, rows - row);
-      yield convertRows(await readRows(piece, { row, count }, signal), piece, {
-        tensor: tensor.name,
-        format: tensor.format,
-        firstElement: row * columns,
-      });
+    const { stored, scales, unit, units, columns } = piece;
+    const rowUnits = columns / unit;
+    const most = rowUnits * Math.max(1, Math.floor(SLAB_ELEMENTS / columns));
+    for (let first = 0; first < units; first += most) {
+      const slab = { first, count: Math.min(most, units - first), order: piece.order, signal };
+      if (scales) {
+        const blocks = unit / format.blockElements;
+        const codes = await readUnits(stored, { ...slab, bytes: blocks * (format.blockBytes - 1) });
+        yield packMxfp4(codes, await readUnits(scales, { ...slab, bytes: blocks }));
+      } else {
+        const rows = await readUnits(stored, { ...slab, bytes: unit * stored.format.blockBytes });
+        yield convertRows(rows, piece, { tensor: name, format, firstElement: first * unit });
+      }
     }
   }
 }
 
-async function readRows(
-  { stored, columns }: TensorPiece,
-  { row, count }: { row: number; count: number },
-  signal: AbortSignal | undefined,
-): Promise<Uint8Array> {
-  const rowBytes = columns * stored.format.blockBytes;
-  const bytes = new Uint8Array(count * rowBytes);
-  await stored.source.read(stored.offset + row * rowBytes, bytes, signal);
-  return bytes;
+/** Units that a tensor is read in. */
+interface UnitRange {
+  readonly first: number;
+  readonly count: number;
+  readonly order: ((unit: number) => number) | undefined;
+  /** Bytes of a unit. */
+  readonly bytes: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Of what is read at once, so much is used at least. */
+const USED_SHARE = 0.5;
+
+/** Units in the order of the file. Those that are stored near one another are read at once. */
+async function readUnits({ source, offset }: StoredTensor, range: UnitRange): Promise<Uint8Array> {
+  const { first, count, order, bytes, signal } = range;
+  const result = new Uint8Array(count * bytes);
+  if (!order) {
+    await source.read(offset + first * bytes, result, signal);
+    return result;
+  }
+  const stored = Array.from({ length: count }, (_, i) => order(first + i));
+  const read = async (from: number, to: number): Promise<void> => {
+    const units = stored.slice(from, to);
+    const [lowest, highest] = units.reduce(
+      ([low, high], unit) => [Math.min(low, unit), Math.max(high, unit)],
+      [Number.POSITIVE_INFINITY, 0],
+    );
+    const span = highest - lowest + 1;
+    if (units.length < span * USED_SHARE) {
+      const middle = (from + to) >> 1;
+      await read(from, middle);
+      return read(middle, to);
+    }
+    const near = new Uint8Array(span * bytes);
+    await source.read(offset + lowest * bytes, near, signal);
+    for (const [i, unit] of units.entries()) {
+      const at = (unit - lowest) * bytes;
+      result.set(near.subarray(at, at + bytes), (from + i) * bytes);
+    }
+  };
+  await read(0, count);
+  return result;
 }
 
 function unavailable(source: string, cause: unknown): never {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadTensorFloats } from '../../src/gguf/index.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
-import { CHECKPOINT_TEXT, writeCheckpoint } from '../support/checkpoints.ts';
+import { CHECKPOINT_TEXT, writeCheckpoint } from '../support/write-checkpoint.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { runCli } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';

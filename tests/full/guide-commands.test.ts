@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { CHECKPOINT_TEXT, writeCheckpoint } from '../support/checkpoints.ts';
+import { CHECKPOINT_TEXT, writeCheckpoint } from '../support/write-checkpoint.ts';
 import { writeControl } from '../support/control-vectors.ts';
 import { examplesOf, pagesRunBy } from '../support/guide-examples.ts';
 import { startHub } from '../support/hub/hub-server.ts';

@@ -10,7 +10,8 @@ import { F16, F32 } from '../../src/formats/index.ts';
 import { type ByteSource, MemorySource } from '../../src/io/index.ts';
 import { checkpointFolder, writeConverted } from '../../src/node/convert-model.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
-import { CHECKPOINTS, writeCheckpoint } from '../support/checkpoints.ts';
+import { CHECKPOINTS } from '../support/checkpoints.ts';
+import { writeCheckpoint } from '../support/write-checkpoint.ts';
 import { type FileSummary, summaryOf } from '../support/file-summary.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { runCli } from '../support/run-cli.ts';
@@ -59,6 +60,19 @@ const REFUSED: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ['qwen2moe', { norm_topk_prob: true }, /norm_topk_prob: found true, expected false/],
   ['gemma3', { sliding_window_pattern: 2 }, /sliding_window_pattern: found 2, expected 6/],
   ['lfm2', { conv_bias: true }, /conv_bias/],
+  ['phi3', { rope_scaling: { type: 'longrope', long_factor: [1], short_factor: [1] } }, /expected 8, half/],
+  ['gpt-oss', { swiglu_limit: 5 }, /swiglu_limit: found 5, expected 7/],
+  [
+    'gpt-oss',
+    { quantization_config: { quant_method: 'awq' } },
+    /quantization_config of awq, expected .* MXFP4/,
+  ],
+  ['gpt-oss', { layer_types: ['full_attention', 'full_attention'] }, /layer_types/],
+  ['qwen35', { attn_output_gate: false }, /attn_output_gate: found false, expected true/],
+  ['qwen35', { layer_types: ['full_attention'] }, /1 layer_types, expected 2/],
+  ['bert', { position_embedding_type: 'relative_key' }, /position_embedding_type/],
+  ['bert', { hidden_act: 'relu' }, /hidden_act: found "relu"/],
+  ['bert', { architectures: ['BertForSequenceClassification'] }, /architecture: found BertForSequence/],
 ];
 
 for (const [name, changes, message] of REFUSED) {
@@ -73,6 +87,39 @@ test('settings that are not understood are named, and tensors of other parts', a
   writeFileSync(join(folder, 'generation_config.json'), '{"typical_p": 0.9, "top_k": 5}');
   const { unread } = await planOf(t, folder, { type: 'f16' });
   assert.deepEqual(unread, { settings: ['new_trick', 'generation_config.json: typical_p'], tensors: [] });
+});
+
+test('a template that ends texts with another token than turns is kept, as in embedding models', async (t) => {
+  const folder = writeCheckpoint(temporaryFolder(t), 'qwen2');
+  const path = join(folder, 'tokenizer.json');
+  const tokenizer = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+  const single = [
+    { Sequence: { id: 'A', type_id: 0 } },
+    { SpecialToken: { id: '<|endoftext|>', type_id: 0 } },
+  ];
+  writeFileSync(
+    path,
+    JSON.stringify({ ...tokenizer, post_processor: { type: 'TemplateProcessing', single } }),
+  );
+  const { plan } = await planOf(t, folder, { type: 'f16' });
+  const settings = new Map(plan.metadata);
+  assert.deepEqual(settings.get('tokenizer.ggml.eos_token_id'), { type: 'u32', value: 264 });
+  assert.deepEqual(settings.get('tokenizer.ggml.eot_token_id'), { type: 'u32', value: 2 });
+  assert.deepEqual(settings.get('tokenizer.ggml.add_eos_token'), { type: 'bool', value: true });
+});
+
+test('Qwen 3.5 without the layer that predicts is whole, whatever its settings say', async (t) => {
+  const folder = writeCheckpoint(temporaryFolder(t), 'qwen35');
+  const path = join(folder, 'model.safetensors');
+  const bytes = readFileSync(path);
+  const length = Number(bytes.readBigUInt64LE());
+  const header = JSON.parse(bytes.toString('utf8', 8, 8 + length)) as Record<string, unknown>;
+  const kept = Object.fromEntries(Object.entries(header).filter(([name]) => !name.startsWith('mtp.')));
+  const text = Buffer.from(JSON.stringify(kept).padEnd(length));
+  writeFileSync(path, Buffer.concat([bytes.subarray(0, 8), text, bytes.subarray(8 + length)]));
+  const { plan, tensors } = await planOf(t, folder, { type: 'f16' });
+  assert.deepEqual(new Map(plan.metadata).get('qwen35.block_count'), { type: 'u32', value: 2 });
+  assert.ok(!tensors.some(({ name }) => name.includes('nextn')));
 });
 
 test('older settings of LFM 2 name its layers of attention by their numbers', async (t) => {
@@ -136,10 +183,29 @@ test('pre-tokenizers are told by their patterns, and others refused', () => {
 
 test('a number that f16 does not hold is refused', () => {
   const stored = { name: 'x', format: F32, shape: [1, 2], source: new MemorySource(new Uint8Array(8)) };
-  const piece = { stored: { ...stored, offset: 0, byteLength: 8 }, rows: 1, columns: 2, add: 0, headRows: 1 };
+  const piece = { stored: { ...stored, offset: 0, byteLength: 8 }, columns: 2, unit: 2, units: 1 };
   const bytes = new Uint8Array(Float32Array.of(1, 7e4).buffer);
   const target = { tensor: 'x', format: F16, firstElement: 0 };
   assert.throws(() => convertRows(bytes, piece, target), /a number beyond 65504 at 1/);
+});
+
+for (const name of ['phi3', 'qwen35', 'qwen35moe', 'gpt-oss']) {
+  test(`${name} runs as it is converted`, async (t) => {
+    const folder = temporaryFolder(t);
+    const path = join(folder, 'model.gguf');
+    await writeConverted(await planOf(t, writeCheckpoint(folder, name), { type: 'f16' }), { path });
+    const answer = await runCli(t, ['run', '-d', 'reference', '-m', path, '-p', 'ab', '-n', '2', '--raw']);
+    assert.equal(answer.code, 0, answer.stderr);
+  });
+}
+
+test('bert embeds as it is converted', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'model.gguf');
+  await writeConverted(await planOf(t, writeCheckpoint(folder, 'bert'), { type: 'f16' }), { path });
+  const { code, stdout, stderr } = await runCli(t, ['embed', '-d', 'reference', '-m', path, 'abc', '--json']);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /\[-?0\.\d+/);
 });
 
 test('convert writes a file that runs, with the sampling of the generation config', async (t) => {

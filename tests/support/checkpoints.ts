@@ -1,12 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { floatToHalf } from '../../src/base/half.ts';
 import type { OutputType } from '../../src/convert/convert-plan.ts';
-import { byteCharacters } from '../../src/text/byte-alphabet.ts';
 
 /** Small random checkpoints as Hugging Face's libraries store them, of each family that is converted. */
 
-type StoredType = 'F32' | 'F16' | 'BF16';
+export type StoredType = 'F32' | 'F16' | 'BF16';
 
 interface Checkpoint {
   /** What llama.cpp's converter is told, too. */
@@ -14,7 +10,9 @@ interface Checkpoint {
   readonly type: StoredType;
   readonly config: Readonly<Record<string, unknown>>;
   readonly tensors: Readonly<Record<string, readonly number[]>>;
-  readonly tokenizer: 'pieces' | 'pairs';
+  readonly tokenizer: 'pieces' | 'pairs' | 'words';
+  /** Other files, as JSON. */
+  readonly files?: Readonly<Record<string, unknown>>;
   /** Whether the tensors are in two files with an index. */
   readonly sharded?: boolean;
 }
@@ -70,6 +68,71 @@ function experts(path: string, [gate, up, down]: readonly [string, string, strin
     Object.entries(one).map(([name, shape]) => [`${path}.experts.${expert}.${name}.weight`, shape] as const),
   );
   return { [`${path}.gate.weight`]: [4, WIDTH], ...Object.fromEntries(all) };
+}
+
+const NET = { keyHeads: 2, valueHeads: 4, size: 16 } as const;
+const NET_KEYS = NET.keyHeads * NET.size;
+const NET_VALUES = NET.valueHeads * NET.size;
+
+const QWEN35 = {
+  ...SIZES,
+  hidden_act: 'silu',
+  head_dim: 32,
+  rope_theta: undefined,
+  num_hidden_layers: 2,
+  layer_types: ['linear_attention', 'full_attention'],
+  full_attention_interval: 2,
+  attn_output_gate: true,
+  linear_conv_kernel_dim: 4,
+  linear_key_head_dim: NET.size,
+  linear_value_head_dim: NET.size,
+  linear_num_key_heads: NET.keyHeads,
+  linear_num_value_heads: NET.valueHeads,
+  mtp_num_hidden_layers: 1,
+  mtp_use_dedicated_embeddings: false,
+  rope_parameters: {
+    rope_type: 'default',
+    rope_theta: 10000000,
+    partial_rotary_factor: 0.25,
+    mrope_interleaved: true,
+    mrope_section: [2, 1, 1],
+  },
+};
+
+const GATED_ATTENTION = {
+  'self_attn.q_proj.weight': [2 * 4 * 32, WIDTH],
+  'self_attn.k_proj.weight': [64, WIDTH],
+  'self_attn.v_proj.weight': [64, WIDTH],
+  'self_attn.o_proj.weight': [WIDTH, 4 * 32],
+  'self_attn.q_norm.weight': [32],
+  'self_attn.k_norm.weight': [32],
+} as const;
+
+/** Two layers, one that recurs and one of attention, and one that predicts. */
+function hybridLayers(feedForwardOf: Readonly<Record<string, readonly number[]>>, prefix = 'model') {
+  const net = {
+    'in_proj_qkv.weight': [2 * NET_KEYS + NET_VALUES, WIDTH],
+    'in_proj_z.weight': [NET_VALUES, WIDTH],
+    'in_proj_a.weight': [NET.valueHeads, WIDTH],
+    'in_proj_b.weight': [NET.valueHeads, WIDTH],
+    'conv1d.weight': [2 * NET_KEYS + NET_VALUES, 1, 4],
+    A_log: [NET.valueHeads],
+    dt_bias: [NET.valueHeads],
+    'norm.weight': [NET.size],
+    'out_proj.weight': [WIDTH, NET_VALUES],
+  };
+  const layer = (path: string, of: Readonly<Record<string, readonly number[]>>) =>
+    Object.entries({ ...NORMS, ...of, ...feedForwardOf }).map(([name, shape]) => [`${path}.${name}`, shape]);
+  const recurrent = Object.entries(net).map(([name, shape]) => [`linear_attn.${name}`, shape] as const);
+  return Object.fromEntries([
+    ...layer(`${prefix}.layers.0`, Object.fromEntries(recurrent)),
+    ...layer(`${prefix}.layers.1`, GATED_ATTENTION),
+    ...layer('mtp.layers.0', GATED_ATTENTION),
+    ['mtp.fc.weight', [WIDTH, 2 * WIDTH]],
+    ['mtp.pre_fc_norm_embedding.weight', [WIDTH]],
+    ['mtp.pre_fc_norm_hidden.weight', [WIDTH]],
+    ['mtp.norm.weight', [WIDTH]],
+  ]) as Record<string, readonly number[]>;
 }
 
 /** The checkpoints by the names of their folders. */
@@ -356,170 +419,179 @@ export const CHECKPOINTS: Readonly<Record<string, Checkpoint>> = {
     },
     tokenizer: 'pairs',
   },
-};
-
-/** A text of six chunks of 64 tokens for them. */
-export const CHECKPOINT_TEXT = Array.from({ length: 400 }, (_, i) => 'abcdefghij'[(i * i * 7 + i) % 10]).join(
-  '',
-);
-
-/** Writes a checkpoint into a new folder and returns it; `changes` replace settings. */
-export function writeCheckpoint(parent: string, name: string, changes: Record<string, unknown> = {}): string {
-  const checkpoint = CHECKPOINTS[name];
-  if (!checkpoint) throw new Error(`no checkpoint ${name}`);
-  const folder = join(parent, name);
-  mkdirSync(folder);
-  const json = (file: string, value: unknown) => writeFileSync(join(folder, file), JSON.stringify(value));
-  json('config.json', { ...checkpoint.config, ...changes });
-  json('generation_config.json', { do_sample: true, temperature: 0.5, top_k: 20, eos_token_id: 2 });
-  const entries = Object.entries(checkpoint.tensors);
-  if (checkpoint.sharded) {
-    const half = Math.ceil(entries.length / 2);
-    const parts = [entries.slice(0, half), entries.slice(half)];
-    const names = parts.map((_, i) => `model-0000${i + 1}-of-00002.safetensors`);
-    const weights = parts.flatMap((part, i) => part.map(([tensor]) => [tensor, names[i]] as const));
-    json('model.safetensors.index.json', { weight_map: Object.fromEntries(weights) });
-    for (const [i, part] of parts.entries()) {
-      writeFileSync(join(folder, names[i] ?? ''), safetensors(part, checkpoint.type, i));
-    }
-  } else {
-    writeFileSync(join(folder, 'model.safetensors'), safetensors(entries, checkpoint.type, 7));
-  }
-  json('tokenizer_config.json', {
-    tokenizer_class: checkpoint.tokenizer === 'pairs' ? 'PreTrainedTokenizerFast' : 'LlamaTokenizer',
-    bos_token: '<s>',
-    eos_token: '</s>',
-    add_bos_token: checkpoint.tokenizer === 'pieces',
-    chat_template: '{{ messages[0].content }}',
-    ...(checkpoint.tokenizer === 'pieces' && {
-      added_tokens_decoder: {
-        300: { content: '<turn>', special: true },
-        301: { content: '\u2581x', special: false },
+  phi3: {
+    outtype: 'f16',
+    type: 'BF16',
+    config: {
+      ...SIZES,
+      architectures: ['Phi3ForCausalLM'],
+      model_type: 'phi3',
+      rope_theta: 10000,
+      original_max_position_embeddings: 64,
+      sliding_window: 47,
+      resid_pdrop: 0,
+      rope_scaling: {
+        type: 'longrope',
+        long_factor: [1.25, 1.5, 2, 2.75, 4, 8, 16, 32.5],
+        short_factor: [1, 1.0625, 1.125, 1.25, 1.5, 1.75, 2, 2.5],
       },
-    }),
-  });
-  if (checkpoint.tokenizer === 'pieces') writeFileSync(join(folder, 'tokenizer.model'), pieces());
-  else json('tokenizer.json', bytePairs());
-  return folder;
-}
-
-/** A safetensors file of random numbers, about normal. */
-function safetensors(
-  tensors: readonly (readonly [string, readonly number[]])[],
-  type: StoredType,
-  seed: number,
-): Uint8Array {
-  const random = generator(seed);
-  const parts: Uint8Array[] = [];
-  const header: Record<string, unknown> = { __metadata__: { format: 'pt' } };
-  let at = 0;
-  for (const [name, shape] of tensors) {
-    const count = shape.reduce((a, b) => a * b, 1);
-    const bytes = encoded(
-      Array.from({ length: count }, () => (random() + random() + random() - 1.5) / 2),
-      type,
-    );
-    header[name] = { dtype: type, shape, data_offsets: [at, at + bytes.byteLength] };
-    at += bytes.byteLength;
-    parts.push(bytes);
-  }
-  const text = Buffer.from(JSON.stringify(header));
-  const start = Buffer.alloc(8);
-  start.writeBigUInt64LE(BigInt(text.byteLength));
-  return Buffer.concat([start, text, ...parts]);
-}
-
-function encoded(values: readonly number[], type: StoredType): Uint8Array {
-  const floats = Float32Array.from(values);
-  if (type === 'F32') return new Uint8Array(floats.buffer);
-  const bits = new Uint32Array(floats.buffer);
-  const halves = Uint16Array.from(values, (value, i) =>
-    type === 'F16' ? floatToHalf(value) : (bits[i] ?? 0) >>> 16,
-  );
-  return new Uint8Array(halves.buffer);
-}
-
-function generator(seed: number): () => number {
-  let state = seed * 2654435761 + 12345;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-/** A SentencePiece model: unknown, begin, end, bytes, letters. */
-function pieces(): Uint8Array {
-  const piece = (text: string, score: number, type: number) => {
-    const bytes = Buffer.from(text);
-    const number = Buffer.alloc(4);
-    number.writeFloatLE(score);
-    return field(1, Buffer.concat([field(1, bytes), Buffer.from([0x15]), number, Buffer.from([0x18, type])]));
-  };
-  const bytes = Array.from({ length: 256 }, (_, byte) =>
-    piece(`<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`, 0, 6),
-  );
-  const letters = [...'\u2581abcdefghijklmnopqrstuvwxyz'].map((letter, i) => piece(letter, -i, 1));
-  const all = [piece('<unk>', 0, 2), piece('<s>', 0, 3), piece('</s>', 0, 3), ...bytes, ...letters];
-  const user = piece('\u2581\u2581', 0, 4);
-  // A byte-pair model with bytes, without a normalizer.
-  const trainer = field(2, Buffer.from([0x18, 2, 0x98, 2, 1]));
-  return Buffer.concat([...all, user, trainer, field(3, field(1, Buffer.from('identity')))]);
-}
-
-function field(number: number, bytes: Uint8Array): Buffer {
-  const length = [bytes.byteLength & 127, bytes.byteLength >> 7];
-  const size = bytes.byteLength < 128 ? [bytes.byteLength] : [(length[0] ?? 0) | 128, length[1] ?? 0];
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...size]), bytes]);
-}
-
-/** A byte-pair tokenizer that splits like Qwen 2's. */
-function bytePairs(): unknown {
-  const vocabulary = ['<unk>', '<s>', '</s>', ...byteCharacters(), 'ab', 'abc', '\u0120a'];
-  const pattern =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-  const added = (id: number, content: string, special: boolean) => {
-    const rules = { single_word: false, lstrip: false, rstrip: false, normalized: false };
-    return { id, content, ...rules, special };
-  };
-  return {
-    version: '1.0',
-    added_tokens: [
-      added(1, '<s>', true),
-      added(2, '</s>', true),
-      added(262, '<|turn|>', false),
-      added(263, '<x>', false),
-      added(264, '<|endoftext|>', true),
-    ],
-    normalizer: { type: 'NFC' },
-    pre_tokenizer: {
-      type: 'Sequence',
-      pretokenizers: [
-        { type: 'Split', pattern: { Regex: pattern }, behavior: 'Isolated', invert: false },
-        { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false },
+    },
+    tensors: {
+      ...ENDS,
+      ...HEAD,
+      ...layered({
+        ...NORMS,
+        'self_attn.qkv_proj.weight': [2 * WIDTH, WIDTH],
+        'self_attn.o_proj.weight': [WIDTH, WIDTH],
+        'mlp.gate_up_proj.weight': [192, WIDTH],
+        'mlp.down_proj.weight': [WIDTH, 96],
+      }),
+    },
+    tokenizer: 'pieces',
+    files: { 'added_tokens.json': { '<old>': 302, '<turn>': 300 } },
+  },
+  qwen35: {
+    outtype: 'q8_0',
+    type: 'BF16',
+    config: { ...QWEN35, architectures: ['Qwen3_5ForCausalLM'], model_type: 'qwen3_5_text' },
+    tensors: { ...ENDS, ...HEAD, ...hybridLayers(feedForward(96)) },
+    tokenizer: 'pairs',
+  },
+  qwen35moe: {
+    outtype: 'bf16',
+    type: 'F32',
+    config: {
+      architectures: ['Qwen3_5MoeForConditionalGeneration'],
+      model_type: 'qwen3_5_moe',
+      image_token_id: 300,
+      text_config: {
+        ...QWEN35,
+        model_type: 'qwen3_5_moe_text',
+        intermediate_size: undefined,
+        num_experts: 4,
+        num_experts_per_tok: 2,
+        moe_intermediate_size: 32,
+        shared_expert_intermediate_size: 96,
+      },
+    },
+    tensors: {
+      'model.language_model.embed_tokens.weight': [VOCABULARY, WIDTH],
+      'model.language_model.norm.weight': [WIDTH],
+      ...HEAD,
+      ...hybridLayers(
+        {
+          'mlp.gate.weight': [4, WIDTH],
+          'mlp.experts.gate_up_proj': [4, 64, WIDTH],
+          'mlp.experts.down_proj': [4, WIDTH, 32],
+          'mlp.shared_expert.gate_proj.weight': [96, WIDTH],
+          'mlp.shared_expert.up_proj.weight': [96, WIDTH],
+          'mlp.shared_expert.down_proj.weight': [WIDTH, 96],
+          'mlp.shared_expert_gate.weight': [1, WIDTH],
+        },
+        'model.language_model',
+      ),
+    },
+    tokenizer: 'pairs',
+  },
+  'gpt-oss': {
+    outtype: 'f16',
+    type: 'BF16',
+    config: {
+      ...SIZES,
+      architectures: ['GptOssForCausalLM'],
+      model_type: 'gpt_oss',
+      head_dim: 16,
+      attention_bias: true,
+      num_local_experts: 4,
+      num_experts_per_tok: 2,
+      experts_per_token: 2,
+      initial_context_length: 32,
+      sliding_window: 32,
+      swiglu_limit: 7,
+      layer_types: ['sliding_attention', 'full_attention'],
+      rope_scaling: {
+        rope_type: 'yarn',
+        factor: 4,
+        beta_fast: 32,
+        beta_slow: 1,
+        original_max_position_embeddings: 32,
+        truncate: false,
+      },
+      quantization_config: { quant_method: 'mxfp4', modules_to_not_convert: ['lm_head'] },
+    },
+    tensors: {
+      ...ENDS,
+      ...HEAD,
+      ...layered({
+        ...NORMS,
+        ...ATTENTION,
+        'self_attn.q_proj.bias': [WIDTH],
+        'self_attn.k_proj.bias': [32],
+        'self_attn.v_proj.bias': [32],
+        'self_attn.o_proj.bias': [WIDTH],
+        'self_attn.sinks': [4],
+        'mlp.router.weight': [4, WIDTH],
+        'mlp.router.bias': [4],
+        'mlp.experts.gate_up_proj_blocks': [4, 192, 2, 16],
+        'mlp.experts.gate_up_proj_scales': [4, 192, 2],
+        'mlp.experts.gate_up_proj_bias': [4, 192],
+        'mlp.experts.down_proj_blocks': [4, WIDTH, 3, 16],
+        'mlp.experts.down_proj_scales': [4, WIDTH, 3],
+        'mlp.experts.down_proj_bias': [4, WIDTH],
+      }),
+    },
+    tokenizer: 'pairs',
+  },
+  bert: {
+    outtype: 'f16',
+    type: 'F32',
+    config: {
+      architectures: ['BertModel'],
+      model_type: 'bert',
+      hidden_size: WIDTH,
+      num_hidden_layers: 2,
+      num_attention_heads: 4,
+      max_position_embeddings: 128,
+      vocab_size: 40,
+      intermediate_size: 96,
+      layer_norm_eps: 1e-12,
+      hidden_act: 'gelu',
+      hidden_dropout_prob: 0.1,
+      position_embedding_type: 'absolute',
+      type_vocab_size: 2,
+      pad_token_id: 0,
+    },
+    tensors: {
+      'bert.embeddings.word_embeddings.weight': [40, WIDTH],
+      'bert.embeddings.position_embeddings.weight': [128, WIDTH],
+      'bert.embeddings.token_type_embeddings.weight': [2, WIDTH],
+      'bert.embeddings.LayerNorm.gamma': [WIDTH],
+      'bert.embeddings.LayerNorm.beta': [WIDTH],
+      ...Object.fromEntries(
+        [0, 1].flatMap((layer) =>
+          Object.entries({
+            'attention.self.query': [WIDTH, WIDTH],
+            'attention.self.key': [WIDTH, WIDTH],
+            'attention.self.value': [WIDTH, WIDTH],
+            'attention.output.dense': [WIDTH, WIDTH],
+            'attention.output.LayerNorm': [WIDTH],
+            'intermediate.dense': [96, WIDTH],
+            'output.dense': [WIDTH, 96],
+            'output.LayerNorm': [WIDTH],
+          }).flatMap(([name, shape]) => [
+            [`bert.encoder.layer.${layer}.${name}.weight`, shape] as const,
+            [`bert.encoder.layer.${layer}.${name}.bias`, shape.slice(0, 1)] as const,
+          ]),
+        ),
+      ),
+    },
+    tokenizer: 'words',
+    files: {
+      'modules.json': [
+        { idx: 0, name: '0', path: '', type: 'sentence_transformers.models.Transformer' },
+        { idx: 1, name: '1', path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
       ],
+      '1_Pooling/config.json': { pooling_mode_cls_token: true, pooling_mode_mean_tokens: false },
     },
-    post_processor: {
-      type: 'TemplateProcessing',
-      single: [{ SpecialToken: { id: '<s>', type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }],
-      pair: [{ Sequence: { id: 'A', type_id: 0 } }, { Sequence: { id: 'B', type_id: 1 } }],
-      special_tokens: { '<s>': { id: '<s>', ids: [1], tokens: ['<s>'] } },
-    },
-    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: {
-      type: 'BPE',
-      dropout: null,
-      unk_token: null,
-      continuing_subword_prefix: null,
-      end_of_word_suffix: null,
-      fuse_unk: false,
-      byte_fallback: false,
-      ignore_merges: false,
-      vocab: Object.fromEntries(vocabulary.map((text, id) => [text, id])),
-      merges: [
-        ['a', 'b'],
-        ['ab', 'c'],
-        ['\u0120', 'a'],
-      ],
-    },
-  };
-}
+  },
+};

@@ -1,4 +1,4 @@
-import { type CheckpointFamily, DECODER_TENSORS } from '../family.ts';
+import { type CheckpointFamily, DECODER_TENSORS, plusOne } from '../family.ts';
 
 /**
  * Gemma 2: norms on both sides of a sublayer, stored without the one that is added to their weights, and bounds of scores and
@@ -26,5 +26,5 @@ export const gemma2: CheckpointFamily = {
     settings.set(key('attention.sliding_window'), { type: 'u32', value: config.number('sliding_window') });
     config.get('query_pre_attn_scalar', 'layer_types');
   },
-  change: (name) => (name.endsWith('norm.weight') ? { add: 1 } : undefined),
+  change: ({ name }) => (name.endsWith('norm.weight') ? { value: plusOne } : undefined),
 };

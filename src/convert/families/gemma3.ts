@@ -1,4 +1,4 @@
-import { type CheckpointFamily, DECODER_TENSORS, HEAD_NORMS } from '../family.ts';
+import { type CheckpointFamily, DECODER_TENSORS, HEAD_NORMS, plusOne } from '../family.ts';
 
 /** What `config.json` may leave out, as those of the models that see images do. */
 const DEFAULTS = {
@@ -42,10 +42,10 @@ export const gemma3: CheckpointFamily = {
     config.get('layer_types', 'query_pre_attn_scalar');
     settings.set(key('attention.sliding_window'), { type: 'u32', value: config.number('sliding_window') });
   },
-  change(name, _, config) {
-    if (name.endsWith('norm.weight')) return { add: 1 };
+  change({ name, shape: [rows = 0, width = 0], config }) {
+    if (name.endsWith('norm.weight')) return { value: plusOne };
     return name.endsWith('embed_tokens.weight')
-      ? { rows: config.optional('vocab_size') ?? VOCABULARY }
+      ? { shape: [Math.min(rows, config.optional('vocab_size') ?? VOCABULARY), width] }
       : undefined;
   },
 };

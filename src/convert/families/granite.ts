@@ -14,8 +14,8 @@ export const granite: CheckpointFamily = {
   ...llama,
   classes: ['GraniteForCausalLM'],
   architecture: 'granite',
-  settings(config, settings, key) {
-    llama.settings?.(config, settings, key);
+  settings(config, settings, key, names) {
+    llama.settings?.(config, settings, key, names);
     for (const [name, setting] of Object.entries(FACTORS)) {
       const value = config.optional(setting);
       if (value) settings.set(key(name), { type: 'f32', value });

@@ -49,7 +49,7 @@ export const lfm2: CheckpointFamily = {
     }
     settings.set(key('feed_forward_length'), { type: 'u32', value: hidden });
   },
-  change: (name, { shape: [channels = 0, , width = 0] }) =>
+  change: ({ name, shape: [channels = 0, , width = 0] }) =>
     name.endsWith('conv.conv.weight') ? { shape: [channels, width] } : undefined,
 };
 

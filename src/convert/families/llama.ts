@@ -1,5 +1,5 @@
 import type { CheckpointConfig } from '../checkpoint-config.ts';
-import { type CheckpointFamily, DECODER_TENSORS } from '../family.ts';
+import { type CheckpointFamily, DECODER_TENSORS, pairedHalves } from '../family.ts';
 import { ropeOf } from '../rope-settings.ts';
 
 /** Llama, Mistral and Mixtral. Their queries and keys are stored in halves, and computed in pairs of neighbours. */
@@ -20,11 +20,11 @@ export const llama: CheckpointFamily = {
     settings.set(key('vocab_size'), { type: 'u32', value: config.number('vocab_size') });
     settings.set(key('rope.dimension_count'), { type: 'u32', value: headSize(config) });
   },
-  change(name, { shape: [rows = 0] }, config) {
+  change({ name, shape: [rows = 0], config }) {
     const heads = config.number('num_attention_heads');
-    if (/\.q_proj\.(weight|bias)$/.test(name)) return { headRows: rows / heads };
     const keys = config.optional('num_key_value_heads') ?? heads;
-    return /\.k_proj\.(weight|bias)$/.test(name) ? { headRows: rows / keys } : undefined;
+    if (/\.q_proj\.(weight|bias)$/.test(name)) return { order: pairedHalves(name, rows, heads) };
+    return /\.k_proj\.(weight|bias)$/.test(name) ? { order: pairedHalves(name, rows, keys) } : undefined;
   },
   extra: (config) => {
     const rope = ropeOf(config);

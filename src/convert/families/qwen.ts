@@ -15,6 +15,9 @@ const SHARED_EXPERT = {
   'model.layers.{}.mlp.shared_expert.up_proj': 'blk.{}.ffn_up_shexp',
 } as const;
 
+/** Experts, and the one that all tokens share. */
+export const MIXTURE_TENSORS = { ...EXPERTS, ...SHARED_EXPERT } as const;
+
 /** Qwen 2 and 2.5: biases of queries, keys and values. */
 export const qwen2: CheckpointFamily = {
   classes: ['Qwen2ForCausalLM'],
@@ -35,10 +38,10 @@ export const qwen2moe: CheckpointFamily = {
   ...qwen2,
   classes: ['Qwen2MoeForCausalLM'],
   architecture: 'qwen2moe',
-  tensors: { ...DECODER_TENSORS, ...EXPERTS, ...SHARED_EXPERT },
+  tensors: { ...DECODER_TENSORS, ...MIXTURE_TENSORS },
   alwaysF32: ['ffn_gate_inp', 'ffn_gate_inp_shexp'],
-  settings(config, settings, key) {
-    qwen2.settings?.(config, settings, key);
+  settings(config, settings, key, names) {
+    qwen2.settings?.(config, settings, key, names);
     config.require('norm_topk_prob', false);
     writeExperts(config, settings, key);
     const value = config.number('shared_expert_intermediate_size');
@@ -61,8 +64,8 @@ export const qwen3moe: CheckpointFamily = {
   architecture: 'qwen3moe',
   tensors: { ...DECODER_TENSORS, ...HEAD_NORMS, ...EXPERTS },
   alwaysF32: ['ffn_gate_inp'],
-  settings(config, settings, key) {
-    qwen2.settings?.(config, settings, key);
+  settings(config, settings, key, names) {
+    qwen2.settings?.(config, settings, key, names);
     config.require('norm_topk_prob', true);
     writeExperts(config, settings, key);
   },

@@ -8,8 +8,8 @@ export const smollm3: CheckpointFamily = {
   ...llama,
   classes: ['SmolLM3ForCausalLM'],
   architecture: 'smollm3',
-  settings(config, settings, key) {
-    llama.settings?.(config, settings, key);
+  settings(config, settings, key, names) {
+    llama.settings?.(config, settings, key, names);
     const layers = config.number('num_hidden_layers');
     config.require('no_rope_layer_interval', PERIOD);
     const turned = Array.from({ length: layers }, (_, layer) => ((layer + 1) % PERIOD === 0 ? 0 : 1));

@@ -3,8 +3,8 @@
  * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
  * before the number, one sequence's prompt): the time of a whole step, and of each kind of launch, for all layers of a
  * step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
- * that this is. `llama-3-8b:16` is that shape with 16 layers; a format may be a mix of `rocmforge quantize`, `Q4_K_M`, or
- * one for the matrices and one for the output, `Q4_K+Q6_K`.
+ * that this is. `llama-3-8b:16` is that shape with 16 layers, `llama-3-8b/2` what one of two ranks has of its heads and hidden layers; a
+ * format may be a mix of `rocmforge quantize`, `Q4_K_M`, or one for the matrices and one for the output, `Q4_K+Q6_K`.
  */
 import type { Device, Executable } from '../src/device/index.ts';
 import { type Launch as HipCudaLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
@@ -259,10 +259,13 @@ async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promi
   }
 }
 
-/** A shape by its name, with another number of layers behind a colon. */
+/** A shape by its name, with another number of layers behind a colon, and a rank's share of it behind a slash. */
 function shapeCalled(name: string): SyntheticShape {
-  const [known = '', layers] = name.split(':');
-  return syntheticShape(known, layers === undefined ? {} : { layers: Number(layers) });
+  const [, known = '', layers, ranks = '1'] = /^([^:/]+)(?::(\d+))?(?:\/(\d+))?$/.exec(name) ?? [];
+  const shape = syntheticShape(known, layers === undefined ? {} : { layers: Number(layers) });
+  const share = (of: number) => Math.max(1, of / Number(ranks));
+  const { width, heads, headSize = width / heads, kvHeads, hidden } = shape;
+  return { ...shape, headSize, heads: share(heads), kvHeads: share(kvHeads), hidden: share(hidden) };
 }
 
 /** A model of a shape in a format, a mix, or a format with another of the output. */

@@ -48,6 +48,7 @@ export type {
   ShiftLerpsIntent,
   NormResidualIntent,
   ReduceResidualIntent,
+  PushedSumIntent,
   OptionalKind,
   Place,
   ProductInput,

@@ -24,6 +24,7 @@ const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   combineResidual: true,
   normResidual: true,
   reduceResidual: true,
+  pushedSum: true,
   gatedNorm: true,
   shiftLerps: true,
   fusedWkv7: true,
@@ -69,13 +70,22 @@ test('so do plans of the operator contract', () => {
   }
 });
 
-test('what ranks add up takes the residual with it', async () => {
+test('what ranks add up takes the residual with it, and is sent by the product that computes it', async () => {
   const graph = await splitLayer(syntheticShape('llama-1b'), 2);
+  const width = graph.outputs[0]?.tensor.width ?? assert.fail('a layer has an output');
+  const kinds = ['pushedSum', 'reduceResidual', 'allReduce', 'add'] as const;
   for (const { name, facts } of LISTED_TARGETS) {
-    const intents: readonly Intent[] = planGraph(graph, facts);
-    const count = (kind: Intent['kind']) => intents.filter((intent) => intent.kind === kind).length;
-    const sums = facts.lacks.includes('reduceResidual') ? [0, 2, 2] : [2, 0, 0];
-    assert.deepEqual([count('reduceResidual'), count('allReduce'), count('add')], sums, name);
-    replayPlan(graph, intents, name);
+    const lacks = (kind: OptionalKind) => facts.lacks.some((lacked) => lacked === kind);
+    const apart = lacks('reduceResidual') ? [0, 0, 2, 2] : [0, 2, 0, 0];
+    for (const [mostPushed, sums] of [
+      [0, apart],
+      [width - 1, apart],
+      [width, lacks('pushedSum') ? apart : [2, 0, 0, 0]],
+    ] as const) {
+      const intents: readonly Intent[] = planGraph(graph, { ...facts, mostPushed });
+      const count = (kind: Intent['kind']) => intents.filter((intent) => intent.kind === kind).length;
+      assert.deepEqual(kinds.map(count), sums, `${name}, up to ${mostPushed}`);
+      replayPlan(graph, intents, name);
+    }
   }
 });

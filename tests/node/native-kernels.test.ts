@@ -229,7 +229,7 @@ test(
       finish({ variant: best.build.variant, path });
       await device.settle?.();
     };
-    assert.ok(isMarked(await runCase(device, data, 'whole', between)));
+    assert.ok(isMarked(await runCase(device, data, 'whole', { between })));
     assert.ok(isMarked(await runCase(device, data)));
   },
 );

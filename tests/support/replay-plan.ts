@@ -98,6 +98,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   combineResidual: ({ op, addend, y }) => ({ reads: [op.x, op.routingWeights, addend], writes: [y] }),
   normResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
   reduceResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
+  pushedSum: ({ x, op, addend, y }) => ({ reads: [x.x, addend], writes: [op.x, y] }),
   gatedNorm: ({ norm, op, y }) => ({ reads: [norm.x, op.gate], writes: [y] }),
   shiftLerps: ({ shift, lerps, norm }) => ({
     reads: [norm?.x ?? shift.x],

@@ -28,6 +28,8 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
    * that there are enough of them.
    */
   readonly minQuantizedOutputs: number;
+  /** Numbers of a tensor up to which the kernels of few rows send their sums to the other ranks themselves. */
+  readonly mostPushed: number;
   /** Elements to which rows of f16 activations are padded: only conversions do that. */
   readonly f16RowUnit: number;
   readonly attention: AttentionFacts;

@@ -303,6 +303,20 @@ export interface ReduceResidualIntent {
   readonly y: Tensor;
 }
 
+/**
+ * A product of few rows, of which every rank of a group computes a part of the sum: it sends its part to the others as it computes it, and
+ * then adds all parts up in the order of the ranks, and another tensor if one is given.
+ */
+export interface PushedSumIntent extends ProductOperands {
+  readonly kind: 'pushedSum';
+  /** Added to this rank's part. */
+  readonly biases: readonly Weight[];
+  /** `x` is this rank's part. */
+  readonly op: AllReduceOp;
+  readonly addend: Tensor | undefined;
+  readonly y: Tensor;
+}
+
 /** `fn(gate) * norm`, of a norm of rows or groups that nothing else reads. */
 export interface GatedNormIntent {
   readonly kind: 'gatedNorm';
@@ -415,6 +429,7 @@ export type Intent =
   | CombineResidualIntent
   | NormResidualIntent
   | ReduceResidualIntent
+  | PushedSumIntent
   | GatedNormIntent
   | ShiftLerpsIntent
   | Wkv7Intent
@@ -436,6 +451,7 @@ export type OptionalKind =
   | 'combineResidual'
   | 'normResidual'
   | 'reduceResidual'
+  | 'pushedSum'
   | 'gatedNorm'
   | 'shiftLerps'
   | 'fusedWkv7'

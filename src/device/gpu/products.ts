@@ -252,6 +252,41 @@ export function fuseReduceResidual(op: Op, to: GpuPlanner): Fusion | undefined {
 }
 
 /**
+ * Fuses a product of which the ranks compute parts of the sum with the sum over the ranks and the residual addition. Odd rows would end in
+ * half a slot, whose other half nobody sends.
+ */
+export function fusePushedSum(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'allReduce' || !to.has('pushedSum')) return undefined;
+  const { x } = op;
+  const product = to.uses.producer(x);
+  if (product?.kind !== 'matmul' || to.uses.onlyReader(x) !== op) return undefined;
+  const fits = x.width % 2 === 0 && to.capacity(x) * x.width <= to.facts.mostPushed;
+  if (!fits || !isMatvec(product.x, [product.weight], to)) return undefined;
+  const found = matchResidual(op, to.uses);
+  const residual = found?.addend.width === x.width ? found : undefined;
+  const ops = [product, op, ...(residual ? [residual.sum] : [])];
+  return { ops, plan: () => planPushedSum(product, op, residual, to) };
+}
+
+function planPushedSum(
+  { x, weight, bias }: MatmulOp,
+  op: AllReduceOp,
+  residual: Residual | undefined,
+  to: GpuPlanner,
+): void {
+  to.add({
+    kind: 'pushedSum',
+    rows: x,
+    x: to.activations.quantizing(x, to.facts.buffers),
+    weights: [weight],
+    biases: bias ? [bias] : [],
+    op,
+    addend: residual?.addend,
+    y: residual?.sum.out ?? op.out,
+  });
+}
+
+/**
  * Fuses a norm of whole rows that only products by packed weights read, or only ones of its halves: they normalize themselves, or
  * one launch normalizes and converts.
  */

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import type { Device } from '../../../src/device/index.ts';
+import { F32, Q4_0, Q4_K, Q6_K, type TensorFormat } from '../../../src/formats/index.ts';
 import {
   add,
   allGather,
   allReduce,
+  type AllReduceOp,
   type CollectiveOp,
   computeCollective,
+  type GraphBuilder,
   isCollective,
+  matmul,
   type Op,
   scale,
   type Tensor,
@@ -14,7 +18,7 @@ import {
 import { type CaseData, caseData, rowsInUse } from './case-data.ts';
 import type { OpCase } from './op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch } from './ragged-batch.ts';
-import { runCase } from './run-case.ts';
+import { type CaseRun, runCase } from './run-case.ts';
 
 /** What ranks compute together: the case of each rank, whose inputs differ. */
 export interface CollectiveCase {
@@ -102,15 +106,7 @@ export const COLLECTIVE_CASES: readonly CollectiveCase[] = [
 /** Runs a case twice on all ranks and compares every rank's result with the definition, bit by bit. */
 export async function checkCollective(devices: readonly Device[], of: CollectiveCase): Promise<void> {
   const ranks = rankCases(of, devices.length);
-  // Ahead, as a group does it: a rank that runs waits for the others.
-  await Promise.all(devices.map((device, rank) => device.compile((ranks[rank] as CaseData).graph)));
-  const settled = await Promise.allSettled(
-    devices.map((device, rank) => runCase(device, ranks[rank] as CaseData, 'whole', async () => {})),
-  );
-  const runs = settled.map((run) => {
-    if (run.status === 'rejected') throw run.reason;
-    return run.value;
-  });
+  const runs = await runTogether(devices, ranks);
   const expected = expectedOf(ranks, of.batch);
   for (const [rank, { outputs, violations }] of runs.entries()) {
     assert.deepEqual(violations, [], `${of.name}: rank ${rank}`);
@@ -118,6 +114,36 @@ export async function checkCollective(devices: readonly Device[], of: Collective
     const found = new Float32Array(bytes.buffer, bytes.byteOffset, expected.length);
     assert.deepEqual(found, expected, `${of.name}: rank ${rank}`);
   }
+}
+
+/** Runs the case of each rank twice, all at once when each has what it needs: one that runs waits for the others. */
+async function runTogether(
+  devices: readonly Device[],
+  ranks: readonly CaseData[],
+): Promise<readonly CaseRun[]> {
+  let start: () => void = () => {};
+  const started = new Promise<void>((resolve) => {
+    start = resolve;
+  });
+  let missing = devices.length;
+  const before = async () => {
+    missing--;
+    if (missing === 0) start();
+    await started;
+  };
+  const between = async () => {};
+  const runs = devices.map(async (device, rank) => {
+    try {
+      return await runCase(device, ranks[rank] as CaseData, 'whole', { before, between });
+    } finally {
+      start();
+    }
+  });
+  const settled = await Promise.allSettled(runs);
+  return settled.map((run) => {
+    if (run.status === 'rejected') throw run.reason;
+    return run.value;
+  });
 }
 
 /** The graph and contents of each rank. */
@@ -172,4 +198,88 @@ function computeAlone(
       valueOf(op.a).map((value, i) => Math.fround(value + (b[i] as number))),
     );
   }
+}
+
+/** A product of which every rank has a part of the sum, to which another tensor is added, and the bias of the first rank. */
+export interface PartialProductCase {
+  readonly format: TensorFormat;
+  readonly columns: number;
+  readonly outputs: number;
+  readonly batch: RaggedBatch;
+  readonly bias?: boolean;
+}
+
+/** Products of few rows, of more than a group may send at once, of more than those, and of an odd number of outputs. */
+export const PARTIAL_PRODUCTS: readonly PartialProductCase[] = [
+  { format: Q4_0, columns: 96, outputs: 64, batch: plainBatch(1) },
+  { format: Q6_K, columns: 512, outputs: 270, batch: plainBatch(4), bias: true },
+  { format: Q4_K, columns: 256, outputs: 130, batch: mixedBatch() },
+  { format: Q4_0, columns: 64, outputs: 33, batch: plainBatch(1) },
+  { format: Q4_0, columns: 64, outputs: 1402, batch: plainBatch(1) },
+];
+
+/** Runs a case twice on all ranks: each must have the bits of the products computed apart, added up in the order of the ranks. */
+export async function checkPartialProduct(
+  devices: readonly Device[],
+  { format, columns, outputs, batch, bias = false }: PartialProductCase,
+): Promise<void> {
+  const name = `${outputs} x ${columns} in ${format.name}, ${batch.rows} rows`;
+  const product = (g: GraphBuilder, rank: number) => {
+    const x = g.input('x', { axis: 'rows', width: columns });
+    const of = g.weight('weight', format, outputs, columns);
+    return matmul(g, x, of, bias && rank === 0 ? g.weight('bias', F32, 1, outputs) : undefined);
+  };
+  const sums = rankCases(
+    {
+      name,
+      batch,
+      of: (rank) => ({
+        op: 'allReduce',
+        record: (g) => {
+          const more = g.input('more', { axis: 'rows', width: outputs });
+          return { y: add(g, more, allReduce(g, product(g, rank))) };
+        },
+      }),
+    },
+    devices.length,
+  );
+  const parts: Float32Array[] = [];
+  for (const [rank, device] of devices.entries()) {
+    const apart = caseData({ op: 'matmul', name, batch, record: (g) => ({ y: product(g, rank) }) });
+    const own = sums[rank] as CaseData;
+    const data = {
+      ...apart,
+      inputs: named(apart.inputs, own.inputs),
+      weights: named(apart.weights, own.weights),
+    };
+    const { outputs: found } = await runCase(device, data);
+    parts.push(numbersOf(found));
+  }
+  const sum = new Float32Array(batch.rows * outputs);
+  const op = sums[0]?.graph.ops.find((one): one is AllReduceOp => one.kind === 'allReduce');
+  computeCollective(op ?? assert.fail('it is recorded'), parts, { rows: batch.rows, out: sum });
+  const runs = await runTogether(devices, sums);
+  for (const [rank, { outputs: found, violations }] of runs.entries()) {
+    const [, more] = [...(sums[rank] as CaseData).inputs].find(([of]) => of.name === 'more') ?? assert.fail();
+    const added = new Float32Array(more.slice().buffer);
+    const expected = sum.map((value, i) => value + (added[i] as number));
+    assert.deepEqual(violations, [], `${name}: rank ${rank}`);
+    assert.deepEqual(numbersOf(found).subarray(0, sum.length), expected, `${name}: rank ${rank}`);
+  }
+}
+
+function numbersOf(outputs: ReadonlyMap<string, Uint8Array>): Float32Array {
+  const bytes = outputs.get('y') ?? assert.fail('y is an output');
+  return new Float32Array(bytes.slice().buffer);
+}
+
+/** The contents of values that are called the same. */
+function named<V extends { readonly name: string }>(
+  values: ReadonlyMap<V, Uint8Array>,
+  contents: ReadonlyMap<V, Uint8Array>,
+): ReadonlyMap<V, Uint8Array> {
+  const byName = new Map([...contents].map(([{ name }, bytes]) => [name, bytes]));
+  return new Map(
+    [...values.keys()].map((value) => [value, byName.get(value.name) ?? assert.fail(value.name)]),
+  );
 }

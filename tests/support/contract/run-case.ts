@@ -31,15 +31,20 @@ export function poisonedOutput(byteLength: number): Uint8Array {
   return poison(new Uint8Array(byteLength), OUTPUT_MARK);
 }
 
-/**
- * Runs a case's graph on a device, from compilation to download. Disposes everything. With `between`, the step runs twice, and that
- * happens between: the results are those of the second time.
- */
+/** What happens while a case runs. */
+export interface RunHooks {
+  /** When all is there that the step needs. */
+  readonly before?: () => Promise<void>;
+  /** Between two runs of the step: the results are those of the second. */
+  readonly between?: () => Promise<void>;
+}
+
+/** Runs a case's graph on a device, from compilation to download. Disposes everything. */
 export async function runCase(
   device: Device,
   data: CaseData,
   packing: Packing = 'whole',
-  between?: () => Promise<void>,
+  { before, between }: RunHooks = {},
 ): Promise<CaseRun> {
   const program = await device.compile(data.graph);
   const memory = new CaseMemory(device, program, data);
@@ -48,6 +53,7 @@ export async function runCase(
     await memory.fill(stream, packing);
     const executable = memory.bind();
     using step = await device.record([executable], 'case');
+    await before?.();
     stream.run(step);
     if (between) {
       await between();

@@ -4,8 +4,10 @@ import type { HipCudaDevice, PeerLinkOptions } from '../../../src/devices/hip-cu
 import type { CaseData } from '../contract/case-data.ts';
 import {
   checkCollective,
+  checkPartialProduct,
   COLLECTIVE_CASES,
   type CollectiveCase,
+  PARTIAL_PRODUCTS,
   rankCases,
 } from '../contract/collectives.ts';
 import { runCase } from '../contract/run-case.ts';
@@ -26,6 +28,7 @@ export const LINK_TESTS: readonly (readonly [
   body: (open: OpenCard, ranks: number) => Promise<void>,
 ])[] = [
   ...[2, 3, 4].map((ranks) => [`collectives of ${ranks} ranks`, ranks, computesTogether] as const),
+  ...[2, 3].map((ranks) => [`products in parts on ${ranks} ranks`, ranks, addsUpProducts] as const),
   ['a rank that waits in vain gives up, and all devices are lost', 2, givesUp],
   ['an aborted link ends what waits', 2, endsAborted],
 ];
@@ -50,6 +53,12 @@ export async function withLinked(
 async function computesTogether(open: OpenCard, ranks: number): Promise<void> {
   await withLinked(open, ranks, async (devices) => {
     for (const of of COLLECTIVE_CASES) await checkCollective(devices, of);
+  });
+}
+
+async function addsUpProducts(open: OpenCard, ranks: number): Promise<void> {
+  await withLinked(open, ranks, async (devices) => {
+    for (const of of PARTIAL_PRODUCTS) await checkPartialProduct(devices, of);
   });
 }
 

@@ -1,6 +1,25 @@
 // The sum of a tensor over the ranks of a group, in the order of the ranks; `addend`, which may be null, is added to the sum.
 #include "peers.h"
 
+/// Adds up what all have sent for an epoch: the `slots` pairs from `base` on of `size` numbers.
+DEVICE void add_slots(Peers& peers, u32 epoch, const f32* x, const f32* addend, f32* out, u32 size, u32 base, u32 slots) {
+  for (u32 slot = peers.first; slot < slots; slot += BATCH * peers.stride) {
+    // All that can be read is on its way before the first wait.
+    u32x4 found[BATCH][RANKS];
+    f32x2 own[BATCH], more[BATCH];
+    UNROLL for (u32 k = 0; k < BATCH; k++) {
+      const u32 at = min_of(slot + k * peers.stride, slots - 1);
+      own[k] = pair_of(x, base + at, size);
+      more[k] = addend_of(addend, base + at, size);
+      peers.peek(epoch, at, found[k]);
+    }
+    UNROLL for (u32 k = 0; k < BATCH; k++) {
+      const u32 at = slot + k * peers.stride;
+      if (at < slots) store_pair(out, base + at, size, plus(peers.sum(epoch, at, own[k], found[k]), more[k]));
+    }
+  }
+}
+
 /// For few rows: every rank sends everything to all others and adds it up itself ("one-shot").
 KERNEL(all_reduce, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
   grid_launch_dependents();
@@ -12,22 +31,18 @@ KERNEL(all_reduce, THREADS, const u32* count, const f32* x, const f32* addend, f
     const u32 slots = min_of(pairs - base, u32(SLOTS));
     epoch++;
     for (u32 slot = peers.first; slot < slots; slot += peers.stride) peers.send_all(epoch, slot, pair_of(x, base + slot, size));
-    for (u32 slot = peers.first; slot < slots; slot += BATCH * peers.stride) {
-      // All that can be read is on its way before the first wait.
-      u32x4 found[BATCH][RANKS];
-      f32x2 own[BATCH], more[BATCH];
-      UNROLL for (u32 k = 0; k < BATCH; k++) {
-        const u32 at = min_of(slot + k * peers.stride, slots - 1);
-        own[k] = pair_of(x, base + at, size);
-        more[k] = addend_of(addend, base + at, size);
-        peers.peek(epoch, at, found[k]);
-      }
-      UNROLL for (u32 k = 0; k < BATCH; k++) {
-        const u32 at = slot + k * peers.stride;
-        if (at < slots) store_pair(out, base + at, size, plus(peers.sum(epoch, at, own[k], found[k]), more[k]));
-      }
-    }
+    add_slots(peers, epoch, x, addend, out, size, base, slots);
   }
+  peers.finish(epoch, blocks);
+}
+
+/// For few rows that the product which computed them has pushed (`matvec.hip`): what is left is to add them up.
+KERNEL(add_pushed, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
+  grid_launch_dependents();
+  grid_dependency_wait();
+  Peers peers = PEERS;
+  const u32 size = *count * width, epoch = state->epoch + 1;
+  add_slots(peers, epoch, x, addend, out, size, 0, (size + 1) / 2);
   peers.finish(epoch, blocks);
 }
 

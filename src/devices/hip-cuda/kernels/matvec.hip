@@ -8,11 +8,15 @@
 //           4 queries, keys and values (+ bias): rotated by the rope table, keys and values appended to the cache, and the
 //             counters zeroed by which attention's blocks find out who is last
 //           5 f32, of up to four products: a block is one of `outputs`' blocks, or of the next product's, and so on
+//           6 f32 (+ bias), a rank's part of a sum, which is also pushed into the other ranks' inboxes
 //   STAGED  whether the activations fit into shared memory
 //   RESIDENT  blocks that a multiprocessor should hold: so few registers may a thread have
 #include "matvec.h"
 #include "paged-cache.h"
 #include "activation.h"
+#if OUTPUT == 6
+#include "inbox.h"
+#endif
 
 #define PARTS (OUTPUT == 2 || OUTPUT == 3 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
@@ -41,6 +45,8 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 rotated_width, i32 inte
 #define HEAD_PARAMETERS                                                                                             \
   , const u8 *weight1, f32 *y1, i32 outputs1, const u8 *weight2, f32 *y2, i32 outputs2, const u8 *weight3, f32 *y3, \
       i32 outputs3
+#elif OUTPUT == 6
+#define HEAD_PARAMETERS , PUSH_PARAMETERS
 #else
 #define HEAD_PARAMETERS
 #endif
@@ -109,6 +115,9 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   grid_launch_dependents();
   grid_dependency_wait();
   i32 rows = *count;
+#if OUTPUT == 6
+  const u32 epoch = state->epoch + 1;
+#endif
 #if OUTPUT == 4
   for (i32 i = block_x() == 0 ? thread() : arrival_count; i < arrival_count; i += THREADS) arrivals[i] = 0;
 #endif
@@ -160,6 +169,13 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   u8* out = static_cast<u8*>(y);
   quantize_warp(gated(value, results[1][r][i]), out, i64(r) * (outputs / 32) + block,
                 reinterpret_cast<GroupScale*>(out + quantized_bytes(capacity, outputs / 32)));
+#elif OUTPUT == 6
+  if (n >= outputs) return;
+  if (addend) value += addend[n];
+  u32 index = r * outputs + n;
+  static_cast<f32*>(y)[index] = value;
+  u32x4* inboxes[] = PUSH_INBOXES;
+  push_number(inboxes, epoch, rank, index, value);
 #else
   if (n >= outputs) return;
   if (addend) value += addend[n];

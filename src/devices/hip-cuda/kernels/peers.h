@@ -1,12 +1,8 @@
-// What the cards of a group say to each other within kernels. Every rank has an inbox, which the others write and it polls. A slot of
-// an inbox holds two numbers, each beside the epoch in which it was sent (NCCL's LL protocol): nothing is fenced, and what is read has
-// either been sent for this epoch or is not there yet. Inboxes alternate: a rank sends for an epoch when it has read everything of the
-// last one, so what is overwritten, two epochs old, has been read by its receiver. That holds slot by slot, as the same thread has the
-// same slots on all ranks, and as all ranks send as many.
+// What the cards of a group say to each other within kernels, over their inboxes. That a rank has read everything of the last epoch
+// when it sends for the next holds slot by slot, as the same thread has the same slots on all ranks, and as all ranks send as many.
 #pragma once
-#include "prelude.h"
+#include "inbox.h"
 
-// RANKS: of the group. SLOTS: of an inbox, for each sender and parity of the epoch.
 #ifndef THREADS
 #define THREADS 256
 #endif
@@ -20,11 +16,6 @@
 #else
 #define POLLS 4096
 #endif
-
-/// Where a rank's kernels keep count: the last epoch, and how many blocks of the kernel that runs have ended.
-struct RankState {
-  u32 epoch, ended;
-};
 
 #define PEER_PARAMETERS                                                                                                       \
   u32x4 *inbox0, u32x4 *inbox1, u32x4 *inbox2, u32x4 *inbox3, u32x4 *inbox4, u32x4 *inbox5, u32x4 *inbox6, u32x4 *inbox7,     \
@@ -49,19 +40,16 @@ struct Peers {
   u32 first, stride;
   bool over;
 
-  /// A slot for what `sender` sends in an epoch.
-  DEVICE_MEMBER static u64 place(u32 epoch, u32 sender, u32 slot) { return (u64(epoch & 1) * RANKS + sender) * SLOTS + slot; }
-
   /// Sends to the rank that is `distance` after this one.
   DEVICE_MEMBER void send(u32 distance, u32 epoch, u32 slot, f32x2 pair) {
-    store_system(inboxes[distance] + place(epoch, rank, slot), {bit_cast<u32>(pair.x), epoch, bit_cast<u32>(pair.y), epoch});
+    store_system(inboxes[distance] + inbox_place(epoch, rank, slot), {bit_cast<u32>(pair.x), epoch, bit_cast<u32>(pair.y), epoch});
   }
   DEVICE_MEMBER void send_all(u32 epoch, u32 slot, f32x2 pair) {
     UNROLL for (u32 distance = 1; distance < RANKS; distance++) send(distance, epoch, slot, pair);
   }
   /// What another rank has sent; anything once the group is aborted.
   DEVICE_MEMBER f32x2 receive(u32 epoch, u32 sender, u32 slot) {
-    const u32x4* at = inboxes[0] + place(epoch, sender, slot);
+    const u32x4* at = inboxes[0] + inbox_place(epoch, sender, slot);
     for (u32 polls = 1; !over; polls++) {
       u32x4 found = load_system(at);
       if (found.y == epoch && found.w == epoch) return {bit_cast<f32>(found.x), bit_cast<f32>(found.z)};
@@ -79,7 +67,7 @@ struct Peers {
   }
   /// What every rank has sent, as far as it is there: another one's loads need not wait for it.
   DEVICE_MEMBER void peek(u32 epoch, u32 slot, u32x4* found) {
-    UNROLL for (u32 sender = 0; sender < RANKS; sender++) found[sender] = load_system(inboxes[0] + place(epoch, sender, slot));
+    UNROLL for (u32 sender = 0; sender < RANKS; sender++) found[sender] = load_system(inboxes[0] + inbox_place(epoch, sender, slot));
   }
   DEVICE_MEMBER f32x2 receive(u32 epoch, u32 sender, u32 slot, u32x4 found) {
     if (found.y == epoch && found.w == epoch) return {bit_cast<f32>(found.x), bit_cast<f32>(found.z)};

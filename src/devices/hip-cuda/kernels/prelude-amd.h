@@ -177,6 +177,9 @@ DEVICE void store_system(u32x4* at, u32x4 value) {
   __hip_atomic_store(halves, value.x | (u64(value.y) << 32), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   __hip_atomic_store(halves + 1, value.z | (u64(value.w) << 32), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+DEVICE void store_system(u32x2* at, u32x2 value) {
+  __hip_atomic_store(reinterpret_cast<u64*>(at), value.x | (u64(value.y) << 32), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
 DEVICE void store_system(u32* at, u32 value) { __hip_atomic_store(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
 DEVICE u32x4 load_system(const u32x4* from) {
   u64* halves = reinterpret_cast<u64*>(const_cast<u32x4*>(from));

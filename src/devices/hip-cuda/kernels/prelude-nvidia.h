@@ -210,6 +210,9 @@ DEVICE void store_system(u32x4* at, u32x4 value) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
                : "memory");
 }
+DEVICE void store_system(u32x2* at, u32x2 value) {
+  asm volatile("st.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(at), "r"(value.x), "r"(value.y) : "memory");
+}
 DEVICE void store_system(u32* at, u32 value) { asm volatile("st.volatile.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory"); }
 DEVICE u32x4 load_system(const u32x4* from) {
   u32x4 value;

@@ -1,10 +1,11 @@
 import { invariant } from '../../../base/errors.ts';
-import { type ReduceResidualIntent, refuseCollective } from '../../../device/index.ts';
+import { type PushedSumIntent, type ReduceResidualIntent, refuseCollective } from '../../../device/index.ts';
 import type { AllGatherOp, AllReduceOp, CollectiveOp, Tensor } from '../../../ops/index.ts';
 import { MAX_LINKED_RANKS, type PeerRank } from '../peers/peer-rank.ts';
 import type { LaunchPlan, Operand } from './launch-plan.ts';
 import { type Arg, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { launchMatvec } from './matvec.ts';
 
 /** `THREADS` of `peers.h`, and of the kernel that sends in bulk. */
 const THREADS = 256;
@@ -16,8 +17,16 @@ const BULK_GROUP = 4;
  * the bytes: computed from the measured times of the other way, not measured.
  */
 const PARTS_BYTES = 128 << 10;
+/** The code in `matvec.hip` for sums that are pushed. */
+const PUSHED_CODE = 6;
 /** Of more ranks, each would send more to all others in bulk than a part in slots. */
 const MAX_BULK_RANKS = 4;
+
+/** Numbers of a tensor up to which they are sent in slots at once, and every rank adds up all of them. */
+export function mostAtOnce({ inboxes, slots, bulkFrom }: PeerRank): number {
+  const before = inboxes.length > 2 ? Math.min(bulkFrom, PARTS_BYTES) : bulkFrom;
+  return Math.min(2 * slots, before / 4 - 2);
+}
 
 export function lowerAllReduce(op: AllReduceOp, to: Lowering): void {
   launchReduce(op, { addend: NULL, y: op.out }, to);
@@ -26,6 +35,31 @@ export function lowerAllReduce(op: AllReduceOp, to: Lowering): void {
 /** A sum over the ranks with another tensor added to it. */
 export function emitReduceResidual({ op, addend, y }: ReduceResidualIntent, to: Lowering): void {
   launchReduce(op, { addend, y }, to);
+}
+
+/** A product whose kernel sends its sums, and the kernel that waits for the others' and adds them up. */
+export function emitPushedSum({ op, biases, addend, y, ...product }: PushedSumIntent, to: Lowering): void {
+  const { x } = op;
+  const peers = peersOf(op, to);
+  const { inboxes, rank, state, slots } = peers;
+  launchMatvec(
+    { ...product, kind: 'matvec', epilogue: { kind: 'store', y: x, biases } },
+    {
+      output: PUSHED_CODE,
+      defines: { RANKS: inboxes.length, SLOTS: slots },
+      y: x,
+      args: [...inboxArgs(peers).slice(1), { kind: 'device', address: state }, int(rank)],
+    },
+    to,
+  );
+  launch(to, peers, {
+    groups: Math.ceil((to.capacity(x) * x.width) / 2),
+    plan: {
+      file: 'all-reduce.hip',
+      kernel: 'add_pushed',
+      args: [to.count(x), x, addend ?? NULL, y, int(x.width)],
+    },
+  });
 }
 
 function launchReduce(
@@ -95,10 +129,6 @@ function launch(
 ): void {
   const { inboxes, rank, state, aborted, patience, slots } = peers;
   const blocks = Math.max(1, Math.min(peers.blocks, Math.ceil(groups / threads)));
-  const fromOwn = Array.from({ length: MAX_LINKED_RANKS }, (_, distance): Arg => {
-    const address = distance < inboxes.length ? inboxes[(rank + distance) % inboxes.length] : undefined;
-    return address === undefined ? NULL : { kind: 'device', address };
-  });
   to.launch({
     ...plan,
     defines: { RANKS: inboxes.length, SLOTS: slots, ...defines },
@@ -106,12 +136,20 @@ function launch(
     block: threads,
     args: [
       ...plan.args,
-      ...fromOwn,
+      ...inboxArgs(peers),
       { kind: 'device', address: state },
       { kind: 'device', address: aborted },
       int(rank),
       int(patience),
       int(blocks),
     ],
+  });
+}
+
+/** All inboxes from the rank's own on; null where there are fewer than kernels have parameters for. */
+function inboxArgs({ inboxes, rank }: PeerRank): readonly Arg[] {
+  return Array.from({ length: MAX_LINKED_RANKS }, (_, distance): Arg => {
+    const address = distance < inboxes.length ? inboxes[(rank + distance) % inboxes.length] : undefined;
+    return address === undefined ? NULL : { kind: 'device', address };
   });
 }

@@ -2,6 +2,7 @@ import type { GpuFacts } from '../../../device/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { MAX_PARTITIONS, rowKernel } from './attention.ts';
 import { fitsTile } from './attention-tiles.ts';
+import { mostAtOnce } from './collectives.ts';
 import { splitKernels } from './split-product.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
@@ -33,6 +34,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
     bindsOnce: false,
     stagedBytes: stagedBytes(target),
     minQuantizedOutputs: (QUANTIZED_OUTPUTS * target.multiprocessors) / 2,
+    mostPushed: target.peers ? mostAtOnce(target.peers) : 0,
     f16RowUnit: F16_CHUNK,
     attention: {
       headsAtOnce: (op) => rowKernel(op, target).heads,

@@ -4,7 +4,7 @@ import type { OpGraph } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
-import { emitReduceResidual, lowerAllGather, lowerAllReduce } from './collectives.ts';
+import { emitPushedSum, emitReduceResidual, lowerAllGather, lowerAllReduce } from './collectives.ts';
 import { emitConvert, emitSplitHalves } from './convert.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import {
@@ -71,6 +71,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,
   reduceResidual: emitReduceResidual,
+  pushedSum: emitPushedSum,
   gatedNorm: emitGatedNorm,
   shiftLerps: emitShiftLerps,
   wkv7: emitWkv7,

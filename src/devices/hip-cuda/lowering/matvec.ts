@@ -142,6 +142,29 @@ function fullDivision(
 
 /** A product of few rows by packed weights. */
 export function emitMatvec(intent: MatvecIntent, to: Lowering): void {
+  const { epilogue } = intent;
+  launchMatvec(
+    intent,
+    {
+      output: outputCode(epilogue),
+      y: epilogue.kind === 'heads' ? epilogue.of.heads.attention.q : epilogue.y,
+      args: epilogue.kind === 'heads' ? appendArgs(epilogue.of) : [],
+    },
+    to,
+  );
+}
+
+/** What becomes of a product's sums. */
+interface SumsUse {
+  /** The code in `matvec.hip`, what it defines besides, and its own arguments. */
+  readonly output: number;
+  readonly defines?: Readonly<Record<string, number>>;
+  readonly y: Operand;
+  readonly args: readonly Operand[];
+}
+
+/** Launches the kernel of a product whose sums are used like this; its epilogue says what is added, and how wide it is. */
+export function launchMatvec(intent: MatvecIntent, use: SumsUse, to: Lowering): void {
   const { rows: of, x, weights, epilogue } = intent;
   const [first] = weights as [Weight];
   const { defines, args, sizes, ...plan } = inputPlan({ of, x, first }, to);
@@ -153,10 +176,11 @@ export function emitMatvec(intent: MatvecIntent, to: Lowering): void {
       ...defines,
       OUTPUTS: outputs,
       RESIDENT: resident,
-      OUTPUT: outputCode(epilogue),
+      OUTPUT: use.output,
       ACTIVATION: epilogue.kind === 'gated' ? activationCode(epilogue.fn) : 0,
       CACHE: 0,
       ...(epilogue.kind === 'heads' ? cacheDefines(epilogue.of.heads.append.cache) : {}),
+      ...use.defines,
     },
     grid: [Math.ceil(width / outputs)],
     args: [
@@ -165,8 +189,8 @@ export function emitMatvec(intent: MatvecIntent, to: Lowering): void {
       int(width),
       ...sizes,
       addendOf(epilogue, to),
-      epilogue.kind === 'heads' ? epilogue.of.heads.attention.q : epilogue.y,
-      ...(epilogue.kind === 'heads' ? appendArgs(epilogue.of) : []),
+      use.y,
+      ...use.args,
     ],
   });
 }

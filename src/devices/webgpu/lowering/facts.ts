@@ -17,6 +17,7 @@ const LACKS = [
   'matvecGroup',
   'gatedNorm',
   'reduceResidual',
+  'pushedSum',
   'fusedGatedDelta',
 ] as const;
 
@@ -51,6 +52,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     bindsOnce: true,
     stagedBytes: stagedBytes(target),
     minQuantizedOutputs: 0,
+    mostPushed: 0,
     f16RowUnit: GROUP,
     attention: {
       headsAtOnce: () => HEADS_AT_ONCE,

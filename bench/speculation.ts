@@ -1,7 +1,7 @@
 // What draft tokens gain at a stated acceptance. The models' own predictors and DFlash drafters know the next token except
 // for noise of a stated size. Runs whose drafts are all right and all wrong tell what a step with drafts costs beside one without, and what
 // of that each further token costs that it gives; from these, acceptance predicts the speed of the others. The last figure is
-// that of drafts whose number adapts. node dist/bench/speculation.js [device] [draft tokens] [tokens] [model]
+// that of drafts whose number adapts. node dist/bench/speculation.js [device] [draft tokens] [tokens] [one of the models]
 import { loadavg } from 'node:os';
 import { LanguageModel } from '../src/engine/language-model.ts';
 import type { GenerationEnd } from '../src/runtime/sequence.ts';
@@ -122,7 +122,7 @@ function predictedGain(pair: Pair, right: Pair, wrong: Pair): number {
 }
 
 const [device = 'cpu', guesses = '3', tokens = '80', only = ''] = process.argv.slice(2);
-for (const kind of KINDS.filter((name) => name.includes(only))) {
+for (const kind of KINDS.filter((name) => only === '' || name === only)) {
   const measured = async (adapts: boolean) => {
     const models: LanguageModel[] = [];
     for (const noise of NOISES) models.push(await open(kind, { noise, guesses: +guesses, adapts }));

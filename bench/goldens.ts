@@ -23,11 +23,18 @@ import {
   LORA_MIXTURES,
   writeAdapter,
 } from '../tests/support/lora-fixtures.ts';
+import {
+  QUANTIZED_FAMILIES,
+  QUANTIZED_GOLDEN,
+  type QuantizedFamily,
+  type QuantizedResult,
+  writeQuantized,
+} from '../tests/support/quantized-families.ts';
 import { referenceEmbeddings, referenceScores, referenceSequences } from './peer/forced-logits.ts';
 import { installPeer } from './peer/install-peer.ts';
 
 // Creates the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
-// `npm run goldens -- [architecture | lora | variants | chunks | cells ...]`.
+// `npm run goldens -- [architecture | lora | variants | quantized | chunks | cells ...]`.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -52,6 +59,7 @@ for (const family of FAMILY_FIXTURES) {
 }
 if (wanted.length === 0 || wanted.includes('lora')) await writeLoraGolden();
 if (wanted.length === 0 || wanted.includes('variants')) await writeVariantsGolden();
+if (wanted.length === 0 || wanted.includes('quantized')) await writeQuantizedGolden();
 if (wanted.length === 0 || wanted.includes('chunks')) await writeLongGolden(CHUNKS);
 if (wanted.length === 0 || wanted.includes('cells')) await writeLongGolden(CELLS);
 // The library's threads would keep the process alive.
@@ -81,6 +89,41 @@ async function writeVariantsGolden(): Promise<void> {
   rmSync(folder, { recursive: true });
   writeFileSync(VARIANTS_GOLDEN, lines.map((line) => `${line}\n`).join(''));
   console.log(basename(VARIANTS_GOLDEN));
+}
+
+/** The best logits of each quantized model's last positions, or its embedding; the models are not stored, either. */
+async function writeQuantizedGolden(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'rocmforge-'));
+  const [ids = []] = TEXTS;
+  const from = ids.length / 2;
+  const lines: string[] = [];
+  for (const of of QUANTIZED_FAMILIES) {
+    const path = join(folder, 'quantized.gguf');
+    await writeQuantized(of, path);
+    lines.push(JSON.stringify({ model: of.name, ...(await quantizedResult(of, path, { ids, from })) }));
+  }
+  rmSync(folder, { recursive: true });
+  writeFileSync(QUANTIZED_GOLDEN, lines.map((line) => `${line}\n`).join(''));
+  console.log(basename(QUANTIZED_GOLDEN));
+}
+
+async function quantizedResult(
+  { family: { encodes, flashAttention } }: QuantizedFamily,
+  path: string,
+  { ids, from }: { ids: readonly number[]; from: number },
+): Promise<Omit<QuantizedResult, 'model'>> {
+  const short = (value: number) => Number(value.toPrecision(5));
+  if (encodes) {
+    const [found] = await referenceEmbeddings(module, path, [ids]);
+    return { ids: found?.ids ?? ids, vector: found?.vector.map(short) ?? [] };
+  }
+  const [found] = await referenceSequences(module, path, [ids], {
+    from,
+    ...(flashAttention && { flashAttention }),
+  });
+  const top =
+    found?.top.map((row) => row.slice(0, 6).map(([id, logit]) => [id, short(logit)] as const)) ?? [];
+  return { ids, from, top };
 }
 
 /** The last positions of a long text. */

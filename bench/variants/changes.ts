@@ -28,16 +28,27 @@ const WIDTHS = [
   [64, 8, 2],
   [40, 5, 5],
   [64, 2, 1],
+  [56, 7, 7],
+  [80, 5, 1],
+  [96, 6, 2],
 ] as const;
 
 const LAYERS = [1, 2, 3, 4, 5, 6];
+/** Tokens, experts and hidden widths that no block size or tile divides. */
+const ODD: readonly Partial<SyntheticShape>[] = [
+  ...[67, 95, 131].map((vocabulary) => ({ vocabulary })),
+  ...[1, 3, 5, 7, 11].map((experts) => ({ experts, chosenExperts: Math.min(experts, 2) })),
+  ...[3, 5].map((chosenExperts) => ({ experts: 7, chosenExperts })),
+  ...[20, 33, 52].map((hidden) => ({ hidden, expertHidden: hidden })),
+];
 
 /** The file with other sizes. */
 export function otherSizes(): Change[] {
   const widths = WIDTHS.map(([width, heads, kvHeads]) => {
     return { label: `width ${width}, heads ${heads} and ${kvHeads}`, sizes: { width, heads, kvHeads } };
   });
-  return [...widths, ...LAYERS.map((layers) => ({ label: `${layers} layers`, sizes: { layers } }))];
+  const odd = ODD.map((sizes) => ({ label: JSON.stringify(sizes).replaceAll('"', ''), sizes }));
+  return [...widths, ...LAYERS.map((layers) => ({ label: `${layers} layers`, sizes: { layers } })), ...odd];
 }
 
 const REALS: Readonly<Record<string, readonly number[]>> = {
@@ -73,17 +84,17 @@ const REALS: Readonly<Record<string, readonly number[]>> = {
 
 const COUNTS: Readonly<Record<string, readonly number[]>> = {
   'rope.scaling.original_context_length': [8, 32],
-  'rope.dimension_count': [2, 4],
+  'rope.dimension_count': [2, 4, 6],
   'rope.dimension_count_swa': [4],
-  'attention.key_length': [4, 16, 20],
-  'attention.value_length': [4, 12, 16],
+  'attention.key_length': [4, 6, 10, 16, 20, 40],
+  'attention.value_length': [3, 4, 12, 16, 22],
   'attention.key_length_swa': [16],
   'attention.value_length_swa': [16],
-  'attention.head_count': [1, 2, 8],
+  'attention.head_count': [1, 2, 3, 8],
   'attention.head_count_kv': [1, 4],
   feed_forward_length: [16, 64],
-  'attention.sliding_window': [0, 1, 8],
-  'attention.sliding_window_pattern': [0, 1, 2, 3],
+  'attention.sliding_window': [0, 1, 3, 8, 13, 64],
+  'attention.sliding_window_pattern': [0, 1, 2, 3, 5],
   expert_count: [0, 2, 8],
   expert_used_count: [1, 3],
   expert_feed_forward_length: [8, 32],
@@ -140,6 +151,7 @@ function byLayer(layers: number): Record<string, GgufValue> {
     'attention.head_count_kv': counts(layers, (layer) => (isOdd(layer) ? 1 : 2)),
     feed_forward_length: counts(layers, (layer) => (isOdd(layer) ? 16 : 48)),
     'attention.sliding_window_pattern': flags(layers, isOdd),
+    'attention.head_count': counts(layers, (layer) => (isOdd(layer) ? 2 : 4)),
     'attention.recurrent_layers': flags(layers, isOdd),
     swiglu_clamp_exp: reals(layers, (layer) => (isOdd(layer) ? 0.05 : 0)),
     swiglu_clamp_shexp: reals(layers, (layer) => (isOdd(layer) ? 0.05 : 0)),

@@ -229,7 +229,7 @@ export class ConfigReader {
       return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
     }
     // A magnitude without YaRN's ramp (Phi-3) is YaRN without extrapolation.
-    const ramp = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
+    const ramp = kind === 'yarn' ? 1 : 0;
     const originalContext = this.count('rope.scaling.original_context_length', trainedContext);
     const betaFast = this.real('rope.scaling.yarn_beta_fast', 32);
     const betaSlow = this.real('rope.scaling.yarn_beta_slow', 1);
@@ -237,7 +237,7 @@ export class ConfigReader {
       kind: 'yarn',
       factor: kind === 'none' ? 1 : factor,
       originalContext: wanted.originalContext ?? originalContext,
-      extrapolation: wanted.extrapolation ?? (ramp < 0 ? 1 : ramp),
+      extrapolation: wanted.extrapolation ?? ramp,
       attention,
       betaFast: wanted.betaFast ?? betaFast,
       betaSlow: wanted.betaSlow ?? betaSlow,

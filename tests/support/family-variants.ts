@@ -133,6 +133,24 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     having: QKVO_SCALES,
     idle: { ...idleScales(EXPERT_COUNT, EXPERTS), ...idleScales(1, SHARED_EXPERT) },
   },
+  {
+    name: 'talkie, scales',
+    architecture: 'talkie',
+    having: [...QKVO_SCALES, 'ffn_down.scale'],
+    idle: idleScales(1, ['ffn_gate', 'ffn_up']),
+  },
+  { name: 'afmoe, scale of the gate', architecture: 'afmoe', idle: idleScales(1, ['attn_gate']) },
+  {
+    name: 'qwen3next, scales',
+    architecture: 'qwen3next',
+    idle: idleScales(1, ['attn_qkv', 'attn_gate', 'ssm_out']),
+  },
+  {
+    name: 'bailingmoe3, scales',
+    architecture: 'bailingmoe3',
+    sizes: { layers: 3 },
+    idle: idleScales(1, ['attn_q', 'attn_k', 'attn_v', 'ssm_beta', 'attn_output']),
+  },
   { name: 'mixtral, one expert', architecture: 'llama', sizes: { experts: 3, chosenExperts: 1 } },
   { name: 'qwen2, tied, no biases', architecture: 'qwen2', without: [OUTPUT, ...QKV_BIASES], metadata: YARN },
   {

@@ -3,6 +3,11 @@ import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { FamilyVariant } from './family-variant.ts';
 
 const OUTPUT = 'output.weight';
+const YARN = {
+  'rope.scaling.type': text('yarn'),
+  'rope.scaling.factor': real(16),
+  'rope.scaling.original_context_length': count(16),
+};
 
 /** Variants within architectures of few published models. */
 export const RARE_VARIANTS: readonly FamilyVariant[] = [
@@ -212,6 +217,17 @@ export const RARE_VARIANTS: readonly FamilyVariant[] = [
       'rope.scaling.yarn_beta_slow': real(1),
     },
   },
+  {
+    name: 'grok, a quarter of the extrapolated share',
+    architecture: 'grok',
+    metadata: { ...YARN, 'rope.scaling.yarn_ext_factor': real(0.25) },
+  },
+  ...['deepseek2', 'mistral3', 'laguna'].map((architecture) => ({
+    name: `${architecture}, a share that is not read`,
+    architecture,
+    sizes: architecture === 'laguna' ? { layers: 5 } : {},
+    metadata: { ...YARN, 'rope.scaling.yarn_ext_factor': real(0.5) },
+  })),
   {
     name: 'mimo2, a factor that windows do not have',
     architecture: 'mimo2',

@@ -72,8 +72,14 @@ function readRope(read: ConfigReader, { rope }: DecoderSizes): DecoderSizes['rop
   const factor = read.real('rope.scaling.yarn_attn_factor', 1);
   if (factor !== 1) read.refuse('rope.scaling.yarn_attn_factor', `${factor}`, '1, as in all published files');
   const { scaling } = rope;
-  const betaFast = read.wanted.rope?.betaFast ?? read.real('rope.scaling.yarn_beta_fast', BETA_FAST);
-  return scaling.kind === 'yarn' ? { ...rope, scaling: { ...scaling, betaFast } } : rope;
+  if (scaling.kind !== 'yarn') return rope;
+  const { betaFast, extrapolation } = read.wanted.rope ?? {};
+  const share = read.real('rope.scaling.yarn_ext_factor', scaling.extrapolation);
+  const own = {
+    betaFast: betaFast ?? read.real('rope.scaling.yarn_beta_fast', BETA_FAST),
+    extrapolation: extrapolation ?? (share < 0 ? 1 : share),
+  };
+  return { ...rope, scaling: { ...scaling, ...own } };
 }
 
 /**

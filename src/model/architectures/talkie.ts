@@ -20,7 +20,7 @@ export const talkie: Architecture = {
       ...preNormLayer(
         norm,
         attention(attentionSpec(sizes.heads(layer), { pairs: 'neox', queryNorm })),
-        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: 'down' }),
       ),
       scaled: 'embeddings' as const,
     });

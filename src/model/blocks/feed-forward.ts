@@ -44,9 +44,10 @@ export type FeedForwardSpec = {
   /** Width of the hidden layer. */
   readonly hidden: number;
   /**
-   * Whether `ffn_*.scale`, which accompany NVFP4 weights, are applied: llama.cpp does so for some architectures only.
+   * Whether `ffn_*.scale`, which accompany NVFP4 weights, are applied: llama.cpp does so for some architectures only, and to
+   * the product by `ffn_down` alone for Talkie.
    */
-  readonly scales?: boolean;
+  readonly scales?: boolean | 'down';
   /** Norm of the hidden layer, `ffn_sub_norm` (BitNet). Default: none. */
   readonly hiddenNorm?: Norm;
 } & (
@@ -73,8 +74,10 @@ export function feedForward(spec: FeedForwardSpec): FeedForwardBlock {
 function recordFeedForward(scope: PartScope, x: Tensor, spec: FeedForwardSpec): Tensor {
   const { g } = scope;
   const { hidden } = spec;
-  const order = spec.scales ? 'after' : 'never';
-  const product = (of: Tensor, name: string, rows: number) => linear(scope, of, { name, rows, scale: order });
+  const product = (of: Tensor, name: string, rows: number) => {
+    const isScaled = spec.scales === true || (spec.scales === 'down' && name === 'ffn_down');
+    return linear(scope, of, { name, rows, scale: isScaled ? 'after' : 'never' });
+  };
   const hiddenLayer = (): Tensor => {
     switch (spec.form) {
       case 'plain': {

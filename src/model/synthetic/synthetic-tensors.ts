@@ -102,10 +102,11 @@ export function fittingFormat(format: TensorFormat, columns: number): TensorForm
 
 /**
  * Matrices that files store in f32: routers and the biases of experts are small, and choices must not depend on rounding;
- * shares of residual streams and scores by place are few and precise; convolution taps, state rates and norms by group or head are few.
+ * shares of residual streams and scores by place are few and precise; convolution taps, state rates, norms by group or head, tables of
+ * places and kinds and RWKV's shares and narrow products are few.
  */
 const IN_F32 =
-  /^(ffn_gate_inp|attn_[qk]_norm|hc_|output_hc|(attn|indexer)_compressor_ape|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|shortconv\.conv)|\.bias$/;
+  /^(ffn_gate_inp|attn_[qk]_norm|hc_|output_hc|(attn|indexer)_compressor_ape|ssm_conv1d|ssm_a$|ssm_d$|ssm_norm|position_embd|token_types|shortconv\.conv|time_mix_(first|[wva][012]|g[12]|decay_w[12]))|\.bias$/;
 
 /** Indices of experts. */
 const EXPERTS_OF_TOKENS = /^ffn_gate_tid2eid/;

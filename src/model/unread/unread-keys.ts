@@ -156,6 +156,11 @@ const RULES: readonly KeyRule[] = [
     neutral: is(0, 1),
   },
   {
+    key: /^rope\.scaling\.yarn_ext_factor$/,
+    reason: 'angles that YaRN extrapolates are so wholly, as in llama.cpp for this architecture',
+    neutral: ({ value }) => value === 1 || Number(value) < 0,
+  },
+  {
     key: /^rope\.(scale_linear|scaling\.(factor|attn_factor|original_context_length|yarn_\w+))$/,
     reason: 'of a scaling that the file does not ask for',
   },

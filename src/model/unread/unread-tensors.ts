@@ -78,7 +78,7 @@ const RULES: readonly TensorRule[] = [
     beside: [/input_scale$/, 'weight'],
   },
   {
-    name: /^blk\.\d+\.ffn_(gate|up|down)(_exps|_shexp)?\.scale$/,
+    name: /^blk\.\d+\.(ffn_(gate|up|down)(_exps|_shexp)?|attn_(q|k|v|qkv|gate|output)|ssm_(beta|out))\.scale$/,
     warns: true,
     reason: 'not multiplied by, as in llama.cpp for this architecture',
     beside: [/scale$/, 'weight'],

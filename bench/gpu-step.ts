@@ -1,21 +1,27 @@
 /**
- * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...]`. For a model
+ * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...] [--gpus N]`. For a model
  * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
  * before the number, one sequence's prompt): the time of a whole step, and of each kind of launch, for all layers of a
  * step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
  * that this is. `llama-3-8b:16` is that shape with 16 layers, `llama-3-8b/2` what one of two ranks has of its heads and hidden layers; a
- * format may be a mix of `rocmforge quantize`, `Q4_K_M`, or one for the matrices and one for the output, `Q4_K+Q6_K`.
+ * format may be a mix of `rocmforge quantize`, `Q4_K_M`, or one for the matrices and one for the output, `Q4_K+Q6_K`. With `--gpus`, of a
+ * model split over so many GPUs of HIP or CUDA, which run a kind of launch at the same time: then, where a step's time goes.
  */
-import type { Device, Executable } from '../src/device/index.ts';
+import { parseArgs } from 'node:util';
+import type { Device, Executable, Step, Stream } from '../src/device/index.ts';
 import { type Launch as HipCudaLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
 import { addressOf } from '../src/devices/hip-cuda/memory/hip-cuda-buffer.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
+import { DeviceGroup } from '../src/devices/group/index.ts';
+import { onRank } from '../src/devices/group/group-memory.ts';
+import type { GroupWeight } from '../src/devices/group/group-weight.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { StepInputs } from '../src/plan/inputs/batch-inputs.ts';
 import type { PersistentInputs } from '../src/plan/inputs/persistent-inputs.ts';
 import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../src/plan/execution-plan.ts';
+import { splitModel } from '../src/plan/ranks/split-model.ts';
 import { KV_BLOCK_SIZE, tableName } from '../src/model/state-groups.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import type { SyntheticShape } from '../src/model/synthetic-family.ts';
@@ -28,6 +34,8 @@ import { syntheticGraphs, type SyntheticModel, syntheticModel } from '../tests/s
 /** Minimum duration of a measurement in milliseconds, so that its overhead does not matter. */
 const MEASURED = 40;
 const CHUNK_BYTES = 8 << 20;
+/** Launches in a row that show how long one takes. */
+const REPEATED = 64;
 
 interface Work {
   readonly rows: number;
@@ -88,22 +96,20 @@ function fillInputs(
   );
 }
 
-/** Milliseconds of one run: the median of several measurements of several runs each. */
-async function timed(
-  device: Device,
-  run: (stream: ReturnType<Device['createStream']>) => void,
-): Promise<number> {
-  await using stream = device.createStream('bench');
+/** Milliseconds of one run: the median of several measurements of several runs each, on streams of all devices. */
+async function timed(devices: readonly Device[], run: (streams: readonly Stream[]) => void): Promise<number> {
+  const streams = devices.map((device) => device.createStream('bench'));
   const several = async (repetitions: number) => {
     const start = performance.now();
-    for (let i = 0; i < repetitions; i++) run(stream);
-    await stream.synchronize();
+    for (let i = 0; i < repetitions; i++) run(streams);
+    await Promise.all(streams.map((stream) => stream.synchronize()));
     return (performance.now() - start) / repetitions;
   };
   await several(2);
   const repetitions = Math.ceil(MEASURED / (await several(2)));
   const times: number[] = [];
   for (let round = 0; round < 5; round++) times.push(await several(repetitions));
+  for (const stream of streams) await stream[Symbol.asyncDispose]();
   return times.sort((a, b) => a - b)[2] ?? Number.NaN;
 }
 
@@ -120,17 +126,31 @@ function kindOf(launch: Launch): string {
     : launch.kind;
 }
 
+/** Whether a launch adds up what the product before it has sent. */
+function addsPushed(launch: Launch): boolean {
+  return 'kind' in launch && launch.kind === 'kernel' && launch.kernel === 'add_pushed';
+}
+
+/** Whether a launch waits for the other ranks of a group. */
+function isMeeting(launch: Launch): boolean {
+  return 'kind' in launch && launch.kind === 'kernel' && /^all_|^add_pushed$/.test(launch.kernel);
+}
+
 /** Launches collected while the plan is bound, so that those of a kind can be timed together. */
 class Recorded {
   readonly launches: (readonly Launch[])[] = [];
 
-  constructor(readonly rows: number) {}
+  /** The capacity that the device is limited to. */
+  rows = 1;
 
   /** The device, with its programs' recordings observed, and limited to one capacity. */
   watching(device: Device): Device {
     return new Proxy(device, {
       get: (target, key) => {
         if (key === 'rowCapacities') return () => [this.rows];
+        if (key === 'linkPeers')
+          return async (ranks: readonly Device[]) => target.linkPeers?.(ranks.map(unwatched));
+        if (key === WATCHED) return target;
         const value: unknown = Reflect.get(target, key, target);
         if (key !== 'record') return typeof value === 'function' ? value.bind(target) : value;
         return (executables: readonly (Executable & { launches: readonly Launch[] })[], label: string) => {
@@ -141,17 +161,60 @@ class Recorded {
     });
   }
 
-  /** The launches by kind, in order of first appearance. */
-  kinds(): Map<string, Launch[]> {
-    const kinds = new Map<string, Launch[]>();
-    for (const launches of this.launches) {
-      for (const launch of launches) {
-        const key = kindOf(launch);
-        kinds.set(key, [...(kinds.get(key) ?? []), launch]);
-      }
-    }
-    return kinds;
+  /** All launches, in order. */
+  get all(): readonly Launch[] {
+    return this.launches.flat();
   }
+}
+
+const WATCHED = Symbol('watched');
+
+/** The device behind a watched one. */
+function unwatched(device: Device): Device {
+  return (device as Device & { [WATCHED]?: Device })[WATCHED] ?? device;
+}
+
+/** A GPU that runs the whole step or a rank's part of it. */
+interface Card {
+  readonly device: Device;
+  readonly recorded: Recorded;
+}
+
+/**
+ * The places of launches by kind, in order of first appearance, which are the same on all ranks. What adds up sums that the product
+ * before it has sent is of one kind with that: without it, it would wait in vain.
+ */
+function kindsOf(launches: readonly Launch[]): Map<string, number[]> {
+  const kinds = new Map<string, number[]>();
+  for (const [place, launch] of launches.entries()) {
+    const next = launches[place + 1];
+    const isPushed = next !== undefined && addsPushed(next);
+    if (addsPushed(launch)) continue;
+    const key = isPushed ? `${kindOf(launch)} + ${kindOf(next)}` : kindOf(launch);
+    kinds.set(key, [...(kinds.get(key) ?? []), ...(isPushed ? [place, place + 1] : [place])]);
+  }
+  return kinds;
+}
+
+/** Microseconds that launches at some places take on all cards at once. */
+async function timedLaunches(cards: readonly Card[], places: readonly number[]): Promise<number> {
+  const steps: Step[] = [];
+  for (const { device, recorded } of cards) {
+    const { all } = recorded;
+    const executable = executableOf(
+      'kind',
+      places.map((place) => all[place] as Launch),
+    );
+    steps.push(await device.record([executable], 'kind'));
+  }
+  const milliseconds = await timed(
+    cards.map(({ device }) => device),
+    (streams) => {
+      for (const [rank, stream] of streams.entries()) stream.run(steps[rank] as Step);
+    },
+  );
+  for (const step of steps) step[Symbol.dispose]();
+  return 1000 * milliseconds;
 }
 
 /** Compiles a model for a workload; its cache has `blocks` blocks. */
@@ -172,15 +235,23 @@ async function compiledPlan(
     inFlight: 1,
     context,
     state: { groups, slots, context, checkpoints: false },
-    record: (of) => syntheticGraphs(model, { shape: of, ...cache }),
+    record: (of) => {
+      const graphs = syntheticGraphs(model, { shape: of, ...cache });
+      return device.group ? splitModel(graphs, device.group) : graphs;
+    },
   });
   return { plan, blocks, outputs };
 }
 
-async function measure(device: Device, model: SyntheticModel, work: Work): Promise<void> {
-  const recorded = new Recorded(work.rows);
+/** Measures a workload on a device that records the launches of each card. */
+async function measure(
+  device: Device,
+  cards: readonly Card[],
+  { model, work }: { model: SyntheticModel; work: Work },
+): Promise<void> {
+  for (const { recorded } of cards) recorded.rows = work.rows;
   const started = performance.now();
-  const planned = await compiledPlan(recorded.watching(device), { model, work });
+  const planned = await compiledPlan(device, { model, work });
   const { blocks, outputs } = planned;
   await using plan = planned.plan;
   const compiled = performance.now();
@@ -191,32 +262,79 @@ async function measure(device: Device, model: SyntheticModel, work: Work): Promi
   await batch.prepare('generate');
   const inputs = batch.input(0);
   fillInputs(inputs, plan.kept, { ...work, blocks });
-  const milliseconds = await timed(device, (stream) => {
-    batch.upload(stream, inputs);
-    batch.run(stream, 'generate');
+  const milliseconds = await timed([device], ([stream]) => {
+    batch.upload(stream as Stream, inputs);
+    batch.run(stream as Stream, 'generate');
   });
   const name = work.prompt ? `pp${work.rows}` : `${work.rows} x tg at ${work.past}`;
   const perSecond = (1000 * work.rows) / milliseconds;
   console.log(
     `${name}: ${milliseconds.toFixed(3)} ms, ${perSecond.toFixed(0)} tok/s (compiled in ${(compiled - started).toFixed(0)} ms)`,
   );
-  const bytesOf = weightBytes(plan);
-  const total = { microseconds: 0, launches: 0, bytes: 0 };
-  for (const [kind, launches] of recorded.kinds()) {
-    const executable = executableOf(kind, launches);
-    using step = await device.record([executable], kind);
-    const microseconds = 1000 * (await timed(device, (stream) => stream.run(step)));
-    const bytes = launches.reduce((sum, launch) => sum + bytesOf(launch), 0);
-    total.microseconds += microseconds;
-    total.launches += launches.length;
-    total.bytes += bytes;
-    const each = (microseconds / launches.length).toFixed(2);
-    const time = `${microseconds.toFixed(1).padStart(8)} us = ${launches.length} x ${each}`;
-    console.log(`  ${time}  ${rateText(bytes, microseconds)}${kind}`);
-  }
+  const total = await printKinds(cards, plan);
   const parts = `${total.launches} launches, ${total.microseconds.toFixed(0)} us one kind after another`;
   console.log(`  ${parts}; the step: ${rateText(total.bytes, 1000 * milliseconds)}`);
-  if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
+  if (cards.length > 1) await printShares(cards, total, 1000 * milliseconds);
+  const [{ device: card, recorded }] = cards as [Card];
+  if (card instanceof WebGpuDevice) await printInPlace(card, recorded);
+}
+
+/** What the launches of a step are, one kind after another, on the cards at once; of bytes, rank 0's. */
+interface StepTotal {
+  readonly microseconds: number;
+  readonly launches: number;
+  readonly bytes: number;
+  /** The most bytes a microsecond of any kind. */
+  readonly bestRate: number;
+  /** The place of the shortest launch. */
+  readonly shortest: number;
+}
+
+/** Prints the time of each kind of launches. */
+async function printKinds(cards: readonly Card[], plan: ExecutionPlan): Promise<StepTotal> {
+  const all = (cards[0] as Card).recorded.all;
+  const bytesOf = weightBytes(plan);
+  const total = { microseconds: 0, launches: 0, bytes: 0, bestRate: 0, shortest: 0 };
+  let least = Number.POSITIVE_INFINITY;
+  for (const [kind, places] of kindsOf(all)) {
+    const microseconds = await timedLaunches(cards, places);
+    const bytes = places.reduce((sum, place) => sum + bytesOf(all[place] as Launch), 0);
+    total.microseconds += microseconds;
+    total.launches += places.length;
+    total.bytes += bytes;
+    total.bestRate = Math.max(total.bestRate, bytes / microseconds);
+    if (microseconds / places.length < least) {
+      least = microseconds / places.length;
+      total.shortest = places[0] as number;
+    }
+    const each = (microseconds / places.length).toFixed(2);
+    const time = `${microseconds.toFixed(1).padStart(8)} us = ${places.length} x ${each}`;
+    console.log(`  ${time}  ${rateText(bytes, microseconds)}${kind}`);
+  }
+  return total;
+}
+
+/**
+ * Prints where the time of a step over several cards goes: weights at the best rate of any launch; the ends of launches, as long as the shortest of them
+ * takes in a row; the meetings, which is what the step takes longer with them; and the rest.
+ */
+async function printShares(cards: readonly Card[], total: StepTotal, microseconds: number): Promise<void> {
+  const all = (cards[0] as Card).recorded.all;
+  const places = [...all.keys()];
+  const alone = places.filter((place) => !isMeeting(all[place] as Launch));
+  const meetings = all.length - alone.length;
+  const [withThem, without] = [await timedLaunches(cards, places), await timedLaunches(cards, alone)];
+  const row = Array.from({ length: REPEATED }, () => total.shortest);
+  const least = (await timedLaunches(cards, row)) / REPEATED;
+  const bytes = total.bytes / total.bestRate;
+  const ends = alone.length * least;
+  const met = withThem - without;
+  const share = (of: number) => `${of.toFixed(0)} us (${((100 * of) / microseconds).toFixed(0)} %)`;
+  console.log(
+    `  of ${microseconds.toFixed(0)} us: ${share(bytes)} for ${(total.bytes / 1e6).toFixed(0)} MB of weights a card at ${(total.bestRate / 1e6).toFixed(2)} TB/s, ` +
+      `${share(ends)} for the ends of ${alone.length} launches at ${least.toFixed(2)}, ${share(met)} for ${meetings} meetings of the ranks ` +
+      `at ${(met / meetings).toFixed(2)}, ${share(microseconds - bytes - ends - met)} for the rest; launched as one, ${withThem.toFixed(0)} us`,
+  );
 }
 
 /** Megabytes and terabytes a second, or nothing. */
@@ -225,13 +343,18 @@ function rateText(bytes: number, microseconds: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB, ${(bytes / microseconds / 1e6).toFixed(2)} TB/s  `;
 }
 
-/** The bytes of all weights that a launch names; of the embeddings it reads only rows. */
+/** The bytes of all weights that a launch names, of rank 0's in a group; of the embeddings it reads only rows. */
 function weightBytes(plan: ExecutionPlan): (launch: Launch) => number {
   return (launch) => {
     if (!('kind' in launch) || launch.kind === 'fill' || launch.kind === 'copy') return 0;
-    if (launch.kind === 'kernel' && launch.kernel === 'embed') return 0;
+    if (launch.kind === 'kernel' && launch.kernel === 'embed_rows') return 0;
     const named = launch.kind === 'kernel' ? launch.args.map(({ value }) => value) : [launch.w];
-    const read = plan.weights.filter(({ range }) => named.includes(addressOf(range)));
+    const own = plan.weights.flatMap(({ packed, range }) => {
+      if (!('ranks' in packed)) return [{ packed, range }];
+      const shard = (packed as GroupWeight).ranks[0];
+      return shard ? [{ packed: shard, range: onRank(range, 0) }] : [];
+    });
+    const read = own.filter(({ range }) => named.includes(addressOf(range)));
     return read.reduce((sum, { packed }) => sum + packed.byteLength, 0);
   };
 }
@@ -291,14 +414,23 @@ function formatCalled(name: string): TensorFormat {
   return format;
 }
 
-const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { gpus: { type: 'string', default: '1' } },
+});
+const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = positionals;
 const model = await modelOf(shapeCalled(shapeName), formatName);
-const device = await openDevice({ device: driver });
-console.log(device.info.name, device.info.details);
+const gpus = Array.from({ length: Number(values.gpus) }, (_, gpu) =>
+  gpu === 0 ? driver : `${driver}:${gpu}`,
+);
+const devices = await Promise.all(gpus.map((device) => openDevice({ device })));
+for (const { info } of devices) console.log(info.name, info.details);
+const cards = devices.map((device): Card => ({ device, recorded: new Recorded() }));
+const watched = cards.map(({ device, recorded }) => recorded.watching(device));
+await using whole = watched.length > 1 ? new DeviceGroup(watched) : (watched[0] as Device);
 for (const batch of batches.length > 0 ? batches : ['1']) {
   const prompt = batch.startsWith('p');
   const rows = Number(prompt ? batch.slice(1) : batch);
   const past = prompt ? 0 : rows === 1 ? 64 : 192;
-  await measure(device, model, { rows, prompt, past });
+  await measure(whole, cards, { model, work: { rows, prompt, past } });
 }
-await device[Symbol.asyncDispose]();

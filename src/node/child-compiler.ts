@@ -45,6 +45,8 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
   readonly #maxProcesses: number;
   readonly #queue: Waiting[] = [];
   readonly #workers = new Set<CompilerProcess>();
+  /** What is being compiled, by all that decides what comes of it. */
+  readonly #compiling = new Map<string, Promise<CompileResult>>();
   #disposed = false;
 
   constructor(options: ChildCompilerOptions = {}) {
@@ -53,10 +55,19 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
   }
 
   /**
-   * Rejects with `LIBRARY_NOT_FOUND` if there is no compiler, and with `DISPOSED` if it is closed before the
-   * compilation is done.
+   * What several devices ask for at the same time is compiled once. Rejects with `LIBRARY_NOT_FOUND` if there is no compiler, and with
+   * `DISPOSED` if it is closed before the compilation is done.
    */
-  async compile(job: CompileJob): Promise<CompileResult> {
+  compile(job: CompileJob): Promise<CompileResult> {
+    const key = JSON.stringify([job.api, job.options, job.name, job.source]);
+    const known = this.#compiling.get(key);
+    if (known) return known;
+    const compiling = this.#compile(job).finally(() => this.#compiling.delete(key));
+    this.#compiling.set(key, compiling);
+    return compiling;
+  }
+
+  async #compile(job: CompileJob): Promise<CompileResult> {
     if (this.#disposed) throw closed();
     const libraries = this.#options.libraries?.[job.api];
     const reply = await new Promise<CompileReply>((resolve, reject) => {

@@ -58,6 +58,13 @@ export interface DeviceReport {
 /** Receives a device that is still being opened, of which only `compile` may be called yet. */
 type OnDescribed = (device: Device) => void;
 
+/** Opens devices of a kind together; all or none. */
+type OpenAll = (
+  request: DeviceRequest,
+  indices: readonly number[],
+  onDescribed: (devices: readonly Device[]) => void,
+) => Promise<readonly Device[]>;
+
 /** A device that is being opened. */
 export interface DeviceOpening {
   /**
@@ -75,6 +82,8 @@ interface Backend {
   /** Whether `auto` considers it, in the order of the list, and whether it is listed. */
   readonly automatic: boolean;
   open(request: DeviceRequest, index: number, onDescribed: OnDescribed): Promise<Device>;
+  /** Where that is more than opening each. */
+  readonly openAll?: OpenAll;
   /** Reports its devices, if there may be several. */
   report?(): Promise<readonly DeviceReport[]>;
 }
@@ -87,12 +96,14 @@ const BACKENDS: readonly Backend[] = [
     name: 'hip',
     automatic: true,
     open: (request, index, onDescribed) => openGpu('hip', { ...request, index, onDescribed }),
+    openAll: (request, indices, onDescribed) => openGpus('hip', { ...request, indices, onDescribed }),
     report: () => reportGpus('hip'),
   },
   {
     name: 'cuda',
     automatic: true,
     open: (request, index, onDescribed) => openGpu('cuda', { ...request, index, onDescribed }),
+    openAll: (request, indices, onDescribed) => openGpus('cuda', { ...request, indices, onDescribed }),
     report: () => reportGpus('cuda'),
   },
   {
@@ -127,6 +138,21 @@ async function openGpu(
 ): Promise<Device> {
   const { openHipCuda } = await import('./open-hip-cuda.ts');
   return openHipCuda({ driver, index, logger, onDescribed });
+}
+
+async function openGpus(
+  driver: 'hip' | 'cuda',
+  {
+    logger,
+    indices,
+    onDescribed,
+  }: DeviceRequest & {
+    indices: readonly number[];
+    onDescribed: (devices: readonly Device[]) => void;
+  },
+): Promise<readonly Device[]> {
+  const { openHipCudas } = await import('./open-hip-cuda.ts');
+  return openHipCudas({ driver, indices, logger, onDescribed });
 }
 
 async function reportGpus(driver: 'hip' | 'cuda'): Promise<readonly DeviceReport[]> {
@@ -186,18 +212,26 @@ async function openRanks(
     import('./cpu-threads.ts'),
   ]);
   const threads = Math.max(1, Math.floor((request.threads ?? usableCores()) / indices.length));
-  // Together: each takes a fifth of a second, mostly on the driver's threads.
-  const opened = await Promise.allSettled(
-    indices.map((own) => backend.open({ ...request, threads }, own, () => {})),
+  const sharesMemory = backend.report === undefined;
+  let group: Device | undefined;
+  const groupOf = (devices: readonly Device[]) => (group ??= new DeviceGroup(devices, { sharesMemory }));
+  const openAll = backend.openAll ?? openingEach(backend);
+  const devices = await openAll({ ...request, threads }, indices, (described) =>
+    onDescribed(groupOf(described)),
   );
-  const devices = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  try {
-    for (const one of opened) if (one.status === 'rejected') throw one.reason;
-    return new DeviceGroup(devices, { sharesMemory: backend.report === undefined });
-  } catch (error) {
+  return groupOf(devices);
+}
+
+/** Opens each by itself, at the same time. */
+function openingEach(backend: Backend): OpenAll {
+  return async (request, indices) => {
+    const opened = await Promise.allSettled(indices.map((own) => backend.open(request, own, () => {})));
+    const devices = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const failed = opened.find((one) => one.status === 'rejected');
+    if (!failed) return devices;
     for (const device of devices) await device[Symbol.asyncDispose]();
-    throw error;
-  }
+    throw failed.reason;
+  };
 }
 
 /** The indices of the devices that a request means, of which the first is `index` unless the request names them itself. */

@@ -7,7 +7,7 @@ import {
 } from '../../src/devices/hip-cuda/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES as architectures } from '../../src/model/architectures/index.ts';
-import { openHipCuda } from '../../src/node/open-hip-cuda.ts';
+import { openHipCuda, openHipCudas } from '../../src/node/open-hip-cuda.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 import { Polynomial } from '../support/hip-cuda/polynomial.ts';
 import { tinyModel } from '../support/tiny-model.ts';
@@ -84,6 +84,37 @@ emulated('is handed out while it is readied, once everything is known of it', as
   const failing = openHipCuda({ driver: 'hip', index: 0, places, onDescribed: () => {} });
   await assert.rejects(failing, { code: 'DEVICE_UNAVAILABLE' });
   assert.deepEqual(emulator.live(), {});
+});
+
+emulated('several are opened together: all, or none', async (emulator) => {
+  const { library, compilers, control } = emulator;
+  control.reset();
+  const of = { driver: 'hip', places: { driver: [library.file], compiler: compilers.hip } } as const;
+  let seen: readonly HipCudaDevice[] = [];
+  const onDescribed = (devices: readonly HipCudaDevice[]) => {
+    seen = devices;
+    assert.equal(control.calls('hipMalloc'), 0);
+  };
+  const devices = await openHipCudas({ ...of, indices: [0, 0], onDescribed });
+  assert.deepEqual(devices, seen);
+  const [first, second] = devices as readonly [HipCudaDevice, HipCudaDevice];
+  await first[Symbol.asyncDispose]();
+  {
+    // What they share lasts as long as any of them.
+    using polynomial = await Polynomial.on(second);
+    assert.deepEqual(await polynomial.compute([1, 2, 3]), [4, 16, 36]);
+  }
+  await second[Symbol.asyncDispose]();
+  assert.deepEqual(emulator.live(), {});
+  control.reset();
+  control.failCall('hipMalloc', 2, STATUS.outOfMemory);
+  for (const indices of [
+    [0, 0],
+    [0, 7],
+  ]) {
+    await assert.rejects(openHipCudas({ ...of, indices }), { code: 'DEVICE_UNAVAILABLE' });
+    assert.deepEqual(emulator.live(), {});
+  }
 });
 
 emulated('a model that was compiled before its device opened is not compiled again', async (emulator) => {

@@ -7,11 +7,23 @@ const JOB: CompileJob = { api: 'hip', name: 'job', source: '', options: [] };
 
 test('what a closed compiler did not compile is rejected: running, waiting, and asked for later', async () => {
   const compiler = new ChildCompiler({ libraries: { hip: ['libnowhere.so.1'] }, processes: 1 });
-  const asked = [1, 2, 3].map(() => compiler.compile(JOB));
+  const asked = ['one', 'two', 'three'].map((source) => compiler.compile({ ...JOB, source }));
   const answers = Promise.allSettled(asked);
   await compiler[Symbol.asyncDispose]();
   for (const answer of [...(await answers), ...(await Promise.allSettled([compiler.compile(JOB)]))]) {
     assert.equal(answer.status, 'rejected');
     assert.equal((answer.reason as { code?: unknown }).code, 'DISPOSED');
   }
+});
+
+test('what several ask for at the same time is compiled once', async () => {
+  await using compiler = new ChildCompiler({ libraries: { hip: ['libnowhere.so.1'] } });
+  const compiling = compiler.compile(JOB);
+  assert.equal(compiler.compile({ ...JOB, options: [] }), compiling);
+  const other = compiler.compile({ ...JOB, source: 'another' });
+  assert.notEqual(other, compiling);
+  for (const one of [compiling, other]) await assert.rejects(one, { code: 'LIBRARY_NOT_FOUND' });
+  const again = compiler.compile(JOB);
+  assert.notEqual(again, compiling);
+  await assert.rejects(again, { code: 'LIBRARY_NOT_FOUND' });
 });

@@ -24,8 +24,10 @@ const OUTPUTS_PER_SMALL_BLOCK = 16;
 /** Lines that a block's warps multiply at once, where they take one each and where they take two: `LINES` of `matvec.h`. */
 const LINES_AT_ONCE = { few: 8, many: 16 } as const;
 const ROWS_OF_ONE_LINE = 2;
-/** Formats whose kernels for one row do with the registers that four blocks leave each. */
-const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K']);
+/** Formats whose kernels for one row do with the registers that four blocks leave each, or spill few, but those that append to a cache. */
+const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K', 'Q4_0']);
+/** Of these, the ones that append in no more registers. */
+const SMALL_HEADS = new Set(['Q4_K', 'Q6_K']);
 /** Outputs of blocks that are to fill the multiprocessors; of so many blocks for each, and small ones not in a second round. */
 const OUTPUTS_OF_FULL_BLOCKS = [32, 16, 8];
 const FULL_BLOCKS = 2;
@@ -128,8 +130,8 @@ function fullDivision(
   to: Lowering,
 ): Division | undefined {
   const { vendor, multiprocessors } = to.target;
-  const can =
-    vendor === 'nvidia' && to.capacity(rows) === 1 && SMALL_KERNELS.has((weights[0] as Weight).format.name);
+  const small = epilogue.kind === 'heads' ? SMALL_HEADS : SMALL_KERNELS;
+  const can = vendor === 'nvidia' && to.capacity(rows) === 1 && small.has((weights[0] as Weight).format.name);
   if (!can) return undefined;
   const isWhole = epilogue.kind === 'gated' || storesBlocks(epilogue);
   const sizes = isWhole ? [OUTPUTS_PER_BLOCK] : OUTPUTS_OF_FULL_BLOCKS;

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { build } from 'esbuild';
-import type { Page } from 'playwright-core';
-import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
-import { PROJECT_ROOT } from '../support/project.ts';
+import { test } from 'node:test';
+import { answersPage, looksOf } from '../support/browser/answers-page.ts';
+import { NO_BROWSER } from '../support/browser/chromium.ts';
 
 /** Every kind of block, such as models write, and what would be dangerous as HTML. */
 const TEXT = [
@@ -28,30 +25,30 @@ const TEXT = [
   'An end with 5 &lt; 6 &amp; $5 and $6.',
 ].join('\n\n');
 
-/** A page with `answer()`, which makes an empty answer. */
-async function answersPage(t: TestContext): Promise<Page> {
-  const browser = await TestBrowser.open();
-  t.after(() => browser[Symbol.asyncDispose]());
-  const { outputFiles } = await build({
-    stdin: {
-      contents: `export * from './growing-answer.ts'; export * from './finished.ts';`,
-      resolveDir: join(PROJECT_ROOT, 'web/markdown'),
-    },
-    bundle: true,
-    write: false,
-    format: 'iife',
-    globalName: 'markdown',
-  });
-  // A document without its type is laid out by other rules, which KaTeX refuses.
-  const page = await browser.page('data:text/html,<!doctype html><title>Answers</title>');
-  await page.evaluate(`${outputFiles[0]?.text};globalThis.markdown = markdown`);
-  await page.evaluate(`globalThis.answer = () => {
-    const into = document.body.appendChild(document.createElement('div'));
-    const code = () => document.createElement('button');
-    return { into, shown: new markdown.GrowingAnswer(into, { code, finish: markdown.finish }) };
-  }`);
-  return page;
-}
+/** Texts of which a beginning means something else than the whole, each seen to be shown otherwise once. */
+const TURNING = [
+  '6.\n7.',
+  '- a\n8.|',
+  '-\n\n- a',
+  '-  \u00a0w',
+  '- \f\n-',
+  '3. \v$',
+  'r\n8. \n-[',
+  '- [ ] a\n\n- [x] b\n\n- c',
+  ' \n<\n-*',
+  'x\n$$\n- a\n$$',
+  '$$x$$ and $$y$$',
+  's\n$$\n=\n$$',
+  String.raw`\\$$y$$^`,
+  '\\[\n\nx\n\\]',
+  'see [t][ref]\n\n- [ref]\n\n> [ref]: http://a.b\n\nend',
+  'see [ref]\n\n[ref]: two\nwords',
+  '[ref]: http://a.b "t\n\n- a\n\n"\n===',
+  '[1]:>\n"\n"',
+  '[^1]\n\n[^1]:#',
+  'a|b\n-|-\n1|2\nend',
+  '~~~js\nx\n~~\n~~~~\nafter',
+];
 
 test(
   'an answer looks the same written at once or letter by letter, and finished blocks stay',
@@ -168,3 +165,39 @@ test(
     assert.equal(kept, selected);
   },
 );
+
+test(
+  'an answer looks the same however it came, and says what its Markdown says read as one',
+  { skip: NO_BROWSER },
+  async (t) => {
+    const page = await answersPage(t);
+    for (const text of TURNING) {
+      const lengths = Array.from(text, (_, at) => at + 1);
+      for (const ended of [-1, ...lengths]) {
+        const cuts = lengths.map((length) => [length, length === ended] as const);
+        const { once, grown, onceText, wholeText } = await looksOf(page, text, cuts);
+        assert.equal(grown, once, JSON.stringify(text));
+        assert.equal(onceText, wholeText, JSON.stringify(text));
+      }
+    }
+  },
+);
+
+test('a task’s box is shown once, also where empty lines part the items', { skip: NO_BROWSER }, async (t) => {
+  const page = await answersPage(t);
+  const { once } = await looksOf(page, '- [x] done\n\n- [ ] open\n\n- other', []);
+  assert.equal(once.match(/<input/g)?.length, 2);
+  assert.doesNotMatch(once, /\[[x ]\]/);
+});
+
+test('links are links wherever their definition is', { skip: NO_BROWSER }, async (t) => {
+  const page = await answersPage(t);
+  const text =
+    'By [one][1].\n\n- and [two]\n- more\n\nAn end.\n\n[1]: http://a.example/\n[two]: http://b.example/\n\nA word.';
+  const { grown } = await looksOf(
+    page,
+    text,
+    Array.from(text, (_, at) => [at + 1, false] as const),
+  );
+  assert.deepEqual(grown.match(/href="[^"]*"/g), ['href="http://a.example/"', 'href="http://b.example/"']);
+});

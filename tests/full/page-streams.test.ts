@@ -70,11 +70,20 @@ async function ask(page: Page, text: string): Promise<void> {
   await answer(page).locator('.text').waitFor();
 }
 
-/** The whole answer, once it has come. */
-async function whole(page: Page): Promise<string> {
+/** An answer's text as it is formatted, with formulas as they were written, which become what they are some time later. */
+const FORMATTED = `(() => {
+  const shown = document.querySelector('.answer .text').cloneNode(true);
+  for (const formula of shown.querySelectorAll('.math'))
+    formula.textContent = formula.querySelector('annotation')?.textContent ?? formula.textContent;
+  return shown.textContent;
+})()`;
+
+/** The whole answer, once it has come: formatted, and as the model wrote it. */
+async function whole(page: Page): Promise<{ formatted: string; written: string | null }> {
   await answer(page).getByText('Reached its limit of tokens').waitFor();
+  const formatted = await page.evaluate<string>(FORMATTED);
   await page.getByRole('button', { name: 'Show as the model wrote it' }).click();
-  return (await answer(page).locator('.raw').textContent()) ?? '';
+  return { formatted, written: await answer(page).locator('.raw').textContent() };
 }
 
 test(
@@ -99,16 +108,16 @@ test(
       await fresh();
       await ask(page, 'A question');
       await page.reload();
-      assert.equal(await whole(page), expected);
+      assert.deepEqual(await whole(page), expected);
       await page.reload();
-      assert.equal(await whole(page), expected);
+      assert.deepEqual(await whole(page), expected);
     });
 
     await t.test('a connection that is cut', async () => {
       await fresh();
       await ask(page, 'A question');
       network.cut();
-      assert.equal(await whole(page), expected);
+      assert.deepEqual(await whole(page), expected);
       assert.equal(await page.getByRole('alert').count(), 0);
     });
 

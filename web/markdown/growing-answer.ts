@@ -1,11 +1,12 @@
 import type { Tokens } from 'marked';
 import { GrowingCode } from './growing-code.ts';
-import { type AnswerToken, blocksOf, type Links } from './lexer.ts';
-import { blockNodes, type CodeTools, listElement, listItems } from './nodes.ts';
+import { type AnswerToken, blocksOf, isBlank, type Links, plainLines } from './lexer.ts';
+import { blockNodes, type CodeTools, listItems } from './nodes.ts';
+import { type ListHead, patched, type Piece, PlacedPieces } from './placed-pieces.ts';
 
-/** Of the time that passes, drawing an unfinished block takes at most one part in so many. */
+/** Of the time that passes, drawing what is unfinished takes at most one part in so many. */
 const PAUSE = 4;
-/** Blocks that are drawn faster than this, in milliseconds, are drawn each time. */
+/** What is drawn faster than this, in milliseconds, is drawn each time. */
 const QUICK = 4;
 
 /** What makes answers more than their text. */
@@ -15,46 +16,46 @@ export interface AnswerTools {
   finish(elements: Iterable<Node>): void;
 }
 
-/** Blocks that are laid out and painted together: what changes at the end leaves all parts but the last alone. */
-const PART_BLOCKS = 16;
-/** Items of a list in one element: a longer list goes on in another one, in a part of its own. */
-const PIECE_ITEMS = 32;
+/** A piece and its Markdown. */
+interface ReadPiece extends Piece {
+  readonly raw: string;
+}
 
-/** A list that may go on. */
-interface OpenList {
-  /** The element that its last items are in. */
-  element: HTMLElement;
-  /** Items in all its elements. */
-  count: number;
-  /** The number of its first item. */
-  readonly start: number;
+/** A finished piece that may name a link whose definition has not come. */
+interface Naming {
+  node: Node;
+  readonly raw: string;
 }
 
 /**
- * An answer's Markdown in an element. Every block is parsed and made once, when the next one begins, so that the time for a token
- * does not grow with the answer; the last block is changed in place, so that what is selected in it stays selected.
+ * An answer's Markdown in an element. Blocks are finished when the first line of the next one has come whole: they are parsed and made
+ * once, so that the time for a token does not grow with the answer. What is unfinished is changed in place, so that what is selected in
+ * it stays selected. However the text came, it looks as it would at once.
  */
 export class GrowingAnswer {
   readonly #into: HTMLElement;
-  /** The last of the elements that the blocks are in. */
-  #part: HTMLElement;
   readonly #tools: AnswerTools;
-  /** What finished blocks define. */
-  readonly #links: Links = Object.create(null) as Links;
+  #pieces: PlacedPieces;
+  /** What finished blocks define, and the pieces that may name what later ones will. */
+  #links = Object.create(null) as Links;
+  #naming: Naming[] = [];
+  /** The links whose definitions ended the text, as if it were whole. */
+  #early: readonly string[] = [];
   /** The characters whose blocks are finished. */
   #finished = 0;
+  /** The characters of whole lines in which finished blocks have been looked for. */
+  #settled = 0;
   #shown = '';
-  /** The nodes of the block that grows; of a list its last item. */
-  #live: Node[] = [];
-  #list: OpenList | undefined;
+  /** Whether what is unfinished begins with an item of a list of which others are finished. */
+  #isInList = false;
   /** The block of code that grows. */
   #code: GrowingCode | undefined;
   #pausedUntil = 0;
 
   constructor(into: HTMLElement, tools: AnswerTools) {
     this.#into = into;
-    this.#part = into.appendChild(document.createElement('div'));
     this.#tools = tools;
+    this.#pieces = new PlacedPieces(into);
   }
 
   /** Shows a text, `whole` or still growing. A text that does not continue the last one is shown from its beginning. */
@@ -65,8 +66,8 @@ export class GrowingAnswer {
     const begin = performance.now();
     if (!whole && begin < this.#pausedUntil) return;
     this.#shown = text;
-    this.#grow(text.slice(this.#finished), whole);
-    if (whole && !this.#code) this.#tools.finish(this.#live);
+    this.#grow(plainLines(text.slice(this.#finished)), whole);
+    if (whole && !this.#code) this.#tools.finish(this.#pieces.live);
     const took = performance.now() - begin;
     this.#pausedUntil = took > QUICK ? begin + took * PAUSE : 0;
   }
@@ -74,21 +75,98 @@ export class GrowingAnswer {
   #grow(given: string, whole: boolean): void {
     const rest = this.#growCode(given, whole);
     if (rest === '') return;
-    // A block that grows may turn out to define nothing.
-    const tokens = blocksOf(rest, Object.create(this.#links) as Links);
-    const last = tokens.findLastIndex(({ type }) => type !== 'space');
-    for (const token of tokens.slice(0, Math.max(0, last))) this.#finish(token);
-    const live = tokens[last];
-    if (!live) return;
-    this.#draw(live);
-    // All items of a list but the last are finished.
-    if (live.type === 'list')
-      for (const { raw } of (live as Tokens.List).items.slice(0, -1)) this.#finished += raw.length;
-    const code = whole ? undefined : GrowingCode.of(live, this.#live[0]);
-    if (!code) return;
+    const live = rest.slice(this.#settle(rest));
+    // What is unfinished may turn out to define nothing.
+    const links = Object.create(this.#links) as Links;
+    const tokens = blocksOf(live, links);
+    this.#pieces.draw(this.#piecesOf(tokens));
+    const early = new Set([...this.#early, ...(whole ? Object.keys(links) : [])]);
+    for (const tag of early) this.#nameAgain(tag, links);
+    this.#early = [...early].filter((tag) => Object.hasOwn(links, tag));
+    if (!whole) this.#beginCode(live, tokens);
+  }
+
+  /**
+   * Finishes the blocks that no further text can change, and returns how many characters they have: those before the last one that
+   * whole lines show and, if that is a list, its items but the last. A definition may go on in the line behind it.
+   */
+  #settle(rest: string): number {
+    const lines = rest.slice(0, rest.lastIndexOf('\n') + 1);
+    if (this.#finished + lines.length <= this.#settled) return 0;
+    this.#settled = this.#finished + lines.length;
+    const tokens = blocksOf(lines, Object.create(this.#links) as Links);
+    const last = tokens.findLastIndex((token) => !isBlank(token));
+    let end = Math.max(0, last);
+    while (tokens[end - 1]?.type === 'def') end--;
+    const finished = tokens.slice(0, end);
+    const token = tokens[end];
+    const list = end === last && token?.type === 'list' ? (token as Tokens.List) : undefined;
+    const items = list?.items.slice(0, -1) ?? [];
+    const taken = items.length > 0 && list ? [...finished, { ...list, items }] : finished;
+    const length = lengthOf(finished) + lengthOf(items);
+    if (length === 0) return 0;
+    this.#finish(taken);
+    this.#finished += length;
+    // Blocks end a list.
+    this.#isInList = items.length > 0 || (this.#isInList && finished.every(isBlank));
+    return length;
+  }
+
+  #finish(tokens: readonly AnswerToken[]): void {
+    const pieces = this.#piecesOf(tokens);
+    const nodes = this.#pieces.finish(pieces);
+    this.#tools.finish(nodes);
+    for (const definition of definitionsIn(tokens)) this.#define(definition);
+    for (const [at, { raw }] of pieces.entries()) {
+      const node = nodes[at];
+      if (node && raw.includes('[')) this.#naming.push({ node, raw });
+    }
+  }
+
+  #define(definition: Tokens.Def): void {
+    const { tag } = definition;
+    if (tag in this.#links) return;
+    this.#links[tag] = definition;
+    this.#nameAgain(tag, this.#links);
+  }
+
+  /** Draws what is finished and names a link, again. */
+  #nameAgain(tag: string, links: Links): void {
+    for (const naming of this.#naming) {
+      if (!naming.raw.toLowerCase().replaceAll(/\s+/g, ' ').includes(`[${tag}]`)) continue;
+      const [piece] = this.#piecesOf(blocksOf(naming.raw, Object.create(links) as Links));
+      if (piece) naming.node = patched(naming.node, piece.node);
+      this.#tools.finish([naming.node]);
+    }
+  }
+
+  /** Blocks and the items of lists, each with what shows it. */
+  #piecesOf(tokens: readonly AnswerToken[]): ReadPiece[] {
+    const shown = tokens.filter((token) => !isBlank(token));
+    return shown.flatMap((token, at): ReadPiece[] => {
+      const { raw } = token;
+      if (token.type !== 'list')
+        return blockNodes([token], this.#tools.code).map((node) => ({ node, head: undefined, raw }));
+      const list = token as Tokens.List;
+      const start = list.start === '' ? 1 : list.start;
+      const head: ListHead = { ordered: list.ordered, start, continues: at === 0 && this.#isInList };
+      return listItems(list, this.#tools.code).map((node, of) => ({
+        node,
+        head,
+        raw: list.items[of]?.raw ?? '',
+      }));
+    });
+  }
+
+  /** Reads a block of code line by line from here on, if it is all that is unfinished and has not ended. */
+  #beginCode(text: string, tokens: readonly AnswerToken[]): void {
+    const [only, another] = tokens.filter((token) => !isBlank(token));
+    const code = only && !another ? GrowingCode.of(only, this.#pieces.live[0]) : undefined;
+    if (!only || !code) return;
     this.#code = code.block;
-    this.#finished += code.begin;
-    this.#growCode(rest.slice(rest.length - live.raw.length + code.begin), false);
+    const begin = lengthOf(tokens.slice(0, tokens.indexOf(only))) + code.begin;
+    this.#finished += begin;
+    this.#growCode(text.slice(begin), false);
   }
 
   /** Goes on with a block of code, and returns what follows it; without one, all. */
@@ -98,121 +176,35 @@ export class GrowingAnswer {
     this.#finished += taken;
     if (!this.#code.isClosed) return '';
     this.#code = undefined;
-    this.#endBlock();
+    this.#isInList = false;
+    this.#pieces.finishFirst(1);
     return rest.slice(taken);
   }
 
-  /** Shows a block for good. */
-  #finish(token: AnswerToken): void {
-    this.#draw(token);
-    if (token.type === 'def') this.#links[(token as Tokens.Def).tag] ??= token as Tokens.Def;
-    if (token.type !== 'space') {
-      this.#tools.finish(this.#live);
-      this.#endBlock();
-    }
-    this.#finished += token.raw.length;
-  }
-
-  /** What grew will not change any more. */
-  #endBlock(): void {
-    this.#live = [];
-    this.#list = undefined;
-    if (this.#part.childElementCount >= PART_BLOCKS) this.#beginPart();
-  }
-
-  #beginPart(): void {
-    this.#part = this.#into.appendChild(document.createElement('div'));
-  }
-
-  #draw(token: AnswerToken): void {
-    if (token.type === 'space') return;
-    if (token.type === 'list') return this.#drawItems(token as Tokens.List);
-    if (this.#isItem) this.#drop();
-    this.#live = patchAll(this.#part, this.#live, blockNodes([token], this.#tools.code));
-  }
-
-  /** Shows items behind those that are finished; the first may be the one that grew. */
-  #drawItems(list: Tokens.List): void {
-    if (!this.#isItem) this.#drop();
-    let grown = this.#live;
-    for (const [at, item] of listItems(list, this.#tools.code).entries()) {
-      if (at > 0) this.#tools.finish(this.#live);
-      this.#live = patchAll(grown[0]?.parentNode ?? this.#placeItem(list), grown, [item]);
-      grown = [];
-    }
-  }
-
-  /** The element that the next item of a list goes into. */
-  #placeItem(list: Tokens.List): HTMLElement {
-    const { start = list.start === '' ? 1 : list.start, count = 0 } = this.#list ?? {};
-    if (count > 0 && count % PIECE_ITEMS === 0) {
-      this.#beginPart();
-      this.#part.className = 'goes-on';
-    }
-    const isFull = count % PIECE_ITEMS === 0;
-    const element =
-      this.#list && !isFull
-        ? this.#list.element
-        : this.#part.appendChild(listElement({ ordered: list.ordered, start: start + count }));
-    this.#list = { start, element, count: count + 1 };
-    return element;
-  }
-
-  /** Whether what grows is an item of the list. */
-  get #isItem(): boolean {
-    return this.#list !== undefined && this.#live[0]?.parentNode === this.#list.element;
-  }
-
-  /** Takes away what grew: it turns out to be something else. */
-  #drop(): void {
-    const list = this.#isItem ? this.#list : undefined;
-    for (const node of this.#live) node.parentNode?.removeChild(node);
-    this.#live = [];
-    if (!list) return;
-    list.count--;
-    if (!list.element.hasChildNodes()) list.element.remove();
-    if (list.count === 0) this.#list = undefined;
-  }
-
   #clear(): void {
-    this.#part = document.createElement('div');
-    this.#into.replaceChildren(this.#part);
+    this.#pieces = new PlacedPieces(this.#into);
+    this.#links = Object.create(null) as Links;
+    this.#naming = [];
+    this.#early = [];
     this.#finished = 0;
+    this.#settled = 0;
     this.#shown = '';
-    this.#live = [];
-    this.#list = undefined;
+    this.#isInList = false;
     this.#code = undefined;
   }
 }
 
-/** Makes the last nodes of a parent, `old`, equal to `made`; what is equal already stays the same node. */
-function patchAll(parent: Node, old: readonly Node[], made: readonly Node[]): Node[] {
-  const nodes = made.map((node, at) => {
-    const before = old[at];
-    if (!before) return parent.appendChild(node);
-    if (patched(before, node)) return before;
-    parent.replaceChild(node, before);
-    return node;
+/** Definitions, those in quotes and lists too. */
+function definitionsIn(tokens: readonly AnswerToken[]): Tokens.Def[] {
+  return tokens.flatMap((token) => {
+    if (token.type === 'def') return [token as Tokens.Def];
+    if (token.type === 'blockquote') return definitionsIn((token as Tokens.Blockquote).tokens);
+    return token.type === 'list'
+      ? (token as Tokens.List).items.flatMap((item) => definitionsIn(item.tokens))
+      : [];
   });
-  for (const node of old.slice(made.length)) parent.removeChild(node);
-  return nodes;
 }
 
-/** Makes a node equal to another of its kind; false if it is of another kind. */
-function patched(old: Node, made: Node): boolean {
-  if (old instanceof Text && made instanceof Text) {
-    if (made.data.startsWith(old.data)) {
-      // Appended, so that a selection keeps its place.
-      if (made.data.length > old.data.length) old.appendData(made.data.slice(old.data.length));
-    } else old.data = made.data;
-    return true;
-  }
-  if (!(old instanceof Element && made instanceof Element) || old.tagName !== made.tagName) return false;
-  // A control keeps its state, and its listeners their element.
-  if (old.tagName === 'BUTTON') return true;
-  for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
-  for (const { name, value } of made.attributes)
-    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-  patchAll(old, [...old.childNodes], [...made.childNodes]);
-  return true;
+function lengthOf(parts: readonly { readonly raw: string }[]): number {
+  return parts.reduce((sum, { raw }) => sum + raw.length, 0);
 }

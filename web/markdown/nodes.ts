@@ -1,5 +1,5 @@
 import type { Tokens } from 'marked';
-import type { AnswerToken, MathToken } from './lexer.ts';
+import type { AnswerToken, MathToken, OpenMathToken } from './lexer.ts';
 
 /** Makes the controls of a code block in a language, `''` if it says none. */
 export type CodeTools = (code: HTMLElement, language: string) => Node;
@@ -38,6 +38,7 @@ function blockNode(given: AnswerToken, tools: CodeTools): Node | undefined {
     case 'heading':
       return element(`h${Math.min(6, token.depth + 1)}`, inlineNodes(token.tokens));
     case 'paragraph':
+    case 'open-math':
       return element('p', inlineNodes(token.tokens));
     case 'text':
       return element('p', token.tokens ? inlineNodes(token.tokens) : [plain(token.text)]);
@@ -76,19 +77,19 @@ type MarkedBlock =
   | Tokens.HTML
   | Tokens.Space
   | Tokens.Def
-  | MathToken;
+  | MathToken
+  | OpenMathToken;
 
-/** The items of a list, which may be one that goes on. */
+/**
+ * The items of a list, which may be one that goes on. Whether a list has empty lines between its items, which is known at its end
+ * only, changes nothing: an item with one paragraph is that text, one with several has paragraphs.
+ */
 export function listItems({ items }: Pick<Tokens.List, 'items'>, tools: CodeTools): HTMLElement[] {
   return items.map((item) => {
-    // What a task's box says is said by the box.
-    const content = item.loose
-      ? blockNodes(item.tokens, tools)
-      : item.tokens.flatMap((token) =>
-          token.type === 'text' && 'tokens' in token && token.tokens
-            ? inlineNodes(token.tokens)
-            : blockNodes([token], tools),
-        );
+    const isOne = item.tokens.filter(isText).length < 2;
+    const content = item.tokens.flatMap((token) =>
+      isOne && isText(token) && token.tokens ? inlineNodes(token.tokens) : blockNodes([token], tools),
+    );
     if (!item.task) return element('li', content);
     const box = element('input', [], {
       type: 'checkbox',
@@ -98,6 +99,10 @@ export function listItems({ items }: Pick<Tokens.List, 'items'>, tools: CodeTool
     box.setAttribute('aria-label', item.checked ? '☑' : '☐');
     return element('li', [box, ...content], { class: 'task' });
   });
+}
+
+function isText(token: AnswerToken): token is Tokens.Text | Tokens.Paragraph {
+  return token.type === 'text' || token.type === 'paragraph';
 }
 
 function list(token: Tokens.List, tools: CodeTools): HTMLElement {
@@ -161,6 +166,7 @@ type MarkedInline =
   | Tokens.Link
   | Tokens.Image
   | Tokens.Tag
+  | Tokens.Checkbox
   | MathToken;
 
 /** Nodes for a line's tokens. Plain HTML elements enclose what is between their tags. */
@@ -169,6 +175,8 @@ function inlineNodes(tokens: readonly AnswerToken[]): Node[] {
   for (const token of tokens as readonly MarkedInline[]) {
     const top = stack.at(-1);
     if (!top) break;
+    // A task's box says what it does.
+    if (token.type === 'checkbox') continue;
     const tag = token.type === 'html' ? /^<(\/?)([a-z]+)\s*\/?>$/i.exec(token.raw) : null;
     const name = tag?.[2]?.toLowerCase() ?? '';
     if (name === 'br') top.nodes.push(element('br'));

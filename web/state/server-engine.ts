@@ -99,12 +99,13 @@ export class ServerEngine implements ChatEngine {
     try {
       const response = await asked;
       if (!response.ok || !response.body) throw await refusalOf(response);
+      // What answers is loaded by now.
+      if (this.context === undefined) void this.#server.refresh();
       yield* this.#answerOf(response.body, request);
     } finally {
       // It would go on without anybody who reads it.
       if (request.signal.aborted) void this.#server.end(request.stream);
     }
-    if (this.context === undefined) void this.#server.refresh();
   }
 
   async *#answerOf(

@@ -98,3 +98,22 @@ test('the model names what has no short beginning', { skip: NO_BROWSER }, async 
     assert.equal(requests.length, before + 1);
   });
 });
+
+test(
+  'a model’s context is known from its first answer on, if it was loaded for it',
+  { skip: NO_BROWSER },
+  async () => {
+    await using server = await SaidServer.open(
+      PAGE,
+      async function* () {
+        yield { content: 'An answer' };
+      },
+      { context: 11, isLoadedLate: true },
+    );
+    await using browser = await TestBrowser.open();
+    const page = await browser.page(`${server.url}/`);
+    await page.getByRole('textbox', { name: 'Message' }).fill('A question');
+    await page.keyboard.press('Enter');
+    await page.getByRole('meter', { name: '11 of 11 tokens of the context are used' }).waitFor();
+  },
+);

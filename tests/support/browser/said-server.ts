@@ -17,6 +17,8 @@ export interface SaidRequest extends Readonly<Record<string, unknown>> {
 interface SaidModel {
   /** Default: more than any conversation. */
   readonly context?: number;
+  /** Whether it is loaded by the first request, and tells its context from then on. */
+  readonly isLoadedLate?: boolean;
   /** How many tokens a prompt has; default 10. */
   readonly count?: (request: SaidRequest) => number;
 }
@@ -36,18 +38,22 @@ export class SaidServer implements AsyncDisposable {
   static async open(
     folder: string,
     say: (request: SaidRequest) => AsyncIterable<SaidDelta>,
-    { context = 1_000_000, count = () => 10 }: SaidModel = {},
+    { context = 1_000_000, count = () => 10, isLoadedLate = false }: SaidModel = {},
   ): Promise<SaidServer> {
     const files = pageFiles(folder);
     if (!files) throw new Error(`no page in ${folder}`);
     const absent = () => new Response('not here', { status: 404 });
     const serve = getRequestListener(async (request) => (await files(request)) ?? absent());
+    let isLoaded = !isLoadedLate;
     const server = createServer((request, response) => {
       if (request.url === '/v1/models') {
         response.setHeader('content-type', 'application/json');
-        response.end(JSON.stringify({ object: 'list', data: [{ id: 'text', context_length: context }] }));
-      } else if (request.url === '/v1/chat/completions') void answer(request, response, { say, count });
-      else void serve(request, response);
+        const model = { id: 'text', ...(isLoaded && { context_length: context }) };
+        response.end(JSON.stringify({ object: 'list', data: [model] }));
+      } else if (request.url === '/v1/chat/completions') {
+        isLoaded = true;
+        void answer(request, response, { say, count });
+      } else void serve(request, response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;

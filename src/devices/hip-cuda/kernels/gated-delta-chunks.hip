@@ -9,11 +9,12 @@
 //   out[t] = e^G[t] S q[t] + sum over s <= t of seen[t, s] delta[s]
 //   S      = e^G[last] S + sum over s of e^(G[last] - G[s]) delta[s] k[s]^T
 //
-// No decay is above 1, so no factor is either. The system is solved in blocks of 16 rows, whose inverses are found all at once.
+// The system is solved in blocks of 16 rows, whose inverses are found all at once.
 //
 //   CHUNK       rows, a multiple of 32
 //   SLICE       of VALUE_SIZE, a multiple of 16
 //   SHORT_ROWS  slots with fewer rows together are left to gated-delta.hip
+#include "decay-sums.h"
 #include "float-matrix.h"
 #include "gated-delta.h"
 #include "slot-rows.h"
@@ -26,21 +27,13 @@ constexpr i32 LINE = KEY_SIZE + 4, PAIRS = CHUNK + 4, VALUES = SLICE + 8;
 constexpr i32 OWN_COLUMNS = KEY_SIZE / WARPS, OWN_TILES = OWN_COLUMNS / 8;
 
 struct Shared {
-  /// Sums of logarithms of decays, those of 32 rows each, in f64: of long sums, differences matter.
-  f64 sums[CHUNK];
+  DecaySums<CHUNK> decays;
   /// Queries and keys of length 1, and the matrix.
   f32 q[CHUNK][LINE], k[CHUNK][LINE], state[SLICE][LINE];
   f32 between[CHUNK][PAIRS], seen[CHUNK][PAIRS], inverse[ROW_TILES][16][20];
   /// Values, then what of them is not known, then the deltas.
   f32 values[CHUNK][VALUES];
-  /// `grown` is e^G[t], `left` e^(G[last] - G[t]).
-  f32 beta[CHUNK], grown[CHUNK], left[CHUNK];
-
-  DEVICE_MEMBER f64 sum_to(i32 t) const {
-    f64 sum = sums[t];
-    UNROLL for (i32 end = 31; end < CHUNK - 1; end += 32) sum += t > end ? sums[end] : 0.0;
-    return sum;
-  }
+  f32 beta[CHUNK];
 };
 
 /// What a thread holds of a chunk: a lane's part of the warp's rows, and the decay and beta of a row.
@@ -85,15 +78,8 @@ DEVICE void store_operands(Shared& shared, const Operands& of, f32 length_epsilo
     }
     if (own < SLICE) shared.values[t][own] = of.v[r];
   }
-  f64 sum = of.decay;
-  UNROLL for (i32 step = 1; step < LANES; step <<= 1) {
-    u64 bits = bit_cast<u64>(sum);
-    u32 from = u32(max_of(own - step, 0)), low = shuffle_from(u32(bits), from), high = shuffle_from(u32(bits >> 32), from);
-    if (own >= step) sum += bit_cast<f64>(u64(high) << 32 | low);
-  }
-  if (i32(thread()) >= CHUNK) return;
-  shared.sums[thread()] = sum;
-  shared.beta[thread()] = of.beta;
+  shared.decays.add_up(of.decay);
+  if (i32(thread()) < CHUNK) shared.beta[thread()] = of.beta;
 }
 
 /// What a row of `rows` (keys, then queries) meets in the matrix, and what it meets in the keys of the rows before it.
@@ -108,7 +94,7 @@ DEVICE void multiply_rows(Shared& shared, i32 tile, bool is_query, FloatSum* by_
       i32 t = 16 * tile + sum_row(i % FLOAT_SUMS), s = 16 * other + 8 * (i / FLOAT_SUMS) + sum_column(i % FLOAT_SUMS);
       f32 product = pairs[i / FLOAT_SUMS].at[i % FLOAT_SUMS];
       bool counts = is_query ? s <= t : s < t;
-      f32 factor = counts ? exponential(f32(shared.sum_to(t) - shared.sum_to(s))) : 0.0f;
+      f32 factor = counts ? shared.decays.from(s, t) : 0.0f;
       if (is_query) shared.seen[t][s] = factor * product;
       else shared.between[t][s] = factor * product * shared.beta[t];
     }
@@ -145,14 +131,14 @@ DEVICE void solve_columns(Shared& shared, i32 first) {
 
 /// Updates a warp's columns of the matrix.
 DEVICE void update_state(Shared& shared, i32 first) {
-  f32 decay = shared.grown[CHUNK - 1];
+  f32 decay = shared.decays.grown[CHUNK - 1];
   UNROLL for (i32 tile = 0; tile < SLICE / 16; tile++) {
     FloatSum sums[OWN_TILES];
     auto element = [&](i32 i) -> f32& {
       return shared.state[16 * tile + sum_row(i % FLOAT_SUMS)][first + 8 * (i / FLOAT_SUMS) + sum_column(i % FLOAT_SUMS)];
     };
     UNROLL for (i32 i = 0; i < OWN_TILES * FLOAT_SUMS; i++) sums[i / FLOAT_SUMS].at[i % FLOAT_SUMS] = element(i) * decay;
-    multiply_floats<OWN_TILES>(sums, CHUNK, [&](i32 row, i32 k) { return shared.values[k][16 * tile + row] * shared.left[k]; },
+    multiply_floats<OWN_TILES>(sums, CHUNK, [&](i32 row, i32 k) { return shared.values[k][16 * tile + row] * shared.decays.left[k]; },
                                [&](i32 k, i32 n) { return shared.k[k][first + n]; });
     UNROLL for (i32 i = 0; i < OWN_TILES * FLOAT_SUMS; i++) element(i) = sums[i / FLOAT_SUMS].at[i % FLOAT_SUMS];
   }
@@ -181,11 +167,7 @@ KERNEL(gated_delta_chunks, THREADS, const i32* count, const i32* slots, const i3
     operands = load_operands(next, of, first_value);
     barrier();
 
-    if (i32(thread()) < CHUNK) {
-      f64 sum = shared.sum_to(thread());
-      shared.grown[thread()] = exponential(f32(sum));
-      shared.left[thread()] = exponential(f32(shared.sum_to(CHUNK - 1) - sum));
-    }
+    shared.decays.make_factors();
     FloatSum by_state[VALUE_TILES] = {};
     multiply_rows(shared, tile, is_query, by_state);
     barrier();
@@ -193,7 +175,7 @@ KERNEL(gated_delta_chunks, THREADS, const i32* count, const i32* slots, const i3
     UNROLL for (i32 i = 0; i < VALUE_TILES * FLOAT_SUMS; i++) {
       i32 t = 16 * tile + sum_row(i % FLOAT_SUMS), n = 8 * (i / FLOAT_SUMS) + sum_column(i % FLOAT_SUMS);
       f32& sum = by_state[i / FLOAT_SUMS].at[i % FLOAT_SUMS];
-      sum *= shared.grown[t];
+      sum *= shared.decays.grown[t];
       if (!is_query) shared.values[t][n] = shared.beta[t] * (shared.values[t][n] - sum);
     }
     if (!is_query && lane() < 16) invert_block(shared, tile, lane());

@@ -4,6 +4,7 @@
 //   STATE_SIZE   values of a line
 //   RATES        of a head: 1, or one a state; 0 where rows give the factors of each state, in place of `dt`
 //   CHUNK        rows whose operands are loaded together
+//   SHORT_ROWS   slots with so many rows together are left to selective-scan-chunks.hip; 0 if none are
 #include "functions.h"
 #include "slot-rows.h"
 
@@ -24,6 +25,7 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
   grid_launch_dependents();
   grid_dependency_wait();
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, width = heads * head_size;
+  if (SHORT_ROWS > 0 && next_chunk<LANES>(0, rows, slot, slots, positions).count >= SHORT_ROWS) return;
   i32 lines = width / groups, slices = (lines + SLICE - 1) / SLICE, group = i32(block_x()) / slices;
   i32 first = i32(block_x()) % slices * SLICE, line_of_group = first + own;
   bool in_range = line_of_group < lines, loaded = false;

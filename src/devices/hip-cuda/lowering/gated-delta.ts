@@ -3,6 +3,7 @@ import type { GatedDeltaOp, Tensor } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { chunkFor, type RecurrenceChunk, shortRowsOf } from './recurrence-chunks.ts';
 import { linesOf, THREADS } from './state-space.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -16,23 +17,6 @@ interface DeltaSources {
 interface RuleLaunch extends DeltaSources {
   readonly shortRows: number;
 }
-
-/** Rows of a chunk, and rows of a head's matrix that a block takes. */
-interface Chunk {
-  readonly rows: number;
-  readonly slice: number;
-}
-
-/** The chunks for which `gated-delta-chunks.hip` is compiled, best first: the smaller one fits in 64 KiB. */
-const CHUNKS: readonly Chunk[] = [
-  { rows: 64, slice: 32 },
-  { rows: 32, slice: 16 },
-];
-/** With fewer rows in a step or per sequence, chunks would be mostly empty. */
-const MIN_CHUNKED_ROWS = 32;
-const MIN_CHUNKED_ROWS_PER_SLOT = 4;
-/** Rows of a sequence that take as long one after another as a chunk does. */
-const SHORT_ROWS = 8;
 
 /** The rule by itself: each operand is a tensor of its own. */
 export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
@@ -62,32 +46,18 @@ function argsOf(op: GatedDeltaOp, parts: readonly RowPart[], rates: readonly Ope
 
 /** Chunks of the sequences that have many rows in the step, and the others' row after row. */
 function launch(op: GatedDeltaOp, sources: DeltaSources, to: Lowering): void {
-  const chunk = chunkFor(op, to);
-  const shortRows = chunk && to.graph.shape.slots > 1 ? SHORT_ROWS : 0;
+  const { decay, heads, keySize, valueSize, out } = op;
+  const bytes = (of: RecurrenceChunk) => chunkBytes(of, keySize);
+  // Decays of channels are not chunked.
+  const isChunked = decay.width === heads;
+  const chunk = isChunked ? chunkFor({ out, lineSize: keySize, lines: valueSize, bytes }, to) : undefined;
+  const shortRows = shortRowsOf(chunk, to);
   if (!chunk || shortRows > 0) launchSteps(op, { ...sources, shortRows }, to);
   if (chunk) launchChunks(op, { ...sources, shortRows, chunk }, to);
 }
 
-/** The largest chunk that fits on the target, if the step has rows for chunks. */
-function chunkFor({ decay, heads, keySize, valueSize, out }: GatedDeltaOp, to: Lowering): Chunk | undefined {
-  const rows = to.capacity(out);
-  const few = rows < MIN_CHUNKED_ROWS || rows < MIN_CHUNKED_ROWS_PER_SLOT * to.graph.shape.slots;
-  if (few || decay.width !== heads) return undefined;
-  return CHUNKS.find(
-    (chunk) =>
-      keySize % columnUnit(chunk) === 0 &&
-      valueSize % chunk.slice === 0 &&
-      chunkBytes(chunk, keySize) <= to.target.sharedBytesOptIn,
-  );
-}
-
-/** Key channels are whole lanes of a warp, and whole tiles of eight columns for each of a block's warps. */
-function columnUnit({ rows }: Chunk): number {
-  return Math.max(32, rows);
-}
-
 /** Bytes of `Shared` of `gated-delta-chunks.hip`. */
-function chunkBytes({ rows, slice }: Chunk, keySize: number): number {
+function chunkBytes({ rows, slice }: RecurrenceChunk, keySize: number): number {
   const lines = (2 * rows + slice) * (keySize + 4);
   const pairs = 2 * rows * (rows + 4) + rows * 20;
   return 4 * (lines + pairs + rows * (slice + 8) + 5 * rows);
@@ -104,7 +74,11 @@ function definesOf({ decay, heads, keySize, valueSize, keyOrder }: GatedDeltaOp,
   };
 }
 
-function launchChunks(op: GatedDeltaOp, of: RuleLaunch & { readonly chunk: Chunk }, to: Lowering): void {
+function launchChunks(
+  op: GatedDeltaOp,
+  of: RuleLaunch & { readonly chunk: RecurrenceChunk },
+  to: Lowering,
+): void {
   const { state, batch, heads, keySize, valueSize, out } = op;
   const { rows, slice } = of.chunk;
   to.launch({

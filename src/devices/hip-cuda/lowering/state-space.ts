@@ -2,7 +2,9 @@ import { fail } from '../../../base/errors.ts';
 import type { CausalConvOp, SelectiveScanOp } from '../../../ops/index.ts';
 import { activationCode } from './elementwise.ts';
 import { int, NULL } from './launch-template.ts';
+import type { Operand } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
+import { chunkFor, type RecurrenceChunk, shortRowsOf } from './recurrence-chunks.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Columns and threads per block of `causal-conv.hip`; each warp keeps one of the preceding rows. */
@@ -62,24 +64,66 @@ export function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: 
   return { split, lines: THREADS / split, chunk: 2 ** Math.floor(Math.log2(rows)) };
 }
 
+/** Chunks of the sequences that have many rows in the step, if each head has one rate, and the others' row after row. */
 export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
-  const { x, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
+  const { a, headSize, stateSize, out } = op;
+  const bytes = (of: RecurrenceChunk) => scanChunkBytes(of, stateSize);
+  const chunk =
+    a?.columns === 1 ? chunkFor({ out, lineSize: stateSize, lines: headSize, bytes }, to) : undefined;
+  const shortRows = shortRowsOf(chunk, to);
+  if (!chunk || shortRows > 0) launchScan(op, shortRows, to);
+  if (chunk) launchScanChunks(op, { chunk, shortRows }, to);
+}
+
+/** Bytes of `Shared` of `selective-scan-chunks.hip`. */
+function scanChunkBytes({ rows, slice }: RecurrenceChunk, stateSize: number): number {
+  const lines = (2 * rows + slice) * (stateSize + 4);
+  return 4 * (lines + rows * (rows + 4) + rows * (slice + 8) + 5 * rows);
+}
+
+function launchScanChunks(
+  op: SelectiveScanOp,
+  { chunk, shortRows }: { readonly chunk: RecurrenceChunk; readonly shortRows: number },
+  to: Lowering,
+): void {
+  const { heads, headSize, stateSize, groups, out } = op;
+  const { rows, slice } = chunk;
+  to.launch({
+    file: 'selective-scan-chunks.hip',
+    kernel: 'selective_scan_chunks',
+    defines: {
+      ...{ STATE_SIZE: stateSize, HEAD_SIZE: headSize, CHUNK: rows, SLICE: slice },
+      SHORT_ROWS: shortRows,
+    },
+    grid: [heads * (headSize / slice), to.graph.shape.slots],
+    block: 4 * rows,
+    sharedBytes: scanChunkBytes(chunk, stateSize),
+    args: [...scanOperands(op, to), op.state, out, int(heads), int(groups)],
+  });
+}
+
+/** Row after row. */
+function launchScan(op: SelectiveScanOp, shortRows: number, to: Lowering): void {
+  const { a, state, heads, headSize, stateSize, groups, out } = op;
   const { split, lines, chunk } = linesOf('selectiveScan', stateSize, to);
   to.launch({
     file: 'selective-scan.hip',
     kernel: 'selective_scan',
-    defines: { STATE_SIZE: stateSize, RATES: a?.columns ?? 0, SPLIT: split, CHUNK: chunk },
+    defines: {
+      ...{ STATE_SIZE: stateSize, RATES: a?.columns ?? 0, SPLIT: split, CHUNK: chunk },
+      SHORT_ROWS: shortRows,
+    },
     grid: [groups * Math.ceil((heads * headSize) / groups / lines), to.graph.shape.slots],
     block: THREADS,
-    args: [
-      ...[to.count(out), batch.slots, batch.positions, x, op.dt ?? op.decay, b, c],
-      a ? to.weight([a], FLOAT_LAYOUT) : NULL,
-      d ? to.weight([d], FLOAT_LAYOUT) : NULL,
-      state,
-      out,
-      int(heads),
-      int(headSize),
-      int(groups),
-    ],
+    args: [...scanOperands(op, to), state, out, int(heads), int(headSize), int(groups)],
   });
+}
+
+function scanOperands(op: SelectiveScanOp, to: Lowering): readonly Operand[] {
+  const { x, b, c, a, d, batch, out } = op;
+  return [
+    ...[to.count(out), batch.slots, batch.positions, x, op.dt ?? op.decay, b, c],
+    a ? to.weight([a], FLOAT_LAYOUT) : NULL,
+    d ? to.weight([d], FLOAT_LAYOUT) : NULL,
+  ];
 }

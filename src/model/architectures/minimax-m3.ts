@@ -39,7 +39,7 @@ export const minimaxM3: Architecture = {
       expert_weights_scale: real(2),
       expert_gating_func: count(2),
       'attention.indexer.head_count': count(shape.kvHeads),
-      'attention.indexer.key_length': count(shape.width < 1024 ? 16 : 128),
+      'attention.indexer.key_length': count(Math.max(16, shape.headSize ?? shape.width / shape.heads)),
       'attention.indexer.top_k': count(shape.width < 1024 ? 3 : 16),
       'attention.indexer.block_size': count(shape.width < 1024 ? 4 : 128),
       'attention.indexer.local_blocks': count(1),

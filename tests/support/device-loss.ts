@@ -140,6 +140,30 @@ export const FAULT_CASE: LossCase = {
   },
 };
 
+/** So many texts at once. */
+const MANY = 64;
+
+/** Texts of many sequences, for devices on which a step of as many rows is worth the wait. */
+export const MANY_TEXTS_CASE: LossCase = {
+  name: `${MANY} texts go on with the same tokens when the device is lost in the middle of them`,
+  async run(open) {
+    await using mortal = await MortalModel.open(open, { sequences: MANY, context: 16, batch: MANY });
+    const all = () => {
+      mortal.model.reset();
+      const texts = Array.from({ length: MANY }, (_, seed) => {
+        const options = { temperature: 1, seed, maxTokens: 4 + (seed % 3) };
+        return mortal.ids(promptOf(1 + (seed % 5), seed), options);
+      });
+      return Promise.all(texts);
+    };
+    const expected = await all();
+    const { steps } = mortal;
+    mortal.loseAt(Math.floor(steps / 2));
+    assert.deepEqual(await all(), expected);
+    assert.equal(mortal.opened, 2);
+  },
+};
+
 /** Must hold on every device after a loss. */
 export const LOSS_CASES: readonly LossCase[] = [
   {

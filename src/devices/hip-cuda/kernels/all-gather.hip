@@ -24,22 +24,17 @@ KERNEL(all_gather, THREADS, const u32* count, const f32* x, f32* out, WIDTHS, PE
     widest = max_of(widest, widths[other]);
     total += widths[other];
   }
-  const u32 rows = *count, pairs = (rows * widest + 1) / 2, size = rows * own;
+  const u32 rows = *count, pairs = (rows * widest + 1) / 2, slots = slots_of_pass(pairs, SLOTS), size = rows * own;
   u32 epoch = state->epoch;
-  for (u32 base = 0; base < pairs; base += SLOTS) {
-    const u32 slots = min_of(pairs - base, u32(SLOTS));
+  for (u32 base = 0; base < pairs; base += slots) {
     epoch++;
-    for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
-      peers.send_all(epoch, slot, 2 * (base + slot) < size ? pair_of(x, base + slot, size) : f32x2{0, 0});
-    }
+    for (u32 slot = peers.first; slot < slots; slot += peers.stride) peers.send_all(epoch, slot, pair_of(x, base + slot, size));
     u32 column = 0;
     UNROLL for (u32 sender = 0; sender < RANKS; sender++) {
       const u32 width = widths[sender], numbers = rows * width;
       for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
         const u32 pair = base + slot;
-        f32x2 value = {0, 0};
-        if (sender != rank) value = peers.receive(epoch, sender, slot);
-        else if (2 * pair < size) value = pair_of(x, pair, size);
+        f32x2 value = sender == rank ? pair_of(x, pair, size) : peers.receive(epoch, sender, slot);
         place_pair(out, pair, numbers, width, column, total, value);
       }
       column += width;

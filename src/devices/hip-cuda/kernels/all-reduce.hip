@@ -25,10 +25,9 @@ KERNEL(all_reduce, THREADS, const u32* count, const f32* x, const f32* addend, f
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
-  const u32 size = *count * width, pairs = (size + 1) / 2;
+  const u32 size = *count * width, pairs = (size + 1) / 2, slots = slots_of_pass(pairs, SLOTS);
   u32 epoch = state->epoch;
-  for (u32 base = 0; base < pairs; base += SLOTS) {
-    const u32 slots = min_of(pairs - base, u32(SLOTS));
+  for (u32 base = 0; base < pairs; base += slots) {
     epoch++;
     for (u32 slot = peers.first; slot < slots; slot += peers.stride) peers.send_all(epoch, slot, pair_of(x, base + slot, size));
     add_slots(peers, epoch, x, addend, out, size, base, slots);
@@ -41,7 +40,8 @@ KERNEL(add_pushed, THREADS, const u32* count, const f32* x, const f32* addend, f
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
-  const u32 size = *count * width, epoch = state->epoch + 1;
+  // Without rows nobody has sent anything, as nobody has counted.
+  const u32 size = *count * width, epoch = state->epoch + (size > 0 ? 1 : 0);
   add_slots(peers, epoch, x, addend, out, size, 0, (size + 1) / 2);
   peers.finish(epoch, blocks);
 }
@@ -52,15 +52,14 @@ KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, const f32* add
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
-  const u32 size = *count * width, pairs = (size + 1) / 2;
+  const u32 size = *count * width, pairs = (size + 1) / 2, slots = slots_of_pass((pairs + RANKS - 1) / RANKS, SLOTS);
   u32 epoch = state->epoch;
-  for (u32 base = 0; base < pairs; base += RANKS * SLOTS) {
-    const u32 slots = (min_of(pairs - base, u32(RANKS * SLOTS)) + RANKS - 1) / RANKS;
+  for (u32 base = 0; base < pairs; base += RANKS * slots) {
     epoch++;
     UNROLL for (u32 distance = 1; distance < RANKS; distance++) {
       const u32 part = base + (rank + distance) % RANKS * slots;
       for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
-        peers.send(distance, epoch, slot, part + slot < pairs ? pair_of(x, part + slot, size) : f32x2{0, 0});
+        peers.send(distance, epoch, slot, pair_of(x, part + slot, size));
       }
     }
     const u32 own = base + rank * slots;
@@ -68,16 +67,16 @@ KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, const f32* add
     for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
       u32x4 found[RANKS];
       peers.peek(epoch - 1, slot, found);
-      f32x2 total = peers.sum(epoch - 1, slot, own + slot < pairs ? pair_of(x, own + slot, size) : f32x2{0, 0}, found);
+      f32x2 total = peers.sum(epoch - 1, slot, pair_of(x, own + slot, size), found);
       peers.send_all(epoch, slot, total);
-      if (own + slot < pairs) store_pair(out, own + slot, size, plus(total, addend_of(addend, own + slot, size)));
+      store_pair(out, own + slot, size, plus(total, addend_of(addend, own + slot, size)));
     }
     for (u32 sender = 0; sender < RANKS; sender++) {
       const u32 part = base + sender * slots;
       if (sender == rank) continue;
       for (u32 slot = peers.first; slot < slots; slot += peers.stride) {
         f32x2 total = peers.receive(epoch, sender, slot);
-        if (part + slot < pairs) store_pair(out, part + slot, size, plus(total, addend_of(addend, part + slot, size)));
+        store_pair(out, part + slot, size, plus(total, addend_of(addend, part + slot, size)));
       }
     }
   }

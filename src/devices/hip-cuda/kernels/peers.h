@@ -1,5 +1,6 @@
 // What the cards of a group say to each other within kernels, over their inboxes. That a rank has read everything of the last epoch
-// when it sends for the next holds slot by slot, as the same thread has the same slots on all ranks, and as all ranks send as many.
+// when it sends for the next holds between kernels, as each waits for all ranks' numbers, and within one slot by slot: the same thread
+// has the same slots on all ranks, and every pass over the inboxes has as many.
 #pragma once
 #include "inbox.h"
 
@@ -92,14 +93,20 @@ struct Peers {
   }
 };
 
-/// Two neighbours of `size` numbers; the last may be alone.
+/// Slots of each of the fewest passes over the inboxes that take `pairs` of numbers; the last ones of the last pass may be empty.
+DEVICE u32 slots_of_pass(u32 pairs, u32 most) {
+  const u32 passes = (pairs + most - 1) / most;
+  return passes <= 1 ? pairs : (pairs + passes - 1) / passes;
+}
+
+/// Two neighbours of `size` numbers; the last may be alone, and there is nothing behind it.
 DEVICE f32x2 pair_of(const f32* x, u32 pair, u32 size) {
-  return {x[2 * pair], 2 * pair + 1 < size ? x[2 * pair + 1] : 0};
+  return {2 * pair < size ? x[2 * pair] : 0, 2 * pair + 1 < size ? x[2 * pair + 1] : 0};
 }
 /// The same, zeros where there is no tensor.
 DEVICE f32x2 addend_of(const f32* x, u32 pair, u32 size) { return x ? pair_of(x, pair, size) : f32x2{0, 0}; }
 DEVICE f32x2 plus(f32x2 a, f32x2 b) { return {a.x + b.x, a.y + b.y}; }
 DEVICE void store_pair(f32* out, u32 pair, u32 size, f32x2 value) {
-  out[2 * pair] = value.x;
+  if (2 * pair < size) out[2 * pair] = value.x;
   if (2 * pair + 1 < size) out[2 * pair + 1] = value.y;
 }

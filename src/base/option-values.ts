@@ -20,6 +20,11 @@ export const TEXTS: ValueKind = {
   expected: 'a list of texts',
   is: (value) => Array.isArray(value) && value.every(isText),
 };
+/** Texts in a list, none of them empty. */
+export const WRITTEN_TEXTS: ValueKind = {
+  expected: 'a list of texts, none of them empty',
+  is: (value) => TEXTS.is(value) && !(value as readonly string[]).includes(''),
+};
 /** Token ids in a list; that they are in the vocabulary is checked later. */
 export const IDS: ValueKind = {
   expected: 'a list of token ids',

@@ -101,7 +101,7 @@ function endOptions(): Option[] {
       '-n, --max-tokens <count>',
       'maximum tokens to generate (default: up to the end of the context)',
     ).argParser(wholeNumber(1)),
-    new Option('--stop <text>', 'stop string; repeatable').argParser(repeated),
+    new Option('--stop <text>', 'stop string; repeatable').argParser(stopArgument),
     new Option(
       '--context-shift <keep>',
       'when the context is full, drop the older half after the first <keep> tokens and continue',
@@ -127,6 +127,11 @@ function formOptions(): Option[] {
       (text) => text.split(','),
     ),
   ];
+}
+
+function stopArgument(text: string, before?: readonly string[]): readonly string[] {
+  if (text === '') throw new InvalidArgumentError('An empty stop string ends no text: leave it out.');
+  return repeated(text, before);
 }
 
 /** Names of samplers, or a word of their letters. */

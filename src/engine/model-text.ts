@@ -9,7 +9,6 @@ import {
   type ChatRenderOptions,
   ChatTemplate,
   checkConversation,
-  checkDryBreakers,
   type ConstrainedVocabulary,
   type ConstraintMaker,
   createTokenizer,
@@ -193,7 +192,6 @@ export class ModelText {
    * `INVALID_ARGUMENT`.
    */
   async dryBreakers(texts: readonly string[]): Promise<DryBreakers> {
-    checkDryBreakers(texts);
     const key = JSON.stringify(texts);
     const known = this.#breakers.get(key);
     const found = known ?? inTurns(dryBreakers(this.tokenizer, texts), 'looking for breakers');

@@ -15,6 +15,7 @@ import {
   TEXT,
   TEXTS,
   type ValueKinds,
+  WRITTEN_TEXTS,
 } from '../base/option-values.ts';
 import { WEIGHT_POLICIES } from '../formats/weight-policy.ts';
 import { DECODE_PLACES } from '../load/chunk.ts';
@@ -179,7 +180,7 @@ const DECODE_OPTIONS: OptionNames<DecodeOptions> = { special: true, keepLeadingS
 
 /** What the options of texts are, where nothing finer is checked later. */
 const CALL_VALUES: ValueKinds<ChatOptions> = {
-  stop: TEXTS,
+  stop: WRITTEN_TEXTS,
   stopTokens: IDS,
   allowedTokens: IDS,
   namedTokens: IDS,
@@ -204,7 +205,12 @@ const CALL_VALUES: ValueKinds<ChatOptions> = {
   regex: { ...TEXT, expected: 'the pattern as a text (the source of a RegExp)' },
   grammar: TEXT,
   choices: TEXTS,
-  cacheSalt: TEXT,
+  cacheSalt: { expected: 'a text, not empty', is: (value) => TEXT.is(value) && value !== '' },
+  now: {
+    expected: 'a Date with a time',
+    is: (value) =>
+      Object.prototype.toString.call(value) === '[object Date]' && !Number.isNaN((value as Date).getTime()),
+  },
   onPrompt: FUNCTION,
   signal: SIGNAL,
   tools: {

@@ -11,6 +11,7 @@ import type { SequenceSnapshot, StateShape } from '../runtime/sequence-snapshot.
 import {
   type ChatMessage,
   type ChatTemplate,
+  checkDryBreakers,
   type DecodeOptions,
   type Dialect,
   type EncodeOptions,
@@ -386,6 +387,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const given = { ...this.text.recommendedSampling, ...definedOf(options) };
     const sampled = samplingOf(given, isHeld !== undefined);
     checkNamedTokens(options.namedTokens ?? [], this.vocabulary);
+    checkDryBreakers(options.drySequenceBreakers ?? []);
     const { adapters } = options;
     // The engine does it again when it begins: they may come and go until then.
     chooseAdapters(this.adapters, adapters);

@@ -22,7 +22,12 @@ export function tokenRulesOf(options: GenerateOptions, vocabulary: number): Toke
       expected: 'a whole number of tokens',
     });
   }
+  if (minTokens > Math.max(0, options.maxTokens ?? Number.POSITIVE_INFINITY)) {
+    const expected = `at most maxTokens, ${options.maxTokens}`;
+    fail('INVALID_ARGUMENT', { name: 'minTokens', found: `${minTokens}`, expected });
+  }
   checkTokens('stopTokens', options.stopTokens ?? [], vocabulary);
+  checkTokens('logitBias', options.logitBias?.keys() ?? [], vocabulary);
   if (allowed) {
     checkTokens('allowedTokens', allowed, vocabulary);
     if (allowed.length === 0) {
@@ -38,7 +43,7 @@ export function tokenRulesOf(options: GenerateOptions, vocabulary: number): Toke
   return minTokens > 0 || allowed || banned.length > 0 ? { minTokens, allowed, banned } : undefined;
 }
 
-function checkTokens(name: string, ids: readonly number[], vocabulary: number): void {
+function checkTokens(name: string, ids: Iterable<number>, vocabulary: number): void {
   for (const id of ids) {
     if (Number.isInteger(id) && id >= 0 && id < vocabulary) continue;
     fail('INVALID_ARGUMENT', { name, found: `token ${id}`, expected: `ids from 0 to ${vocabulary - 1}` });

@@ -10,6 +10,8 @@ import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 
 const KEY = 'tokenizer.chat_template';
+/** Variables that have options or arguments of their own. */
+const OWN_VARIABLES: ReadonlySet<string> = new Set(['messages', 'tools', 'add_generation_prompt']);
 
 /** Recognizes a Jinja template. */
 const JINJA = /\{[{%]/;
@@ -118,6 +120,11 @@ export class ChatTemplate {
    */
   renderSpans(messages: readonly TemplateMessage[], options: ChatRenderOptions = {}): Rendered {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
+    const own = Object.keys(variables ?? {}).find((name) => OWN_VARIABLES.has(name));
+    if (own !== undefined) {
+      const expected = `another variable: ${own} comes from the conversation and the options`;
+      fail('INVALID_ARGUMENT', { name: 'variables', found: own, expected });
+    }
     const program = tools === undefined ? this.#main : this.#forTools;
     const { source, template, form } = program;
     const render = (given: readonly unknown[], shown: readonly ChatTool[] | undefined) => {

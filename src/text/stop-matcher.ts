@@ -1,3 +1,5 @@
+import { fail } from '../base/errors.ts';
+
 /** Text that can be emitted now, and the stop string that ended the text. */
 export interface StopResult {
   readonly text: string;
@@ -15,9 +17,12 @@ export class StopMatcher {
   #held = '';
   #stopped = false;
 
-  /** Empty stop strings are ignored; with `isIncluded`, the stop string that is found is emitted, too. */
+  /** With `isIncluded`, the stop string that is found is emitted, too. Throws `INVALID_ARGUMENT` for an empty one. */
   constructor(stops: readonly string[], { isIncluded = false }: { readonly isIncluded?: boolean } = {}) {
-    this.#stops = stops.filter((stop) => stop !== '');
+    if (stops.includes('')) {
+      fail('INVALID_ARGUMENT', { name: 'stop', found: 'an empty text', expected: 'texts that can end one' });
+    }
+    this.#stops = stops;
     this.#isIncluded = isIncluded;
   }
 

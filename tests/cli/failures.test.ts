@@ -16,6 +16,7 @@ const MISTAKES: readonly Failure[] = [
   ['run -p', /'-p, --prompt <text>' argument missing/],
   ['run -n 1.5 -p x', /'1\.5' is invalid\. Expected a whole number, at least 1/],
   ['run --seed abc -p x', /'abc' is invalid\. Expected a whole number, at least 0/],
+  ['run --stop  -p x', /An empty stop string ends no text: leave it out/],
   ['run --top-p 2 -p x', /topP: found 2, expected a number from 0 to 1/],
   ['run --device gpu -p x', /device: found gpu, expected auto, hip, cuda/],
   ['run --threads 0 -p x', /'0' is invalid\. Expected a whole number, at least 1/],

@@ -114,9 +114,11 @@ test('what no sampler takes is refused', () => {
   }
 });
 
-test('breakers that are none are refused', async () => {
+test('breakers that are none are refused, with DRY and without', () => {
   for (const breaker of ['', 'x'.repeat(41)]) {
-    const stream = model.generate('hi', { dryMultiplier: 1, drySequenceBreakers: [breaker] });
-    await assert.rejects(stream.text(), { code: 'INVALID_ARGUMENT' });
+    for (const dryMultiplier of [0, 1]) {
+      const options = { dryMultiplier, drySequenceBreakers: [breaker] };
+      assert.throws(() => model.generate('hi', options), { code: 'INVALID_ARGUMENT' });
+    }
   }
 });

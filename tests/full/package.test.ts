@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
+import { Site } from '../support/browser/site.ts';
 import { examplesOf } from '../support/guide-examples.ts';
 import { PackedProject } from '../support/packed-project.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
 
 // The tarball that would be published, installed in an empty folder. The other packages come from npm, in these versions.
 const ESBUILD = 'esbuild@0.28.2';
-const ROLLUP = 'rollup@4.68.7';
+const ROLLUP = ['rollup@4.68.7', '@rollup/plugin-node-resolve@16.0.3'];
 const WEBPACK = ['webpack@5.112.2', 'webpack-cli@7.3.1'];
 const VITE = 'vite@8.3.8';
 const NEXT = ['next@16.4.6', 'react@19', 'react-dom@19'];
@@ -34,6 +37,13 @@ const RUNTIMES = [
 const elsewhere =
   process.platform !== 'linux' || process.arch !== 'x64' ? 'binaries for Linux on x64' : false;
 
+const EXAMPLES = examplesOf('docs/bundling.md', 'js');
+
+/** The file that an example of the guide is, by its first line. */
+function nameOf(example: string): string | undefined {
+  return /^\/\/ (\S+)\n/.exec(example)?.[1];
+}
+
 const ANSWER = 'The capital of France is Paris';
 const PROGRAM = `import { loadModel } from 'rocmforge';
 const model = await loadModel(undefined, { device: 'cpu' });
@@ -44,7 +54,7 @@ await model.dispose();
 
 const tools = PackedProject.create({ after }, [
   ESBUILD,
-  ROLLUP,
+  ...ROLLUP,
   ...WEBPACK,
   VITE,
   POSTJECT,
@@ -211,7 +221,7 @@ test('esbuild, Rollup, webpack and Vite bundle a program, with the package exter
 
 test('a single executable answers with the package beside it', async () => {
   const project = await tools;
-  const [script = '', ...more] = examplesOf('docs/bundling.md', 'js');
+  const [script = '', ...more] = EXAMPLES.filter((example) => nameOf(example) === undefined);
   assert.deepEqual(more, []);
   project.write('single.cjs', script);
   const settings = { main: 'single.cjs', output: 'single.blob', disableExperimentalSEAWarning: true };
@@ -223,6 +233,62 @@ test('a single executable answers with the package beside it', async () => {
   const injected = await project.run('postject', ['single', 'NODE_SEA_BLOB', 'single.blob', ...fuse]);
   assert.equal(injected.code, 0, injected.text);
   await assertAnswers(project, join(project.folder, 'single'), []);
+});
+
+/** A page's script; when it has ended, or failed, the title says so. */
+const PAGE_PROGRAM = `import { loadModel } from 'rocmforge/browser';
+addEventListener('unhandledrejection', ({ reason }) => (document.title = String(reason)));
+const model = await loadModel(new URL('/tiny.gguf', location.href).href, { device: 'cpu', context: 32 });
+console.log(await model.generate([1, 40], { temperature: 0, maxTokens: 4, ignoreEnd: true }).text(), crossOriginIsolated);
+await model.dispose();
+document.title = 'ended';
+`;
+
+/** How each bundler is called with its file of the guide, and which script its page has; Vite reads a page and writes one. */
+const PAGES = {
+  'vite.config.mjs': { command: ['vite', 'build'], script: undefined },
+  'webpack.config.mjs': { command: ['webpack', '-c', 'webpack.config.mjs'], script: './main.js' },
+  'rollup.config.mjs': { command: ['rollup', '-c', 'rollup.config.mjs'], script: './browser/main.js' },
+  'esbuild.mjs': { command: ['node', 'esbuild.mjs'], script: './browser/main.js' },
+} as const;
+
+function pageWith(script: string): string {
+  return `<!doctype html><title></title><script type="module" src="${script}"></script>`;
+}
+
+describe('a page answers with its workers and kernels', { skip: NO_BROWSER, concurrency: 1 }, () => {
+  test('every file of the guide is a bundler', () => {
+    assert.deepEqual(
+      EXAMPLES.flatMap((example) => nameOf(example) ?? []).toSorted(),
+      Object.keys(PAGES).toSorted(),
+    );
+  });
+
+  for (const [file, { command, script }] of Object.entries(PAGES)) {
+    test(`as ${file} bundles it`, async () => {
+      const project = await tools;
+      const folder = join(project.folder, 'dist');
+      rmSync(folder, { recursive: true, force: true });
+      project.write('main.js', PAGE_PROGRAM);
+      project.write('index.html', pageWith('/main.js'));
+      project.write(file, EXAMPLES.find((example) => nameOf(example) === file) ?? '');
+      const [program, ...words] = command;
+      const { code, text } = await project.run(program, words);
+      assert.equal(code, 0, text);
+      if (script !== undefined) writeFileSync(join(folder, 'index.html'), pageWith(script));
+      await using site = await Site.open(folder);
+      site.files.set('/tiny.gguf', await tinyBytes('Q8_0'));
+      await using browser = await TestBrowser.open();
+      const page = await browser.page('about:blank');
+      const said: string[] = [];
+      page.on('console', (message) => said.push(message.text()));
+      page.on('pageerror', (error) => said.push(error.message));
+      await page.goto(`${site.url}/`);
+      await page.waitForFunction("document.title !== ''");
+      assert.equal(await page.title(), 'ended', said.join('\n'));
+      assert.match(said.at(-1) ?? '', /\S.* true$/s);
+    });
+  }
 });
 
 /** What Next needs for one API route. */

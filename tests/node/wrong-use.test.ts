@@ -49,6 +49,54 @@ const weather = tool({ name: 'weather', run: () => 'sunny' });
 
 type Case = readonly [what: string, wrong: () => unknown, code: ErrorCode, message: RegExp];
 
+/** Values that would have no effect. */
+const WITHOUT_EFFECT: readonly Case[] = [
+  ['an empty stop string', () => chat({ stop: [''] }), 'INVALID_ARGUMENT', /stop: .* none of them empty/],
+  [
+    'more tokens at least than at most',
+    () => chat({ minTokens: 9, maxTokens: 5 }),
+    'INVALID_ARGUMENT',
+    /minTokens: found 9, expected at most maxTokens, 5/,
+  ],
+  [
+    'a bias of no token',
+    () => chat({ logitBias: new Map([[9e5, 1]]) }),
+    'INVALID_ARGUMENT',
+    /logitBias: found token 900000/,
+  ],
+  [
+    'an empty breaker',
+    () => chat({ drySequenceBreakers: [''] }),
+    'INVALID_ARGUMENT',
+    /drySequenceBreakers: found "", expected texts of 1 to/,
+  ],
+  ['an empty salt', () => chat({ cacheSalt: '' }), 'INVALID_ARGUMENT', /cacheSalt: .* not empty/],
+  [
+    'a time that is none',
+    () => chat({ now: new Date(Number.NaN) }),
+    'INVALID_ARGUMENT',
+    /now: .* expected a Date/,
+  ],
+  [
+    'the conversation as a variable',
+    () => chat({ variables: { messages: [] } }),
+    'INVALID_ARGUMENT',
+    /variables: found messages/,
+  ],
+  [
+    'limits of drafts without any',
+    () => open(tiny, { device: 'reference', minDraftTokens: 2 }),
+    'INVALID_ARGUMENT',
+    /minDraftTokens: found 2, expected speculation, a draft model/,
+  ],
+  [
+    'a place for experts that are not there',
+    () => open(tiny, { device: 'cpu', experts: 'host' }),
+    'INVALID_ARGUMENT',
+    /experts: found host, expected a model with experts/,
+  ],
+];
+
 const FILES: readonly Case[] = [
   ['an empty location', () => open(''), 'INVALID_ARGUMENT', /location: found an empty text/],
   ['a number for a location', () => open(5), 'INVALID_ARGUMENT', /location: found number/],
@@ -252,7 +300,8 @@ const TOOLS: readonly Case[] = [
   ],
 ];
 
-for (const [kind, cases] of Object.entries({ files: FILES, opening: OPENING, texts: TEXTS, tools: TOOLS })) {
+const ALL = { files: FILES, opening: OPENING, texts: TEXTS, tools: TOOLS, 'without effect': WITHOUT_EFFECT };
+for (const [kind, cases] of Object.entries(ALL)) {
   test(`mistakes with ${kind} are named, with what to do`, async () => {
     for (const [what, wrong, code, message] of cases) {
       const error: unknown = await Promise.resolve()

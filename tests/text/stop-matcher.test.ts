@@ -33,7 +33,10 @@ test('overlapping beginnings', () => {
   assert.deepEqual(run(['aab'], ['aa', 'aa', 'b']), { shown: ['', 'aa', '', ''], stop: 'aab' });
   assert.deepEqual(run(['abc', 'b'], ['abc']), { shown: ['a', ''], stop: 'b' });
   assert.deepEqual(run(['xyz', 'yz'], ['wxyz']), { shown: ['w', ''], stop: 'xyz' });
-  assert.deepEqual(run(['', 'q'], ['pq']), { shown: ['p', ''], stop: 'q' });
+});
+
+test('an empty stop string is refused: it would end every text', () => {
+  assert.throws(() => new StopMatcher(['', 'q']), { code: 'INVALID_ARGUMENT' });
 });
 
 test('how the text is cut makes no difference', () => {

@@ -1,4 +1,3 @@
-import { fail } from '../../base/errors.ts';
 import { EXPERT_COPIES, EXPERT_USES, type HotExpertsOfLayer } from '../../model/expert-place.ts';
 import type { ModelGraphs } from '../../model/model-graphs.ts';
 import type { RouteExpertsOp } from '../../ops/experts/route-experts.ts';
@@ -14,7 +13,7 @@ interface HotLayer {
 
 /**
  * The model's graphs with the experts of each layer in the host's memory and copies of at most `slots` of them on the device: their
- * products look up where each one is, and their routers count uses. Throws `INVALID_ARGUMENT` for a model without experts.
+ * products look up where each one is, and their routers count uses.
  */
 export function hotGraphs(graphs: ModelGraphs, slots: number): ModelGraphs {
   const known = new Map<OpGraph, HotLayer | undefined>();
@@ -23,9 +22,6 @@ export function hotGraphs(graphs: ModelGraphs, slots: number): ModelGraphs {
     const hot = known.get(part.graph);
     return hot ? { ...part, graph: hot.graph, hotExperts: hot.experts } : part;
   });
-  if (layers.every(({ hotExperts }) => hotExperts === undefined)) {
-    fail('INVALID_ARGUMENT', { name: 'experts', found: 'host', expected: 'a model with experts' });
-  }
   return { ...graphs, layers };
 }
 

@@ -420,6 +420,10 @@ function inPieces(
     return splitModel(graphs, { ...group, exact: options.deterministic });
   }
   if (at.streamed) return expertPieces(graphs, at.streamed);
+  const hasExperts = graphs.layers.some(({ graph }) => graph.ops.some(({ kind }) => kind === 'routeExperts'));
+  if (options.experts === 'host' && !hasExperts) {
+    fail('INVALID_ARGUMENT', { name: 'experts', found: 'host', expected: 'a model with experts' });
+  }
   const placed = at.copies === undefined ? graphs : hotGraphs(graphs, at.copies);
   return taps ? tapGraphs(placed, [...taps.keys()]) : placed;
 }

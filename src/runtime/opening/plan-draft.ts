@@ -28,7 +28,10 @@ export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): M
     const expected = "a draft model or the model's own predictor";
     fail('INVALID_ARGUMENT', { name: 'predictor', found: 'a draft model beside it', expected });
   }
-  checkLimits(options, draft !== undefined);
+  checkLimits(options, {
+    hasModel: draft !== undefined,
+    drafts: predictor === true || speculation !== undefined,
+  });
   if (!draft && !predictor) return options;
   return {
     ...options,
@@ -69,12 +72,17 @@ function draftedTokens({ predictor }: Drafter, { speculation }: ModelOptions): n
   return speculation ?? Math.min(most, DEFAULT_MASKED_TOKENS);
 }
 
-function checkLimits(of: ModelOptions, hasModel: boolean): void {
+function checkLimits(
+  of: ModelOptions,
+  { hasModel, drafts }: { readonly hasModel: boolean; readonly drafts: boolean },
+): void {
   const { minDraftTokens: tokens = 0, minDraftProbability: probability = 0 } = of;
   const refuse = (name: string, found: number, expected: string) =>
     fail('INVALID_ARGUMENT', { name, found: String(found), expected });
   if (!Number.isSafeInteger(tokens) || tokens < 0)
     refuse('minDraftTokens', tokens, 'a whole number of draft tokens');
+  if (tokens > 0 && !hasModel && !drafts)
+    refuse('minDraftTokens', tokens, "speculation, a draft model, or the model's own predictor");
   if (!(probability >= 0 && probability <= 1))
     refuse('minDraftProbability', probability, 'a probability from 0 to 1');
   if (probability > 0 && !hasModel)

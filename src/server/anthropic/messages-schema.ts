@@ -71,7 +71,7 @@ export const messagesBody = z.object({
   max_tokens: tokensField,
   ...samplingFields,
   ...constraintFields,
-  stop_sequences: listOf(z.string().max(1024), { max: 16 }).nullish(),
+  stop_sequences: listOf(z.string().min(1).max(1024), { max: 16 }).nullish(),
   lora: adapterField,
   stream: z.boolean().nullish(),
 });

@@ -79,6 +79,8 @@ const numberFields = Object.fromEntries(
   }),
 ) as Record<Snake<SamplingOption['name']>, NumberField>;
 
+const stopString = z.string().min(1, 'an empty stop string ends no text: leave it out').max(MAX_STOP_LENGTH);
+
 /** Sampling and stopping fields, by the names that OpenAI's API and llama.cpp's server share. */
 export const samplingFields = {
   ...numberFields,
@@ -89,7 +91,7 @@ export const samplingFields = {
       'Added to the logits of token ids, and of all tokens of texts, as an object or a list of pairs; false forbids.',
     ),
   stop: z
-    .union([z.string().max(MAX_STOP_LENGTH), listOf(z.string().max(MAX_STOP_LENGTH), { max: MAX_STOPS })])
+    .union([stopString, listOf(stopString, { max: MAX_STOPS })])
     .nullish()
     .describe('Strings that end the text; they are not part of it.'),
   priority: z
@@ -240,6 +242,7 @@ function biasesOf(
     if (!isId && ++texts > MAX_BIASED_TEXTS)
       invalid('logit_bias', `at most ${MAX_BIASED_TEXTS} texts are taken`);
     const ids = isId ? [Number(key)] : tokenizer.encode(key, { addSpecial: false });
+    if (ids.length === 0) invalid('logit_bias', 'an empty text has no tokens');
     const added = value === false ? Number.NEGATIVE_INFINITY : value;
     for (const id of ids) sums.set(id, (sums.get(id) ?? 0) + added);
   }

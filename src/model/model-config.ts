@@ -67,6 +67,8 @@ export interface BlockPredictor {
    */
   readonly reads: 'normed' | 'residual';
   readonly norm: Norm;
+  /** Its own norm before the logits, if it is of another kind (Nemotron 3). */
+  readonly headNorm?: Norm;
 }
 
 /**

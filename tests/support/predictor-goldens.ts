@@ -2,7 +2,7 @@ import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelSetup } from '../../src/engine/language-model.ts';
 import type { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
+import { count, counts, flags, type SyntheticShape } from '../../src/model/synthetic-family.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { assistantModel, TARGET } from './assistant-model.ts';
 import type { FamilyVariant } from './family-variant.ts';
@@ -45,6 +45,18 @@ interface PredictorCase {
   readonly assisted?: true;
 }
 
+/** An indexer's tensors in a layer, in the shape `tiny`. */
+function idleIndexer(layer: number): Readonly<Record<string, readonly number[]>> {
+  const sizes = {
+    'attn_k.weight': [32, 64],
+    'k_norm.weight': [64],
+    'k_norm.bias': [64],
+    'attn_q_b.weight': [24, 512],
+  };
+  const all = Object.entries({ ...sizes, 'proj.weight': [32, 8] });
+  return Object.fromEntries(all.map(([name, size]) => [`blk.${layer}.indexer.${name}`, size]));
+}
+
 /** One of each kind: what blocks read and hand on, attention of each kind, and recurrent models. */
 export const PREDICTOR_CASES: Readonly<Record<string, PredictorCase>> = {
   glm4moe: { architecture: 'glm4moe' },
@@ -59,6 +71,40 @@ export const PREDICTOR_CASES: Readonly<Record<string, PredictorCase>> = {
   },
   hy_v3: { architecture: 'hy_v3' },
   step35: { architecture: 'step35' },
+  // Its heads are not as wide as its indexer's, as in published files: llama.cpp divides by zero otherwise.
+  deepseek4: {
+    architecture: 'deepseek4',
+    sizes: { layers: 4, experts: 8 },
+    variant: { metadata: { 'attention.indexer.key_length': count(128) } },
+  },
+  // llama.cpp's block has an indexer that it does not use.
+  deepseek32: { architecture: 'deepseek32', variant: { idle: idleIndexer(2) } },
+  'glm-dsa': {
+    architecture: 'glm-dsa',
+    variant: { metadata: { 'attention.indexer.types': flags(2, () => true) }, idle: idleIndexer(2) },
+  },
+  // With a layer of latent attention before the block, which llama.cpp requires.
+  bailingmoe3: {
+    architecture: 'bailingmoe3',
+    sizes: { layers: 4 },
+    variant: {
+      metadata: { 'attention.head_count_kv': counts(4, (layer) => (layer < 2 ? 0 : 1)) },
+      having: ['blk.3.layer_output_norm.weight'],
+    },
+  },
+  // llama.cpp's block attends to all positions, and is rotated.
+  cohere2moe: { architecture: 'cohere2moe', sizes: { layers: 5 } },
+  nemotron_h_moe: {
+    architecture: 'nemotron_h_moe',
+    sizes: { layers: 4, experts: 4 },
+    variant: {
+      metadata: {
+        'attention.head_count_kv': counts(4, (layer) => 2 * (layer % 2)),
+        feed_forward_length: counts(4, (layer) => (layer === 2 ? 48 : 0)),
+      },
+      having: ['blk.3.nextn.shared_head_norm.weight'],
+    },
+  },
   'gemma4-assistant': { ...TARGET, sizes: TARGET, assisted: true },
 };
 

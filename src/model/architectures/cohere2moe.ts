@@ -23,7 +23,8 @@ export const cohere2moe: Architecture = {
     const layerOf = (layer: number) => {
       const isDense = layer < experts.leadingDense;
       const isLocal = windowed(layer);
-      const pairs = isLocal || isDense ? 'interleaved' : undefined;
+      // A layer that predicts is rotated, whether it has a window or not.
+      const pairs = isLocal || isDense || layer >= sizes.layers ? 'interleaved' : undefined;
       const layerSpec = parallelLayer(
         sizes.norm,
         attention(attentionSpec(sizes.heads(layer), { pairs, ...(isLocal && { window }) })),
@@ -31,7 +32,10 @@ export const cohere2moe: Architecture = {
       );
       return isDense || sharedHidden === 0 ? layerSpec : averaged(layerSpec);
     };
-    return decoder(sizes, layerOf, { logitScale: read.real('logit_scale', 1, true) });
+    return decoder(sizes, layerOf, {
+      logitScale: read.real('logit_scale', 1, true),
+      predictor: { reads: 'normed', layer: layerOf },
+    });
   },
   synthetic: {
     metadata: (shape) => ({

@@ -4,7 +4,7 @@ import type { Block } from '../blocks/block.ts';
 import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { mamba2, readMamba2 } from '../blocks/mamba2.ts';
-import { attentionSpec, decoder, readDecoder } from '../stacks/decoder.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import {
   count,
   expertMetadata,
@@ -28,20 +28,30 @@ export const nemotronH: Architecture = {
     const { norm } = sizes;
     const recurrence = mamba2({ ...readMamba2(read), norm });
     const latent = read.countOrZero('moe_latent_size') || undefined;
+    const mixture =
+      experts &&
+      mixtureOfExperts({ ...experts, form: 'plain', activation: 'relu_squared', scales: true, latent });
+    const attentionOf = (layer: number) => attention(attentionSpec(sizes.heads(layer), { pairs: undefined }));
     const blockOf = (layer: number): Block => {
       const hidden = sizes.hidden(layer);
-      const heads = sizes.heads(layer);
       if (hidden > 0) {
-        return experts
-          ? mixtureOfExperts({ ...experts, form: 'plain', activation: 'relu_squared', scales: true, latent })
-          : feedForward({ form: 'plain', hidden, activation: 'relu_squared', scales: true });
+        return mixture ?? feedForward({ form: 'plain', hidden, activation: 'relu_squared', scales: true });
       }
-      return heads.kvHeads === 0 ? recurrence : attention(attentionSpec(heads, { pairs: undefined }));
+      return sizes.heads(layer).kvHeads === 0 ? recurrence : attentionOf(layer);
     };
     const layerOf = (layer: number) => ({
       sublayers: [{ preNorm: { ...norm, name: 'attn_norm' }, block: blockOf(layer) }],
     });
-    return decoder(sizes, layerOf, { isRotary: false });
+    const predictor = mixture && {
+      reads: 'normed' as const,
+      layer: (layer: number) => preNormLayer(norm, attentionOf(layer), mixture, 'post_attention_norm'),
+      headNorm: {
+        kind: 'layer',
+        epsilon: read.real('attention.layer_norm_epsilon'),
+        bias: 'if there',
+      } as const,
+    };
+    return decoder(sizes, layerOf, { isRotary: false, predictor });
   },
   synthetic: {
     metadata: (shape) => ({ ...hybridMetadata(shape), ...(shape.experts && mixtureMetadata(shape)) }),

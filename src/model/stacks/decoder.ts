@@ -255,9 +255,14 @@ function stateOf(architecture: string, layers: readonly LayerSpec[]): ModelConfi
 /** The layer for multi-token prediction behind the model's own. */
 function blockBehind(
   { layers: index, norm }: DecoderSizes,
-  { reads, layer }: Pick<BlockPredictor, 'reads'> & { readonly layer: (index: number) => LayerSpec },
+  { layer, ...of }: PredictorTraits,
 ): BlockPredictor {
-  return { kind: 'block', layer: layer(index), index, reads, norm };
+  return { kind: 'block', layer: layer(index), index, norm, ...of };
+}
+
+/** How a predictor differs from others, and its layer, which stands at an index in the file. */
+interface PredictorTraits extends Pick<BlockPredictor, 'reads' | 'headNorm'> {
+  readonly layer: (index: number) => LayerSpec;
 }
 
 /**
@@ -301,7 +306,7 @@ export function decoder(
      * The layer for multi-token prediction, if the architecture defines one: what it reads, and its blocks. Of several,
      * the first is used for each of the tokens.
      */
-    readonly predictor?: Pick<BlockPredictor, 'reads'> & { readonly layer: (index: number) => LayerSpec };
+    readonly predictor?: PredictorTraits | undefined;
   } = {},
 ): ModelConfig {
   const { architecture, width, trainedContext, rope, originalContext, embeds } = sizes;

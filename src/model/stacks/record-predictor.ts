@@ -67,7 +67,8 @@ export function recordPredictorHead(
   const { predictor, head } = config;
   const norms = ['nextn.shared_head_norm', 'layer_output_norm'].map((name) => tensorName(config, name));
   const own = norms.find((name) => scope.has(name));
-  const norm = own === undefined ? head.norm : { ...predictor.norm, name: own, bare: true };
+  const norm =
+    own === undefined ? head.norm : { ...(predictor.headNorm ?? predictor.norm), name: own, bare: true };
   const { g } = scope;
   const { hidden, rows } = head.hyper
     ? {

@@ -395,6 +395,9 @@ export const GERMAN: Texts = {
     fixes: {
       MODEL_TOO_LARGE: 'Ein kleineres Modell wählen, oder einen kleineren Kontext in den Einstellungen.',
       CONTEXT_OVERFLOW: 'Ein neues Gespräch beginnen, oder das Modell mit größerem Kontext laden.',
+      STORAGE_UNAVAILABLE: 'Modelle lassen sich trotzdem benutzen; der nächste Besuch muss sie wieder laden.',
+      STORAGE_FULL:
+        'Aufbewahrte Modelle löschen, Platz auf der Platte schaffen, oder keine aufbewahren: siehe Einstellungen.',
     },
   },
 };

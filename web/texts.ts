@@ -391,6 +391,8 @@ export const ENGLISH = {
     fixes: {
       MODEL_TOO_LARGE: 'Choose a smaller model, or a smaller context in the settings.',
       CONTEXT_OVERFLOW: 'Begin a new conversation, or load the model with a larger context.',
+      STORAGE_UNAVAILABLE: 'Models can be used all the same; the next visit has to load them again.',
+      STORAGE_FULL: 'Delete models that are kept, make room on the disk, or keep none: see the settings.',
     } as Readonly<Record<string, string>>,
   },
 };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { crc32, deflateRawSync } from 'node:zlib';
@@ -130,6 +131,45 @@ describe('texts of attached files', () => {
 
   test('OpenDocument', async () => {
     assert.equal(await textOf('a.odt', zip(OPEN)), 'Title\none  two three\na | b');
+  });
+
+  test('what LibreOffice writes, in both families of formats', async () => {
+    const of = async (name: string) => {
+      const bytes = readFileSync(join(PROJECT_ROOT, 'tests/fixtures/documents', name));
+      return (await read(new File([bytes], name))).text;
+    };
+    const letter = [
+      'Chapter',
+      'Some   spaces\ttab',
+      'break. A note goes on here.',
+      'Outer',
+      'Inner',
+      'merged',
+      'x1 x2 | y',
+      'End 😀 link words',
+      '',
+      'The footnote text',
+    ];
+    for (const name of ['text.odt', 'text.docx'])
+      assert.deepEqual((await of(name)).split('\n'), letter, name);
+    const slides = '## 1\nTitle of slide one\nPoint A\nPoint B\n\n## 2\nShape text on two\ncell a | cell b';
+    for (const name of ['slides.odp', 'slides.pptx']) assert.equal(await of(name), slides, name);
+    const cells = [
+      '## First',
+      'Kind | Value',
+      'date | 2026-11-27',
+      'percent | 12.5%',
+      'time | 13:37',
+      'bool | 1',
+      'sum | 42',
+      ' |  |  | far',
+      'two lines, "quoted"',
+      '',
+      '## Second, sheet',
+      '0.1 | 123456789012',
+    ];
+    for (const name of ['cells.ods', 'cells.xlsx'])
+      assert.deepEqual((await of(name)).replace(':37:00', ':37').split('\n'), cells, name);
   });
 
   test('what cannot be read is refused with its reason', async () => {

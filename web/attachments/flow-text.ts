@@ -1,4 +1,9 @@
+import { UnreadableFile } from './unreadable-file.ts';
 import { attribute, xmlEvents } from './xml.ts';
+
+/** The columns of a sheet, and rows that are alike, beyond which a file is no document. */
+const MOST_COLUMNS = 16_384;
+const MOST_ROWS = 2 ** 20;
 
 /** Which elements of a kind of document mean what. */
 export interface FlowRoles {
@@ -9,10 +14,16 @@ export interface FlowRoles {
   readonly line: readonly string[];
   /** The element for spaces, which counts them in `text:c`. */
   readonly spaces?: string;
+  /** Elements for cells and rows, which may count how often they are there. */
   readonly cell: readonly string[];
   readonly row: readonly string[];
-  /** The element for a slide. */
+  /** Attributes that count cells and rows. */
+  readonly repeated?: { readonly cell: string; readonly row: string };
+  /** The element for a slide or a sheet, and the attribute with its name; slides are counted. */
   readonly page?: string;
+  readonly pageName?: string;
+  /** The element for a note, whose text comes behind all other. */
+  readonly note?: string;
   /** Elements with all that is in them. */
   readonly skip: readonly string[];
 }
@@ -30,21 +41,34 @@ export function flowText(xml: string, roles: FlowRoles): string {
     } else if (skipped > 0) skipped--;
     else flow.close(event.name);
   }
-  return flow.lines.join('\n');
+  return flow.whole;
 }
 
 class Flow {
-  readonly lines: string[] = [];
   readonly #roles: FlowRoles;
+  readonly #lines: string[] = [];
+  readonly #notes: string[] = [];
   #line = '';
   #row: string[] = [];
+  /** Empty cells since the last one with a text: sheets end rows with as many as they are wide. */
+  #empty = 0;
+  /** How often the cell and the row are there that are open. */
+  #cellTimes = 1;
+  #rowTimes = 1;
   /** How deep in elements whose text counts, and in cells. */
   #texts = 0;
   #cells = 0;
   #pages = 0;
+  /** What a note interrupts. */
+  #interrupted: { line: string; texts: number } | undefined;
 
   constructor(roles: FlowRoles) {
     this.#roles = roles;
+  }
+
+  get whole(): string {
+    const notes = this.#notes.length > 0 ? ['', ...this.#notes] : [];
+    return [...this.#lines, ...notes].join('\n');
   }
 
   text(text: string): void {
@@ -53,35 +77,74 @@ class Flow {
   }
 
   open(name: string, attributes: string): void {
-    const { text, tab, line, spaces, cell, page } = this.#roles;
+    const { text, tab, line, spaces, cell, row, repeated, page, note } = this.#roles;
     if (text.includes(name)) this.#texts++;
-    if (cell.includes(name)) this.#cells++;
+    if (cell.includes(name)) {
+      this.#cells++;
+      this.#cellTimes = timesIn(attributes, repeated?.cell, MOST_COLUMNS);
+    }
+    if (row.includes(name)) this.#rowTimes = timesIn(attributes, repeated?.row, MOST_ROWS);
     if (tab.includes(name)) this.#line += '\t';
     if (line.includes(name)) this.#line += this.#cells > 0 ? ' ' : '\n';
     if (name === spaces) this.#line += ' '.repeat(Math.min(80, Number(attribute(attributes, 'text:c') ?? 1)));
-    if (name === page) this.lines.push(`${this.#pages > 0 ? '\n' : ''}## ${++this.#pages}`);
-  }
-
-  close(name: string): void {
-    const { text, paragraph, cell, row } = this.#roles;
-    if (text.includes(name)) this.#texts--;
-    if (paragraph.includes(name)) {
-      if (this.#cells > 0) this.#line += ' ';
-      else this.#endLine(this.#line);
-    } else if (cell.includes(name)) {
-      this.#cells--;
-      this.#row.push(this.#line.trim());
-      this.#line = '';
-    } else if (row.includes(name) && this.#row.length > 0) {
-      // Spreadsheets end rows with cells for the rest of the sheet's width.
-      const cells = this.#row.slice(0, this.#row.findLastIndex((of) => of !== '') + 1);
-      this.#row = [];
-      if (cells.length > 0) this.#endLine(cells.join(' | '));
+    if (name === page) this.#beginPage(attributes);
+    if (name === note) {
+      this.#interrupted = { line: this.#line, texts: this.#texts };
+      [this.#line, this.#texts] = ['', 0];
     }
   }
 
+  close(name: string): void {
+    const { text, paragraph, cell, row, note } = this.#roles;
+    if (text.includes(name)) this.#texts--;
+    if (paragraph.includes(name)) {
+      if (this.#interrupted || this.#cells > 0) this.#line += ' ';
+      else this.#endLine(this.#line);
+    } else if (cell.includes(name)) this.#endCell();
+    else if (row.includes(name)) this.#endRow();
+    else if (name === note && this.#interrupted) {
+      this.#notes.push(this.#line.trim());
+      ({ line: this.#line, texts: this.#texts } = this.#interrupted);
+      this.#interrupted = undefined;
+    }
+  }
+
+  #beginPage(attributes: string): void {
+    const { pageName } = this.#roles;
+    const before = this.#pages++ > 0 ? '\n' : '';
+    const name = pageName === undefined ? this.#pages : (attribute(attributes, pageName) ?? '');
+    this.#lines.push(`${before}## ${name}`);
+  }
+
+  #endCell(): void {
+    this.#cells--;
+    const value = this.#line.trim();
+    this.#line = '';
+    if (value === '') {
+      this.#empty += this.#cellTimes;
+      return;
+    }
+    if (this.#row.length + this.#empty + this.#cellTimes > MOST_COLUMNS) throw new UnreadableFile('broken');
+    for (; this.#empty > 0; this.#empty--) this.#row.push('');
+    for (let time = 0; time < this.#cellTimes; time++) this.#row.push(value);
+  }
+
+  #endRow(): void {
+    const line = this.#row.join(' | ');
+    if (this.#row.length > 0) for (let time = 0; time < this.#rowTimes; time++) this.#endLine(line);
+    this.#row = [];
+    this.#empty = 0;
+  }
+
   #endLine(line: string): void {
-    this.lines.push(line.trimEnd());
+    this.#lines.push(line.trimEnd());
     this.#line = '';
   }
+}
+
+/** How often an element is there, by one of its attributes. */
+function timesIn(attributes: string, name: string | undefined, most: number): number {
+  const times = Number((name !== undefined && attribute(attributes, name)) || 1);
+  if (!(times >= 1 && times <= most)) throw new UnreadableFile('broken');
+  return times;
 }

@@ -34,11 +34,21 @@ const OPEN_DOCUMENT: FlowRoles = {
   tab: ['text:tab'],
   line: ['text:line-break'],
   spaces: 'text:s',
-  cell: ['table:table-cell'],
+  cell: ['table:table-cell', 'table:covered-table-cell'],
   row: ['table:table-row'],
+  repeated: { cell: 'table:number-columns-repeated', row: 'table:number-rows-repeated' },
   page: 'draw:page',
-  skip: ['text:tracked-changes', 'office:annotation', 'office:forms', 'presentation:notes'],
+  note: 'text:note-body',
+  skip: [
+    'text:tracked-changes',
+    'text:note-citation',
+    'office:annotation',
+    'office:forms',
+    'presentation:notes',
+  ],
 };
+
+const OPEN_SPREADSHEET: FlowRoles = { ...OPEN_DOCUMENT, page: 'table:table', pageName: 'table:name' };
 
 /** The text of an office document: Word's, Excel's and PowerPoint's since 2007, and OpenDocument's. Throws `UnreadableFile`. */
 export async function officeText(archive: Archive): Promise<string> {
@@ -52,7 +62,7 @@ export async function officeText(archive: Archive): Promise<string> {
     throw new UnreadableFile('unknown');
   const manifest = (await archive.text('META-INF/manifest.xml')) ?? '';
   if (/:encryption-data[\s>]/.test(manifest)) throw new UnreadableFile('protected');
-  return flowText(open, OPEN_DOCUMENT);
+  return flowText(open, type.includes('spreadsheet') ? OPEN_SPREADSHEET : OPEN_DOCUMENT);
 }
 
 async function wordText(archive: Archive, document: string): Promise<string> {

@@ -12,6 +12,8 @@ const ZIP = 'PK\u0003\u0004';
 const PDF = '%PDF-';
 /** Office documents of before 2007, and encrypted ones of later. */
 const COMPOUND = '\u00d0\u00cf\u0011\u00e0';
+/** Its text stands between so much else that it would fill a context. */
+const RICH_TEXT = String.raw`{\rtf`;
 
 /** The text of a file: plain text, code, an office document, or a PDF. Throws `UnreadableFile` if there is none to be had. */
 export async function readAttachment(file: File): Promise<Attachment> {
@@ -38,7 +40,7 @@ async function textOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
     });
     return pdfText(bytes);
   }
-  if (signature.startsWith(COMPOUND)) throw new UnreadableFile('unknown');
+  if (signature.startsWith(COMPOUND) || signature.startsWith(RICH_TEXT)) throw new UnreadableFile('unknown');
   return plainText(bytes);
 }
 

@@ -14,11 +14,14 @@ const EPOCH_1904 = Date.UTC(1904, 0, 1);
 /** The columns of a sheet, by Excel's own limit. */
 const MOST_COLUMNS = 16_384;
 
+/** How the number of a cell is read. */
+type NumberKind = 'number' | 'date' | 'percent';
+
 /** What cells refer to. */
 interface Workbook {
   readonly strings: readonly string[];
-  /** Whether cells of a style are dates. */
-  readonly dates: readonly boolean[];
+  /** How numbers in cells of a style are read. */
+  readonly kinds: readonly NumberKind[];
   readonly epoch: number;
 }
 
@@ -27,7 +30,7 @@ export async function spreadsheetText(archive: Archive): Promise<string> {
   const main = (await archive.text('xl/workbook.xml')) ?? '';
   const workbook: Workbook = {
     strings: sharedStrings((await archive.text('xl/sharedStrings.xml')) ?? ''),
-    dates: dateStyles((await archive.text('xl/styles.xml')) ?? ''),
+    kinds: numberKinds((await archive.text('xl/styles.xml')) ?? ''),
     epoch: /\sdate1904\s*=\s*["'](?:1|true)["']/.test(main) ? EPOCH_1904 : EPOCH,
   };
   const names = [...xmlEvents(main)].flatMap((event) =>
@@ -56,25 +59,32 @@ function sharedStrings(xml: string): string[] {
   return strings;
 }
 
-/** Whether the cells of each style are dates or times. */
-function dateStyles(xml: string): boolean[] {
-  const own = new Map<number, boolean>();
-  const styles: boolean[] = [];
+/** How numbers in cells of each style are read. */
+function numberKinds(xml: string): NumberKind[] {
+  const own = new Map<number, NumberKind>();
+  const styles: NumberKind[] = [];
   let isCell = false;
   for (const event of xmlEvents(xml)) {
     if (event.kind === 'text') continue;
     if (event.name === 'cellXfs') isCell = event.kind === 'open';
     if (event.kind === 'close') continue;
     const id = Number(attribute(event.attributes, 'numFmtId'));
-    if (event.name === 'numFmt') own.set(id, isDateFormat(attribute(event.attributes, 'formatCode') ?? ''));
-    else if (event.name === 'xf' && isCell) styles.push(own.get(id) ?? isBuiltInDate(id));
+    if (event.name === 'numFmt') own.set(id, kindOfFormat(attribute(event.attributes, 'formatCode') ?? ''));
+    else if (event.name === 'xf' && isCell) styles.push(own.get(id) ?? builtInKind(id));
   }
   return styles;
 }
 
-/** Whether a format has parts of a date outside of what it quotes, and of colours and conditions. */
-function isDateFormat(code: string): boolean {
-  return /[dmyhs]/i.test(code.replaceAll(/"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, ''));
+/** Whether a format has a percent sign or parts of a date outside of what it quotes, and of colours and conditions. */
+function kindOfFormat(code: string): NumberKind {
+  const plain = code.replaceAll(/"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, '');
+  if (plain.includes('%')) return 'percent';
+  return /[dmyhs]/i.test(plain) ? 'date' : 'number';
+}
+
+function builtInKind(id: number): NumberKind {
+  if (id === 9 || id === 10) return 'percent';
+  return isBuiltInDate(id) ? 'date' : 'number';
 }
 
 interface Cell {
@@ -115,10 +125,13 @@ function cellOf(attributes: string, next: number): Cell {
   return { column, type, style: Number(attribute(attributes, 's') ?? 0), value: '' };
 }
 
-function shown({ type, style, value }: Cell, { strings, dates, epoch }: Workbook): string {
+function shown({ type, style, value }: Cell, { strings, kinds, epoch }: Workbook): string {
   if (type === 's') return oneLine(strings[Number(value)] ?? '');
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE';
-  if (type !== 'n' || value === '' || !dates[style]) return oneLine(value);
+  const kind = kinds[style] ?? 'number';
+  if (type !== 'n' || value === '' || kind === 'number') return oneLine(value);
+  // As many digits as a double has for sure.
+  if (kind === 'percent') return `${Number((Number(value) * 100).toPrecision(15))}%`;
   const days = Number(value);
   const date = new Date(epoch + Math.round((days * DAY_MILLISECONDS) / 1000) * 1000);
   if (Number.isNaN(date.getTime())) return oneLine(value);

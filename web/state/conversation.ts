@@ -335,6 +335,8 @@ export class Conversation {
         continue;
       }
       this.#changeCall(id, call, { state: 'asked' });
+      // It may wait for long.
+      this.#saveTurn(id);
       if (!(await this.#consentTo(call, tool.ask, signal))) {
         this.#changeCall(id, call, { state: 'refused', result: TEXTS.call.refused });
         continue;

@@ -26,8 +26,10 @@ export class StoreFolder {
   /** Rejects with `STORAGE_UNAVAILABLE` if the browser has none for this page. */
   static async open(): Promise<StoreFolder> {
     const { storage } = navigator as Partial<Pick<Navigator, 'storage'>>;
-    if (!storage) fail('STORAGE_UNAVAILABLE', { why: 'the page does not come from https or localhost' });
-    if (!keepsFiles(storage)) fail('STORAGE_UNAVAILABLE', { why: 'the browser keeps no files for pages' });
+    if (!isSecureContext)
+      fail('STORAGE_UNAVAILABLE', { why: 'the page does not come from https or localhost' });
+    if (!storage || !keepsFiles(storage))
+      fail('STORAGE_UNAVAILABLE', { why: 'the browser keeps no files for pages' });
     try {
       let folder = await storage.getDirectory();
       for (const name of PATH) folder = await folder.getDirectoryHandle(name, { create: true });

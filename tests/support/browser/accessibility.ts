@@ -12,6 +12,13 @@ interface AxeReport {
   }[];
 }
 
+/** An expression for axe-core's findings in a page that is driven otherwise: rules and the elements that violate them. */
+export const AXE_FAULTS = `(async () => {
+  ${AXE};
+  const { violations } = await axe.run();
+  return violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' '));
+})()`;
+
 /** axe-core's findings for the current page in both colour schemes: rules and the elements that violate them. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.evaluate(AXE);

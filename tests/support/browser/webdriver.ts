@@ -173,7 +173,10 @@ export class WebDriver implements AsyncDisposable {
 
   /** A picture of the window, as PNG. */
   async picture(path: string): Promise<void> {
-    writeFileSync(path, Buffer.from(String(await this.#transport.send('picture', {})), 'base64'));
+    writeFileSync(
+      path,
+      Buffer.from(String(await this.#transport.send('picture', { full: false })), 'base64'),
+    );
   }
 
   /** Opens a page in a tab of its own, where what follows happens until the returned function goes back and closes it. */

@@ -11,7 +11,7 @@ export * from './experts/combine-experts.ts';
 export * from './experts/matmul-experts.ts';
 export * from './experts/route-experts.ts';
 export * from './experts/scale-experts.ts';
-export { MIN_WEIGHT_SUM, type RoutedRow, routeRow } from './experts/route-row.ts';
+export { MIN_WEIGHT_SUM, type RoutingInputs, RowRouter } from './experts/route-row.ts';
 export * from './gated-delta.ts';
 export * from './gaussian-top-k.ts';
 export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
@@ -29,6 +29,7 @@ export * from './rows.ts';
 export * from './sample.ts';
 export { areValidLogits, NO_TOKEN } from './sampling/no-token.ts';
 export type { RowLogits } from './sampling/adjust-logits.ts';
+export { type BlockMaxima, MAXIMA_BLOCK } from './sampling/block-maxima.ts';
 export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES } from './sampling/sampling-names.ts';
 export {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RoutingRule, routeRow } from '../../src/ops/index.ts';
+import { type RoutingRule, RowRouter } from '../../src/ops/index.ts';
 
 const RULE: RoutingRule = {
   topK: 2,
@@ -14,7 +14,11 @@ const RULE: RoutingRule = {
 /** Weights as fractions of `whole`, rounded: gates of `ln n` are `n` of their sum. */
 function routed(gates: readonly number[], rule: Partial<RoutingRule> = {}, bias?: readonly number[]) {
   const whole = gates.reduce((a, b) => a + b, 0);
-  const { expertIds, routingWeights } = routeRow(gates.map(Math.log), { bias }, { ...RULE, ...rule });
+  const router = new RowRouter({ ...RULE, ...rule }, gates.length);
+  // What a row leaves must not reach the next one.
+  router.route(gates.map((gate) => -gate));
+  router.route(gates.map(Math.log), { bias });
+  const { expertIds, routingWeights } = router;
   return {
     experts: [...expertIds],
     weights: [...routingWeights].map((weight) => Math.round(weight * whole * 1e6) / 1e6),

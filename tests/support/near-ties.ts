@@ -5,7 +5,7 @@ import { architectureOf } from '../../src/model/architecture.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { ConfigReader } from '../../src/model/config-reader.ts';
 import { type ModelPart, recordModel } from '../../src/model/model-graphs.ts';
-import { type ChoosePositionsOp, chooseRow, type OpGraph, routeRow } from '../../src/ops/index.ts';
+import { type ChoosePositionsOp, chooseRow, type OpGraph, RowRouter } from '../../src/ops/index.ts';
 import { valueNames } from '../../src/plan/taps/value-names.ts';
 
 /** How close to each other two scores are that roundings may order either way. */
@@ -181,7 +181,11 @@ async function choicesOf({ graph, prefix }: ModelPart, tensors: Tensors): Promis
   for (const op of graph.ops) {
     if (op.kind === 'routeExperts' && !op.chosen) {
       const bias = op.bias && (await valuesOf(tensors, prefix + op.bias.name));
-      const choose = (scores: Float32Array) => Array.from(routeRow(scores, { bias }, op).expertIds);
+      const router = new RowRouter(op, op.logits.width);
+      const choose = (scores: Float32Array) => {
+        router.route(scores, { bias });
+        return Array.from(router.expertIds);
+      };
       choices.push({ name: names.get(op.logits) ?? '', isPlain: false, choose });
     }
     if (op.kind === 'choosePositions')

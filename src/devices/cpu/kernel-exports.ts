@@ -118,8 +118,11 @@ export interface KernelExports {
     scratch: number,
   ): void;
   softmax(x: number, out: number, n: number): void;
-  /** The first index of the largest of `n` values; NaN never wins. */
-  argmax(x: number, n: number): number;
+  /**
+   * The largest value of each block of `block` out of `n`, a multiple of 4, to `out`; NaN for blocks that hold one. Gives 1 if a value
+   * is NaN or infinite, otherwise 0.
+   */
+  blockMaxima(x: number, n: number, block: number, out: number): number;
   /**
    * One row's heads rotated by its table of (cos, sin) pairs, `rotaryDim` values per head; `neox` 1 pairs (i, i +
    * rotaryDim / 2).

@@ -1,8 +1,12 @@
+import { type BlockMaxima, MAXIMA_BLOCK } from './block-maxima.ts';
+
 /** What a stage may know besides the candidates and its own parameter. */
 export interface StageContext {
   /** The stage's second parameter; its own if it has none. */
   readonly beside: number;
   readonly temperature: number;
+  /** Those of the logits, if they are known. */
+  readonly maxima?: BlockMaxima | undefined;
   /** The fewest tokens that a stage leaves of those there are, except top-k; 0 or 1 for no more than one. */
   readonly minKeep: number;
   /** A separate random number in [0, 1), distinguished from others by `changed`. */
@@ -41,22 +45,27 @@ export class Candidates {
   }
 
   /** The `limit` best of `fillAll`, in one pass over the logits: a heap keeps the worst of the best at its root. */
-  fillTop(logits: Float32Array, limit: number): void {
+  fillTop(logits: Float32Array, limit: number, maxima?: BlockMaxima): void {
     const { ids, keys } = this;
+    const block = maxima ? MAXIMA_BLOCK : logits.length;
     let count = 0;
     let worst = -Infinity;
-    for (let id = 0; id < logits.length; id++) {
-      const logit = logits[id] as number;
-      if (!(logit > worst)) continue;
-      if (count < limit) {
-        ids[count] = id;
-        keys[count++] = logit;
-        if (count < limit) continue;
-        for (let at = (limit >> 1) - 1; at >= 0; at--) {
-          this.#settle(at, limit, keys[at] as number, ids[at] as number, false);
-        }
-      } else this.#settle(0, limit, logit, id, false);
-      worst = keys[0] as number;
+    for (let first = 0; first < logits.length; first += block) {
+      if (maxima && !((maxima.values[first / MAXIMA_BLOCK] as number) > worst)) continue;
+      const end = Math.min(logits.length, first + block);
+      for (let id = first; id < end; id++) {
+        const logit = logits[id] as number;
+        if (!(logit > worst)) continue;
+        if (count < limit) {
+          ids[count] = id;
+          keys[count++] = logit;
+          if (count < limit) continue;
+          for (let at = (limit >> 1) - 1; at >= 0; at--) {
+            this.#settle(at, limit, keys[at] as number, ids[at] as number, false);
+          }
+        } else this.#settle(0, limit, logit, id, false);
+        worst = keys[0] as number;
+      }
     }
     this.count = count;
     this.unrank();

@@ -1,3 +1,4 @@
+import { type BlockMaxima, MAXIMA_BLOCK } from './block-maxima.ts';
 import { adjustLogits, type RowLogits } from './adjust-logits.ts';
 import { pick, weigh } from './draw.ts';
 import { largestOf } from './exponential-sum.ts';
@@ -12,6 +13,8 @@ export interface SampleRow extends RowLogits {
   readonly row: Int32Array;
   /** f32 [2 * (1 + alternatives)]; see `SampleOp`. Unchanged if the row does not ask for a report. */
   readonly report: Float32Array;
+  /** Those of the logits, from a device that finds them faster; the result is the same without. */
+  readonly maxima?: BlockMaxima | undefined;
 }
 
 /**
@@ -27,21 +30,24 @@ export function sampleRow(of: SampleRow): number {
     of.row.length === scratch.words.length ? of.row : of.row.subarray(0, scratch.words.length),
   );
   const alternatives = scratch.words[SAMPLING_WORD.logProbabilities] as number;
-  if (!areValidLogits(of.logits)) {
+  if (of.maxima?.hasSpecial !== false && !areValidLogits(of.logits)) {
     if (alternatives >= 0) writeNothing(of.report, NO_TOKEN.nonFinite);
     return NO_TOKEN.nonFinite;
   }
   const logits = adjustLogits(of);
   const temperature = scratch.floats[SAMPLING_WORD.temperature] as number;
-  const token = temperature > 0 ? draw(of, logits, temperature) : greedy(logits);
+  const maxima = logits === of.logits ? of.maxima : undefined;
+  const token = temperature > 0 ? draw(of, { logits, maxima }, temperature) : greedy(logits, maxima);
   if (alternatives >= 0) writeReport({ ...of, candidates: scratch.candidates }, token, alternatives);
   return token;
 }
 
 /** The token with the largest logit; the lowest id among equals. */
-function greedy(logits: Float32Array): number {
-  const largest = largestOf(logits, logits.length);
-  return largest === -Infinity ? NO_TOKEN.forbidden : logits.indexOf(largest);
+function greedy(logits: Float32Array, maxima: BlockMaxima | undefined): number {
+  const values = maxima?.values ?? logits;
+  const largest = largestOf(values, values.length);
+  if (largest === -Infinity) return NO_TOKEN.forbidden;
+  return logits.indexOf(largest, maxima && MAXIMA_BLOCK * maxima.values.indexOf(largest));
 }
 
 /** The stages in order, with the positions of their values in a row. */
@@ -54,7 +60,11 @@ const TEMPERING = NUMBER_ROWS.flatMap(([name, { temper }]) =>
   temper ? [{ ...temper, at: SAMPLING_WORD[name], beside: SAMPLING_WORD[temper.beside] }] : [],
 );
 
-function draw({ position, scratch }: SampleRow, logits: Float32Array, temperature: number): number {
+function draw(
+  { position, scratch }: SampleRow,
+  { logits, maxima }: Pick<SampleRow, 'logits' | 'maxima'>,
+  temperature: number,
+): number {
   const { words, floats, candidates } = scratch;
   const seedLow = words[SAMPLING_WORD.seedLow] as number;
   const seedHigh = words[SAMPLING_WORD.seedHigh] as number;
@@ -62,7 +72,8 @@ function draw({ position, scratch }: SampleRow, logits: Float32Array, temperatur
   for (const { run, neutral, word, at, beside } of DRAW_STAGES) {
     const value = (word === 'f32' ? floats : words)[at] as number;
     if (value === neutral) continue;
-    run(candidates, logits, value, { beside: floats[beside] as number, temperature, minKeep: 0, uniform });
+    const context = { beside: floats[beside] as number, temperature, minKeep: 0, uniform, maxima };
+    run(candidates, logits, value, context);
     if (candidates.count === 0) return NO_TOKEN.forbidden;
   }
   let own = temperature;

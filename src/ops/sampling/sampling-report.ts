@@ -1,3 +1,4 @@
+import type { BlockMaxima } from './block-maxima.ts';
 import type { Candidates } from './candidates.ts';
 import { largestOf, sumOfWeights } from './exponential-sum.ts';
 
@@ -6,6 +7,7 @@ export interface ReportParts {
   readonly report: Float32Array;
   readonly logits: Float32Array;
   readonly candidates: Candidates;
+  readonly maxima?: BlockMaxima | undefined;
 }
 
 /**
@@ -14,19 +16,20 @@ export interface ReportParts {
  * tokens, the remaining pairs have id 0 and -Infinity. The logarithm of a missing token, with a negative id, is NaN.
  */
 export function writeReport(
-  { report, logits, candidates }: ReportParts,
+  { report, logits, candidates, maxima }: ReportParts,
   token: number,
   wanted: number,
 ): void {
   const alternatives = Math.min(wanted, report.length / 2 - 1);
   const bits = new Int32Array(report.buffer, report.byteOffset, report.length);
-  const largest = largestOf(logits, logits.length);
+  const highest = maxima?.values ?? logits;
+  const largest = largestOf(highest, highest.length);
   const logTotal = Math.log(sumOfWeights(logits, logits.length, largest));
   const logarithm = (logit: number) => (logit === largest ? 0 : logit - largest) - logTotal;
   bits[0] = token;
   report[1] = token < 0 ? Number.NaN : logarithm(logits[token] as number);
   if (alternatives === 0) return;
-  candidates.fillTop(logits, Math.min(alternatives, logits.length));
+  candidates.fillTop(logits, Math.min(alternatives, logits.length), maxima);
   for (let rank = 0; rank < alternatives; rank++) {
     const at = 2 + 2 * rank;
     const index = rank < candidates.count ? candidates.indexOf(rank) : -1;

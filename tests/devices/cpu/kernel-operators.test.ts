@@ -203,22 +203,34 @@ test('softmax against f64', () => {
   }
 });
 
-test('argmax takes the first of equals and never NaN', () => {
-  const indexOf = (...values: number[]) => {
-    const found = benches.map((bench) => {
-      bench.reset();
-      return bench.kernels.argmax(bench.put(Float32Array.from(values)), values.length);
+test('the largest of each block, and whether any value is special', () => {
+  const BLOCK = 8;
+  const maximaOf = (x: Float32Array) => {
+    let special = 0;
+    const values = resultOf(Math.ceil(x.length / BLOCK), (bench, out) => {
+      special = bench.kernels.blockMaxima(bench.put(x), x.length, BLOCK, out);
     });
-    assert.equal(found[0], found[1]);
-    return found[0];
+    return { special, values: [...values] };
   };
-  assert.equal(indexOf(3), 0);
-  assert.equal(indexOf(1, 5, 2, 5, 5, 0), 1);
-  assert.equal(indexOf(1, 2, 7, 3, 7, 7, 7, 7, 9), 8);
-  assert.equal(indexOf(Number.NaN, 1, Number.NaN, 4, Number.NaN, Number.NaN), 3);
-  assert.equal(indexOf(-8, -7, -9, -10, -7), 1);
-  const x = random(1003, 4);
-  assert.equal(indexOf(...x), x.indexOf(Math.max(...x)));
+  const expected = (x: Float32Array) =>
+    Array.from({ length: Math.ceil(x.length / BLOCK) }, (_, at) =>
+      Math.max(...x.subarray(BLOCK * at, BLOCK * (at + 1))),
+    );
+  for (const n of [1, 7, 8, 9, 64, 1003]) {
+    const x = random(n, n);
+    assert.deepEqual(maximaOf(x), { special: 0, values: expected(x) }, `${n} values`);
+    for (const special of [Number.NaN, Infinity, -Infinity]) {
+      for (const at of [0, n >> 1, n - 1]) {
+        const changed = x.slice();
+        changed[at] = special;
+        assert.deepEqual(
+          maximaOf(changed),
+          { special: 1, values: expected(changed) },
+          `${special} at ${at} of ${n}`,
+        );
+      }
+    }
+  }
 });
 
 test('rope turns neighbours or halves and passes the rest through', () => {

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { areValidLogits, DEFAULT_SAMPLING, NO_TOKEN, SamplingScratch } from '../../../src/ops/index.ts';
+import {
+  areValidLogits,
+  type BlockMaxima,
+  DEFAULT_SAMPLING,
+  MAX_LOG_PROBABILITIES,
+  MAXIMA_BLOCK,
+  NO_TOKEN,
+  SamplingScratch,
+} from '../../../src/ops/index.ts';
 import { naiveDistribution } from './naive.ts';
 import { distributionOf, NEUTRAL, sampleOne, someLogits } from './sampling-setup.ts';
 
@@ -160,4 +168,37 @@ test('a report says where there is nothing to tell', () => {
   const untouched = new Float32Array(2).fill(3);
   sampleOne({ logits: lone, parameters: { logProbabilities: -1 }, report: untouched });
   assert.deepEqual([...untouched], [3, 3]);
+});
+
+test('maxima of blocks change nothing', () => {
+  const size = 3 * MAXIMA_BLOCK + 5;
+  const maximaOf = (logits: Float32Array): BlockMaxima => ({
+    values: Float32Array.from({ length: Math.ceil(size / MAXIMA_BLOCK) }, (_, at) =>
+      Math.max(...logits.subarray(MAXIMA_BLOCK * at, MAXIMA_BLOCK * (at + 1))),
+    ),
+    hasSpecial: logits.some((logit) => !Number.isFinite(logit)),
+  });
+  const plain = someLogits(size, 9);
+  const tied = plain.map((logit, id) => (id % 50 === 49 ? 9 : logit));
+  const forbidding = plain.map((logit, id) => (id < 2 * MAXIMA_BLOCK ? -Infinity : logit));
+  const broken = plain.map((logit, id) => (id === size - 1 ? Number.NaN : logit));
+  const rows = [plain, tied, forbidding, broken, new Float32Array(size).fill(-Infinity)];
+  const settings = [
+    { temperature: 0 },
+    { temperature: 0, logProbabilities: 7 },
+    { topK: 1, logProbabilities: 0 },
+    { topK: 70, logProbabilities: MAX_LOG_PROBABILITIES },
+    { topK: 0, topP: 0.9 },
+    { topK: 12, repeatPenalty: 1.5, logitBias: new Map([[size - 2, 20]]) },
+  ];
+  for (const logits of rows) {
+    for (const parameters of settings) {
+      const sampled = (maxima?: BlockMaxima) => {
+        const report = new Float32Array(2 * (1 + MAX_LOG_PROBABILITIES));
+        const of = { logits, parameters, history: [1, 2, size - 3], report };
+        return { token: sampleOne({ ...of, ...(maxima && { maxima }) }).token, report };
+      };
+      assert.deepEqual(sampled(maximaOf(logits)), sampled());
+    }
+  }
 });

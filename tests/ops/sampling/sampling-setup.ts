@@ -1,4 +1,5 @@
 import {
+  type BlockMaxima,
   DEFAULT_SAMPLING,
   maskWords,
   SAMPLING_ROW_WORDS,
@@ -30,6 +31,7 @@ export interface Sampling {
   readonly position?: number;
   readonly scratch?: SamplingScratch;
   readonly report?: Float32Array;
+  readonly maxima?: BlockMaxima;
 }
 
 /** Samples one row; the scratch keeps the candidates it drew from. */
@@ -49,6 +51,7 @@ export function sampleOne(of: Sampling): { token: number; scratch: SamplingScrat
     position,
     scratch,
     report,
+    maxima: of.maxima,
   });
   return { token, scratch };
 }

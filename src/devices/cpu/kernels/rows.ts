@@ -92,39 +92,36 @@ export function softmax(x: usize, out: usize, n: u32): void {
   for (; i < n; i++) store<f32>(out + (i << 2), load<f32>(out + (i << 2)) * factor);
 }
 
-/** The first index of the largest of `n` values; NaN never wins. 0 where nothing is above -infinity. */
-export function argmax(x: usize, n: u32): u32 {
-  let values = f32x4.splat(-Infinity);
-  let places = i32x4.splat(0);
-  let place = i32x4(0, 1, 2, 3);
-  let i: u32 = 0;
-  for (; i + 4 <= n; i += 4) {
-    const v = v128.load(x + (i << 2));
-    const above = f32x4.gt(v, values);
-    values = v128.bitselect(v, values, above);
-    places = v128.bitselect(place, places, above);
-    place = i32x4.add(place, i32x4.splat(4));
-  }
-  let best = f32x4.extract_lane(values, 0);
-  let at = <u32>i32x4.extract_lane(places, 0);
-  for (let lane = 1; lane < 4; lane++) {
-    values = i8x16.shuffle(values, values, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
-    places = i8x16.shuffle(places, places, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
-    const value = f32x4.extract_lane(values, 0);
-    const index = <u32>i32x4.extract_lane(places, 0);
-    if (value > best || (value == best && index < at)) {
-      best = value;
-      at = index;
+/**
+ * The largest value of each block of `block` out of `n`, a multiple of 4 but in the end, to `out`; NaN for blocks that hold one. Gives
+ * whether a value is NaN or infinite.
+ */
+export function blockMaxima(x: usize, n: u32, block: u32, out: usize): bool {
+  const exponents = i32x4.splat(0x7f800000);
+  let special = i32x4.splat(0);
+  let first: u32 = 0;
+  for (; first + block <= n; first += block) {
+    let high = f32x4.splat(-Infinity);
+    for (let i: u32 = 0; i < block; i += 4) {
+      const v = v128.load(x + (i << 2));
+      high = f32x4.max(high, v);
+      special = v128.or(special, i32x4.eq(v128.and(v, exponents), exponents));
     }
+    store<f32>(out, maxLanes(high));
+    x += block << 2;
+    out += 4;
   }
-  for (; i < n; i++) {
-    const value = load<f32>(x + (i << 2));
-    if (value > best) {
-      best = value;
-      at = i;
-    }
+  if (first == n) return v128.any_true(special);
+  let high: f32 = -Infinity;
+  let isSpecial = v128.any_true(special);
+  for (; first < n; first++) {
+    const value = load<f32>(x);
+    high = max<f32>(high, value);
+    isSpecial = isSpecial || !(abs<f32>(value) < Infinity);
+    x += 4;
   }
-  return at;
+  store<f32>(out, high);
+  return isSpecial;
 }
 
 /** `out += x`, for products whose weight has a bias: the same vector to each of `rows` rows of `n` values. */

@@ -4,16 +4,18 @@ import {
   type RouteExpertsOp,
   type ScaleExpertsOp,
   readsOwnPart,
-  routeRow,
+  RowRouter,
 } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 import { dot } from './dot.ts';
 
 export function runRouteExperts(op: RouteExpertsOp, frame: Frame): void {
   const bias = op.bias && frame.vector(op.bias);
+  const router = new RowRouter(op, op.logits.width);
   for (let row = 0; row < frame.rowsOf(op.logits); row++) {
     const chosen = op.chosen && frame.matrix(op.chosen).read(row);
-    const { expertIds, routingWeights } = routeRow(frame.matrix(op.logits).read(row), { bias, chosen }, op);
+    router.route(frame.matrix(op.logits).read(row), { bias, chosen });
+    const { expertIds, routingWeights } = router;
     if (op.uses) {
       const counts = frame.matrix(op.uses).read(0);
       for (const id of expertIds) counts[id] = (counts[id] as number) + 1;

@@ -1,7 +1,7 @@
 import {
   type CombineExpertsOp,
   type RouteExpertsOp,
-  routeRow,
+  RowRouter,
   type ScaleExpertsOp,
 } from '../../../../ops/index.ts';
 import type { Placed } from '../../protocol/call-table.ts';
@@ -20,14 +20,15 @@ export function routeExpertsCall(
   const given = of.chosen && bank.floats(of.chosen.at, capacity * topK);
   const experts = bank.words(of.expertIds.at, capacity * topK);
   const routingWeights = bank.floats(of.routingWeights.at, capacity * topK);
+  const router = new RowRouter(of, columns);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
         const chosen = given?.subarray(row * topK, (row + 1) * topK);
-        const routed = routeRow(x.subarray(row * columns, (row + 1) * columns), { bias, chosen }, of);
-        experts.set(routed.expertIds, row * topK);
-        routingWeights.set(routed.routingWeights, row * topK);
+        router.route(x.subarray(row * columns, (row + 1) * columns), { bias, chosen });
+        experts.set(router.expertIds, row * topK);
+        routingWeights.set(router.routingWeights, row * topK);
       }
     },
   };

@@ -1,4 +1,11 @@
-import { SAMPLING_ROW_WORDS, type SampleOp, SamplingScratch, sampleRow } from '../../../../ops/index.ts';
+import {
+  MAXIMA_BLOCK,
+  SAMPLING_ROW_WORDS,
+  type SampleOp,
+  SamplingScratch,
+  sampleRow,
+} from '../../../../ops/index.ts';
+import { KERNEL_SCRATCH_BYTES } from '../../protocol/reserved.ts';
 import type { Placed, PlacedState } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { CallPlace, Chunk, KernelCall } from '../task.ts';
@@ -11,7 +18,9 @@ interface OutputRow {
   readonly report: Float32Array;
 }
 
-/** Samples in TypeScript: a row takes a few passes over the logits, and the draw is the same on every device. */
+/**
+ * Samples in TypeScript, so that the draw is the same on every device; a kernel reads the logits once and says which few of them count.
+ */
 export function sampleCall(
   of: Placed<SampleOp>,
   bank: BankInstance,
@@ -30,6 +39,14 @@ export function sampleCall(
     row: bank.words(parameters.at + 4 * output * SAMPLING_ROW_WORDS, SAMPLING_ROW_WORDS),
     report: bank.floats(report.at + 4 * output * report.width, report.width),
   }));
+  const blocks = Math.ceil(logits.width / MAXIMA_BLOCK);
+  const values = 4 * blocks <= KERNEL_SCRATCH_BYTES ? bank.floats(bank.scratch, blocks) : undefined;
+  const maximaOf = (output: number) => {
+    if (!values) return undefined;
+    const at = logits.at + 4 * output * logits.width;
+    const special = bank.kernels.blockMaxima(at, logits.width, MAXIMA_BLOCK, bank.scratch);
+    return { values, hasSpecial: special !== 0 };
+  };
   let scratch: SamplingScratch | undefined;
   return {
     columns: 1,
@@ -42,7 +59,9 @@ export function sampleCall(
         const mask = maskRows[slot];
         const views = rows[output];
         if (!history || !mask || !views) continue;
-        tokens[output] = sampleRow({ ...views, history, mask, position: positions[row] as number, scratch });
+        const position = positions[row] as number;
+        const maxima = maximaOf(output);
+        tokens[output] = sampleRow({ ...views, history, mask, position, scratch, maxima });
       }
     },
   };

@@ -68,7 +68,7 @@ export type {
   TypedSchema,
 } from './engine/typed-schema.ts';
 export type { ScoredId, ScoreOptions } from './engine/score.ts';
-export type { EngineTarget } from './engine/engine-target.ts';
+export type { CardMemory, EngineTarget } from './engine/engine-target.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {
   AsyncModelLoader,

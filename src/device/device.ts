@@ -43,6 +43,8 @@ export interface Device extends AsyncDisposable {
   readonly memoryRules: MemoryRules;
   /** How models are split over it, if it is a group of devices. Absent on a single device. */
   readonly group?: GroupFacts;
+  /** The devices that it consists of, by rank, if it is a group. */
+  readonly devices?: readonly Device[];
   memory(): Promise<MemoryInfo>;
   /**
    * Allocates device memory with undefined contents. `label` identifies it in messages and traces. Throws

@@ -1,3 +1,4 @@
+import type { MemoryInfo } from '../device/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import type { Generation } from '../runtime/generation.ts';
@@ -27,6 +28,12 @@ export interface VectorRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The memory of the device that an engine runs on, or of one of several. */
+export interface CardMemory extends MemoryInfo {
+  /** The hardware's name as reported by its driver. */
+  readonly name: string;
+}
+
 /**
  * An engine with a model, from token ids to token ids. It runs either on the caller's thread, which then has access to
  * plan, weights and device, or on its own thread, where nothing that the caller does can delay its steps.
@@ -47,6 +54,8 @@ export interface EngineTarget {
   readonly activity: EngineActivity;
   /** Totals so far; as old as `activity`. */
   readonly counters: EngineCounters;
+  /** The memory of its device now, in bytes; of each by rank, where there are several. Rejects with the device's error. */
+  cards(): Promise<readonly CardMemory[]>;
   /** Resolves with a report of what was loaded in advance; rejects if that failed. */
   readonly loaded: Promise<LoadReport>;
   /** Settles if the engine's thread ends unexpectedly; nothing works after that. */

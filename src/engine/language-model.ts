@@ -17,7 +17,7 @@ import { allRows, pooledRows } from './embedding.ts';
 import { DraftProposer } from '../runtime/opening/draft-proposer.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
-import type { TokensRequest, VectorRequest } from './engine-target.ts';
+import type { CardMemory, TokensRequest, VectorRequest } from './engine-target.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
 import { type Generation, generationAfter } from '../runtime/generation.ts';
 import type { GenerateOptions } from './generate-options.ts';
@@ -261,6 +261,12 @@ export class LanguageModel extends TextModel {
   /** Totals so far. */
   get counters(): EngineCounters {
     return this.#engine.counters;
+  }
+
+  async cards(): Promise<readonly CardMemory[]> {
+    const { device } = this;
+    const cards = device.devices ?? [device];
+    return Promise.all(cards.map(async (card) => ({ name: card.info.name, ...(await card.memory()) })));
   }
 
   /** @internal */

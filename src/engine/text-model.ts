@@ -31,7 +31,7 @@ import {
   type TokenEmbeddings,
 } from './embedding.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
-import type { EngineTarget, TokensRequest, VectorRequest } from './engine-target.ts';
+import type { CardMemory, EngineTarget, TokensRequest, VectorRequest } from './engine-target.ts';
 import {
   type AnswerOptions,
   type ChatOptions,
@@ -78,6 +78,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   abstract readonly activity: EngineActivity;
   abstract readonly counters: EngineCounters;
   abstract readonly loaded: Promise<LoadReport>;
+  abstract cards(): Promise<readonly CardMemory[]>;
   abstract readonly gguf: GgufFile;
   /** Memory use, in bytes. */
   abstract readonly fit: Pick<FitSummary, 'total' | 'onDevice'>;

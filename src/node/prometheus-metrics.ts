@@ -79,6 +79,12 @@ export class PrometheusMetrics implements ServerMetrics {
     ['model'],
   );
 
+  readonly #memory = this.#gauge(
+    'rocmforge_card_memory_bytes',
+    'Bytes of memory, used and free, of the device of a model, or of each of several devices by rank or replica.',
+    ['model', 'card', 'name', 'state'],
+  );
+
   readonly #vllm = new VllmMetrics(this.#registry);
   readonly #llama = new LlamaMetrics(this.#registry);
 
@@ -125,6 +131,7 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#vllm.look(models);
     this.#llama.look(models);
     this.#sequences.reset();
+    await this.#lookAtMemory(models);
     for (const { id, progress, model } of models) {
       this.#loaded.set({ model: id }, progress);
       if (!model) continue;
@@ -143,6 +150,21 @@ export class PrometheusMetrics implements ServerMetrics {
       this.#expertBytes.set({ model: id }, expertBytes);
     }
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+
+  /** A device that is lost just now has none. */
+  async #lookAtMemory(models: ServerGauges['models']): Promise<void> {
+    const found = await Promise.all(
+      models.map(async ({ id, model }) => ({ id, cards: (await model?.cards().catch(() => [])) ?? [] })),
+    );
+    this.#memory.reset();
+    for (const { id, cards } of found) {
+      for (const [card, { name, total, free }] of cards.entries()) {
+        const labels = { model: id, card: String(card), name };
+        this.#memory.set({ ...labels, state: 'used' }, total - free);
+        this.#memory.set({ ...labels, state: 'free' }, free);
+      }
+    }
   }
 
   #gauge(name: string, help: string, labelNames: string[] = []): Gauge {

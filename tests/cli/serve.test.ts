@@ -86,6 +86,10 @@ test('a key is asked for where one is set, and metrics count', async (t) => {
   assert.match(metrics, /rocmforge_draft_tokens_total\{model="tiny",outcome="accepted"\} [1-9]/);
   assert.match(metrics, /rocmforge_draft_tokens_total\{model="tiny",outcome="rejected"\} 0\n/);
   assert.match(metrics, /rocmforge_whole_steps\{model="tiny",state="hit"\} \d/);
+  for (const state of ['used', 'free']) {
+    const memory = `rocmforge_card_memory_bytes\\{model="tiny",card="0",name="[^"]+",state="${state}"\\} [1-9]`;
+    assert.match(metrics, new RegExp(memory));
+  }
   assert.match(
     metrics,
     /rocmforge_request_duration_seconds_count\{endpoint="\/v1\/chat\/completions",status="401"\} 2\n/,

@@ -73,6 +73,7 @@ test('texts of replicas are those of one engine, side by side and again', async 
   const loaded = await Promise.all([model.loaded, one.loaded]);
   assert.equal(loaded[0].bytes, 2 * loaded[1].bytes);
   assert.ok(model.counters.steps > 0);
+  assert.equal((await model.cards()).length, 2);
   assert.deepEqual(await model.score([1, 30, 40]), await one.score([1, 30, 40]));
 });
 

@@ -36,6 +36,18 @@ test('what a group of devices cannot do is refused', async () => {
   await assert.rejects(model.saveState([1, 5, 9]), { code: 'INVALID_ARGUMENT', message: /2 devices/ });
 });
 
+test("the memory of a group's devices is told for each", async () => {
+  await using one = await loadModel(LLAMA, OPTIONS);
+  await using three = await loadModel(LLAMA, { ...OPTIONS, tensorParallel: 3 });
+  const [alone] = await one.cards();
+  const cards = await three.cards();
+  assert.deepEqual([(await one.cards()).length, cards.length], [1, 3]);
+  for (const { name, total, free } of cards) {
+    assert.equal(name, alone?.name);
+    assert.ok(free > 0 && free <= total, `${free} of ${total}`);
+  }
+});
+
 /** The widths that rank 0 has of a layer's states, by name, and what the ranks compute together in that layer. */
 async function layerOf(shape: SyntheticShape, ranks: number) {
   const { states, ops } = await splitLayer(shape, ranks);

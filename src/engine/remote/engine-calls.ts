@@ -10,7 +10,7 @@ import type { GenerationEnd, PromptProgress } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { AdapterChange } from '../adapter-change.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
-import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
+import type { CardMemory, EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 
 /** A log level: `enabled` must answer synchronously. */
@@ -91,6 +91,7 @@ export interface EngineCalls {
   /** The answer is what the adapters are then. */
   readonly changeAdapters: { asks: AdapterChange; value: never; answer: ReadonlyMap<string, number> };
   readonly loaded: { asks: undefined; value: never; answer: LoadReport };
+  readonly cards: { asks: undefined; value: never; answer: readonly CardMemory[] };
   readonly reset: { asks: undefined; value: never; answer: void };
   readonly dispose: { asks: undefined; value: never; answer: void };
 }

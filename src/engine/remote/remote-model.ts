@@ -9,7 +9,7 @@ import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapsh
 import type { ChatMessage } from '../../text/index.ts';
 import type { AdapterChange } from '../adapter-change.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
-import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
+import type { CardMemory, EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ModelText } from '../model-text.ts';
 import { checkCallArguments } from '../call-arguments.ts';
 import { checkCall } from '../option-names.ts';
@@ -81,6 +81,10 @@ export class RemoteModel extends TextModel {
 
   get loaded(): Promise<LoadReport> {
     return this.#engine.loaded;
+  }
+
+  cards(): Promise<readonly CardMemory[]> {
+    return this.#engine.cards();
   }
 
   /**

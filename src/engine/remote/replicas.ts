@@ -11,7 +11,7 @@ import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapsh
 import type { BlockEvent } from '../../state/held-blocks.ts';
 import { type AdapterChange, AdapterChanges } from '../adapter-change.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
-import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
+import type { CardMemory, EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 import type { RemoteEngine } from './remote-engine.ts';
 import { type RoutedPrompt, ReplicaRouter } from './replica-router.ts';
@@ -147,6 +147,12 @@ export class Replicas implements RemoteEngine {
         tensors: one.tensors + other.tensors,
       })),
     );
+  }
+
+  /** Of all engines together, by replica. */
+  async cards(): Promise<readonly CardMemory[]> {
+    const here = this.#engines.filter((_, replica) => this.#router.isHere(replica));
+    return (await Promise.all(here.map((engine) => engine.cards()))).flat();
   }
 
   begin(request: TokensRequest, sink: SequenceSink): Generation {

@@ -63,6 +63,7 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
       return opened().adapters;
     },
     loaded: async () => opened().loaded,
+    cards: () => opened().cards(),
     reset: async () => opened().reset(),
     dispose: async () => {
       await model?.dispose();

@@ -8,7 +8,7 @@ import type { SequenceSink } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { AdapterChange } from '../adapter-change.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
-import type { EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
+import type { CardMemory, EngineTarget, TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ScoredId, ScoreOptions } from '../score.ts';
 import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
 import type { RemoteEngine } from './remote-engine.ts';
@@ -73,6 +73,10 @@ export class ThreadEngine implements RemoteEngine {
 
   get loaded(): Promise<LoadReport> {
     return this.#client.call('loaded', undefined);
+  }
+
+  cards(): Promise<readonly CardMemory[]> {
+    return this.#client.call('cards', undefined);
   }
 
   begin({ signal, constraint, ...asks }: TokensRequest, sink: SequenceSink): Generation {

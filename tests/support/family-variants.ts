@@ -1,5 +1,5 @@
 import type { GgufValue } from '../../src/gguf/index.ts';
-import { count, flag, real, text } from '../../src/model/synthetic-family.ts';
+import { count, counts, flag, real, text } from '../../src/model/synthetic-family.ts';
 import { ENCODER_VARIANTS } from './encoder-variants.ts';
 import type { FamilyVariant } from './family-variant.ts';
 import { fixture } from './fixture.ts';
@@ -521,6 +521,17 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     architecture: 'nemotron_h',
     sizes: { layers: 3 },
     having: ['ffn_up.bias', 'ffn_down.bias', 'attn_output.bias', ...scalesOf('ffn_up', 'ffn_down')],
+  },
+  {
+    name: 'nemotron_h_moe, Puzzle: experts that differ by layer',
+    architecture: 'nemotron_h_moe',
+    sizes: { layers: 4, experts: 4 },
+    metadata: {
+      'attention.head_count_kv': counts(4, (layer) => (layer === 2 ? 2 : 0)),
+      feed_forward_length: counts(4, (layer) => (layer % 2 === 1 ? 48 : 0)),
+      expert_feed_forward_length: counts(4, (layer) => (layer % 2 === 1 ? 16 * layer : 0)),
+      expert_used_count: counts(4, (layer) => layer),
+    },
   },
   {
     name: 'nemotron_h_moe, experts as wide as the stream, scales',

@@ -1,10 +1,11 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import type { Block } from '../blocks/block.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { mamba2, readMamba2 } from '../blocks/mamba2.ts';
-import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import {
   count,
   expertMetadata,
@@ -23,28 +24,28 @@ import { MAMBA2_OPTIONAL, mamba2Metadata } from './mamba.ts';
 export const nemotronH: Architecture = {
   names: ['nemotron_h', 'nemotron_h_moe'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid', settings: ['normalized', 'scale'] });
     const sizes = readDecoder(read, { hybrid: true, epsilonKey: 'attention.layer_norm_epsilon' });
     const { norm } = sizes;
     const recurrence = mamba2({ ...readMamba2(read), norm });
-    const latent = read.countOrZero('moe_latent_size') || undefined;
-    const mixture =
-      experts &&
-      mixtureOfExperts({ ...experts, form: 'plain', activation: 'relu_squared', scales: true, latent });
+    const mixtureOf = read.countOrZero('expert_count') > 0 ? readMixtures(read, sizes) : undefined;
     const attentionOf = (layer: number) => attention(attentionSpec(sizes.heads(layer), { pairs: undefined }));
     const blockOf = (layer: number): Block => {
       const hidden = sizes.hidden(layer);
       if (hidden > 0) {
-        return mixture ?? feedForward({ form: 'plain', hidden, activation: 'relu_squared', scales: true });
+        return (
+          mixtureOf?.(layer) ??
+          feedForward({ form: 'plain', hidden, activation: 'relu_squared', scales: true })
+        );
       }
       return sizes.heads(layer).kvHeads === 0 ? recurrence : attentionOf(layer);
     };
     const layerOf = (layer: number) => ({
       sublayers: [{ preNorm: { ...norm, name: 'attn_norm' }, block: blockOf(layer) }],
     });
-    const predictor = mixture && {
+    const predictor = mixtureOf && {
       reads: 'normed' as const,
-      layer: (layer: number) => preNormLayer(norm, attentionOf(layer), mixture, 'post_attention_norm'),
+      layer: (layer: number) =>
+        preNormLayer(norm, attentionOf(layer), mixtureOf(layer), 'post_attention_norm'),
       headNorm: {
         kind: 'layer',
         epsilon: read.real('attention.layer_norm_epsilon'),
@@ -58,6 +59,25 @@ export const nemotronH: Architecture = {
     optional: [OUTPUT, ...MAMBA2_OPTIONAL, 'exp_probs_b.bias'],
   },
 };
+
+/** The mixture of each layer, whose experts' width and number for a row may differ by layer (Nemotron 3 Puzzle). */
+function readMixtures(read: ConfigReader, sizes: DecoderSizes): (layer: number) => Block {
+  const latent = read.countOrZero('moe_latent_size') || undefined;
+  const used = read.countsOrZero('expert_used_count');
+  const width = 'expert_feed_forward_length';
+  const widths = read.has(width) ? read.countsOrZero(width) : () => 0;
+  return (layer) => {
+    const topK = used(layer);
+    const hidden = widths(layer) || sizes.hidden(layer) / topK;
+    const experts = requireExperts(read, {
+      gate: 'sigmoid',
+      settings: ['normalized', 'scale'],
+      topK,
+      hidden,
+    });
+    return mixtureOfExperts({ ...experts, form: 'plain', activation: 'relu_squared', scales: true, latent });
+  };
+}
 
 /** Attention in the last layer, a feed-forward in the one before it. */
 function hybridMetadata(shape: SyntheticShape) {

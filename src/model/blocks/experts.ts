@@ -95,7 +95,7 @@ export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scale
 
 /** A family's defaults for what its files leave out. */
 interface ExpertsDefaults extends Partial<
-  Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>
+  Pick<RoutingRule, 'gate' | 'normalized' | 'topK'> & Pick<ExpertsSpec, 'hidden'>
 > {
   /**
    * The settings of the routing that the family's files have, and llama.cpp reads; a file that contradicts the family's own
@@ -114,7 +114,7 @@ export function readExperts(read: ConfigReader, of: ExpertsDefaults = {}): Exper
 /** Reads it for a family that always has experts. Throws `MODEL_CONFIG`. */
 export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata {
   const count = read.count('expert_count');
-  const topK = read.count('expert_used_count');
+  const topK = of.topK ?? read.count('expert_used_count');
   if (topK > count) read.refuse('expert_used_count', `${topK}`, `at most ${count}`);
   const groups = read.countOrZero('expert_group_count') || 1;
   if (count % groups !== 0) read.refuse('expert_group_count', `${groups}`, `a divisor of ${count} experts`);

@@ -11,7 +11,7 @@ import type { PredictorSetup } from '../runtime/draft-rounds.ts';
 import { MaskProposer } from '../runtime/mask-proposer.ts';
 import { PredictorProposer } from '../runtime/predictor-proposer.ts';
 import { checkVectors } from '../runtime/prompt-items.ts';
-import { DraftPace } from '../scheduler/draft-pace.ts';
+import { type DraftedStep, DraftPace } from '../scheduler/draft-pace.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 import { type SequenceSnapshot, snapshotSizes } from '../runtime/sequence-snapshot.ts';
@@ -50,8 +50,8 @@ export class Engine implements AsyncDisposable {
   /** Runs the model's own predictor, if its plan has one. */
   readonly #predictor: PredictorProposer | MaskProposer | undefined;
   readonly #pace: DraftPace;
-  /** Of each step in flight, how many of its sequences do without draft tokens. */
-  readonly #without = new WeakMap<ScheduledStep<Sequence>, number>();
+  /** Of each step in flight, how many of its sequences do without draft tokens, and how many of them always do. */
+  readonly #undrafted = new WeakMap<ScheduledStep<Sequence>, Pick<DraftedStep, 'without' | 'never'>>();
   readonly #isPipelined: boolean;
   readonly #pipelineSetup: Omit<PipelineSetup, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
@@ -408,8 +408,9 @@ export class Engine implements AsyncDisposable {
     }
     const isGenerating = slices.every((of) => of.output >= 0 && (of.count === 1 || of.outputs > 1));
     if (!isGenerating) return;
-    const [sequences, without] = [slices.length, this.#without.get(step) ?? 0];
-    this.#pace.measured({ sequences, drafts: outputs - sequences, without, ms: ms + heldMs });
+    const sequences = slices.length;
+    const undrafted = this.#undrafted.get(step) ?? { without: 0, never: 0 };
+    this.#pace.measured({ sequences, drafts: outputs - sequences, ...undrafted, ms: ms + heldMs });
   }
 
   /** True when a step may be submitted. */
@@ -465,7 +466,12 @@ export class Engine implements AsyncDisposable {
 
   #submit(step: ScheduledStep<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
-    this.#without.set(step, step.slices.filter(({ sequence }) => sequence.draftTokens === 0).length);
+    const count = (is: (sequence: Sequence) => boolean) =>
+      step.slices.filter(({ sequence }) => is(sequence)).length;
+    this.#undrafted.set(step, {
+      without: count(({ draftTokens }) => draftTokens === 0),
+      never: count(({ mayHaveDrafts }) => !mayHaveDrafts),
+    });
     if (this.#log.enabled('trace')) this.#trace(step);
     return pipeline.submit(step, begin);
   }

@@ -249,6 +249,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.draftTokens > 0;
   }
 
+  /** Whether it may have draft tokens in some step. */
+  get mayHaveDrafts(): boolean {
+    return this.#drafts !== undefined;
+  }
+
   /** Draft tokens that it may have in its next step. */
   get draftTokens(): number {
     return this.#drafts?.next ?? 0;

@@ -27,8 +27,10 @@ export interface DraftedStep {
   readonly sequences: number;
   /** Their draft tokens. */
   readonly drafts: number;
-  /** How many of the sequences do without drafts for now. */
+  /** How many of the sequences do without drafts for now ... */
   readonly without: number;
+  /** ... and how many of them may never have any. */
+  readonly never: number;
   readonly ms: number;
 }
 
@@ -93,17 +95,19 @@ class StepTimes {
     return this.#samples[0] !== undefined && this.#samples.some((_, drafts) => drafts > 0);
   }
 
-  /** The time of a step: measured, or by those of the nearest numbers of draft tokens that were. */
+  /**
+   * The time of a step: measured, or by those of the nearest numbers of draft tokens that were. More than were measured are thought
+   * to take no longer: if they seem best they are tried, and their time is known.
+   */
   ms(drafts: number): number {
     return (this.#found[drafts] ??= this.#estimate(drafts));
   }
 
   #estimate(drafts: number): number {
     const known = [...this.#samples.keys()].filter((at) => this.#samples[at] !== undefined);
-    const above = known.find((at) => at >= drafts);
-    if (above === drafts) return this.#median(drafts);
-    const [high, low] =
-      above === undefined ? known.slice(-2).toReversed() : [above, known.findLast((at) => at < drafts)];
+    const high = known.find((at) => at >= drafts) ?? known.at(-1);
+    if (high !== undefined && high <= drafts) return this.#median(high);
+    const low = known.findLast((at) => at < drafts);
     if (high === undefined || low === undefined) return Number.NaN;
     const [highMs, lowMs] = [this.#median(high), this.#median(low)];
     return Math.max(lowMs, lowMs + ((highMs - lowMs) * (drafts - low)) / (high - low));
@@ -171,16 +175,18 @@ export class DraftPace {
   }
 
   /** Records the time of a step without rows of prompts. */
-  measured({ sequences, drafts, without, ms }: DraftedStep): void {
+  measured({ sequences, drafts, without, never, ms }: DraftedStep): void {
     if (!this.limits.adapts || sequences === 0) return;
     const load = Math.round(2 * Math.log2(sequences));
     if (load !== this.#load) this.#enter(load);
     const times = this.#current;
-    times.steps++;
     const count = drafts === 0 ? 0 : Math.max(1, Math.round(drafts / sequences));
     // Sequences that found nothing to propose, or do not agree on whether to, tell no number's time.
     const isOfOneKind = drafts === 0 ? without === sequences : without <= sequences / 2;
     if (isOfOneKind) times.add(count, ms);
+    // In these no lesson could be held.
+    if (never === sequences) return;
+    times.steps++;
     const lesson = this.#lesson;
     if (lesson) {
       lesson.tries--;

@@ -51,7 +51,15 @@ class Simulation {
     const ms = cost(counts.length, drafts / counts.length) * (1 + 0.02 * this.#random());
     // Results of pipelined steps arrive late, and those behind them at once.
     const bunched = without < counts.length ? ms : ms * (this.chosen.length % 3 === 0 ? 2.8 : 0.1);
-    this.#pace.measured({ sequences: counts.length, drafts, without, ms: bunched });
+    this.#pace.measured({ sequences: counts.length, drafts, without, never: 0, ms: bunched });
+  }
+
+  /** Runs steps of sequences that may have no drafts. */
+  runPlain(steps: number, sequences: number, cost: Cost): void {
+    for (let step = 0; step < steps; step++) {
+      const ms = cost(sequences, 0);
+      this.#pace.measured({ sequences, drafts: 0, without: sequences, never: sequences, ms });
+    }
   }
 }
 
@@ -94,6 +102,16 @@ test('whatever steps cost and drafts are worth, the choice is nearly the best', 
   );
 });
 
+test('steps of sequences that may have no drafts cost no lesson, and more drafts than were measured are tried', () => {
+  // Drafts cost twice a step, and further ones nothing.
+  const cost: Cost = (_, drafts) => (drafts > 0 ? 3 : 1);
+  for (let plain = 0; plain < 100; plain += 5) {
+    const simulation = new Simulation();
+    simulation.runPlain(plain, 1, cost);
+    assert.equal(simulation.run(60, { sequences: 1, cost, acceptance: 1 }), MAX, `after ${plain} steps`);
+  }
+});
+
 test('drafts that were given up come back when they are right again, and when the load falls', () => {
   const simulation = new Simulation();
   const alone = { sequences: 1, cost: BOUND };
@@ -125,7 +143,7 @@ test('a sequence whose drafts are right has them beside one whose are not', () =
     if (a > 0) right.verified(a, a);
     if (b > 0) wrong.verified(b, 0);
     const without = (a === 0 ? 1 : 0) + (b === 0 ? 1 : 0);
-    pace.measured({ sequences: 2, drafts: a + b, without, ms: BOUND(2, (a + b) / 2) });
+    pace.measured({ sequences: 2, drafts: a + b, without, never: 0, ms: BOUND(2, (a + b) / 2) });
   }
   const count = (is: (pair: [number, number]) => boolean) => chosen.slice(50).filter(is).length;
   assert.ok(count(([a, b]) => a === MAX && b <= 1) > 120, chosen.join(' '));

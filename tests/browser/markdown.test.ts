@@ -201,3 +201,21 @@ test('links are links wherever their definition is', { skip: NO_BROWSER }, async
   );
   assert.deepEqual(grown.match(/href="[^"]*"/g), ['href="http://a.example/"', 'href="http://b.example/"']);
 });
+
+test('what would hang or crash a page is shown as far as it is read', { skip: NO_BROWSER }, async (t) => {
+  const page = await answersPage(t);
+  for (const [piece, tag] of [
+    ['<b>', 'b'],
+    ['> ', 'blockquote'],
+    ['- ', 'ul'],
+    ['*_', 'em'],
+    ['**a_b', 'p'],
+  ] as const) {
+    const { once } = await looksOf(page, `${piece.repeat(20_000)}x\n\nEnd.`, []);
+    assert.ok(once.includes('End.'), piece);
+    const deep = await page.evaluate<number>(
+      `Math.max(0, ...[...document.querySelectorAll('${tag}')].slice(-100).map((of) => { let deep = 0; for (let at = of; at; at = at.parentElement) deep++; return deep; }))`,
+    );
+    assert.ok(deep < 100, `${piece} is ${deep} deep`);
+  }
+});

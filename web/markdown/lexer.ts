@@ -89,11 +89,42 @@ export function plainLines(text: string): string {
   return text.replaceAll(TRAILING, (spaces) => spaces.replaceAll(/[^ \t]/g, ' '));
 }
 
-/** The blocks of a text. `links` are those known so far, and get what this text defines. */
+/** Texts of paragraphs are read in pieces of so many characters: what it takes to read one may grow with the square of its length. */
+const PIECE = 4000;
+
+class PieceLexer extends Lexer {
+  override inlineTokens(text: string, tokens: Token[] = []): Token[] {
+    for (const piece of piecesOf(text)) super.inlineTokens(piece, tokens);
+    return tokens;
+  }
+}
+
+/** Pieces that end with words, where there are any. */
+function* piecesOf(text: string): Generator<string, void> {
+  let begin = 0;
+  while (text.length - begin > PIECE) {
+    const space = text.lastIndexOf(' ', begin + PIECE);
+    const end = space > begin ? space : begin + PIECE;
+    yield text.slice(begin, end);
+    begin = end;
+  }
+  yield text.slice(begin);
+}
+
+/**
+ * The blocks of a text. `links` are those known so far, and get what this text defines. A text that is nested too deep to be read is a
+ * paragraph as it stands.
+ */
 export function blocksOf(text: string, links: Links): AnswerToken[] {
-  const lexer = new Lexer({ ...marked.defaults });
+  const lexer = new PieceLexer({ ...marked.defaults });
   lexer.tokens.links = links;
-  return [...lexer.lex(text)];
+  try {
+    return [...lexer.lex(text)];
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const tokens: Token[] = [{ type: 'text', raw: text, text, escaped: false }];
+    return [{ type: 'paragraph', raw: text, text, tokens }];
+  }
 }
 
 /** Whether a token is nothing but space between blocks. */

@@ -27,13 +27,17 @@ export const CHUNK_LINES = 40;
 /** Schemes of links; others could run code. */
 const SCHEMES = new Set(['http:', 'https:', 'mailto:']);
 
+/** How deep elements are in each other: browsers fail, or crash, where they are much deeper. What is deeper is shown as it is written. */
+const MOST_DEPTH = 40;
+
 /** Elements for blocks. Nothing is parsed as HTML: a page that forbids that shows them, and no answer can add what is not here. */
-export function blockNodes(tokens: readonly AnswerToken[], tools: CodeTools): Node[] {
-  return tokens.flatMap((token) => blockNode(token, tools) ?? []);
+export function blockNodes(tokens: readonly AnswerToken[], tools: CodeTools, depth = 0): Node[] {
+  return tokens.flatMap((token) => blockNode(token, tools, depth) ?? []);
 }
 
-function blockNode(given: AnswerToken, tools: CodeTools): Node | undefined {
+function blockNode(given: AnswerToken, tools: CodeTools, depth: number): Node | undefined {
   const token = given as MarkedBlock;
+  if (depth > MOST_DEPTH) return element('p', [document.createTextNode(token.raw)]);
   switch (token.type) {
     case 'heading':
       return element(`h${Math.min(6, token.depth + 1)}`, inlineNodes(token.tokens));
@@ -45,9 +49,9 @@ function blockNode(given: AnswerToken, tools: CodeTools): Node | undefined {
     case 'code':
       return codeBlock(token, tools);
     case 'blockquote':
-      return element('blockquote', blockNodes(token.tokens, tools));
+      return element('blockquote', blockNodes(token.tokens, tools, depth + 1));
     case 'list':
-      return list(token, tools);
+      return list(token, tools, depth);
     case 'table':
       return table(token);
     case 'hr':
@@ -84,11 +88,13 @@ type MarkedBlock =
  * The items of a list, which may be one that goes on. Whether a list has empty lines between its items, which is known at its end
  * only, changes nothing: an item with one paragraph is that text, one with several has paragraphs.
  */
-export function listItems({ items }: Pick<Tokens.List, 'items'>, tools: CodeTools): HTMLElement[] {
+export function listItems({ items }: Pick<Tokens.List, 'items'>, tools: CodeTools, depth = 0): HTMLElement[] {
   return items.map((item) => {
     const isOne = item.tokens.filter(isText).length < 2;
     const content = item.tokens.flatMap((token) =>
-      isOne && isText(token) && token.tokens ? inlineNodes(token.tokens) : blockNodes([token], tools),
+      isOne && isText(token) && token.tokens
+        ? inlineNodes(token.tokens)
+        : blockNodes([token], tools, depth + 1),
     );
     if (!item.task) return element('li', content);
     const box = element('input', [], {
@@ -105,9 +111,9 @@ function isText(token: AnswerToken): token is Tokens.Text | Tokens.Paragraph {
   return token.type === 'text' || token.type === 'paragraph';
 }
 
-function list(token: Tokens.List, tools: CodeTools): HTMLElement {
+function list(token: Tokens.List, tools: CodeTools, depth: number): HTMLElement {
   const made = listElement(token);
-  made.append(...listItems(token, tools));
+  made.append(...listItems(token, tools, depth));
   return made;
 }
 
@@ -170,7 +176,7 @@ type MarkedInline =
   | MathToken;
 
 /** Nodes for a line's tokens. Plain HTML elements enclose what is between their tags. */
-function inlineNodes(tokens: readonly AnswerToken[]): Node[] {
+function inlineNodes(tokens: readonly AnswerToken[], depth = 0): Node[] {
   const stack: { tag: string; nodes: Node[] }[] = [{ tag: '', nodes: [] }];
   for (const token of tokens as readonly MarkedInline[]) {
     const top = stack.at(-1);
@@ -180,11 +186,12 @@ function inlineNodes(tokens: readonly AnswerToken[]): Node[] {
     const tag = token.type === 'html' ? /^<(\/?)([a-z]+)\s*\/?>$/i.exec(token.raw) : null;
     const name = tag?.[2]?.toLowerCase() ?? '';
     if (name === 'br') top.nodes.push(element('br'));
-    else if (tag && PLAIN_TAGS.has(name) && tag[1] === '') stack.push({ tag: name, nodes: [] });
+    else if (tag && PLAIN_TAGS.has(name) && tag[1] === '' && depth + stack.length <= MOST_DEPTH)
+      stack.push({ tag: name, nodes: [] });
     else if (tag && stack.length > 1 && name === top.tag) {
       stack.pop();
       stack.at(-1)?.nodes.push(element(name, top.nodes));
-    } else top.nodes.push(inlineNode(token));
+    } else top.nodes.push(inlineNode(token, depth + stack.length));
   }
   // Tags that were not closed end with the line.
   while (stack.length > 1) {
@@ -194,12 +201,13 @@ function inlineNodes(tokens: readonly AnswerToken[]): Node[] {
   return stack[0]?.nodes ?? [];
 }
 
-function inlineNode(token: MarkedInline): Node {
+function inlineNode(token: MarkedInline, depth: number): Node {
+  if (depth > MOST_DEPTH) return document.createTextNode(token.raw);
   switch (token.type) {
     case 'strong':
     case 'em':
     case 'del':
-      return element(token.type, inlineNodes(token.tokens));
+      return element(token.type, inlineNodes(token.tokens, depth));
     case 'codespan':
       return element('code', [document.createTextNode(token.text)]);
     case 'br':
@@ -207,13 +215,13 @@ function inlineNode(token: MarkedInline): Node {
     case 'math':
       return element('code', [document.createTextNode(token.text)], { class: 'math' });
     case 'link':
-      return link(token.href, inlineNodes(token.tokens));
+      return link(token.href, inlineNodes(token.tokens, depth));
     case 'image':
       // It would be fetched from wherever the model says: a link tells where that is.
       return link(token.href, [plain(token.text === '' ? token.href : token.text)]);
     case 'text':
       return 'tokens' in token && token.tokens
-        ? element('span', inlineNodes(token.tokens))
+        ? element('span', inlineNodes(token.tokens, depth))
         : plain(token.text);
     case 'escape':
       return document.createTextNode(token.text);

@@ -1,5 +1,6 @@
 import { contentOf } from './context-window.ts';
 import { branchOf, type ConversationInfo, freshId, type Turn, type WholeConversation } from './chat-store.ts';
+import { checkedConversation } from './checked-conversation.ts';
 import { fromOpenWebui, isOpenWebui } from './open-webui-chats.ts';
 
 /** What marks a file of ours. */
@@ -52,10 +53,11 @@ interface LlamaConversation {
  */
 export function readConversations(text: string): WholeConversation[] {
   const parsed = parse(text);
-  if (isOurs(parsed)) return parsed.conversations.map(copyOf);
+  const taken = (conversation: unknown) => copyOf(checkedConversation(conversation));
+  if (isOurs(parsed)) return parsed.conversations.map(taken);
   const all = Array.isArray(parsed) ? (parsed as unknown[]) : [parsed];
-  if (all.length > 0 && all.every(isLlama)) return all.map(fromLlama);
-  if (all.length > 0 && all.every(isOpenWebui)) return all.map((chat) => copyOf(fromOpenWebui(chat)));
+  if (all.length > 0 && all.every(isLlama)) return all.map((chat) => taken(fromLlama(chat)));
+  if (all.length > 0 && all.every(isOpenWebui)) return all.map((chat) => taken(fromOpenWebui(chat)));
   throw new SyntaxError('no conversations');
 }
 
@@ -79,7 +81,7 @@ function linesOf(text: string): LlamaConversation[] {
   return all;
 }
 
-function isOurs(parsed: unknown): parsed is { conversations: WholeConversation[] } {
+function isOurs(parsed: unknown): parsed is { conversations: unknown[] } {
   return isObject(parsed) && parsed['format'] === FORMAT && Array.isArray(parsed['conversations']);
 }
 
@@ -103,6 +105,7 @@ export function copyOf({ info, turns }: WholeConversation): WholeConversation {
       id: rename(turn.id) ?? freshId(),
       parent: rename(turn.parent),
       conversation: id,
+      summary: turn.summary && { ...turn.summary, first: rename(turn.summary.first) ?? '' },
     })),
   };
 }
@@ -143,7 +146,7 @@ function fromLlama({ conv, messages }: LlamaConversation): WholeConversation {
       model,
     };
   });
-  return copyOf({ info, turns });
+  return { info, turns };
 }
 
 /** The files of a message that are text; pictures and sound are not taken over. */

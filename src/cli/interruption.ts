@@ -3,7 +3,8 @@ import { EXIT } from './exit-codes.ts';
 
 /**
  * Handles Ctrl-C: the first one aborts `signal`, so that the work ends and everything is disposed; the second ends the
- * process immediately. A command can take over Ctrl-C temporarily; SIGTERM always ends everything.
+ * process immediately. A command can take over Ctrl-C temporarily; SIGTERM always ends everything, and so does the end of the
+ * terminal.
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
@@ -16,6 +17,8 @@ export class Interruption implements Disposable {
     setMaxListeners(0, this.signal);
     process.on('SIGINT', this.#interrupted);
     process.on('SIGTERM', this.#terminated);
+    // The end of the terminal. Without one it is left to `nohup`, which has it ignored.
+    if (hasTerminal()) process.on('SIGHUP', this.#terminated);
   }
 
   /** Passed to everything that takes long. */
@@ -48,12 +51,17 @@ export class Interruption implements Disposable {
   [Symbol.dispose](): void {
     process.off('SIGINT', this.#interrupted);
     process.off('SIGTERM', this.#terminated);
+    process.off('SIGHUP', this.#terminated);
   }
 
   #endOrLeave(): void {
     if (this.signal.aborted) leaveAtOnce();
     else this.end();
   }
+}
+
+function hasTerminal(): boolean {
+  return process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
 }
 
 function leaveAtOnce(): never {

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { RocmforgeError } from '../base/errors.ts';
+import { fail, RocmforgeError } from '../base/errors.ts';
 import { type LogFields, type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS, type NamedCommand } from './commands/index.ts';
@@ -41,6 +41,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
       let context = await contextOf(program.opts(), output, interruption);
       report = (error) => reportError(error, isForProgram(own), context);
       try {
+        checkWorkingFolder();
         await applyUserSettings(program, own, output);
         context = await contextOf(program.opts(), output, interruption);
         code = (await run(context)) ?? EXIT.ok;
@@ -65,6 +66,16 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   if (report) return report(error);
   output.warn(describeError(error, output));
   return EXIT.failure;
+}
+
+/** Threads of Node cannot begin in a folder that is gone. Throws `SOURCE_UNAVAILABLE`. */
+function checkWorkingFolder(): void {
+  try {
+    process.cwd();
+  } catch (cause) {
+    const reason = 'it was removed, or is no longer readable; change to another one';
+    fail('SOURCE_UNAVAILABLE', { source: 'the working folder', reason }, cause);
+  }
 }
 
 /** Whether the output is meant for a program. */

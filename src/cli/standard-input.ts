@@ -1,5 +1,6 @@
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { timerSpan } from '../base/timer-span.ts';
+import { textOfBytes } from './text-files.ts';
 
 /** How long to wait for standard input. */
 export interface StandardInputOptions {
@@ -40,7 +41,7 @@ export async function readStandardInput(options: StandardInputOptions): Promise<
     clearTimeout(timer);
     clearTimeout(quiet);
   }
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  return textOfBytes(Buffer.concat(chunks), 'what', 'standard input');
 }
 
 async function* chunksOf(input: NodeJS.ReadStream, signal: AbortSignal): AsyncGenerator<Uint8Array> {

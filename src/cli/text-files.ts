@@ -32,11 +32,16 @@ export async function textOfFile(path: string, option: string): Promise<string> 
     const found = error instanceof Error ? error.message : String(error);
     return fail('INVALID_ARGUMENT', { name: option, found, expected: 'a file that can be read' }, error);
   });
+  return textOfBytes(bytes, `${path}, which`, option);
+}
+
+/** A text in UTF-8, without a mark at its beginning. `found` begins what the error says. Throws `INVALID_ARGUMENT`. */
+export function textOfBytes(bytes: Buffer, found: string, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     const isWide = /^(?:fffe|feff)/.test(bytes.toString('hex', 0, 2));
-    const found = `${path}, which is ${isWide ? 'in UTF-16, as PowerShell writes files' : 'no text'}`;
-    return fail('INVALID_ARGUMENT', { name: option, found, expected: 'text in UTF-8' }, error);
+    const what = isWide ? 'in UTF-16, as PowerShell writes files' : 'no text';
+    return fail('INVALID_ARGUMENT', { name, found: `${found} is ${what}`, expected: 'text in UTF-8' }, error);
   }
 }

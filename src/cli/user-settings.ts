@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError, type Option } from 'commander';
 import { fail } from '../base/errors.ts';
 import { conflictsOf } from './options.ts';
+import { textOfBytes } from './text-files.ts';
 import { userFolder } from './user-folders.ts';
 
 /** A value that the user has set for an option outside of the command line. */
@@ -201,13 +202,16 @@ function configIn(path: string, isNamed: boolean): Setting[] {
 }
 
 function textOf(path: string, isNamed: boolean): string | undefined {
+  let bytes: Buffer;
   try {
-    return readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch (error) {
-    if (!isNamed && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+    if (!isNamed && isMissing) return undefined;
     const reason = error instanceof Error ? error.message : String(error);
     return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
   }
+  return textOfBytes(bytes, 'what', path);
 }
 
 function objectIn(text: string, name: string): Record<string, unknown> {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NO_COMPILER } from '../support/hub/pulling.ts';
-import { runCliEach } from '../support/run-cli.ts';
+import { MAIN, runCliEach } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
@@ -58,6 +59,7 @@ const MISTAKES: readonly Failure[] = [
   ['split @/tiny.gguf --max-size big', /Expected a size such as 512MiB or 6GB/],
   ['join @/tiny.gguf', /found .*tiny\.gguf, a whole model, expected a part of one/],
   ['bench -p 1,x', /'1,x' is invalid/],
+  ['tokenize --decode 1 85', /--decode: found 1 and 85, expected all ids in one argument, with commas/],
   ['tokenize --decode abc', /--decode: found abc, expected token ids/],
   ['completion powershell', /Allowed choices are bash, zsh, fish/],
   ['rerank -m @/tiny.gguf a', /required option '--query <text>' not specified/],
@@ -164,4 +166,17 @@ test('what strangers get wrong is answered with what was found, and what to do',
       assert.doesNotMatch(stderr, /\n {4}at |internal error/);
     });
   }
+});
+
+test('a folder that is gone, and a standard input that is no text, are named', async (t) => {
+  const folder = temporaryFolder(t);
+  const model = join(folder, 'tiny.gguf');
+  writeFileSync(model, await tinyBytes('F32'));
+  const words = `"${process.execPath}" "${MAIN}" run -d reference -n 1 -m "${model}"`;
+  const run = (script: string) => spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' });
+  const gone = run(`mkdir gone && cd gone && rmdir ../gone && ${words} hi`);
+  assert.match(gone.stderr, /^error: the working folder cannot be opened: it was removed/);
+  const bytes = run(`printf '\\377\\376x' | ${words}`);
+  assert.match(bytes.stderr, /^error: standard input: found what is in UTF-16.*expected text in UTF-8/);
+  assert.deepEqual([gone.status, bytes.status], [1, 2]);
 });

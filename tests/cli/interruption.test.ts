@@ -14,6 +14,26 @@ test('Ctrl-C is with who took it over until all is to end; then it ends the proc
   assert.deepEqual([taken, exit.mock.calls.map(({ arguments: [code] }) => code)], [1, [130]]);
 });
 
+test('the end of a terminal ends everything; without one it is left as it is', (t) => {
+  const listeners = process.listenerCount('SIGHUP');
+  const streams = [process.stdin, process.stdout, process.stderr];
+  const before = streams.map((stream) => stream.isTTY);
+  const setTerminal = (values: readonly boolean[]) => {
+    for (const [i, stream] of streams.entries()) {
+      Object.defineProperty(stream, 'isTTY', { value: values[i], configurable: true });
+    }
+  };
+  t.after(() => setTerminal(before));
+  for (const isTTY of [false, true]) {
+    setTerminal([false, isTTY, false]);
+    using interruption = new Interruption();
+    assert.equal(process.listenerCount('SIGHUP'), listeners + Number(isTTY));
+    if (isTTY) process.emit('SIGHUP');
+    assert.equal(interruption.signal.aborted, isTTY);
+  }
+  assert.equal(process.listenerCount('SIGHUP'), listeners);
+});
+
 test('many texts may wait for Ctrl-C at once without a warning', async (t) => {
   using interruption = new Interruption();
   const warnings: Error[] = [];

@@ -93,6 +93,14 @@ test('what no option accepts is refused', (t) => {
   });
 });
 
+test('a file may begin with a mark, as Notepad writes it; its encoding is named, and a home that is none has none', (t) => {
+  assert.equal(settingsOf(t, '\ufeff{"device":"cpu"}')[0]?.value, 'cpu');
+  const path = join(temporaryFolder(t), 'config.json');
+  writeFileSync(path, Buffer.from('\ufeff{}', 'utf16le'));
+  assert.throws(() => readUserSettings({ ROCMFORGE_CONFIG: path }), /in UTF-16, as PowerShell writes files/);
+  assert.deepEqual(readUserSettings({ XDG_CONFIG_HOME: path }).settings, []);
+});
+
 test('folders are those of the platform', () => {
   assert.equal(userFolder('config', { XDG_CONFIG_HOME: '/x' }, 'linux'), join('/x', 'rocmforge'));
   assert.equal(userFolder('state', { LOCALAPPDATA: '/local' }, 'win32'), join('/local', 'rocmforge'));

@@ -44,6 +44,10 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
     const tokenizer = createTokenizer(gguf.metadata);
     const special = flags.special === true;
     if (flags.decode !== undefined) {
+      if (flags.decode !== true && text !== undefined) {
+        const expected = 'all ids in one argument, with commas: --decode 1,85,736';
+        fail('INVALID_ARGUMENT', { name: '--decode', found: `${flags.decode} and ${text}`, expected });
+      }
       const source = flags.decode === true ? (text ?? (await requireStandardInput(signal))) : flags.decode;
       const ids = parseIds(source);
       const decoded = tokenizer.decode(ids, { special });

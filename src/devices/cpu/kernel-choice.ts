@@ -107,9 +107,19 @@ async function open(bytes: WasmSource, simd: KernelChoice['simd']): Promise<Kern
   return dotIsRight(exports, memory) ? { module, simd, heapBase } : undefined;
 }
 
+/** Throws `DEVICE_UNAVAILABLE` where the address space of the process is limited: memory that can grow reserves it. */
+function reserveMemory(): WasmMemory {
+  try {
+    return new WebAssembly.Memory({ initial: 4, maximum: 64, shared: true });
+  } catch (cause) {
+    const why = 'the process may not reserve memory for WebAssembly: raise or remove its limit (ulimit -v)';
+    return fail('DEVICE_UNAVAILABLE', { device: 'cpu', why }, cause);
+  }
+}
+
 /** An instance to try kernels on. */
 async function instantiate(module: WasmModule): Promise<{ exports: WasmExports; memory: WasmMemory }> {
-  const memory = new WebAssembly.Memory({ initial: 4, maximum: 64, shared: true });
+  const memory = reserveMemory();
   const { exports } = await WebAssembly.instantiate(module, { env: { memory, abort: () => {} } });
   return { exports, memory };
 }

@@ -21,6 +21,8 @@ export interface HubSettings {
 const DEFAULT_ENDPOINT = 'https://huggingface.co';
 const DEFAULT_IDLE_SECONDS = 30;
 const SECOND_MS = 1000;
+const ON = /^(?:1|true|yes|on)$/i;
+const OFF = /^(?:0|false|no|off)$/i;
 
 /**
  * Reads `HF_ENDPOINT`, `HF_HOME`, `HF_HUB_CACHE`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HUB_OFFLINE`, `HF_HUB_DOWNLOAD_TIMEOUT` and
@@ -40,15 +42,26 @@ export async function readHubSettings(environment: NodeJS.ProcessEnv = process.e
     const found = value('HF_HUB_DOWNLOAD_TIMEOUT') ?? '';
     fail('INVALID_ARGUMENT', { name: 'HF_HUB_DOWNLOAD_TIMEOUT', found, expected: 'seconds' });
   }
+  const offline = value('HF_HUB_OFFLINE') ?? '0';
+  if (!ON.test(offline) && !OFF.test(offline)) {
+    fail('INVALID_ARGUMENT', { name: 'HF_HUB_OFFLINE', found: offline, expected: '1 or 0' });
+  }
   const tokenFile = value('HF_TOKEN_PATH') ?? join(home, 'token');
   return {
     endpoint,
     cache: value('HF_HUB_CACHE', 'HUGGINGFACE_HUB_CACHE') ?? join(home, 'hub'),
     otherCache: join(cacheFolder(environment), 'models'),
-    token: value('HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN') ?? (await tokenIn(tokenFile)),
-    offline: /^(?:1|true|yes|on)$/i.test(value('HF_HUB_OFFLINE') ?? ''),
+    token: tokenOf(value('HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN') ?? (await tokenIn(tokenFile))),
+    offline: ON.test(offline),
     idleMs: seconds * SECOND_MS,
   };
+}
+
+/** Throws `INVALID_ARGUMENT` for one that no header can have; it is not shown. */
+function tokenOf(token: string | undefined): string | undefined {
+  if (token === undefined || /^[!-~]+$/.test(token)) return token;
+  const found = 'a text with spaces, line breaks or characters beyond ASCII';
+  return fail('INVALID_ARGUMENT', { name: 'HF_TOKEN', found, expected: 'a token such as hf_...' });
 }
 
 /** Undefined if nobody has logged in. */

@@ -2,14 +2,23 @@ import { request } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
+import { fail } from '../../base/errors.ts';
 
-/** The proxy for an address by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, as curl reads them; undefined for none. */
+/**
+ * The proxy for an address by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, as curl reads them; undefined for none. Throws
+ * `INVALID_ARGUMENT` for one that is no address, or that does not speak HTTP.
+ */
 export function proxyFor(address: URL, environment: NodeJS.ProcessEnv): URL | undefined {
   const value = (name: string) => environment[name.toLowerCase()] || environment[name.toUpperCase()];
   const named = value(address.protocol === 'https:' ? 'https_proxy' : 'http_proxy') ?? value('all_proxy');
   if (!named || isExempt(address, value('no_proxy') ?? '')) return undefined;
   const text = /^\w+:\/\//.test(named) ? named : `http://${named}`;
-  return URL.canParse(text) ? new URL(text) : undefined;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  if (proxy && /^https?:$/.test(proxy.protocol)) return proxy;
+  // Its address may have a password.
+  const found = proxy ? `a proxy of ${proxy.protocol.replace(':', '')}` : 'no address';
+  const expected = 'an address of a proxy that speaks HTTP, or NO_PROXY with the name of the server';
+  return fail('INVALID_ARGUMENT', { name: 'HTTPS_PROXY, HTTP_PROXY or ALL_PROXY', found, expected });
 }
 
 /** `NO_PROXY`: names separated by commas; each covers its sub-domains, may have a port, and `*` covers all. */

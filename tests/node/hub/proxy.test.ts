@@ -3,6 +3,7 @@ import { createServer, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { HttpClient } from '../../../src/node/hub/http-client.ts';
+import { readHubSettings } from '../../../src/node/hub/hub-settings.ts';
 import { proxyFor } from '../../../src/node/hub/proxy.ts';
 import { startHub } from '../../support/hub/hub-server.ts';
 import { hubEnvironment, pullWith, randomBytes } from '../../support/hub/pulling.ts';
@@ -23,6 +24,22 @@ test('which proxy an address has', () => {
   assert.equal(proxy('https://hub.io:8443/x'), undefined);
   assert.equal(proxyFor(new URL('https://x.y'), { HTTPS_PROXY: 'a:1', NO_PROXY: '*' }), undefined);
   assert.equal(proxyFor(new URL('https://x.y'), {}), undefined);
+});
+
+test('what is no proxy, and other settings that no request can have, are refused by name', async () => {
+  for (const HTTPS_PROXY of ['socks5://127.0.0.1:1080', 'http://[half', 'ftp://x']) {
+    assert.throws(() => proxyFor(new URL('https://x.y'), { HTTPS_PROXY }), {
+      code: 'INVALID_ARGUMENT',
+      message: /HTTPS_PROXY, .*expected an address of a proxy that speaks HTTP/,
+    });
+  }
+  const refusedBy = (environment: NodeJS.ProcessEnv, message: RegExp) =>
+    assert.rejects(readHubSettings(environment), { code: 'INVALID_ARGUMENT', message });
+  await refusedBy(
+    { HF_TOKEN: 'hf_a\nhf_b' },
+    /^HF_TOKEN: found a text with spaces, line breaks[^_]*hf_\.\.\.$/,
+  );
+  await refusedBy({ HF_HUB_OFFLINE: 'perhaps' }, /HF_HUB_OFFLINE: found perhaps, expected 1 or 0/);
 });
 
 /** A proxy that passes plain requests on, and opens tunnels unless it refuses to. */

@@ -79,7 +79,8 @@ class KoffiFfi implements Ffi {
       } catch (error) {
         const reason = messageOf(error);
         // A library may exist but lack one that it depends on, which is then named after the colon.
-        const absent = /shared library: cannot open shared object file: No such file/.test(reason);
+        const absent =
+          /shared library: (?:cannot open shared object file: No such file|Module not found)/.test(reason);
         reasons.push(absent ? `${name} was not found` : `${name}: ${reason}`);
       }
     }

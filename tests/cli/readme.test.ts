@@ -20,9 +20,12 @@ test('the JavaScript example runs as it stands, wherever the program was started
   assert.equal(stdout, 'The capital of France is Paris.');
 });
 
-test('every command is in the table, and the first lines are the two commands', () => {
+test('every command is in the table, and the first lines are what to type', () => {
   for (const { name } of COMMANDS) assert.ok(README.includes(`| \`rocmforge ${name}\` |`), name);
-  assert.match(README, /^# rocmforge\n\n```sh\nnpm ci && npm start .*\nnpm ci && npm test .*\n```\n/);
+  assert.match(
+    README,
+    /^# rocmforge\n\n```sh\nnpx rocmforge chat hf:.*\nnpm install rocmforge .*\nnpm ci && npm start .*\nnpm ci && npm test .*\n```\n/,
+  );
 });
 
 /** The only block of that language. */

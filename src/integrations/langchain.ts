@@ -76,6 +76,13 @@ export class ChatRocmforge extends BaseChatModel<ChatRocmforgeCallOptions> {
     super(fields);
     this.#model = model;
     this.#options = options;
+    // LangChain's own offers the schema as a tool, and leaves it to the model whether it is called.
+    const requiring = Object.assign(Object.create(this) as this, {
+      bindTools: (tools: BindToolsInput[]) => this.bindTools(tools, { tool_choice: 'any' }),
+    });
+    this.withStructuredOutput = super.withStructuredOutput.bind(
+      requiring,
+    ) as typeof this.withStructuredOutput;
   }
 
   _llmType(): string {
@@ -98,6 +105,7 @@ export class ChatRocmforge extends BaseChatModel<ChatRocmforgeCallOptions> {
     for await (const chunk of this._streamResponseChunks(messages, options, runManager)) {
       whole = whole ? whole.concat(chunk) : chunk;
     }
+    if (whole) settleCalls(whole.message as AIMessageChunk);
     return { generations: whole ? [whole] : [] };
   }
 
@@ -200,6 +208,25 @@ function callChunks(part: AnswerPart, idLength: number | undefined) {
     return [{ type, name, id, args: '', index }];
   }
   return part.kind === 'arguments' ? [{ type, args: part.text, index: part.call }] : [];
+}
+
+/** LangChain completes the arguments of a call that a limit has cut, which nobody must run then. */
+function settleCalls(message: AIMessageChunk): void {
+  const cut = message.tool_call_chunks?.find(({ args = '' }) => !isJson(args));
+  if (!cut) return;
+  const { id = '', name = '', args = '' } = cut;
+  const error = 'the arguments are incomplete: the answer ended at a limit';
+  message.tool_calls = message.tool_calls?.filter((call) => call.id !== id) ?? [];
+  message.invalid_tool_calls = [{ type: 'invalid_tool_call', id, name, args, error }];
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function endMessage(end: TextEnd, model: string): AIMessageChunk {

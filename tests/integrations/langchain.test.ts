@@ -61,6 +61,40 @@ test('tools are bound and called, and their results go back', async () => {
   assert.ok(AIMessageChunk.isInstance(end));
 });
 
+test('structured output has the form that is asked for', async () => {
+  const chat = new ChatRocmforge({ model, options: { temperature: 0 } });
+  const schema = z.object({ city: z.string().max(8), size: z.enum(['small', 'large']) });
+  const typed = await chat.withStructuredOutput(schema).invoke('A city');
+  assert.deepEqual(schema.parse(typed), typed);
+  const raw = chat.withStructuredOutput(
+    {
+      type: 'object',
+      properties: { ok: { type: 'boolean' } },
+      required: ['ok'],
+      additionalProperties: false,
+    },
+    { includeRaw: true },
+  );
+  assert.equal(typeof (await raw.invoke('Is it?')).parsed.ok, 'boolean');
+});
+
+test('a call that a limit has cut is none to run', async () => {
+  const chat = new ChatRocmforge({ model, options: { temperature: 0, maxTokens: 40 } });
+  const parameters = {
+    type: 'object',
+    properties: { text: { type: 'string', minLength: 200 } },
+    required: ['text'],
+  };
+  const definition = { type: 'function', function: { name: 'write', parameters } };
+  const message = await chat.bindTools([definition], { tool_choice: 'any' }).invoke('Write');
+  assert.equal(message.response_metadata.finish_reason, 'length');
+  assert.deepEqual(message.tool_calls, []);
+  assert.deepEqual(
+    message.invalid_tool_calls?.map(({ name }) => name),
+    ['write'],
+  );
+});
+
 test('images, unknown options and aborted calls are refused', async () => {
   const chat = new ChatRocmforge({ model });
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };

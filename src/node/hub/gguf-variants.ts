@@ -71,6 +71,20 @@ export function variantsOf<Part extends GgufPart>(files: readonly Part[]): GgufV
   };
 }
 
+/** Why a repository has no model that can be pulled. */
+export function whyNoModel(paths: readonly string[]): string {
+  if (paths.some((path) => /\.gguf$/i.test(path) && SPLIT.test(path))) {
+    return 'parts of its split models are missing in this repository';
+  }
+  if (paths.some((path) => /\.gguf[.-](?:part|split)/i.test(path))) {
+    return 'its files are pieces that are put together first: download them, and join them with cat in their order';
+  }
+  const what = 'there is no GGUF file in this repository';
+  return paths.some((path) => path.endsWith('.safetensors'))
+    ? `${what}, but safetensors: look for one whose name ends in -GGUF, or download it and use rocmforge convert`
+    : what;
+}
+
 /** The quantization that a file's path names last; its name without the extension if it names none. */
 export function quantizationOf(path: string): string {
   const stem = path.replace(SPLIT, '').replace(/\.gguf$/i, '');

@@ -93,7 +93,12 @@ export function refuseHubAnswer(access: HubAccess, repo: string, answer: HttpAns
     const isRevision = code === 'RevisionNotFound';
     const isFile = code === 'EntryNotFound';
     const hidden = `there is no such repository at ${endpoint}, or it is private`;
-    const what = isRevision ? 'there is no such revision' : isFile ? 'there is no such file' : hidden;
+    const revision = decodeURIComponent(/\/revision\/(.*)$/.exec(answer.url)?.[1] ?? '');
+    const what = isRevision
+      ? `there is no such revision: ${revision}`
+      : isFile
+        ? 'there is no such file'
+        : hidden;
     fail('HUB_NOT_FOUND', { model, what, known: undefined });
   }
   return refuseStatus(answer, 200);

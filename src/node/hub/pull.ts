@@ -11,6 +11,7 @@ import {
   namedVariant,
   preferredVariant,
   variantsOf,
+  whyNoModel,
 } from './gguf-variants.ts';
 import { type HttpAnswer, HttpClient } from './http-client.ts';
 import {
@@ -163,7 +164,7 @@ export class ModelHub implements Disposable {
         ? { url: fileUrl(settings, name.repo, listing.commit, path), headers: hubSecrets(access) }
         : { url: blobUrl(name, hash.hex), headers: access.headers ?? {} };
     if (models.length === 0) {
-      const what = 'there is no GGUF file in this repository';
+      const what = whyNoModel(listing.files.map(({ path }) => path));
       fail('HUB_NOT_FOUND', { model: modelNameText(name), what, known: undefined });
     }
     const generationConfig = listing.files.find(

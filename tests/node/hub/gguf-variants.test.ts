@@ -5,6 +5,7 @@ import {
   preferredVariant,
   quantizationOf,
   variantsOf,
+  whyNoModel,
 } from '../../../src/node/hub/gguf-variants.ts';
 
 test('quantizations are read from the names that files have', () => {
@@ -50,6 +51,14 @@ test('split files count once, projectors and statistics are no models, a part th
     projectors.map(({ path }) => path),
     ['mmproj-m-F16.gguf'],
   );
+});
+
+test('why a repository has no model is said', () => {
+  assert.match(whyNoModel(['m-Q8_0-00001-of-00003.gguf']), /parts of its split models are missing/);
+  assert.match(whyNoModel(['m.Q4_K_M.gguf.part1of2', 'm.Q4_K_M.gguf.part2of2']), /join them with cat/);
+  assert.match(whyNoModel(['m.Q6_K.gguf-split-a']), /join them with cat/);
+  assert.match(whyNoModel(['model.safetensors']), /-GGUF, or download it and use rocmforge convert/);
+  assert.equal(whyNoModel(['README.md']), 'there is no GGUF file in this repository');
 });
 
 test('the usual quantization is taken, or the nearest to it', () => {

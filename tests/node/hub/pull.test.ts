@@ -113,7 +113,7 @@ test('what is not there is told with what is', async (t) => {
   const { environment } = await start(t);
   const cases: [name: string, message: RegExp][] = [
     ['user/other', /no such repository at http/],
-    ['user/tiny@v9', /no such revision/],
+    ['user/tiny@refs/pr/9', /no such revision: refs\/pr\/9$/],
     ['user/tiny:Q2_K', /no Q2_K; there is Q8_0, Q4_K_M/],
     ['user/tiny:absent.gguf', /no file absent\.gguf; there is/],
   ];

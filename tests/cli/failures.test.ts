@@ -59,6 +59,10 @@ const MISTAKES: readonly Failure[] = [
   ['split @/tiny.gguf --max-size big', /Expected a size such as 512MiB or 6GB/],
   ['join @/tiny.gguf', /found .*tiny\.gguf, a whole model, expected a part of one/],
   ['bench -p 1,x', /'1,x' is invalid/],
+  [
+    'imatrix -d reference -m @/tiny.gguf -f @/picture.png',
+    /text: found .*picture\.png, which is no text, expected text in UTF-8/,
+  ],
   ['tokenize --decode 1 85', /--decode: found 1 and 85, expected all ids in one argument, with commas/],
   ['tokenize --decode abc', /--decode: found abc, expected token ids/],
   ['completion powershell', /Allowed choices are bash, zsh, fish/],

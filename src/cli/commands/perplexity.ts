@@ -22,6 +22,7 @@ import {
   realNumber,
   wholeNumber,
 } from '../options.ts';
+import { textOfBytes } from '../text-files.ts';
 
 interface PerplexityFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly file?: string;
@@ -228,12 +229,11 @@ function describe(report: ForcedDecodingReport): string {
   return lines.map(([name, value]) => `${name.padEnd(26)}${value}\n`).join('');
 }
 
-/** A text file. Rejects with `SOURCE_UNAVAILABLE`. */
+/** A text file. Rejects with `SOURCE_UNAVAILABLE`, or `INVALID_ARGUMENT` if it is no text in UTF-8. */
 export async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
+  const bytes = await readFile(path).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
-  }
+  });
+  return textOfBytes(bytes, `${path}, which`, 'text');
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Argument, Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { CliCommand } from '../command.ts';
@@ -13,6 +12,7 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { printable } from '../table.ts';
+import { readText } from './perplexity.ts';
 
 interface RerankFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly query: string;
@@ -62,10 +62,5 @@ export const rerankCommand: CliCommand<RerankFlags> = {
 };
 
 async function linesOf(path: string): Promise<string[]> {
-  try {
-    return (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '');
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
-  }
+  return (await readText(path)).split('\n').filter((line) => line !== '');
 }

@@ -1,8 +1,8 @@
 /**
  * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...] [--gpus N]`. For a model
  * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
- * before the number, one sequence's prompt): the time of a whole step, and of each kind of launch, for all layers of a
- * step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
+ * before the number, one sequence's prompt; `1@8192` is one token behind 8 192 others): the time of a whole step, and of
+ * each kind of launch, for all layers of a step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
  * that this is. `llama-3-8b:16` is that shape with 16 layers, `llama-3-8b/2` what one of two ranks has of its heads and hidden layers; a
  * format may be a mix of `rocmforge quantize`, `Q4_K_M`, or one for the matrices and one for the output, `Q4_K+Q6_K`. With `--gpus`, of a
  * model split over so many GPUs of HIP or CUDA, which run a kind of launch at the same time: then, where a step's time goes.
@@ -430,7 +430,7 @@ const watched = cards.map(({ device, recorded }) => recorded.watching(device));
 await using whole = watched.length > 1 ? new DeviceGroup(watched) : (watched[0] as Device);
 for (const batch of batches.length > 0 ? batches : ['1']) {
   const prompt = batch.startsWith('p');
-  const rows = Number(prompt ? batch.slice(1) : batch);
-  const past = prompt ? 0 : rows === 1 ? 64 : 192;
+  const [rows = 1, depth] = (prompt ? batch.slice(1) : batch).split('@').map(Number);
+  const past = depth ?? (prompt ? 0 : rows === 1 ? 64 : 192);
   await measure(whole, cards, { model, work: { rows, prompt, past } });
 }

@@ -10,8 +10,10 @@ import type { SavedGrid, SpeedRow } from '../tests/support/speed-page.ts';
 
 // Speeds over a grid of shapes and formats, of files of random weights: `npm run bench:grid -- --device cuda [name part
 // ...] [--rounds 2] [--save grid.json] [--compare grid.json] [--seconds 600]`. Without names, every row; with `--compare`,
-// each figure's ratio to that of a saved grid; rows that would begin after `--seconds` are left out, and named. docs/speed.md is
-// made of what `--save tests/fixtures/speed.json` writes, by `npm run docs`.
+// each figure's ratio to that of a saved grid; rows that would begin after `--seconds` are left out, and named. `--peer "program
+// argument"` measures each file again with another program right after, which takes the file and the options of `rocmforge bench`
+// and prints its `--json`: bench/peer/speed.cc is llama.cpp. docs/speed.md is made of what `--save tests/fixtures/speed.json` writes,
+// by `npm run docs`.
 
 const CLI = fileURLToPath(new URL('../src/cli/rocmforge.cjs', import.meta.url));
 
@@ -33,6 +35,7 @@ const RARE = /^(?:F64|F32|I\d+)$/;
 const GRID: readonly GridRow[] = [
   row('7b q4_0', ['llama-2-7b', '-f', 'q4_0']),
   row('8b q4_k', ['llama-3-8b', '-f', 'q4_k', '--output-format', 'q6_k']),
+  row('qwen3 8b q4_k', ['qwen3-8b', '-f', 'q4_k', '--output-format', 'q6_k']),
   row('13b q4_k', ['llama-2-13b', '-f', 'q4_k', '--output-format', 'q6_k']),
   row('30b-a3b q4_k', ['qwen3-30b-a3b', '-f', 'q4_k', '--output-format', 'q6_k']),
   row('gpt-oss-20b mxfp4', ['gpt-oss-20b', '-f', 'mxfp4', '--output-format', 'q8_0']),
@@ -40,6 +43,7 @@ const GRID: readonly GridRow[] = [
     const format = name.toLowerCase();
     return { name: `half 8b ${format}`, model: [...HALF_OF_8B, '-f', format], tests: USUAL };
   }),
+  row('mixtral 8x7b q4_k', ['mixtral-8x7b', '-f', 'q4_k', '--output-format', 'q6_k']),
 ];
 
 function row(name: string, model: readonly string[]): GridRow {
@@ -54,8 +58,10 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '3600' },
     save: { type: 'string' },
     compare: { type: 'string' },
+    peer: { type: 'string' },
   },
 });
+const [peer, ...peerArguments] = values.peer?.split(' ') ?? [];
 const before =
   values.compare === undefined ? undefined : (JSON.parse(readFileSync(values.compare, 'utf8')) as SavedGrid);
 const ends = performance.now() + 1000 * Number(values.seconds);
@@ -82,13 +88,26 @@ function measure({ model, tests }: GridRow): SpeedRow & { device: string } {
     run(['synth', ...model, '-o', path, '--json']);
     const text = run(['bench', '-m', path, '-d', values.device, ...tests, '-r', values.rounds, '--json']);
     const { results, device, modelBytes } = JSON.parse(text) as BenchRecord;
-    const speeds = Object.fromEntries(
-      results.map(({ test, median }) => [test, Number(median.toPrecision(4))]),
-    );
-    return { device, modelBytes, speeds };
+    const others = peer === undefined ? undefined : peerSpeeds(peer, [path, ...tests, '-r', values.rounds]);
+    return { device, modelBytes, speeds: speedsOf(results), ...(others && { peer: others }) };
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** The other program's speeds; undefined where it ends without having measured, because it lacks the format or the shape. */
+function peerSpeeds(program: string, args: readonly string[]): Record<string, number> | undefined {
+  try {
+    const text = execFileSync(program, [...peerArguments, ...args], { encoding: 'utf8' });
+    return speedsOf((JSON.parse(text) as Pick<BenchRecord, 'results'>).results);
+  } catch (error) {
+    console.error(`${program}: ${String(error)}`);
+    return undefined;
+  }
+}
+
+function speedsOf(results: readonly { readonly test: string; readonly median: number }[]) {
+  return Object.fromEntries(results.map(({ test, median }) => [test, Number(median.toPrecision(4))]));
 }
 
 function run(args: readonly string[]): string {
@@ -96,12 +115,13 @@ function run(args: readonly string[]): string {
   return execFileSync(process.execPath, [CLI, ...args], { encoding: 'utf8', stdio: [...stdio] });
 }
 
-/** A row of a Markdown table: the tests, their speeds and, for those that were measured before, the ratios. */
-function rowText(name: string, { speeds }: SpeedRow, old?: SpeedRow): string {
+/** A row of a Markdown table: the tests, their speeds and their ratios to what was measured before and to another program's. */
+function rowText(name: string, { speeds, peer: others }: SpeedRow, old?: SpeedRow): string {
   const cells = Object.entries(speeds).map(([test, speed]) => {
-    const slower = old?.speeds[test];
-    const ratio = slower === undefined ? '' : ` (${(speed / slower).toFixed(2)})`;
-    return `${test} ${speed}${ratio}`;
+    const ratios = [old?.speeds[test], others?.[test]].map((of) =>
+      of === undefined ? '' : ` (${(speed / of).toFixed(2)})`,
+    );
+    return `${test} ${speed}${ratios.join('')}`;
   });
   return `| ${[name, ...cells].join(' | ')} |`;
 }

@@ -2,6 +2,8 @@
 export interface SpeedRow {
   readonly modelBytes: number;
   readonly speeds: Readonly<Record<string, number>>;
+  /** Of another program on the same file, where it was measured: llama.cpp. */
+  readonly peer?: Readonly<Record<string, number>>;
 }
 
 /** What `bench/grid.ts` saves: the device, the day, and a row for each shape and format. */
@@ -19,12 +21,19 @@ function testsOf(rows: readonly SpeedRow[]): string[] {
 /** Rows of the same tests as one table. */
 function tableOf(rows: readonly (readonly [string, SpeedRow])[]): string[] {
   const tests = testsOf(rows.map(([, row]) => row));
-  const lines = rows.map(([name, { modelBytes, speeds }]) => {
-    const cells = tests.map((test) => speeds[test]?.toFixed(0) ?? '');
+  const lines = rows.map(([name, { modelBytes, speeds, peer }]) => {
+    const cells = tests.map((test) => {
+      const [speed, other] = [speeds[test], peer?.[test]];
+      if (speed === undefined) return '';
+      return other === undefined ? speed.toFixed(0) : `${speed.toFixed(0)} (${(speed / other).toFixed(2)})`;
+    });
     return `| ${[name, (modelBytes / 1e9).toFixed(2), ...cells].join(' | ')} |`;
   });
   return [`| ${['model', 'GB', ...tests].join(' | ')} |`, `|${'---|'.repeat(tests.length + 2)}`, ...lines];
 }
+
+const PEER =
+  'In brackets is the ratio to llama.cpp, built for the same card, which measured the same file right after (`--peer`, bench/peer/speed.cc).';
 
 /** The text of docs/speed.md for a saved grid. */
 export function speedPage({ device, date, rows }: SavedGrid): string {
@@ -41,6 +50,7 @@ export function speedPage({ device, date, rows }: SavedGrid): string {
     'measured in a process of its own by `rocmforge bench`: `pp512` is a prompt of 512 tokens, `tg64` are 64 tokens generated in one',
     'sequence, `8 x tg64` in each of 8 at once after prompts of 128 tokens. "half 8b" are 16 layers of Llama 3 8B. Formats that nobody',
     "tuned are among them; rows that were left out that day are absent. `--compare grid.json` tells each figure's ratio to a saved one.",
+    ...(Object.values(rows).some(({ peer }) => peer) ? [PEER] : []),
     ...[...kinds.values()].flatMap((of) => ['', ...tableOf(of)]),
     '',
   ].join('\n');

@@ -11,6 +11,7 @@
 #define LIST_CAPACITY SAMPLE_THREADS
 
 #define MINUS_INFINITY bit_cast<f32>(0xff800000u)
+#define PLUS_INFINITY bit_cast<f32>(0x7f800000u)
 /// Weights are whole multiples of 2^-40, so that their sums do not depend on the order.
 constexpr f32 WEIGHT_ONE = 1099511627776.0f;
 
@@ -53,12 +54,6 @@ DEVICE u64 rank_of(f32 logit, i32 id) {
 }
 /// What ranks from here on is no rank.
 constexpr u64 NON_FINITE_RANK = u64(0xff800000u) << 32;
-/// The rank, and above all ranks what no logit may be: Infinity and NaN.
-DEVICE u64 rank_or_non_finite(f32 logit, i32 id) {
-  u32 bits = bit_cast<u32>(logit);
-  bool non_finite = (bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u;
-  return non_finite ? NON_FINITE_RANK : rank_of(logit, id);
-}
 DEVICE i32 id_of(u64 rank) { return i32(~u32(rank)); }
 DEVICE f32 logit_of(u64 rank) { return from_ordered(u32(rank >> 32)); }
 

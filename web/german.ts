@@ -146,6 +146,7 @@ export const GERMAN: Texts = {
     exportAll: 'Alle exportieren',
     untitled: 'Ohne Titel',
     pinned: 'oben gehalten',
+    writing: 'wird beantwortet',
   },
   conversation: {
     title: 'Gespräch',

@@ -143,6 +143,7 @@ export const ENGLISH = {
     exportAll: 'Export all',
     untitled: 'Untitled',
     pinned: 'pinned',
+    writing: 'is being answered',
   },
   conversation: {
     title: 'Conversation',

@@ -100,6 +100,10 @@ export class Conversation {
   readonly #keep: Keep;
   #tokensPerCharacter: number | undefined;
   #stopping: AbortController | undefined;
+  /** Whether what answers can do so while the person is elsewhere. */
+  #goesOn = false;
+  /** Whether it was removed: nothing is kept of it any more. */
+  #isRemoved = false;
   /** Ends the writing of a title. */
   #titling: AbortController | undefined;
 
@@ -222,6 +226,19 @@ export class Conversation {
     this.#titling?.abort();
   }
 
+  /** Stops what it would keep from other conversations, and tells whether an answer is still being written. */
+  leave(): boolean {
+    const goesOn = this.answering.value && this.#goesOn;
+    if (!goesOn) this.stop();
+    return goesOn;
+  }
+
+  /** Stops, and keeps nothing any more: it was removed. */
+  forget(): void {
+    this.#isRemoved = true;
+    this.stop();
+  }
+
   async #ask(
     engine: ChatEngine,
     said: Pick<Turn, 'text' | 'attachments'>,
@@ -238,6 +255,7 @@ export class Conversation {
     const stopping = new AbortController();
     this.#stopping = stopping;
     this.#titling?.abort();
+    this.#goesOn = engine.place === 'server';
     this.answering.value = true;
     const release = await hold(`conversation ${this.info.value.id}`);
     try {
@@ -525,7 +543,7 @@ export class Conversation {
   }
 
   #save(turns: readonly Turn[], gone: readonly string[] = []): void {
-    this.#keep(this.info.value, turns, gone);
+    if (!this.#isRemoved) this.#keep(this.info.value, turns, gone);
   }
 }
 

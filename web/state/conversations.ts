@@ -27,6 +27,8 @@ export class Conversations {
   readonly search = signal('');
   readonly found = signal<ReadonlySet<string> | undefined>(undefined);
   readonly removed = signal<Removal | undefined>(undefined);
+  /** Those that are not open and whose answers are being written. */
+  readonly away = signal<ReadonlyMap<string, Conversation>>(new Map());
   /** Why nothing is kept, or could not be. */
   readonly problem = signal<unknown>(undefined);
   readonly #means: ConversationMeans;
@@ -57,14 +59,15 @@ export class Conversations {
     if (!info || !store || this.current.value.info.value.id === id) return;
     await this.#writing;
     const turns = await store.turnsOf(id);
+    const away = this.away.value.get(id);
     this.#leave();
-    this.current.value = this.#conversation({ info, turns });
+    this.current.value = away ?? this.#conversation({ info, turns });
   }
 
   /** A kept conversation with all its turns. */
   async whole(id: string): Promise<WholeConversation | undefined> {
-    const { value: current } = this.current;
-    if (current.info.value.id === id) return current.whole;
+    const live = this.#live(id);
+    if (live) return live.whole;
     const info = this.list.value.find((of) => of.id === id);
     const store = await this.#store;
     return info && store && { info, turns: await store.turnsOf(id) };
@@ -72,8 +75,8 @@ export class Conversations {
 
   /** Changes a kept conversation. */
   change(id: string, changed: ConversationChange): void {
-    const { value: current } = this.current;
-    if (current.info.value.id === id) return current.change(changed);
+    const live = this.#live(id);
+    if (live) return live.change(changed);
     const info = this.list.value.find((of) => of.id === id);
     if (info) this.#keep({ ...info, ...changed }, []);
   }
@@ -93,6 +96,7 @@ export class Conversations {
     const whole = await this.whole(id);
     if (!whole) return;
     const isOpen = this.current.value.info.value.id === id;
+    this.#live(id)?.forget();
     if (isOpen) this.begin();
     this.list.value = this.list.value.filter((of) => of.id !== id);
     this.#write((store) => store.remove(id));
@@ -154,11 +158,17 @@ export class Conversations {
   /** Takes over what another tab has changed. */
   async #follow(id: string): Promise<void> {
     await this.#refresh();
-    const { value: current } = this.current;
-    if (current.info.value.id !== id) return;
+    const live = this.#live(id);
+    if (!live) return;
     const info = this.list.value.find((of) => of.id === id);
+    if (!info) {
+      // It was removed there, where that can be undone.
+      live.forget();
+      if (live === this.current.value) this.begin();
+      return;
+    }
     const turns = await (await this.#store)?.turnsOf(id);
-    if (info && turns) current.takeOver({ info, turns });
+    if (turns) live.takeOver({ info, turns });
   }
 
   /** Reads the list, again if something was changed here meanwhile: what is read then lacks it. */
@@ -189,9 +199,24 @@ export class Conversations {
     return new Conversation(whole, this.#means, (info, turns, gone) => this.#keep(info, turns, gone));
   }
 
-  /** An answer that is being written is stopped: the model answers one conversation at a time. */
+  /** The open conversation, or one whose answer is being written, by its id. */
+  #live(id: string): Conversation | undefined {
+    const { value: current } = this.current;
+    return current.info.value.id === id ? current : this.away.value.get(id);
+  }
+
+  /** An answer of the server goes on; a model in the browser answers one conversation at a time. */
   #leave(): void {
-    this.current.value.stop();
+    const { value: left } = this.current;
+    const { id } = left.info.value;
+    const others = () => new Map([...this.away.value].filter(([of]) => of !== id));
+    if (!left.leave()) return;
+    this.away.value = others().set(id, left);
+    const end = left.answering.subscribe((answering) => {
+      if (answering) return;
+      this.away.value = others();
+      queueMicrotask(() => end());
+    });
   }
 
   #keep(info: ConversationInfo, turns: readonly Turn[], gone: readonly string[] = []): void {

@@ -96,9 +96,13 @@ function Foot({ state, engine }: { state: AppState; engine: ChatEngine }) {
   );
 }
 
+/** The code of keys that an input method takes: where Safari says that a composition has ended already. */
+const TAKEN_KEY = 229;
+
 /** Enter, but in an input method, where it selects a suggestion. */
-function isSendKey({ key, shiftKey, isComposing }: KeyboardEvent): boolean {
-  return key === 'Enter' && !shiftKey && !isComposing && !matchMedia(TOUCH).matches;
+function isSendKey({ key, keyCode, shiftKey, isComposing }: KeyboardEvent): boolean {
+  const isTaken = isComposing || keyCode === TAKEN_KEY;
+  return key === 'Enter' && !shiftKey && !isTaken && !matchMedia(TOUCH).matches;
 }
 
 /** Takes pasted files, and long texts as files; some programs copy text as a picture, too, and then the text is meant. */

@@ -56,6 +56,7 @@ function Entry({ state, info }: { state: AppState; info: ConversationInfo }) {
         <span>{title}</span>
         <small>
           {info.pinned && `${TEXTS.list.pinned} · `}
+          {!isOpen && conversations.away.value.has(info.id) && `${TEXTS.list.writing} · `}
           {formatAge(new Date(info.changed))}
         </small>
       </button>

@@ -38,6 +38,8 @@ const HOST_REGISTER_READ_ONLY = 8;
 const CAPTURE_THREAD_LOCAL = 1;
 /** `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. */
 const MAX_DYNAMIC_SHARED = 8;
+/** `CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT`. */
+const PREFERRED_SHARED = 9;
 
 /** CUDA's driver API: libcuda of the NVIDIA driver, for CUDA 12 and 13. */
 export const cudaDriver: DriverTable = {
@@ -211,6 +213,7 @@ function bindWork(library: NativeLibrary, results: ResultSpace) {
     unloadModule: call('cuModuleUnload', 'address'),
     function: (module, name) => getFunction(results.address, module, name),
     allowSharedBytes: (kernel, bytes) => setAttribute(kernel, MAX_DYNAMIC_SHARED, bytes),
+    preferShared: (kernel, percent) => setAttribute(kernel, PREFERRED_SHARED, percent),
     launch: (shape, kernel, stream, parameters) => {
       const { grid, block, sharedBytes } = shape;
       if (!shape.programmatic) return launch(kernel, ...grid, ...block, sharedBytes, stream, parameters, 0);

@@ -104,6 +104,8 @@ export interface DriverCalls {
   function(module: Address, name: string): Status;
   /** Allows a kernel to use more dynamic shared memory than `sharedBytesPerBlock`. */
   allowSharedBytes(kernel: Address, bytes: number): Status;
+  /** Asks that a multiprocessor sets aside so many percent of its shared memory for a kernel's blocks. */
+  preferShared(kernel: Address, percent: number): Status;
   /** `parameters` is an array of pointers to the arguments, whose values are copied by the call. */
   launch(shape: LaunchShape, kernel: Address, stream: Address, parameters: Address): Status;
   beginCapture(stream: Address): Status;

@@ -273,6 +273,10 @@ export class Driver {
     this.#check('allow shared memory', this.#calls.allowSharedBytes(kernel, bytes));
   }
 
+  preferShared(kernel: Address, percent: number): void {
+    this.#check('prefer shared memory', this.#calls.preferShared(kernel, percent));
+  }
+
   /** `parameters` points to pointers to the arguments, whose values the call copies. */
   launch(
     kernel: { handle: Address; name: string },

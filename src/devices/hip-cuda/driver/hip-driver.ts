@@ -172,8 +172,9 @@ function bindWork(library: NativeLibrary, results: ResultSpace) {
     loadModule: (image) => loadModule(results.address, image),
     unloadModule: call('hipModuleUnload', 'address'),
     function: (module, name) => getFunction(results.address, module, name),
-    // AMD's kernels may use all of it without a request.
+    // AMD's kernels may use all of it without a request, and it is no cache.
     allowSharedBytes: () => 0,
+    preferShared: () => 0,
     launch: ({ grid, block, sharedBytes }, kernel, stream, parameters) =>
       launch(kernel, ...grid, ...block, sharedBytes, stream, parameters, 0),
     beginCapture: (stream) => beginCapture(stream, CAPTURE_THREAD_LOCAL),

@@ -12,7 +12,7 @@
 #define PARTIAL (VALUE + 2)
 
 /// Most partitions of a row's context: `MAX_PARTITIONS` of src/devices/hip-cuda/lowering/attention.ts.
-constexpr i32 MAX_PARTITIONS = 64;
+constexpr i32 MAX_PARTITIONS = 128;
 
 struct Merged {
   f32 largest, total;
@@ -80,23 +80,34 @@ DEVICE void merge_partitions(MergeMemory<MOST>& shared, const RowOfHeads& of, co
     if (has_head && lane() == 0) shared.divisors[h] = denominator(largest, total, of.head + h, scores);
   }
   barrier();
-  for (i32 i = thread(); i < of.heads * VALUE; i += THREADS) {
-    i32 h = i / VALUE;
-    const f32* partial = of.partials_of(h) + i % VALUE;
-    f32 sum = 0;
+  // All of a thread's elements at once: one block reads what many wrote, and would wait for each.
+  constexpr i32 OWN = (MOST * VALUE + THREADS - 1) / THREADS;
+  const f32* partials = of.partials_of(0);
+  i32 heads[OWN], places[OWN];
+  f32 sums[OWN] = {};
+  UNROLL for (i32 own = 0; own < OWN; own++) {
+    i32 i = thread() + own * THREADS;
+    heads[own] = i < of.heads * VALUE ? i / VALUE : 0;
+    places[own] = heads[own] * of.partitions * PARTIAL + i % VALUE;
+  }
 #if defined(GPU_NVIDIA)
-#pragma unroll 8
+#pragma unroll (OWN < 16 ? 32 / OWN : 2)
 #endif
-    for (i32 s = 0; s < of.used_partitions; s++) sum = fused_multiply_add(shared.weights[h][s], partial[s * PARTIAL], sum);
-    of.write(i, sum / shared.divisors[h]);
+  for (i32 s = 0; s < of.used_partitions; s++) {
+    UNROLL for (i32 own = 0; own < OWN; own++) {
+      sums[own] = fused_multiply_add(shared.weights[heads[own]][s], partials[places[own] + s * PARTIAL], sums[own]);
+    }
+  }
+  UNROLL for (i32 own = 0; own < OWN; own++) {
+    i32 i = thread() + own * THREADS;
+    if (i < of.heads * VALUE) of.write(i, sums[own] / shared.divisors[heads[own]]);
   }
 }
 
 #ifdef MERGE
-/// What PARTS of a block computed of up to MOST heads, in lines of WIDTH elements; their sums belong to their largest scores.
-template <i32 PARTS, i32 MOST, i32 WIDTH>
+/// What PARTS of a block computed of up to MOST heads, beside the sums that belong to their largest scores.
+template <i32 PARTS, i32 MOST>
 struct RowParts {
-  f32 sums[PARTS][MOST][WIDTH];
   Merged weights[PARTS][MOST], merged[MOST];
 #if MERGE == 2
   MergeMemory<MOST> memory;
@@ -104,10 +115,10 @@ struct RowParts {
 #endif
 };
 
-/// Merges a block's parts, in all its threads, and its partition with those of other blocks if it is the last one of them. Begins with a
-/// barrier, behind which the parts are complete.
+/// Merges a block's parts with their sums in shared memory, in all its threads, and its partition with those of other blocks if it is
+/// the last one of them. Begins with a barrier, behind which the parts are complete.
 template <i32 PARTS, i32 MOST, i32 WIDTH>
-DEVICE void finish_row(RowParts<PARTS, MOST, WIDTH>& shared, const RowOfHeads& to, const Scores& of) {
+DEVICE void finish_row(RowParts<PARTS, MOST>& shared, const f32 (*sums)[MOST][WIDTH], const RowOfHeads& to, const Scores& of) {
   barrier();
   if (i32(thread()) < MOST) {
     i32 h = thread();
@@ -121,7 +132,7 @@ DEVICE void finish_row(RowParts<PARTS, MOST, WIDTH>& shared, const RowOfHeads& t
   for (i32 i = thread(); i < to.heads * VALUE; i += THREADS) {
     i32 h = i / VALUE, element = i % VALUE;
     f32 sum = 0;
-    UNROLL for (i32 p = 0; p < PARTS; p++) sum = fused_multiply_add(shared.weights[p][h].largest, shared.sums[p][h][element], sum);
+    UNROLL for (i32 p = 0; p < PARTS; p++) sum = fused_multiply_add(shared.weights[p][h].largest, sums[p][h][element], sum);
     Merged merged = shared.merged[h];
     if (is_whole) {
       to.write(i, sum / denominator(merged.largest, merged.total, to.head + h, of));

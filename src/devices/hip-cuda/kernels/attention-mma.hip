@@ -153,7 +153,8 @@ DEVICE void add_tile(HeadState& state, const Queries& queries, const Context& co
 
 struct Shared {
   Queries queries;
-  RowParts<WARPS, HEADS, VALUE> parts;
+  RowParts<WARPS, HEADS> parts;
+  f32 sums[WARPS][HEADS][VALUE];
 };
 
 KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
@@ -211,11 +212,11 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   if (own_head < HEADS) {
     UNROLL for (i32 c = 0; c < VALUE_CHUNKS; c++) {
       UNROLL for (i32 i = 0; i < 8; i++) {
-        UNROLL for (i32 e = 0; e < 2; e++) shared.parts.sums[warp][own_head][64 * c + 16 * part + 8 * e + i] = state.sums[c][i][e];
+        UNROLL for (i32 e = 0; e < 2; e++) shared.sums[warp][own_head][64 * c + 16 * part + 8 * e + i] = state.sums[c][i][e];
       }
     }
     if (part == 0) shared.parts.weights[warp][own_head] = {state.largest, state.total};
   }
-  finish_row(shared.parts, {out, partials, arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), capacity, row, heads, head, used_heads,
+  finish_row(shared.parts, shared.sums, {out, partials, arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), capacity, row, heads, head, used_heads,
                             partitions, used_partitions}, of);
 }

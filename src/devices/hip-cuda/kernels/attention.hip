@@ -97,8 +97,9 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
        i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
        u32* arrivals, i32 capacity, i32 kv_heads, i32 partitions, OWN_POSITIONS SCORE_PARAMETERS) {
   const Scores of = SCORES;
-  typedef RowParts<STREAMS, HEADS, STEPS * STREAM_LANES * VECTOR> Parts;
-  SHARED Parts shared;
+  typedef RowParts<STREAMS, HEADS> Parts;
+  SHARED Parts parts;
+  SHARED f32 sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   grid_launch_dependents();
 #if !SINGLE_ROW
   grid_dependency_wait();
@@ -170,10 +171,10 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     UNROLL for (i32 i = 0; i < OWN; i++) {
-      shared.sums[stream_of][h][element_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
+      sums[stream_of][h][element_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
     }
-    if (lane_in_stream == 0) shared.weights[stream_of][h] = {stream.largest[h], stream.total[h]};
+    if (lane_in_stream == 0) parts.weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }
-  finish_row(shared, {out, partials, arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), capacity, row, heads, head, used_heads,
-                      partitions, used_partitions}, of);
+  finish_row(parts, sums, {out, partials, arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), capacity, row, heads, head, used_heads,
+                           partitions, used_partitions}, of);
 }

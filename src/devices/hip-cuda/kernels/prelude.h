@@ -73,6 +73,7 @@ DEVICE T max_of(T a, T b) {
 DEVICE u32 lane() { return thread() & (LANES - 1); }
 
 DEVICE f32 shuffle_xor(f32 value, i32 mask) { return bit_cast<f32>(shuffle_xor(bit_cast<u32>(value), mask)); }
+DEVICE f32 shuffle_from(f32 value, u32 source) { return bit_cast<f32>(shuffle_from(bit_cast<u32>(value), source)); }
 DEVICE i32 shuffle_xor(i32 value, i32 mask) { return bit_cast<i32>(shuffle_xor(bit_cast<u32>(value), mask)); }
 DEVICE u64 shuffle_xor(u64 value, i32 mask) {
   u32 low = shuffle_xor(u32(value), mask);

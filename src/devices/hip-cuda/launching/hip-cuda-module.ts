@@ -1,7 +1,14 @@
 import { fail, isRocmforgeError } from '../../../base/errors.ts';
 import type { Address, Ffi, NativeMemory } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
+import type { DeviceAttributes } from '../driver/driver-calls.ts';
 import { NOT_FOUND } from '../driver/driver-status.ts';
+import type { KernelLaunch } from './launch.ts';
+
+/** Bytes of shared memory that CUDA takes of a block. */
+const DRIVER_SHARED = 1 << 10;
+
+type SharedMemory = Pick<DeviceAttributes, 'sharedBytesPerBlock' | 'sharedBytesOptIn'>;
 
 /** Compiled code on the device, and its kernels by name. */
 export class HipCudaModule implements Disposable {
@@ -25,12 +32,16 @@ export class HipCudaModule implements Disposable {
     }
   }
 
-  /** A kernel that may be launched with this much dynamic shared memory. Throws `KERNEL_MISSING`. */
-  kernel(name: string, sharedBytes: number, freeSharedBytes: number): Address {
-    let known = this.#kernels.get(name);
+  /** A launch's kernel, which may have as much dynamic shared memory as that takes. Throws `KERNEL_MISSING`. */
+  kernel({ kernel, sharedBytes, residentBlocks }: KernelLaunch, target: SharedMemory): Address {
+    let known = this.#kernels.get(kernel);
     if (!known) {
-      known = { handle: this.#find(name), sharedBytes: freeSharedBytes };
-      this.#kernels.set(name, known);
+      known = { handle: this.#find(kernel), sharedBytes: target.sharedBytesPerBlock };
+      this.#kernels.set(kernel, known);
+      if (residentBlocks !== undefined) {
+        const share = (residentBlocks * (sharedBytes + DRIVER_SHARED)) / target.sharedBytesOptIn;
+        this.#driver.preferShared(known.handle, Math.min(100, Math.ceil(100 * share)));
+      }
     }
     if (sharedBytes > known.sharedBytes) {
       this.#driver.allowSharedBytes(known.handle, sharedBytes);

@@ -41,11 +41,12 @@ export class KernelStore implements Disposable {
   }
 
   /** A loaded kernel, ready for a launch of this shape. */
-  kernel({ module, kernel, sharedBytes }: KernelLaunch): Address {
+  kernel(launch: KernelLaunch): Address {
+    const { module, kernel } = launch;
     const loaded = this.#known.get(module) ?? this.#modules.get(moduleKey(module));
     if (!loaded) fail('KERNEL_MISSING', { kernel, found: `${moduleKey(module)} was not asked for` });
     this.#known.set(module, loaded);
-    return loaded.kernel(kernel, sharedBytes, this.#setup.target.sharedBytesPerBlock);
+    return loaded.kernel(launch, this.#setup.target);
   }
 
   [Symbol.dispose](): void {

@@ -20,6 +20,11 @@ export interface KernelLaunch extends LaunchShape {
   readonly kind: 'kernel';
   readonly module: KernelModule;
   readonly kernel: string;
+  /**
+   * For the shared memory of how many blocks a multiprocessor sets some aside; the rest is its first-level cache, of the
+   * kernels after this one, too. By default the driver decides.
+   */
+  readonly residentBlocks?: number | undefined;
   readonly args: readonly KernelArgument[];
 }
 

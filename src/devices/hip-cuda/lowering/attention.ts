@@ -102,50 +102,132 @@ const MERGE = { none: 0, apart: 1, lastBlock: 2 } as const;
 const OUT_TYPE_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
 
 /** Most partitions of a context: `MAX_PARTITIONS` of `attention-merge.h`. */
-export const MAX_PARTITIONS = 64;
+export const MAX_PARTITIONS = 128;
 
 /** A kernel that computes attention row by row. */
 interface RowKernel {
-  readonly file: 'attention.hip' | 'attention-mma.hip';
+  readonly file: 'attention.hip' | 'attention-mma.hip' | 'attention-copied.hip';
   /** Query heads of a key head per block. */
   readonly heads: number;
   /** Blocks per multiprocessor that keep it busy when the context of few rows is partitioned. */
   readonly groups: number;
 }
 
-/** Size of a head up to which a lane of `attention-mma.hip` holds its parts of sixteen positions. */
-const MAX_HELD_HEAD = 256;
+/** Size of a head up to which a warp of `attention-copied.hip` has registers for its sums. */
+const MAX_SUMMED_HEAD = 256;
 /** A multiple of which heads are for it. */
-const HELD_UNIT = 64;
+const SUMMED_UNIT = 64;
+/** Query heads of a key head that are rows of one product, and how many such products a block has at most. */
+const PRODUCT_HEADS = 8;
+const MAX_PRODUCTS = 2;
 
 /** The kernel for the operator on a target: NVIDIA's matrix cores take a cache of f16 and what all key heads see alike. */
 export function rowKernel(op: AttentionOp, { vendor }: HipCudaTarget): RowKernel {
   const { keys, values } = op.cache;
   const sizes = [op.keySize, op.valueSize];
-  const isHeld = sizes.every((size) => size % HELD_UNIT === 0 && size <= MAX_HELD_HEAD);
+  const isSummed = sizes.every((size) => size % SUMMED_UNIT === 0 && size <= MAX_SUMMED_HEAD);
   const isPlain = keys.type === 'f16' && values?.type === 'f16' && op.reach === undefined;
-  if (vendor === 'nvidia' && isHeld && isPlain) return { file: 'attention-mma.hip', heads: 8, groups: 3 };
+  if (vendor === 'nvidia' && isSummed && isPlain) {
+    const isHeld =
+      Math.max(...sizes) <= MAX_SHARING_HEAD && tableWidth(op.batch) * op.cache.blockSize < LONG_CONTEXT;
+    if (isHeld) return { file: 'attention-mma.hip', heads: PRODUCT_HEADS, groups: 3 };
+    return { file: 'attention-copied.hip', heads: MAX_PRODUCTS * PRODUCT_HEADS, groups: mostResident(op) };
+  }
   return { file: 'attention.hip', heads: HEADS_AT_ONCE, groups: 2 };
+}
+
+/** Positions from which on a context is read in parts that are on their way one behind another. */
+const LONG_CONTEXT = 2048;
+
+/** Size of a head up to which several blocks of `attention-copied.hip` share a multiprocessor's registers. */
+const MAX_SHARING_HEAD = 128;
+
+/** Blocks of `attention-copied.hip` with most threads that share a multiprocessor. */
+function mostResident({ keySize, valueSize, heads, kvHeads }: AttentionOp): number {
+  const isSmall = Math.max(keySize, valueSize) <= MAX_SHARING_HEAD;
+  return isSmall && heads / kvHeads <= PRODUCT_HEADS ? 2 : 1;
 }
 
 /** Query heads of one key head that a block of `attention.hip` computes. */
 const HEADS_AT_ONCE = 4;
 
-/** Threads per block: more if there are few blocks, so that a short context is read at once. */
+/** Threads per block: more if there are few blocks, so that a context is read at once. */
 const THREADS = 128;
 const THREADS_OF_FEW = 256;
-/** With more of them, a block that ends has to be followed by one that has begun. */
-const FEW_PARTITIONS = 16;
-/** Size of a head up to which more threads have room for their sums in `attention-mma.hip`. */
-const MAX_HEAD_OF_FEW = 128;
 
-function threadsFor({ op, partitions }: AttentionIntent, to: Lowering): number {
-  const few = to.capacity(op.out) * op.kvHeads < to.target.multiprocessors && partitions <= FEW_PARTITIONS;
-  const hasRoom =
-    rowKernel(op, to.target).file === 'attention.hip'
-      ? vectorsOf(op, THREADS_OF_FEW).length > 0
-      : op.valueSize <= MAX_HEAD_OF_FEW;
-  return few && hasRoom ? THREADS_OF_FEW : THREADS;
+/** True if there are fewer blocks than multiprocessors but for the partitions of the context. */
+function hasFewBlocks({ out, kvHeads }: AttentionOp, to: Lowering): boolean {
+  return to.capacity(out) * kvHeads < to.target.multiprocessors;
+}
+
+/** Threads of a multiprocessor that `attention-mma.hip` has registers for. */
+const HELD_THREADS = 384;
+/** With more partitions of them, a block of `attention.hip` that ends has to be followed by one that has begun. */
+const FEW_PARTITIONS = 16;
+
+/** How a kernel for attention row by row is launched, beside its grid. */
+interface RowShape {
+  readonly threads: number;
+  readonly sharedBytes: number;
+  readonly residentBlocks?: number;
+  readonly defines: Readonly<Record<string, number>>;
+}
+
+function rowShape(of: AttentionIntent, to: Lowering): RowShape {
+  const { op, partitions } = of;
+  const { file } = rowKernel(op, to.target);
+  if (file === 'attention-copied.hip') return copiedShape(of, to);
+  const few = hasFewBlocks(op, to) && partitions <= FEW_PARTITIONS;
+  if (file === 'attention-mma.hip') {
+    const threads = few ? THREADS_OF_FEW : THREADS;
+    const resident = Math.floor(HELD_THREADS / threads);
+    const defines = { CACHE: CACHE_CODES.f16, RESIDENT: resident, OWN_TABLE: hasOwnTable(op) ? 1 : 0 };
+    return { threads, sharedBytes: 0, defines };
+  }
+  const threads = few && vectorsOf(op, THREADS_OF_FEW).length > 0 ? THREADS_OF_FEW : THREADS;
+  const defines = {
+    ...cacheDefines(op.cache),
+    ...latentDefines(op.cache),
+    ...(op.reach !== undefined && { REACH: op.reach }),
+    VECTOR: vectorsOf(op, threads)[0] ?? 1,
+  };
+  return { threads, sharedBytes: 0, defines };
+}
+
+/** Threads of a warp on NVIDIA's cards, and positions that a warp of `attention-copied.hip` copies at once. */
+const WARP = 32;
+const TILE = 16;
+/** Bytes of shared memory that the driver takes of a block. */
+const DRIVER_SHARED = 1 << 10;
+/** Blocks of `attention-copied.hip` of fewer threads that a multiprocessor has registers for, by the larger size of a head. */
+const RESIDENT = { small: 3, large: 2 } as const;
+
+/**
+ * The shape of `attention-copied.hip`. Where it has few blocks, no more memory is set aside than they take: the kernels
+ * around it want the rest as a cache.
+ */
+function copiedShape({ op, partitions }: AttentionIntent, to: Lowering): RowShape {
+  const { out, keySize, valueSize, heads, kvHeads } = op;
+  const isSmall = Math.max(keySize, valueSize) <= MAX_SHARING_HEAD;
+  const group = Math.min(heads / kvHeads, MAX_PRODUCTS * PRODUCT_HEADS);
+  const queries = 4 * PRODUCT_HEADS * keySize * Math.ceil(group / PRODUCT_HEADS);
+  const bytesOf = (threads: number) => {
+    const warps = threads / WARP;
+    const copied = 2 * TILE * (keySize + valueSize) * warps + queries;
+    // What `RowParts` holds for a head: statistics of each part and of all, and the factors of partitions with their sum.
+    const statistics = 4 * (2 * warps + 2 + MAX_PARTITIONS + 1) + 4;
+    return Math.max(copied, 4 * group * (valueSize + 4) * warps) + group * statistics;
+  };
+  const fits = bytesOf(THREADS_OF_FEW) + DRIVER_SHARED <= to.target.sharedBytesOptIn;
+  const threads = fits && (!isSmall || hasFewBlocks(op, to)) ? THREADS_OF_FEW : THREADS;
+  const isFew = threads === THREADS_OF_FEW;
+  const blocks = to.capacity(out) * headGroups(op, MAX_PRODUCTS * PRODUCT_HEADS) * partitions;
+  const resident = isFew
+    ? Math.min(mostResident(op), Math.ceil(blocks / to.target.multiprocessors))
+    : RESIDENT[isSmall ? 'small' : 'large'];
+  const defines = { CACHE: CACHE_CODES.f16, RESIDENT: resident, OWN_TABLE: hasOwnTable(op) ? 1 : 0 };
+  const sharedBytes = bytesOf(threads);
+  return { threads, sharedBytes, ...(isFew && { residentBlocks: resident }), defines };
 }
 
 /** Elements in 16 bytes of a cache. */
@@ -176,36 +258,20 @@ function vectorsOf({ cache, keySize, valueSize, heads, kvHeads }: AttentionOp, t
   return [16, 8, 4, 2, 1].filter((vector) => vector <= maxVector(cache) && fits(vector));
 }
 
-/** The definitions with which attention kernels are compiled. */
-function attentionDefines(of: AttentionIntent, to: Lowering, merge: number) {
-  const { op, form } = of;
-  const threads = threadsFor(of, to);
-  const own =
-    rowKernel(op, to.target).file === 'attention.hip'
-      ? { ...cacheDefines(op.cache), ...latentDefines(op.cache), VECTOR: vectorsOf(op, threads)[0] ?? 1 }
-      : { CACHE: CACHE_CODES.f16, RESIDENT: residentBlocks(op, threads), OWN_TABLE: hasOwnTable(op) ? 1 : 0 };
+/** The definitions with which a kernel for attention row by row is compiled. */
+function attentionDefines({ op, form }: AttentionIntent, to: Lowering, { threads, defines }: RowShape) {
   return {
     THREADS: threads,
     // A table of chosen positions is computed by the launch before: nothing can be loaded ahead of it.
     SINGLE_ROW: to.capacity(op.out) === 1 && !hasOwnTable(op) ? 1 : 0,
-    ...own,
+    ...defines,
     ...alibiDefines(op),
-    ...(op.reach !== undefined && { REACH: op.reach }),
     ...(op.batch.slots.width > 1 && { PLACES: op.batch.slots.width }),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
-    MERGE: merge,
     OUT_TYPE: OUT_TYPE_CODES[form],
   };
-}
-
-/** Threads of a multiprocessor that `attention-mma.hip` has registers for, by the larger size of a head. */
-const HELD_THREADS = { small: 384, large: 256 } as const;
-
-function residentBlocks({ keySize, valueSize }: AttentionOp, threads: number): number {
-  const size = Math.max(keySize, valueSize) <= MAX_HEAD_OF_FEW ? 'small' : 'large';
-  return Math.floor(HELD_THREADS[size] / threads);
 }
 
 /** Attention row by row and, if no workgroup merges the partitions, a launch that does. */
@@ -217,12 +283,15 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const bytes = 4 * capacity * heads * partitions * (valueSize + 2);
   const partials = merge === MERGE.none ? NULL : to.temporary(bytes);
   const { file, heads: atOnce } = rowKernel(op, to.target);
+  const shape = rowShape(of, to);
   to.launch({
     file,
     kernel: 'attention',
-    defines: attentionDefines(of, to, merge),
+    defines: { ...attentionDefines(of, to, shape), MERGE: merge },
     grid: [capacity, headGroups(op, atOnce), partitions],
-    block: threadsFor(of, to),
+    block: shape.threads,
+    sharedBytes: shape.sharedBytes,
+    ...(shape.residentBlocks && { residentBlocks: shape.residentBlocks }),
     args: [
       ...attentionArgs(op, to),
       merge === MERGE.apart ? NULL : y,

@@ -17,6 +17,8 @@ export interface LaunchPlan {
   readonly grid: readonly [number, number?, number?];
   readonly block: number;
   readonly sharedBytes?: number;
+  /** As in `KernelLaunch`. */
+  readonly residentBlocks?: number;
   readonly args: readonly Operand[];
 }
 

@@ -32,6 +32,7 @@ export interface LaunchTemplate {
   readonly grid: readonly [number, number, number];
   readonly block: number;
   readonly sharedBytes: number;
+  readonly residentBlocks?: number | undefined;
   readonly args: readonly Arg[];
   readonly programmatic: boolean;
 }

@@ -58,7 +58,7 @@ function productAt({ shape, factor, args }: ProductTemplate, addressOf: (place: 
 }
 
 function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address): Launch {
-  const { module, kernel, sharedBytes, args, block } = template;
+  const { module, kernel, sharedBytes, residentBlocks, args, block } = template;
   const [x, y, z] = template.grid;
   return {
     kind: 'kernel',
@@ -67,6 +67,7 @@ function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address
     grid: [x, y, z],
     block: [block, 1, 1],
     sharedBytes,
+    residentBlocks,
     programmatic: template.programmatic,
     args: args.map((arg) => argumentAt(arg, addressOf)),
   };

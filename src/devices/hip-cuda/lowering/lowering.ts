@@ -79,7 +79,7 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
       return { shape, factor, args };
     }
     const { plan, module } = planned;
-    const { kernel, block, sharedBytes = 0 } = plan;
+    const { kernel, block, sharedBytes = 0, residentBlocks } = plan;
     const [x, y = 1, z = 1] = plan.grid;
     return {
       module,
@@ -87,6 +87,7 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
       grid: [x, y, z],
       block,
       sharedBytes,
+      residentBlocks,
       args,
       programmatic: this.target.programmatic,
     };

@@ -413,8 +413,26 @@ const READ_CASES: readonly OpCase[] = [
   }),
 ];
 
+/** Key heads with more query heads than a product has rows, or odd numbers of them, for heads of every size that has a kernel. */
+const GROUP_CASES: readonly OpCase[] = [
+  attentionCase('a row alone at 700', alone(700), { heads: 20, kvHeads: 1, keySize: 64, type: 'f16' }),
+  attentionCase('a row alone at 700', alone(700), { heads: 10, kvHeads: 2, keySize: 256, type: 'f16' }),
+  attentionCase('a row alone at 290, values of 128', alone(290), {
+    ...{ heads: 12, kvHeads: 1, keySize: 192, valueSize: 128, type: 'f16' },
+  }),
+  attentionCase('long', long, { heads: 16, kvHeads: 1, keySize: 256, type: 'f16' }),
+  attentionCase('long, window of 300', long, {
+    heads: 9,
+    kvHeads: 1,
+    keySize: 128,
+    window: 300,
+    type: 'f16',
+  }),
+];
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...WIDE_CASES,
+  ...GROUP_CASES,
   ...READ_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),

@@ -101,8 +101,10 @@ test('a golden is compared, and limits that are missed fail', async (t) => {
 
 test('bench says what a draft gains', async (t) => {
   const model = await tinyModelFile(t);
+  // The first steps measure what a step without draft tokens takes.
   const draft = ['--draft', model, '--draft-device', 'reference', '--draft-max', '2', '--deterministic'];
-  const { code, stdout, stderr } = await runCli(t, ['bench', '-m', model, ...BENCH, ...draft, '--json']);
+  const long = [...BENCH, '-n', '16'];
+  const { code, stdout, stderr } = await runCli(t, ['bench', '-m', model, ...long, ...draft, '--json']);
   assert.equal(code, 0, stderr);
   const { results } = JSON.parse(stdout);
   const speculative = results.find(({ test: name }: { test: string }) => name.includes('speculative'));

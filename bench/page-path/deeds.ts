@@ -68,12 +68,10 @@ async function closed(page: Page): Promise<void> {
 async function wentOn(page: Page): Promise<void> {
   const goOn = last(page).getByRole('button', { name: 'Continue' });
   if (!(await goOn.isVisible())) return;
-  const before = await last(page).innerText();
+  const said = () => last(page).locator('.text').innerText();
+  const before = await said();
   await goOn.click();
-  await page.waitForFunction(
-    `(before) => [...document.querySelectorAll('.turn.answer')].at(-1).innerText !== before`,
-    before,
-  );
+  while ((await said()) === before) await page.waitForTimeout(20);
   await answered(page);
 }
 

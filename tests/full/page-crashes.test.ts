@@ -6,6 +6,7 @@ import { accessibilityFaults } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { SaidServer } from '../support/browser/said-server.ts';
 import { Site } from '../support/browser/site.ts';
+import { until } from '../support/hung.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
@@ -28,15 +29,23 @@ function begunAnswer() {
 
 const answer = (page: Page) => page.locator('.turn.answer .text');
 
+/** Waits until a function says so in the page. Playwright's own wait takes the promise of one for an answer. */
+async function isTrue(page: Page, asked: string, text: string): Promise<void> {
+  await until(
+    () => `never true: ${asked}`,
+    () => page.evaluate<boolean>(`(${asked})(${JSON.stringify(text)})`),
+  );
+}
+
 /** Asks, and waits until the answer's beginning is shown and has been kept. */
 async function askAndSee(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Model: text' }).waitFor();
   await page.getByRole('textbox', { name: 'Message' }).fill('A question');
   await page.keyboard.press('Enter');
   await answer(page).getByText(BEGUN).waitFor();
-  await page.waitForFunction(IS_KEPT, BEGUN);
+  await isTrue(page, IS_KEPT, BEGUN);
   await page.getByRole('textbox', { name: 'Message' }).fill('not sent yet');
-  await page.waitForFunction(IS_DRAFT, 'not sent yet');
+  await isTrue(page, IS_DRAFT, 'not sent yet');
 }
 
 /** Whether some record of the page's database has a text. */

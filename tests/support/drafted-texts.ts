@@ -7,16 +7,16 @@ import type { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import type { GenerationEnd } from '../../src/runtime/sequence.ts';
-import { TINY, tinyModel } from './tiny-model.ts';
+import { tinyModel } from './tiny-model.ts';
 
 /** Ids that texts may have, so that a draft is right now and then. */
 export const ALLOWED: readonly number[] = [20, 21, 22];
 
-const FEW = new Map(
-  Array.from({ length: TINY.vocabulary }, (_, id) => id)
-    .filter((id) => !ALLOWED.includes(id))
-    .map((id) => [id, Number.NEGATIVE_INFINITY]),
-);
+/** Forbids all ids of a vocabulary but those. */
+function onlyAllowed(vocabulary: number): Map<number, number> {
+  const others = Array.from({ length: vocabulary }, (_, id) => id).filter((id) => !ALLOWED.includes(id));
+  return new Map(others.map((id) => [id, Number.NEGATIVE_INFINITY]));
+}
 
 export const PROMPTS = [5, 40].map((length) => Array.from({ length }, (_, i) => 3 + ((37 * i) % 200)));
 
@@ -34,7 +34,8 @@ export async function draftedParts(
 
 /** The text behind a prompt, of few tokens. */
 export async function say(model: LanguageModel, prompt: readonly number[], options: GenerateOptions = {}) {
-  const stream = model.generate(prompt, { temperature: 0, ignoreEnd: true, logitBias: FEW, ...options });
+  const logitBias = onlyAllowed(model.vocabulary);
+  const stream = model.generate(prompt, { temperature: 0, ignoreEnd: true, logitBias, ...options });
   const ids: number[] = [];
   for await (const { token } of stream) if (token) ids.push(token.id);
   return { ids, end: stream.end };

@@ -61,7 +61,13 @@ export class Interruption implements Disposable {
 }
 
 function hasTerminal(): boolean {
-  return process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  if (process.stdout.isTTY || process.stderr.isTTY) return true;
+  try {
+    return process.stdin.isTTY;
+  } catch {
+    // The process was started without a standard input.
+    return false;
+  }
 }
 
 function leaveAtOnce(): never {

@@ -35,6 +35,15 @@ export async function textOfFile(path: string, option: string): Promise<string> 
   return textOfBytes(bytes, `${path}, which`, option);
 }
 
+/** A text file. Rejects with `SOURCE_UNAVAILABLE`, or `INVALID_ARGUMENT` if it is no text in UTF-8. */
+export async function readText(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
+  });
+  return textOfBytes(bytes, `${path}, which`, 'text');
+}
+
 /** A text in UTF-8, without a mark at its beginning. `found` begins what the error says. Throws `INVALID_ARGUMENT`. */
 export function textOfBytes(bytes: Buffer, found: string, name: string): string {
   try {

@@ -38,6 +38,18 @@ export async function readJson(files: CheckpointFiles, file: string): Promise<Js
   return bytes && parseObject(bytes, file);
 }
 
+/** A file of JSON that lists values; undefined if there is none. Rejects with `CHECKPOINT_INVALID`. */
+export async function readJsonList(
+  files: CheckpointFiles,
+  file: string,
+): Promise<readonly unknown[] | undefined> {
+  const bytes = await files.read(file);
+  const value = bytes && parse(bytes, file);
+  return value === undefined || Array.isArray(value)
+    ? value
+    : invalid(file, 'another value', 'a list of JSON');
+}
+
 /** A value of JSON that has names. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -123,12 +135,15 @@ function areSizes(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
 }
 
-function parseObject(bytes: Uint8Array, file: string): JsonObject {
-  let value: unknown;
+function parse(bytes: Uint8Array, file: string): unknown {
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
     return fail('CHECKPOINT_INVALID', { file, found: 'no JSON', expected: 'JSON in UTF-8' }, cause);
   }
+}
+
+function parseObject(bytes: Uint8Array, file: string): JsonObject {
+  const value = parse(bytes, file);
   return isObject(value) ? value : invalid(file, 'another value', 'an object of JSON');
 }

@@ -30,6 +30,9 @@ import { HeldBlocks } from '../state/held-blocks.ts';
 import { SlotPool } from '../state/slot-pool.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 
+/** The sequences of a step that do without draft tokens. */
+type Undrafted = Pick<DraftedStep, 'without' | 'never'>;
+
 /**
  * Runs many sequences at once on an allocated and loaded plan by continuous batching; while one step runs the next is already
  * queued. Prefixes that are still cached are reused. When the device is lost and can be reopened, all sequences continue with
@@ -51,7 +54,7 @@ export class Engine implements AsyncDisposable {
   readonly #predictor: PredictorProposer | MaskProposer | undefined;
   readonly #pace: DraftPace;
   /** Of each step in flight, how many of its sequences do without draft tokens, and how many of them always do. */
-  readonly #undrafted = new WeakMap<ScheduledStep<Sequence>, Pick<DraftedStep, 'without' | 'never'>>();
+  readonly #undrafted = new WeakMap<ScheduledStep<Sequence>, Undrafted>();
   readonly #isPipelined: boolean;
   readonly #pipelineSetup: Omit<PipelineSetup, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
@@ -466,12 +469,7 @@ export class Engine implements AsyncDisposable {
 
   #submit(step: ScheduledStep<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
-    const count = (is: (sequence: Sequence) => boolean) =>
-      step.slices.filter(({ sequence }) => is(sequence)).length;
-    this.#undrafted.set(step, {
-      without: count(({ draftTokens }) => draftTokens === 0),
-      never: count(({ mayHaveDrafts }) => !mayHaveDrafts),
-    });
+    this.#undrafted.set(step, undraftedOf(step));
     if (this.#log.enabled('trace')) this.#trace(step);
     return pipeline.submit(step, begin);
   }
@@ -567,4 +565,13 @@ function checkShift(shift: ContextShift | undefined, context: number): void {
   if (!shift || (Number.isInteger(shift.keep) && shift.keep >= 0 && shift.keep <= most)) return;
   const expected = `a whole number of positions, at most ${most}`;
   fail('INVALID_ARGUMENT', { name: 'shift.keep', found: `${shift.keep}`, expected });
+}
+
+function undraftedOf({ slices }: ScheduledStep<Sequence>): Undrafted {
+  let [without, never] = [0, 0];
+  for (const { sequence } of slices) {
+    if (sequence.draftTokens === 0) without++;
+    if (!sequence.mayHaveDrafts) never++;
+  }
+  return { without, never };
 }

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { Site } from '../support/browser/site.ts';
 import { examplesOf } from '../support/guide-examples.ts';
-import { PackedProject } from '../support/packed-project.ts';
+import { askServer, PackedProject } from '../support/packed-project.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
@@ -363,15 +362,7 @@ test(
 async function assertServes(project: PackedProject, runtime: string, args: readonly string[]): Promise<void> {
   const serve = [...args, 'serve', '--device', 'cpu', '--port', '0'];
   const { code, text } = await project.serving(runtime, serve, async (address) => {
-    const messages = [{ role: 'user', content: 'What is the capital of France?' }];
-    // It listens before its model is there.
-    while ((await fetch(`${address}/health`)).status === 503) await setTimeout(20);
-    const response = await fetch(`${address}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ messages, max_tokens: 12 }),
-    });
-    const answer = await response.text();
+    const answer = await askServer(address, 'What is the capital of France?');
     assert.ok(answer.includes(ANSWER), answer);
   });
   assert.equal(code, 0, text);

@@ -5,7 +5,7 @@ import { closeSync, copyFileSync, existsSync, openSync, readFileSync } from 'nod
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { PackedProject } from '../support/packed-project.ts';
+import { askServer, PackedProject } from '../support/packed-project.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
@@ -122,14 +122,7 @@ describe('Node for Windows, under Wine', { skip, concurrency: 1 }, () => {
         await setTimeout(50);
       }
       const [address = ''] = /http:\/\/[\d.:]+/.exec(said()) ?? [];
-      while ((await fetch(`${address}/health`)).status === 503) await setTimeout(50);
-      const messages = [{ role: 'user', content: QUESTION }];
-      const response = await fetch(`${address}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ messages, max_tokens: 12 }),
-      });
-      const answer = await response.text();
+      const answer = await askServer(address, QUESTION);
       assert.ok(answer.includes(ANSWER), answer);
     } finally {
       server.kill('SIGKILL');

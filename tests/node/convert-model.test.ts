@@ -75,6 +75,16 @@ const REFUSED: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ['bert', { architectures: ['BertForSequenceClassification'] }, /architecture: found BertForSequence/],
 ];
 
+test('modules that are no list of JSON are refused', async (t) => {
+  for (const text of ['[', '{}', 'null']) {
+    const folder = temporaryFolder(t);
+    const checkpoint = writeCheckpoint(folder, 'bert');
+    writeFileSync(join(checkpoint, 'modules.json'), text);
+    const error = { code: 'CHECKPOINT_INVALID', message: /modules\.json/ };
+    await assert.rejects(planOf(t, checkpoint, { type: 'f16' }), error, text);
+  }
+});
+
 for (const [name, changes, message] of REFUSED) {
   test(`${name} with ${JSON.stringify(changes)} is refused`, async (t) => {
     const folder = writeCheckpoint(temporaryFolder(t), name, changes);

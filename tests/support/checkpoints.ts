@@ -47,6 +47,12 @@ const HEAD = { 'lm_head.weight': [VOCABULARY, WIDTH] } as const;
 const NORMS = { 'input_layernorm.weight': [WIDTH], 'post_attention_layernorm.weight': [WIDTH] } as const;
 const HEAD_NORMS = { 'self_attn.q_norm.weight': [16], 'self_attn.k_norm.weight': [16] } as const;
 
+const QKV_BIASES = {
+  'self_attn.q_proj.bias': [WIDTH],
+  'self_attn.k_proj.bias': [32],
+  'self_attn.v_proj.bias': [32],
+} as const;
+
 const ATTENTION = {
   'self_attn.q_proj.weight': [WIDTH, WIDTH],
   'self_attn.k_proj.weight': [32, WIDTH],
@@ -184,9 +190,7 @@ export const CHECKPOINTS: Readonly<Record<string, Checkpoint>> = {
         ...NORMS,
         ...ATTENTION,
         ...feedForward(96),
-        'self_attn.q_proj.bias': [WIDTH],
-        'self_attn.k_proj.bias': [32],
-        'self_attn.v_proj.bias': [32],
+        ...QKV_BIASES,
       }),
     },
     tokenizer: 'pairs',
@@ -238,9 +242,7 @@ export const CHECKPOINTS: Readonly<Record<string, Checkpoint>> = {
       ...layered({
         ...NORMS,
         ...ATTENTION,
-        'self_attn.q_proj.bias': [WIDTH],
-        'self_attn.k_proj.bias': [32],
-        'self_attn.v_proj.bias': [32],
+        ...QKV_BIASES,
         ...experts('mlp', ['gate_proj', 'up_proj', 'down_proj']),
         'mlp.shared_expert.gate_proj.weight': [128, WIDTH],
         'mlp.shared_expert.up_proj.weight': [128, WIDTH],
@@ -525,9 +527,7 @@ export const CHECKPOINTS: Readonly<Record<string, Checkpoint>> = {
       ...layered({
         ...NORMS,
         ...ATTENTION,
-        'self_attn.q_proj.bias': [WIDTH],
-        'self_attn.k_proj.bias': [32],
-        'self_attn.v_proj.bias': [32],
+        ...QKV_BIASES,
         'self_attn.o_proj.bias': [WIDTH],
         'self_attn.sinks': [4],
         'mlp.router.weight': [4, WIDTH],

@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from './project.ts';
 import { type Ending, temporaryFolder } from './temporary.ts';
@@ -134,4 +135,16 @@ export class PackedProject {
       return { code: typeof code === 'number' ? code : 1, text: `${stdout}${stderr}${String(error)}` };
     }
   }
+}
+
+/** Asks the command line's server a question over HTTP, once its model is there; the body of its answer. */
+export async function askServer(address: string, question: string): Promise<string> {
+  // It listens before its model is there.
+  while ((await fetch(`${address}/health`)).status === 503) await setTimeout(20);
+  const response = await fetch(`${address}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: [{ role: 'user', content: question }], max_tokens: 12 }),
+  });
+  return response.text();
 }

@@ -23,7 +23,7 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { openNamed } from '../pull-model.ts';
-import { readText } from './perplexity.ts';
+import { readText } from '../text-files.ts';
 import { modelName } from './split.ts';
 
 interface ImatrixFlags extends ModelFlags, DeviceFlags, JsonFlags {

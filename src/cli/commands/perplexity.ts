@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { fail, invariant } from '../../base/errors.ts';
 import { type DivergenceReport, estimateDivergence } from '../../evaluate/divergence.ts';
@@ -22,7 +21,7 @@ import {
   realNumber,
   wholeNumber,
 } from '../options.ts';
-import { textOfBytes } from '../text-files.ts';
+import { readText } from '../text-files.ts';
 
 interface PerplexityFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly file?: string;
@@ -227,13 +226,4 @@ function describe(report: ForcedDecodingReport): string {
     ['difference', `${difference < 0 ? '' : '+'}${difference.toFixed(5)}`],
   ] as const;
   return lines.map(([name, value]) => `${name.padEnd(26)}${value}\n`).join('');
-}
-
-/** A text file. Rejects with `SOURCE_UNAVAILABLE`, or `INVALID_ARGUMENT` if it is no text in UTF-8. */
-export async function readText(path: string): Promise<string> {
-  const bytes = await readFile(path).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
-    return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
-  });
-  return textOfBytes(bytes, `${path}, which`, 'text');
 }

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { printable } from '../table.ts';
-import { readText } from './perplexity.ts';
+import { readText } from '../text-files.ts';
 
 interface RerankFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly query: string;

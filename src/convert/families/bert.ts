@@ -1,5 +1,4 @@
-import { isObject, readJson } from '../checkpoint.ts';
-import { invalid } from '../checkpoint.ts';
+import { invalid, isObject, readJson, readJsonList } from '../checkpoint.ts';
 import type { CheckpointFamily } from '../family.ts';
 
 const MODULES = 'modules.json';
@@ -58,11 +57,8 @@ export const bert: CheckpointFamily = {
     settings.set('tokenizer.ggml.token_type_count', { type: 'u32', value: types });
   },
   async moreSettings(files, settings, key) {
-    const bytes = await files.read(MODULES);
-    const modules: unknown = bytes ? JSON.parse(new TextDecoder().decode(bytes)) : [];
-    const pooling = (Array.isArray(modules) ? modules : []).find(
-      (module: unknown) => isObject(module) && String(module.type).endsWith('Pooling'),
-    ) as { readonly path?: unknown } | undefined;
+    const modules = (await readJsonList(files, MODULES)) ?? [];
+    const pooling = modules.filter(isObject).find(({ type }) => String(type).endsWith('Pooling'));
     if (!pooling) return;
     const file = `${String(pooling.path)}/config.json`;
     const config = (await readJson(files, file)) ?? invalid(file, 'nothing', 'how embeddings are pooled');

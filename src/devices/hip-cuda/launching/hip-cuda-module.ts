@@ -6,7 +6,7 @@ import { NOT_FOUND } from '../driver/driver-status.ts';
 import type { KernelLaunch } from './launch.ts';
 
 /** Bytes of shared memory that CUDA takes of a block. */
-const DRIVER_SHARED = 1 << 10;
+export const DRIVER_SHARED = 1 << 10;
 
 type SharedMemory = Pick<DeviceAttributes, 'sharedBytesPerBlock' | 'sharedBytesOptIn'>;
 

@@ -13,6 +13,7 @@ import {
 } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
+import { DRIVER_SHARED } from '../launching/hip-cuda-module.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -197,8 +198,6 @@ function rowShape(of: AttentionIntent, to: Lowering): RowShape {
 /** Threads of a warp on NVIDIA's cards, and positions that a warp of `attention-copied.hip` copies at once. */
 const WARP = 32;
 const TILE = 16;
-/** Bytes of shared memory that the driver takes of a block. */
-const DRIVER_SHARED = 1 << 10;
 /** Blocks of `attention-copied.hip` of fewer threads that a multiprocessor has registers for, by the larger size of a head. */
 const RESIDENT = { small: 3, large: 2 } as const;
 

@@ -179,6 +179,17 @@ describe('texts of attached files', () => {
     await refused('a.zip', zip({ 'a.txt': 'a' }), 'unknown');
     await refused('a.txt', ' \n', 'empty');
     await refused('a.docx', WORD.subarray(0, 200), 'broken');
+    const sheet = (rows: string) =>
+      zip({
+        mimetype: 'application/vnd.oasis.opendocument.spreadsheet',
+        'content.xml': `<office:document-content><table:table table:name="a">${rows}</table:table></office:document-content>`,
+      });
+    const row = (cell: string) =>
+      `<table:table-row table:number-rows-repeated="1048576">${cell}</table:table-row>`;
+    const cell =
+      '<table:table-cell table:number-columns-repeated="1000"><text:p>text</text:p></table:table-cell>';
+    await refused('a.ods', sheet(row(cell)), 'large');
+    assert.equal(await textOf('a.ods', sheet(row('<table:table-cell/>').repeat(100))), '## a');
     const manifest = '<manifest:file-entry><manifest:encryption-data x=""/></manifest:file-entry>';
     await refused('a.odt', zip({ ...OPEN, 'META-INF/manifest.xml': manifest }), 'protected');
     const damaged = Buffer.from(WORD);

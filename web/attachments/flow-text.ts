@@ -4,6 +4,8 @@ import { attribute, xmlEvents } from './xml.ts';
 /** The columns of a sheet, and rows that are alike, beyond which a file is no document. */
 const MOST_COLUMNS = 16_384;
 const MOST_ROWS = 2 ** 20;
+/** Characters of the cells and rows that are there several times, together: a few bytes may ask for gigabytes. */
+const MOST_REPEATED = 2 ** 24;
 
 /** Which elements of a kind of document mean what. */
 export interface FlowRoles {
@@ -55,6 +57,8 @@ class Flow {
   /** How often the cell and the row are there that are open. */
   #cellTimes = 1;
   #rowTimes = 1;
+  /** Characters of what was repeated so far. */
+  #repeated = 0;
   /** How deep in elements whose text counts, and in cells. */
   #texts = 0;
   #cells = 0;
@@ -125,15 +129,24 @@ class Flow {
       return;
     }
     if (this.#row.length + this.#empty + this.#cellTimes > MOST_COLUMNS) throw new UnreadableFile('broken');
+    this.#repeat(this.#cellTimes, value);
     for (; this.#empty > 0; this.#empty--) this.#row.push('');
     for (let time = 0; time < this.#cellTimes; time++) this.#row.push(value);
   }
 
   #endRow(): void {
-    const line = this.#row.join(' | ');
-    if (this.#row.length > 0) for (let time = 0; time < this.#rowTimes; time++) this.#endLine(line);
-    this.#row = [];
     this.#empty = 0;
+    if (this.#row.length === 0) return;
+    const line = this.#row.join(' | ');
+    this.#row = [];
+    this.#repeat(this.#rowTimes, line);
+    for (let time = 0; time < this.#rowTimes; time++) this.#endLine(line);
+  }
+
+  /** Counts what is there so many times. */
+  #repeat(times: number, { length }: string): void {
+    this.#repeated += (times - 1) * (length + 1);
+    if (this.#repeated > MOST_REPEATED) throw new UnreadableFile('large');
   }
 
   #endLine(line: string): void {

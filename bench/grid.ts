@@ -34,16 +34,19 @@ const RARE = /^(?:F64|F32|I\d+)$/;
 
 const GRID: readonly GridRow[] = [
   row('7b q4_0', ['llama-2-7b', '-f', 'q4_0']),
-  row('8b q4_k', ['llama-3-8b', '-f', 'q4_k', '--output-format', 'q6_k']),
-  row('qwen3 8b q4_k', ['qwen3-8b', '-f', 'q4_k', '--output-format', 'q6_k']),
-  row('13b q4_k', ['llama-2-13b', '-f', 'q4_k', '--output-format', 'q6_k']),
+  row('8b q4_k_m', ['llama-3-8b', '-f', 'q4_k_m']),
+  row('qwen3 8b q4_k_m', ['qwen3-8b', '-f', 'q4_k_m']),
+  row('13b q4_k_m', ['llama-2-13b', '-f', 'q4_k_m']),
   row('30b-a3b q4_k', ['qwen3-30b-a3b', '-f', 'q4_k', '--output-format', 'q6_k']),
   row('gpt-oss-20b mxfp4', ['gpt-oss-20b', '-f', 'mxfp4', '--output-format', 'q8_0']),
+  row('qwen3.6 35b-a3b q4_k_m', ['qwen3.6-35b-a3b', '-f', 'q4_k_m']),
+  row('deepseek v2 lite q4_k_m', ['deepseek-v2-lite', '-f', 'q4_k_m']),
+  row('gemma 4 26b-a4b q4_k_m', ['gemma-4-26b-a4b', '-f', 'q4_k_m']),
   ...ALL_FORMATS.filter(({ name }) => !RARE.test(name)).map(({ name }): GridRow => {
     const format = name.toLowerCase();
     return { name: `half 8b ${format}`, model: [...HALF_OF_8B, '-f', format], tests: USUAL };
   }),
-  row('mixtral 8x7b q4_k', ['mixtral-8x7b', '-f', 'q4_k', '--output-format', 'q6_k']),
+  row('mixtral 8x7b q4_k_m', ['mixtral-8x7b', '-f', 'q4_k_m']),
 ];
 
 function row(name: string, model: readonly string[]): GridRow {

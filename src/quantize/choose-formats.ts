@@ -1,6 +1,6 @@
 import { fail, invariant } from '../base/errors.ts';
 import { formatNamed, type TensorFormat } from '../formats/index.ts';
-import type { GgufFile, TensorInfo } from '../gguf/index.ts';
+import type { GgufFile, PlannedTensor } from '../gguf/index.ts';
 import type { MatrixPlace, Rule } from './mix-rules.ts';
 import type { Mix } from './mixes.ts';
 
@@ -19,7 +19,9 @@ export interface FormatChoices {
 }
 
 /** What is known of a file whose formats are chosen. */
-type FormatsOf = Pick<GgufFile, 'metadata' | 'tensors'>;
+interface FormatsOf extends Pick<GgufFile, 'metadata'> {
+  readonly tensors: readonly PlannedTensor[];
+}
 
 /** The role of a matrix, as far as rules tell them apart. */
 type Role = 'head' | 'embedding' | 'value' | 'key' | 'query' | 'output' | 'up' | 'gate' | 'down' | 'other';
@@ -71,8 +73,8 @@ export function chooseFormats(gguf: FormatsOf, choices: FormatChoices): Readonly
 }
 
 /** Rules count the matrices of a role layer by layer, whatever the order in the file. */
-function inLayerOrder(tensors: readonly TensorInfo[]): readonly TensorInfo[] {
-  const layerOf = ({ name }: TensorInfo) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
+function inLayerOrder(tensors: readonly PlannedTensor[]): readonly PlannedTensor[] {
+  const layerOf = ({ name }: PlannedTensor) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
   return tensors.toSorted((a, b) => layerOf(a) - layerOf(b) || (a.name < b.name ? -1 : 1));
 }
 
@@ -111,7 +113,7 @@ class FormatChooser {
     this.#values = gguf.tensors.filter(({ name }) => roleOf(name) === 'value').length;
   }
 
-  formatOf(tensor: TensorInfo): TensorFormat {
+  formatOf(tensor: PlannedTensor): TensorFormat {
     const { mix, pure, outputFormat, embeddingFormat, tensorFormats = [] } = this.#choices;
     if (!isQuantizable(tensor)) return tensor.format;
     const role = roleOf(tensor.name);
@@ -125,7 +127,7 @@ class FormatChooser {
     return fitting(format, tensor);
   }
 
-  #byRules(tensor: TensorInfo, role: Role): string {
+  #byRules(tensor: PlannedTensor, role: Role): string {
     const { mix, outputFormat } = this.#choices;
     if (role === 'head' || (role === 'embedding' && this.#isTied)) {
       return outputFormat?.name ?? this.#headFormat(tensor);
@@ -135,7 +137,7 @@ class FormatChooser {
     return this.#byRole(tensor, role) ?? mix.format;
   }
 
-  #byRole(tensor: TensorInfo, role: Role): string | undefined {
+  #byRole(tensor: PlannedTensor, role: Role): string | undefined {
     const { mix } = this.#choices;
     const eight = this.#facts.experts === EIGHT;
     switch (role) {
@@ -159,7 +161,7 @@ class FormatChooser {
     }
   }
 
-  #valueFormat(tensor: TensorInfo): string | undefined {
+  #valueFormat(tensor: PlannedTensor): string | undefined {
     const { mix } = this.#choices;
     const format = this.#counted(tensor, 'value', mix.value);
     if (mix.fewBits) return format;
@@ -169,7 +171,7 @@ class FormatChooser {
   }
 
   /** What a rule says of the next matrix of a role. */
-  #counted({ name }: TensorInfo, role: Role, rule: Rule | undefined): string | undefined {
+  #counted({ name }: PlannedTensor, role: Role, rule: Rule | undefined): string | undefined {
     const index = this.#seen.get(role) ?? 0;
     this.#seen.set(role, index + 1);
     // Some models have experts in a few layers only: then the name tells the layer.
@@ -178,7 +180,7 @@ class FormatChooser {
     return rule?.({ ...this.#facts, index, count: this.#values, layer });
   }
 
-  #headFormat(tensor: TensorInfo): string {
+  #headFormat(tensor: PlannedTensor): string {
     const { mix } = this.#choices;
     const rowIsWhole = (tensor.shape[0] ?? 0) % required(mix.format).blockElements === 0;
     if (mix.fp4Experts || this.#facts.falcon || !rowIsWhole || mix.format === 'Q8_0') return 'Q8_0';
@@ -186,7 +188,7 @@ class FormatChooser {
   }
 
   /** Projections of latent attention have three dimensions as well. */
-  #isExpert({ shape }: TensorInfo, role: Role): boolean {
+  #isExpert({ shape }: PlannedTensor, role: Role): boolean {
     const isFeedForward = role === 'up' || role === 'gate' || role === 'down';
     return (shape[2] ?? 1) > 1 && (this.#architecture !== 'bailingmoe3' || isFeedForward);
   }
@@ -196,7 +198,7 @@ function roleOf(name: string): Role {
   return ROLES.find(([part]) => part.test(name))?.[1] ?? 'other';
 }
 
-function isQuantizable({ name, shape }: TensorInfo): boolean {
+function isQuantizable({ name, shape }: PlannedTensor): boolean {
   const dimensions = shape.findLastIndex((size) => size > 1) + 1;
   return dimensions >= 2 && name.endsWith('weight') && !KEPT.test(name);
 }
@@ -208,7 +210,7 @@ function is70b(architecture: string, layers: number, isMultiHead: boolean): bool
 }
 
 /** The format, or one of smaller blocks if rows are no whole number of its blocks. */
-function fitting(format: TensorFormat, { shape }: TensorInfo): TensorFormat {
+function fitting(format: TensorFormat, { shape }: PlannedTensor): TensorFormat {
   const fits = ({ blockElements }: TensorFormat) => (shape[0] ?? 0) % blockElements === 0;
   if (fits(format)) return format;
   const smaller = required(SMALLER[format.name] ?? format.name);

@@ -13,13 +13,15 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { ALL_FORMATS, F32, Q4_0, Q4_K, type TensorFormat } from '../../src/formats/index.ts';
-import { loadTensorFloats } from '../../src/gguf/index.ts';
+import { ALL_FORMATS, F16, F32, Q4_0, Q4_K, type TensorFormat } from '../../src/formats/index.ts';
+import { loadTensorFloats, type PlannedTensor } from '../../src/gguf/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { SYNTHETIC_SHAPES, syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { MIN_VOCABULARY, syntheticVocabulary } from '../../src/model/synthetic/vocabulary.ts';
 import { FileSource, openGguf } from '../../src/node/index.ts';
 import { type SyntheticModelRequest, writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
+import { mixNamed } from '../../src/quantize/mixes.ts';
+import { planQuantize } from '../../src/quantize/quantize-plan.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
@@ -55,6 +57,24 @@ test('weights have the deviation that keeps products their size', async (t) => {
   }
   assert.equal(file.requireTensor('output.weight').format, F32);
   assert.equal(file.requireTensor('blk.1.ffn_down.weight').format, Q4_K);
+});
+
+test('a mix gives every tensor the format that quantizing gives it', async (t) => {
+  const folder = temporaryFolder(t);
+  const [half, made] = [join(folder, 'half.gguf'), join(folder, 'made.gguf')];
+  const shape = syntheticShape('tiny', { layers: 8, width: 256, hidden: 512 });
+  await writeSyntheticModel(tiny(half, { shape, format: F16 }));
+  await using source = await openGguf(half);
+  for (const name of ['Q4_K_M', 'Q3_K_L', 'Q8_0']) {
+    const mix = mixNamed(name);
+    assert.ok(mix);
+    await writeSyntheticModel(tiny(made, { shape, format: F16, mix }));
+    await using file = await openGguf(made);
+    const expected = planQuantize(source, { mix }).plan;
+    const placed = ({ name, format, shape }: PlannedTensor) => ({ name, format, shape });
+    assert.deepEqual(file.tensors.map(placed), expected.tensors.map(placed));
+    assert.equal(file.metadata.get('general.file_type'), mix.fileType);
+  }
 });
 
 test('heads are as wide as the shape says, whatever the width', async (t) => {

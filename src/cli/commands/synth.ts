@@ -2,11 +2,12 @@ import { basename } from 'node:path';
 import { Argument, Option } from 'commander';
 import { formatBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
-import { ALL_FORMATS, formatNamed, type TensorFormat } from '../../formats/index.ts';
+import { ALL_FORMATS, F16, formatNamed, type TensorFormat } from '../../formats/index.ts';
 import { SYNTHETIC_SHAPES, syntheticShape } from '../../model/synthetic/shapes.ts';
 import type { SyntheticShape } from '../../model/synthetic-family.ts';
 import { SYNTHETIC_ARCHITECTURES } from '../../model/synthetic/synthetic-plan.ts';
 import { writeSyntheticModel } from '../../node/write-synthetic-model.ts';
+import { type Mix, mixNamed, MIXES } from '../../quantize/mixes.ts';
 import { byteProgress } from '../byte-progress.ts';
 import type { CliCommand } from '../command.ts';
 import { type JsonFlags, jsonOption, wholeNumber } from '../options.ts';
@@ -35,9 +36,10 @@ export const synthCommand: CliCommand<SynthFlags> = {
   arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
   options: [
     new Option('-a, --arch <name>', 'architecture, if not the shape’s own').choices(SYNTHETIC_ARCHITECTURES),
-    new Option('-f, --format <name>', 'format of the matrices: q4_0, q8_0, q4_k, f16 and so on').default(
-      'q4_0',
-    ),
+    new Option(
+      '-f, --format <name>',
+      'format of all matrices (q4_0, q8_0, q4_k, f16 and so on) or a mix of formats as quantize makes it (q4_k_m)',
+    ).default('q4_0'),
     new Option('--output-format <name>', 'format of output.weight (default: as the others)'),
     new Option('-o, --output <file>', 'file to write (default: <shape>-<format>.gguf)'),
     new Option('--seed <number>', 'random seed; the same seed gives the same file')
@@ -58,6 +60,7 @@ export const synthCommand: CliCommand<SynthFlags> = {
   ],
   examples: [
     ['synth llama-2-7b -f q4_0', 'a 3.8 GB file for benchmarks'],
+    ['synth llama-3-8b -f q4_k_m', 'with the formats that a quantized Llama 3 8B has'],
     ['synth llama-1b -f q8_0 --layers 2 -o short.gguf', 'a model with only two layers'],
     ['synth tiny --arch gemma3 -f f32 --layers 6 -o gemma3.gguf', 'a small file with another architecture'],
     ['synth tiny --experts 4 -f f32 -o mixtral.gguf', 'a small Mixtral'],
@@ -69,18 +72,18 @@ export const synthCommand: CliCommand<SynthFlags> = {
   ],
   async run({ args, flags }, { output, signal }) {
     const name = String(args[0]);
-    const format = requireFormat('format', flags.format);
-    const path = flags.output ?? `${name}-${format.name.toLowerCase()}.gguf`;
+    const { format, mix } = requireFormatOrMix(flags.format);
+    const path = flags.output ?? `${name}-${(mix ?? format).name.toLowerCase()}.gguf`;
     const shape = syntheticShape(name, changesOf(flags));
     const outputFormat = flags.outputFormat ? requireFormat('output format', flags.outputFormat) : undefined;
     const display = await byteProgress(output, { doing: 'writing', done: 'wrote', name: basename(path) });
     const begin = performance.now();
     try {
-      const request = { path, name, shape, format, outputFormat, seed: flags.seed, signal };
+      const request = { path, name, shape, format, mix, outputFormat, seed: flags.seed, signal };
       const byteLength = await writeSyntheticModel({ ...request, onProgress: display.show });
       const seconds = (performance.now() - begin) / 1000;
       display.clear();
-      if (flags.json) await output.json({ path, byteLength, seconds, format: format.name, shape });
+      if (flags.json) await output.json({ path, byteLength, seconds, format: (mix ?? format).name, shape });
       else await output.line(`${path}: ${formatBytes(byteLength)} in ${seconds.toFixed(1)} s`);
     } finally {
       display.clear();
@@ -95,12 +98,20 @@ function size(flag: string, description: string, least: number): Option {
     .helpGroup('Sizes:');
 }
 
-function requireFormat(name: string, found: string): TensorFormat {
-  const floating = ALL_FORMATS.filter((format) => !/^I\d+$/.test(format.name));
+/** Formats of numbers with fractions, which weights can have. */
+const FLOATING = ALL_FORMATS.filter((format) => !/^I\d+$/.test(format.name));
+
+/** A format of that name, or a mix, which chooses among what matrices in F16 may become. */
+function requireFormatOrMix(name: string): { format: TensorFormat; mix?: Mix } {
+  const mix = formatNamed(name) ? undefined : mixNamed(name);
+  return mix ? { format: F16, mix } : { format: requireFormat('format', name, MIXES) };
+}
+
+function requireFormat(name: string, found: string, more: readonly Mix[] = []): TensorFormat {
   const format = formatNamed(found);
-  if (format && floating.includes(format)) return format;
-  const expected = `one of ${floating.map((known) => known.name.toLowerCase()).join(', ')}`;
-  return fail('INVALID_ARGUMENT', { name, found, expected });
+  if (format && FLOATING.includes(format)) return format;
+  const names = new Set([...FLOATING, ...more].map((known) => known.name.toLowerCase()));
+  return fail('INVALID_ARGUMENT', { name, found, expected: `one of ${[...names].join(', ')}` });
 }
 
 function changesOf(flags: SynthFlags): Partial<SyntheticShape> {

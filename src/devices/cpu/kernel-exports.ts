@@ -117,6 +117,30 @@ export interface KernelExports {
     n: number,
     scratch: number,
   ): void;
+  /** What each of `rows` rows, a multiple of 4, sees of those up to it in a group of heads: `rows * rows` values at `pairs`. */
+  scanPairs(b: number, c: number, next: number, n: number, rows: number, pairs: number): void;
+  /**
+   * `rows` rows of one sequence and head of a selective state space with one rate, a multiple of 4; `lines` and `n` are multiples of 16.
+   * `next`, `nextDt` and `nextB` are bytes between rows; `scratch` takes `rows * (rows + lines + 2)` values.
+   */
+  scanChunk(
+    state: number,
+    x: number,
+    out: number,
+    next: number,
+    dt: number,
+    nextDt: number,
+    b: number,
+    c: number,
+    nextB: number,
+    rate: number,
+    skip: number,
+    lines: number,
+    n: number,
+    rows: number,
+    pairs: number,
+    scratch: number,
+  ): void;
   softmax(x: number, out: number, n: number): void;
   /**
    * The largest value of each block of `block` out of `n`, a multiple of 4, to `out`; NaN for blocks that hold one. Gives 1 if a value

@@ -7,6 +7,7 @@ import { type GraphBuilder, matmul } from '../../../src/ops/index.ts';
 import { caseData } from '../../support/contract/case-data.ts';
 import { LAYER_CASES } from '../../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../../support/contract/cases/matmul.ts';
+import { STATE_SPACE_CASES } from '../../support/contract/cases/state-space.ts';
 import type { Elements } from '../../support/contract/op-case.ts';
 import { plainBatch } from '../../support/contract/ragged-batch.ts';
 import { runCase } from '../../support/contract/run-case.ts';
@@ -44,7 +45,8 @@ describe('results of the CPU device', () => {
     for (const device of devices) await device[Symbol.asyncDispose]();
   });
 
-  for (const of of [...LAYER_CASES, ...MATMUL_CASES.slice(0, 12)]) {
+  const chunked = STATE_SPACE_CASES.filter(({ name }) => name.startsWith('borders'));
+  for (const of of [...LAYER_CASES, ...MATMUL_CASES.slice(0, 12), ...chunked]) {
     test(`are the same bits for any threads, kernels and banks: ${of.name}`, async () => {
       const data = caseData(of);
       const [first, ...rest] = await Promise.all(devices.map((device) => runCase(device, data)));

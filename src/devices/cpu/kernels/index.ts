@@ -12,6 +12,7 @@ export * from './rows';
 export { rope } from './rope';
 export { wkv7 } from './wkv7';
 export * from './state-space';
+export { scanChunk, scanPairs } from './scan-chunks';
 export { attention } from './attention';
 export { indexScores } from './index-scores';
 export { quantizeFiveBitBlocks, quantizeNibbleBlocks, quantizeStateBlocks } from './state-blocks';

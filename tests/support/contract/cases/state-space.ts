@@ -21,8 +21,21 @@ const LONG_PROMPTS = raggedBatch({
   ],
 });
 
-const batchOf = (name: string) =>
-  name === 'long prompts' ? LONG_PROMPTS : (RECURRENT_BATCHES[name] as RaggedBatch);
+/** Rows that end at borders of chunks, begin behind one, and cross several of them from saved states on. */
+const BORDERS = raggedBatch({
+  slices: [
+    { slot: 2, from: 31, count: 98 },
+    { slot: 3, from: 200, count: 1 },
+    { slot: 0, from: 64, count: 32 },
+    { slot: 1, from: 0, count: 129 },
+  ],
+});
+
+const LONG_BATCHES: Readonly<Record<string, RaggedBatch>> = {
+  'long prompts': LONG_PROMPTS,
+  borders: BORDERS,
+};
+const batchOf = (name: string) => (LONG_BATCHES[name] ?? RECURRENT_BATCHES[name]) as RaggedBatch;
 
 function convCase(
   name: string,
@@ -151,6 +164,8 @@ export const STATE_SPACE_CASES: readonly OpCase[] = [
   deltaCase('long prompts', { heads: 2, keyHeads: 1, keySize: 64, valueSize: 64 }),
   scanCase('long prompts', MAMBA2),
   scanCase('long prompts', { heads: 3, headSize: 32, stateSize: 64, groups: 1, rates: 1 }),
+  scanCase('borders', MAMBA2),
+  scanCase('borders', { heads: 3, headSize: 80, stateSize: 16, groups: 1, rates: 1 }),
   scanCase('prompts beside tokens', { heads: 2, headSize: 16, stateSize: 32, groups: 2, rates: 1 }),
   deltaCase('mixed', { heads: 2, keyHeads: 2, keySize: 64, valueSize: 64 }, { decays: 'channel' }),
   deltaCase('a prompt', { heads: 2, keyHeads: 2, keySize: 128, valueSize: 128 }, { decays: 'channel' }),

@@ -3,8 +3,8 @@ import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Ffi } from '../device/index.ts';
 import {
-  type ComingNative,
   type NativeBuild,
+  type NativeFound,
   NATIVE_TEXTS,
   nativeVariants,
   type NativeOffer,
@@ -31,10 +31,10 @@ export interface NativeRequest {
   readonly logger?: Logger | undefined;
 }
 
-/** Native kernels that are there, or those that are being made. */
-export interface NativeFound {
-  readonly native?: NativeOffer;
-  readonly nativeLater?: ComingNative;
+/** What is wanted once better variants have turned out wrong. */
+interface Wanted extends NativeRequest {
+  /** The first variant that is good enough, by name. Default: the first one. */
+  readonly from?: string | undefined;
 }
 
 /**
@@ -43,21 +43,30 @@ export interface NativeFound {
  * the reason: `FFI_UNAVAILABLE`, `KERNEL_COMPILE` or `DEVICE_UNAVAILABLE`.
  */
 export async function findNativeKernels(request: NativeRequest): Promise<NativeFound> {
+  return find(request);
+}
+
+async function find(request: Wanted): Promise<NativeFound> {
   const { cpuKernels = 'auto', logger = silentLogger } = request;
   if (!CPU_KERNELS.includes(cpuKernels)) {
     fail('INVALID_ARGUMENT', { name: 'cpuKernels', found: cpuKernels, expected: CPU_KERNELS.join(', ') });
   }
   if (cpuKernels === 'wasm') return {};
-  if (cpuKernels === 'native') return { native: await buildNativeKernels(request) };
+  if (cpuKernels === 'native') return { native: await build(request) };
   try {
     const ffi = await nativeFfi();
     const { builder, ready } = await librariesHere(logger);
-    const build = await libraryFor(request, ffi, ready);
-    if (build) return { native: offered(build, ffi, { required: false, logger }) };
+    const there = await libraryFor(request, ffi, ready);
+    if (there) return { native: offered(there, ffi, request) };
     builder.checkCompiler();
-    const { done, hold } = compileElsewhere(request, logger);
+    const { done, hold } = compileElsewhere({ variant: request.from ?? request.variant }, logger);
     const built = done.then((isDone) => (isDone ? libraryFor(request, ffi, ready) : undefined));
-    return { nativeLater: { ffi, hold, built: built.catch(() => undefined) } };
+    const library = built.catch(() => undefined);
+    const instead = async () => {
+      const wrong = await library;
+      return (await (wrong && insteadOf(wrong, request))?.()) ?? {};
+    };
+    return { nativeLater: { ffi, hold, built: library.then((found) => found?.build), instead } };
   } catch (error) {
     if (!isRocmforgeError(error)) throw error;
     logger.debug('native kernels are not available', { reason: error.message });
@@ -70,32 +79,45 @@ export async function findNativeKernels(request: NativeRequest): Promise<NativeF
  * Rejects with `FFI_UNAVAILABLE`, `KERNEL_COMPILE` or `DEVICE_UNAVAILABLE`.
  */
 export async function buildNativeKernels(request: NativeRequest): Promise<NativeOffer> {
+  return build({ ...request, cpuKernels: 'native' });
+}
+
+async function build(request: Wanted): Promise<NativeOffer> {
   const { logger = silentLogger } = request;
   const ffi = await nativeFfi();
   const { builder, ready } = await librariesHere(logger);
-  const options = { required: true, logger };
   const there = await libraryFor(request, ffi, ready);
-  if (there) return offered(there, ffi, options);
+  if (there) return offered(there, ffi, request);
   builder.checkCompiler();
   const { signal } = new AbortController();
   await using _claim = await FileClaim.take(join(kernelCacheFolder(), 'compiling'), { signal }).catch(
     (error: unknown) => nativeUnavailable(`its native kernels cannot be kept: ${String(error)}`, error),
   );
-  const build = await libraryFor(
+  const made = await libraryFor(
     request,
     ffi,
     async (library) => (await ready(library)) ?? builder.build(library),
   );
-  return offered(build ?? nativeUnavailable('its native kernels were not built'), ffi, options);
+  return offered(made ?? nativeUnavailable('its native kernels were not built'), ffi, request);
 }
 
-function offered(
-  build: NativeBuild,
-  ffi: Ffi,
-  { required, logger }: { required: boolean; logger: Logger },
-): NativeOffer {
-  logger.debug('native kernels ready', { ...build });
-  return { build, ffi, required };
+function offered(library: Library, ffi: Ffi, request: Wanted): NativeOffer {
+  const { build } = library;
+  request.logger?.debug('native kernels ready', { ...build });
+  return { build, ffi, required: request.cpuKernels === 'native', instead: insteadOf(library, request) };
+}
+
+/** What finds other kernels where those of a library are wrong: nothing where they were asked for by name. */
+function insteadOf({ next }: Library, request: Wanted): NativeOffer['instead'] {
+  if (next === undefined || request.variant !== undefined) return undefined;
+  return () => find({ ...request, from: next });
+}
+
+/** A variant's library. */
+interface Library {
+  readonly build: NativeBuild;
+  /** The next best variant that the processor supports, by name. */
+  readonly next: string | undefined;
 }
 
 /** Finds a library's file; undefined if there is none. */
@@ -122,24 +144,22 @@ async function nativeFfi(): Promise<Ffi> {
   return await loadKoffiFfi();
 }
 
-/** The library of the wanted variant, or of the best one that the processor supports; undefined where `find` finds none. */
-async function libraryFor(
-  { variant }: NativeRequest,
-  ffi: Ffi,
-  find: Find,
-): Promise<NativeBuild | undefined> {
-  const asking = await find({ texts: NATIVE_TEXTS.features });
+/** The library of the wanted variant, or of the best one that the processor supports; undefined where `file` finds none. */
+async function libraryFor({ variant, from }: Wanted, ffi: Ffi, file: Find): Promise<Library | undefined> {
+  const asking = await file({ texts: NATIVE_TEXTS.features });
   if (asking === undefined) return undefined;
   const features = ffi.open([asking]).bind('features', 'u32', [])();
-  const chosen = variantsHere()
-    .filter(({ feature }) => (features & feature) !== 0)
-    .find(({ name }) => name === (variant ?? name));
+  const supported = variantsHere().filter(({ feature }) => (features & feature) !== 0);
+  const wanted = from ?? variant;
+  const index = wanted === undefined ? 0 : supported.findIndex(({ name }) => name === wanted);
+  const chosen = supported[index];
   if (!chosen) {
     const names = variantsHere().map(({ name }) => name);
     return nativeUnavailable(
       `its native kernels need ${variant ?? names.join(' or ')}, which this processor lacks`,
     );
   }
-  const path = await find({ texts: NATIVE_TEXTS.kernels, variant: chosen });
-  return path === undefined ? undefined : { variant: chosen.name, path };
+  const path = await file({ texts: NATIVE_TEXTS.kernels, variant: chosen });
+  if (path === undefined) return undefined;
+  return { build: { variant: chosen.name, path }, next: supported[index + 1]?.name };
 }

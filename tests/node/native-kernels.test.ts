@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   mkdirSync,
@@ -158,17 +159,23 @@ KERNEL void matvec_lifted_half(
 }
 `;
 
+/** A library of which a product computes nothing. */
+function wrongLibrary(): string {
+  assert.ok('command' in compiler);
+  const text = join(folder, 'wrong.cc');
+  writeFileSync(text, 'extern "C" void matvec_lifted_half() {}\n');
+  const path = join(folder, 'wrong.so');
+  assert.equal(spawnSync(compiler.command, ['-shared', '-fPIC', '-o', path, text]).status, 0);
+  return path;
+}
+
 test(
   'kernels that compute something else are not used, and said',
   {
     skip: 'reason' in compiler ? compiler.reason : needsNative.skip,
   },
   async () => {
-    assert.ok('command' in compiler);
-    const text = join(folder, 'wrong.cc');
-    writeFileSync(text, 'extern "C" void matvec_lifted_half() {}\n');
-    const path = join(folder, 'wrong.so');
-    assert.equal(spawnSync(compiler.command, ['-shared', '-fPIC', '-o', path, text]).status, 0);
+    const path = wrongLibrary();
     const entry = new URL('../../src/node/cpu-worker.js', import.meta.url);
     const warnings: string[] = [];
     const open = async (required: boolean) =>
@@ -182,6 +189,71 @@ test(
     assert.equal(device.info.details?.kernels, 'wasm');
     assert.match(warnings.join(), /matvec_lifted_half/);
     await assert.rejects(open(true), { code: 'DEVICE_UNAVAILABLE' });
+  },
+);
+
+test(
+  'where the best variant computes something else, the next one runs, unless the best one was asked for by name',
+  { skip: 'reason' in compiler ? compiler.reason : offers.length < 2 && 'a single variant runs here' },
+  async () => {
+    const next = offers[1];
+    assert.ok(best && next);
+    const cache = join(folder, 'next');
+    const to = join(cache, 'rocmforge/kernels');
+    mkdirSync(to, { recursive: true });
+    const from = dirname(best.build.path);
+    const others = readdirSync(from).filter(
+      (name) => name.endsWith('.so') && name !== basename(best.build.path),
+    );
+    for (const name of others) copyFileSync(join(from, name), join(to, name));
+    // Kept as the best variant, under the hash of its own contents: not damaged, but wrong.
+    const wrong = readFileSync(wrongLibrary());
+    const hash = createHash('sha256').update(wrong).digest('hex').slice(0, 32);
+    writeFileSync(join(to, `${basename(best.build.path).slice(0, 32)}.${hash}.so`), wrong);
+    const warnings: string[] = [];
+    const logger = {
+      ...silentLogger,
+      warn: (_: string, fields?: object) => void warnings.push(JSON.stringify(fields)),
+    };
+    const { variant } = best.build;
+    const open = () =>
+      Promise.all([
+        openCpu({ threads: 1, logger }),
+        openCpu({ threads: 1, logger, cpuKernels: 'native' }),
+        assert.rejects(openCpu({ threads: 1, cpuKernels: 'native', variant }), {
+          code: 'DEVICE_UNAVAILABLE',
+        }),
+      ]);
+    const [automatic, required] = await withCache(kept.CXX, open, cache);
+    await using _automatic = automatic;
+    await using _required = required;
+    for (const { info } of [automatic, required]) {
+      assert.equal(info.details?.kernels, `native ${next.build.variant}`);
+    }
+    assert.equal(warnings.length, 2);
+    for (const warning of warnings)
+      assert.match(warning, new RegExp(`matvec_lifted_half for ${variant} gives`));
+  },
+);
+
+test(
+  'where kernels that come later compute something else, others come in their place',
+  { skip: 'reason' in compiler ? compiler.reason : needsNative.skip },
+  async () => {
+    assert.ok(best);
+    const ffi = await loadKoffiFfi();
+    const comes = (build: NativeBuild) => ({ ffi, built: Promise.resolve(build), hold: () => {} });
+    const right = comes(best.build);
+    const wrong = comes({ variant: 'wrong', path: wrongLibrary() });
+    for (const found of [{ native: best }, { nativeLater: right }]) {
+      await using device = await openCpuDevice({
+        host: nodeWorkerHost(new URL('../../src/node/cpu-worker.js', import.meta.url), 1),
+        kernels: await kernelBytes(),
+        nativeLater: { ...wrong, instead: async () => found },
+      });
+      await device.settle?.();
+      assert.equal(device.info.details?.kernels, `native ${best.build.variant}`);
+    }
   },
 );
 

@@ -23,15 +23,17 @@ import { WorkQueue } from './host/work-queue.ts';
 import { WorkerTeam } from './host/worker-team.ts';
 import {
   chooseKernels,
+  chooseNative,
   type ComingNative,
   type KernelBytes,
   type KernelChoice,
+  type NativeChoice,
   type NativeOffer,
-  whyNotNative,
 } from './kernel-choice.ts';
 import { type BankLimits, MAX_BANK, reserveBank } from './memory/bank.ts';
 import { BankSet } from './memory/bank-set.ts';
 import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
+import type { NativeBuild } from './native/native-kernels.ts';
 import { buildStep } from './program/build-step.ts';
 import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
@@ -97,17 +99,19 @@ class CpuDevice implements Device {
   readonly #streams: StreamContext;
   readonly #name: string;
   readonly #simd: string;
-  readonly #coming: ComingNative | undefined;
+  #coming: ComingNative | undefined;
+  /** Callers that wait for the kernels to come. */
+  #waiting = 0;
   /** Resolves when no other kernels will come. */
   readonly #settled: Promise<void>;
   #kernels: string;
   #nextStep = 0;
 
   constructor(options: CpuDeviceOptions, opened: Opened) {
-    const { threads, module, native } = opened;
+    const { threads, module, native, nativeLater } = opened;
     this.#name = options.name ?? 'CPU';
     this.#simd = opened.simd;
-    this.#coming = options.nativeLater;
+    this.#coming = nativeLater;
     this.#kernels = native ? `native ${native.variant}` : 'wasm';
     let tellLost: (error: Error) => void = () => {};
     this.lost = new Promise((resolve) => {
@@ -122,7 +126,7 @@ class CpuDevice implements Device {
       },
     });
     this.#queue = new WorkQueue(this.#team);
-    this.#team.start({ kernels: module, native, nativeLater: this.#coming !== undefined });
+    this.#team.start({ kernels: module, native, nativeLater: nativeLater !== undefined });
     const reserved = reservedBytes(opened.heapBase, threads);
     const { limits, bank: first } = reserveBank(options.bankBytes ?? MAX_BANK, (byteLength) =>
       bankLimits(byteLength, reserved),
@@ -145,9 +149,10 @@ class CpuDevice implements Device {
   }
 
   async settle(): Promise<void> {
+    this.#waiting++;
     this.#coming?.hold(true);
     await this.#settled;
-    this.#coming?.hold(false);
+    if (--this.#waiting === 0) this.#coming?.hold(false);
   }
 
   async memory(): Promise<MemoryInfo> {
@@ -212,21 +217,35 @@ class CpuDevice implements Device {
     this.#banks.clear();
   }
 
-  /** Takes the native kernels that are still to come, if their results are right. */
+  /** Takes the native kernels that are still to come, the first of them whose results are right. */
   async #changeKernels(module: WasmModule, logger: Logger): Promise<void> {
     if (!this.#coming) return;
     const wasm = this.#kernels;
     this.#kernels = `${wasm} until native ones are compiled`;
-    const build = await this.#coming.built;
-    const reason = build && (await whyNotNative(module, build, this.#coming.ffi).catch(String));
+    const taken = await this.#rightKernels(module, logger).catch((error: unknown) => {
+      logger.warn('native kernels are not used', { reason: String(error) });
+      return undefined;
+    });
     this.#kernels = wasm;
-    if (reason !== undefined) logger.warn('native kernels are not used', { reason });
     if (this.#queue.lost) return;
-    const taken = reason === undefined ? build : undefined;
     this.#team.announce({ kind: 'native', build: taken });
     if (!taken) return;
     this.#kernels = `native ${taken.variant}`;
     logger.debug('native kernels run from here on', { variant: taken.variant });
+  }
+
+  async #rightKernels(module: WasmModule, logger: Logger): Promise<NativeBuild | undefined> {
+    let choice: NativeChoice = { nativeLater: this.#coming };
+    while (choice.nativeLater) {
+      const coming = choice.nativeLater;
+      this.#coming = coming;
+      coming.hold(this.#waiting > 0);
+      const build = await coming.built;
+      choice = build
+        ? await chooseNative(module, { native: { ...coming, build, required: false } }, logger)
+        : {};
+    }
+    return choice.native;
   }
 
   #own(executable: Executable, label: string): CpuExecutable {

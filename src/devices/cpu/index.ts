@@ -3,7 +3,7 @@ export type { WasmSource } from '../../base/web-types.ts';
 export { type CpuDeviceOptions, openCpuDevice } from './cpu-device.ts';
 export { runDecodeWorker } from './decoding/decode-worker.ts';
 export { type CpuDecoderOptions, openCpuDecoder } from './decoding/decode-pool.ts';
-export type { ComingNative, KernelBytes, NativeOffer } from './kernel-choice.ts';
+export type { ComingNative, KernelBytes, NativeFound, NativeOffer } from './kernel-choice.ts';
 export type { FfiLoader, NativeBuild } from './native/native-kernels.ts';
 export {
   NATIVE_FLAGS,

@@ -19,6 +19,8 @@ export interface NativeOffer {
   readonly ffi: Ffi;
   /** Whether the device is refused without them. */
   readonly required: boolean;
+  /** What there is in place of a library whose results are wrong. Default: nothing. */
+  readonly instead?: (() => Promise<NativeFound>) | undefined;
 }
 
 /** Native kernels that are being made elsewhere while others run. */
@@ -28,52 +30,71 @@ export interface ComingNative {
   readonly built: Promise<NativeBuild | undefined>;
   /** Sets whether the wait for it keeps the process alive, which it does not at first. */
   hold(held: boolean): void;
+  /** As in `NativeOffer`. */
+  readonly instead?: (() => Promise<NativeFound>) | undefined;
+}
+
+/** Native kernels that are there, or those that are being made; neither if there are none. */
+export interface NativeFound {
+  readonly native?: NativeOffer | undefined;
+  readonly nativeLater?: ComingNative | undefined;
 }
 
 /** What kernels to choose from. */
-export interface KernelOffer {
+export interface KernelOffer extends NativeFound {
   readonly kernels: KernelBytes;
   readonly relaxed?: boolean | undefined;
-  readonly native?: NativeOffer | undefined;
   readonly logger?: Logger | undefined;
 }
 
+/** The native kernels whose results are right. */
+export interface NativeChoice {
+  /** They take the place of the WebAssembly kernels of the same name. */
+  readonly native?: NativeBuild | undefined;
+  /** Those that may do so later. */
+  readonly nativeLater?: ComingNative | undefined;
+}
+
 /** The build that runs correctly on this runtime. */
-export interface KernelChoice {
+export interface KernelChoice extends NativeChoice {
   readonly module: WasmModule;
   readonly simd: 'relaxed' | 'baseline';
   /** The first address that the kernels do not use. */
   readonly heapBase: number;
-  /** The native kernels that take the place of those of the same name. */
-  readonly native?: NativeBuild | undefined;
 }
 
 /**
- * Chooses relaxed SIMD if it is wanted (the default), available and correct, otherwise baseline SIMD; and native kernels if their
- * results are the same. Throws `DEVICE_UNAVAILABLE`.
+ * Chooses relaxed SIMD if it is wanted (the default), available and correct, otherwise baseline SIMD; and native kernels as
+ * `chooseNative` does. Throws `DEVICE_UNAVAILABLE`.
  */
-export async function chooseKernels({
-  kernels,
-  relaxed,
-  native,
-  logger,
-}: KernelOffer): Promise<KernelChoice> {
-  const choice = await chooseWasm(kernels, relaxed ?? true);
-  if (!native) return choice;
-  const { build, ffi, required } = native;
-  const why = await whyNotNative(choice.module, build, ffi);
-  if (why === undefined) return { ...choice, native: build };
-  if (required) fail('DEVICE_UNAVAILABLE', { device: 'cpu', why });
-  (logger ?? silentLogger).warn('native kernels are not used', { reason: why });
-  return choice;
+export async function chooseKernels(offer: KernelOffer): Promise<KernelChoice> {
+  const choice = await chooseWasm(offer.kernels, offer.relaxed ?? true);
+  return { ...choice, ...(await chooseNative(choice.module, offer, offer.logger)) };
+}
+
+/**
+ * The native kernels that are there if their results are those of a WebAssembly module, or the first right ones `instead` of them; the
+ * log says which are wrong. Throws `DEVICE_UNAVAILABLE` where native kernels are required, and what `instead` rejects with.
+ */
+export async function chooseNative(
+  module: WasmModule,
+  offer: NativeFound,
+  logger: Logger = silentLogger,
+): Promise<NativeChoice> {
+  let found = offer;
+  while (found.native) {
+    const { build, ffi, required, instead } = found.native;
+    const why = await whyNotNative(module, build, ffi);
+    if (why === undefined) return { native: build };
+    logger.warn('native kernels are not used', { reason: why });
+    found = (await instead?.()) ?? {};
+    if (required && !found.native) fail('DEVICE_UNAVAILABLE', { device: 'cpu', why });
+  }
+  return { nativeLater: found.nativeLater };
 }
 
 /** What is wrong with native kernels, by comparison with those of a WebAssembly module; undefined if nothing is. */
-export async function whyNotNative(
-  module: WasmModule,
-  build: NativeBuild,
-  ffi: Ffi,
-): Promise<string | undefined> {
+async function whyNotNative(module: WasmModule, build: NativeBuild, ffi: Ffi): Promise<string | undefined> {
   const { exports, memory } = await instantiate(module);
   try {
     const wrong = wrongNativeKernel(exports, memory, new NativeKernels(ffi, build, memory));

@@ -9,7 +9,7 @@ import { nemotronH } from '../../src/model/architectures/nemotron-h.ts';
 import { ConfigReader } from '../../src/model/config-reader.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
-import { count, real } from '../../src/model/synthetic-family.ts';
+import { count, counts, real } from '../../src/model/synthetic-family.ts';
 import { familyOfVariant } from '../support/family-variant.ts';
 import { predictingModel } from '../support/predicting-model.ts';
 
@@ -128,6 +128,13 @@ const REFUSED: readonly OddValue[] = [
     value: { type: 'array', element: 'u32', values: [1, 1, 0] },
     found: '3 values',
     expected: 'one for each of 2 layers',
+  },
+  {
+    architecture: 'qwen3moe',
+    key: 'expert_used_count',
+    value: counts(2, (layer) => 3 - layer),
+    found: 'other numbers by layer',
+    expected: 'one for all layers, whose weights are normalized',
   },
   { architecture: 'qwen3moe', key: 'expert_used_count', value: count(9), expected: 'at most 6' },
   { architecture: 'glm4moe', key: 'expert_group_count', value: count(4), expected: 'a divisor of 6 experts' },

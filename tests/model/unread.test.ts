@@ -177,6 +177,8 @@ test('a layer that predicts further tokens is said to run where it can', async (
     return logger.warnings.map(({ reason }) => String(reason)).join();
   };
   assert.match(await reasonOf(await predictingModel('glm4moe')), /if it is asked for \(--draft mtp\)/);
+  const two = await predictingModel('step35', { sizes: { layers: 4 }, blocks: 2 });
+  assert.match(await reasonOf(two), /never runs: only layer 2 does/);
   const keys: GgufPlan['metadata'] = [
     ['llama.block_count', whole(4)],
     ['llama.nextn_predict_layers', whole(1)],

@@ -523,6 +523,11 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     having: ['ffn_up.bias', 'ffn_down.bias', 'attn_output.bias', ...scalesOf('ffn_up', 'ffn_down')],
   },
   {
+    name: 'qwen2moe, fewer experts in the second layer',
+    architecture: 'qwen2moe',
+    metadata: { expert_used_count: counts(2, (layer) => 3 - layer) },
+  },
+  {
     name: 'nemotron_h_moe, Puzzle: experts that differ by layer',
     architecture: 'nemotron_h_moe',
     sizes: { layers: 4, experts: 4 },

@@ -15,6 +15,8 @@ export interface PredictingOptions {
   readonly variant?: Omit<FamilyVariant, 'name' | 'architecture'>;
   readonly format?: TensorFormat;
   readonly seed?: number;
+  /** Blocks that predict, of which all but the first are unread. Default: 1. */
+  readonly blocks?: number;
   /**
    * If given, every token depends on the one before it alone, and the predictor knows by which rule, except for noise of
    * this standard deviation in what it reads of a token. Default: weights are random, so that it knows nothing.
@@ -27,12 +29,18 @@ export interface PredictingOptions {
 /** The plan of the file: two layers or more, and one that predicts. */
 export async function predictingPlan(
   architecture: string,
-  { sizes, variant, format = F32 }: PredictingOptions = {},
+  { sizes, variant, format = F32, blocks = 1 }: PredictingOptions = {},
 ): Promise<GgufPlan> {
   const shape = syntheticShape('tiny', { architecture, layers: 3, context: 128, ...sizes });
-  const metadata = { nextn_predict_layers: count(1), ...variant?.metadata };
+  const metadata = { nextn_predict_layers: count(blocks), ...variant?.metadata };
   const family = familyOfVariant({ architecture, ...variant, metadata });
-  return syntheticPlan('predicting', shape, { format, family });
+  const plan = await syntheticPlan('predicting', shape, { format, family });
+  const first = shape.layers - blocks;
+  const ofFirst = plan.tensors.filter(({ name }) => name.startsWith(`blk.${first}.`));
+  const unread = Array.from({ length: blocks - 1 }, (_, more) =>
+    ofFirst.map((tensor) => ({ ...tensor, name: tensor.name.replace(`${first}`, `${first + more + 1}`) })),
+  );
+  return { ...plan, tensors: [...plan.tensors, ...unread.flat()] };
 }
 
 /** The model's file. */

@@ -41,6 +41,7 @@ interface PredictorCase {
   readonly architecture: string;
   readonly sizes?: Partial<SyntheticShape>;
   readonly variant?: Omit<FamilyVariant, 'name' | 'architecture'>;
+  readonly blocks?: number;
   /** Whether what predicts is an assistant in a file of its own. */
   readonly assisted?: true;
 }
@@ -71,6 +72,9 @@ export const PREDICTOR_CASES: Readonly<Record<string, PredictorCase>> = {
   },
   hy_v3: { architecture: 'hy_v3' },
   step35: { architecture: 'step35' },
+  // Of several blocks the first guesses, as in llama.cpp's graph until it is told to take another one.
+  'hy_v3, two blocks': { architecture: 'hy_v3', sizes: { layers: 4 }, blocks: 2 },
+  'step35, two blocks': { architecture: 'step35', sizes: { layers: 6 }, blocks: 2 },
   // Its heads are not as wide as its indexer's, as in published files: llama.cpp divides by zero otherwise.
   deepseek4: {
     architecture: 'deepseek4',
@@ -109,9 +113,20 @@ export const PREDICTOR_CASES: Readonly<Record<string, PredictorCase>> = {
 };
 
 /** The case's model. */
-export function modelOf({ architecture, sizes = {}, variant, assisted }: PredictorCase): Promise<GgufFile> {
+export function modelOf({
+  architecture,
+  sizes = {},
+  variant,
+  blocks = 1,
+  assisted,
+}: PredictorCase): Promise<GgufFile> {
   const alone = { variant: { metadata: { nextn_predict_layers: undefined } } };
-  return predictingModel(architecture, { sizes, ...(variant && { variant }), ...(assisted && alone) });
+  return predictingModel(architecture, {
+    sizes,
+    blocks,
+    ...(variant && { variant }),
+    ...(assisted && alone),
+  });
 }
 
 /** Two prompts, one of which is longer than windows and than what indexers choose. */

@@ -41,6 +41,11 @@ export const RARE_VARIANTS: readonly FamilyVariant[] = [
     difference: 3e-3,
   },
   {
+    name: 'grok, a factor of 0, which is none',
+    architecture: 'grok',
+    metadata: { embedding_scale: real(0) },
+  },
+  {
     name: 'granite_swa, experts, RoPE everywhere',
     architecture: 'granite_swa',
     metadata: {

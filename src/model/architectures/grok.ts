@@ -48,7 +48,7 @@ export const grok: Architecture = {
       };
     };
     return decoder({ ...sizes, rope: readRope(read, sizes) }, layerOf, {
-      scale: read.real('embedding_scale', EMBEDDING_SCALE),
+      scale: read.real('embedding_scale', EMBEDDING_SCALE) || 1,
       logitScale: read.real('logit_scale', LOGIT_SCALE),
       softCap: read.real('final_logit_softcapping', 0) || undefined,
     });

@@ -3,7 +3,7 @@ import { l2Norm } from '../../ops/group-norm.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
-import { type ExpertsSpec, recordExperts } from './experts.ts';
+import { type ExpertsSpec, inLayer, recordExperts } from './experts.ts';
 import { feedForward, type FeedForwardSpec } from './feed-forward.ts';
 import { type Norm, normalize } from './norm.ts';
 
@@ -46,6 +46,6 @@ function recordBoth(
     scale(g, length, 1 / Math.sqrt(x.width)),
     scope.weight('ffn_gate_inp.scale', 1, x.width),
   );
-  const mixed = recordExperts(scope, normed(x, 'pre_ffw_norm_2'), experts, { routed });
+  const mixed = recordExperts(scope, normed(x, 'pre_ffw_norm_2'), inLayer(experts, layer.index), { routed });
   return add(g, normed(own, 'post_ffw_norm_1'), normed(mixed, 'post_ffw_norm_2'));
 }

@@ -23,6 +23,8 @@ import { type Norm, normalize } from './norm.ts';
 /** A mixture of experts (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
 export interface ExpertsSpec {
   readonly routing: RoutingRule;
+  /** The experts of a row by layer, where layers differ; `routing.topK` is then the most of any. */
+  readonly used?: ((layer: number) => number) | undefined;
   readonly count: number;
   /** Width of an expert's hidden layer. */
   readonly hidden: number;
@@ -61,12 +63,18 @@ export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return {
     kind: 'experts',
     spec,
-    record: (scope, x, { entering, shared }) => {
+    record: (scope, x, { entering, shared, index }) => {
       const tokenIds = spec.byToken ? shared.get(TOKEN_IDS) : undefined;
       invariant(tokenIds || !spec.byToken, 'the model shares the ids of its tokens');
-      return recordExperts(scope, x, spec, { routed: spec.routed === 'layer' ? entering : x, tokenIds });
+      const routed = spec.routed === 'layer' ? entering : x;
+      return recordExperts(scope, x, inLayer(spec, index), { routed, tokenIds });
     },
   };
+}
+
+/** The mixture with the number of experts that a layer uses. */
+export function inLayer({ used, ...spec }: ExpertsSpec, layer: number): ExpertsSpec {
+  return used ? { ...spec, routing: { ...spec.routing, topK: used(layer) } } : spec;
 }
 
 /** A mixture in layers whose file has a router, `ffn_gate_inp`, and a feed-forward in the others (MiMo V2). */
@@ -114,8 +122,8 @@ export function readExperts(read: ConfigReader, of: ExpertsDefaults = {}): Exper
 /** Reads it for a family that always has experts. Throws `MODEL_CONFIG`. */
 export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata {
   const count = read.count('expert_count');
-  const topK = of.topK ?? read.count('expert_used_count');
-  if (topK > count) read.refuse('expert_used_count', `${topK}`, `at most ${count}`);
+  const { topK, used } = of.topK === undefined ? readUsed(read) : { topK: of.topK };
+  if (topK > count) read.refuse(USED, `${topK}`, `at most ${count}`);
   const groups = read.countOrZero('expert_group_count') || 1;
   if (count % groups !== 0) read.refuse('expert_group_count', `${groups}`, `a divisor of ${count} experts`);
   const code = read.real('expert_gating_func', 0);
@@ -135,15 +143,34 @@ export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): Ex
     topKGroups: groups === 1 ? 1 : read.count('expert_group_used_count'),
   };
   checkSettings(read, routing, of);
+  // llama.cpp normalizes over as many as the first layer has.
+  if (used && routing.normalized)
+    read.refuse(USED, 'other numbers by layer', 'one for all layers, whose weights are normalized');
   const hidden = of.hidden ?? readHidden(read, topK);
   const ownHidden = read.countOrZero('expert_shared_feed_forward_length');
   return {
     routing,
+    used,
     count,
     hidden,
     sharedHidden: of.shared === 'counted' ? read.countOrZero('expert_shared_count') * hidden : ownHidden,
     leadingDense: read.countOrZero('leading_dense_block_count'),
   };
+}
+
+const USED = 'expert_used_count';
+
+/** The experts of a row, the most of any layer, and by layer where the file has different ones. */
+function readUsed(read: ConfigReader): Pick<RoutingRule, 'topK'> & Pick<ExpertsSpec, 'used'> {
+  const counts = read.countsOrZero(USED);
+  const all = Array.from({ length: read.count('block_count') }, (_, layer) => counts(layer));
+  const topK = Math.max(...all);
+  if (topK === 0) read.refuse(USED, '0', 'a positive whole number');
+  if (all.every((count) => count === topK)) return { topK };
+  const used = (layer: number): number =>
+    counts(layer) ||
+    read.refuse(USED, `0 in layer ${layer}`, 'a positive whole number in a layer with experts');
+  return { topK, used };
 }
 
 /** Refuses settings other than those that the architecture has whatever its files say. */

@@ -6,9 +6,10 @@ import { loadKoffiFfi } from '../../../src/node/koffi-ffi.ts';
 import { kernelBytes, openCpu } from '../../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../../src/node/worker-host.ts';
 import { caseData } from '../contract/case-data.ts';
-import { EXPERT_CASES } from '../contract/cases/experts.ts';
+import { EXPERT_CASES, REFUSE_COPIES } from '../contract/cases/experts.ts';
 import { LAYER_CASES } from '../contract/cases/layer.ts';
 import { MATMUL_CASES } from '../contract/cases/matmul.ts';
+import { selected } from '../contract/contract-options.ts';
 import { runCase } from '../contract/run-case.ts';
 
 const [path = '', preloaded = ''] = process.argv.slice(2);
@@ -20,7 +21,8 @@ await using tiled = await openCpuDevice({
   native: { build: { variant: 'tiles', path }, ffi, required: true },
 });
 await using plain = await openCpu({ threads: 2, cpuKernels: 'wasm' });
-for (const of of [...MATMUL_CASES, ...EXPERT_CASES, ...LAYER_CASES]) {
+const experts = EXPERT_CASES.filter(({ name }) => !selected([REFUSE_COPIES], name));
+for (const of of [...MATMUL_CASES, ...experts, ...LAYER_CASES]) {
   const data = caseData(of);
   const [expected, found] = [await runCase(plain, data), await runCase(tiled, data)];
   assert.deepEqual(found.outputs, expected.outputs, of.name);

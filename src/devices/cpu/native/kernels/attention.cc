@@ -5,7 +5,6 @@
 #include "elementary.h"
 
 constexpr u32 CHUNK = 32;
-constexpr u32 STRIPS = CHUNK / LANES;
 constexpr float INFINITE = __builtin_inff();
 
 enum Types { F32, F16, Q8_0, Q4_0, Q5_1 };
@@ -141,37 +140,58 @@ INLINE void scoreKeys(const u8* q, const u8* keys, u32 size, u32 count, float (&
 /** The larger number; NaN if either is. */
 INLINE float larger(float a, float b) { return a != a || a > b ? a : b; }
 
+/** The larger numbers; NaN where either is. */
+template <class Vector>
+INLINE Vector largerOnes(Vector a, Vector b) {
+  const Vector kept = a > b ? a : b;
+  return a == a ? kept : a;
+}
+
 /** The scores of one head as they enter the softmax, and the highest. */
 INLINE float finishScores(const Parameters& p, float slope, u32 ahead, u32 count, float (&scores)[CHUNK]) {
+  Wide highest = splat<Wide>(-INFINITE);
   for (u32 i = 0; i < CHUNK; i += WIDTH) {
     Wide s = *(const Wide*)(scores + i) * p.scale;
     if (p.softCap != 0) s = p.softCap * hyperbolicTangent(s / p.softCap);
-    *(Wide*)(scores + i) = s;
-  }
-  float high = -INFINITE;
-  for (u32 i = 0; i < CHUNK; i++) {
-    if (i >= count) {
-      scores[i] = -INFINITE;
-      continue;
-    }
+    WideInts place;
+    for (u32 l = 0; l < WIDTH; l++) place[l] = (i32)(i + l);
     if (slope != 0) {
-      const i32 distance = (i32)(i - ahead);
-      scores[i] = scores[i] - slope * (float)(distance < 0 ? -distance : distance);
+      const WideInts distance = place - (i32)ahead;
+      s = s - slope * __builtin_convertvector(distance < 0 ? -distance : distance, Wide);
     }
-    high = larger(high, scores[i]);
+    s = place < (i32)count ? s : splat<Wide>(-INFINITE);
+    *(Wide*)(scores + i) = s;
+    highest = largerOnes(highest, s);
   }
-  return high;
+  const float* lanes = (const float*)&highest;
+  Four four = *(const Four*)lanes;
+  for (u32 l = 4; l < WIDTH; l += 4) four = largerOnes(four, *(const Four*)(lanes + l));
+  return larger(larger(four[0], four[2]), larger(four[1], four[3]));
 }
 
-/** A head's highest score so far, its sum of weights, and what earlier weights shrink by. */
+/** Query heads that a call takes at most, as `headsTogether` says. */
+constexpr u32 MAX_GROUP = 8;
+/** The same, in whole vectors. */
+constexpr u32 HEADS = MAX_GROUP > WIDTH ? MAX_GROUP : WIDTH;
+
+/** Of each head: the highest score so far, the sum of weights, and what earlier weights shrink by. */
 struct Softmax {
-  float high, sum, rescale;
+  float high[HEADS], sum[HEADS], rescale[HEADS];
+
+  /** Takes the highest scores of a chunk into account. */
+  __attribute__((always_inline)) void raise(const float (&chunkHigh)[HEADS]) {
+    for (u32 h = 0; h < HEADS; h += WIDTH) {
+      const Wide before = *(const Wide*)(high + h);
+      const Wide after = largerOnes(before, *(const Wide*)(chunkHigh + h));
+      *(Wide*)(rescale + h) = exponential(before - after);
+      *(Wide*)(high + h) = after;
+    }
+  }
 };
 
-/** Scores become weights. */
-INLINE void softmaxChunk(Softmax& state, float chunkHigh, bool isHalf, float (&weights)[CHUNK]) {
-  const float high = larger(state.high, chunkHigh);
-  state.rescale = exponentialOf(state.high - high);
+/** The scores of a head become weights. */
+INLINE void softmaxChunk(Softmax& of, u32 h, bool isHalf, float (&weights)[CHUNK]) {
+  const float high = of.high[h];
   for (u32 i = 0; i < CHUNK; i += WIDTH) {
     *(Wide*)(weights + i) = exponential(*(const Wide*)(weights + i) - high);
   }
@@ -182,8 +202,7 @@ INLINE void softmaxChunk(Softmax& state, float chunkHigh, bool isHalf, float (&w
       storeFloats((u8*)(weights + i), roundToHalves(loadFloats((const u8*)(weights + i))));
     }
   }
-  state.high = high;
-  state.sum = state.sum * state.rescale + ((total[0] + total[2]) + (total[1] + total[3]));
+  of.sum[h] = of.sum[h] * of.rescale[h] + ((total[0] + total[2]) + (total[1] + total[3]));
 }
 
 /** `out = out * rescale + sum of weight * value`. */
@@ -211,9 +230,6 @@ INLINE void addValues(
   }
 }
 
-/** Query heads that a call takes at most, as `headsTogether` says. */
-constexpr u32 MAX_GROUP = 8;
-
 /** The `attention` of `../../kernel-exports.ts`, behind the address of WebAssembly's 0. */
 KERNEL void attention(
     u8* base, u32 qAt, u32 keys, u32 values, u32 outAt, u32 blocks, u32 parameters, u32 begin, u32 end, u32 scratchAt,
@@ -226,31 +242,34 @@ KERNEL void attention(
   const Plane value = {base + values, base + valueScales, p.valueCellBytes, p.valueScaleBytes, p.valueSize, p.valueType};
   // Values that are the first elements of their keys.
   const Plane shared = {base + keys, base + keyScales, p.keyCellBytes, p.keyScaleBytes, p.valueSize, p.keyType};
-  Softmax states[MAX_GROUP];
+  Softmax state = {};
   alignas(64) float weights[MAX_GROUP][CHUNK];
   for (u32 h = 0; h < p.group; h++) {
     for (u32 d = 0; d < p.valueSize; d += 4) *(Four*)(out + 4 * (u64)(h * p.valueSize + d)) = Four{};
     const bool sunk = p.sinks != 0;
-    states[h] = {sunk ? *(const float*)(base + p.sinks + 4 * (u64)(index * p.group + h)) : -INFINITE, sunk ? 1.0f : 0.0f, 0.0f};
+    state.high[h] = sunk ? *(const float*)(base + p.sinks + 4 * (u64)(index * p.group + h)) : -INFINITE;
+    state.sum[h] = sunk ? 1.0f : 0.0f;
   }
   for (u32 first = begin; first < end; first += CHUNK) {
     const u32 count = end - first < CHUNK ? end - first : CHUNK;
     const Cells cells((const u32*)(base + blocks), p.blockSize, first, count);
     gatherKeys(key, cells, count, scratch);
+    float highest[HEADS] = {};
     for (u32 h = 0; h < p.group; h++) {
       scoreKeys(q + 4 * (u64)(h * p.keySize), scratch, p.keySize, count, weights[h]);
       const float slope = alibiSlope(p, index * p.group + h);
-      const float high = finishScores(p, slope, own - first, count, weights[h]);
-      softmaxChunk(states[h], high, p.valueType == F16, weights[h]);
+      highest[h] = finishScores(p, slope, own - first, count, weights[h]);
     }
+    state.raise(highest);
+    for (u32 h = 0; h < p.group; h++) softmaxChunk(state, h, p.valueType == F16, weights[h]);
     const u8* rows[CHUNK];
     gatherValues(p.valueCellBytes != 0 ? value : shared, cells, count, scratch, rows);
     for (u32 h = 0; h < p.group; h++) {
-      addValues(out + 4 * (u64)(h * p.valueSize), rows, weights[h], count, p.valueSize, states[h].rescale);
+      addValues(out + 4 * (u64)(h * p.valueSize), rows, weights[h], count, p.valueSize, state.rescale[h]);
     }
   }
   for (u32 h = 0; h < p.group; h++) {
-    const float factor = 1.0f / states[h].sum;
+    const float factor = 1.0f / state.sum[h];
     for (u32 d = 0; d < p.valueSize; d++) *(float*)(out + 4 * (u64)(h * p.valueSize + d)) *= factor;
   }
 }

@@ -29,33 +29,35 @@ INLINE void shapeTiles(u32 columns) {
 /** Until the next `shapeTiles`, the processor keeps nothing of tiles. */
 INLINE void releaseTiles() { _tile_release(); }
 
-/** Sums that a round of multiplications makes, each of a tile of activations with a tile of weights. */
-constexpr u32 TILES_TOGETHER = 4;
-using RoundSums = i32[TILES_TOGETHER][TILE_TOKENS][4 * LANES];
+/** Sums of a tile of activations with a tile of weights, a row a token. */
+using SumsOfTile = i32[TILE_TOKENS][4 * LANES];
 
-/** Sums of products of unsigned weights, rows of 64 bytes, with signed activations, rows of `rowBytes` bytes. */
-INLINE void multiplyTiles(
-    const u8* const (&weights)[TILES_TOGETHER], const u8* const (&x)[TILES_TOGETHER], u64 rowBytes, RoundSums& sums) {
+/** Products that the tile registers hold at a time. */
+constexpr u32 TILES_TOGETHER = 4;
+
+// The names of registers are part of the instructions.
+#define MULTIPLY_TILE(SUMS, WEIGHTS, X)   \
+  _tile_zero(SUMS);                       \
+  _tile_loadd(WEIGHTS, weights, 64);      \
+  _tile_loadd(X, x, rowBytes);            \
+  _tile_dpbssd(SUMS, X, WEIGHTS);         \
+  _tile_stored(SUMS, sums, 64)
+
+/**
+ * Sums of products of signed weights, rows of 64 bytes, with signed activations, rows of `rowBytes` bytes. Products that follow one
+ * another take the next `place`, below `TILES_TOGETHER`, so that none waits for the registers of the one before it.
+ */
+INLINE void multiplyTile(u32 place, const u8* weights, const u8* x, u64 rowBytes, SumsOfTile& sums) {
   __asm__ volatile("" ::: "memory");
-  _tile_zero(0);
-  _tile_loadd(4, weights[0], 64);
-  _tile_loadd(6, x[0], rowBytes);
-  _tile_dpbsud(0, 6, 4);
-  _tile_zero(1);
-  _tile_loadd(5, weights[1], 64);
-  _tile_loadd(7, x[1], rowBytes);
-  _tile_dpbsud(1, 7, 5);
-  _tile_zero(2);
-  _tile_loadd(4, weights[2], 64);
-  _tile_loadd(6, x[2], rowBytes);
-  _tile_dpbsud(2, 6, 4);
-  _tile_zero(3);
-  _tile_loadd(5, weights[3], 64);
-  _tile_loadd(7, x[3], rowBytes);
-  _tile_dpbsud(3, 7, 5);
-  _tile_stored(0, sums[0], 64);
-  _tile_stored(1, sums[1], 64);
-  _tile_stored(2, sums[2], 64);
-  _tile_stored(3, sums[3], 64);
+  switch (place) {
+    case 0: MULTIPLY_TILE(0, 4, 6); break;
+    case 1: MULTIPLY_TILE(1, 5, 7); break;
+    case 2: MULTIPLY_TILE(2, 4, 6); break;
+    default: MULTIPLY_TILE(3, 5, 7);
+  }
   __asm__ volatile("" ::: "memory");
 }
+#undef MULTIPLY_TILE
+
+/** Nibbles as what they are above eight. */
+INLINE Bytes aboveEight(Bytes nibbles) { return _mm512_sub_epi8(nibbles, _mm512_set1_epi8(8)); }

@@ -110,7 +110,18 @@ struct PanelGroup {
   Scales scales;
 };
 
-template <Codes CODES, Words WORDS>
+/** What panels hold, out of codes. Tiles multiply signed weights: nothing has to be taken off the sums of centered ones. */
+template <Codes CODES, bool TILED>
+INLINE Bytes panelWeights(Bytes codes, const Tables& tables) {
+  const Bytes weights = weightsOf<CODES>(codes, tables);
+#if defined(__AMX_INT8__)
+  if (TILED && CODES == LIFTED) return aboveEight(weights);
+  if (TILED && isEightBit(CODES)) return flipSigns(weights);
+#endif
+  return weights;
+}
+
+template <Codes CODES, Words WORDS, bool TILED>
 INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, PanelGroup* panel) {
   SuperScales above;
   for (u32 g = 0; g < groups; g++) {
@@ -121,12 +132,12 @@ INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, 
     if (hasNibbles(CODES)) {
       for (int v = 0; v < 4; v++) {
         const Bytes codes = loadLanes(strip.at(at + 16 * v).places);
-        panel->weights[nibbleWord(v)] = weightsOf<CODES>(lowNibbles(codes), tables);
-        panel->weights[nibbleWord(v) + 2] = weightsOf<CODES>(highNibbles(codes), tables);
+        panel->weights[nibbleWord(v)] = panelWeights<CODES, TILED>(lowNibbles(codes), tables);
+        panel->weights[nibbleWord(v) + 2] = panelWeights<CODES, TILED>(highNibbles(codes), tables);
       }
     } else {
       for (int v = 0; v < 8; v++) {
-        panel->weights[v] = weightsOf<CODES>(loadLanes(strip.at(at + 16 * v).places), tables);
+        panel->weights[v] = panelWeights<CODES, TILED>(loadLanes(strip.at(at + 16 * v).places), tables);
       }
     }
 #if defined(__ARM_FEATURE_MATMUL_INT8)
@@ -258,7 +269,7 @@ INLINE u64 passStrips(const ManyRows& of, const Tables& tables, const Pass& pass
   for (u32 s = 0; s < STRIPS; s++) {
     part[s] = rows - s * STRIP_ROWS < STRIP_ROWS ? rows - s * STRIP_ROWS : STRIP_ROWS;
     const Strip strip(of.packed, quad, r + s * STRIP_ROWS, part[s]);
-    next = unpack<CODES, WORDS>(strip, pass.at, pass.groups, tables, panels[s]);
+    next = unpack<CODES, WORDS, TILED>(strip, pass.at, pass.groups, tables, panels[s]);
   }
 #if defined(__AMX_INT8__)
   if (TILED) {

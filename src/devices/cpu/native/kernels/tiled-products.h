@@ -7,48 +7,53 @@
 
 static_assert(TILE_TOKENS == TILE_ROWS, "tokens that stand interleaved are a tile");
 
-/** A round of sums of a panel with a tile of tokens whose records begin at `x`: of four groups, or of both halves of two. */
-template <Codes CODES, Words WORDS>
-INLINE void multiplyRound(const PanelGroup* panel, const u8* x, u32 group, RoundSums& sums) {
-  constexpr u32 parts = splitsGroups(WORDS) ? 2 : 1;
-  const u8* weights[TILES_TOGETHER];
-  const u8* bytes[TILES_TOGETHER];
-  for (u32 i = 0; i < TILES_TOGETHER; i++) {
-    const u32 g = group + i / parts;
-    weights[i] = (const u8*)&panel[g].weights[i % parts * 4];
-    bytes[i] = x + (u64)TILE_STEP * g + i % parts * 16;
+/** Groups whose sums the tile registers hold at a time: halves of groups are products of their own. */
+template <Words WORDS>
+constexpr u32 GROUPS_TOGETHER = splitsGroups(WORDS) ? TILES_TOGETHER / 2 : TILES_TOGETHER;
+
+/** The sums of a panel's group with a tile of tokens whose records begin at `x`, those of its halves one after the other. */
+template <Words WORDS>
+INLINE void multiplyGroup(u32 place, const PanelGroup& of, const u8* x, SumsOfTile* sums) {
+  constexpr u32 parts = TILES_TOGETHER / GROUPS_TOGETHER<WORDS>;
+  for (u32 i = 0; i < parts; i++) {
+    multiplyTile(place * parts + i, (const u8*)&of.weights[4 * i], x + 16 * i, RECORD_BYTES, sums[i]);
   }
-  multiplyTiles(weights, bytes, RECORD_BYTES, sums);
+}
+
+/** Scales a group's sums and adds them up. */
+template <Codes CODES, Words WORDS, u32 TOKENS>
+INLINE void scaleGroup(const Scales& scales, const u8* x, const SumsOfTile* sums, Floats (&totals)[TOKENS]) {
+  for (u32 t = 0; t < TOKENS; t++) {
+    const u8* record = x + RECORD_BYTES * t;
+    const Ints first = loadBytes((const u8*)sums[0][t]);
+    totals[t] = add(totals[t], splitsGroups(WORDS)
+                                   ? splitProduct(first, loadBytes((const u8*)sums[1][t]), record, scales)
+                                   : wholeProduct(isCentered(CODES), first, record, scales.scale, scales.firstOffset));
+  }
 }
 
 /** Adds what a panel makes of the first `TOKENS` tokens of a tile, of which `there` are there, to the outputs of a strip. */
 template <Codes CODES, Words WORDS, u32 TOKENS>
 INLINE void passTokens(const ManyRows& of, const PanelGroup* panel, const Pass& pass, u32 token, u32 there, u32 r, u32 rows) {
-  constexpr bool split = splitsGroups(WORDS);
-  constexpr u32 parts = split ? 2 : 1;
-  constexpr u32 round = TILES_TOGETHER / parts;
+  constexpr u32 together = GROUPS_TOGETHER<WORDS>;
+  constexpr u32 parts = TILES_TOGETHER / together;
   const u8* x = of.record(token, pass.group);
   Floats totals[TOKENS];
   for (u32 t = 0; t < TOKENS; t++) {
     totals[t] = pass.group == 0 || t >= there ? noFloats() : loadSomeFloats(of.output(token + t, r), rows);
   }
-  // The tiles' unit makes the sums of a round while those of the one before are scaled.
-  alignas(64) RoundSums sums[2];
-  multiplyRound<CODES, WORDS>(panel, x, 0, sums[0]);
-  for (u32 g = 0; g < pass.groups; g += round) {
-    const RoundSums& made = sums[g / round % 2];
-    if (g + round < pass.groups) multiplyRound<CODES, WORDS>(panel, x, g + round, sums[(g / round + 1) % 2]);
-    const u32 some = pass.groups - g < round ? pass.groups - g : round;
-    for (u32 i = 0; i < some; i++) {
-      const Scales& scales = panel[g + i].scales;
-      for (u32 t = 0; t < TOKENS; t++) {
-        const u8* record = x + (u64)TILE_STEP * (g + i) + RECORD_BYTES * t;
-        const Ints first = addInts(loadBytes((const u8*)made[i * parts][t]), splatInts(liftOf<CODES>(record)));
-        const Floats product =
-            split ? splitProduct(first, loadBytes((const u8*)made[i * parts + parts - 1][t]), record, scales)
-                  : wholeProduct(isCentered(CODES), first, record, scales.scale, scales.firstOffset);
-        totals[t] = add(totals[t], product);
-      }
+  // The tiles' unit is some groups ahead of the vectors that scale its sums, and each has something to do at any time.
+  alignas(64) SumsOfTile sums[TILES_TOGETHER];
+  const auto multiply = [&](u32 g, u32 place) __attribute__((always_inline)) {
+    if (g < pass.groups) multiplyGroup<WORDS>(place, panel[g], x + (u64)TILE_STEP * g, &sums[place * parts]);
+  };
+  for (u32 i = 0; i < together - 1; i++) multiply(i, i);
+  for (u32 g = 0; g < pass.groups; g += together) {
+#pragma GCC unroll 4
+    for (u32 i = 0; i < together; i++) {
+      if (g + i >= pass.groups) break;
+      multiply(g + i + together - 1, (i + together - 1) % together);
+      scaleGroup<CODES, WORDS>(panel[g + i].scales, x + (u64)TILE_STEP * (g + i), &sums[i * parts], totals);
     }
   }
   for (u32 t = 0; t < there; t++) storeSomeFloats(of.output(token + t, r), totals[t], rows);

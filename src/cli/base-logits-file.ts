@@ -11,16 +11,19 @@ import {
   rowBytes,
 } from '../evaluate/base-logits.ts';
 import type { Evaluate } from '../evaluate/perplexity.ts';
+import { createSink, type OwnedSink } from '../node/write-whole.ts';
 
 /** Keeps what a model predicts in a file, in llama.cpp's format, while it is judged. */
 export class BaseLogitsKeeper implements AsyncDisposable {
   readonly #path: string;
   readonly #of: Pick<BaseHeader, 'context' | 'chunks'>;
-  #file: FileHandle | undefined;
+  readonly #signal: AbortSignal;
+  #sink: OwnedSink | undefined;
 
-  constructor(path: string, of: Pick<BaseHeader, 'context' | 'chunks'>) {
+  constructor(path: string, of: Pick<BaseHeader, 'context' | 'chunks'>, signal: AbortSignal) {
     this.#path = path;
     this.#of = of;
+    this.#signal = signal;
   }
 
   /** The same logits, each position of which is written. Rejects with `WRITE_FAILED`. */
@@ -35,19 +38,15 @@ export class BaseLogitsKeeper implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file?.close();
+    await this.#sink?.dispose();
   }
 
   async #keep(logits: Float32Array): Promise<void> {
-    try {
-      if (!this.#file) {
-        this.#file = await open(this.#path, 'w');
-        await this.#file.writeFile(encodeHeader({ ...this.#of, vocabulary: logits.length }));
-      }
-      await this.#file.writeFile(encodeRow(logits));
-    } catch (error) {
-      fail('WRITE_FAILED', { path: this.#path, reason: reasonOf(error) }, error);
+    if (!this.#sink) {
+      this.#sink = await createSink(this.#path, this.#signal);
+      await this.#sink.write(encodeHeader({ ...this.#of, vocabulary: logits.length }));
     }
+    await this.#sink.write(encodeRow(logits));
   }
 }
 

@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { fail } from '../base/errors.ts';
 import type { BenchmarkResult } from '../evaluate/benchmark.ts';
 import type { CheckResult } from '../evaluate/benchmark-check.ts';
+import { writeText } from './text-files.ts';
 
 /** The results of `rocmforge bench`: the model and the machine, seconds to load, tokens per second. */
 export interface BenchRecord {
@@ -49,12 +50,9 @@ export async function readRecord(path: string): Promise<BenchRecord> {
   return fail('INVALID_ARGUMENT', { name: path, found: 'something else', expected: 'what --save wrote' });
 }
 
-/** Writes a record as JSON. Rejects with `WRITE_FAILED`. */
-export async function saveRecord(path: string, record: BenchRecord): Promise<void> {
-  await writeFile(path, `${JSON.stringify(record, null, 2)}\n`).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
-    fail('WRITE_FAILED', { path, reason }, error);
-  });
+/** Writes a record as JSON. Rejects as `writeText`. */
+export async function saveRecord(path: string, record: BenchRecord, signal: AbortSignal): Promise<void> {
+  await writeText(path, `${JSON.stringify(record, null, 2)}\n`, signal);
 }
 
 function parseJson(text: string): unknown {

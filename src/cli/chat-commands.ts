@@ -1,10 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import type { SavedSession } from '../engine/chat-session.ts';
 import type { ChatMessage } from '../text/index.ts';
 import type { Conversation } from './conversation.ts';
 import type { Output } from './output.ts';
 import { describeError } from './report-error.ts';
+import { writeText } from './text-files.ts';
 
 /** What follows a command: the next message is read, with a text to be edited, or answered at once; or it is all over. */
 export type ChatStep =
@@ -105,11 +106,8 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     does: 'save the conversation to a file, for /load',
     run: async (rest, { conversation: { session }, output }) => {
       if (rest === '') needs('/save', 'the name of a file');
-      const path = rest;
-      await writeFile(path, `${JSON.stringify(session.save(), null, 2)}\n`).catch((error: unknown) =>
-        fail('WRITE_FAILED', { path, reason: reasonOf(error) }, error),
-      );
-      output.note(`Saved ${session.messages.length} messages to ${path}.`);
+      await writeText(rest, `${JSON.stringify(session.save(), null, 2)}\n`);
+      output.note(`Saved ${session.messages.length} messages to ${rest}.`);
       return READ;
     },
   },

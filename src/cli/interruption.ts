@@ -55,8 +55,10 @@ export class Interruption implements Disposable {
   }
 
   #endOrLeave(): void {
-    if (this.signal.aborted) leaveAtOnce();
-    else this.end();
+    if (!this.signal.aborted) return this.end();
+    // While the system holds one of Node's threads, such as in a pipe without a writer, Node cannot end itself: the next signal does.
+    this[Symbol.dispose]();
+    return leaveAtOnce();
   }
 }
 

@@ -12,9 +12,10 @@ import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import type { Output } from './output.ts';
 import { locatedModel } from './pull-model.ts';
-import { profileOf, reportProfile, writeText } from './profile.ts';
+import { profileOf, reportProfile } from './profile.ts';
 import { ropeOf } from './rope-options.ts';
 import { chatTemplateOf, type TemplateFlags } from './template-options.ts';
+import { writeText } from './text-files.ts';
 
 /** A loaded model, and how long loading took. The caller disposes the model. */
 export interface LoadedModel {

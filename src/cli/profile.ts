@@ -1,8 +1,7 @@
-import { writeFile } from 'node:fs/promises';
-import { fail } from '../base/errors.ts';
 import { type PhaseSummary, StepProfile } from '../runtime/jobs/step-profile.ts';
 import type { Output } from './output.ts';
 import { tableText } from './table.ts';
+import { writeText } from './text-files.ts';
 
 /** The value of `--profile`: a table, or with a file also a trace. */
 export interface ProfileFlags {
@@ -23,13 +22,6 @@ export async function reportProfile(
   if (!profile) return;
   output.warn(profileText(profile));
   if (typeof path === 'string') await writeText(path, JSON.stringify(profile.trace));
-}
-
-/** Writes a file. Rejects with `WRITE_FAILED`. */
-export async function writeText(path: string, text: string): Promise<void> {
-  await writeFile(path, text).catch((cause: unknown) =>
-    fail('WRITE_FAILED', { path, reason: cause instanceof Error ? cause.message : String(cause) }, cause),
-  );
 }
 
 function profileText(profile: StepProfile): string {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { fail } from '../base/errors.ts';
+import { createSink } from '../node/write-whole.ts';
 
 /** The system message, itself or in a file. */
 export interface SystemFlags {
@@ -42,6 +43,12 @@ export async function readText(path: string): Promise<string> {
     return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
   });
   return textOfBytes(bytes, `${path}, which`, 'text');
+}
+
+/** Writes a text file, or into a pipe. Rejects with `WRITE_FAILED`, or `ABORTED` while a pipe is waited for. */
+export async function writeText(path: string, text: string, signal?: AbortSignal): Promise<void> {
+  await using sink = await createSink(path, signal);
+  await sink.write(Buffer.from(text));
 }
 
 /** A text in UTF-8, without a mark at its beginning. `found` begins what the error says. Throws `INVALID_ARGUMENT`. */

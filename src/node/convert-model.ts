@@ -6,6 +6,7 @@ import { convertRows, packMxfp4 } from '../convert/convert-rows.ts';
 import type { ConvertPlan } from '../convert/convert-plan.ts';
 import type { ConvertedTensor } from '../convert/convert-tensors.ts';
 import { GgufWriter } from '../gguf/index.ts';
+import type { ByteSink } from '../io/index.ts';
 import { FileSource } from './file-source.ts';
 import { writeWhole } from './write-whole.ts';
 
@@ -50,7 +51,7 @@ export async function writeConverted(
   plan: ConvertPlan,
   { path, signal, onProgress }: ConvertRun,
 ): Promise<number> {
-  return writeWhole(path, async (sink) => {
+  const write = async (sink: ByteSink) => {
     const writer = await GgufWriter.begin(sink, plan.plan);
     const total = writer.layout.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
     let done = 0;
@@ -64,7 +65,8 @@ export async function writeConverted(
     }
     writer.end();
     return writer.layout.byteLength;
-  });
+  };
+  return writeWhole(path, write, signal);
 }
 
 /** The data of a tensor, a few megabytes at a time. */

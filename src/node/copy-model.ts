@@ -1,6 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { type GgufFile, type GgufPlan, GgufWriter } from '../gguf/index.ts';
+import type { ByteSink } from '../io/index.ts';
 import { writeWhole } from './write-whole.ts';
 
 /** A file to be written, whose tensors' data are those of a source. */
@@ -24,7 +25,7 @@ const PIECE_BYTES = 8 << 20;
  * them exists, `GGUF_TENSOR_MISSING`, `WRITE_FAILED`, `ABORTED`, or an error of reading.
  */
 export async function copyModel(gguf: GgufFile, files: readonly CopiedFile[], run: CopyRun): Promise<void> {
-  for (const { path } of files) await requireFree(path);
+  for (const { path } of files) await requireFree(path, files.length);
   const total = gguf.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const progress = { done: 0, total };
   const written: string[] = [];
@@ -45,7 +46,7 @@ async function copyFile(
   { signal, onProgress }: CopyRun,
   progress: { done: number; readonly total: number },
 ): Promise<void> {
-  await writeWhole(path, async (sink) => {
+  const write = async (sink: ByteSink) => {
     const writer = await GgufWriter.begin(sink, plan);
     const piece = new Uint8Array(PIECE_BYTES);
     for (const { name } of plan.tensors) {
@@ -60,13 +61,17 @@ async function copyFile(
       }
     }
     writer.end();
-  });
+  };
+  await writeWhole(path, write, signal);
 }
 
-/** Half a model in place of a whole one could not be undone. */
-async function requireFree(path: string): Promise<void> {
+/**
+ * Half a model in place of a whole one could not be undone. A pipe or a device takes one file, but it is not one of several, which are
+ * removed on failure.
+ */
+async function requireFree(path: string, count: number): Promise<void> {
   const there = await stat(path).catch(() => undefined);
-  if (there?.isFile()) {
+  if (there && (there.isFile() || count > 1)) {
     fail('INVALID_ARGUMENT', { name: '--output', found: `${path}, which exists`, expected: 'a new file' });
   }
 }

@@ -4,19 +4,19 @@ import type { ByteSink } from '../io/index.ts';
 
 /** Writes a new file, or replaces an existing one, sequentially. The creator disposes it. */
 export class FileSink implements ByteSink, AsyncDisposable {
-  readonly #path: string;
+  readonly #name: string;
   readonly #handle: FileHandle;
   #closed = false;
 
-  private constructor(path: string, handle: FileHandle) {
-    this.#path = path;
+  private constructor(name: string, handle: FileHandle) {
+    this.#name = name;
     this.#handle = handle;
   }
 
-  /** Rejects with `WRITE_FAILED`; with `isNew`, also if the file exists. */
-  static async create(path: string, isNew = false): Promise<FileSink> {
-    const handle = await open(path, isNew ? 'wx' : 'w').catch((cause: unknown) => writeFailed(path, cause));
-    return new FileSink(path, handle);
+  /** Rejects with `WRITE_FAILED`, which calls the file `name`; with `isNew`, also if the file exists. */
+  static async create(path: string, isNew = false, name = path): Promise<FileSink> {
+    const handle = await open(path, isNew ? 'wx' : 'w').catch((cause: unknown) => writeFailed(name, cause));
+    return new FileSink(name, handle);
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -24,7 +24,7 @@ export class FileSink implements ByteSink, AsyncDisposable {
     while (done < bytes.byteLength) {
       const { bytesWritten } = await this.#handle
         .write(bytes, done)
-        .catch((cause: unknown) => writeFailed(this.#path, cause));
+        .catch((cause: unknown) => writeFailed(this.#name, cause));
       done += bytesWritten;
     }
   }

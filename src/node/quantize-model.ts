@@ -2,6 +2,7 @@ import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { CallClient } from '../calls/index.ts';
 import type { GgufFile, GgufPlan } from '../gguf/index.ts';
 import { GgufWriter } from '../gguf/index.ts';
+import type { ByteSink } from '../io/index.ts';
 import type { RowsToEncode } from '../quantize/encode-rows.ts';
 import type { QuantizePlan, TensorChange } from '../quantize/quantize-plan.ts';
 import { packageFile } from './package-file.ts';
@@ -40,7 +41,7 @@ const SLABS_PER_THREAD = 2;
  * `WEIGHTS_NOT_FINITE`, or an error of reading.
  */
 export async function writeQuantized(gguf: GgufFile, plan: QuantizePlan, run: QuantizeRun): Promise<number> {
-  return writeWhole(run.path, async (sink) => {
+  const write = async (sink: ByteSink) => {
     const writer = await GgufWriter.begin(sink, plan.plan satisfies GgufPlan);
     const total = gguf.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
     await using encoders = new Encoders(run.threads);
@@ -68,7 +69,8 @@ export async function writeQuantized(gguf: GgufFile, plan: QuantizePlan, run: Qu
     }
     writer.end();
     return writer.layout.byteLength;
-  });
+  };
+  return writeWhole(run.path, write, run.signal);
 }
 
 /** Whole rows of one matrix. */

@@ -28,7 +28,7 @@ export class StateFolder implements StateFiles {
       writeFailed(path, cause),
     );
     try {
-      await using sink = await FileSink.create(unfinished, true);
+      await using sink = await FileSink.create(unfinished, true, path);
       const length = await write(sink);
       await sink.dispose();
       await rename(unfinished, path).catch((cause: unknown) => writeFailed(path, cause));

@@ -1,6 +1,6 @@
 import type { TensorFormat } from '../formats/index.ts';
 import { GgufFile, type GgufPlan, GgufWriter } from '../gguf/index.ts';
-import { MemorySink, MemorySource } from '../io/index.ts';
+import { type ByteSink, MemorySink, MemorySource } from '../io/index.ts';
 import { type RandomWeightsOptions, writeRandomWeights } from '../model/synthetic/random-weights.ts';
 import type { SyntheticShape } from '../model/synthetic-family.ts';
 import { type SyntheticPlanOptions, syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
@@ -25,11 +25,12 @@ export async function writeSyntheticModel(request: SyntheticModelRequest): Promi
   const { name, shape, mix, outputFormat } = request;
   const planned = await syntheticPlan(name, shape, request);
   const plan = mix ? await mixed(planned, mix, outputFormat) : planned;
-  return writeWhole(request.path, async (sink) => {
+  const write = async (sink: ByteSink) => {
     const writer = await GgufWriter.begin(sink, plan);
     await writeRandomWeights(writer, request);
     return writer.layout.byteLength;
-  });
+  };
+  return writeWhole(request.path, write, request.signal);
 }
 
 /** The plan with the formats of a mix. */

@@ -1,18 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import { readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, sep } from 'node:path';
+import type { ByteSink } from '../io/index.ts';
 import { FileSink, writeFailed } from './file-sink.ts';
+import { PipeSink } from './pipe-sink.ts';
+
+/** A file or a pipe that is written to. Its creator disposes it. */
+export interface OwnedSink extends ByteSink, AsyncDisposable {
+  dispose(): Promise<void>;
+}
 
 /**
  * Writes a file in whole or not at all, and returns what `write` does. It has a temporary name until it is complete: on
- * failure or abort no file is left, and an existing file of its name is unchanged, even for those who have it open.
- * Rejects with `WRITE_FAILED`, or as `write`.
+ * failure or abort no file is left, and an existing file of its name is unchanged, even for those who have it open. Named pipes
+ * and devices are written to directly. Rejects with `WRITE_FAILED`, `ABORTED` while a pipe is waited for, or as `write`.
  */
-export async function writeWhole<T>(path: string, write: (sink: FileSink) => Promise<T>): Promise<T> {
+export async function writeWhole<T>(
+  path: string,
+  write: (sink: ByteSink) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  if (await isSpecial(path)) {
+    await using sink = await createSink(path, signal);
+    return await write(sink);
+  }
   const target = await targetOf(path);
-  const part = (await isDevice(target)) ? undefined : `${target}.${randomUUID()}`;
-  const sink = await FileSink.create(part ?? target, part !== undefined).catch((error: Error) => {
-    // The temporary name would say nothing to whoever named the file.
+  const part = `${target}.${randomUUID()}`;
+  const sink = await FileSink.create(part, true, target).catch((error: Error) => {
+    // The system names the temporary file, which says nothing to whoever named this one.
     const isMissing = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
     return isMissing
       ? writeFailed(target, new Error(`there is no folder ${dirname(target)}`))
@@ -21,13 +36,22 @@ export async function writeWhole<T>(path: string, write: (sink: FileSink) => Pro
   try {
     const result = await write(sink);
     await sink.dispose();
-    if (part !== undefined) await rename(part, target).catch((cause: unknown) => writeFailed(target, cause));
+    await rename(part, target).catch((cause: unknown) => writeFailed(target, cause));
     return result;
   } catch (error) {
     await sink.dispose();
-    if (part !== undefined) await rm(part, { force: true });
+    await rm(part, { force: true });
     throw error;
   }
+}
+
+/** A file that is written anew, or what else has that name: a pipe, a device. Rejects with `WRITE_FAILED` or `ABORTED`. */
+export async function createSink(path: string, signal?: AbortSignal): Promise<OwnedSink> {
+  const isPipe = await stat(path).then(
+    (stats) => stats.isFIFO(),
+    () => false,
+  );
+  return isPipe ? PipeSink.open(path, { signal }) : FileSink.create(path);
 }
 
 /** The actual path of a file after all symbolic links, the last of which may be dangling. */
@@ -44,8 +68,8 @@ async function targetOf(path: string): Promise<string> {
   }
 }
 
-/** True for special files such as pipes, which are written to directly and must not be replaced. */
-function isDevice(path: string): Promise<boolean> {
+/** True for pipes, devices and folders, which must not be replaced. */
+function isSpecial(path: string): Promise<boolean> {
   return stat(path).then(
     (stats) => !stats.isFile(),
     () => false,

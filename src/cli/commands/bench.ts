@@ -138,7 +138,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
       results,
       ...(checks.length > 0 && { checks }),
     };
-    if (flags.save !== undefined) await saveRecord(flags.save, record);
+    if (flags.save !== undefined) await saveRecord(flags.save, record, signal);
     const ratios = before ? compareRecords(before, record) : undefined;
     if (flags.json) await output.json({ ...record, ratios });
     else {

@@ -96,8 +96,8 @@ async function compared(
   { base, model, text, size, chunks: most }: Comparison,
   { output, signal }: CommandContext,
 ): Promise<DivergenceReport> {
-  const ids = base.tokenizer.encode(text);
-  if (ids.join() !== model.tokenizer.encode(text).join()) {
+  const ids = await base.tokenizer.encodeInTurns(text, { signal });
+  if (ids.join() !== (await model.tokenizer.encodeInTurns(text, { signal })).join()) {
     const expected = 'the tokens that the base makes of the text';
     fail('INVALID_ARGUMENT', { name: 'model', found: 'other tokens', expected });
   }

@@ -68,7 +68,7 @@ export const imatrixCommand: CliCommand<ImatrixFlags> = {
     const { model } = await loadFromFlags({ ...flags, context: size, taps: collector.taps }, context);
     await using _model = model;
     const { addBos, bos } = model.tokenizer.special;
-    const ids = model.tokenizer.encode(text);
+    const ids = await model.tokenizer.encodeInTurns(text, { signal });
     const begin = addBos ? bos : undefined;
     const chunks = perplexityChunks(ids, { context: size, begin, chunks: flags.chunks });
     const started = performance.now();
@@ -81,7 +81,7 @@ export const imatrixCommand: CliCommand<ImatrixFlags> = {
     }
     const weights = collector.weights();
     const sums = { datasets: [flags.file], chunks: chunks.length, chunkSize: size, weights };
-    await writeWhole(path, (sink) => writeImportance(sink, sums));
+    await writeWhole(path, (sink) => writeImportance(sink, sums), signal);
     const unseen = [...weights].flatMap(([weight, { counts }]) => (counts.includes(0) ? [weight] : []));
     for (const weight of unseen) output.warn(`${weight}: no token chose some of its experts`);
     const report = { path, chunks: chunks.length, tokens: chunks.length * size, entries: weights.size };

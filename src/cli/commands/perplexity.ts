@@ -112,7 +112,7 @@ async function judgeByText(flags: PerplexityFlags, path: string, context: Comman
   const { model, tell } = await loadFromFlags({ ...flags, context: size, logitRows: LOGIT_ROWS }, context);
   await using _model = model;
   const { addBos, bos } = model.tokenizer.special;
-  const ids = model.tokenizer.encode(text);
+  const ids = await model.tokenizer.encodeInTurns(text, { signal });
   const begin = addBos ? bos : undefined;
   const chunks = perplexityChunks(ids, { context: size, begin, chunks: flags.chunks });
   output.note(`${ids.length} tokens, ${chunks.length} chunks of ${size}`);
@@ -120,7 +120,7 @@ async function judgeByText(flags: PerplexityFlags, path: string, context: Comman
   const evaluate = (given: readonly number[], from: number) => model.evaluate(given, from, { signal });
   const saved = flags.klDivergenceBase;
   await using keeper =
-    saved === undefined ? undefined : new BaseLogitsKeeper(saved, { context: size, chunks });
+    saved === undefined ? undefined : new BaseLogitsKeeper(saved, { context: size, chunks }, signal);
   const judged = keeper ? keeper.kept(evaluate) : evaluate;
   const pace = new Pace();
   for await (const estimate of estimatePerplexity(chunks, judged)) {

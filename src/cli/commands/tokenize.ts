@@ -55,7 +55,8 @@ export const tokenizeCommand: CliCommand<TokenizeFlags> = {
       return undefined;
     }
     const source = text ?? (await requireStandardInput(signal));
-    const ids = tokenizer.encode(source, { addSpecial: flags.bos, parseSpecial: special });
+    const how = { addSpecial: flags.bos, parseSpecial: special, signal };
+    const ids = await tokenizer.encodeInTurns(source, how);
     const pieces = flags.pieces ? ids.map((id) => piece(tokenizer, id)) : undefined;
     if (flags.json) await output.json({ count: ids.length, ids, pieces });
     else if (pieces) await output.write(pieces.map((of, i) => `${ids[i]}\t${printable(of)}\n`).join(''));

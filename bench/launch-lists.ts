@@ -1,5 +1,5 @@
 // Lists the GPU launches of every case of the operator contract and every architecture, for every kind of target. `node
-// dist/bench/launch-lists.js golden` writes the summary that `tests/device/launch-lists.test.ts` compares with; `node
+// dist/bench/launch-lists.js golden` writes the summary that `tests/full/launch-lists.test.ts` compares with; `node
 // dist/bench/launch-lists.js <folder>` writes all launches with their arguments, one file per target: comparing two
 // folders shows the effect of a change to the planner or an emitter.
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-import { whatDiffers } from '../support/hip-cuda/contract-parts.ts';
+import { whatDiffers } from '../support/hip-cuda/contract-cases.ts';
 import { testEmulatedContract } from '../support/hip-cuda/emulated-contract.ts';
 
-// The whole contract is held by gfx1100 in every run, and by this target in `npm run test:full`.
+// The whole contract is held by gfx1100, and by this target in full/contract-gfx942.
 await testEmulatedContract('gfx942', whatDiffers('gfx942', 'gfx1100'));

@@ -9,14 +9,7 @@ const OPTIONS: ContractOptions = {
   ],
 };
 
-/** Declares the selected tests of the device contract for the CPU device opened with `options`. */
-export function testCpuContract(name: string, options: NodeCpuOptions, only?: ContractOptions['only']): void {
-  testDeviceContract(`cpu, ${name}`, () => openCpu(options), { ...OPTIONS, ...(only && { only }) });
+/** Declares the device contract for the CPU device opened with `options`. */
+export function testCpuContract(name: string, options: NodeCpuOptions): void {
+  testDeviceContract(`cpu, ${name}`, () => openCpu(options), OPTIONS);
 }
-
-/**
- * The tests that cover operands in two banks and the baseline SIMD build, which differs only in its products: where
- * weights are, what they are multiplied with, and layers, which use all kernels. The rest is in `test:full`.
- */
-export const ABOUT_WEIGHTS = (test: string): boolean =>
-  /^(?:memory|steps|packing|isolation|operator (?:matmul|matmulExperts|layer): )/.test(test);

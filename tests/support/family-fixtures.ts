@@ -264,6 +264,27 @@ export function hasOthersOperators({ name }: FamilyFixture): boolean {
   return OTHERS_OPERATORS.includes(name);
 }
 
+/** Each kernel of these also occurs in another family, or in the device contract. */
+const OTHERS_KERNELS = [
+  'afmoe',
+  'command-r',
+  'glm4moe',
+  'granite',
+  'hunyuan-dense',
+  'jina-bert-v2',
+  'laguna',
+  'minicpm3',
+  'nomic-bert',
+  'nomic-bert-moe',
+  'qwen35moe',
+  'step35',
+];
+
+/** True for families that others represent on GPUs, whose kernels take long to compile or to emulate. */
+export function hasOthersKernels(family: FamilyFixture): boolean {
+  return OTHERS_OPERATORS.includes(family.name) || OTHERS_KERNELS.includes(family.name);
+}
+
 /** The paths of a fixture's model and golden. */
 export function familyPaths({ name }: FamilyFixture): { model: string; golden: string } {
   return { model: fixture(`families/${name}.gguf`), golden: fixture(`families/${name}.forced.jsonl`) };

@@ -11,18 +11,6 @@ import type { OpCase } from './contract/op-case.ts';
 import { testName } from './contract/operators.ts';
 import { caseGraph } from './hip-cuda/lowered-modules.ts';
 
-/**
- * A module's identity apart from the sizes that it is compiled for, and from its format's or cache type's text; whether a size
- * is zero may affect its behaviour.
- */
-function kindOf({ name, constants }: KernelModule): string {
-  const sizeless = Object.entries(constants).map(([key, value]) => [
-    key,
-    typeof value === 'number' ? value > 0 : value,
-  ]);
-  return JSON.stringify([name, sizeless]);
-}
-
 function textOf(module: KernelModule): string {
   return moduleText(
     module,
@@ -32,7 +20,7 @@ function textOf(module: KernelModule): string {
 
 /**
  * Selects the tests of the device contract for a software GPU, whose driver takes longer to compile a kernel than to
- * run it: of the operators' cases, those with a kernel that no other case has at any size or in any format, and those whose
+ * run it: of the operators' cases, those with a kernel that no other case has, whatever it is compiled for, and those whose
  * kernels are already compiled. The whole contract runs behind `npm test` in CI, and in `test:full`.
  */
 export async function everyKernelOnce(): Promise<(test: string) => boolean> {
@@ -44,15 +32,15 @@ export async function everyKernelOnce(): Promise<(test: string) => boolean> {
   return (test) => !leftOut.has(test);
 }
 
-/** The cases whose kernels differ only in sizes from those of other cases, including all packing cases. */
+/** The cases whose kernels differ only in their constants and formats from those of other cases, including all packing cases. */
 function casesOfKnownKernels(target: GpuTarget): OpCase[] {
   const texts = new Set<string>();
-  const kinds = new Set<string>();
+  const names = new Set<string>();
   const operators = new Set<OpCase['op']>();
   const compile = (modules: readonly KernelModule[]) => {
     for (const module of modules) {
       texts.add(textOf(module));
-      kinds.add(kindOf(module));
+      names.add(module.name);
     }
   };
   const modulesOf = (of: OpCase) => lowerGraph(caseGraph(of), target).templates.map(({ module }) => module);
@@ -62,7 +50,7 @@ function casesOfKnownKernels(target: GpuTarget): OpCase[] {
     const modules = modulesOf(of);
     const isFirst = !operators.has(of.op);
     operators.add(of.op);
-    const isNew = modules.some((module) => !kinds.has(kindOf(module)));
+    const isNew = modules.some((module) => !names.has(module.name));
     if (!isFirst && !isNew && modules.some((module) => !texts.has(textOf(module)))) return true;
     compile(modules);
     return false;

@@ -1,26 +1,6 @@
-import { FAMILY_FIXTURES, type FamilyFixture, hasOthersOperators } from './family-fixtures.ts';
+import { FAMILY_FIXTURES, hasOthersKernels } from './family-fixtures.ts';
 import { testGoldensOf, testModelsOn } from './family-tests.ts';
 import { WEBGPU_GOLDENS } from './webgpu-goldens.ts';
-
-/** Each kernel of these also occurs in another family here, or in the device contract. */
-const OTHERS_KERNELS = [
-  'afmoe',
-  'command-r',
-  'glm4moe',
-  'granite',
-  'hunyuan-dense',
-  'jina-bert-v2',
-  'laguna',
-  'minicpm3',
-  'nomic-bert',
-  'nomic-bert-moe',
-  'qwen35moe',
-  'step35',
-];
-
-function hasOthersKernels(family: FamilyFixture): boolean {
-  return hasOthersOperators(family) || OTHERS_KERNELS.includes(family.name);
-}
 
 /** Declares the families' tests on WebGPU, except for random models that others represent. */
 export function testWebGpuFamilies(): void {

@@ -12,20 +12,28 @@ import { amdTarget } from './amd-targets.ts';
 import { ALL_TEXTS } from './kernel-texts.ts';
 import { caseGraph } from './lowered-modules.ts';
 
-/** The parts of the device contract that test files run, by prefixes of test names; `rest` is everything else. */
-const PARTS = {
-  products: /^(?:operator (?:matmul|matmulHeads|matmulExperts): |packing: )/,
-  attention: /^operator (?:attention|kvAppend): /,
-  layers: /^(?:operator layer: |isolation: )/,
-} as const;
+/** A module's identity apart from the values that it is compiled for: its file, and what it defines at all. */
+function outlineOf({ file, defines }: KernelModule): string {
+  return JSON.stringify([file, Object.keys(defines).sort()]);
+}
 
-/** A part of the device contract, small enough for one file. */
-export type ContractPart = keyof typeof PARTS | 'rest';
-
-/** Selects the tests of a part. */
-export function inPart(part: ContractPart): (test: string) => boolean {
-  if (part !== 'rest') return (test) => PARTS[part].test(test);
-  return (test) => !Object.values(PARTS).some((tests) => tests.test(test));
+/**
+ * Selects tests for an emulated target, where a kernel takes longer to compile than to run: of the operators' cases, the first of each
+ * operator and those with a kernel that no earlier case has with the same definitions, whatever their values; and all other tests. The
+ * whole contract runs behind `npm test` in CI, and in `test:full`.
+ */
+export function everyKernelOnce(target: string): (test: string) => boolean {
+  const met = new Set<string>();
+  const operators = new Set<OpCase['op']>();
+  const leftOut = ALL_CASES.filter((of) => {
+    const outlines = HIP_CUDA_KERNELS.lower(caseGraph(of), amdTarget(target)).modules.map(outlineOf);
+    const isNew = !operators.has(of.op) || outlines.some((outline) => !met.has(outline));
+    operators.add(of.op);
+    for (const outline of outlines) met.add(outline);
+    return !isNew;
+  });
+  const names = new Set(leftOut.map(testName));
+  return (test) => !names.has(test);
 }
 
 /** The text of matrix fragments, whose layout is specific to each target. */

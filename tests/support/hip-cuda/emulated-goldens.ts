@@ -4,7 +4,7 @@ import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
-import { FAMILY_FIXTURES, hasOthersOperators } from '../family-fixtures.ts';
+import { FAMILY_FIXTURES, hasOthersKernels } from '../family-fixtures.ts';
 import { testGoldensOf, testModelsOn } from '../family-tests.ts';
 import {
   type GoldenDevice,
@@ -30,7 +30,7 @@ export async function testEmulatedGoldens(target: string): Promise<void> {
 export async function testEmulatedFamilies(target: string): Promise<void> {
   const device = await emulatedDevice(target);
   testGoldensOf(
-    FAMILY_FIXTURES.filter((family) => !hasOthersOperators(family)),
+    FAMILY_FIXTURES.filter((family) => !hasOthersKernels(family)),
     device,
   );
   testModelsOn(device);
@@ -51,7 +51,7 @@ export async function testEmulatedRanks(
 
 /** Declares the tests of the remaining architectures. */
 export async function testOtherEmulatedFamilies(target: string): Promise<void> {
-  testGoldensOf(FAMILY_FIXTURES.filter(hasOthersOperators), await emulatedDevice(target));
+  testGoldensOf(FAMILY_FIXTURES.filter(hasOthersKernels), await emulatedDevice(target));
 }
 
 async function emulatedDevice(target: string, cards = 1): Promise<GoldenDevice> {

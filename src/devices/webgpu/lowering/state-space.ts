@@ -3,6 +3,7 @@ import type { CausalConvOp, GatedDeltaOp, SelectiveScanOp } from '../../../ops/i
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
+import { SCAN_CHUNK, scanChunkBytes, selectiveScanChunksTexts } from '../kernels/selective-scan-chunks.ts';
 import { causalConvText, gatedDeltaText, type LineShape, selectiveScanText } from '../kernels/state-space.ts';
 import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -90,9 +91,52 @@ export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
   });
 }
 
+/** Lines of a state that a workgroup takes in chunks of rows, most first. */
+const CHUNK_LINES = [32, 16];
+/** With fewer rows in a step or per sequence, chunks would be mostly empty. */
+const MIN_CHUNKED_ROWS = 32;
+const MIN_CHUNKED_ROWS_PER_SLOT = 4;
+
 export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
-  const { x, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
-  const shape = linesOf('selectiveScan', stateSize);
+  const lines = chunkLines(op, to);
+  if (lines === undefined) launchScan(op, to);
+  else launchScanChunks(op, lines, to);
+}
+
+/** Lines of a workgroup, if the step has rows for chunks, heads have one rate, and a chunk fits into workgroup memory. */
+function chunkLines({ a, headSize, stateSize, out }: SelectiveScanOp, to: Lowering): number | undefined {
+  const rows = to.capacity(out);
+  const { threads, workgroupBytes } = to.target;
+  if (rows < MIN_CHUNKED_ROWS || rows < MIN_CHUNKED_ROWS_PER_SLOT * to.graph.shape.slots) return undefined;
+  if (a?.columns !== 1 || stateSize % (4 * SCAN_CHUNK.split) !== 0) return undefined;
+  return CHUNK_LINES.find((lines) => {
+    const fits =
+      scanChunkBytes({ stateSize, lines }) <= workgroupBytes && SCAN_CHUNK.split * lines <= threads;
+    return (
+      fits && headSize % lines === 0 && (SCAN_CHUNK.rows * stateSize) % (4 * SCAN_CHUNK.split * lines) === 0
+    );
+  });
+}
+
+function launchScanChunks(op: SelectiveScanOp, lines: number, to: Lowering): void {
+  const { out, stateSize } = op;
+  const threads = SCAN_CHUNK.split * lines;
+  to.launch({
+    name: 'selective_scan_chunks',
+    texts: [
+      FUNCTIONS,
+      ...selectiveScanChunksTexts({ stateSize, lines }, loopFor(to.target)),
+      reduceText(to.target, { team: SCAN_CHUNK.split, threads, name: 'part' }),
+    ],
+    constants: { THREADS: threads, ...scanConstants(op) },
+    args: scanArgs(op, to),
+    grid: [out.width / lines, to.graph.shape.slots],
+  });
+}
+
+function launchScan(op: SelectiveScanOp, to: Lowering): void {
+  const { a, out } = op;
+  const shape = linesOf('selectiveScan', op.stateSize);
   const rates = a ? (a.columns === 1 ? 'head' : 'state') : 'row';
   to.launch({
     name: 'selective_scan',
@@ -101,24 +145,26 @@ export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
       selectiveScanText({ ...shape, rates }, loopFor(to.target)),
       reduceText(to.target, { team: shape.split, threads: THREADS, name: 'part' }),
     ],
-    constants: {
-      THREADS,
-      SPLIT: shape.split,
-      WIDTH: out.width,
-      HEADS: heads,
-      HEAD_SIZE: headSize,
-      STATE_SIZE: stateSize,
-      GROUPS: groups,
-    },
-    args: {
-      ...batchArgs(batch, to),
-      ...{ x: read(x), b: read(b), c: read(c) },
-      ...(op.decay ? { factors: read(op.decay) } : { dt: read(op.dt) }),
-      ...(a && { rates: to.vector(a, FLOAT_LAYOUT) }),
-      ...(d && { skips: to.vector(d, FLOAT_LAYOUT) }),
-      state: write(state),
-      y: write(out),
-    },
+    constants: { THREADS, SPLIT: shape.split, ...scanConstants(op) },
+    args: scanArgs(op, to),
     grid: [Math.ceil((out.width * shape.split) / THREADS), to.graph.shape.slots],
   });
+}
+
+function scanConstants({ heads, headSize, stateSize, groups, out }: SelectiveScanOp) {
+  return { WIDTH: out.width, HEADS: heads, HEAD_SIZE: headSize, STATE_SIZE: stateSize, GROUPS: groups };
+}
+
+/** What both kernels bind. */
+function scanArgs(op: SelectiveScanOp, to: Lowering): Readonly<Record<string, Argument>> {
+  const { x, b, c, a, d, state, batch, out } = op;
+  return {
+    ...batchArgs(batch, to),
+    ...{ x: read(x), b: read(b), c: read(c) },
+    ...(op.decay ? { factors: read(op.decay) } : { dt: read(op.dt) }),
+    ...(a && { rates: to.vector(a, FLOAT_LAYOUT) }),
+    ...(d && { skips: to.vector(d, FLOAT_LAYOUT) }),
+    state: write(state),
+    y: write(out),
+  };
 }

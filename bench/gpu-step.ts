@@ -78,10 +78,12 @@ function fillInputs(
 ): void {
   const outputs = prompt ? 1 : rows;
   inputs.view('counts').set([rows, outputs]);
+  inputs.clearSlotRows();
   for (let row = 0; row < rows; row++) {
     inputs.view('ids')[row] = 100 + row;
     inputs.view('positions')[row] = prompt ? past + row : past;
     inputs.view('slots')[row] = prompt ? 0 : row;
+    inputs.addSlotRows(prompt ? 0 : row, row, 1);
   }
   for (let output = 0; output < outputs; output++) {
     inputs.view('output_rows')[output] = prompt ? rows - 1 : output;

@@ -13,6 +13,7 @@ export async function bareStep(model: LanguageModel, rows: number, past: number)
   const batch = plan.planFor(rows, rows);
   const input = batch.input(0);
   input.view('counts').set([rows, rows]);
+  input.clearSlotRows();
   const held = plan.kept.read(tableName(0));
   plan.kept.write(
     tableName(0),
@@ -23,6 +24,7 @@ export async function bareStep(model: LanguageModel, rows: number, past: number)
     input.view('ids')[row] = 100 + row;
     input.view('positions')[row] = past;
     input.view('slots')[row] = row;
+    input.addSlotRows(row, row, 1);
     input.view('output_rows')[row] = row;
     const parameters = new Int32Array(SAMPLING_ROW_WORDS);
     writeSamplingRow({ ...DEFAULT_SAMPLING, temperature: 0 }, parameters);

@@ -17,7 +17,7 @@ export interface CausalConvOp {
   readonly fn: Activation | undefined;
   /** f32 [slots, (K - 1) * x.width]: the sequence's last K - 1 rows, oldest first. */
   readonly last: State;
-  readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
+  readonly batch: Pick<BatchTensors, 'slots' | 'slotRows' | 'positions'>;
   readonly out: Tensor;
 }
 
@@ -39,8 +39,8 @@ export function causalConv(
   const fits = last.type === 'f32' && last.width === kept && last.rows >= g.shape.slots;
   g.require(fits, `${last.name} is f32, with ${kept} values for each slot`);
   const out = g.temp('causalConv', { axis: 'rows', width });
-  const { slots, positions } = g.batch;
-  g.push({ kind: 'causalConv', x, weight, bias, fn, last, batch: { slots, positions }, out });
+  const { slots, slotRows, positions } = g.batch;
+  g.push({ kind: 'causalConv', x, weight, bias, fn, last, batch: { slots, slotRows, positions }, out });
   return out;
 }
 

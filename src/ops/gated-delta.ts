@@ -42,7 +42,7 @@ export interface GatedDeltaOp extends GatedDeltaOperands, GatedDeltaShape {
   readonly kind: 'gatedDelta';
   /** f32 [slots, heads * valueSize * keySize]: one matrix `S` per head, row-major. */
   readonly state: State;
-  readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
+  readonly batch: Pick<BatchTensors, 'slots' | 'slotRows' | 'positions'>;
   readonly out: Tensor;
 }
 
@@ -67,8 +67,8 @@ export function gatedDelta(
   const fits = state.type === 'f32' && state.width === kept && state.rows >= g.shape.slots;
   g.require(fits, `${state.name} is f32, with ${kept} values for each slot`);
   const out = g.temp('gatedDelta', { axis: 'rows', width: heads * valueSize });
-  const { slots, positions } = g.batch;
-  g.push({ kind: 'gatedDelta', ...operands, ...of, batch: { slots, positions }, out });
+  const { slots, slotRows, positions } = g.batch;
+  g.push({ kind: 'gatedDelta', ...operands, ...of, batch: { slots, slotRows, positions }, out });
   return out;
 }
 

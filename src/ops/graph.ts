@@ -61,6 +61,7 @@ export class GraphBuilder implements Recorder<Op> {
       ids: index('ids', 'rows'),
       positions: index('positions', 'rows'),
       slots: index('slots', 'rows'),
+      slotRows: index('slot_rows', 'slots', 2),
       outputRows: index('output_rows', 'outputs'),
       blocks: index('blocks', 'slots', shape.blocksPerSlot),
     };

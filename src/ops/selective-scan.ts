@@ -54,7 +54,7 @@ export type SelectiveScanOp = SelectiveScanOperands &
     readonly kind: 'selectiveScan';
     /** f32 [slots, heads * headSize * stateSize]: one matrix `S` per head, row-major. */
     readonly state: State;
-    readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
+    readonly batch: Pick<BatchTensors, 'slots' | 'slotRows' | 'positions'>;
     readonly out: Tensor;
   };
 
@@ -78,8 +78,8 @@ export function selectiveScan(
   const fits = state.type === 'f32' && state.width === kept && state.rows >= g.shape.slots;
   g.require(fits, `${state.name} is f32, with ${kept} values for each slot`);
   const out = g.temp('selectiveScan', { axis: 'rows', width: x.width });
-  const { slots, positions } = g.batch;
-  g.push({ kind: 'selectiveScan', ...operands, ...of, batch: { slots, positions }, out });
+  const { slots, slotRows, positions } = g.batch;
+  g.push({ kind: 'selectiveScan', ...operands, ...of, batch: { slots, slotRows, positions }, out });
   return out;
 }
 

@@ -101,6 +101,8 @@ export interface BatchTensors {
   readonly positions: Tensor;
   /** i32 [rows, 1]: the sequence's slot. */
   readonly slots: Tensor;
+  /** i32 [slots, 2]: the first of the slot's rows, and the row behind the last one; alike for a slot that has none. */
+  readonly slotRows: Tensor;
   /** i32 [outputs, 1]: the rows whose logits are needed. */
   readonly outputRows: Tensor;
   /** i32 [slots, blocksPerSlot]: the cache block of positions `i * blockSize ...` of the slot's sequence. */

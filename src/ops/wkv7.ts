@@ -30,7 +30,7 @@ export interface Wkv7Op extends Wkv7Operands {
   /** f32 [slots, width * headSize]: one matrix `S` per head, row-major. */
   readonly state: State;
   readonly headSize: number;
-  readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
+  readonly batch: Pick<BatchTensors, 'slots' | 'slotRows' | 'positions'>;
   readonly out: Tensor;
 }
 
@@ -57,8 +57,8 @@ export function wkv7(
   const fits = state.type === 'f32' && state.width === width * headSize && state.rows >= g.shape.slots;
   g.require(fits, `${state.name} is f32, with ${width * headSize} values for each slot`);
   const out = g.temp('wkv7', { axis: 'rows', width });
-  const { slots, positions } = g.batch;
-  g.push({ kind: 'wkv7', ...operands, state, headSize, batch: { slots, positions }, out });
+  const { slots, slotRows, positions } = g.batch;
+  g.push({ kind: 'wkv7', ...operands, state, headSize, batch: { slots, slotRows, positions }, out });
   return out;
 }
 

@@ -26,12 +26,14 @@ export function writeSequenceRows(
 ): void {
   input.vectors.clear();
   input.view('types').fill(0);
+  input.clearSlotRows();
   let row = 0;
   let output = 0;
   for (const { ids, next, slot, first, outputs, adapters, vectors } of sequences) {
     // Rows behind the last sequence's, which a recorded step may have, count as its own.
     input.view('slots').fill(slot, row);
     input.view('causal_limits').fill(first + ids.length - 1, row);
+    input.addSlotRows(slot, row, ids.length);
     for (const [at, id] of ids.entries()) {
       input.writeId(row + at, id, vectors?.get(id));
       input.view('positions')[row + at] = first + at;

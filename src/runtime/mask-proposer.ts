@@ -39,6 +39,7 @@ export class MaskProposer implements Proposer {
     const input = batch.input(plan.setup.inFlight);
     input.vectors.clear();
     input.view('counts').set([rows, outputs]);
+    input.clearSlotRows();
     let output = 0;
     for (const [before, { sequence, maxIds }] of asked.entries()) {
       this.#writeBlock(input, { sequence, maxIds, row: output + before });
@@ -73,6 +74,7 @@ export class MaskProposer implements Proposer {
     // Rows behind the last sequence's, which a recorded step may have, count as its own.
     input.view('slots').fill(sequence.place.slot, row);
     input.view('causal_limits').fill(first + maxIds, row);
+    input.addSlotRows(sequence.place.slot, row, maxIds + 1);
     for (let at = 0; at <= maxIds; at++) {
       input.writeId(row + at, at === 0 ? (sequence.ids[first] as number) : this.#mask, undefined);
       input.view('positions')[row + at] = first + at;

@@ -50,6 +50,7 @@ export class PredictorProposer implements Proposer {
       const input = batch.input(plan.setup.inFlight + step);
       input.vectors.clear();
       input.view('counts').set([going.length, going.length]);
+      input.clearSlotRows();
       for (const [row, { sequence, prediction }] of going.entries()) {
         const last = sequence.ids.length - 1;
         const position = last + step;
@@ -57,6 +58,7 @@ export class PredictorProposer implements Proposer {
         input.view('positions')[row] = plan.setup.attendsFromEnd ? last - 1 : position;
         input.view('draft_positions')[row] = last;
         input.view('slots')[row] = sequence.place.slot;
+        input.addSlotRows(sequence.place.slot, row, 1);
         input.view('output_rows')[row] = row;
         input.writeNext(row, step === 0 ? prediction.id : -1 - row, position + 1);
         input.view('hidden_rows')[row] = step === 0 ? prediction.row : row;

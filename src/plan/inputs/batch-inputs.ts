@@ -15,6 +15,7 @@ const INPUTS = {
   ids: (shape: BatchShape) => shape.rows,
   positions: (shape: BatchShape) => shape.rows,
   slots: (shape: BatchShape) => shape.rows,
+  slot_rows: (shape: BatchShape) => 2 * shape.slots,
   causal_limits: (shape: BatchShape) => shape.rows,
   types: (shape: BatchShape) => shape.rows,
   adapters: (shape: BatchShape) => shape.rows * MAX_ADAPTERS_PER_ROW,
@@ -95,6 +96,18 @@ export class StepInputs implements Disposable {
   writeId(row: number, id: number, vector: Float32Array | undefined): void {
     this.view('ids')[row] = vector ? NO_ID : id;
     if (vector) this.vectors.set(row, vector);
+  }
+
+  /** Forgets which rows slots had in the step before. */
+  clearSlotRows(): void {
+    this.view('slot_rows').fill(0);
+  }
+
+  /** Writes that `count` rows from `row` on are a slot's, behind those that it has. */
+  addSlotRows(slot: number, row: number, count: number): void {
+    const rows = this.view('slot_rows');
+    if (rows[2 * slot + 1] === 0) rows[2 * slot] = row;
+    rows[2 * slot + 1] = row + count;
   }
 
   /** Writes the id behind a row and its position, which a model's predictor reads. */

@@ -162,9 +162,11 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const { adaptersARow = 0 } = setup;
     counts[0] = step.rows;
     counts[1] = step.outputs;
+    input.clearSlotRows();
     let row = 0;
     for (const { sequence, slot, first, count, output, outputs, sampled } of step.slices) {
       const { ids: known, draftIds, vectors } = sequence;
+      input.addSlotRows(slot, row, count);
       for (let i = 0; i < count; i++, row++) {
         const at = first + i;
         const id = known[at] ?? (sampled >= 0 ? -1 - sampled : (draftIds[at - known.length] as number));

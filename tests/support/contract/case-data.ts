@@ -62,9 +62,17 @@ function indexElements({ batch }: OpGraph, of: RaggedBatch): Map<Tensor, readonl
     [batch.ids, of.ids],
     [batch.positions, of.positions],
     [batch.slots, of.slots],
+    [batch.slotRows, slotRowsOf(of)],
     [batch.outputRows, of.outputRows],
     [batch.blocks, of.blocks.flat()],
   ]);
+}
+
+/** The first row of each slot, and the one behind its last. */
+function slotRowsOf({ shape, slots }: RaggedBatch): readonly number[] {
+  return Array.from({ length: shape.slots }, (_, slot) =>
+    slots.includes(slot) ? [slots.indexOf(slot), slots.lastIndexOf(slot) + 1] : [0, 0],
+  ).flat();
 }
 
 function inputBytes(tensor: Tensor, of: OpCase, source: readonly number[] | (() => number)): Uint8Array {

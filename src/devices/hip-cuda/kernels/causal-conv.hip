@@ -14,17 +14,19 @@ DEVICE f32 activation(f32 x) { return x; }
 #endif
 
 /// `last` holds the BEFORE rows of a slot before these, the oldest first; `bias` may be null.
-KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* weight,
+KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* x, const f32* weight,
        const f32* bias, f32* last, f32* out, i32 width) {
   SHARED f32 window[BEFORE + CHUNK][COLUMNS];
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 slot = block_y(), rows = *count, warp = thread() / LANES, column = block_x() * COLUMNS + i32(lane());
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, rows = own_rows.end, warp = thread() / LANES, column = block_x() * COLUMNS + i32(lane());
   bool in_range = column < width, loaded = false;
   f32* stored = last + (i64(slot) * BEFORE + warp) * width + column;
   f32 taps[TAPS], term = in_range && bias ? bias[column] : 0.0f, before = 0;
   UNROLL for (i32 t = 0; t < TAPS; t++) taps[t] = in_range ? weight[i64(column) * TAPS + t] : 0.0f;
-  Chunk chunk = next_long_chunk<CHUNK>(0, rows, slot, slots, positions);
+  Chunk chunk = next_long_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (warp < BEFORE && in_range) {
       if (chunk.begins) before = 0;

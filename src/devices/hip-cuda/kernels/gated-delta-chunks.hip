@@ -144,16 +144,18 @@ DEVICE void update_state(Shared& shared, i32 first) {
   }
 }
 
-KERNEL(gated_delta_chunks, THREADS, const i32* count, const i32* slots, const i32* positions, f32* state, f32* out, DELTA_PARAMETERS) {
+KERNEL(gated_delta_chunks, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, f32* state, f32* out, DELTA_PARAMETERS) {
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 slot = block_y(), rows = *count, head = block_x() / SLICES, first_value = i32(block_x()) % SLICES * SLICE;
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, rows = own_rows.end, head = block_x() / SLICES, first_value = i32(block_x()) % SLICES * SLICE;
   i32 warp = thread() / LANES, tile = warp % ROW_TILES;
   bool is_query = warp >= ROW_TILES;
   Sources of = DELTA_SOURCES(head);
-  Chunk chunk = next_long_chunk<CHUNK>(0, rows, slot, slots, positions);
+  Chunk chunk = next_long_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   if (chunk.count < max_of(SHORT_ROWS, 1)) return;
   f32* stored = state + ((i64(slot) * heads + head) * VALUE_SIZE + first_value) * KEY_SIZE;
   Operands operands = load_operands(chunk, of, first_value);

@@ -49,18 +49,20 @@ DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of, i3
   }
 }
 
-KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* positions, f32* state, f32* out, DELTA_PARAMETERS) {
+KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, f32* state, f32* out, DELTA_PARAMETERS) {
   SHARED Shared shared;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, rows = own_rows.end, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
   i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
   bool in_range = value < VALUE_SIZE, loaded = false;
-  if (SHORT_ROWS > 0 && next_chunk<LANES>(0, rows, slot, slots, positions).count >= SHORT_ROWS) return;
+  if (SHORT_ROWS > 0 && next_chunk<LANES>(own_rows.first, rows, slot, slots, positions).count >= SHORT_ROWS) return;
   Sources of = DELTA_SOURCES(head);
   f32* stored = state + ((i64(slot) * heads + head) * VALUE_SIZE + (in_range ? value : 0)) * KEY_SIZE;
   f32 line[COLUMNS];
-  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
+  Chunk chunk = next_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (chunk.begins) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;

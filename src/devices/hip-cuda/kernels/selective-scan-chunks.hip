@@ -102,16 +102,18 @@ DEVICE void update_state(Shared& shared, i32 first) {
   }
 }
 
-KERNEL(selective_scan_chunks, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* dt,
+KERNEL(selective_scan_chunks, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* x, const f32* dt,
        const f32* b, const f32* c, const f32* rates, const f32* skips, f32* state, f32* out, i32 heads, i32 groups) {
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 slot = block_y(), rows = *count, head = block_x() / SLICES, line = i32(block_x()) * SLICE;
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, rows = own_rows.end, head = block_x() / SLICES, line = i32(block_x()) * SLICE;
   i32 warp = thread() / LANES, tile = warp % ROW_TILES, half = warp / ROW_TILES, first_value = half * OWN_VALUES;
   i32 width = heads * HEAD_SIZE, inputs = groups * STATE_SIZE, group = head / (heads / groups);
-  Chunk chunk = next_long_chunk<CHUNK>(0, rows, slot, slots, positions);
+  Chunk chunk = next_long_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   if (chunk.count < max_of(SHORT_ROWS, 1)) return;
   Sources of = {x + line, dt + head, b + group * STATE_SIZE, c + group * STATE_SIZE, width, heads, inputs};
   f32* stored = state + (i64(slot) * width + line) * STATE_SIZE;

@@ -18,14 +18,16 @@ struct Shared {
 #endif
 };
 
-KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* dt,
+KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* x, const f32* dt,
        const f32* b, const f32* c, const f32* rates, const f32* skips, f32* state, f32* out, i32 heads, i32 head_size,
        i32 groups) {
   SHARED Shared shared;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, width = heads * head_size;
-  if (SHORT_ROWS > 0 && next_chunk<LANES>(0, rows, slot, slots, positions).count >= SHORT_ROWS) return;
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, rows = own_rows.end, own = thread() / SPLIT, part = thread() % SPLIT, width = heads * head_size;
+  if (SHORT_ROWS > 0 && next_chunk<LANES>(own_rows.first, rows, slot, slots, positions).count >= SHORT_ROWS) return;
   i32 lines = width / groups, slices = (lines + SLICE - 1) / SLICE, group = i32(block_x()) / slices;
   i32 first = i32(block_x()) % slices * SLICE, line_of_group = first + own;
   bool in_range = line_of_group < lines, loaded = false;
@@ -35,7 +37,7 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
   UNROLL for (i32 n = 0; n < (RATES == 1 ? 1 : COLUMNS); n++) {
     rate[n] = RATES ? rates[i64(head) * RATES + (RATES == 1 ? 0 : column_of<SPLIT>(part, n))] : 0.0f;
   }
-  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
+  Chunk chunk = next_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (chunk.begins) {
       UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = 0;

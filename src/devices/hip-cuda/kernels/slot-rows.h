@@ -1,6 +1,21 @@
 // How recurrences find the rows of their slot, and share a row of a matrix among threads.
+//
+//   BY_ROW  there are fewer rows than slots: a block takes the slot of a row, if that is the slot's first one
 #pragma once
 #include "reduce.h"
+
+/// Where a block finds the rows of its slot: among those from `first` to before `end`; nowhere if these are alike.
+struct SlotRows {
+  i32 slot, first, end;
+};
+
+/// Of the slot that blocks with this `block_y` take; `slot_rows` has two numbers for each slot.
+DEVICE SlotRows rows_of_block(const i32* count, const i32* slots, const i32* slot_rows) {
+  i32 row = i32(block_y());
+  if (BY_ROW && row >= *count) return {0, 0, 0};
+  i32 slot = BY_ROW ? slots[row] : row, first = slot_rows[2 * slot], end = slot_rows[2 * slot + 1];
+  return {slot, first, BY_ROW && first != row ? first : end};
+}
 
 /// Rows from `first` on that a slot has together; none of them begins a sequence but the first.
 struct Chunk {

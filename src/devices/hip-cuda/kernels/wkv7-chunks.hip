@@ -104,16 +104,17 @@ DEVICE f32 weighted_sum(const f32* factors, const f32 (&values)[CHUNK][SLICE], i
   return sum;
 }
 
-KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slots, const i32* positions, const f32* r, const f32* w,
+KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* r, const f32* w,
        const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width FUSED_PARAMETERS) {
   SHARED Shared shared;
   grid_launch_dependents();
   grid_dependency_wait();
   constexpr i32 SLICES = HEAD_SIZE / SLICE;
-  i32 slot = block_y(), head = block_x() / SLICES * HEAD_SIZE, slice = block_x() % SLICES * SLICE;
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, rows = own_rows.end, head = block_x() / SLICES * HEAD_SIZE, slice = block_x() % SLICES * SLICE;
   i32 id = thread(), column = id % HEAD_SIZE, member = id / HEAD_SIZE, first_row = member * THREAD_ROWS;
   i32 n = head + column, own_row = id / SLICE, own_value = id % SLICE;
-  i32 rows = *rows_in_use;
 
   auto load = [&](const Chunk& chunk) {
     Operands of;
@@ -132,8 +133,7 @@ KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slot
     return of;
   };
 
-  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
-  if (chunk.count == 0) return;
+  Chunk chunk = next_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   // A thread has THREAD_ROWS rows of a column of the slice.
   f32* stored = state + (i64(slot) * width + head + slice + first_row) * HEAD_SIZE + column;
   f32 line[THREAD_ROWS];

@@ -29,7 +29,7 @@ DEVICE f32 head_sum(f32 value, f32* sums) {
 }
 #endif
 
-KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* r, const f32* w,
+KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* r, const f32* w,
        const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width FUSED_PARAMETERS) {
   SHARED Shared shared;
 #if FUSED
@@ -37,11 +37,13 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positi
 #endif
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() * HEAD_SIZE;
+  SlotRows own_rows = rows_of_block(count, slots, slot_rows);
+  if (own_rows.first >= own_rows.end) return;
+  i32 slot = own_rows.slot, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() * HEAD_SIZE;
   f32* stored = state + (i64(slot) * width + head + own) * HEAD_SIZE;
   f32 line[COLUMNS];
   bool loaded = false;
-  for (i32 row = 0; row < rows; row++) {
+  for (i32 row = own_rows.first; row < own_rows.end; row++) {
     if (slots[row] != slot) continue;
     if (positions[row] == 0) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;

@@ -4,6 +4,7 @@ import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { chunkFor, type RecurrenceChunk, shortRowsOf } from './recurrence-chunks.ts';
+import { slotBlocks } from './slot-blocks.ts';
 import { linesOf, THREADS } from './state-space.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -79,29 +80,31 @@ function launchChunks(
   of: RuleLaunch & { readonly chunk: RecurrenceChunk },
   to: Lowering,
 ): void {
-  const { state, batch, heads, keySize, valueSize, out } = op;
+  const { state, heads, keySize, valueSize, out } = op;
+  const blocks = slotBlocks(op, to);
   const { rows, slice } = of.chunk;
   to.launch({
     file: 'gated-delta-chunks.hip',
     kernel: 'gated_delta_chunks',
-    defines: { ...definesOf(op, of), CHUNK: rows, SLICE: slice },
-    grid: [heads * (valueSize / slice), to.graph.shape.slots],
+    defines: { ...definesOf(op, of), ...blocks.defines, CHUNK: rows, SLICE: slice },
+    grid: [heads * (valueSize / slice), blocks.count],
     block: 4 * rows,
     sharedBytes: chunkBytes(of.chunk, keySize),
-    args: [to.count(out), batch.slots, batch.positions, state, out, ...of.args],
+    args: [...blocks.args, state, out, ...of.args],
   });
 }
 
 /** Row after row. */
 function launchSteps(op: GatedDeltaOp, of: RuleLaunch, to: Lowering): void {
-  const { state, batch, heads, keySize, valueSize, out } = op;
+  const { state, heads, keySize, valueSize, out } = op;
+  const blocks = slotBlocks(op, to);
   const { split, lines, chunk } = linesOf('gatedDelta', keySize, to);
   to.launch({
     file: 'gated-delta.hip',
     kernel: 'gated_delta',
-    defines: { ...definesOf(op, of), SPLIT: split, CHUNK: chunk },
-    grid: [heads * Math.ceil(valueSize / lines), to.graph.shape.slots],
+    defines: { ...definesOf(op, of), ...blocks.defines, SPLIT: split, CHUNK: chunk },
+    grid: [heads * Math.ceil(valueSize / lines), blocks.count],
     block: THREADS,
-    args: [to.count(out), batch.slots, batch.positions, state, out, ...of.args],
+    args: [...blocks.args, state, out, ...of.args],
   });
 }

@@ -22,9 +22,8 @@ const CHUNKS: readonly RecurrenceChunk[] = [
   { rows: 64, slice: 32 },
   { rows: 32, slice: 16 },
 ];
-/** With fewer rows in a step or per sequence, chunks would be mostly empty. */
+/** With fewer rows in a step, or one for each slot, chunks would be mostly empty. */
 const MIN_CHUNKED_ROWS = 32;
-const MIN_CHUNKED_ROWS_PER_SLOT = 4;
 /** Rows of a sequence that take as long one after another as a chunk does. */
 const SHORT_ROWS = 8;
 
@@ -34,7 +33,7 @@ export function chunkFor(
   to: Lowering,
 ): RecurrenceChunk | undefined {
   const rows = to.capacity(out);
-  if (rows < MIN_CHUNKED_ROWS || rows < MIN_CHUNKED_ROWS_PER_SLOT * to.graph.shape.slots) return undefined;
+  if (rows < MIN_CHUNKED_ROWS || rows <= to.graph.shape.slots) return undefined;
   return CHUNKS.find(
     (chunk) =>
       lineSize % lineUnit(chunk) === 0 &&

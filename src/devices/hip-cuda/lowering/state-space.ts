@@ -5,11 +5,14 @@ import { int, NULL } from './launch-template.ts';
 import type { Operand } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { chunkFor, type RecurrenceChunk, shortRowsOf } from './recurrence-chunks.ts';
+import { slotBlocks } from './slot-blocks.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Columns and threads per block of `causal-conv.hip`; each warp keeps one of the preceding rows. */
 const COLUMNS = 32;
 const CONV_THREADS = 256;
+/** Rows per slot up to which they are convolved one after another. */
+const FEW_ROWS_PER_SLOT = 2;
 const MAX_TAPS = CONV_THREADS / COLUMNS + 1;
 
 /**
@@ -23,26 +26,30 @@ const MAX_ROWS = 16;
 /** Threads that share a line, if its values divide into fours for each. */
 const SPLITS = [8, 4, 2];
 
-export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: CausalConvOp, to: Lowering): void {
+export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
+  const { x, weight, bias, fn, last, out } = op;
   const taps = weight.columns;
   if (taps > MAX_TAPS) {
     const why = `its kernel has ${taps} taps, more than ${MAX_TAPS}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'causalConv', why });
   }
+  const blocks = slotBlocks(op, to);
+  const rows = to.capacity(out);
+  const isChunked = rows > FEW_ROWS_PER_SLOT * to.graph.shape.slots;
   to.launch({
-    file: 'causal-conv.hip',
-    kernel: 'causal_conv',
+    ...(isChunked
+      ? { file: 'causal-conv.hip', kernel: 'causal_conv' }
+      : { file: 'causal-conv-rows.hip', kernel: 'causal_conv_rows' }),
     defines: {
       TAPS: taps,
-      CHUNK: to.capacity(out) > 32 ? 128 : 32,
+      ...blocks.defines,
+      ...(isChunked && { CHUNK: rows > 32 ? 128 : 32 }),
       ...(fn && { ACTIVATION: activationCode(fn) }),
     },
-    grid: [Math.ceil(out.width / COLUMNS), to.graph.shape.slots],
+    grid: [Math.ceil(out.width / (isChunked ? COLUMNS : CONV_THREADS)), blocks.count],
     block: CONV_THREADS,
     args: [
-      to.count(out),
-      batch.slots,
-      batch.positions,
+      ...blocks.args,
       x,
       to.weight([weight], FLOAT_LAYOUT),
       bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
@@ -88,17 +95,19 @@ function launchScanChunks(
 ): void {
   const { heads, headSize, stateSize, groups, out } = op;
   const { rows, slice } = chunk;
+  const blocks = slotBlocks(op, to);
   to.launch({
     file: 'selective-scan-chunks.hip',
     kernel: 'selective_scan_chunks',
     defines: {
       ...{ STATE_SIZE: stateSize, HEAD_SIZE: headSize, CHUNK: rows, SLICE: slice },
       SHORT_ROWS: shortRows,
+      ...blocks.defines,
     },
-    grid: [heads * (headSize / slice), to.graph.shape.slots],
+    grid: [heads * (headSize / slice), blocks.count],
     block: 4 * rows,
     sharedBytes: scanChunkBytes(chunk, stateSize),
-    args: [...scanOperands(op, to), op.state, out, int(heads), int(groups)],
+    args: [...blocks.args, ...scanOperands(op, to), op.state, out, int(heads), int(groups)],
   });
 }
 
@@ -106,23 +115,25 @@ function launchScanChunks(
 function launchScan(op: SelectiveScanOp, shortRows: number, to: Lowering): void {
   const { a, state, heads, headSize, stateSize, groups, out } = op;
   const { split, lines, chunk } = linesOf('selectiveScan', stateSize, to);
+  const blocks = slotBlocks(op, to);
   to.launch({
     file: 'selective-scan.hip',
     kernel: 'selective_scan',
     defines: {
       ...{ STATE_SIZE: stateSize, RATES: a?.columns ?? 0, SPLIT: split, CHUNK: chunk },
       SHORT_ROWS: shortRows,
+      ...blocks.defines,
     },
-    grid: [groups * Math.ceil((heads * headSize) / groups / lines), to.graph.shape.slots],
+    grid: [groups * Math.ceil((heads * headSize) / groups / lines), blocks.count],
     block: THREADS,
-    args: [...scanOperands(op, to), state, out, int(heads), int(headSize), int(groups)],
+    args: [...blocks.args, ...scanOperands(op, to), state, out, int(heads), int(headSize), int(groups)],
   });
 }
 
 function scanOperands(op: SelectiveScanOp, to: Lowering): readonly Operand[] {
-  const { x, b, c, a, d, batch, out } = op;
+  const { x, b, c, a, d } = op;
   return [
-    ...[to.count(out), batch.slots, batch.positions, x, op.dt ?? op.decay, b, c],
+    ...[x, op.dt ?? op.decay, b, c],
     a ? to.weight([a], FLOAT_LAYOUT) : NULL,
     d ? to.weight([d], FLOAT_LAYOUT) : NULL,
   ];

@@ -4,6 +4,7 @@ import type { Tensor, Weight, Wkv7Op } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { slotBlocks } from './slot-blocks.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
@@ -38,18 +39,21 @@ export function emitFusedWkv7({ op, chunked, of }: FusedWkv7Intent, to: Lowering
 
 /** `more` are the additional arguments of the fused recurrence. */
 function launchChunks(
-  { r, w, v, a, state, headSize, batch, out: { width }, out: tensor }: Wkv7Op,
+  op: Wkv7Op,
   to: Lowering,
   of: { key: Tensor; out: Operand; isFused: boolean; more: readonly Operand[] },
 ): void {
+  const { r, w, v, a, state, headSize } = op;
+  const { width } = op.out;
   const { key, out, isFused, more } = of;
+  const blocks = slotBlocks(op, to);
   to.launch({
     file: 'wkv7-chunks.hip',
     kernel: 'wkv7_chunks',
-    defines: { HEAD_SIZE: headSize, FUSED: isFused ? 1 : 0 },
-    grid: [width / SLICE, to.graph.shape.slots],
+    defines: { HEAD_SIZE: headSize, FUSED: isFused ? 1 : 0, ...blocks.defines },
+    grid: [width / SLICE, blocks.count],
     block: CHUNK_THREADS,
-    args: [to.count(tensor), batch.slots, batch.positions, r, w, key, v, a, state, out, int(width), ...more],
+    args: [...blocks.args, r, w, key, v, a, state, out, int(width), ...more],
   });
 }
 
@@ -72,7 +76,8 @@ function launchFinish(
 }
 
 function launchRows(op: Wkv7Op, to: Lowering, fused: FusedWkvOperands | undefined): void {
-  const { r, w, k, v, kk, a, state, headSize, batch, out } = op;
+  const { r, w, k, v, kk, a, state, headSize, out } = op;
+  const blocks = slotBlocks(op, to);
   if (headSize > MAX_HEAD_SIZE) {
     const why = `its heads are ${headSize} wide, more than ${MAX_HEAD_SIZE}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'wkv7', why });
@@ -82,23 +87,10 @@ function launchRows(op: Wkv7Op, to: Lowering, fused: FusedWkvOperands | undefine
   to.launch({
     file: 'wkv7.hip',
     kernel: 'wkv7_rows',
-    defines: { HEAD_SIZE: headSize, SPLIT: split, FUSED: fused ? 1 : 0 },
-    grid: [out.width / headSize, to.graph.shape.slots],
+    defines: { HEAD_SIZE: headSize, SPLIT: split, FUSED: fused ? 1 : 0, ...blocks.defines },
+    grid: [out.width / headSize, blocks.count],
     block: headSize * split,
-    args: [
-      to.count(out),
-      batch.slots,
-      batch.positions,
-      r,
-      w,
-      fused?.key ?? k,
-      v,
-      a,
-      state,
-      fused?.out ?? out,
-      int(out.width),
-      ...rest,
-    ],
+    args: [...blocks.args, r, w, fused?.key ?? k, v, a, state, fused?.out ?? out, int(out.width), ...rest],
   });
 }
 

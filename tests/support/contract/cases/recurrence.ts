@@ -32,6 +32,14 @@ export const RECURRENT_BATCHES: Readonly<Record<string, RaggedBatch>> = {
     ],
     interleaved: true,
   }),
+  'few of many slots': raggedBatch({
+    slices: [
+      { slot: 9, from: 40, count: 1 },
+      { slot: 2, from: 0, count: 1 },
+      { slot: 6, from: 5, count: 3 },
+    ],
+    interleaved: true,
+  }),
   'prompts beside tokens': raggedBatch({
     slices: [
       { slot: 3, from: 40, count: 1 },

@@ -79,6 +79,8 @@ export interface Device extends AsyncDisposable {
    */
   readonly packsCuts?: boolean;
   createStream(label: string): Stream;
+  /** Prompt tokens of a step that fill the hardware, if these are more than usual. */
+  readonly promptRows?: number | undefined;
   /**
    * The row capacities for which a model of at most `rows` token rows should be compiled, in ascending order; the last
    * is `rows`. A device whose step time is proportional to the rows in use needs one.

@@ -4,6 +4,7 @@ import { expertSlotBytes } from './memory-demand.ts';
 import { excessOf, type FitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
+  DEFAULT_BATCH,
   describeModel,
   type ModelDescription,
   type ModelSource,
@@ -39,8 +40,9 @@ export async function compileModel(source: ModelSource, options: PlanOptions): P
 
 /**
  * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
- * fit, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise `shrinkContext` finds the largest context with
- * which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if neither helps, or as `describeModel`.
+ * fit, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise a large GPU's
+ * batch gives way to the usual one, then `shrinkContext` finds the largest context with which all weights stay resident, or layers
+ * are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
  */
 export async function planToFit(
   source: ModelSource,
@@ -53,6 +55,8 @@ export async function planToFit(
     return planSlots(source, options, { compiled: await compiled, limits });
   const asked = tryFit(plan, limits);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
+  const usesLargeBatch = options.batch === undefined && plan.shape.rows > DEFAULT_BATCH;
+  if (!isWhole && usesLargeBatch) return planToFit(source, { ...options, batch: DEFAULT_BATCH }, limits);
   const smaller =
     options.shrinkContext && !isWhole ? await shrink(source, options, { plan, limits }) : undefined;
   if (smaller) return smaller;

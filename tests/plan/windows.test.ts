@@ -10,7 +10,8 @@ import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { count } from '../../src/model/synthetic-family.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
 import { planToFit } from '../../src/plan/plan-to-fit.ts';
-import { describeModel } from '../../src/plan/parts/plan-options.ts';
+import { describeModel, type PlanOptions } from '../../src/plan/parts/plan-options.ts';
+import { deviceWith } from '../support/device-with.ts';
 
 /** Gemma 3 4B, but for its vocabulary. */
 const SHAPE = {
@@ -71,4 +72,26 @@ test('a context shrinks to what fits, though windows do not', async () => {
   assert.equal(found.fit.streamedParts, 0);
   assert.ok(found.fit.total <= limits.memory && found.fit.total > 0.97 * limits.memory, `${found.fit.total}`);
   await found.plan[Symbol.asyncDispose]();
+});
+
+test('the batch of a large GPU is the usual one where memory is short', async () => {
+  await using gguf = await headerOf();
+  const device = deviceWith(openNullDevice(), { promptRows: 2048 });
+  const source = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const planned = async (options: PlanOptions, memory?: number) => {
+    const { fit, plan } = await planToFit(source, options, { memory });
+    await using _ = plan;
+    return { rows: plan.shape.rows, total: fit.total, streamed: fit.streamedParts };
+  };
+  const whole = await planned({});
+  assert.equal(whole.rows, 2048);
+  const short = await planned({}, whole.total - 1);
+  assert.deepEqual([short.rows, short.streamed], [512, 0]);
+  const asked = await planned({ batch: 2048 }, whole.total - 1);
+  assert.equal(asked.rows, 2048);
+  assert.ok(asked.streamed > 0);
+  // What does not fit in either is streamed with the usual one.
+  const shortest = await planned({}, short.total - 1);
+  assert.equal(shortest.rows, 512);
+  assert.ok(shortest.streamed > 0);
 });

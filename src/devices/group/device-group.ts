@@ -118,6 +118,10 @@ export class DeviceGroup implements Device {
     return this.#live.add(new GroupStream(label, this.devices, (stream) => this.#live.remove(stream)));
   }
 
+  get promptRows(): number | undefined {
+    return this.#first.promptRows;
+  }
+
   rowCapacities(rows: number): readonly number[] {
     return this.#first.rowCapacities(rows);
   }

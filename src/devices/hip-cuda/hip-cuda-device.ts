@@ -57,7 +57,10 @@ export interface HipCudaDeviceOptions {
 }
 
 /** Row capacities for which a step is recorded separately. */
-const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/** What fills a GPU of so many multiprocessors, which no smaller one needs. */
+const LARGE = { multiprocessors: 64, promptRows: 2048 } as const;
 
 /**
  * A GPU under HIP or CUDA, created by `describeHipCudaDevice`. Until `open` has been called, only `compile` may be
@@ -190,6 +193,10 @@ export class HipCudaDevice implements Device {
       ended: (ended) => this.#live.remove(ended),
     });
     return this.#live.add(stream);
+  }
+
+  get promptRows(): number | undefined {
+    return this.target.multiprocessors >= LARGE.multiprocessors ? LARGE.promptRows : undefined;
   }
 
   /**

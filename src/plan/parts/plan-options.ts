@@ -75,7 +75,9 @@ export interface PlanOptions {
   readonly context?: number | undefined;
   /** Whether the context may be reduced if that lets all weights stay resident. Default false. */
   readonly shrinkContext?: boolean | undefined;
-  /** Prompt tokens per step. Default 512, or 8 if deterministic. */
+  /**
+   * Prompt tokens per step. Default 512, or 8 if deterministic; on large GPUs 2048, if all weights are resident with that.
+   */
   readonly batch?: number | undefined;
   /**
    * Every step is computed by a single plan, so that a row's result does not depend on the number of other rows: texts
@@ -157,7 +159,8 @@ export interface PlanOptions {
 
 /** Default maximum for the context, in positions. */
 export const DEFAULT_CONTEXT = 4096;
-const DEFAULT_BATCH = 512;
+/** The batch of all but large GPUs, which need more rows to be busy. */
+export const DEFAULT_BATCH = 512;
 /** The batch of a deterministic plan: a step with one row costs as much as one with so many. */
 const DETERMINISTIC_BATCH = 8;
 const DEFAULT_IN_FLIGHT = 2;
@@ -187,7 +190,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
   // An encoder computes a whole text at once.
-  const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
+  const usual = options.deterministic ? DETERMINISTIC_BATCH : (device.promptRows ?? DEFAULT_BATCH);
   const batch = config.bidirectional ? context : (options.batch ?? usual);
   const speculation = config.pooling ? 0 : (options.speculation ?? 0);
   const generating = slots * (1 + speculation);

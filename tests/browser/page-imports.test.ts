@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { SaidServer } from '../support/browser/said-server.ts';
+import { zip } from '../support/browser/zip.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 
 const turn = { id: 'a', role: 'user', text: 'Said', state: 'done', at: 1 };
@@ -40,6 +41,42 @@ const ODD = ours(
         attachments: 'no',
       },
     ],
+  },
+);
+
+/** All conversations of llama.cpp's page, as it exports them. */
+const ARCHIVE = ['First', 'Second'].map((name, at): [string, string] => [
+  `2026-01-01_conv_${at}.jsonl`,
+  [
+    { type: 'session', harness: 'llama.app', id: 'c', name, currNode: 'q' },
+    { type: 'message', message: { id: 'q', parent: null, role: 'user', content: `Said, ${name}` } },
+  ]
+    .map((line) => JSON.stringify(line))
+    .join('\n'),
+]);
+
+test(
+  'an archive of conversations is taken whole, others as what they are',
+  { skip: NO_BROWSER },
+  async () => {
+    await using server = await SaidServer.open(join(PROJECT_ROOT, 'dist/web'), async function* () {
+      yield { content: 'An answer' };
+    });
+    await using browser = await TestBrowser.open({ viewport: { width: 1280, height: 800 } });
+    const page = await browser.page(`${server.url}/`);
+    const take = (into: string, files: Readonly<Record<string, string>>) =>
+      page
+        .locator(`${into} input[type=file]`)
+        .setInputFiles({ name: 'chats.zip', mimeType: 'application/zip', buffer: zip(files) });
+    await page.getByText('Conversations appear here.').waitFor();
+    await take('nav', Object.fromEntries([...ARCHIVE, ['notes.txt', 'no conversation']]));
+    await page.locator('.entry').nth(1).waitFor();
+    await page.locator('.said').getByText('Said, First').waitFor();
+    await take('nav', { ...Object.fromEntries(ARCHIVE), 'other.json': '{}' });
+    await page.getByText('This is no file of conversations.').waitFor();
+    await take('.composer', { 'notes.txt': 'no conversation' });
+    await page.getByText('No text can be read from this kind of file.').waitFor();
+    assert.equal(await page.locator('.entry').count(), 2);
   },
 );
 

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pageFiles } from '../../src/node/page-files.ts';
 import { accessibilityFaults } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { type SaidRequest, SaidServer } from '../support/browser/said-server.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
+import { bundledSource, listen, tinyServer } from '../support/test-server.ts';
 
 const PAGE = join(PROJECT_ROOT, 'dist/web');
 const CONTEXT = 600;
 const CHARACTERS_A_TOKEN = 4;
+const SHORT_ANSWERS = `localStorage.setItem('rocmforge settings', '{ "temperature": 0, "maxTokens": 12, "titles": "words" }')`;
 const SUMMARIZES = `localStorage.setItem('rocmforge settings', '{ "whenFull": "summarize", "titles": "words" }')`;
 
 const textOf = ({ messages }: SaidRequest) => messages.map(({ content }) => String(content)).join('\n');
@@ -117,3 +120,33 @@ test(
     await page.getByRole('meter', { name: '11 of 11 tokens of the context are used' }).waitFor();
   },
 );
+
+test('what is left of a full context is not read again at each question', { skip: NO_BROWSER }, async (t) => {
+  const models = [bundledSource({ context: 512, sequences: 1 })];
+  const url = await listen(t, await tinyServer(t, { models, page: pageFiles(PAGE) }));
+  await using browser = await TestBrowser.open({ viewport: { width: 1280, height: 800 } });
+  const page = await browser.page(`${url}/`, SHORT_ANSWERS);
+  const bodies: Promise<string>[] = [];
+  page.on('response', (response) => {
+    if (response.url().endsWith('/completions')) bodies.push(response.text());
+  });
+  for (let at = 0; at < 20; at++) {
+    await page.getByRole('textbox', { name: 'Message' }).fill(`Which words begin with ${at}? `.repeat(4));
+    await page.keyboard.press('Enter');
+    await page.locator('.answer .turn-foot').nth(at).waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+  }
+  await page.getByText(/left out of what the model reads/).waitFor();
+  const counts = (await Promise.all(bodies)).map((body) => {
+    const usage = /"prompt_tokens":(\d+)[^\n]*"cached_tokens":(\d+)/.exec(body);
+    assert.ok(usage, body.slice(-500));
+    return { prompt: Number(usage[1]), cached: Number(usage[2]) };
+  });
+  const full = counts.slice(counts.findIndex((count, at) => count.prompt < (counts[at - 1]?.prompt ?? 0)));
+  assert.ok(full.length > 6, `${full.length}`);
+  const again = full.filter(({ prompt, cached }) => cached < prompt / 2);
+  assert.ok(again.length <= full.length / 3, JSON.stringify(full));
+  // It is said after a reload, too.
+  await page.reload();
+  await page.getByText(/left out of what the model reads/).waitFor();
+});

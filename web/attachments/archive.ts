@@ -22,7 +22,7 @@ interface Entry {
   readonly packedLength: number;
 }
 
-/** The files of a ZIP archive (PKWARE's APPNOTE.TXT, without ZIP64), which office documents are. */
+/** The files of a ZIP archive (PKWARE's APPNOTE.TXT, without ZIP64), which office documents and llama.cpp's exports are. */
 export class Archive {
   readonly #view: DataView<ArrayBuffer>;
   readonly #file: Blob;
@@ -38,6 +38,10 @@ export class Archive {
     } catch (error) {
       throw error instanceof RangeError ? new UnreadableFile('broken', { cause: error }) : error;
     }
+  }
+
+  get names(): readonly string[] {
+    return [...this.#entries.keys()];
   }
 
   has(name: string): boolean {

@@ -2,6 +2,7 @@ import { effect, signal, untracked } from '@preact/signals';
 import { readAttachment } from '../attachments/read-attachment.ts';
 import { UnreadableFile } from '../attachments/unreadable-file.ts';
 import { hold } from './tab-lock.ts';
+import { takeAsked } from './address.ts';
 import { ChatServer, type ServerModel } from './chat-server.ts';
 import { Conversations } from './conversations.ts';
 import { readConversations } from './exchange.ts';
@@ -13,8 +14,9 @@ import { keptSettings } from './settings.ts';
 import { TEXTS } from '../texts.ts';
 import { Toolbox } from '../tools/toolbox.ts';
 
-/** What files of conversations are called; any other JSON is a text. */
-const CONVERSATIONS = /\.jsonl?$/i;
+/** What files of conversations are called; any other JSON is a text. llama.cpp's page writes all that it has as an archive. */
+const CONVERSATIONS = /\.(?:jsonl?|zip)$/i;
+const JSON_LINES = /\.jsonl?$/i;
 
 /** What is open above the page. */
 export type OpenDialog =
@@ -77,14 +79,19 @@ export class AppState {
     await this.session.use(new ServerEngine(this.server, model));
   }
 
-  /** Goes on with the model of the last visit, or the server's first, unless another was chosen meanwhile. */
+  /** Goes on with the model that the address asks for, or of the last visit, or the server's first, unless another was chosen meanwhile. */
   async #begin(): Promise<void> {
-    const last = lastModel();
+    const { message, model: wanted } = takeAsked();
+    if (message !== undefined) this.conversations.current.value.write(message);
+    const last = wanted === undefined ? lastModel() : ({ place: 'server', id: wanted } as const);
     if (last?.place === 'browser') await openLast(() => this.#loadKept(last));
     const end = effect(() => {
       const { value: models } = this.server.models;
       const model = models.find(({ id }) => id === last?.id) ?? models[0];
       if (!model || this.session.status.peek().kind !== 'empty') return;
+      if (wanted === model.id) keepLastModel({ place: 'server', id: wanted });
+      else if (wanted !== undefined)
+        this.notice.value = { title: wanted, text: TEXTS.picker.absent(model.id) };
       void this.session.use(new ServerEngine(this.server, model));
       queueMicrotask(() => end());
     });
@@ -132,7 +139,9 @@ export class AppState {
   /** False if the file holds no conversations. */
   async #import(file: File): Promise<boolean> {
     try {
-      const read = readConversations(await file.text());
+      const texts = await textsOf(file);
+      const read = texts.flatMap(readConversations);
+      if (read.length === 0) return false;
       this.conversations.add(read);
       if (read[0]) await this.conversations.open(read[0].info.id);
       this.notice.value = { title: file.name, text: TEXTS.imported };
@@ -155,4 +164,15 @@ export class AppState {
       this.notice.value = { title: file.name, text: TEXTS.attachment.reasons[reason] };
     }
   }
+}
+
+/** The text of a file, or those of the files in an archive. */
+async function textsOf(file: File): Promise<string[]> {
+  if ((await file.slice(0, 2).text()) !== 'PK') return [await file.text()];
+  const { Archive } = await import('../attachments/archive.ts');
+  const archive = new Archive(new Uint8Array(await file.arrayBuffer()));
+  const texts: string[] = [];
+  for (const name of archive.names.filter((of) => JSON_LINES.test(of)))
+    texts.push((await archive.text(name)) ?? '');
+  return texts;
 }

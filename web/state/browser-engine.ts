@@ -4,8 +4,12 @@ import {
   type AnswerRequest,
   type ChatEngine,
   ContextFull,
+  NO_SUCH_REASONING,
   PENALTY_WINDOW,
   present,
+  reasonedAnswer,
+  ReasoningRefused,
+  type ReasoningWish,
 } from './engine.ts';
 import { noteSpeed } from './speed-guess.ts';
 
@@ -22,6 +26,7 @@ export class BrowserEngine implements ChatEngine {
   readonly device: string;
   readonly context: number;
   readonly #model: BrowserModel;
+  readonly #refused = new Set<ReasoningWish>();
 
   constructor(title: string, model: BrowserModel) {
     this.title = title;
@@ -30,20 +35,20 @@ export class BrowserEngine implements ChatEngine {
     this.#model = model;
   }
 
-  async *answer({
-    messages,
-    continues,
-    sampling,
-    thinks,
-    tools,
-    signal,
-  }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+  answer(request: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+    return reasonedAnswer(request.reasoning, this.#refused, (wish) => this.#ask(request, wish));
+  }
+
+  async *#ask(
+    { messages, continues, sampling, tools, signal }: AnswerRequest,
+    reasoning: ReasoningWish | undefined,
+  ): AsyncGenerator<AnswerEvent, void> {
     const options: BrowserChatOptions = {
       ...SMALL_MODELS,
       penaltyWindow: PENALTY_WINDOW,
       ...present(sampling),
       ...(continues && { continueFinal: true }),
-      ...(thinks !== undefined && { reasoning: { enabled: thinks } }),
+      ...(reasoning && { reasoning }),
       ...(tools.length > 0 && { tools }),
       signal,
     };
@@ -60,7 +65,7 @@ export class BrowserEngine implements ChatEngine {
         }
       }
     } catch (error) {
-      throw overflowOf(error) ?? error;
+      throw knownOf(error) ?? error;
     }
     const { reason, promptTokens, generatedTokens } = stream.end;
     if (first !== undefined) this.#noteSpeed(generatedTokens - 1, (performance.now() - first) / 1000);
@@ -75,8 +80,10 @@ export class BrowserEngine implements ChatEngine {
 }
 
 /** The library is loaded when it is needed, so that its errors are told by their code. */
-function overflowOf(error: unknown): ContextFull | undefined {
-  if (!(error instanceof Error && 'code' in error && error.code === 'CONTEXT_OVERFLOW')) return undefined;
+function knownOf(error: unknown): Error | undefined {
+  if (!(error instanceof Error && 'code' in error)) return undefined;
+  if (error.code === NO_SUCH_REASONING) return new ReasoningRefused(error.message);
+  if (error.code !== 'CONTEXT_OVERFLOW') return undefined;
   const { params } = error as unknown as { params: { tokens: number; context: number } };
   const { tokens, context } = params;
   return new ContextFull(tokens, context, { cause: error });

@@ -1,10 +1,28 @@
 import { signal } from '@preact/signals';
+import { explain } from './explain.ts';
 
 /** A model of the server that the page comes from. */
 export interface ServerModel {
   readonly id: string;
   /** Maximum tokens of a conversation; unknown until the model is loaded. */
   readonly context: number | undefined;
+  /** What its file calls it, and what it is built like; known while it is loaded. */
+  readonly name: string | undefined;
+  readonly architecture: string | undefined;
+  /** Whether it is loaded; undefined for servers that do not tell, and for what is loaded with another model. */
+  readonly state: 'unloaded' | 'loading' | 'ready' | 'failed' | undefined;
+}
+
+/** What a server tells of a loaded model. */
+export interface ModelProps {
+  readonly total_slots?: number;
+  readonly chat_template?: string;
+}
+
+/** A model in the server's list. */
+interface ListedModel extends Partial<Omit<ServerModel, 'context'>> {
+  readonly id: string;
+  readonly context_length?: number;
 }
 
 const KEY = 'rocmforge key';
@@ -35,8 +53,14 @@ export class ChatServer {
         this.access.value = 'locked';
         return;
       }
-      const { data } = (await response.json()) as { data: { id: string; context_length?: number }[] };
-      this.models.value = data.map(({ id, context_length: context }) => ({ id, context }));
+      const { data } = (await response.json()) as { data: ListedModel[] };
+      this.models.value = data.map(({ id, context_length: context, name, architecture, state }) => ({
+        id,
+        context,
+        name,
+        architecture,
+        state,
+      }));
       this.access.value = 'open';
     } catch {
       // A server that was there may only be out of reach for now.
@@ -54,6 +78,29 @@ export class ChatServer {
     } catch {
       // It is asked for again.
     }
+  }
+
+  /** Loads a model, or unloads it, before anybody asks it something. Undefined if that worked, else what the server says. */
+  async setLoaded(model: string, isLoaded: boolean): Promise<string | undefined> {
+    const headers = { 'content-type': 'application/json' };
+    try {
+      const path = isLoaded ? 'models/load' : 'models/unload';
+      const response = await this.#fetch(path, { method: 'POST', body: JSON.stringify({ model }), headers });
+      if (response.ok) return undefined;
+      const { error } = (await response.json()) as { error?: { message?: string } };
+      return error?.message ?? response.statusText;
+    } catch (error) {
+      return explain(error).message;
+    } finally {
+      await this.refresh();
+    }
+  }
+
+  /** What the server tells of a loaded model; rejects if it tells nothing. */
+  async props(model: string): Promise<ModelProps> {
+    const response = await this.#fetch(`props?model=${encodeURIComponent(model)}`);
+    if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+    return (await response.json()) as ModelProps;
   }
 
   /** Asks for a stream, which goes on under a name when this page leaves. */

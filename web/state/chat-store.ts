@@ -26,6 +26,8 @@ export interface Turn {
   readonly pace?: Pace | undefined;
   /** Tokens of the context that the conversation with this answer takes. */
   readonly usedTokens?: number | undefined;
+  /** The id of the first turn that the model read for this answer, if it did not read all. */
+  readonly begin?: string | undefined;
   /** What the model was told of the turns that it did not read, if they were summarized. */
   readonly summary?: Summary | undefined;
   /** As long as the server writes it: where it can be read again. */
@@ -65,6 +67,11 @@ export interface Pace {
   readonly tokensPerSecond: number | undefined;
 }
 
+/** A message that waits for the end of an answer. */
+export interface WaitingMessage extends Pick<Turn, 'text' | 'attachments'> {
+  readonly id: string;
+}
+
 /** A conversation without its turns. */
 export interface ConversationInfo {
   readonly id: string;
@@ -79,6 +86,8 @@ export interface ConversationInfo {
   readonly system?: string | undefined;
   /** Whether it stands before those that are not, whenever it was changed. */
   readonly pinned?: boolean | undefined;
+  /** Messages that were sent while an answer was written, the first one first; undefined if none waits. */
+  readonly waiting?: readonly WaitingMessage[] | undefined;
 }
 
 /** The parts of a conversation that the person changes. */

@@ -1,4 +1,11 @@
-import type { ConversationInfo, Pace, ToolCall, Turn, WholeConversation } from './chat-store.ts';
+import type {
+  ConversationInfo,
+  Pace,
+  ToolCall,
+  Turn,
+  WaitingMessage,
+  WholeConversation,
+} from './chat-store.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -23,6 +30,7 @@ function checkedInfo(info: Fields): ConversationInfo {
     leaf: text(info['leaf']),
     system: text(info['system']),
     pinned: info['pinned'] === true,
+    waiting: list(info['waiting'], waitingOf),
   };
 }
 
@@ -46,9 +54,15 @@ function checkedTurn(turn: Fields): Turn {
     error: optional(turn['error'], errorOf),
     pace: optional(turn['pace'], paceOf),
     usedTokens: number(turn['usedTokens']),
+    begin: text(turn['begin']),
     summary: optional(turn['summary'], summaryOf),
     model: text(turn['model']),
   };
+}
+
+function waitingOf({ id, text: of, attachments }: Fields): WaitingMessage | undefined {
+  if (typeof id !== 'string' || typeof of !== 'string') return undefined;
+  return { id, text: of, attachments: list(attachments, attachmentOf) };
 }
 
 function attachmentOf({ name, text: of }: Fields) {

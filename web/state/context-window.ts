@@ -8,6 +8,12 @@ export const TOKENS_PER_CHARACTER = 0.4;
 /** The part of a context that is left to an answer, and at most so many tokens. */
 export const ROOM = { share: 0.25, most: 1024 } as const;
 
+/**
+ * The part of a context that is filled anew once turns have to be left out. More are left out than has to be, so that the next
+ * questions begin where this one does: the engine has read that beginning already, and goes on from it.
+ */
+const FILLED_ANEW = 0.7;
+
 /** What of a conversation is sent. */
 export interface SentMessages {
   readonly messages: readonly ChatMessage[];
@@ -51,6 +57,25 @@ export function fittingMessages(turns: readonly Turn[], terms: WindowTerms): Sen
     sent[sent.length - 1] = { ...last, text: last.text.slice(-kept) };
   }
   return { messages: withTold(messagesOf(sent, terms.system), told), leftOut: first };
+}
+
+/**
+ * The messages for a branch as `fittingMessages` has them, from where those of its last answers began as long as that fits. A
+ * branch that fits is sent whole.
+ */
+export function steppedMessages(turns: readonly Turn[], terms: WindowTerms): SentMessages {
+  const whole = fittingMessages(turns, terms);
+  const { context } = terms;
+  if (whole.leftOut === 0 || context === undefined) return whole;
+  const begun = turns.findLast(({ begin }) => begin !== undefined)?.begin;
+  let from = Math.max(
+    0,
+    turns.findIndex(({ id }) => id === begun),
+  );
+  if (fittingMessages(turns.slice(from), terms).leftOut > 0)
+    from += fittingMessages(turns.slice(from), { ...terms, context: context * FILLED_ANEW }).leftOut;
+  const sent = fittingMessages(turns.slice(from), terms);
+  return { ...sent, leftOut: from + sent.leftOut };
 }
 
 /** The messages with what was before them in the first one that is said: not every template has a place for the system's. */

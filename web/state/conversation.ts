@@ -12,13 +12,14 @@ import {
   freshId,
   type ToolCall,
   type Turn,
+  type WaitingMessage,
   type WholeConversation,
 } from './chat-store.ts';
 import {
   contentOf,
-  fittingMessages,
+  type fittingMessages,
   sentCharacters,
-  type SentMessages,
+  steppedMessages,
   TOKENS_PER_CHARACTER,
   type WindowTerms,
 } from './context-window.ts';
@@ -29,23 +30,18 @@ import {
   type CallPiece,
   type ChatEngine,
   ContextFull,
+  NO_REASONING,
+  type ReasoningWish,
   samplingOf,
 } from './engine.ts';
+import { keepDraft, keptDraft } from './drafts.ts';
 import { explain } from './explain.ts';
 import { Meter } from './meter.ts';
 import type { SettingValues } from './settings.ts';
-import { said, summarize, summarized, type Summary } from './summary.ts';
+import { type SentConversation, summarize, summarizedMessages } from './summary.ts';
 import { hold } from './tab-lock.ts';
+import { modelTitle, wordsTitle } from './title.ts';
 
-/** Characters of a first message that become the title. */
-const TITLE_LENGTH = 60;
-/** Tokens that a model may write for a title, and characters of a first message that it reads for that. */
-const TITLE_TOKENS = 24;
-const TITLED_CHARACTERS = 1000;
-/** What stands around titles that models write. */
-const AROUND_TITLE = /^[\s"“„'#*`]+|[\s"”“'*`.]+$/g;
-/** The part of a context that is left to what is not summarized, so that it does not fill again at once. */
-const UNSUMMARIZED_SHARE = 0.5;
 /** How often a conversation is sent with more left out, if the count of its tokens was guessed too low. */
 const MOST_TRIES = 4;
 /** The guess grows by this beyond what the model counted. */
@@ -87,11 +83,12 @@ export class Conversation {
   readonly prompt = signal<PromptShare | undefined>(undefined);
   /** The call that waits for the person, and what tells whether it may run. */
   readonly consent = signal<Consent | undefined>(undefined);
-  /** Files that go with the next message. */
+  /** What is being written, and the files that go with it. */
+  readonly draft: Signal<string>;
   readonly attached = signal<readonly Attachment[]>([]);
   /** Turns at the beginning that the last answer did not see, and what it was told of them. */
-  readonly leftOut = signal(0);
-  readonly summary = signal<string | undefined>(undefined);
+  readonly leftOut: ReadonlySignal<number>;
+  readonly summary: ReadonlySignal<string | undefined>;
   /** What the answer waits for: a summary of the beginning, or a connection that was lost. */
   readonly waits = signal<'summary' | 'connection' | undefined>(undefined);
   readonly #all: Signal<ReadonlyMap<string, Turn>>;
@@ -104,6 +101,8 @@ export class Conversation {
   #goesOn = false;
   /** Whether it was removed: nothing is kept of it any more. */
   #isRemoved = false;
+  /** The message that the answer was stopped for. */
+  #next: string | undefined;
   /** Ends the writing of a title. */
   #titling: AbortController | undefined;
 
@@ -113,7 +112,16 @@ export class Conversation {
     this.#settings = settings;
     this.#toolbox = toolbox;
     this.#keep = keep;
+    this.draft = signal(keptDraft(turns.length === 0 ? '' : info.id));
     this.turns = computed(() => branchOf(this.#all.value.values(), this.info.value.leaf));
+    const answer = computed(() => this.turns.value.findLast(({ role }) => role === 'assistant'));
+    this.leftOut = computed(() =>
+      Math.max(
+        0,
+        this.turns.value.findIndex(({ id }) => id === answer.value?.begin),
+      ),
+    );
+    this.summary = computed(() => answer.value?.summary?.text);
   }
 
   /** All turns of all branches. */
@@ -147,17 +155,53 @@ export class Conversation {
     this.#save([]);
   }
 
-  /** Sends a message with what is attached and generates the answer. Never rejects: the answer records a failure. */
+  /**
+   * Sends a message with what is attached and generates the answer; while another one is written, the message waits for its end.
+   * Never rejects: the answer records a failure.
+   */
   async send(engine: ChatEngine, text: string): Promise<void> {
     const attachments = this.attached.value;
-    if (this.turns.value.length === 0 && this.info.value.titledBy === 'words') {
-      const words = text.trim().replaceAll(/\s+/g, ' ') || (attachments[0]?.name ?? '');
-      this.#changeInfo({ title: words.slice(0, TITLE_LENGTH) });
-    }
-    if (this.answering.value) return;
     this.attached.value = [];
     const said = attachments.length > 0 ? { text, attachments } : { text };
+    if (this.answering.value) {
+      this.#changeInfo({ waiting: [...this.waiting, { id: freshId(), ...said }] });
+      this.#save([]);
+      return;
+    }
+    if (this.turns.value.length === 0 && this.info.value.titledBy === 'words')
+      this.#changeInfo({ title: wordsTitle(said) });
     await this.#ask(engine, said, this.info.value.leaf);
+  }
+
+  /** Messages that are sent when the answer has ended, if it was not stopped. */
+  get waiting(): readonly WaitingMessage[] {
+    return this.info.value.waiting ?? [];
+  }
+
+  /** Sends a message that waits before the others; an answer that is being written is stopped for it. */
+  async sendNow(engine: ChatEngine, message: WaitingMessage): Promise<void> {
+    if (!this.answering.value) return this.#sendWaiting(engine, message);
+    this.#next = message.id;
+    this.stop();
+  }
+
+  /** Makes a message that waits the one that is being written. */
+  takeBack({ id, text, attachments = [] }: WaitingMessage): void {
+    this.removeWaiting(id);
+    this.attached.value = [...attachments, ...this.attached.value];
+    this.write([text, this.draft.value].filter((part) => part !== '').join('\n\n'));
+  }
+
+  removeWaiting(id: string): void {
+    const others = this.waiting.filter((of) => of.id !== id);
+    this.#changeInfo({ waiting: others.length > 0 ? others : undefined });
+    this.#save([]);
+  }
+
+  /** Changes what is being written, and keeps it. */
+  write(text: string): void {
+    this.draft.value = text;
+    keepDraft(this.turns.value.length === 0 ? '' : this.info.value.id, text);
   }
 
   /** Sends another text in place of a question's, as a branch of its own. */
@@ -270,33 +314,34 @@ export class Conversation {
       this.answering.value = false;
       release?.();
     }
-    void this.#title(engine);
+    const next = this.#nextWaiting();
+    if (next) await this.#sendWaiting(engine, next);
+    else void this.#title(engine);
   }
 
-  /**
-   * Lets the model write the title of a conversation whose first words are none. Not one in this browser, which would have to read the
-   * conversation again after that. Never rejects.
-   */
+  /** The message that is sent after an answer: the one that it was stopped for, or the first, if the answer has ended by itself. */
+  #nextWaiting(): WaitingMessage | undefined {
+    const wanted = this.#next;
+    this.#next = undefined;
+    if (wanted !== undefined) return this.waiting.find(({ id }) => id === wanted);
+    return this.turns.value.at(-1)?.state === 'done' ? this.waiting[0] : undefined;
+  }
+
+  async #sendWaiting(engine: ChatEngine, { id, ...said }: WaitingMessage): Promise<void> {
+    this.removeWaiting(id);
+    await this.#ask(engine, said, this.info.value.leaf);
+  }
+
+  /** Lets the model write the title, if that is wanted. Never rejects. */
   async #title(engine: ChatEngine): Promise<void> {
-    const [question, answer] = this.turns.value;
-    // A short question about a file is a title.
-    const begin = question ? (question.text || contentOf(question)).trim() : '';
-    const isAllowed = engine.place === 'server' && this.#settings.value.titles === 'model';
-    const isWanted = isAllowed && begin.length > TITLE_LENGTH;
-    if (!isWanted || this.info.value.titledBy !== 'words' || answer?.state !== 'done') return;
+    const isAllowed = this.#settings.value.titles === 'model' && this.info.value.titledBy === 'words';
+    if (!isAllowed) return;
     const titling = new AbortController();
     this.#titling = titling;
-    const { signal } = titling;
-    try {
-      const asked = TEXTS.titleAsk(begin.slice(0, TITLED_CHARACTERS));
-      const [line = ''] = (await said(engine, asked, { maxTokens: TITLE_TOKENS, signal })).split('\n');
-      const title = line.replaceAll(AROUND_TITLE, '').slice(0, TITLE_LENGTH);
-      // The person may have been quicker.
-      const isOpen = !signal.aborted && this.info.value.titledBy === 'words';
-      if (isOpen && /\p{L}/u.test(title)) this.change({ title, titledBy: 'model' });
-    } catch {
-      // The first words stay.
-    }
+    const title = await modelTitle(engine, this.turns.value, titling.signal);
+    // The person may have been quicker.
+    if (title !== undefined && this.info.value.titledBy === 'words')
+      this.change({ title, titledBy: 'model' });
   }
 
   /** Generates one answer and runs what it calls; whether it has the results to go on with. */
@@ -401,9 +446,7 @@ export class Conversation {
         tokensPerCharacter: this.#tokensPerCharacter,
       };
       const { messages, leftOut, summary } = await this.#fitting(engine, of, terms);
-      this.leftOut.value = leftOut;
-      this.summary.value = summary?.text;
-      if (summary) this.#change(of.id, { summary });
+      this.#change(of.id, { begin: leftOut > 0 ? of.asked[leftOut]?.id : undefined, summary });
       try {
         const end = await this.#read(engine, of, messages);
         if (end.promptTokens > 0) this.#tokensPerCharacter = end.promptTokens / sentCharacters(messages);
@@ -421,27 +464,11 @@ export class Conversation {
     engine: ChatEngine,
     { asked, signal }: Writing,
     terms: WindowTerms,
-  ): Promise<SentMessages & { readonly summary?: Summary | undefined }> {
-    const { context } = terms;
-    if (this.#settings.value.whenFull !== 'summarize' || context === undefined)
-      return fittingMessages(asked, terms);
-    const known = summarized(asked);
-    const before = known.summary?.text;
-    const enough = fittingMessages(known.rest, { ...terms, summary: before });
-    const outside = asked.length - known.rest.length;
-    if (enough.leftOut === 0) return { ...enough, leftOut: outside, summary: known.summary };
-    // More than has to be, so that the next message does not want it again.
-    const { leftOut } = fittingMessages(known.rest, {
-      ...terms,
-      summary: before,
-      context: context * UNSUMMARIZED_SHARE,
-    });
-    const text = await this.#summarize(engine, { turns: known.rest.slice(0, leftOut), before, signal });
-    const rest = known.rest.slice(leftOut);
-    const [first] = rest;
-    if (text === undefined || !first) return { ...enough, leftOut: outside + enough.leftOut };
-    const sent = fittingMessages(rest, { ...terms, summary: text });
-    return { ...sent, leftOut: outside + leftOut + sent.leftOut, summary: { text, first: first.id } };
+  ): Promise<SentConversation> {
+    if (this.#settings.value.whenFull !== 'summarize') return steppedMessages(asked, terms);
+    return summarizedMessages(asked, terms, (turns, before) =>
+      this.#summarize(engine, { turns, before, signal }),
+    );
   }
 
   /** Rejects if the answer is stopped; where it fails otherwise, turns are left out. */
@@ -469,7 +496,7 @@ export class Conversation {
       messages,
       continues: of.begun !== undefined,
       sampling: samplingOf(this.#settings.value),
-      thinks: THINKS[this.#settings.value.thinking],
+      reasoning: REASONING[this.#settings.value.thinking],
       tools: of.tools.map(({ definition }) => definition),
       name: of.stream?.name,
       fields: objectIn(this.#settings.value.serverFields),
@@ -547,10 +574,14 @@ export class Conversation {
   }
 }
 
-const THINKS: Readonly<Record<SettingValues['thinking'], boolean | undefined>> = {
-  model: undefined,
-  yes: true,
-  no: false,
+/** How models are to reason, by the setting; the tokens are those of llama.cpp's page. */
+const REASONING: Readonly<Record<SettingValues['thinking'], readonly ReasoningWish[]>> = {
+  model: [],
+  yes: [{ enabled: true }],
+  little: [{ budget: 512 }],
+  some: [{ budget: 2048 }],
+  much: [{ budget: 8192 }],
+  no: NO_REASONING,
 };
 
 /** How often an answer is kept while it is written: what a crash loses at most. */

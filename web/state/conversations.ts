@@ -1,5 +1,6 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import {
+  branchOf,
   byRecency,
   ChatStore,
   type ConversationChange,
@@ -14,7 +15,7 @@ import { copyOf } from './exchange.ts';
 
 /** What was removed, and what brings it back. */
 export interface Removal {
-  readonly what: 'conversation' | 'turn';
+  readonly what: 'conversation' | 'conversations' | 'turn';
   readonly undo: () => void;
 }
 
@@ -81,30 +82,37 @@ export class Conversations {
     if (info) this.#keep({ ...info, ...changed }, []);
   }
 
-  /** Keeps a copy of a conversation, with all its branches, and opens it. */
-  async duplicate(id: string): Promise<void> {
+  /** Keeps a copy of a conversation and opens it: with all its branches, or with the one up to a turn alone. */
+  async duplicate(id: string, end?: Turn): Promise<void> {
     const whole = await this.whole(id);
     if (!whole) return;
-    const copy = copyOf(whole);
+    const { info: of, turns } = whole;
+    const branch = end && { info: { ...of, leaf: end.id }, turns: [...branchOf(turns, end.id)] };
+    const copy = copyOf(branch ?? whole);
     const info = { ...copy.info, changed: Date.now() };
     this.add([{ ...copy, info }]);
     await this.open(info.id);
   }
 
-  /** Removes a conversation, which can be undone as long as `removed` shows it. */
-  async remove(id: string): Promise<void> {
-    const whole = await this.whole(id);
-    if (!whole) return;
-    const isOpen = this.current.value.info.value.id === id;
-    this.#live(id)?.forget();
-    if (isOpen) this.begin();
-    this.list.value = this.list.value.filter((of) => of.id !== id);
-    this.#write((store) => store.remove(id));
+  /** Removes conversations, which can be undone as long as `removed` shows it. */
+  async remove(...ids: readonly string[]): Promise<void> {
+    const wholes = (await Promise.all(ids.map((id) => this.whole(id)))).filter(
+      (whole) => whole !== undefined,
+    );
+    const [first] = wholes;
+    if (!first) return;
+    const { value: current } = this.current;
+    const open = wholes.find(({ info }) => info.id === current.info.value.id);
+    for (const id of ids) this.#live(id)?.forget();
+    if (open) this.begin();
+    const gone = new Set(ids);
+    this.list.value = this.list.value.filter(({ id }) => !gone.has(id));
+    for (const { info } of wholes) this.#write((store) => store.remove(info.id));
     const undo = () => {
-      this.add([whole]);
-      if (isOpen) this.current.value = this.#conversation(whole);
+      this.add(wholes);
+      if (open) this.current.value = this.#conversation(open);
     };
-    this.removed.value = { what: 'conversation', undo };
+    this.removed.value = { what: wholes.length > 1 ? 'conversations' : 'conversation', undo };
   }
 
   /** Removes a turn of the open conversation with what follows it, which can be undone. */

@@ -62,14 +62,26 @@ export function samplingOf(settings: Sampling): Sampling {
 /** Number of recent tokens to which a repeat penalty applies, wherever the model runs, unless the settings say another. */
 export const PENALTY_WINDOW = 64;
 
+/** How a model is to reason before it answers: by the switch of its template, or with so many tokens at most. */
+export interface ReasoningWish {
+  readonly enabled?: boolean;
+  readonly budget?: number;
+}
+
+/** An answer at once: where a model cannot be told not to reason, it is ended as soon as it begins. */
+export const NO_REASONING: readonly ReasoningWish[] = [{ enabled: false }, { budget: 0 }];
+
+/** The code of errors that say that a model cannot be told to reason so. */
+export const NO_SUCH_REASONING = 'REASONING_UNSUPPORTED';
+
 /** A conversation to answer. */
 export interface AnswerRequest {
   readonly messages: readonly ChatMessage[];
   /** The last message is the assistant's, and the answer continues it. */
   readonly continues: boolean;
   readonly sampling: Sampling;
-  /** Whether the model reasons before it answers, if it can; undefined: as it does by itself. */
-  readonly thinks: boolean | undefined;
+  /** How the model reasons before it answers: what it can do of these, the first one first; by itself, if it can none. */
+  readonly reasoning: readonly ReasoningWish[];
   /** Functions that may be called. */
   readonly tools: readonly ChatTool[];
   /** What the person adds to requests to a server, which may stand in the place of the rest. */
@@ -127,6 +139,30 @@ export interface ChatEngine {
 
 /** An answer is not kept, or no longer. */
 export class AnswerGone extends Error {}
+
+/** The model cannot be told to reason as it was wished. */
+export class ReasoningRefused extends Error {}
+
+/**
+ * The events of an answer that is asked for with each wish in turn until one is not refused, at last with none. What was refused is
+ * remembered: only the model's own template tells what it can.
+ */
+export async function* reasonedAnswer(
+  wishes: readonly ReasoningWish[],
+  refused: Set<ReasoningWish>,
+  ask: (wish: ReasoningWish | undefined) => AsyncGenerator<AnswerEvent, void>,
+): AsyncGenerator<AnswerEvent, void> {
+  for (const wish of wishes) {
+    if (refused.has(wish)) continue;
+    try {
+      return yield* ask(wish);
+    } catch (error) {
+      if (!(error instanceof ReasoningRefused)) throw error;
+      refused.add(wish);
+    }
+  }
+  yield* ask(undefined);
+}
 
 /** A conversation is longer than the model's context. */
 export class ContextFull extends Error {

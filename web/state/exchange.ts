@@ -105,6 +105,7 @@ export function copyOf({ info, turns }: WholeConversation): WholeConversation {
       id: rename(turn.id) ?? freshId(),
       parent: rename(turn.parent),
       conversation: id,
+      begin: rename(turn.begin),
       summary: turn.summary && { ...turn.summary, first: rename(turn.summary.first) ?? '' },
     })),
   };

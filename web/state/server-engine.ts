@@ -5,8 +5,12 @@ import {
   type AnswerRequest,
   type ChatEngine,
   ContextFull,
+  NO_SUCH_REASONING,
   PENALTY_WINDOW,
   present,
+  reasonedAnswer,
+  ReasoningRefused,
+  type ReasoningWish,
   type Sampling,
 } from './engine.ts';
 import type { ChatServer, NamedRequest, ServerModel } from './chat-server.ts';
@@ -35,6 +39,7 @@ interface Chunk {
 /** An error in the words of the server. */
 interface ServerComplaint {
   readonly message?: string;
+  readonly code?: string | null;
   readonly n_prompt_tokens?: number;
   readonly n_ctx?: number;
 }
@@ -46,6 +51,7 @@ export class ServerEngine implements ChatEngine {
   readonly title: string;
   readonly #server: ChatServer;
   readonly #model: ServerModel;
+  readonly #refused = new Set<ReasoningWish>();
 
   constructor(server: ChatServer, model: ServerModel) {
     this.title = model.id;
@@ -59,16 +65,14 @@ export class ServerEngine implements ChatEngine {
     return (now ?? this.#model).context;
   }
 
-  async *answer({
-    messages,
-    continues,
-    sampling,
-    thinks,
-    tools,
-    name,
-    fields,
-    signal,
-  }: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+  answer(request: AnswerRequest): AsyncGenerator<AnswerEvent, void> {
+    return reasonedAnswer(request.reasoning, this.#refused, (wish) => this.#ask(request, wish));
+  }
+
+  async *#ask(
+    { messages, continues, sampling, tools, name, fields, signal }: AnswerRequest,
+    { enabled, budget }: ReasoningWish = {},
+  ): AsyncGenerator<AnswerEvent, void> {
     const body = {
       model: this.#model.id,
       messages,
@@ -76,7 +80,8 @@ export class ServerEngine implements ChatEngine {
       stream_options: { include_usage: true },
       return_progress: true,
       ...(continues && { continue_final_message: true }),
-      ...(thinks !== undefined && { chat_template_kwargs: { enable_thinking: thinks } }),
+      ...(enabled !== undefined && { chat_template_kwargs: { enable_thinking: enabled } }),
+      ...(budget !== undefined && { reasoning_budget_tokens: budget }),
       ...(tools.length > 0 && { tools }),
       ...fieldsOf(sampling),
       ...fields,
@@ -200,7 +205,8 @@ async function refusalOf(response: Response): Promise<Error> {
 }
 
 function complaint(error: ServerComplaint): Error {
-  const { message = 'error', n_prompt_tokens: tokens, n_ctx: context } = error;
+  const { message = 'error', code, n_prompt_tokens: tokens, n_ctx: context } = error;
+  if (code === NO_SUCH_REASONING) return new ReasoningRefused(message);
   return tokens !== undefined && context !== undefined
     ? new ContextFull(tokens, context, { cause: error })
     : new Error(message);

@@ -25,8 +25,8 @@ export interface SettingValues extends Sampling {
   readonly theme: 'system' | 'light' | 'dark';
   /** System prompts to choose from. */
   readonly presets: readonly Preset[];
-  /** Whether models reason before they answer, if they can. */
-  readonly thinking: 'model' | 'yes' | 'no';
+  /** Whether models reason before they answer, if they can, and for how long. */
+  readonly thinking: 'model' | 'yes' | 'little' | 'some' | 'much' | 'no';
   /** What conversations are called whose first message is longer than a title: by words of the server's model, or by its first ones. */
   readonly titles: 'model' | 'words';
   /**

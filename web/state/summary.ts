@@ -1,6 +1,14 @@
 import type { Turn } from './chat-store.ts';
-import { contentOf, ROOM, TOKENS_PER_CHARACTER } from './context-window.ts';
-import type { ChatEngine } from './engine.ts';
+import {
+  contentOf,
+  fittingMessages,
+  ROOM,
+  type SentMessages,
+  steppedMessages,
+  TOKENS_PER_CHARACTER,
+  type WindowTerms,
+} from './context-window.ts';
+import { type ChatEngine, NO_REASONING } from './engine.ts';
 import { TEXTS } from '../texts.ts';
 
 /** What stands for the turns before one of a branch. */
@@ -21,8 +29,43 @@ interface SummaryTerms {
 /** Fewer characters of a conversation in one request are not worth a request. */
 const LEAST_CHARACTERS = 256;
 
+/** The part of a context that is left to what is not summarized, so that it does not fill again at once. */
+const UNSUMMARIZED_SHARE = 0.5;
+
+/** What of a conversation is sent, and what the model is told of the rest. */
+export interface SentConversation extends SentMessages {
+  readonly summary?: Summary | undefined;
+}
+
+/**
+ * What of a branch is sent if the model is told of its beginning in short: where the branch does not fit, all before its second half
+ * is summarized. Turns are left out where the model says nothing. Throws what the engine throws.
+ */
+export async function summarizedMessages(
+  turns: readonly Turn[],
+  terms: WindowTerms,
+  summary: (turns: readonly Turn[], before: string | undefined) => Promise<string | undefined>,
+): Promise<SentConversation> {
+  const known = summarized(turns);
+  const before = known.summary?.text;
+  const told = { ...terms, summary: before };
+  const enough = steppedMessages(known.rest, told);
+  const outside = turns.length - known.rest.length;
+  const { context } = terms;
+  if (enough.leftOut === 0 || context === undefined)
+    return { ...enough, leftOut: outside + enough.leftOut, summary: known.summary };
+  // More than has to be, so that the next message does not want it again.
+  const { leftOut } = fittingMessages(known.rest, { ...told, context: context * UNSUMMARIZED_SHARE });
+  const text = await summary(known.rest.slice(0, leftOut), before);
+  const rest = known.rest.slice(leftOut);
+  const [first] = rest;
+  if (text === undefined || !first) return { ...enough, leftOut: outside + enough.leftOut };
+  const sent = fittingMessages(rest, { ...terms, summary: text });
+  return { ...sent, leftOut: outside + leftOut + sent.leftOut, summary: { text, first: first.id } };
+}
+
 /** The last summary on a branch, and the turns that it does not tell of. */
-export function summarized(turns: readonly Turn[]): {
+function summarized(turns: readonly Turn[]): {
   summary: Summary | undefined;
   rest: readonly Turn[];
 } {
@@ -68,7 +111,7 @@ export async function said(
     messages: [{ role: 'user', content }],
     continues: false,
     sampling: { maxTokens },
-    thinks: false,
+    reasoning: NO_REASONING,
     tools: [],
     signal,
   } as const;

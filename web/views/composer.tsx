@@ -1,8 +1,7 @@
 import type { RefObject } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Attachment } from '../attachments/read-attachment.ts';
 import type { AppState } from '../state/app-state.ts';
-import { keepDraft, keptDraft } from '../state/drafts.ts';
 import type { Conversation } from '../state/conversation.ts';
 import type { ChatEngine } from '../state/engine.ts';
 import { TEXTS } from '../texts.ts';
@@ -14,10 +13,13 @@ const TOUCH = '(hover: none) and (pointer: coarse)';
 /** What a long text is called that was pasted. */
 const PASTED = 'pasted.txt';
 
-/** The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. What is not sent is kept. */
+/**
+ * The message input: Enter sends, Shift+Enter starts a new line, Escape stops the answer. What is not sent is kept, and what is sent
+ * during an answer waits for its end.
+ */
 export function Composer({ state, engine }: { state: AppState; engine: ChatEngine }) {
   const conversation = state.conversations.current.value;
-  const [text, change] = useDraft(conversation);
+  const { value: text } = conversation.draft;
   const field = useRef<HTMLTextAreaElement>(null);
   const answering = conversation.answering.value;
   useFocus(field, engine);
@@ -26,9 +28,9 @@ export function Composer({ state, engine }: { state: AppState; engine: ChatEngin
     // The field's own value: Enter may arrive before the last character has been rendered.
     const said = field.current?.value.trim() ?? '';
     const isEmpty = said === '' && conversation.attached.value.length === 0;
-    if (!field.current || isEmpty || conversation.answering.value) return;
+    if (!field.current || isEmpty) return;
     field.current.value = '';
-    change('');
+    conversation.write('');
     void conversation.send(engine, said);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -42,8 +44,7 @@ export function Composer({ state, engine }: { state: AppState; engine: ChatEngin
       aria-label={TEXTS.composer.message}
       onSubmit={(event) => {
         event.preventDefault();
-        if (conversation.answering.value) conversation.stop();
-        else send();
+        send();
         field.current?.focus();
       }}
     >
@@ -58,29 +59,22 @@ export function Composer({ state, engine }: { state: AppState; engine: ChatEngin
           placeholder={TEXTS.composer.message}
           aria-label={TEXTS.composer.message}
           aria-describedby="keys"
-          onInput={({ currentTarget }) => change(currentTarget.value)}
+          onInput={({ currentTarget }) => conversation.write(currentTarget.value)}
           onKeyDown={onKeyDown}
           onPaste={(event) => takePasted(state, event)}
         />
-        <SendButton
+        <SendButtons
           answering={answering}
           isEmpty={text.trim() === '' && conversation.attached.value.length === 0}
+          onStop={() => {
+            conversation.stop();
+            field.current?.focus();
+          }}
         />
       </div>
       <Foot state={state} engine={engine} />
     </form>
   );
-}
-
-/** What is being written, which is kept. */
-function useDraft({ turns, info }: Conversation): [string, (changed: string) => void] {
-  const draft = turns.value.length === 0 ? '' : info.value.id;
-  const [text, setText] = useState(() => keptDraft(draft));
-  const change = (changed: string) => {
-    setText(changed);
-    keepDraft(draft, changed);
-  };
-  return [text, change];
 }
 
 /** Which keys do what, and how the answer is coming on. */
@@ -172,16 +166,24 @@ function Attachments({ conversation }: { conversation: Conversation }) {
   );
 }
 
-function SendButton({ answering, isEmpty }: { answering: boolean; isEmpty: boolean }) {
+/** Stops the answer while there is one; sends what is written, then to wait for the answer's end. */
+function SendButtons(props: { answering: boolean; isEmpty: boolean; onStop: () => void }) {
+  const { answering, isEmpty, onStop } = props;
+  const { composer: texts } = TEXTS;
+  const send = answering ? texts.sendLater : texts.send;
   return (
-    <button
-      type="submit"
-      class="send"
-      aria-label={answering ? TEXTS.composer.stop : TEXTS.composer.send}
-      disabled={!answering && isEmpty}
-    >
-      {answering ? <StopIcon /> : <SendIcon />}
-    </button>
+    <>
+      {answering && (
+        <button type="button" class="send" aria-label={texts.stop} title={texts.stop} onClick={onStop}>
+          <StopIcon />
+        </button>
+      )}
+      {(!answering || !isEmpty) && (
+        <button type="submit" class="send" aria-label={send} title={send} disabled={isEmpty}>
+          <SendIcon />
+        </button>
+      )}
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { AppState } from '../state/app-state.ts';
 import type { ConversationInfo } from '../state/chat-store.ts';
 import { toJson, toMarkdown } from '../state/exchange.ts';
@@ -36,7 +36,7 @@ export function ConversationList({ state, isSearch = false }: { state: AppState;
           <Entry key={info.id} state={state} info={info} />
         ))}
       </ul>
-      <Exchange state={state} />
+      <Exchange state={state} shown={shown} />
     </nav>
   );
 }
@@ -73,7 +73,7 @@ function Entry({ state, info }: { state: AppState; info: ConversationInfo }) {
   );
 }
 
-function Exchange({ state }: { state: AppState }) {
+function Exchange({ state, shown }: { state: AppState; shown: readonly ConversationInfo[] }) {
   const { conversations } = state;
   const chooser = useRef<HTMLInputElement>(null);
   const exportAll = async () => {
@@ -81,14 +81,14 @@ function Exchange({ state }: { state: AppState }) {
     saveFile('conversations.json', toJson(all.filter((of) => of !== undefined)), 'application/json');
   };
   return (
-    <div class="row">
+    <div class="row wrap">
       <button type="button" class="small" onClick={() => chooser.current?.click()}>
         {TEXTS.list.import}
       </button>
       <input
         ref={chooser}
         type="file"
-        accept=".json,.jsonl"
+        accept=".json,.jsonl,.zip"
         multiple
         hidden
         onChange={({ currentTarget }) => {
@@ -101,7 +101,39 @@ function Exchange({ state }: { state: AppState }) {
           {TEXTS.list.exportAll}
         </button>
       )}
+      {shown.length > 1 && <DeleteShown state={state} shown={shown} />}
     </div>
+  );
+}
+
+/** Deletes what the list shows, all or what was found, when it is asked for twice. */
+function DeleteShown({ state, shown }: { state: AppState; shown: readonly ConversationInfo[] }) {
+  const [asked, ask] = useState<number>();
+  const { list: texts } = TEXTS;
+  // Something else may be shown since.
+  if (asked !== shown.length) {
+    return (
+      <button type="button" class="small" onClick={() => ask(shown.length)}>
+        {texts.deleteShown}
+      </button>
+    );
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class="small danger"
+        onClick={() => {
+          ask(undefined);
+          void state.conversations.remove(...shown.map(({ id }) => id));
+        }}
+      >
+        {texts.deleteCount(shown.length)}
+      </button>
+      <button type="button" class="small" onClick={() => ask(undefined)}>
+        {TEXTS.cancel}
+      </button>
+    </>
   );
 }
 

@@ -6,6 +6,7 @@ import { TEXTS } from '../texts.ts';
 import { Announcer } from './announcer.tsx';
 import { ChevronIcon } from './icons.tsx';
 import { TurnView } from './turn-view.tsx';
+import { WaitingMessages } from './waiting-messages.tsx';
 
 /** Distance from the end, in pixels, within which the view follows the answer again. */
 const NEAR_END = 48;
@@ -27,6 +28,7 @@ export function ConversationView({ state, conversation, engine }: ConversationPr
       {turns.length === 0 && engine && (
         <Greeting engine={engine} onPick={(text) => void conversation.send(engine, text)} />
       )}
+      {engine && <WaitingMessages conversation={conversation} engine={engine} />}
       {isAway && (
         <button
           type="button"

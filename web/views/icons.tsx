@@ -24,6 +24,7 @@ export const AttachIcon = () => (
   <Icon path="M18.5 11.5l-6.8 6.8a4 4 0 0 1-5.7-5.7l7.5-7.5a2.7 2.7 0 0 1 3.8 3.8l-7.4 7.4a1.3 1.3 0 0 1-1.9-1.9l6.2-6.2" />
 );
 export const EditIcon = () => <Icon path="M4.5 19.5l1-4L16 5l3 3L8.5 18.5zM14 7l3 3" />;
+export const ForkIcon = () => <Icon path="M7 4.5v15M7 14c0-4 10-2 10-7.5M14 9l3-3 3 3" />;
 export const BackIcon = () => <Icon path="M14 7l-5 5 5 5" />;
 export const ForwardIcon = () => <Icon path="M10 7l5 5-5 5" />;
 export const ListIcon = () => <Icon path="M4 6.5h16M4 12h16M4 17.5h10" />;

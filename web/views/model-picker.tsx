@@ -2,12 +2,12 @@ import type { ComponentType } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import type { StoredModel } from '../../src/browser/index.ts';
 import type { AppState } from '../state/app-state.ts';
-import type { ServerModel } from '../state/chat-server.ts';
 import { addressOf, type ServedModel } from '../state/model-shelf.ts';
 import { TEXTS } from '../texts.ts';
 import { ErrorNote } from './error-note.tsx';
 import { formatAge, formatBytes } from './format.ts';
 import { DeleteIcon, FileIcon, SearchIcon } from './icons.tsx';
+import { ServerCard } from './server-card.tsx';
 
 const { picker: TEXT } = TEXTS;
 
@@ -41,30 +41,6 @@ function OnServer({ state }: { state: AppState }) {
         </ul>
       )}
     </section>
-  );
-}
-
-function ServerCard({ state, model }: { state: AppState; model: ServerModel }) {
-  const { id, context } = model;
-  const status = state.session.status.value;
-  const isUsed = status.kind === 'ready' && status.engine.place === 'server' && status.title === id;
-  return (
-    <div class={isUsed ? 'card featured' : 'card'}>
-      <div class="card-text">
-        <strong>{id}</strong>
-        {context !== undefined && <small>{TEXT.context(context)}</small>}
-      </div>
-      <div class="card-buttons">
-        {isUsed ? (
-          <small>{TEXT.inUse}</small>
-        ) : (
-          <button type="button" class="primary" onClick={() => void state.use(model)}>
-            {TEXT.use}
-            <span class="hidden"> {id}</span>
-          </button>
-        )}
-      </div>
-    </div>
   );
 }
 

@@ -83,7 +83,18 @@ const SHORTCUTS: Readonly<Record<string, (state: AppState) => void>> = {
     const id = keptId(state);
     if (id !== undefined) void state.conversations.remove(id);
   },
+  'shift+arrowup': (state) => openBeside(state, -1),
+  'shift+arrowdown': (state) => openBeside(state, 1),
 };
+
+/** Opens the conversation that is so many places further down the list than the open one. */
+function openBeside({ conversations }: AppState, places: number): void {
+  const { value: list } = conversations.list;
+  const { id: open } = conversations.current.value.info.value;
+  const at = list.findIndex(({ id }) => id === open);
+  const beside = list[at < 0 ? 0 : at + places];
+  if (beside) void conversations.open(beside.id);
+}
 
 /** The open conversation; undefined as long as nothing was said in it. */
 function keptId({ conversations }: AppState): string | undefined {

@@ -1,14 +1,23 @@
-import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Turn } from '../state/chat-store.ts';
 import type { Conversation } from '../state/conversation.ts';
 import type { ChatEngine } from '../state/engine.ts';
 import type { AppState } from '../state/app-state.ts';
 import { TEXTS } from '../texts.ts';
+import { Act } from './act.tsx';
 import { AnswerText } from './answer-text.tsx';
 import { CallView } from './call-view.tsx';
 import { copyText } from './copy.ts';
-import { BackIcon, CodeIcon, CopyIcon, DeleteIcon, EditIcon, ForwardIcon, RetryIcon } from './icons.tsx';
+import {
+  BackIcon,
+  CodeIcon,
+  CopyIcon,
+  DeleteIcon,
+  EditIcon,
+  ForkIcon,
+  ForwardIcon,
+  RetryIcon,
+} from './icons.tsx';
 
 /** A turn, and what can be done with it; without an engine it can only be read and removed. */
 export interface TurnProps {
@@ -162,6 +171,14 @@ function TurnFoot({ state, conversation, engine, turn, isRaw, onRaw, onEdit }: F
           <DeleteIcon />
         </Act>
       )}
+      {idle && (
+        <Act
+          label={texts.fork}
+          onClick={() => void state.conversations.duplicate(conversation.info.value.id, turn)}
+        >
+          <ForkIcon />
+        </Act>
+      )}
       {canContinue && (
         <button type="button" class="small" onClick={() => void conversation.continue(engine, turn)}>
           {texts.continue}
@@ -219,22 +236,6 @@ function Branches({ conversation, turn }: { conversation: Conversation; turn: Tu
         <ForwardIcon />
       </Act>
     </span>
-  );
-}
-
-function Act(props: { label: string; disabled?: boolean; onClick: () => void; children: ComponentChildren }) {
-  const { label, disabled = false, onClick, children } = props;
-  return (
-    <button
-      type="button"
-      class="quiet"
-      aria-label={label}
-      title={label}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      {children}
-    </button>
   );
 }
 

@@ -423,6 +423,9 @@ export const GERMAN: Texts = {
     contextFix: 'Ein neues Gespräch beginnen oder die ältesten Beiträge weglassen (in den Einstellungen).',
     lost: 'Die Verbindung ging verloren.',
     lostFix: 'Das Geschriebene ist aufbewahrt. Es kann fortgesetzt werden, wenn der Server wieder da ist.',
+    unreadable: 'Was der Server gesendet hat, ist keine Antwort.',
+    unreadableFix:
+      'Etwas zwischen dieser Seite und dem Server hat vielleicht an seiner Stelle geantwortet. Noch einmal versuchen.',
     fixes: {
       MODEL_TOO_LARGE: 'Ein kleineres Modell wählen, oder einen kleineren Kontext in den Einstellungen.',
       CONTEXT_OVERFLOW: 'Ein neues Gespräch beginnen, oder das Modell mit größerem Kontext laden.',

@@ -418,6 +418,8 @@ export const ENGLISH = {
     contextFix: 'Begin a new conversation, or let the oldest turns be left out (in the settings).',
     lost: 'The connection was lost.',
     lostFix: 'What was written is kept. Continue when the server is back.',
+    unreadable: 'What the server sent is no answer.',
+    unreadableFix: 'Something between this page and the server may have answered in its place. Try again.',
     /** Advice in place of the library's, which speaks of the command line. */
     fixes: {
       MODEL_TOO_LARGE: 'Choose a smaller model, or a smaller context in the settings.',

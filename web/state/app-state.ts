@@ -51,6 +51,13 @@ export class AppState {
       const { value: conversation } = this.conversations.current;
       if (status.kind === 'ready') untracked(() => void conversation.resume(status.engine));
     });
+    // A key that the server does not take any more is asked for where the server's models are.
+    effect(() => {
+      const isLocked = this.server.access.value === 'locked';
+      const { value: status } = this.session.status;
+      const isUsed = status.kind === 'ready' && status.engine.place === 'server';
+      if (isLocked && isUsed) untracked(() => (this.dialog.value ??= { kind: 'models' }));
+    });
     void this.server.refresh();
     void this.#begin();
   }

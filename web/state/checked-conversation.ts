@@ -1,3 +1,4 @@
+import { type Fields, fields, list, number, oneOf, optional, text } from './checked-fields.ts';
 import type {
   ConversationInfo,
   Pace,
@@ -6,8 +7,6 @@ import type {
   WaitingMessage,
   WholeConversation,
 } from './chat-store.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * A conversation of a file, with what this page knows of it and nothing else: what is kept is shown at each visit, and has to be what it
@@ -92,31 +91,4 @@ function paceOf(pace: Fields): Pace | undefined {
 
 function summaryOf({ text: of, first }: Fields) {
   return typeof of === 'string' && typeof first === 'string' ? { text: of, first } : undefined;
-}
-
-function fields(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null) throw new SyntaxError('no object');
-  return value as Fields;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-function oneOf<T extends string>(value: unknown, words: readonly T[]): T | undefined {
-  return words.find((word) => word === value);
-}
-
-function optional<T>(value: unknown, of: (value: Fields) => T | undefined): T | undefined {
-  return typeof value === 'object' && value !== null ? of(value as Fields) : undefined;
-}
-
-/** What is what it should be of a list; undefined if nothing is. */
-function list<T>(value: unknown, of: (value: Fields) => T | undefined): readonly T[] | undefined {
-  const all = (Array.isArray(value) ? value : []).flatMap((each: unknown) => optional(each, of) ?? []);
-  return all.length > 0 ? all : undefined;
 }

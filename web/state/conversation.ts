@@ -129,9 +129,10 @@ export class Conversation {
     return { info: this.info.value, turns: [...this.#all.value.values()] };
   }
 
-  /** Takes over what another tab has changed, unless an answer is being written here. */
+  /** Takes over what another tab has changed; while an answer is written here, what a person changes without it alone. */
   takeOver({ info, turns }: WholeConversation): void {
-    if (this.answering.value) return;
+    const { title, titledBy, system, pinned } = info;
+    if (this.answering.value) return this.#changeInfo({ title, titledBy, system, pinned });
     this.#all.value = new Map(turns.map((turn) => [turn.id, turn]));
     this.info.value = info;
   }

@@ -152,8 +152,9 @@ export class Conversations {
     // Before the list is read: what another tab changes from here on is not missed.
     store?.onChange((changed) => void this.#follow(changed));
     await this.#refresh();
-    const id = location.hash.slice(1);
-    if (id !== '') await this.open(id);
+    const open = () => this.open(location.hash.slice(1));
+    await open();
+    addEventListener('hashchange', () => void open());
     // From here on the address follows, so that a reload comes back to the conversation.
     effect(() => {
       const { info, turns } = this.current.value;

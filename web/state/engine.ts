@@ -54,9 +54,14 @@ const SAMPLING_NAMES: Readonly<Record<keyof Sampling, true>> = {
   seed: true,
 };
 
+/** Whether a setting is one of sampling. */
+export function isSampling(name: string): name is keyof Sampling {
+  return Object.hasOwn(SAMPLING_NAMES, name);
+}
+
 /** The sampling among other settings. */
 export function samplingOf(settings: Sampling): Sampling {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => name in SAMPLING_NAMES));
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => isSampling(name)));
 }
 
 /** Number of recent tokens to which a repeat penalty applies, wherever the model runs, unless the settings say another. */

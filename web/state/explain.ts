@@ -18,6 +18,8 @@ export function explain(error: unknown): Explanation {
     return { message: texts.contextFull(error.tokens, error.context), fix: texts.contextFix };
   // What `fetch` throws, and its streams, says only in the browser's own words that the network failed.
   if (error instanceof TypeError) return { message: texts.lost, fix: texts.lostFix };
+  // Something before the server answers in its place, or it is another kind of server.
+  if (error instanceof SyntaxError) return { message: texts.unreadable, fix: texts.unreadableFix };
   if (!(error instanceof Error)) return { message: String(error), fix: undefined };
   const { code, fix } = error as Error & { readonly code?: unknown; readonly fix?: unknown };
   const own = typeof code === 'string' ? texts.fixes[code] : undefined;

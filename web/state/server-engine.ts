@@ -23,11 +23,13 @@ interface Chunk {
     readonly delta?: {
       readonly content?: string | null;
       readonly reasoning_content?: string | null;
-      readonly tool_calls?: readonly {
-        readonly index: number;
-        readonly id?: string;
-        readonly function?: { readonly name?: string; readonly arguments?: string };
-      }[];
+      readonly tool_calls?:
+        | readonly {
+            readonly index: number;
+            readonly id?: string;
+            readonly function?: { readonly name?: string | null; readonly arguments?: string | null };
+          }[]
+        | null;
     };
     readonly finish_reason?: string | null;
   }[];
@@ -104,6 +106,8 @@ export class ServerEngine implements ChatEngine {
     try {
       const response = await asked;
       if (!response.ok || !response.body) throw await refusalOf(response);
+      const type = response.headers.get('content-type') ?? '';
+      if (!type.startsWith('text/event-stream')) throw new SyntaxError(`an answer of the type ${type}`);
       // What answers is loaded by now.
       if (this.context === undefined) void this.#server.refresh();
       yield* this.#answerOf(response.body, request);
@@ -119,6 +123,8 @@ export class ServerEngine implements ChatEngine {
   ): AsyncGenerator<AnswerEvent, void> {
     let reason: AnswerEnd['reason'] = 'stop';
     let counts = { promptTokens: 0, generatedTokens: 0 };
+    /** The calls by the server's numbers, which may leave some out. */
+    const numbers: number[] = [];
     for await (const chunk of this.#chunks(body, request)) {
       if (chunk === 'lost') {
         yield { kind: 'lost' };
@@ -127,11 +133,14 @@ export class ServerEngine implements ChatEngine {
       const { choices: [choice] = [], usage, prompt_progress: prompt, error } = chunk;
       if (error) throw complaint(error);
       if (prompt) yield { kind: 'prompt', tokens: prompt.processed, totalTokens: prompt.total };
-      const { content, reasoning_content: reasoning, tool_calls: calls = [] } = choice?.delta ?? {};
+      const { content, reasoning_content: reasoning, tool_calls } = choice?.delta ?? {};
+      const calls = tool_calls ?? [];
       if (content || reasoning)
         yield { kind: 'piece', text: content ?? '', reasoning: reasoning ?? '', tokens: 1 };
-      for (const { index, id, function: { name, arguments: text = '' } = {} } of calls)
-        yield { kind: 'call', call: index, id, name, text };
+      for (const { index, id, function: { name, arguments: text } = {} } of calls) {
+        if (!numbers.includes(index)) numbers.push(index);
+        yield { kind: 'call', call: numbers.indexOf(index), id, name: name ?? undefined, text: text ?? '' };
+      }
       if (choice?.finish_reason) reason = choice.finish_reason === 'length' ? 'length' : 'stop';
       if (usage) counts = { promptTokens: usage.prompt_tokens, generatedTokens: usage.completion_tokens };
     }

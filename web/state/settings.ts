@@ -1,6 +1,7 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import type { BrowserDeviceRequest } from '../../src/browser/index.ts';
-import type { Sampling } from './engine.ts';
+import { type Fields, fields, list, number, oneOf, text } from './checked-fields.ts';
+import { isSampling, type Sampling } from './engine.ts';
 
 /** An MCP server that the person added. */
 export interface McpServerSetting {
@@ -93,9 +94,49 @@ export function keptSettings(): Signal<SettingValues> {
 
 function readKept(): Partial<SettingValues> {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}');
-    return typeof kept === 'object' && kept !== null ? kept : {};
+    return checkedSettings(fields(JSON.parse(localStorage.getItem(KEY) ?? '{}')));
   } catch {
     return {};
   }
+}
+
+/** The words that settings choose from. */
+const CHOICES: {
+  readonly [
+    Name in 'theme' | 'thinking' | 'titles' | 'whenFull' | 'cacheType' | 'device'
+  ]: readonly SettingValues[Name][];
+} = {
+  theme: ['system', 'light', 'dark'],
+  thinking: ['model', 'yes', 'little', 'some', 'much', 'no'],
+  titles: ['model', 'words'],
+  whenFull: ['leave-out', 'summarize', 'ask'],
+  cacheType: ['f16', 'q8_0'],
+  device: ['auto', 'webgpu', 'cpu'],
+};
+
+/** The lists among the settings, by what makes one of theirs of an object. */
+const LISTS = {
+  presets: ({ name, text: of }: Fields): Preset | undefined =>
+    typeof name === 'string' && typeof of === 'string' ? { name, text: of } : undefined,
+  mcpServers: ({ address, header }: Fields): McpServerSetting | undefined =>
+    typeof address === 'string' && URL.canParse(address)
+      ? { address, header: text(header) ?? '' }
+      : undefined,
+};
+
+/** What is a setting of its type, and nothing else: what is kept may be of another version, and has to leave the page as it is. */
+function checkedSettings(kept: Fields): Partial<SettingValues> {
+  const checked = Object.entries(kept).map(([name, value]) => [name, checkedSetting(name, value)] as const);
+  return Object.fromEntries(checked.filter(([, value]) => value !== undefined));
+}
+
+function checkedSetting(name: string, value: unknown): unknown {
+  if (Object.hasOwn(CHOICES, name)) return oneOf(value, CHOICES[name as keyof typeof CHOICES]);
+  if (Object.hasOwn(LISTS, name))
+    return list<Preset | McpServerSetting>(value, LISTS[name as keyof typeof LISTS]);
+  if (isSampling(name)) return number(value);
+  const usual: unknown = Object.hasOwn(DEFAULT_SETTINGS, name)
+    ? DEFAULT_SETTINGS[name as keyof SettingValues]
+    : undefined;
+  return typeof value === typeof usual && !Number.isNaN(value) ? value : undefined;
 }

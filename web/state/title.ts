@@ -15,7 +15,7 @@ const AROUND_TITLE = /^[\s"“„'#*`]+|[\s"”“'*`.]+$/g;
 /** The title of a conversation that begins so: its first words, or the name of the first file. */
 export function wordsTitle({ text, attachments = [] }: Pick<Turn, 'text' | 'attachments'>): string {
   const words = text.trim().replaceAll(/\s+/g, ' ') || (attachments[0]?.name ?? '');
-  return words.slice(0, TITLE_LENGTH);
+  return beginOf(words);
 }
 
 /**
@@ -33,10 +33,18 @@ export async function modelTitle(
   try {
     const asked = TEXTS.titleAsk(begin.slice(0, TITLED_CHARACTERS));
     const [line = ''] = (await said(engine, asked, { maxTokens: TITLE_TOKENS, signal })).split('\n');
-    const title = line.replaceAll(AROUND_TITLE, '').slice(0, TITLE_LENGTH);
+    const title = beginOf(line.replaceAll(AROUND_TITLE, ''));
     return /\p{L}/u.test(title) && !signal.aborted ? title : undefined;
   } catch {
     // The first words stay.
     return undefined;
   }
+}
+
+/** As much as a title may have; characters of two code units stay whole. */
+function beginOf(text: string): string {
+  return text
+    .slice(0, TITLE_LENGTH)
+    .replace(/[\uD800-\uDBFF]$/, '')
+    .trim();
 }

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { accessibilityFaults } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { SaidServer } from '../support/browser/said-server.ts';
+import { until } from '../support/hung.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 
 test('messages that are sent during an answer wait for its end', { skip: NO_BROWSER }, async (t) => {
@@ -29,6 +30,12 @@ test('messages that are sent during an answer wait for its end', { skip: NO_BROW
       .getByText(`Answer ${count}`)
       .waitFor();
 
+  const holds = (text: string) =>
+    until(
+      () => `the field holds ${text}`,
+      async () => (await field.inputValue()) === text,
+    );
+
   await t.test('seen, in their order, each after the answer to the one before', async () => {
     await say('First');
     await answered(1);
@@ -36,7 +43,7 @@ test('messages that are sent during an answer wait for its end', { skip: NO_BROW
     await say('Third');
     await waiting.getByText('Third').waitFor();
     assert.deepEqual(asked, ['First']);
-    assert.equal(await field.inputValue(), '');
+    await holds('');
     assert.deepEqual(await accessibilityFaults(page), []);
     end();
     await answered(2);
@@ -62,7 +69,7 @@ test('messages that are sent during an answer wait for its end', { skip: NO_BROW
     await say('Fith');
     await waiting.getByText('list.txt').waitFor();
     await waiting.getByRole('button', { name: 'Take back to edit' }).click();
-    assert.equal(await field.inputValue(), 'Fith');
+    await holds('Fith');
     await page.getByRole('list', { name: 'Attached files' }).getByText('list.txt').waitFor();
     await field.fill('Fifth');
     await page.getByRole('button', { name: 'Send after the answer' }).click();
@@ -85,5 +92,25 @@ test('messages that are sent during an answer wait for its end', { skip: NO_BROW
     await answered(6);
     assert.equal(asked.at(-1), 'Sixth');
     end();
+  });
+
+  await t.test('while the person is in another conversation, too', async () => {
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+    await say('Seventh');
+    await answered(7);
+    await say('Eighth');
+    await waiting.getByText('Eighth').waitFor();
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await page.getByRole('heading', { name: 'Say something.' }).waitFor();
+    end();
+    await page.getByText('is being answered').waitFor();
+    while (asked.at(-1) !== 'Eighth') await new Promise((resolve) => setTimeout(resolve, 20));
+    await page.locator('.entry-title').first().click();
+    await answered(8);
+    end();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+    await page.reload();
+    await page.locator('.answer').nth(7).getByText('Answer 8').waitFor();
+    assert.deepEqual(asked.slice(5), ['Sixth', 'Seventh', 'Eighth']);
   });
 });

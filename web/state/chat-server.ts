@@ -54,14 +54,16 @@ export class ChatServer {
         return;
       }
       const { data } = (await response.json()) as { data: ListedModel[] };
-      this.models.value = data.map(({ id, context_length: context, name, architecture, state }) => ({
+      const models = data.map(({ id, context_length: context, name, architecture, state }) => ({
         id,
         context,
         name,
         architecture,
         state,
       }));
+      // Models appear once there is access to them.
       this.access.value = 'open';
+      this.models.value = models;
     } catch {
       // A server that was there may only be out of reach for now.
       if (this.access.value !== 'open') this.access.value = 'absent';

@@ -101,8 +101,9 @@ export class Conversation {
   #goesOn = false;
   /** Whether it was removed: nothing is kept of it any more. */
   #isRemoved = false;
-  /** The message that the answer was stopped for. */
+  /** The message that the answer was stopped for, and what answers those that wait: another model may have been chosen. */
   #next: string | undefined;
+  #nextBy: ChatEngine | undefined;
   /** Ends the writing of a title. */
   #titling: AbortController | undefined;
 
@@ -165,6 +166,7 @@ export class Conversation {
     this.attached.value = [];
     const said = attachments.length > 0 ? { text, attachments } : { text };
     if (this.answering.value) {
+      this.#nextBy = engine;
       this.#changeInfo({ waiting: [...this.waiting, { id: freshId(), ...said }] });
       this.#save([]);
       return;
@@ -180,10 +182,14 @@ export class Conversation {
   }
 
   /** Sends a message that waits before the others; an answer that is being written is stopped for it. */
-  async sendNow(engine: ChatEngine, message: WaitingMessage): Promise<void> {
-    if (!this.answering.value) return this.#sendWaiting(engine, message);
-    this.#next = message.id;
-    this.stop();
+  async sendNow(engine: ChatEngine, { id, ...said }: WaitingMessage): Promise<void> {
+    if (this.answering.value) {
+      this.#next = id;
+      this.#nextBy = engine;
+      return this.stop();
+    }
+    this.removeWaiting(id);
+    await this.#ask(engine, said, this.info.value.leaf);
   }
 
   /** Makes a message that waits the one that is being written. */
@@ -290,47 +296,59 @@ export class Conversation {
     parent: string | undefined,
   ): Promise<void> {
     if (this.answering.value) return;
-    this.#changeInfo({ leaf: parent });
-    this.#save([this.#add({ parent, role: 'user', ...said, state: 'done' })]);
+    this.#say(said, parent);
     await this.#answer(engine, {});
   }
 
-  /** Generates an answer to the branch that is shown, or goes on with its last one, and again after calls of functions. */
+  #say(said: Pick<Turn, 'text' | 'attachments'>, parent: string | undefined): void {
+    this.#changeInfo({ leaf: parent });
+    this.#save([this.#add({ parent, role: 'user', ...said, state: 'done' })]);
+  }
+
+  /** Generates an answer to the branch that is shown, or goes on with its last one, and then answers the messages that wait. */
   async #answer(engine: ChatEngine, of: Beginning): Promise<void> {
-    const stopping = new AbortController();
-    this.#stopping = stopping;
     this.#titling?.abort();
-    this.#goesOn = engine.place === 'server';
     this.answering.value = true;
+    this.#stopping = new AbortController();
+    this.#nextBy = undefined;
+    let by = engine;
     const release = await hold(`conversation ${this.info.value.id}`);
     try {
       // It is another tab's, which writes it on.
       if (of.resumed && !release) return;
-      let goesOn = await this.#answerOnce(engine, of, stopping.signal);
-      for (let step = 1; goesOn && step < MOST_STEPS; step++)
-        goesOn = await this.#answerOnce(engine, {}, stopping.signal);
-      const last = this.turns.value.at(-1);
-      if (goesOn && last) this.#fail(last.id, new Error(TEXTS.call.tooMany));
+      await this.#answerAll(by, of, this.#stopping.signal);
+      for (let next = this.#nextWaiting(); next; next = this.#nextWaiting()) {
+        const { id, ...said } = next;
+        by = this.#nextBy ?? by;
+        this.removeWaiting(id);
+        this.#say(said, this.info.value.leaf);
+        this.#stopping = new AbortController();
+        await this.#answerAll(by, {}, this.#stopping.signal);
+      }
     } finally {
       this.answering.value = false;
       release?.();
     }
-    const next = this.#nextWaiting();
-    if (next) await this.#sendWaiting(engine, next);
-    else void this.#title(engine);
+    void this.#title(by);
+  }
+
+  /** Generates an answer, and again after calls of functions. */
+  async #answerAll(engine: ChatEngine, of: Beginning, signal: AbortSignal): Promise<void> {
+    this.#goesOn = engine.place === 'server';
+    let goesOn = await this.#answerOnce(engine, of, signal);
+    for (let step = 1; goesOn && step < MOST_STEPS; step++)
+      goesOn = await this.#answerOnce(engine, {}, signal);
+    const last = this.turns.value.at(-1);
+    if (goesOn && last) this.#fail(last.id, new Error(TEXTS.call.tooMany));
   }
 
   /** The message that is sent after an answer: the one that it was stopped for, or the first, if the answer has ended by itself. */
   #nextWaiting(): WaitingMessage | undefined {
     const wanted = this.#next;
     this.#next = undefined;
+    if (this.#isRemoved) return undefined;
     if (wanted !== undefined) return this.waiting.find(({ id }) => id === wanted);
     return this.turns.value.at(-1)?.state === 'done' ? this.waiting[0] : undefined;
-  }
-
-  async #sendWaiting(engine: ChatEngine, { id, ...said }: WaitingMessage): Promise<void> {
-    this.removeWaiting(id);
-    await this.#ask(engine, said, this.info.value.leaf);
   }
 
   /** Lets the model write the title, if that is wanted. Never rejects. */

@@ -215,8 +215,8 @@ const CALL_VALUES: ValueKinds<ChatOptions> = {
   signal: SIGNAL,
   tools: {
     expected:
-      'a list of definitions {type: "function", function: {name, ...}}: a Tool has one in `definition`, and a ChatSession takes tools',
-    is: (value) => Array.isArray(value) && value.every((one) => typeof one?.function?.name === 'string'),
+      'a list of definitions {type: "function", function: {name, ...}}: a Tool has one in `definition`, and a ChatSession takes tools, whose functions it calls',
+    is: (value) => Array.isArray(value) && value.every(isDefinition),
   },
   toolChoice: {
     expected: 'auto, none, required, or {name} of a tool',
@@ -294,4 +294,12 @@ export function checkOpening(setup: ModelSetup, options: ModelOptions): void {
   checkOptions('a model', options, MODEL_OPTIONS);
   checkOptions('runtime', options.runtime, DEFAULT_RUNTIME);
   checkValues(options, MODEL_VALUES);
+}
+
+/** True for a tool's definition. A function in it would never be called. */
+function isDefinition(value: unknown): boolean {
+  const of = (value as { readonly function?: unknown } | null | undefined)?.function;
+  if (typeof of !== 'object' || of === null || typeof (of as { name?: unknown }).name !== 'string')
+    return false;
+  return ![...Object.values(value as object), ...Object.values(of)].some((one) => typeof one === 'function');
 }

@@ -102,7 +102,11 @@ export async function openRegularFile(path: string): Promise<OpenedFile> {
     fail('SOURCE_UNAVAILABLE', { source: path, reason: reasonOf(cause) }, cause);
   // Checked before opening: opening a pipe would block until there is a writer.
   const stats = await stat(path, { bigint: true }).catch(unavailable);
-  if (!stats.isFile()) fail('SOURCE_UNAVAILABLE', { source: path, reason: 'it is not a regular file' });
+  if (!stats.isFile()) {
+    const folder = 'it is a folder: name a GGUF file in it (rocmforge convert makes one of safetensors)';
+    const reason = stats.isDirectory() ? folder : 'it is not a regular file';
+    fail('SOURCE_UNAVAILABLE', { source: path, reason });
+  }
   const handle = await open(path, 'r').catch(unavailable);
   return { path, size: Number(stats.size), changedAt: stats.mtimeNs, handle };
 }

@@ -76,7 +76,7 @@ const FAILURES: readonly Failure[] = [
     'run -m llama3 -p x',
     /llama3 cannot be opened: ENOENT.*\nfix: .*Names of models begin with hf: or ollama:/,
   ],
-  ['run -m @ -p x', /cannot be opened: it is not a regular file/],
+  ['run -m @ -p x', /cannot be opened: it is a folder: name a GGUF file in it/],
   ['run -m @/page.gguf -p x', /as a web page does: the address is not that of the file/],
   ['run -m @/pointer.gguf -p x', /as the pointer to a file in Git LFS does/],
   ['run -m @/archive.gguf -p x', /as a zip archive or a checkpoint of PyTorch does/],

@@ -101,7 +101,7 @@ const FILES: readonly Case[] = [
   ['an empty location', () => open(''), 'INVALID_ARGUMENT', /location: found an empty text/],
   ['a number for a location', () => open(5), 'INVALID_ARGUMENT', /location: found number/],
   ['options for a location', () => open({ device: 'cpu' }), 'INVALID_ARGUMENT', /location: found object/],
-  ['a folder', () => open(folder), 'SOURCE_UNAVAILABLE', /not a regular file/],
+  ['a folder', () => open(folder), 'SOURCE_UNAVAILABLE', /it is a folder: name a GGUF file in it/],
   ['half a name', () => open('hf:user'), 'MODEL_NAME_INVALID', /expected user\/repo/],
   [
     'a web page',
@@ -221,6 +221,12 @@ const TEXTS: readonly Case[] = [
     /json and choices: found both/,
   ],
   [
+    'a function for a schema',
+    () => chat({ schema: () => 1 }),
+    'GRAMMAR_INVALID',
+    /found undefined, expected a value of JSON/,
+  ],
+  [
     'a schema of a type that is none',
     () => chat({ schema: { type: 'objet' } }),
     'GRAMMAR_INVALID',
@@ -254,6 +260,12 @@ const TOOLS: readonly Case[] = [
     () => chat({ tools: [weather] }),
     'INVALID_ARGUMENT',
     /a Tool has one in `definition`/,
+  ],
+  [
+    'a function in a definition, which nobody would call',
+    () => chat({ tools: [{ ...weather.definition, run: () => 'sunny' }] }),
+    'INVALID_ARGUMENT',
+    /a ChatSession takes tools, whose functions it calls/,
   ],
   [
     'a choice that is none',

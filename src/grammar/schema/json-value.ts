@@ -63,6 +63,7 @@ export function copyJson(value: unknown, names: ReadonlySet<string>): CopiedJson
     if (typeof of === 'number') {
       return Number.isFinite(of) ? of : refuse(`found ${of}, expected a number of JSON`);
     }
+    if (of === undefined) return refuse('found undefined, expected a value of JSON');
     if (typeof of !== 'object') return refuse(`found a ${typeof of}, expected a value of JSON`);
     if (path.length === DEEPEST) refuse(`the schema is nested more than ${DEEPEST} deep`);
     if (Array.isArray(of)) return of.map(part);

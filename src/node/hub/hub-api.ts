@@ -59,7 +59,7 @@ export function fileUrl({ endpoint }: HubSettings, repo: string, commit: string,
 export async function listRepository(access: HubAccess, repo: string, revision: string): Promise<HubListing> {
   const api = `${access.settings.endpoint}/api/models/${repo}`;
   const { value } = await ask(access, repo, `${api}/revision/${encodeURIComponent(revision)}`);
-  const { sha } = value as { sha?: unknown };
+  const { sha } = (value ?? {}) as { sha?: unknown };
   const commit = typeof sha === 'string' && SHA1.test(sha) ? sha : invalid(api, String(sha), 'a commit');
   const files: HubFile[] = [];
   let next: string | undefined = `${api}/tree/${commit}?recursive=true`;

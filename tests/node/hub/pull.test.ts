@@ -141,6 +141,7 @@ test('listings in pages, compressed, and of other sizes and names than can be', 
     { lfs: { oid: '../x', size: 5 } },
     { lfs: { oid: 'a'.repeat(64), size: -5 } },
     { sha: '../..' },
+    null,
   ]) {
     server.behaviour.listed = listed;
     assert.equal((await failureOf(hub.look(name))).code, 'HUB_ANSWER_INVALID');

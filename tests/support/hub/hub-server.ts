@@ -46,8 +46,8 @@ export interface HubBehaviour {
   gzip?: boolean;
   /** Entries of a page of the listing. */
   pageSize?: number | undefined;
-  /** What stands in the listing in place of what is true. */
-  listed?: Readonly<Record<string, unknown>>;
+  /** What stands in the listing in place of what is true; null in place of all that is known of the repository. */
+  listed?: Readonly<Record<string, unknown>> | null;
 }
 
 /** A server that behaves as the Hugging Face hub, with a storage at another origin. It stops when the test ends. */
@@ -186,7 +186,8 @@ class Hub implements HubServer {
       if (!['main', COMMIT].includes(revision)) {
         return void response.setHeader('x-error-code', 'RevisionNotFound').writeHead(404).end();
       }
-      return this.#json(response, { sha: COMMIT, ...this.behaviour.listed });
+      const { listed } = this.behaviour;
+      return this.#json(response, listed === null ? null : { sha: COMMIT, ...listed });
     }
     const entries = [
       { type: 'directory', oid: 'a'.repeat(40), size: 0, path: 'folder' },

@@ -24,6 +24,7 @@ else {
           /compressCells: cells of 128, 160 wide, long/,
           /gatedDelta: .*, 4 on 2 in tiled, 128 x 128/,
           /selectiveScan: (?!a prompt).*, [24] x (64|80) .*states of (128|256)/,
+          /(selectiveScan|wkv7): few of many slots, 2 x 64/,
           /sample: .*vocabulary of 32000/,
           /layer: .* 260 rows/,
           /layer: gated delta net in (F32, heads of 64, prompts beside|Q8_0, heads of 128)/,

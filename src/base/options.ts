@@ -17,11 +17,23 @@ export function checkOptions(of: string, options: unknown, known: object): void 
     const found = options === null ? 'null' : Array.isArray(options) ? 'an array' : typeof options;
     fail('INVALID_ARGUMENT', { name: `the options of ${of}`, found, expected: 'an object' });
   }
-  for (const option of Object.keys(options)) {
-    if (Object.hasOwn(known, option) || options[option as keyof typeof options] === undefined) continue;
-    const names = Object.keys(known);
-    fail('OPTION_UNKNOWN', { of, option, nearest: nearestName(option, names), known: names.join(', ') });
+  const names = Object.keys(options);
+  // A signal or a map has no names of its own: nothing of it would be read.
+  if (names.length === 0 && isOfClass(options)) {
+    const found = `an object of ${options.constructor?.name || 'a class'}`;
+    fail('INVALID_ARGUMENT', { name: `the options of ${of}`, found, expected: 'an object such as {signal}' });
   }
+  for (const option of names) {
+    if (Object.hasOwn(known, option) || options[option as keyof typeof options] === undefined) continue;
+    const all = Object.keys(known);
+    fail('OPTION_UNKNOWN', { of, option, nearest: nearestName(option, all), known: all.join(', ') });
+  }
+}
+
+/** True for objects of classes, of whatever realm. */
+function isOfClass(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 }
 
 /** The known name that was probably meant: the same but for its writing, a part of it, or a few letters away. */

@@ -72,17 +72,25 @@ export class Tool {
 
   /**
    * Runs the function with the arguments that a model has written as JSON. Arguments that its schema refuses are the model's
-   * mistake: the result says so, and the function is not run. Rejects with `TOOL_FAILED` if the function throws.
+   * mistake: the result says so, and the function is not run. Rejects with `TOOL_FAILED` if the function throws, or if what it returns
+   * cannot be written as JSON.
    */
   async call(written: string, context: ToolContext): Promise<unknown> {
     const checked = await this.#checked(written);
     if ('error' in checked) return checked;
+    let result: unknown;
     try {
-      return await this.#run(checked.args, context);
+      result = await this.#run(checked.args, context);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      return fail('TOOL_FAILED', { tool: this.name, reason: reasonOf(error) }, error);
+    }
+    try {
+      JSON.stringify(result);
+    } catch (error) {
+      const reason = `its result cannot be written as JSON: ${reasonOf(error)}`;
       return fail('TOOL_FAILED', { tool: this.name, reason }, error);
     }
+    return result;
   }
 
   async #checked(written: string): Promise<{ readonly args: unknown } | { readonly error: string }> {
@@ -100,6 +108,10 @@ export class Tool {
       throw error;
     }
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** A value with its members in the order of its schema, in which grammars want them. */

@@ -144,6 +144,11 @@ test("a model's mistakes go back to it; a function's errors and endless calls en
     (error) => isRocmforgeError(error, 'TOOL_FAILED') && error.cause === cause,
   );
   assert.deepEqual(broken.messages, [], 'what has no answer is not kept');
+  const unwritable = tool({ name: 'weather', run: () => ({ degrees: 21n }) });
+  await assert.rejects(
+    new ChatSession(new Scripted(calls(['weather', {}])), { tools: [unwritable] }).ask('Paris?').text(),
+    { code: 'TOOL_FAILED', message: /its result cannot be written as JSON/ },
+  );
 
   const endless = new Scripted(...Array.from({ length: 9 }, () => calls(['weather', { city: 'Paris' }])));
   const limited = new ChatSession(endless, { tools: [weather], maxSteps: 3 });

@@ -221,6 +221,12 @@ const TEXTS: readonly Case[] = [
     /json and choices: found both/,
   ],
   [
+    'a signal for options',
+    () => any.generate('x', AbortSignal.abort()),
+    'INVALID_ARGUMENT',
+    /the options of generate: found an object of AbortSignal, expected an object such as \{signal\}/,
+  ],
+  [
     'a function for a schema',
     () => chat({ schema: () => 1 }),
     'GRAMMAR_INVALID',

@@ -56,8 +56,14 @@ export function speedPage({ device, date, rows }: SavedGrid): string {
   ].join('\n');
 }
 
-/** Rows of the grid that the README shows: the formats that most people use. */
-const SHOWN = ['half 8b q4_k', 'half 8b iq4_xs', 'half 8b q8_0', 'half 8b f16'];
+/** Rows of the grid that the README shows: models that many people use. */
+const SHOWN = [
+  '8b q4_k_m',
+  'gpt-oss-20b mxfp4',
+  '30b-a3b q4_k',
+  'qwen3.6 35b-a3b q4_k_m',
+  'gemma 4 26b-a4b q4_k_m',
+];
 
 const BEGIN = '<!-- speed -->';
 const END = '<!-- end of speed -->';
@@ -69,9 +75,9 @@ export function withSpeed(readme: string, { device, date, rows }: SavedGrid): st
   const [, after = ''] = rest.split(END);
   const lines = [
     BEGIN,
-    `Tokens per second on one ${device}, ${date}, for 16 layers in the shape of Llama 3 8B (half of that model): a prompt of 512 tokens, one`,
-    'sequence, and eight at once. [docs/speed.md](docs/speed.md) has all rows and the command that measures them; the same command measures your',
-    'machine.',
+    `Tokens per second on one ${device}, ${date}, for models of random weights in the shapes of well-known ones: a prompt of 2 048 tokens, one`,
+    'sequence, and 64 at once; in brackets the ratio to llama.cpp, which measured the same file on the same card right after.',
+    '[docs/speed.md](docs/speed.md) has all rows, those where llama.cpp is ahead too, and the command that measures them and your machine.',
     '',
     ...tableOf(shown),
     END,

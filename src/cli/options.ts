@@ -92,10 +92,7 @@ export function modelOptions(): Option[] {
   return [
     modelOption(),
     contextOption(),
-    new Option(
-      '-b, --batch <tokens>',
-      'prompt tokens per step (default: 512; on large GPUs 2048, if there is room)',
-    )
+    new Option('-b, --batch <tokens>', 'prompt tokens per step (default: 512; large GPUs: 2048)')
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
     new Option(

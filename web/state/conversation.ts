@@ -6,9 +6,6 @@ import { objectIn } from '../json-object.ts';
 import { TEXTS } from '../texts.ts';
 import {
   type AnswerStream,
-  branchOf,
-  type ConversationChange,
-  type ConversationInfo,
   freshId,
   type ToolCall,
   type Turn,
@@ -27,7 +24,6 @@ import {
   type AnswerEnd,
   type AnswerEvent,
   AnswerGone,
-  type CallPiece,
   type ChatEngine,
   ContextFull,
   NO_REASONING,
@@ -41,6 +37,8 @@ import type { SettingValues } from './settings.ts';
 import { type SentConversation, summarize, summarizedMessages } from './summary.ts';
 import { hold } from './tab-lock.ts';
 import { modelTitle, wordsTitle } from './title.ts';
+import { grownCalls, settledCall } from './tool-calls.ts';
+import { type Keep, TurnTree } from './turn-tree.ts';
 
 /** How often a conversation is sent with more left out, if the count of its tokens was guessed too low. */
 const MOST_TRIES = 4;
@@ -49,9 +47,6 @@ const MARGIN = 1.1;
 
 /** Answers in a row that call functions; the model would go on for ever otherwise. */
 const MOST_STEPS = 16;
-
-/** Keeps a changed conversation: its turns that changed, and the ids of those that are gone. */
-export type Keep = (info: ConversationInfo, turns: readonly Turn[], gone: readonly string[]) => void;
 
 /** How far the prompt of the answer that is to come has been computed. */
 export interface PromptShare {
@@ -74,11 +69,8 @@ export interface ConversationMeans {
   readonly toolbox: Toolbox;
 }
 
-/** A conversation: its turns in branches, and the answer being generated. */
-export class Conversation {
-  readonly info: Signal<ConversationInfo>;
-  /** The turns of the branch that is shown. */
-  readonly turns: ReadonlySignal<readonly Turn[]>;
+/** A conversation: its turns in branches, the answer being generated, and the messages that wait for its end. */
+export class Conversation extends TurnTree {
   readonly answering = signal(false);
   readonly prompt = signal<PromptShare | undefined>(undefined);
   /** The call that waits for the person, and what tells whether it may run. */
@@ -91,30 +83,24 @@ export class Conversation {
   readonly summary: ReadonlySignal<string | undefined>;
   /** What the answer waits for: a summary of the beginning, or a connection that was lost. */
   readonly waits = signal<'summary' | 'connection' | undefined>(undefined);
-  readonly #all: Signal<ReadonlyMap<string, Turn>>;
   readonly #settings: Signal<SettingValues>;
   readonly #toolbox: Toolbox;
-  readonly #keep: Keep;
   #tokensPerCharacter: number | undefined;
   #stopping: AbortController | undefined;
   /** Whether what answers can do so while the person is elsewhere. */
   #goesOn = false;
-  /** Whether it was removed: nothing is kept of it any more. */
-  #isRemoved = false;
   /** The message that the answer was stopped for, and what answers those that wait: another model may have been chosen. */
   #next: string | undefined;
   #nextBy: ChatEngine | undefined;
   /** Ends the writing of a title. */
   #titling: AbortController | undefined;
 
-  constructor({ info, turns }: WholeConversation, { settings, toolbox }: ConversationMeans, keep: Keep) {
-    this.info = signal(info);
-    this.#all = signal(new Map(turns.map((turn) => [turn.id, settled(turn)])));
+  constructor(whole: WholeConversation, { settings, toolbox }: ConversationMeans, keep: Keep) {
+    super(whole, keep);
+    const { info, turns } = whole;
     this.#settings = settings;
     this.#toolbox = toolbox;
-    this.#keep = keep;
     this.draft = signal(keptDraft(turns.length === 0 ? '' : info.id));
-    this.turns = computed(() => branchOf(this.#all.value.values(), this.info.value.leaf));
     const answer = computed(() => this.turns.value.findLast(({ role }) => role === 'assistant'));
     this.leftOut = computed(() =>
       Math.max(
@@ -125,36 +111,11 @@ export class Conversation {
     this.summary = computed(() => answer.value?.summary?.text);
   }
 
-  /** All turns of all branches. */
-  get whole(): WholeConversation {
-    return { info: this.info.value, turns: [...this.#all.value.values()] };
-  }
-
-  /** Takes over what another tab has changed; while an answer is written here, what a person changes without it alone. */
-  takeOver({ info, turns }: WholeConversation): void {
-    const { title, titledBy, system, pinned } = info;
-    if (this.answering.value) return this.#changeInfo({ title, titledBy, system, pinned });
-    this.#all.value = new Map(turns.map((turn) => [turn.id, turn]));
-    this.info.value = info;
-  }
-
-  /** The turns beside this one, itself among them, the oldest first. */
-  branches({ parent, role }: Turn): readonly Turn[] {
-    return [...this.#all.value.values()]
-      .filter((turn) => turn.parent === parent && turn.role === role)
-      .sort((a, b) => a.at - b.at);
-  }
-
-  /** Shows the branch through this turn, as far as it was continued last. */
-  show(turn: Turn): void {
-    let leaf = turn;
-    for (;;) {
-      const next = this.#after(leaf.id).sort((a, b) => b.at - a.at)[0];
-      if (!next) break;
-      leaf = next;
-    }
-    this.#changeInfo({ leaf: leaf.id });
-    this.#save([]);
+  /** While an answer is written here, what a person changes without it alone. */
+  override takeOver(whole: WholeConversation): void {
+    const { title, titledBy, system, pinned } = whole.info;
+    if (this.answering.value) this.changeInfo({ title, titledBy, system, pinned });
+    else super.takeOver(whole);
   }
 
   /**
@@ -167,12 +128,12 @@ export class Conversation {
     const said = attachments.length > 0 ? { text, attachments } : { text };
     if (this.answering.value) {
       this.#nextBy = engine;
-      this.#changeInfo({ waiting: [...this.waiting, { id: freshId(), ...said }] });
-      this.#save([]);
+      this.changeInfo({ waiting: [...this.waiting, { id: freshId(), ...said }] });
+      this.save([]);
       return;
     }
     if (this.turns.value.length === 0 && this.info.value.titledBy === 'words')
-      this.#changeInfo({ title: wordsTitle(said) });
+      this.changeInfo({ title: wordsTitle(said) });
     await this.#ask(engine, said, this.info.value.leaf);
   }
 
@@ -201,8 +162,8 @@ export class Conversation {
 
   removeWaiting(id: string): void {
     const others = this.waiting.filter((of) => of.id !== id);
-    this.#changeInfo({ waiting: others.length > 0 ? others : undefined });
-    this.#save([]);
+    this.changeInfo({ waiting: others.length > 0 ? others : undefined });
+    this.save([]);
   }
 
   /** Changes what is being written, and keeps it. */
@@ -225,14 +186,14 @@ export class Conversation {
   /** Generates another answer beside this one. */
   async retry(engine: ChatEngine, { parent }: Turn): Promise<void> {
     if (this.answering.value) return;
-    this.#changeInfo({ leaf: parent });
+    this.changeInfo({ leaf: parent });
     await this.#answer(engine, {});
   }
 
   /** Goes on with an answer where it ended. */
   async continue(engine: ChatEngine, begun: Turn): Promise<void> {
     if (this.answering.value) return;
-    this.#changeInfo({ leaf: begun.id });
+    this.changeInfo({ leaf: begun.id });
     await this.#answer(engine, { begun });
   }
 
@@ -245,30 +206,8 @@ export class Conversation {
 
   /** Writes another text in place of an answer's, as a branch of its own. */
   rewrite(turn: Turn, text: string): void {
-    const written = this.#add({ ...turn, text, state: 'done', error: undefined });
-    this.#save([written]);
-  }
-
-  /** Removes a turn with all that follows it, and tells what brings them back. */
-  remove(turn: Turn): () => void {
-    const gone = [turn];
-    for (const { id } of gone) gone.push(...this.#after(id));
-    const { leaf } = this.info.value;
-    const isShown = gone.some(({ id }) => id === leaf);
-    const ids = new Set(gone.map(({ id }) => id));
-    this.#all.value = new Map([...this.#all.value].filter(([id]) => !ids.has(id)));
-    if (isShown) this.#changeInfo({ leaf: turn.parent });
-    this.#save([], [...ids]);
-    return () => {
-      this.#all.value = new Map([...this.#all.value, ...gone.map((of) => [of.id, of] as const)]);
-      this.#changeInfo({ leaf });
-      this.#save(gone);
-    };
-  }
-
-  change(changed: ConversationChange): void {
-    this.#changeInfo(changed);
-    this.#save([]);
+    const written = this.add({ ...turn, text, state: 'done', error: undefined });
+    this.save([written]);
   }
 
   /** Stops generating the answer, or the title. */
@@ -284,9 +223,8 @@ export class Conversation {
     return goesOn;
   }
 
-  /** Stops, and keeps nothing any more: it was removed. */
-  forget(): void {
-    this.#isRemoved = true;
+  override forget(): void {
+    super.forget();
     this.stop();
   }
 
@@ -301,8 +239,8 @@ export class Conversation {
   }
 
   #say(said: Pick<Turn, 'text' | 'attachments'>, parent: string | undefined): void {
-    this.#changeInfo({ leaf: parent });
-    this.#save([this.#add({ parent, role: 'user', ...said, state: 'done' })]);
+    this.changeInfo({ leaf: parent });
+    this.save([this.add({ parent, role: 'user', ...said, state: 'done' })]);
   }
 
   /** Generates an answer to the branch that is shown, or goes on with its last one, and then answers the messages that wait. */
@@ -346,7 +284,7 @@ export class Conversation {
   #nextWaiting(): WaitingMessage | undefined {
     const wanted = this.#next;
     this.#next = undefined;
-    if (this.#isRemoved) return undefined;
+    if (this.isRemoved) return undefined;
     if (wanted !== undefined) return this.waiting.find(({ id }) => id === wanted);
     return this.turns.value.at(-1)?.state === 'done' ? this.waiting[0] : undefined;
   }
@@ -371,13 +309,13 @@ export class Conversation {
   ): Promise<boolean> {
     const asked = this.turns.value;
     const parent = this.info.value.leaf;
-    const answer = begun ?? this.#add({ parent, role: 'assistant', text: '', state: 'writing' });
+    const answer = begun ?? this.add({ parent, role: 'assistant', text: '', state: 'writing' });
     const stream = resumed ?? (engine.resume && streamOf(answer));
     const { title: model } = engine;
-    this.#change(answer.id, { state: 'writing', error: undefined, reason: undefined, model, stream });
+    this.changeTurn(answer.id, { state: 'writing', error: undefined, reason: undefined, model, stream });
     // At once: where it can be read again has to be known when the page ends before there is a word.
-    this.#saveTurn(answer.id);
-    const saving = setInterval(() => this.#saveTurn(answer.id), SAVE_MILLISECONDS);
+    this.saveTurn(answer.id);
+    const saving = setInterval(() => this.saveTurn(answer.id), SAVE_MILLISECONDS);
     try {
       const tools = await this.#toolbox.tools(signal);
       const of = { id: answer.id, asked, begun, tools, stream, signal };
@@ -385,31 +323,31 @@ export class Conversation {
       const usedTokens = end.promptTokens + end.generatedTokens;
       const isFull = engine.context !== undefined && usedTokens >= engine.context - 1;
       const reason = end.reason === 'stop' ? 'stop' : isFull ? 'context' : 'limit';
-      this.#change(answer.id, { state: 'done', reason, usedTokens });
+      this.changeTurn(answer.id, { state: 'done', reason, usedTokens });
       return await this.#runCalls(answer.id, tools, signal);
     } catch (error) {
-      if (signal.aborted || error instanceof AnswerGone) this.#change(answer.id, { state: 'stopped' });
+      if (signal.aborted || error instanceof AnswerGone) this.changeTurn(answer.id, { state: 'stopped' });
       else this.#fail(answer.id, error);
       return false;
     } finally {
       clearInterval(saving);
       this.prompt.value = undefined;
       this.waits.value = undefined;
-      this.#change(answer.id, { stream: undefined });
+      this.changeTurn(answer.id, { stream: undefined });
       this.#settleCalls(answer.id);
-      this.#changeInfo({ changed: Date.now() });
-      this.#saveTurn(answer.id);
+      this.changeInfo({ changed: Date.now() });
+      this.saveTurn(answer.id);
     }
   }
 
   #fail(id: string, error: unknown): void {
-    this.#change(id, { state: 'failed', error: explain(error) });
-    this.#saveTurn(id);
+    this.changeTurn(id, { state: 'failed', error: explain(error) });
+    this.saveTurn(id);
   }
 
   /** Runs what an answer calls, one after the other, as far as the person allows; false if it calls nothing. */
   async #runCalls(id: string, tools: readonly PageTool[], signal: AbortSignal): Promise<boolean> {
-    const calls = this.#all.value.get(id)?.calls ?? [];
+    const calls = this.turn(id)?.calls ?? [];
     for (const { id: call, name, arguments: written } of calls) {
       const tool = tools.find(({ definition }) => definition.function.name === name);
       if (!tool) {
@@ -418,7 +356,7 @@ export class Conversation {
       }
       this.#changeCall(id, call, { state: 'asked' });
       // It may wait for long.
-      this.#saveTurn(id);
+      this.saveTurn(id);
       if (!(await this.#consentTo(call, tool.ask, signal))) {
         this.#changeCall(id, call, { state: 'refused', result: TEXTS.call.refused });
         continue;
@@ -444,13 +382,13 @@ export class Conversation {
 
   /** What was not run before the end will not be. */
   #settleCalls(id: string): void {
-    const turn = this.#all.value.get(id);
-    if (turn?.calls) this.#change(id, { calls: turn.calls.map(settledCall) });
+    const turn = this.turn(id);
+    if (turn?.calls) this.changeTurn(id, { calls: turn.calls.map(settledCall) });
   }
 
   #changeCall(id: string, call: string, changed: Partial<ToolCall>): void {
-    const calls = this.#all.value.get(id)?.calls ?? [];
-    this.#change(id, { calls: calls.map((of) => (of.id === call ? { ...of, ...changed } : of)) });
+    const calls = this.turn(id)?.calls ?? [];
+    this.changeTurn(id, { calls: calls.map((of) => (of.id === call ? { ...of, ...changed } : of)) });
   }
 
   /** Sends the conversation, with more left out where it turns out to be too long. */
@@ -465,7 +403,7 @@ export class Conversation {
         tokensPerCharacter: this.#tokensPerCharacter,
       };
       const { messages, leftOut, summary } = await this.#fitting(engine, of, terms);
-      this.#change(of.id, { begin: leftOut > 0 ? of.asked[leftOut]?.id : undefined, summary });
+      this.changeTurn(of.id, { begin: leftOut > 0 ? of.asked[leftOut]?.id : undefined, summary });
       try {
         const end = await this.#read(engine, of, messages);
         if (end.promptTokens > 0) this.#tokensPerCharacter = end.promptTokens / sentCharacters(messages);
@@ -550,46 +488,16 @@ export class Conversation {
       }
       if (event.kind === 'call') {
         calls = grownCalls(calls ?? [], event);
-        this.#change(of.id, { calls });
+        this.changeTurn(of.id, { calls });
         continue;
       }
       meter.take(event);
       text += event.text;
       if (event.reasoning !== '') reasoning = (reasoning ?? '') + event.reasoning;
       reasoningSeconds ??= meter.reasoningSeconds;
-      this.#change(of.id, { text, reasoning, reasoningSeconds, pace: meter.pace });
+      this.changeTurn(of.id, { text, reasoning, reasoningSeconds, pace: meter.pace });
     }
     throw new TypeError('the answer broke off');
-  }
-
-  #after(parent: string): Turn[] {
-    return [...this.#all.value.values()].filter((turn) => turn.parent === parent);
-  }
-
-  #add(turn: Omit<Turn, 'id' | 'conversation' | 'at'>): Turn {
-    const added = { ...turn, id: freshId(), at: Date.now(), conversation: this.info.value.id };
-    this.#all.value = new Map([...this.#all.value, [added.id, added]]);
-    this.#changeInfo({ leaf: added.id, changed: Date.now() });
-    return added;
-  }
-
-  #change(id: string, changed: Partial<Turn>): void {
-    const turn = this.#all.value.get(id);
-    // It may have been removed while it was written.
-    if (turn) this.#all.value = new Map(this.#all.value).set(id, { ...turn, ...changed });
-  }
-
-  #changeInfo(changed: Partial<ConversationInfo>): void {
-    this.info.value = { ...this.info.value, ...changed };
-  }
-
-  #saveTurn(id: string): void {
-    const turn = this.#all.value.get(id);
-    if (turn) this.#save([turn]);
-  }
-
-  #save(turns: readonly Turn[], gone: readonly string[] = []): void {
-    if (!this.#isRemoved) this.#keep(this.info.value, turns, gone);
   }
 }
 
@@ -628,34 +536,6 @@ interface Writing {
 /** Where an answer can be read again that is written now. */
 function streamOf({ text, reasoning = '' }: Turn): AnswerStream {
   return { name: freshId(), textLength: text.length, reasoningLength: reasoning.length };
-}
-
-/** A kept answer that was being written when its page ended. */
-function settled(turn: Turn): Turn {
-  const { state, calls } = turn;
-  if (state !== 'writing' && !calls) return turn;
-  return { ...turn, state: state === 'writing' ? 'stopped' : state, calls: calls?.map(settledCall) };
-}
-
-/** A call that will not run any more, if it has not. */
-function settledCall(call: ToolCall): ToolCall {
-  const { state } = call;
-  if (state === 'running') return { ...call, state: 'failed', result: TEXTS.call.ended };
-  const isOpen = state === 'written' || state === 'asked';
-  return isOpen ? { ...call, state: 'refused', result: TEXTS.call.refused } : call;
-}
-
-/** The calls with another piece of one. */
-function grownCalls(calls: readonly ToolCall[], { call, id, name, text }: CallPiece): readonly ToolCall[] {
-  const grown = [...calls];
-  const before = calls[call] ?? { id: freshId(), name: '', arguments: '', state: 'written' };
-  grown[call] = {
-    ...before,
-    id: id ?? before.id,
-    name: name ?? before.name,
-    arguments: before.arguments + text,
-  };
-  return grown;
 }
 
 function asError(reason: unknown): Error {

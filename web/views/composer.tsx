@@ -5,6 +5,7 @@ import type { AppState } from '../state/app-state.ts';
 import type { Conversation } from '../state/conversation.ts';
 import type { ChatEngine } from '../state/engine.ts';
 import { TEXTS } from '../texts.ts';
+import { Act } from './act.tsx';
 import { AttachIcon, CloseIcon, SendIcon, StopIcon } from './icons.tsx';
 
 /** Where Enter on the screen's keyboard begins a line, as there is no Shift+Enter. */
@@ -115,15 +116,9 @@ function AttachButton({ onFiles }: { onFiles: (files: readonly File[]) => void }
   const label = TEXTS.attachment.attach;
   return (
     <>
-      <button
-        type="button"
-        class="quiet"
-        aria-label={label}
-        title={label}
-        onClick={() => chooser.current?.click()}
-      >
+      <Act label={label} onClick={() => chooser.current?.click()}>
         <AttachIcon />
-      </button>
+      </Act>
       <input
         ref={chooser}
         type="file"

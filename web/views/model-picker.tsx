@@ -4,6 +4,7 @@ import type { StoredModel } from '../../src/browser/index.ts';
 import type { AppState } from '../state/app-state.ts';
 import { addressOf, type ServedModel } from '../state/model-shelf.ts';
 import { TEXTS } from '../texts.ts';
+import { Act } from './act.tsx';
 import { ErrorNote } from './error-note.tsx';
 import { formatAge, formatBytes } from './format.ts';
 import { DeleteIcon, FileIcon, SearchIcon } from './icons.tsx';
@@ -171,17 +172,10 @@ function Hash({ sha256 }: { sha256: string }) {
 }
 
 function DeleteButton({ state, model }: { state: AppState; model: StoredModel }) {
-  const label = TEXT.remove(model.name);
   return (
-    <button
-      type="button"
-      class="quiet"
-      aria-label={label}
-      title={label}
-      onClick={() => void state.shelf.remove(model)}
-    >
+    <Act label={TEXT.remove(model.name)} onClick={() => void state.shelf.remove(model)}>
       <DeleteIcon />
-    </button>
+    </Act>
   );
 }
 

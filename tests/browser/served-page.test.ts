@@ -271,6 +271,8 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     const prompt = page.getByLabel('System prompt of this conversation');
     assert.equal(await prompt.inputValue(), 'Be brief.');
     await page.keyboard.press('Escape');
+    // Keys of the page do nothing while a dialog is open.
+    await prompt.waitFor({ state: 'hidden' });
   });
 
   await t.test(

@@ -10,7 +10,7 @@ export interface TokenShiftOp {
   readonly kind: 'tokenShift';
   readonly x: Tensor;
   readonly last: State;
-  readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
+  readonly batch: Pick<BatchTensors, 'slots' | 'slotRows' | 'positions'>;
   readonly out: Tensor;
 }
 
@@ -20,8 +20,8 @@ export function tokenShift(g: Recorder<TokenShiftOp>, x: Tensor, last: State): T
   const fits = last.type === 'f32' && last.width === x.width && last.rows >= g.shape.slots;
   g.require(fits, `${last.name} is f32, with a row of ${x.width} for each slot`);
   const out = g.temp('tokenShift', { axis: 'rows', width: x.width });
-  const { slots, positions } = g.batch;
-  g.push({ kind: 'tokenShift', x, last, batch: { slots, positions }, out });
+  const { slots, slotRows, positions } = g.batch;
+  g.push({ kind: 'tokenShift', x, last, batch: { slots, slotRows, positions }, out });
   return out;
 }
 

@@ -1,5 +1,6 @@
 import { CHUNKS } from './library/chunks.ts';
 import type { Loop } from './library/loop.ts';
+import { ROWS_OF_WORKGROUP } from './library/slot-rows.ts';
 
 /** Rows of a chunk, and threads that share a line of the state. */
 export const SCAN_CHUNK = { rows: 16, split: 8 } as const;
@@ -35,6 +36,7 @@ export function selectiveScanChunksTexts(
   const own = of.stateSize / 4 / split;
   return [
     constantsText(loaded, own),
+    ROWS_OF_WORKGROUP,
     CHUNKS,
     LOGARITHMS,
     loadText(loop, loaded),
@@ -185,14 +187,14 @@ function mainText(loop: Loop, own: number): string {
   return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let slot = group.y;
+  let own_rows = rows_of_workgroup(group.y);
+  let slot = own_rows.slot;
   let first_line = group.x * LINES;
   let head = first_line / HEAD_SIZE;
   let part = thread % SPLIT;
   let own_line = thread / SPLIT;
   let line = first_line + own_line;
-  let rows = u32(counts[0]);
-  var chunk = next_chunk(0u, rows, slot);
+  var chunk = next_chunk(own_rows.first, own_rows.end, slot);
   if (chunk.y == 0u) { return; }
   let stored = (slot * WIDTH + line) * STATE_SIZE + 4u * part;
   var values: array<vec4<f32>, OWN>;
@@ -203,7 +205,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   )}
   var loaded = load(chunk, head, first_line, thread);
   while (chunk.y > 0u) {
-    let next = next_chunk(chunk.x + chunk.y, rows, slot);
+    let next = next_chunk(chunk.x + chunk.y, own_rows.end, slot);
     store(loaded, head, thread);
     loaded = load(next, head, first_line, thread);
     if (begins(chunk.x)) { values = array<vec4<f32>, OWN>(); }

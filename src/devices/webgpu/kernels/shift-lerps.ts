@@ -1,3 +1,5 @@
+import { SLOT_ROWS } from './library/slot-rows.ts';
+
 /** A lerp of a row towards the one before it: where its result begins in `y`, and its weights in which parameter, in elements. */
 export interface PlacedLerp {
   readonly resultAt: number;
@@ -43,18 +45,16 @@ const NOTED = THREADS;
 const NO_ROW = 0xffffffffu;
 var<workgroup> rows_before: array<u32, NOTED>;
 var<workgroup> is_last: array<u32, NOTED>;
-fn slot_of(row: u32) -> u32 { return u32(slots[row >> 2u][row & 3u]); }
 
 fn note_links(first: u32, rows: u32, thread: u32) {
   workgroupBarrier();
   let row = first + thread;
   if (row < rows) {
+    let own = rows_of_slot(slot_of(row));
     var before = row;
-    while (before > 0u && (before == row || slot_of(before) != slot_of(row))) { before--; }
-    rows_before[thread] = select(NO_ROW, before, before < row && slot_of(before) == slot_of(row));
-    var behind = row + 1u;
-    while (behind < rows && slot_of(behind) != slot_of(row)) { behind++; }
-    is_last[thread] = u32(behind == rows);
+    while (before > own.x && (before == row || slot_of(before) != slot_of(row))) { before--; }
+    rows_before[thread] = select(NO_ROW, before, before < row);
+    is_last[thread] = u32(row + 1u == own.y);
   }
   workgroupBarrier();
 }
@@ -72,12 +72,12 @@ export function shiftLerpsTexts(
     ({ resultAt, weights, weightsAt }) =>
       `y[${resultAt}u + at] = value + (before - value) * ${weights}[${weightsAt}u + i];`,
   );
-  return [of.normed ? NORMED_ROWS : PLAIN_ROWS, LINKS, mainText(stores)];
+  return [of.normed ? NORMED_ROWS : PLAIN_ROWS, SLOT_ROWS, LINKS, mainText(stores)];
 }
 
 const mainText = (stores: readonly string[]): string => /* wgsl */ `
 fn before_of(row: u32, noted: u32, i: u32) -> f32 {
-  if (positions[row >> 2u][row & 3u] == 0) { return 0.0; }
+  if (begins(row)) { return 0.0; }
   if (noted == NO_ROW) { return last[slot_of(row) * WIDTH + i]; }
   return value_at(noted, i);
 }

@@ -1,9 +1,5 @@
 import type { Loop } from './library/loop.ts';
-
-const SLOTS = /* wgsl */ `
-fn slot_of(row: u32) -> u32 { return u32(slots[row >> 2u][row & 3u]); }
-fn begins(row: u32) -> bool { return positions[row >> 2u][row & 3u] == 0; }
-`;
+import { ROWS_OF_WORKGROUP } from './library/slot-rows.ts';
 
 /**
  * A depthwise causal convolution: a thread takes a column of a slot, the rows before in registers. Wants `activation`.
@@ -12,15 +8,16 @@ export function causalConvText(of: { readonly taps: number; readonly bias: boole
   const before = of.taps - 1;
   const each = (body: (t: string) => string) => loop('t', before, body);
   return /* wgsl */ `
-${SLOTS}
+${ROWS_OF_WORKGROUP}
 @compute @workgroup_size(THREADS)
 fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
   let column = thread.x;
-  let slot = thread.y;
+  let own_rows = rows_of_workgroup(thread.y);
+  let slot = own_rows.slot;
   if (column >= WIDTH) { return; }
   var window: array<f32, ${before}>;
   var loaded = false;
-  for (var row = 0u; row < u32(counts[0]); row++) {
+  for (var row = own_rows.first; row < own_rows.end; row++) {
     if (slot_of(row) != slot) { continue; }
     if (begins(row)) {
       window = array<f32, ${before}>();
@@ -115,10 +112,11 @@ export function gatedDeltaText(
 const LINES = THREADS / SPLIT;
 const SLICES = (VALUE_SIZE + LINES - 1u) / LINES;
 const DECAYS = ${of.decays === 'head' ? '1u' : 'KEY_SIZE'};
-${SLOTS}${DELTA_ROW}
+${ROWS_OF_WORKGROUP}${DELTA_ROW}
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let slot = group.y;
+  let own_rows = rows_of_workgroup(group.y);
+  let slot = own_rows.slot;
   let head = group.x / SLICES;
   let key_head = ${of.keyOrder === 'tiled' ? 'head % KEY_HEADS' : 'head / (HEADS / KEY_HEADS)'};
   let part = thread % SPLIT;
@@ -127,7 +125,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let stored = ((slot * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u)) * KEY_SIZE;
   var line: array<f32, ${of.columns}>;
   var loaded = false;
-  for (var row = 0u; row < u32(counts[0]); row++) {
+  for (var row = own_rows.first; row < own_rows.end; row++) {
     if (slot_of(row) != slot) { continue; }
     if (begins(row)) {
       line = array<f32, ${of.columns}>();
@@ -168,10 +166,11 @@ export function selectiveScanText(
   const hasSteps = of.rates !== 'row';
   return /* wgsl */ `
 const LINES = THREADS / SPLIT;
-${SLOTS}
+${ROWS_OF_WORKGROUP}
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let slot = group.y;
+  let own_rows = rows_of_workgroup(group.y);
+  let slot = own_rows.slot;
   let part = thread % SPLIT;
   let index = group.x * LINES + thread / SPLIT;
   let in_range = index < WIDTH;
@@ -181,7 +180,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let stored = (slot * WIDTH + line) * STATE_SIZE;
   var values: array<f32, ${of.columns}>;
   var loaded = false;
-  for (var row = 0u; row < u32(counts[0]); row++) {
+  for (var row = own_rows.first; row < own_rows.end; row++) {
     if (slot_of(row) != slot) { continue; }
     if (begins(row)) {
       values = array<f32, ${of.columns}>();

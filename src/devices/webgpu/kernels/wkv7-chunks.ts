@@ -1,5 +1,6 @@
 import { CHUNKS } from './library/chunks.ts';
 import type { Loop } from './library/loop.ts';
+import { ROWS_OF_WORKGROUP } from './library/slot-rows.ts';
 
 /** Rows of a chunk and of the matrix that a workgroup takes, and its threads: four for each column of the head. */
 export const WKV7_CHUNK = { rows: 16, head: 64, threads: 256 } as const;
@@ -29,7 +30,7 @@ export function wkv7ChunkBytes(lanes: number): number {
  * made first, as those of `wkv7RowsTexts` are. Requires `column_sum` over 64 threads.
  */
 export function wkv7ChunksTexts(of: { readonly fused: boolean }, loop: Loop): readonly string[] {
-  return [MEMORY, CHUNKS, loadText(of.fused), PRODUCTS, solveText(loop), mainText(of.fused)];
+  return [MEMORY, ROWS_OF_WORKGROUP, CHUNKS, loadText(of.fused), PRODUCTS, solveText(loop), mainText(of.fused)];
 }
 
 const MEMORY = /* wgsl */ `
@@ -180,7 +181,8 @@ function mainText(fused: boolean): string {
   return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let slot = group.y;
+  let own_rows = rows_of_workgroup(group.y);
+  let slot = own_rows.slot;
   let head = group.x / (HEAD / SLICE) * HEAD;
   let slice = group.x % (HEAD / SLICE) * SLICE;
   let column = thread % HEAD;
@@ -188,15 +190,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let n = head + column;
   let own_row = thread / SLICE;
   let own_value = thread % SLICE;
-  let rows = u32(counts[0]);
-  var chunk = next_chunk(0u, rows, slot);
+  var chunk = next_chunk(own_rows.first, own_rows.end, slot);
   if (chunk.y == 0u) { return; }
   // A thread has four rows of a column of the slice.
   let stored = (slot * WIDTH + head + slice + 4u * member) * HEAD + column;
   var line = vec4<f32>(state[stored], state[stored + HEAD], state[stored + 2u * HEAD], state[stored + 3u * HEAD]);
   var own = load(chunk, head, slice, thread);
   while (chunk.y > 0u) {
-    let next = next_chunk(chunk.x + chunk.y, rows, slot);
+    let next = next_chunk(chunk.x + chunk.y, own_rows.end, slot);
     decays[thread] = own.w.x * own.w.y * own.w.z * own.w.w;
     ${fused ? keys : ''}
     ${STEP}

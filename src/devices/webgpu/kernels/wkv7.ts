@@ -1,4 +1,5 @@
 import type { Loop } from './library/loop.ts';
+import { ROWS_OF_WORKGROUP } from './library/slot-rows.ts';
 
 /** A tensor of rows: the parameter that it lies in, and the element at which it begins. */
 export interface PlacedRows {
@@ -63,6 +64,7 @@ export function wkv7RowsTexts({ headSize, split, fused }: WkvShape, loop: Loop):
   const store = each((c) => ` state[stored + ${columnOf(c)}] = line[${c}]; `);
   return [
     MEMORY,
+    ROWS_OF_WORKGROUP,
     ...(fused === 'none' ? [] : [HEAD_TOTAL, KEYS]),
     rowsMain(columns, fused, { load, step, store }),
   ];
@@ -95,16 +97,17 @@ function rowsMain(
   return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let slot = group.y;
+  let own_rows = rows_of_workgroup(group.y);
+  let slot = own_rows.slot;
   let own = thread / SPLIT;
   let part = thread % SPLIT;
   let n = group.x * HEAD + own;
   let stored = (slot * WIDTH + n) * HEAD;
   var line: array<f32, ${columns}>;
   var loaded = false;
-  for (var row = 0u; row < u32(counts[0]); row++) {
-    if (u32(slots[row >> 2u][row & 3u]) != slot) { continue; }
-    if (positions[row >> 2u][row & 3u] == 0) {
+  for (var row = own_rows.first; row < own_rows.end; row++) {
+    if (slot_of(row) != slot) { continue; }
+    if (begins(row)) {
       line = array<f32, ${columns}>();
     } else if (!loaded) {
       ${of.load}

@@ -37,6 +37,7 @@ export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Low
     args: {
       counts: to.counts,
       slots: to.index(batch.slots),
+      slot_rows: to.index(batch.slotRows),
       positions: to.index(batch.positions),
       x: read(norm?.x ?? x),
       ...(norm ? { norm_weight: to.vector(norm.weight, FLOAT_LAYOUT) } : {}),

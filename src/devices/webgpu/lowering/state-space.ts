@@ -7,6 +7,7 @@ import { SCAN_CHUNK, scanChunkBytes, selectiveScanChunksTexts } from '../kernels
 import { causalConvText, gatedDeltaText, type LineShape, selectiveScanText } from '../kernels/state-space.ts';
 import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
+import { slotWorkgroups } from './slot-workgroups.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Threads per workgroup, and maximum values of a line of the state per thread. */
@@ -17,34 +18,30 @@ const SPLITS = [8, 4, 2];
 /** Maximum rows that a thread keeps for the taps of a convolution. */
 const MAX_TAPS = 16;
 
-/** The arguments by which a kernel finds the rows of its slot. */
-function batchArgs(batch: CausalConvOp['batch'], to: Lowering): Readonly<Record<string, Argument>> {
-  return { counts: to.counts, slots: to.index(batch.slots), positions: to.index(batch.positions) };
-}
-
 export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
-  const { x, weight, bias, fn, last, batch, out } = op;
+  const { x, weight, bias, fn, last, out } = op;
   const taps = weight.columns;
   if (taps > MAX_TAPS) {
     const why = `its kernel has ${taps} taps, more than ${MAX_TAPS}`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'causalConv', why });
   }
+  const workgroups = slotWorkgroups(op, to);
   to.launch({
     name: 'causal_conv',
     texts: [
       causalConvText({ taps, bias: bias !== undefined }, loopFor(to.target)),
       ...(fn ? [FUNCTIONS, activationText(fn)] : ['fn activation(x: f32) -> f32 { return x; }']),
     ],
-    constants: { THREADS, WIDTH: out.width },
+    constants: { THREADS, WIDTH: out.width, ...workgroups.constants },
     args: {
-      ...batchArgs(batch, to),
+      ...workgroups.args,
       x: read(x),
       taps: to.vector(weight, FLOAT_LAYOUT),
       ...(bias && { bias: to.vector(bias, FLOAT_LAYOUT) }),
       last: write(last),
       y: write(out),
     },
-    grid: [Math.ceil(out.width / THREADS), to.graph.shape.slots],
+    grid: [Math.ceil(out.width / THREADS), workgroups.count],
   });
 }
 
@@ -60,9 +57,10 @@ function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number): LineShape 
 }
 
 export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
-  const { q, k, v, decay, beta, state, batch, heads, keyHeads, keySize, valueSize, keyOrder, out } = op;
+  const { q, k, v, decay, beta, state, heads, keyHeads, keySize, valueSize, keyOrder, out } = op;
   const shape = linesOf('gatedDelta', keySize);
   const decays = decay.width === heads ? 'head' : 'channel';
+  const workgroups = slotWorkgroups(op, to);
   to.launch({
     name: 'gated_delta',
     texts: [
@@ -73,6 +71,7 @@ export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
     ],
     constants: {
       THREADS,
+      ...workgroups.constants,
       SPLIT: shape.split,
       HEADS: heads,
       KEY_HEADS: keyHeads,
@@ -82,12 +81,12 @@ export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
       SCALE: { f32: op.scale },
     },
     args: {
-      ...batchArgs(batch, to),
+      ...workgroups.args,
       ...{ q: read(q), k: read(k), v: read(v), decay: read(decay), beta: read(beta) },
       state: write(state),
       y: write(out),
     },
-    grid: [heads * Math.ceil((valueSize * shape.split) / THREADS), to.graph.shape.slots],
+    grid: [heads * Math.ceil((valueSize * shape.split) / THREADS), workgroups.count],
   });
 }
 
@@ -121,6 +120,7 @@ function chunkLines({ a, headSize, stateSize, out }: SelectiveScanOp, to: Loweri
 function launchScanChunks(op: SelectiveScanOp, lines: number, to: Lowering): void {
   const { out, stateSize } = op;
   const threads = SCAN_CHUNK.split * lines;
+  const workgroups = slotWorkgroups(op, to);
   to.launch({
     name: 'selective_scan_chunks',
     texts: [
@@ -128,9 +128,9 @@ function launchScanChunks(op: SelectiveScanOp, lines: number, to: Lowering): voi
       ...selectiveScanChunksTexts({ stateSize, lines }, loopFor(to.target)),
       reduceText(to.target, { team: SCAN_CHUNK.split, threads, name: 'part' }),
     ],
-    constants: { THREADS: threads, ...scanConstants(op) },
-    args: scanArgs(op, to),
-    grid: [out.width / lines, to.graph.shape.slots],
+    constants: { THREADS: threads, ...workgroups.constants, ...scanConstants(op) },
+    args: { ...workgroups.args, ...scanArgs(op, to) },
+    grid: [out.width / lines, workgroups.count],
   });
 }
 
@@ -138,6 +138,7 @@ function launchScan(op: SelectiveScanOp, to: Lowering): void {
   const { a, out } = op;
   const shape = linesOf('selectiveScan', op.stateSize);
   const rates = a ? (a.columns === 1 ? 'head' : 'state') : 'row';
+  const workgroups = slotWorkgroups(op, to);
   to.launch({
     name: 'selective_scan',
     texts: [
@@ -145,9 +146,9 @@ function launchScan(op: SelectiveScanOp, to: Lowering): void {
       selectiveScanText({ ...shape, rates }, loopFor(to.target)),
       reduceText(to.target, { team: shape.split, threads: THREADS, name: 'part' }),
     ],
-    constants: { THREADS, SPLIT: shape.split, ...scanConstants(op) },
-    args: scanArgs(op, to),
-    grid: [Math.ceil((out.width * shape.split) / THREADS), to.graph.shape.slots],
+    constants: { THREADS, ...workgroups.constants, SPLIT: shape.split, ...scanConstants(op) },
+    args: { ...workgroups.args, ...scanArgs(op, to) },
+    grid: [Math.ceil((out.width * shape.split) / THREADS), workgroups.count],
   });
 }
 
@@ -155,11 +156,10 @@ function scanConstants({ heads, headSize, stateSize, groups, out }: SelectiveSca
   return { WIDTH: out.width, HEADS: heads, HEAD_SIZE: headSize, STATE_SIZE: stateSize, GROUPS: groups };
 }
 
-/** What both kernels bind. */
+/** What both kernels bind besides the batch. */
 function scanArgs(op: SelectiveScanOp, to: Lowering): Readonly<Record<string, Argument>> {
-  const { x, b, c, a, d, state, batch, out } = op;
+  const { x, b, c, a, d, state, out } = op;
   return {
-    ...batchArgs(batch, to),
     ...{ x: read(x), b: read(b), c: read(c) },
     ...(op.decay ? { factors: read(op.decay) } : { dt: read(op.dt) }),
     ...(a && { rates: to.vector(a, FLOAT_LAYOUT) }),

@@ -9,6 +9,7 @@ import { WKV7_CHUNK, wkv7ChunksTexts } from '../kernels/wkv7-chunks.ts';
 import { type Argument, type Operand, read, write } from './launch-plan.ts';
 import { lineGrid } from './line-grid.ts';
 import type { Lowering } from './lowering.ts';
+import { slotWorkgroups } from './slot-workgroups.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Threads per workgroup on every device: a head's rows take one each, or more. */
@@ -70,6 +71,7 @@ function launchRows(
   }
   const split = splitOf(headSize);
   const threads = headSize * split;
+  const workgroups = slotWorkgroups(op, to);
   to.launch({
     name: of.fused === 'none' ? 'wkv7' : 'fused_wkv7',
     texts: [
@@ -82,10 +84,11 @@ function launchRows(
       HEAD: headSize,
       SPLIT: split,
       WIDTH: out.width,
+      ...workgroups.constants,
       ...(of.of ? epsilons(of.of) : {}),
     },
-    args: argsOf(op, of, to),
-    grid: [out.width / headSize, to.graph.shape.slots],
+    args: { ...workgroups.args, ...argsOf(op, of, to) },
+    grid: [out.width / headSize, workgroups.count],
   });
 }
 
@@ -98,6 +101,7 @@ function launchChunks(
   const { out } = op;
   const { rows: slice, head, threads } = WKV7_CHUNK;
   const fused = of.of !== undefined;
+  const workgroups = slotWorkgroups(op, to);
   to.launch({
     name: fused ? 'fused_wkv7_chunks' : 'wkv7_chunks',
     texts: [
@@ -105,22 +109,24 @@ function launchChunks(
       ...of.rows.texts,
       ...(fused ? [reduceText(to.target, { team: head, threads, name: 'column' })] : []),
     ],
-    constants: { HEAD: head, WIDTH: out.width, ...(of.of ? epsilons(of.of) : {}) },
-    args: argsOf(op, of, to),
-    grid: [out.width / slice, to.graph.shape.slots],
+    constants: {
+      HEAD: head,
+      WIDTH: out.width,
+      ...workgroups.constants,
+      ...(of.of ? epsilons(of.of) : {}),
+    },
+    args: { ...workgroups.args, ...argsOf(op, of, to) },
+    grid: [out.width / slice, workgroups.count],
   });
 }
 
-/** What both kernels bind. */
+/** What both kernels bind besides the batch. */
 function argsOf(
-  { state, batch }: Wkv7Op,
+  { state }: Wkv7Op,
   of: { rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
   to: Lowering,
 ) {
   return {
-    counts: to.counts,
-    slots: to.index(batch.slots),
-    positions: to.index(batch.positions),
     ...of.rows.args,
     ...(of.of ? { vectors: vectorsOf(of.of, to) } : {}),
     state: write(state),

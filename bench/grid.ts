@@ -8,7 +8,7 @@ import type { BenchRecord } from '../src/cli/bench-record.ts';
 import { ALL_FORMATS } from '../src/formats/index.ts';
 import type { SavedGrid, SpeedRow } from '../tests/support/speed-page.ts';
 
-// Speeds over a grid of shapes and formats, of files of random weights: `npm run bench:grid -- --device cuda [name part
+// Speeds over a grid of shapes and formats, of files of random weights: `npm run bench:grid -- --device cuda|webgpu [name part
 // ...] [--rounds 2] [--save grid.json] [--compare grid.json] [--seconds 600]`. Without names, every row; with `--compare`,
 // each figure's ratio to that of a saved grid; rows that would begin after `--seconds` are left out, and named. `--peer "program
 // argument"` measures each file again with another program right after, which takes the file and the options of `rocmforge bench`
@@ -22,12 +22,12 @@ interface GridRow {
   readonly name: string;
   /** The arguments of `rocmforge synth`. */
   readonly model: readonly string[];
-  /** The arguments of `rocmforge bench`. */
-  readonly tests: readonly string[];
+  /** The arguments of `rocmforge bench`, of each run of it. */
+  readonly tests: readonly (readonly string[])[];
 }
 
-const USUAL = ['-p', '512', '-n', '64', '--parallel', '8'];
-const MANY = ['-p', '2048', '-n', '128', '--parallel', '64'];
+const USUAL = [['-p', '512', '-n', '64', '--parallel', '8']];
+const MANY = [['-p', '2048', '-n', '128', '--parallel', '64']];
 const HALF_OF_8B = ['llama-3-8b', '--layers', '16'];
 /** Formats of one number per element that matrices are rarely stored in. */
 const RARE = /^(?:F64|F32|I\d+)$/;
@@ -49,8 +49,20 @@ const GRID: readonly GridRow[] = [
   row('mixtral 8x7b q4_k_m', ['mixtral-8x7b', '-f', 'q4_k_m']),
 ];
 
-function row(name: string, model: readonly string[]): GridRow {
-  return { name, model, tests: MANY };
+/** What is measured through WebGPU, which has fewer kernels to tune: numbers of sequences that each of them is for. */
+const WEBGPU_GRID: readonly GridRow[] = [
+  row('7b q4_0', ['llama-2-7b', '-f', 'q4_0'], [batchOf(16), batchOf(64)]),
+  row('8b q4_k', ['llama-3-8b', '-f', 'q4_k', '--output-format', 'q6_k'], [batchOf(16), batchOf(64)]),
+  row('30b-a3b q4_k', ['qwen3-30b-a3b', '-f', 'q4_k', '--output-format', 'q6_k'], USUAL),
+];
+
+function row(name: string, model: readonly string[], tests: GridRow['tests'] = MANY): GridRow {
+  return { name, model, tests };
+}
+
+/** A prompt, one sequence, and several. */
+function batchOf(sequences: number): readonly string[] {
+  return ['-p', '512', '-n', '64', '--parallel', String(sequences)];
 }
 
 const { values, positionals } = parseArgs({
@@ -69,7 +81,8 @@ const before =
   values.compare === undefined ? undefined : (JSON.parse(readFileSync(values.compare, 'utf8')) as SavedGrid);
 const ends = performance.now() + 1000 * Number(values.seconds);
 const rows: Record<string, SpeedRow> = {};
-for (const of of GRID.filter(
+const grid = values.device.startsWith('webgpu') ? WEBGPU_GRID : GRID;
+for (const of of grid.filter(
   ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
 )) {
   if (performance.now() > ends) {
@@ -79,8 +92,8 @@ for (const of of GRID.filter(
   const { device, ...measured } = measure(of);
   rows[of.name] = measured;
   console.log(rowText(of.name, measured, before?.rows[of.name]));
-  const grid: SavedGrid = { device, date: new Date().toISOString().slice(0, 10), rows };
-  if (values.save !== undefined) writeFileSync(values.save, `${JSON.stringify(grid, null, 2)}\n`);
+  const saved: SavedGrid = { device, date: new Date().toISOString().slice(0, 10), rows };
+  if (values.save !== undefined) writeFileSync(values.save, `${JSON.stringify(saved, null, 2)}\n`);
 }
 
 /** Makes the file, measures in a process of its own, and removes the file. */
@@ -89,13 +102,22 @@ function measure({ model, tests }: GridRow): SpeedRow & { device: string } {
   try {
     const path = join(folder, 'model.gguf');
     run(['synth', ...model, '-o', path, '--json']);
-    const text = run(['bench', '-m', path, '-d', values.device, ...tests, '-r', values.rounds, '--json']);
-    const { results, device, modelBytes } = JSON.parse(text) as BenchRecord;
-    const others = peer === undefined ? undefined : peerSpeeds(peer, [path, ...tests, '-r', values.rounds]);
-    return { device, modelBytes, speeds: speedsOf(results), ...(others && { peer: others }) };
+    const runs = tests.map((args): SpeedRow & { device: string } => {
+      const text = run(['bench', '-m', path, '-d', values.device, ...args, '-r', values.rounds, '--json']);
+      const { results, device, modelBytes } = JSON.parse(text) as BenchRecord;
+      const others = peer === undefined ? undefined : peerSpeeds(peer, [path, ...args, '-r', values.rounds]);
+      return { device, modelBytes, speeds: speedsOf(results), ...(others && { peer: others }) };
+    });
+    return runs.reduce(joined);
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Two runs as one; what both have measured is the first one's. */
+function joined<T extends SpeedRow>(first: T, second: T): T {
+  const peers = second.peer && { peer: { ...second.peer, ...first.peer } };
+  return { ...first, speeds: { ...second.speeds, ...first.speeds }, ...peers };
 }
 
 /** The other program's speeds; undefined where it ends without having measured, because it lacks the format or the shape. */

@@ -30,7 +30,15 @@ export function wkv7ChunkBytes(lanes: number): number {
  * made first, as those of `wkv7RowsTexts` are. Requires `column_sum` over 64 threads.
  */
 export function wkv7ChunksTexts(of: { readonly fused: boolean }, loop: Loop): readonly string[] {
-  return [MEMORY, ROWS_OF_WORKGROUP, CHUNKS, loadText(of.fused), PRODUCTS, solveText(loop), mainText(of.fused)];
+  return [
+    MEMORY,
+    ROWS_OF_WORKGROUP,
+    CHUNKS,
+    loadText(of.fused),
+    PRODUCTS,
+    solveText(loop),
+    mainText(of.fused),
+  ];
 }
 
 const MEMORY = /* wgsl */ `

@@ -4,8 +4,9 @@ import type { Tensor, Weight } from './value.ts';
 
 /**
  * `out[r, n] = sum_k x[r, k] * decode(weight)[n, k] (+ bias[n])`. If the weight is quantized, a device may quantize `x`
- * to 8 bits in groups of 32, or round it to f16, saturating at the largest finite value; with F32, F16 and BF16 weights
- * it multiplies in f32.
+ * to 8 bits in groups of 32, or round it to f16, saturating at the largest finite value. With F16 and BF16 weights and more
+ * than four rows it may round `x` once to the weight's type, f16 saturating, and multiplies the numbers exactly; otherwise, and with F32
+ * weights, it multiplies in f32. Sums are f32.
  */
 export interface MatmulOp {
   readonly kind: 'matmul';

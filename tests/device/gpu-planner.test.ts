@@ -13,6 +13,8 @@ import { splitLayer } from '../support/split-layer.ts';
 const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   matvecGroup: true,
   libraryProduct: true,
+  round: true,
+  roundedProduct: true,
   splitHalves: true,
   splitProduct: true,
   elementProducts: true,

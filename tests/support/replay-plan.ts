@@ -54,6 +54,8 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   matvecGroup: ({ x, products }) => ({ reads: [x.x], writes: products.map(({ out }) => out) }),
   product: ofProduct,
   libraryProduct: ofProduct,
+  round: ({ of, y }) => ({ reads: of.kind === 'tensor' ? [of] : plain(of).reads, writes: [y.memory] }),
+  roundedProduct: ({ x, epilogue }) => ofProduct({ x: { form: 'f16', x: x.memory }, epilogue }),
   splitHalves: ({ x, y }) => ({ reads: [x], writes: [y.high, y.low, y.scales] }),
   splitProduct: ({ x, epilogue }) => ({
     reads: [x.high, x.low, x.scales, ...(epilogue.kind === 'residual' ? [epilogue.addend] : [])],

@@ -1,5 +1,5 @@
 import type { AttentionOp, Weight } from '../../ops/index.ts';
-import type { ActivationForm, OptionalKind, SplitHalves } from './intent.ts';
+import type { ActivationForm, HalfType, OptionalKind } from './intent.ts';
 
 /** The capabilities of a GPU and of a device's kernels that plans depend on. */
 export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
@@ -11,7 +11,7 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly matvecRows: number;
   /** The form in which products with more rows by packed weights read activations. */
   readonly productForm: ActivationForm;
-  /** Products by f16 or bf16 weights that are not the driver's BLAS library's; undefined if there are none. */
+  /** Products of few rows by f16 or bf16 weights that read these once; undefined if there are none. */
   readonly splitKernels: SplitFacts | undefined;
   /** Whether unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
   readonly takesNumbers: boolean;
@@ -43,7 +43,7 @@ export interface SplitFacts {
   readonly rows: number;
   /** Maximum weights, stacked. */
   readonly weights: number;
-  readonly types: readonly SplitHalves['type'][];
+  readonly types: readonly HalfType[];
 }
 
 /** Capabilities of a target's attention kernels. */

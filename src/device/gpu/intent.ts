@@ -127,11 +127,37 @@ export interface LibraryProductIntent extends ProductOperands {
   readonly epilogue: Exclude<Epilogue, HeadsEpilogue>;
 }
 
+/** Sixteen bits of a weight as the file has them, and of the activations that it meets. */
+export type HalfType = 'f16' | 'bf16';
+
+/** Rows of activations rounded to f16, saturating, or to bf16, in the file's order of elements. */
+export interface RoundedRows {
+  readonly type: HalfType;
+  readonly memory: Temporary;
+}
+
+/** Rounds activations; those of a norm or of a gated product are computed on the way, from its `x`, or its gate and up. */
+export interface RoundIntent {
+  readonly kind: 'round';
+  readonly of: Tensor | SharedWeightRmsNormOp | GatedOp;
+  readonly y: RoundedRows;
+}
+
+/** A product of many rows by f16 or bf16 weights as the file has them, with the driver's BLAS library. */
+export interface RoundedProductIntent {
+  readonly kind: 'roundedProduct';
+  /** Determines the number of rows. */
+  readonly rows: Tensor;
+  readonly x: RoundedRows;
+  readonly weight: Weight;
+  readonly epilogue: StoreEpilogue | ResidualEpilogue;
+}
+
 /**
  * Activations split into two matrices of f16 or bf16, whose products together are nearly as accurate as f32, with row scales.
  */
 export interface SplitHalves {
-  readonly type: 'f16' | 'bf16';
+  readonly type: HalfType;
   readonly high: Temporary;
   readonly low: Temporary;
   readonly scales: Temporary;
@@ -145,10 +171,7 @@ export interface SplitHalvesIntent {
   readonly y: SplitHalves;
 }
 
-/**
- * A product by f16 or bf16 weights of more rows than matrix-vector kernels take: of many, by one weight and to be stored, with
- * the driver's BLAS library.
- */
+/** A product by f16 or bf16 weights of more rows than matrix-vector kernels take, but few, that reads the weights once. */
 export interface SplitProductIntent {
   readonly kind: 'splitProduct';
   /** Determines the number of rows. */
@@ -414,6 +437,8 @@ export type Intent =
   | MatvecGroupIntent
   | ProductIntent
   | LibraryProductIntent
+  | RoundIntent
+  | RoundedProductIntent
   | SplitHalvesIntent
   | SplitProductIntent
   | ElementProductsIntent
@@ -440,6 +465,8 @@ export type Intent =
 export type OptionalKind =
   | 'matvecGroup'
   | 'libraryProduct'
+  | 'round'
+  | 'roundedProduct'
   | 'splitHalves'
   | 'splitProduct'
   | 'elementProducts'

@@ -1,8 +1,8 @@
 import { alignUp } from '../../base/bytes.ts';
 import { invariant } from '../../base/errors.ts';
-import type { Tensor, SharedWeightRmsNormOp } from '../../ops/index.ts';
+import type { GatedOp, SharedWeightRmsNormOp, Tensor } from '../../ops/index.ts';
 import type { Temporary } from './graph-lowering.ts';
-import type { ActivationForm, ProductInput, SplitHalves } from './intent.ts';
+import type { ActivationForm, HalfType, ProductInput, RoundedRows, SplitHalves } from './intent.ts';
 import { isPacked, type PlanScope } from './plan-scope.ts';
 
 /** Up to here, kernels quantize rows themselves; more rows are quantized once for all workgroups. */
@@ -32,6 +32,8 @@ export class PlannedActivations {
   /** Those in f16 whose rows are several, by how many. */
   readonly #parts = new Map<Temporary, number>();
   readonly #split = { f16: new Map<Tensor, SplitHalves>(), bf16: new Map<Tensor, SplitHalves>() };
+  readonly #rounded = { f16: new Map<Tensor, RoundedRows>(), bf16: new Map<Tensor, RoundedRows>() };
+  readonly #gated = new Map<Tensor, GatedOp>();
   readonly #to: PlanScope;
 
   constructor(to: PlanScope) {
@@ -42,6 +44,11 @@ export class PlannedActivations {
   absorb(norm: SharedWeightRmsNormOp): void {
     invariant(norm.size === norm.x.width, 'only norms of whole rows are absorbed');
     this.#norms.set(norm.out, norm);
+  }
+
+  /** Marks gate and up as fused with their rounding: only products of rounded rows read the result. */
+  absorbGated(op: GatedOp): void {
+    this.#gated.set(op.out, op);
   }
 
   /**
@@ -81,8 +88,18 @@ export class PlannedActivations {
     return { form: 'f32', x: norm?.x ?? x, norm };
   }
 
+  /** The tensor rounded to f16 or bf16. */
+  round(x: Tensor, type: HalfType): RoundedRows {
+    const known = this.#rounded[type].get(x);
+    if (known) return known;
+    const y = { type, memory: this.#to.temporary(2 * this.#to.capacity(x) * x.width) };
+    this.#to.add({ kind: 'round', of: this.#norms.get(x) ?? this.#gated.get(x) ?? x, y });
+    this.#rounded[type].set(x, y);
+    return y;
+  }
+
   /** The tensor as two matrices of f16 or bf16. */
-  split(x: Tensor, type: SplitHalves['type']): SplitHalves {
+  split(x: Tensor, type: HalfType): SplitHalves {
     const known = this.#split[type].get(x);
     if (known) return known;
     const rows = this.#to.capacity(x);

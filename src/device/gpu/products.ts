@@ -13,9 +13,9 @@ import {
 } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
-import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput, SplitHalves } from './intent.ts';
+import { halfForm, isReadInHalves, isReadRounded } from './half-products.ts';
+import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput } from './intent.ts';
 import { isPacked } from './plan-scope.ts';
-import { LIBRARY_ROW_UNIT } from './planned-activations.ts';
 import type { GpuPlanner } from './planner.ts';
 
 /** From this number of rows on, a BLAS library gains more than decoding packed weights for it costs. */
@@ -25,9 +25,6 @@ const FINISHED_OUTPUTS = 4;
 
 /** Maximum products of few rows in one launch. */
 export const MAX_GROUPED = 4;
-
-/** The types of activations that a BLAS library multiplies with unquantized weights. */
-const SPLIT_TYPES: Readonly<Record<string, SplitHalves['type']>> = { F16: 'f16', BF16: 'bf16' };
 
 /** A product to be planned, whose input has no form yet. */
 interface WantedProduct<E extends Epilogue> {
@@ -43,7 +40,7 @@ export function takesEpilogues(
   to: GpuPlanner,
   rows = to.graph.shape.rows,
 ): boolean {
-  return isUsual(weights, to) || fitsSplitKernels(splitType(weights, to, rows), weights, to, rows);
+  return isUsual(weights, to) || halfForm(weights, to, rows)?.form === 'split';
 }
 
 /** Whether the kernels of packed weights take these. */
@@ -72,9 +69,14 @@ export function planProduct(to: GpuPlanner, of: WantedProduct<Exclude<Epilogue, 
     planMatvec(to, of);
     return;
   }
-  const halves = splitType(weights, to, to.capacity(x));
-  if (halves) {
-    to.add({ kind: 'splitProduct', rows: x, x: to.activations.split(x, halves), weights, epilogue });
+  const halves = halfForm(weights, to, to.capacity(x));
+  if (halves?.form === 'split') {
+    to.add({ kind: 'splitProduct', rows: x, x: to.activations.split(x, halves.type), weights, epilogue });
+    return;
+  }
+  if (halves && epilogue.kind !== 'gated') {
+    const [weight] = weights as [Weight];
+    to.add({ kind: 'roundedProduct', rows: x, x: to.activations.round(x, halves.type), weight, epilogue });
     return;
   }
   const packed = weights.every(isPacked);
@@ -111,46 +113,6 @@ function buffersOf(epilogue: Epilogue): number {
   return [biases.length > 0, table, q > 0, k > 0 || v > 0, k > 0, v > 0].filter(Boolean).length;
 }
 
-/**
- * The type of the two matrices of activations for products by f16 or bf16 weights of more rows than matrix-vector kernels take, with
- * a BLAS library or kernels of their own: together they are as accurate as f32, or nearly; undefined for other products.
- */
-function splitType(
-  weights: readonly Weight[],
-  to: GpuPlanner,
-  rows: number,
-): SplitHalves['type'] | undefined {
-  const [{ format }] = weights as [Weight];
-  const whole = weights.every(({ columns, rows: outputs }) =>
-    [columns, outputs].every((size) => size % LIBRARY_ROW_UNIT === 0),
-  );
-  const can = to.has('splitProduct') && to.has('splitHalves') && whole && rows > to.facts.matvecRows;
-  const type = can ? SPLIT_TYPES[format.name] : undefined;
-  return to.has('libraryProduct') || fitsSplitKernels(type, weights, to, rows) ? type : undefined;
-}
-
-/** Whether a kernel of its own computes a product by f16 or bf16 weights, with any epilogue. */
-function fitsSplitKernels(
-  type: SplitHalves['type'] | undefined,
-  weights: readonly Weight[],
-  { facts: { splitKernels } }: GpuPlanner,
-  rows: number,
-): boolean {
-  if (!splitKernels || !type) return false;
-  const fits = splitKernels.types.includes(type) && weights.length <= splitKernels.weights;
-  return fits && rows <= splitKernels.rows;
-}
-
-/** Whether all readers of a tensor are products by f16 or bf16 weights of many rows, in one type. */
-function isReadSplit(tensor: Tensor, to: GpuPlanner): boolean {
-  const types = to.uses
-    .readers(tensor)
-    .map((reader) =>
-      reader.kind === 'matmul' ? splitType([reader.weight], to, to.capacity(tensor)) : undefined,
-    );
-  return types[0] !== undefined && types.every((type) => type === types[0]);
-}
-
 /** True if there is a BLAS library and the product is large enough for it. */
 function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
   const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
@@ -159,8 +121,10 @@ function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to:
 
 /** Fuses gate and up into one product with the activation, in the form that the next product reads. */
 export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
-  const found = op.kind === 'gated' ? matchGated(op, to.uses) : undefined;
-  if (op.kind !== 'gated' || !found) return undefined;
+  if (op.kind !== 'gated') return undefined;
+  if (isReadRounded(op.out, to)) return { ops: [op], plan: () => to.activations.absorbGated(op) };
+  const found = matchGated(op, to.uses);
+  if (!found) return undefined;
   if (!takesEpilogues(found.weights, to, to.capacity(found.x)) || !to.facts.joins(found.weights))
     return undefined;
   return { ops: [...found.ops, op], plan: () => planGated(op, found, to) };
@@ -209,7 +173,9 @@ function matchGated(op: GatedOp, uses: GraphUses): GatedProducts | undefined {
 /** Fuses a product with the addition of another tensor. */
 export function fuseResidual(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'matmul' && !op.bias ? matchResidual(op, to.uses) : undefined;
-  if (op.kind !== 'matmul' || !found || !takesEpilogues([op.weight], to, to.capacity(op.x))) return undefined;
+  if (op.kind !== 'matmul' || !found) return undefined;
+  const rows = to.capacity(op.x);
+  if (!takesEpilogues([op.weight], to, rows) && !halfForm([op.weight], to, rows)) return undefined;
   const { sum, addend } = found;
   if (to.facts.bindsOnce && addend === op.x) return undefined;
   const epilogue = { kind: 'residual', addend, y: sum.out } as const;
@@ -292,7 +258,7 @@ function planPushedSum(
  */
 export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'rmsNorm' || op.size !== op.x.width || !hasSharedWeight(op)) return undefined;
-  if (to.activations.formRead(op.out) === 'f32' && !isReadSplit(op.out, to)) return undefined;
+  if (to.activations.formRead(op.out) === 'f32' && !isReadInHalves(op.out, to)) return undefined;
   return { ops: [op], plan: () => to.activations.absorb(op) };
 }
 

@@ -18,6 +18,11 @@ export interface ContractOptions {
   readonly relax?: readonly (TestSelection & { readonly nmse: number })[];
   /** The device never quantizes activations, so quantized weights get the limit of F32 weights. */
   readonly exactF32?: boolean;
+  /**
+   * Rows from which products by F16 and BF16 weights round activations once to the weight's type; without it, none do, and these
+   * products get the limit of F32 weights.
+   */
+  readonly roundsFrom?: number;
   /** Queues work that fails when it runs, in a way specific to this kind of device. */
   readonly failQueuedWork?: (device: Device) => (stream: ReturnType<Device['createStream']>) => void;
 }

@@ -19,11 +19,22 @@ const DECODED_TO_HALVES = 2.5e-7;
 /** Activations quantized to 8 bits in groups of 32: steps of max/127, for an error near 3e-5. */
 const QUANTIZED_ACTIVATIONS = 1e-4;
 
+/**
+ * Activations rounded once to a weight's type: a number with so many bits behind its first has a squared error of 4^-bits / 28 of its
+ * square on average, and this is almost twice that.
+ */
+const ROUNDED_TO: Readonly<Record<string, number>> = { F16: 6e-8, BF16: 4e-6 };
+
 const UNQUANTIZED = new Set(['F64', 'F32', 'F16', 'BF16']);
 
 /** True when a device may quantize the activations multiplied with this weight. */
 export function allowsQuantizedActivations(format: TensorFormat): boolean {
   return !UNQUANTIZED.has(format.name);
+}
+
+/** What rounding activations of so many rows adds to the limit of a product, for a device that rounds them from `from` rows on. */
+export function roundingOf(op: Op, rows: number, from = Number.POSITIVE_INFINITY): number {
+  return op.kind === 'matmul' && rows >= from ? (ROUNDED_TO[op.weight.format.name] ?? 0) : 0;
 }
 
 /**

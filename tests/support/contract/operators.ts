@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Device } from '../../../src/device/index.ts';
 import { openReferenceDevice } from '../../../src/devices/reference/index.ts';
-import type { State, Tensor } from '../../../src/ops/index.ts';
+import type { Op, State, Tensor } from '../../../src/ops/index.ts';
 import { type CaseData, caseData, rowsInUse } from './case-data.ts';
 import { ALL_CASES } from './cases/index.ts';
 import { difference, elementsOf, stateRowBytes, stateRows } from './compare.ts';
 import { type ContractContext, contractTest, skipsGroup } from './contract-context.ts';
 import { type ContractOptions, selected } from './contract-options.ts';
-import { limitOf } from './limits.ts';
+import { limitOf, roundingOf } from './limits.ts';
 import type { OpCase } from './op-case.ts';
 import { type CaseRun, poisonedOutput, runCase } from './run-case.ts';
 
@@ -54,7 +54,9 @@ export async function checkCase(device: Device, of: OpCase, options: ContractOpt
   }
   const relaxed = selected(options.relax, testName(of))?.nmse;
   const limits = data.graph.ops.map((op) => limitOf(op, options.exactF32 ?? false));
-  const limit = relaxed ?? of.limit?.nmse ?? Math.max(...limits);
+  const roundings = data.graph.ops.map((op) => roundingOf(op, rowsOf(op, of), options.roundsFrom));
+  const rounding = roundings.reduce((sum, one) => sum + one, 0);
+  const limit = relaxed ?? (of.limit?.nmse ?? Math.max(...limits)) + rounding;
   const expected = await expectedOf(of, data);
   const actual = await runCase(device, data);
   assert.deepEqual(actual.violations, []);
@@ -96,6 +98,11 @@ function assertClose(name: string, actual: Float64Array, expected: Float64Array,
 /** Every other word: the ids or the numbers of pairs. */
 function pairHalf(bytes: Uint8Array, half: 0 | 1, type: 'i32' | 'f32'): Float64Array {
   return elementsOf(bytes, type).filter((_, i) => i % 2 === half);
+}
+
+/** The rows that a product multiplies. */
+function rowsOf(op: Op, of: OpCase): number {
+  return op.kind === 'matmul' ? tensorRows(op.x, of) : 0;
 }
 
 function tensorRows(tensor: Tensor, of: OpCase): number {

@@ -82,9 +82,10 @@ struct Algorithm {
 };
 constexpr uint32_t kMark = 0x616c676f;
 
-// out[i, j] = factor * sum over l of first[l, i] second[l, j], column by column.
+// out[i, j] = factor * sum over l of first[l, i] second[l, j] + addend[i, j], column by column; without an addend it is null.
 struct Product {
   const void *first, *second;
+  const float* addend;
   float* out;
   uint64_t rows, columns, depth;
   int64_t leadingFirst, leadingSecond, leadingOut;
@@ -120,7 +121,8 @@ void compute(const void* arguments) {
         const double first = numberAt(of.first, i * of.leadingFirst + l, of.type);
         sum += first * numberAt(of.second, j * of.leadingSecond + l, of.type);
       }
-      of.out[j * of.leadingOut + i] = static_cast<float>(of.factor * sum);
+      const uint64_t at = j * of.leadingOut + i;
+      of.out[at] = static_cast<float>(of.factor * sum + (of.addend ? of.addend[at] : 0));
     }
   }
 }
@@ -195,7 +197,8 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
                           const void* chosen, void* workspace, size_t workspaceBytes, void* stream) {
   const Layout *x = layoutOf(a), *y = layoutOf(b), *z = layoutOf(d);
   if (!as<Handle>(handle, Kind::handle)) return kInvalidValue;
-  if (!fits(operationOf(operation), x, y, layoutOf(c), z) || *beta != 0 || addend != out) return kNotSupported;
+  const bool adds = *beta == 1 && addend != out, plain = *beta == 0 && addend == out;
+  if (!fits(operationOf(operation), x, y, layoutOf(c), z) || !(adds || plain)) return kNotSupported;
   Algorithm algorithm;
   memcpy(&algorithm, chosen, sizeof algorithm);
   if (algorithm.mark != kMark || algorithm.rows != z->rows || algorithm.columns != z->columns ||
@@ -203,10 +206,11 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
     return kInvalidValue;
   }
   const bool held = emulatorHolds(first, x->bytes()) && emulatorHolds(second, y->bytes()) && emulatorHolds(out, z->bytes()) &&
-                    emulatorHolds(workspace, workspaceBytes);
+                    emulatorHolds(addend, z->bytes()) && emulatorHolds(workspace, workspaceBytes);
   if (!held) return kInvalidValue;
   const Product product{first,
                         second,
+                        adds ? static_cast<const float*>(addend) : nullptr,
                         static_cast<float*>(out),
                         z->rows,
                         z->columns,

@@ -2,26 +2,10 @@
 // scaled by a power of two to at most 1, `high` is its f16 rounding, `low` the remainder, LOW_SCALE times larger. A block a row.
 // With BFLOATS they are bf16, whose sixteen bits together are two thirds of what an f32 has. With NORMED, rows are RMS-normed first. A thread
 // has OWN vectors of a row.
-#include "prelude.h"
-#if JOIN
-#define THREADS 256
-#else
+#include "narrow.h"
 #include "row-vectors.h"
-#endif
 
 constexpr f32 LOW_SCALE = 2048.0f;
-
-#if BFLOATS
-DEVICE f32 widened(u16 value) { return bit_cast<f32>(u32(value) << 16); }
-/// To the nearest, the even one of two; numbers that are not finite are unlikely here, and stay so.
-DEVICE u16 narrowed(f32 value) {
-  u32 bits = bit_cast<u32>(value);
-  return u16((bits & 0x7f800000u) == 0x7f800000u ? bits >> 16 | (bits & 0xffffu ? 1u : 0u) : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
-}
-#else
-DEVICE f32 widened(u16 value) { return half_to_float(value); }
-DEVICE u16 narrowed(f32 value) { return float_to_half(value); }
-#endif
 
 /// The power of two above a number; 1 for zero and NaN.
 DEVICE f32 power_above(f32 value) {
@@ -29,7 +13,6 @@ DEVICE f32 power_above(f32 value) {
   return exponent == 0 || exponent >= 253 ? 1.0f : bit_cast<f32>((exponent + 1) << 23);
 }
 
-#if !JOIN
 KERNEL(split_halves, THREADS, const i32* count, const f32* x, const f32* weight, u16* high, u16* low, f32* scales, i32 width,
        f32 epsilon) {
   SHARED f32 sums[THREADS / 32];
@@ -69,16 +52,3 @@ KERNEL(split_halves, THREADS, const i32* count, const f32* x, const f32* weight,
     *reinterpret_cast<u32x2*>(low + at) = {rest[0] | u32(rest[1]) << 16, rest[2] | u32(rest[3]) << 16};
   }
 }
-#else
-/// Adds the two products of a row.
-KERNEL(join_products, THREADS, const i32* count, const f32* high, const f32* low, const f32* scales, const f32* bias, f32* y,
-       i32 width) {
-  grid_launch_dependents();
-  grid_dependency_wait();
-  i32 row = block_y(), n = block_x() * THREADS + thread();
-  if (row >= *count || n >= width) return;
-  i64 at = i64(row) * width + n;
-  f32 sum = fused_multiply_add(low[at], 1.0f / LOW_SCALE, high[at]) * scales[row];
-  y[at] = bias ? sum + bias[n] : sum;
-}
-#endif

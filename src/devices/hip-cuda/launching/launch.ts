@@ -54,7 +54,7 @@ export interface BlasShape {
   readonly workspaceBytes: number;
 }
 
-/** y = factor * x wᵀ, with x and w of the shape's type. */
+/** y = factor * x wᵀ + addend, with x and w of the shape's type. */
 export interface ProductLaunch {
   readonly kind: 'product';
   readonly shape: BlasShape;
@@ -63,6 +63,8 @@ export interface ProductLaunch {
   readonly w: Address;
   readonly y: Address;
   readonly workspace: Address;
+  /** Null for zeros. */
+  readonly addend: Address;
 }
 
 /** A node of a step. */

@@ -1,5 +1,6 @@
 import { alignUp } from '../../../base/bytes.ts';
-import type { ConvertIntent, SplitHalvesIntent } from '../../../device/index.ts';
+import type { ConvertIntent, RoundIntent, SplitHalvesIntent } from '../../../device/index.ts';
+import { activationCode } from './elementwise.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { F16_CHUNK } from './staging.ts';
@@ -79,13 +80,43 @@ function normQuantize(
   });
 }
 
+/** Rounds a tensor, the norm of one, or a gated product to f16 or bf16: see `round.hip`. */
+export function emitRound({ of, y }: RoundIntent, to: Lowering): void {
+  const norm = of.kind === 'rmsNorm' ? of : undefined;
+  const gated = of.kind === 'gated' ? of : undefined;
+  const x = of.kind === 'tensor' ? of : of.kind === 'gated' ? of.gate : of.x;
+  const division = rowThreads(x.width);
+  to.launch({
+    file: 'round.hip',
+    kernel: 'round_rows',
+    defines: {
+      BFLOATS: y.type === 'bf16' ? 1 : 0,
+      NORMED: norm ? 1 : 0,
+      GATED: gated ? 1 : 0,
+      ACTIVATION: gated ? activationCode(gated.fn) : 0,
+      ...division,
+    },
+    grid: [to.capacity(x)],
+    block: division.THREADS,
+    args: [
+      to.count(x),
+      x,
+      gated?.up ?? NULL,
+      norm ? to.weight([norm.weight], FLOAT_LAYOUT) : NULL,
+      y.memory,
+      int(x.width),
+      float(norm?.epsilon ?? 0),
+    ],
+  });
+}
+
 /** Splits a tensor into two matrices of f16 or bf16 with row scales: see `split-halves.hip`. */
 export function emitSplitHalves({ x, norm, y }: SplitHalvesIntent, to: Lowering): void {
   const division = rowThreads(x.width);
   to.launch({
     file: 'split-halves.hip',
     kernel: 'split_halves',
-    defines: { BFLOATS: y.type === 'bf16' ? 1 : 0, JOIN: 0, NORMED: norm ? 1 : 0, ...division },
+    defines: { BFLOATS: y.type === 'bf16' ? 1 : 0, NORMED: norm ? 1 : 0, ...division },
     grid: [to.capacity(x)],
     block: division.THREADS,
     args: [

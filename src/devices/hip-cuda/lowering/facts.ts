@@ -7,21 +7,23 @@ import { splitKernels } from './split-product.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
-/** Intents that need the driver's BLAS library, which may be missing, or other kernels in its place. */
-const OF_THE_LIBRARY = ['libraryProduct', 'splitHalves', 'splitProduct'] as const;
+/** Intents that need the driver's BLAS library, which may be missing, and those of products on matrix cores by unquantized weights. */
+const OF_THE_LIBRARY = ['libraryProduct', 'round', 'roundedProduct'] as const;
+const SPLIT = ['splitHalves', 'splitProduct'] as const;
 
 /** Outputs of a block that quantizes them. */
 const QUANTIZED_OUTPUTS = 32;
 /** Minimum positions of a context partition. */
 const MIN_PARTITION_LENGTH = 32;
 
-function lacking(target: HipCudaTarget): readonly (typeof OF_THE_LIBRARY)[number][] {
-  if (target.blas) return [];
-  return splitKernels(target) ? ['libraryProduct'] : OF_THE_LIBRARY;
+type Lacked = (typeof OF_THE_LIBRARY)[number] | (typeof SPLIT)[number];
+
+function lacking(target: HipCudaTarget): readonly Lacked[] {
+  return [...(target.blas ? [] : OF_THE_LIBRARY), ...(splitKernels(target) ? [] : SPLIT)];
 }
 
 /** The capabilities of a GPU under HIP or CUDA: there are kernels for every intent. */
-export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIBRARY)[number]> {
+export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
   return {
     device: target.api,
     lacks: lacking(target),

@@ -26,8 +26,8 @@ export interface LaunchPlan {
 export interface ProductPlan {
   readonly shape: BlasShape;
   readonly factor: number;
-  /** f16 activations, f16 weights, f32 sums, workspace. */
-  readonly args: readonly [Operand, Operand, Operand, Operand];
+  /** Activations, weights, f32 sums, workspace, and what is added to the sums, which may be null. */
+  readonly args: readonly [Operand, Operand, Operand, Operand, Operand];
 }
 
 /** The interface for planning the launches of a graph. */

@@ -16,8 +16,8 @@ export type Arg =
   | { readonly kind: 'f32'; readonly value: number };
 
 /**
- * A product with the driver's BLAS library before its addresses are known: f16 activations, f16 weights, f32 sums,
- * workspace.
+ * A product with the driver's BLAS library before its addresses are known: activations, weights, f32 sums, workspace, and what is
+ * added to the sums, which may be null.
  */
 export interface ProductTemplate {
   readonly shape: BlasShape;

@@ -1,8 +1,14 @@
 import { alignUp } from '../../../base/bytes.ts';
-import type { LibraryProductIntent, ProductIntent } from '../../../device/index.ts';
+import type {
+  HalfType,
+  LibraryProductIntent,
+  ProductIntent,
+  RoundedProductIntent,
+} from '../../../device/index.ts';
 import { F32 } from '../../../formats/index.ts';
-import type { Weight } from '../../../ops/index.ts';
+import type { Tensor, Weight } from '../../../ops/index.ts';
 import { addendOf, outputsOf, productDefines } from './epilogue.ts';
+import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { packedFile, weightScale } from './packed-formats.ts';
@@ -10,17 +16,13 @@ import { F16_CHUNK } from './staging.ts';
 import { FILE_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Maximum workspace of the library's kernels for Hopper. */
-export const WORKSPACE_BYTES = 32 << 20;
+const WORKSPACE_BYTES = 32 << 20;
 const THREADS = 256;
 
-/**
- * Decodes the weights to f16, multiplies with the library, and applies the epilogue to its sums, which include unused
- * rows.
- */
+/** Decodes the weights to f16, and multiplies with the library. */
 export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void {
-  const { rows, x, weights, epilogue } = of;
+  const { x, weights } = of;
   const [first] = weights as [Weight];
-  const capacity = to.capacity(rows);
   const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
   const columns = alignUp(first.columns, F16_CHUNK);
   const decoded = to.temporary(2 * width * columns);
@@ -32,22 +34,48 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
     block: THREADS,
     args: [to.weight(weights, GROUP_LAYOUT), int(width), int(first.columns / 32), decoded],
   });
+  const factor = 1 / weightScale(first.format);
+  multiply({ ...of, type: 'f16', columns, factor, w: decoded, x: x.x }, to);
+}
+
+/** Multiplies rounded activations by the weights as stored in the file. */
+export function emitRoundedProduct(of: RoundedProductIntent, to: Lowering): void {
+  const { x, weight } = of;
+  const w = to.weight([weight], FILE_LAYOUT);
+  const { columns } = weight;
+  multiply({ ...of, type: x.type, columns, factor: 1, weights: [weight], w, x: x.memory }, to);
+}
+
+/** A product whose numbers are as the library takes them. */
+interface ReadyProduct {
+  readonly rows: Tensor;
+  readonly type: HalfType;
+  readonly columns: number;
+  /** On the sums. */
+  readonly factor: number;
+  readonly weights: readonly Weight[];
+  readonly x: Operand;
+  readonly w: Operand;
+  readonly epilogue: LibraryProductIntent['epilogue'];
+}
+
+/**
+ * Multiplies with the library, which adds a residual, too; a launch of its own does the rest of the epilogue. The library's sums include
+ * unused rows: scratch may contain these, but externally bound memory may not.
+ */
+function multiply({ rows, type, columns, factor, weights, x, w, epilogue }: ReadyProduct, to: Lowering): void {
+  const capacity = to.capacity(rows);
+  const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
   const addend = addendOf(epilogue, to);
-  // Scratch may contain unused rows, but externally bound memory may not.
-  const plain = epilogue.kind === 'store' && addend === NULL && epilogue.y.kind === 'temporary';
-  const sums = plain ? epilogue.y : to.temporary(4 * capacity * width);
+  const isWhole = epilogue.kind === 'residual' || (epilogue.kind === 'store' && addend === NULL);
+  const sums = isWhole && to.liesInScratch(epilogue.y) ? epilogue.y : to.temporary(4 * capacity * width);
+  const added = sums === epilogue.y ? addend : NULL;
   to.multiply({
-    shape: {
-      type: 'f16',
-      rows: capacity,
-      outputs: width,
-      columns,
-      workspaceBytes: WORKSPACE_BYTES,
-    },
-    factor: 1 / weightScale(first.format),
-    args: [x.x, decoded, sums, to.temporary(WORKSPACE_BYTES)],
+    shape: { type, rows: capacity, outputs: width, columns, workspaceBytes: WORKSPACE_BYTES },
+    factor,
+    args: [x, w, sums, to.temporary(WORKSPACE_BYTES), added],
   });
-  if (plain) return;
+  if (sums === epilogue.y) return;
   const outputs = outputsOf(weights, epilogue);
   to.launch({
     file: 'finish-product.hip',
@@ -75,7 +103,7 @@ export function tryFloatProduct({ rows, x, weights, epilogue }: ProductIntent, t
   to.multiply({
     shape: { type: 'f32', rows: capacity, outputs, columns, workspaceBytes: WORKSPACE_BYTES },
     factor: 1,
-    args: [x.x, to.weight([weight], FILE_LAYOUT), epilogue.y, to.temporary(WORKSPACE_BYTES)],
+    args: [x.x, to.weight([weight], FILE_LAYOUT), epilogue.y, to.temporary(WORKSPACE_BYTES), NULL],
   });
   return true;
 }

@@ -5,7 +5,7 @@ import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitPushedSum, emitReduceResidual, lowerAllGather, lowerAllReduce } from './collectives.ts';
-import { emitConvert, emitSplitHalves } from './convert.ts';
+import { emitConvert, emitRound, emitSplitHalves } from './convert.ts';
 import { emitElementChain, emitElementProducts } from './element-products.ts';
 import {
   lowerCellPlaces,
@@ -26,7 +26,7 @@ import {
 } from './experts.ts';
 import { hipCudaFacts } from './facts.ts';
 import { emitHeadsAppend, emitHeadsNormAppend } from './heads.ts';
-import { emitLibraryProduct } from './library-product.ts';
+import { emitLibraryProduct, emitRoundedProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec, emitMatvecGroup } from './matvec.ts';
@@ -56,6 +56,8 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   matvecGroup: emitMatvecGroup,
   product: emitProduct,
   libraryProduct: emitLibraryProduct,
+  round: emitRound,
+  roundedProduct: emitRoundedProduct,
   splitHalves: emitSplitHalves,
   splitProduct: emitSplitProduct,
   elementProducts: emitElementProducts,

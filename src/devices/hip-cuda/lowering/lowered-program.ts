@@ -53,8 +53,10 @@ function argumentAt(arg: Arg, addressOf: (place: Place) => Address): KernelArgum
 }
 
 function productAt({ shape, factor, args }: ProductTemplate, addressOf: (place: Place) => Address): Launch {
-  const [x = 0, w = 0, y = 0, workspace = 0] = args.map((arg) => argumentAt(arg, addressOf).value);
-  return { kind: 'product', shape, factor, x, w, y, workspace };
+  const [x = 0, w = 0, y = 0, workspace = 0, addend = 0] = args.map(
+    (arg) => argumentAt(arg, addressOf).value,
+  );
+  return { kind: 'product', shape, factor, x, w, y, workspace, addend };
 }
 
 function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address): Launch {

@@ -4,12 +4,9 @@ import type { Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { addendOf, outputsOf, productDefines } from './epilogue.ts';
 import { int, NULL } from './launch-template.ts';
-import { WORKSPACE_BYTES } from './library-product.ts';
 import type { Lowering } from './lowering.ts';
-import { type MatrixCores, matrixCores } from './matrix-cores.ts';
+import { matrixCores } from './matrix-cores.ts';
 import { FILE_LAYOUT } from './weight-layout.ts';
-
-const THREADS = 256;
 
 /** Rows of the kernel's tiles, whose halves are the columns of one fragment, two or four. */
 const TILE_ROWS = [8, 16, 32];
@@ -38,21 +35,10 @@ export function splitKernels(target: HipCudaTarget): SplitFacts | undefined {
   return { rows, weights: MAX_WEIGHTS, types: target.vendor === 'nvidia' ? ['f16', 'bf16'] : ['f16'] };
 }
 
-/**
- * Multiplies the activations, as two matrices of f16 or bf16, by the weights as stored in the file: few rows in a kernel that reads
- * the weights once, more with the library.
- */
-export function emitSplitProduct(of: SplitProductIntent, to: Lowering): void {
-  const { rows, x } = of;
-  const few = splitKernels(to.target);
+/** Multiplies the activations, as two matrices of f16 or bf16, by the weights as stored in the file, which it reads once. */
+export function emitSplitProduct({ rows, x, weights, epilogue }: SplitProductIntent, to: Lowering): void {
   const cores = matrixCores(to.target);
-  const isFew = few && to.capacity(rows) <= few.rows && few.types.includes(x.type);
-  if (isFew && cores) multiplyOnce(of, cores, to);
-  else multiplyTwice(of, to);
-}
-
-function multiplyOnce(of: SplitProductIntent, { lanes }: MatrixCores, to: Lowering): void {
-  const { rows, x, weights, epilogue } = of;
+  invariant(cores, 'products of both halves are for matrix cores');
   const { vendor, multiprocessors, sharedBytesOptIn } = to.target;
   const [first] = weights as [Weight];
   const tileRows = TILE_ROWS.find((count) => count >= to.capacity(rows)) as number;
@@ -83,7 +69,7 @@ function multiplyOnce(of: SplitProductIntent, { lanes }: MatrixCores, to: Loweri
       ...productDefines(epilogue),
     },
     grid: [blocks],
-    block: waves * lanes,
+    block: waves * cores.lanes,
     sharedBytes: waves * waveBytes,
     args: [
       to.count(rows),
@@ -95,35 +81,5 @@ function multiplyOnce(of: SplitProductIntent, { lanes }: MatrixCores, to: Loweri
       addendOf(epilogue, to),
       epilogue.y,
     ],
-  });
-}
-
-/** With the library, which multiplies each of the two matrices. */
-function multiplyTwice({ rows, x, weights, epilogue }: SplitProductIntent, to: Lowering): void {
-  const [weight, ...others] = weights as [Weight, ...Weight[]];
-  invariant(epilogue.kind === 'store' && others.length === 0, 'the library multiplies by one matrix');
-  const capacity = to.capacity(rows);
-  const sums = [x.high, x.low].map((activations) => {
-    const product = to.temporary(4 * capacity * weight.rows);
-    to.multiply({
-      shape: {
-        type: x.type,
-        rows: capacity,
-        outputs: weight.rows,
-        columns: weight.columns,
-        workspaceBytes: WORKSPACE_BYTES,
-      },
-      factor: 1,
-      args: [activations, to.weight([weight], FILE_LAYOUT), product, to.temporary(WORKSPACE_BYTES)],
-    });
-    return product;
-  });
-  to.launch({
-    file: 'split-halves.hip',
-    kernel: 'join_products',
-    defines: { BFLOATS: x.type === 'bf16' ? 1 : 0, JOIN: 1 },
-    grid: [Math.ceil(weight.rows / THREADS), capacity],
-    block: THREADS,
-    args: [to.count(rows), ...sums, x.scales, addendOf(epilogue, to), epilogue.y, int(weight.rows)],
   });
 }

@@ -12,6 +12,8 @@ import { DENSE_LAYOUT } from './weight-layout.ts';
 /** Intents without a kernel in WGSL. */
 const LACKS = [
   'libraryProduct',
+  'round',
+  'roundedProduct',
   'splitHalves',
   'splitProduct',
   'matvecGroup',

@@ -10,7 +10,7 @@ const TYPES = { f32: 0, f16: 2, bf16: 14 } as const;
 const MAX_WORKSPACE = 1;
 
 /** Offsets of the calls' small arguments and results in the native memory. */
-const PLACE = { factor: 0, zero: 4, result: 8, word: 16, count: 24, heuristic: 64 } as const;
+const PLACE = { factor: 0, share: 4, result: 8, word: 16, count: 24, heuristic: 64 } as const;
 const MEMORY_BYTES = 256;
 
 /** A shape's descriptors, and the algorithm chosen for it. */
@@ -63,7 +63,7 @@ export class BlasLibrary implements Disposable {
     const memory = this.#driver.allocate(bytes, 'a first product');
     try {
       this.#driver.fill(memory, 0, bytes, stream);
-      const everywhere = { x: memory, w: memory, y: memory, workspace: memory };
+      const everywhere = { x: memory, w: memory, y: memory, workspace: memory, addend: 0 };
       this.multiply({ kind: 'product', shape, factor: 0, ...everywhere }, stream);
       this.#driver.synchronizeStream(stream);
     } finally {
@@ -72,18 +72,19 @@ export class BlasLibrary implements Disposable {
   }
 
   /** Queues a product whose shape is prepared. The library's matrices are column-major, so it computes yᵀ = w xᵀ. */
-  multiply({ shape, factor, x, w, y, workspace }: ProductLaunch, stream: Address): void {
+  multiply({ shape, factor, x, w, y, workspace, addend }: ProductLaunch, stream: Address): void {
     this.#driver.use();
     const plan = this.#plans.get(keyOf(shape)) ?? this.#plan(shape);
     const { address, view, bytes } = this.#memory;
     view.setFloat32(PLACE.factor, factor, true);
-    view.setFloat32(PLACE.zero, 0, true);
+    view.setFloat32(PLACE.share, addend === 0 ? 0 : 1, true);
     bytes.set(plan.algorithm, PLACE.heuristic);
-    const [alpha, beta] = [address + PLACE.factor, address + PLACE.zero];
+    const [alpha, beta] = [address + PLACE.factor, address + PLACE.share];
+    const added = addend === 0 ? y : addend;
     const algorithm = address + PLACE.heuristic;
     const { workspaceBytes } = shape;
     const status = this.#calls.multiply(
-      ...[this.#open(), plan.operation, alpha, w, plan.w, x, plan.x, beta, y, plan.y, y, plan.y],
+      ...[this.#open(), plan.operation, alpha, w, plan.w, x, plan.x, beta, added, plan.y, y, plan.y],
       ...[algorithm, workspace, workspaceBytes, stream],
     );
     this.#check('Matmul', status);

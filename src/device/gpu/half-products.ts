@@ -32,12 +32,7 @@ export function halfForm(weights: readonly Weight[], to: GpuPlanner, rows: numbe
   return rounds ? { form: 'rounded', type } : undefined;
 }
 
-function fitsSplitKernels(
-  type: HalfType,
-  weights: readonly Weight[],
-  to: GpuPlanner,
-  rows: number,
-): boolean {
+function fitsSplitKernels(type: HalfType, weights: readonly Weight[], to: GpuPlanner, rows: number): boolean {
   const { splitKernels } = to.facts;
   if (!splitKernels || !to.has('splitProduct') || !to.has('splitHalves')) return false;
   const fits = splitKernels.types.includes(type) && weights.length <= splitKernels.weights;

@@ -63,7 +63,10 @@ interface ReadyProduct {
  * Multiplies with the library, which adds a residual, too; a launch of its own does the rest of the epilogue. The library's sums include
  * unused rows: scratch may contain these, but externally bound memory may not.
  */
-function multiply({ rows, type, columns, factor, weights, x, w, epilogue }: ReadyProduct, to: Lowering): void {
+function multiply(
+  { rows, type, columns, factor, weights, x, w, epilogue }: ReadyProduct,
+  to: Lowering,
+): void {
   const capacity = to.capacity(rows);
   const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
   const addend = addendOf(epilogue, to);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { BF16, F16, F32, Q4_0, Q8_0, type TensorFormat } from '../../src/formats/index.ts';
 import { add, gated, matmul, scale } from '../../src/ops/index.ts';
+import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
+import { HALF_PROMPTS } from '../support/contract/cases/layer.ts';
 import type { OpCase } from '../support/contract/op-case.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { plainBatch } from '../support/contract/ragged-batch.ts';
+import { amdTarget } from '../support/hip-cuda/amd-targets.ts';
+import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
 import { type Emulator, emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
 
 const emulated = await emulatedTests('gfx1100');
@@ -85,6 +89,27 @@ emulated(
     );
     assert.equal(objectsOf(emulator), 0);
   },
+);
+
+emulated('prompts by weights of 16 bits run on the library, behind tiles of attention', (emulator) =>
+  withDevice(
+    emulator,
+    async (device) => {
+      for (const of of HALF_PROMPTS) {
+        const before = emulator.control.calls('hipblasLtMatmul');
+        await checkCase(device, of, {});
+        assert.ok(emulator.control.calls('hipblasLtMatmul') > before, of.name);
+        const { modules } = HIP_CUDA_KERNELS.lower(caseGraph(of), amdTarget('gfx1100'));
+        const tiles = modules.filter(({ file }) => file === 'attention-tiles.hip');
+        assert.deepEqual(
+          tiles.map(({ defines }) => defines['ROUNDED']),
+          [1],
+          of.name,
+        );
+      }
+    },
+    { blas: true },
+  ),
 );
 
 emulated('a product that the library refuses is a typed error', (emulator) =>

@@ -8,6 +8,7 @@ import {
 } from '../../ops/index.ts';
 import { groupedForm } from './experts.ts';
 import type { Fusion } from './fusion.ts';
+import { roundedFor } from './half-products.ts';
 import type { ActivationForm, Counters, HeadGroup, HeadsNormAppendIntent, JoinedRows } from './intent.ts';
 import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } from './match-heads.ts';
 import type { GpuPlanner } from './planner.ts';
@@ -66,8 +67,18 @@ function attentionInForm(
   { wanted, parts, zeroes }: WantedForm & { readonly zeroes: boolean },
 ): PlannedAttention {
   const { rowForms, tileForms, mergesInLastGroup } = to.facts.attention;
+  const isTiled = fitsTiles(op, to);
+  const rounded = roundedFor(op.out, to);
+  const roundedForm = rounded && (`rounded-${rounded}` as const);
+  if (isTiled && rounded && roundedForm && tileForms.includes(roundedForm)) {
+    const plan = () => {
+      const { memory } = to.activations.provideRounded(op.out, rounded);
+      to.add({ kind: 'attentionTiles', op, y: memory, form: roundedForm });
+    };
+    return { zeroed: undefined, plan };
+  }
   const tileForm = [wanted, 'f32' as const].find((form) => tileForms.includes(form));
-  if (tileForm && fitsTiles(op, to)) {
+  if (tileForm && isTiled) {
     const plan = () =>
       to.add({
         kind: 'attentionTiles',

@@ -1,5 +1,5 @@
 import type { AttentionOp, Weight } from '../../ops/index.ts';
-import type { ActivationForm, HalfType, OptionalKind } from './intent.ts';
+import type { ActivationForm, HalfType, OptionalKind, RoundedForm } from './intent.ts';
 
 /** The capabilities of a GPU and of a device's kernels that plans depend on. */
 export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
@@ -62,7 +62,7 @@ export interface AttentionFacts {
   readonly mergesInLastGroup: boolean;
   /** Output forms of row-by-row kernels, and of tiled ones. */
   readonly rowForms: readonly ActivationForm[];
-  readonly tileForms: readonly ActivationForm[];
+  readonly tileForms: readonly (ActivationForm | RoundedForm)[];
   /** True if a tile for the operator fits on the target. */
   fitsTile(op: AttentionOp): boolean;
   /** Whether products append their results to a cache of blocks: never, or only with interleaved RoPE pairs. */

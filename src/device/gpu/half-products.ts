@@ -44,9 +44,10 @@ export function isReadInHalves(tensor: Tensor, to: GpuPlanner): boolean {
   return formOfReaders(tensor, to) !== undefined;
 }
 
-/** Whether all readers of a tensor are products that read it rounded to one type. */
-export function isReadRounded(tensor: Tensor, to: GpuPlanner): boolean {
-  return formOfReaders(tensor, to)?.form === 'rounded';
+/** The type to which a tensor is rounded for all of its readers; undefined if others read it. */
+export function roundedFor(tensor: Tensor, to: GpuPlanner): HalfType | undefined {
+  const read = formOfReaders(tensor, to);
+  return read?.form === 'rounded' ? read.type : undefined;
 }
 
 function formOfReaders(tensor: Tensor, to: GpuPlanner): HalfForm | undefined {

@@ -136,6 +136,9 @@ export interface RoundedRows {
   readonly memory: Temporary;
 }
 
+/** The form of `RoundedRows` as a kernel's result. */
+export type RoundedForm = `rounded-${HalfType}`;
+
 /** Rounds activations; those of a norm or of a gated product are computed on the way, from its `x`, or its gate and up. */
 export interface RoundIntent {
   readonly kind: 'round';
@@ -251,7 +254,7 @@ export interface AttentionTilesIntent {
   readonly kind: 'attentionTiles';
   readonly op: AttentionOp;
   readonly y: Place;
-  readonly form: ActivationForm;
+  readonly form: ActivationForm | RoundedForm;
 }
 
 /** Common parts of products with routed experts' weights. */

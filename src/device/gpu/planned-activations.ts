@@ -92,8 +92,14 @@ export class PlannedActivations {
   round(x: Tensor, type: HalfType): RoundedRows {
     const known = this.#rounded[type].get(x);
     if (known) return known;
-    const y = { type, memory: this.#to.temporary(2 * this.#to.capacity(x) * x.width) };
+    const y = this.provideRounded(x, type);
     this.#to.add({ kind: 'round', of: this.#norms.get(x) ?? this.#gated.get(x) ?? x, y });
+    return y;
+  }
+
+  /** Memory for a tensor rounded to a type, to be filled by an intent before anything reads it. */
+  provideRounded(x: Tensor, type: HalfType): RoundedRows {
+    const y = { type, memory: this.#to.temporary(2 * this.#to.capacity(x) * x.width) };
     this.#rounded[type].set(x, y);
     return y;
   }

@@ -13,7 +13,7 @@ import {
 } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
-import { halfForm, isReadInHalves, isReadRounded } from './half-products.ts';
+import { halfForm, isReadInHalves, roundedFor } from './half-products.ts';
 import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput } from './intent.ts';
 import { isPacked } from './plan-scope.ts';
 import type { GpuPlanner } from './planner.ts';
@@ -122,7 +122,7 @@ function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to:
 /** Fuses gate and up into one product with the activation, in the form that the next product reads. */
 export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'gated') return undefined;
-  if (isReadRounded(op.out, to)) return { ops: [op], plan: () => to.activations.absorbGated(op) };
+  if (roundedFor(op.out, to)) return { ops: [op], plan: () => to.activations.absorbGated(op) };
   const found = matchGated(op, to.uses);
   if (!found) return undefined;
   if (!takesEpilogues(found.weights, to, to.capacity(found.x)) || !to.facts.joins(found.weights))

@@ -144,7 +144,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
         if (own_row(i) != l) continue;
         UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
           i32 element = 16 * tile + matrix_column(i);
-          results[matrix_row(i) * VALUE + element] = float_to_half(clamp_half(sums[tile].at[i] * factor));
+          results[matrix_row(i) * VALUE + element] = rounded(sums[tile].at[i] * factor);
         }
       }
     }
@@ -152,7 +152,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
     for (i32 i = lane(); i < 16 * (VALUE / 4); i += 32) {
       i32 row = wave_row + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
       if (shared.slots[row] != slot) continue;
-      u16* to = out + i64(block_row + row) * padded_width(heads * VALUE) + half_index(head * VALUE + element);
+      u16* to = out + result_start(block_row + row, heads * VALUE) + result_index(head * VALUE + element);
       *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
     }
     // The next sequence's tiles go where the results were.

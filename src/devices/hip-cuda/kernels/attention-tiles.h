@@ -4,7 +4,7 @@
 #include "attention-scores.h"
 #include "cache-octets.h"
 #include "functions.h"
-#include "halves.h"
+#include "results.h"
 #include "matrix.h"
 
 /// Elements from one head's values to the next one's.

@@ -207,14 +207,14 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       f32 factor = shared.factors[wave][matrix_row(i)];
       UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
         i32 element = 16 * tile + matrix_column(i);
-        results[matrix_row(i) * VALUE + element] = float_to_half(clamp_half(sums[tile].at[i] * factor));
+        results[matrix_row(i) * VALUE + element] = rounded(sums[tile].at[i] * factor);
       }
     }
     warp_barrier();
     for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
       i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
       if (shared.slots[row] != slot) continue;
-      u16* to = out + i64(first_row + row) * padded_width(heads * VALUE) + half_index(head * VALUE + element);
+      u16* to = out + result_start(first_row + row, heads * VALUE) + result_index(head * VALUE + element);
       *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
     }
     // The next sequence's tiles go where the results were.

@@ -2,11 +2,8 @@
 // are RMS-normed where NORMED; where GATED, they are gates, which the activation turns into factors of `up`. Of f16, numbers beyond its
 // range are the largest. A block a row; a thread has OWN vectors of a row.
 #include "activation.h"
-#include "halves.h"
-#include "narrow.h"
+#include "results.h"
 #include "row-vectors.h"
-
-DEVICE u16 rounded(f32 value) { return narrowed(BFLOATS ? value : clamp_half(value)); }
 
 KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const f32* weight, u16* out, i32 width, f32 epsilon) {
   SHARED f32 sums[THREADS / 32];
@@ -16,7 +13,7 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
   grid_dependency_wait();
   i32 index = block_x();
   if (index >= *count) return;
-  i64 start = i64(index) * width;
+  i64 start = result_start(index, width);
   row.load(x + start, width);
   row.norm(sums, width, epsilon);
   UNROLL for (i32 k = 0; k < OWN; k++) {
@@ -28,6 +25,6 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
     v = {gated(v.x, u.x), gated(v.y, u.y), gated(v.z, u.z), gated(v.w, u.w)};
 #endif
     u32x2 halves = {rounded(v.x) | u32(rounded(v.y)) << 16, rounded(v.z) | u32(rounded(v.w)) << 16};
-    *reinterpret_cast<u32x2*>(out + start + i) = halves;
+    *reinterpret_cast<u32x2*>(out + start + result_index(i)) = halves;
   }
 }

@@ -106,8 +106,8 @@ export function fitsTile(op: AttentionOp, target: HipCudaTarget): boolean {
   return tilingOf(op, target) !== undefined;
 }
 
-/** Attention on the matrix cores; its result is f16. */
-export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering): void {
+/** Attention on the matrix cores; its result has sixteen bits: see `results.h`. */
+export function emitAttentionTiles({ op, y, form }: AttentionTilesIntent, to: Lowering): void {
   const { cache, kvHeads, heads } = op;
   const tiling = tilingOf(op, to.target);
   invariant(tiling, 'attention is planned in tiles where one fits');
@@ -122,6 +122,8 @@ export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering
       VALUE: op.valueSize,
       GROUP: heads / kvHeads,
       KEYS: tiling.keys,
+      ROUNDED: form === 'f16' ? 0 : 1,
+      BFLOATS: form === 'rounded-bf16' ? 1 : 0,
       ...(tiling.file !== 'attention-tiles.hip' && { HEADS: tiling.heads }),
     },
     grid: [Math.ceil(to.capacity(op.out) / tiling.rows), heads / tiling.heads],

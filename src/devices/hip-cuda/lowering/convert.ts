@@ -91,6 +91,7 @@ export function emitRound({ of, y }: RoundIntent, to: Lowering): void {
     kernel: 'round_rows',
     defines: {
       BFLOATS: y.type === 'bf16' ? 1 : 0,
+      ROUNDED: 1,
       NORMED: norm ? 1 : 0,
       GATED: gated ? 1 : 0,
       ACTIVATION: gated ? activationCode(gated.fn) : 0,

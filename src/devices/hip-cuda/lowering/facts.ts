@@ -45,7 +45,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
       mostPartitions: MAX_PARTITIONS,
       mergesInLastGroup: true,
       rowForms: ['f32', 'q8', 'f16'],
-      tileForms: ['f16'],
+      tileForms: ['f16', 'rounded-f16', 'rounded-bf16'],
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'interleaved',
     },

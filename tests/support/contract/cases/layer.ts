@@ -203,12 +203,21 @@ const alone = raggedBatch({
 /** Enough rows that devices call BLAS libraries. */
 const longPrompt = raggedBatch({ slices: [{ slot: 0, from: 0, count: 260 }], blockSize: 32 });
 
+/** Enough rows of one sequence for tiles of attention, and for products that round activations. */
+const prompt = raggedBatch({ slices: [{ slot: 0, from: 0, count: 40 }], blockSize: 32 });
+
+/** Prompts by weights of 16 bits. */
+export const HALF_PROMPTS: readonly OpCase[] = [F16, BF16].map((format) =>
+  layerCase({ format, cacheType: 'f16', pairs: 'neox', batch: prompt }),
+);
+
 export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: F32, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch() }),
   layerCase({ format: F32, cacheType: 'f16', pairs: 'neox', batch: mixedBatch({ blockSize: 16 }) }),
   layerCase({ format: F16, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
   layerCase({ format: BF16, cacheType: 'f16', pairs: 'neox', batch: mixedBatch(), headNorms: true }),
   layerCase({ format: F16, cacheType: 'f32', pairs: 'neox', batch: plainBatch(20), fused: 'three biases' }),
+  ...HALF_PROMPTS,
   layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: plainBatch(1) }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch(), values: Q4_0 }),

@@ -42,15 +42,20 @@ export interface Device extends AsyncDisposable {
   readonly lost: Promise<Error>;
   readonly memoryRules: MemoryRules;
   /** How models are split over it, if it is a group of devices. Absent on a single device. */
-  readonly group?: GroupFacts;
-  /** The devices that it consists of, by rank, if it is a group. */
+  readonly group?: GroupFacts | undefined;
+  /**
+   * The devices that compute a model's layers one behind another, if it is a pipeline: a graph for it says which of them runs it
+   * (`OpGraph.stage`), and a buffer is that of some of them.
+   */
+  readonly stages?: readonly Device[];
+  /** The single devices that it consists of, by rank or by stage, if it is a group or a pipeline. */
   readonly devices?: readonly Device[];
   memory(): Promise<MemoryInfo>;
   /**
-   * Allocates device memory with undefined contents. `label` identifies it in messages and traces. Throws
-   * `OUT_OF_MEMORY`, `INVALID_ARGUMENT`.
+   * Allocates device memory with undefined contents. `label` identifies it in messages and traces; `stages` says on which of a
+   * pipeline's stages it is: by default on all of them, for what only the host writes. Throws `OUT_OF_MEMORY`, `INVALID_ARGUMENT`.
    */
-  createBuffer(byteLength: number, label: string): DeviceBuffer;
+  createBuffer(byteLength: number, label: string, stages?: readonly number[]): DeviceBuffer;
   /**
    * Allocates memory of the host that the device's kernels read and write as its own, over its link, and that streams pack into and
    * copy from: for what does not fit into the device's memory, against which it does not count. Throws `OUT_OF_MEMORY`,

@@ -23,6 +23,8 @@ export interface PackedWeight {
   waits?(format: TensorFormat): boolean;
   /** True if every device of a group has all of it. Absent on a single device. */
   readonly isCopied?: boolean;
+  /** Which of a pipeline's stages has it. Absent on other devices. */
+  readonly stage?: number;
 }
 
 /** A compiled graph. It holds no device memory of its own and may be bound any number of times. */

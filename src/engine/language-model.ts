@@ -29,7 +29,7 @@ import { modelFingerprint } from './model-fingerprint.ts';
 import { ModelText } from './model-text.ts';
 import {
   withoutDraftMemory,
-  withDraftMemory,
+  besideDraft,withDraftMemory,
   planDraft,
   withDrafter,
   withSpeculation,
@@ -164,13 +164,8 @@ export class LanguageModel extends TextModel {
     const plan = planDraft(setup, wanted);
     const draft = plan && (await LanguageModel.fit(plan.setup, plan.options, { alone }));
     const isShared = plan?.setup.sharesDevice ?? false;
-    const { free: now = Number.POSITIVE_INFINITY, ...limits } = await limitsOf(
-      setup,
-      withoutDraftMemory(wanted, draft),
-    );
-    const free = alone ? (await setup.device.memory()).total : now;
-    const left = free - (draft && isShared ? draft.onDevice : 0);
-    const { fit } = await planToFit(setup, wanted, { ...limits, free: left });
+    const limits = await limitsOf(setup, withoutDraftMemory(wanted, draft), { alone });
+    const { fit } = await planToFit(setup, wanted, besideDraft(limits, isShared ? draft : undefined));
     return draft ? withDraftMemory(fit, draft, isShared) : fit;
   }
 

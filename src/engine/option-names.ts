@@ -47,6 +47,7 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   weights: true,
   embedding: true,
   experts: true,
+  gpuLayers: true,
   expertSlots: true,
   expertPrefetch: true,
   pooling: true,

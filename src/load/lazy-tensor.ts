@@ -80,8 +80,10 @@ export class LazyTensor {
 
   /** Equal for weights that can share memory: the same tensors in the same layout at the same place. @internal */
   get key(): string {
-    const { place } = this.packed.parts[0] ?? {};
-    return [this.packed.layout, ...(place ? [place] : []), ...this.names].join(' ');
+    const { layout, parts, stage } = this.packed;
+    const { place } = parts[0] ?? {};
+    const at = stage === undefined ? [] : [`stage ${stage}`];
+    return [layout, ...at, ...(place ? [place] : []), ...this.names].join(' ');
   }
 
   /** True if its memory is the host's, which the device's kernels read. @internal */

@@ -123,6 +123,25 @@ export function partsOf({ embedding, layers, head, sampling, predictor }: ModelG
   return [embedding, ...layers, head, sampling, ...predictorParts(predictor)];
 }
 
+/** The graphs with every part exchanged; one that several steps have stays one. */
+export function mapParts(graphs: ModelGraphs, of: (part: ModelPart) => ModelPart): ModelGraphs {
+  const exchanged = new Map(partsOf(graphs).map((part) => [part, of(part)]));
+  const exchange = (part: ModelPart) => exchanged.get(part) as ModelPart;
+  const { embedding, layers, head, sampling, predictor, boundaries } = graphs;
+  return {
+    embedding: exchange(embedding),
+    layers: layers.map(exchange),
+    head: exchange(head),
+    sampling: exchange(sampling),
+    predictor: predictor && {
+      state: predictor.state.map(exchange),
+      behindStep: predictor.behindStep.map(exchange),
+      alone: predictor.alone.map(exchange),
+    },
+    boundaries,
+  };
+}
+
 /** The states of weights: a layer that reads an earlier one's caches has its own. */
 const OF_WEIGHTS: ReadonlySet<string> = new Set([EXPERT_COPIES, EXPERT_USES]);
 

@@ -38,6 +38,8 @@ export interface OpGraph {
   readonly rank?: { readonly index: number; readonly count: number };
   /** The graphs of all ranks of a group, this one first, which is as large as any of them: what a `DeviceGroup` compiles. */
   readonly ranks?: readonly OpGraph[];
+  /** Which of a pipeline's stages runs it. */
+  readonly stage?: number;
 }
 
 /** Records operators for one batch shape. The functions that record an operator are in the operator's own file. */

@@ -1,5 +1,5 @@
 import { fail, invariant } from '../base/errors.ts';
-import type { BufferRange, MemoryBudget, Stream } from '../device/index.ts';
+import type { BufferRange, Device, MemoryBudget, Stream } from '../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
@@ -7,7 +7,8 @@ import { maskWords } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape } from '../ops/value.ts';
 import { BatchPlan, type StepKind } from './steps/batch-plan.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
-import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
+import { type FitPlan, fitPlan, freeOf, type MemoryLimits } from './memory/fit-plan.ts';
+import { fitStages, type StageDemand, stageLimits } from './memory/stage-fit.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
 import type { ExpertCounts } from './weights/expert-weights.ts';
 import { ExpertCopies } from './steps/expert-copies.ts';
@@ -16,7 +17,7 @@ import { checkSequenceRows, noRoom, writeSequenceRows } from './sequence-rows.ts
 import { PersistentInputs } from './inputs/persistent-inputs.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import { bufferBytesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } from './memory-demand.ts';
+import { bufferSizesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } from './memory-demand.ts';
 import { SequenceMemory } from './memory/sequence-memory.ts';
 import { checkCheckpoint } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
@@ -97,8 +98,8 @@ export class ExecutionPlan implements AsyncDisposable {
     options: PlanOptions & MemoryLimits = {},
   ): Promise<ExecutionPlan> {
     const plan = await ExecutionPlan.compile(describeModel(source, options).setup);
-    const { free } = await source.device.memory();
-    await plan.allocate(plan.fit({ free, ...options }), loader);
+    const limits = await freeOf(source.device);
+    await plan.allocate(plan.fit({ ...limits, ...options }), loader);
     return plan;
   }
 
@@ -145,6 +146,8 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   fit(limits: MemoryLimits = {}): FitPlan {
     // The copies of experts that a layer has stay: which ones these are is known to the device.
+    const { stages } = this.setup.device;
+    if (stages) return fitStages(stages.map((device, stage) => this.#stageDemand(device, stage, limits)));
     const all = this.setup.hotExperts ? [] : this.#largest.graphs.layers;
     const streamable = { layers: all.map((_, piece) => EMBEDDING + 1 + piece), head: this.#head };
     return fitPlan(memoryDemand({ setup: this.setup, plans: this.plans, streamable }), limits);
@@ -182,7 +185,9 @@ export class ExecutionPlan implements AsyncDisposable {
       if (experts) this.#experts = new StreamedExperts(this.#largest, parts, { ...experts, ...where });
       const into = { buffers: this.#buffers, sharedMemory };
       if (this.setup.hotExperts) this.#copies = new ExpertCopies(this.#largest, parts, into);
-      for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
+      for (const [name, { bytes, stages }] of bufferSizesOf(this.plans, this.setup)) {
+        this.#buffers.create(name, bytes, stages);
+      }
       const slotCount = inputSlots(this.setup);
       const kept = new PersistentInputs(this.setup.device, persistentInputs(this.setup), slotCount);
       this.#kept = kept;
@@ -455,6 +460,17 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
+  /** What a stage of a pipeline needs, and what there is. */
+  #stageDemand(device: Device, stage: number, limits: MemoryLimits): StageDemand {
+    const { setup, plans } = this;
+    const streamable = { layers: [], head: NO_PART };
+    const demand = memoryDemand({ setup, plans, streamable }, stage);
+    const { backend } = device.info;
+    const own = stageLimits(limits, stage, backend === setup.device.info.backend);
+    const orders = this.#largest.graphs.layers.filter(({ graph }) => graph.stage === stage);
+    return { demand, limits: own, device: backend, layers: new Set(orders.map(({ order }) => order)).size };
+  }
+
   /** Reserves the model's shared memory, except for its resident weights. */
   async #reserve(
     { onDevice, placement }: FitPlan,
@@ -564,3 +580,5 @@ interface AllocationOptions extends Pick<MemoryLimits, 'hostMemory'> {
 const OWN_SLOT = 0;
 /** The embedding's part index; the layers follow. */
 const EMBEDDING = 0;
+/** The index of no part. */
+const NO_PART = -1;

@@ -8,6 +8,7 @@ import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import { stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs } from './inputs/batch-inputs.ts';
 import { type PersistentInput, PersistentInputs } from './inputs/persistent-inputs.ts';
+import { BufferSizes } from './memory/buffer-sizes.ts';
 import { checkpointName } from './memory/slot-memory.ts';
 import type { BatchPlan } from './steps/batch-plan.ts';
 import { type ModelPart, stateName } from '../model/model-graphs.ts';
@@ -23,23 +24,26 @@ export interface CompiledPlans {
   readonly streamable: StreamableParts;
 }
 
-/** The memory that a compiled model needs. */
-export function memoryDemand({ setup, plans, streamable }: CompiledPlans): MemoryDemand {
+/** The memory that a compiled model needs; of a pipeline, that which a stage needs. */
+export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?: number): MemoryDemand {
   const { poolWeights, context } = setup;
   const slotCount = inputSlots(setup);
-  const { memoryRules: rules } = setup.device;
+  const device = stage === undefined ? setup.device : (setup.device.stages?.[stage] ?? setup.device);
+  const { memoryRules: rules } = device;
   const cache = new Set([
     ...plans.flatMap(({ parts }) =>
       parts.flatMap(({ part }) => part.graph.states.map((state) => stateName(part, state))),
     ),
-    ...checkpointBytes(plans, setup).keys(),
+    ...[...checkpointSizes(plans, setup)].map(([name]) => name),
   ]);
-  const buffers = [...bufferBytesOf(plans, setup)];
+  const buffers = [...bufferSizesOf(plans, setup)].filter(
+    ([, { stages }]) => stage === undefined || stages?.includes(stage),
+  );
   const bytesOf = (isCache: boolean) =>
     buffers
       .filter(([name]) => cache.has(name) === isCache)
-      .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
-  const weights = weightsOf(plans);
+      .map(([, { bytes }]) => alignUp(bytes, BUFFER_ALIGNMENT));
+  const weights = weightsOf(plans).map((part) => part.filter(({ packed }) => packed.stage === stage));
   const onHost = setup.decode === 'host' || !setup.device.readyToDecode;
   const isDecoded = onHost && weights.flat().some(isConverted);
   const waits = weights
@@ -56,7 +60,7 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
       ...bytesOf(false),
       ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), slotCount, rules)),
       ...inputBytes(PersistentInputs.byteLength(persistentInputs(setup)), slotCount, rules),
-      ...hostRowBytes(setup),
+      ...hostRowBytes(setup, rules),
     ],
     waits,
     copied: copiedNames(weights.flat()),
@@ -68,7 +72,7 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans): Memor
       sizesFor(movedBytes, {
         isStreamed: isStreamed || setup.experts !== undefined,
         isDecoded,
-        isSplit: setup.device.group !== undefined,
+        isSplit: device.group !== undefined,
       }),
     context,
   };
@@ -102,15 +106,11 @@ export function weightsOf(plans: readonly BatchPlan[]): LazyTensor[][] {
   });
 }
 
-/** Bytes of every buffer by name, excluding weights and inputs. */
-export function bufferBytesOf(plans: readonly BatchPlan[], setup: PlanSetup): Map<string, number> {
-  const bytes = checkpointBytes(plans, setup);
-  for (const plan of plans) {
-    for (const [name, wanted] of plan.bufferBytes()) {
-      bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
-    }
-  }
-  return bytes;
+/** Every buffer by name, excluding weights and inputs. */
+export function bufferSizesOf(plans: readonly BatchPlan[], setup: PlanSetup): BufferSizes {
+  const sizes = checkpointSizes(plans, setup);
+  for (const plan of plans) sizes.join(plan.bufferSizes());
+  return sizes;
 }
 
 /** The inputs that stay on the device between steps: block tables and sampling parameters. */
@@ -123,17 +123,17 @@ export function persistentInputs({ shape, state }: PlanSetup): PersistentInput[]
   ];
 }
 
-/** Bytes of the checkpoints of states, by name, if there are checkpoints. */
-function checkpointBytes(plans: readonly BatchPlan[], { state: size }: PlanSetup): Map<string, number> {
-  const bytes = new Map<string, number>();
-  if (!size.checkpoints) return bytes;
+/** The checkpoints of states, if there are any. */
+function checkpointSizes(plans: readonly BatchPlan[], { state: size }: PlanSetup): BufferSizes {
+  const sizes = new BufferSizes();
+  if (!size.checkpoints) return sizes;
   for (const { part } of plans.at(-1)?.parts ?? []) {
     for (const { state, group } of part.grouped ?? []) {
-      if (size.groups[group]?.kind === 'slots')
-        bytes.set(checkpointName(stateName(part, state)), stateBytes(state));
+      if (size.groups[group]?.kind !== 'slots') continue;
+      sizes.add(checkpointName(stateName(part, state)), stateBytes(state), part.graph.stage);
     }
   }
-  return bytes;
+  return sizes;
 }
 
 /** Bytes of each tensor of a weight, in the file or as packed, whichever is more. */
@@ -178,8 +178,8 @@ function inputBytes(byteLength: number, slotCount: number, rules: MemoryRules): 
 }
 
 /** Sizes of the buffers for rows of embeddings on the host, if pinned memory counts as device memory. */
-function hostRowBytes({ hostTables = [], inFlight, shape, device }: PlanSetup): number[] {
-  if (!device.memoryRules.pinnedInside('inputs')) return [];
+function hostRowBytes({ hostTables = [], inFlight, shape }: PlanSetup, rules: MemoryRules): number[] {
+  if (!rules.pinnedInside('inputs')) return [];
   return hostTables.flatMap((table) =>
     Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(table, shape.rows)),
   );

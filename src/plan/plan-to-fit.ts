@@ -1,7 +1,9 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { ExecutionPlan } from './execution-plan.ts';
 import { expertSlotBytes } from './memory-demand.ts';
-import { excessOf, type FitPlan, type MemoryLimits } from './memory/fit-plan.ts';
+import { excessOf, type FitPlan, type MemoryLimits, type StageFit } from './memory/fit-plan.ts';
+import { stageLimits } from './memory/stage-fit.ts';
+import { limitsOn, onOneStage, startsWithout } from './stage-layers.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
   DEFAULT_BATCH,
@@ -29,20 +31,22 @@ export interface PlannedModel extends CompiledModel {
 const MIN_CONTEXT = 256;
 /** Maximum attempts to find how many experts fit: the driver rounds. */
 const SLOT_ATTEMPTS = 6;
+/** Maximum attempts to find how many layers fit beside what the CPU has. */
+const STAGE_ATTEMPTS = 8;
 /** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
 /** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
 export async function compileModel(source: ModelSource, options: PlanOptions): Promise<CompiledModel> {
-  const description = describeModel(source, options);
+  const description = describeModel(onOneStage(source, options), options);
   return { description, plan: await ExecutionPlan.compile(description.setup) };
 }
 
 /**
  * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
  * fit, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise a large GPU's
- * batch gives way to the usual one, then `shrinkContext` finds the largest context with which all weights stay resident, or layers
- * are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
+ * batch gives way to the usual one, then layers are on the CPU if `gpuLayers` is `auto`, `shrinkContext` finds the largest context
+ * with which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
  */
 export async function planToFit(
   source: ModelSource,
@@ -51,17 +55,41 @@ export async function planToFit(
   compiled: Promise<CompiledModel> = compileModel(source, options),
 ): Promise<PlannedModel> {
   const { description, plan } = await compiled;
+  const within = limitsOn(source, plan, limits);
   if (plan.setup.experts ?? plan.setup.hotExperts)
-    return planSlots(source, options, { compiled: await compiled, limits });
-  const asked = tryFit(plan, limits);
+    return planSlots(source, options, { compiled: await compiled, limits: within });
+  const asked = tryFit(plan, within);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
   const usesLargeBatch = options.batch === undefined && plan.shape.rows > DEFAULT_BATCH;
   if (!isWhole && usesLargeBatch) return planToFit(source, { ...options, batch: DEFAULT_BATCH }, limits);
+  if (options.gpuLayers === 'auto' && !isWhole) {
+    const beside = await besideCpu(source, options, { plan, limits });
+    if (beside) return beside;
+  }
   const smaller =
-    options.shrinkContext && !isWhole ? await shrink(source, options, { plan, limits }) : undefined;
+    options.shrinkContext && !isWhole ? await shrink(source, options, { plan, limits: within }) : undefined;
   if (smaller) return smaller;
   if ('fit' in asked) return { description, plan, fit: asked.fit, options };
   throw asked.refusal;
+}
+
+/** Has as many layers on the GPU as fit there, and the others on the CPU; undefined if that does not help. */
+async function besideCpu(
+  source: ModelSource,
+  options: PlanOptions,
+  { plan, limits }: { plan: ExecutionPlan; limits: MemoryLimits },
+): Promise<PlannedModel | undefined> {
+  if (!source.device.stages) return undefined;
+  const { memoryRules } = plan.setup.device;
+  const excess = excessOf(plan.fit(), limitsOn(source, plan, limits), memoryRules);
+  for (const start of startsWithout(plan, excess).slice(0, STAGE_ATTEMPTS)) {
+    const gpuLayers = plan.layerCount + 1 - start;
+    const fitting = { ...options, gpuLayers };
+    const { description, plan: staged } = await compileModel(source, fitting);
+    const found = tryFit(staged, limits);
+    if ('fit' in found) return { description, plan: staged, fit: found.fit, options: fitting };
+  }
+  return undefined;
 }
 
 /** Gives experts as many slots as fit, unless their number is given. */
@@ -112,11 +140,14 @@ async function shrink(
  * Estimates the context with which a plan would be within the limits if only its cache shrank: interpolated with
  * `larger` if a larger context was tried, since windows keep their size; otherwise proportionally.
  */
-function contextWithin(
-  { total, onDevice, cache, context }: FitPlan,
-  limits: MemoryLimits,
-  larger?: FitPlan,
-): number {
+function contextWithin(fit: FitPlan, limits: MemoryLimits, larger?: FitPlan): number {
+  const { total, onDevice, cache, context, stages } = fit;
+  if (stages) {
+    const backend = stages.at(-1)?.device;
+    const of = (stage: StageFit, index: number) =>
+      contextWithin(stage, stageLimits(limits, index, stage.device === backend), larger?.stages?.[index]);
+    return Math.min(...stages.map(of));
+  }
   const { memory = total, free = onDevice } = limits;
   const excess = Math.max(0, total - memory, onDevice - free);
   const than = larger ?? { cache: 0, context: 0 };

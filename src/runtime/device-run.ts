@@ -29,7 +29,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     this.plan = plan;
     this.#device = device;
     this.backend = device.info.backend;
-    this.stream = device.createStream('compute');
+    this.stream = plan.setup.device.createStream('compute');
     this.pipeline = new JobPipeline({ ...parts, plan, stream: this.stream });
     const { runtime, state } = parts;
     if (runtime.recordsAhead) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
-import { DeviceGroup, type DeviceGroupOptions } from '../../src/devices/group/index.ts';
+import { DeviceGroup, type DeviceGroupOptions, DevicePipeline } from '../../src/devices/group/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { type LanguageModel, loadModel } from '../../src/index.ts';
 import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
@@ -38,4 +38,10 @@ export function onOneDevice(
     await device[Symbol.asyncDispose]();
   });
   return async (path, options) => loadModel(path, { ...options, sharedMemory: await (opened ??= open()) });
+}
+
+/** A pipeline of so many CPU devices with a thread each. */
+export async function cpuStages(stages: number): Promise<DevicePipeline> {
+  const one = () => openCpu({ threads: 1, cpuKernels: 'wasm' });
+  return new DevicePipeline(await Promise.all(Array.from({ length: stages }, one)));
 }

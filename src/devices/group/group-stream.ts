@@ -1,5 +1,5 @@
 import { Lifetime } from '../../base/disposal.ts';
-import { fail, invariant } from '../../base/errors.ts';
+import { fail } from '../../base/errors.ts';
 import {
   type BufferRange,
   checkCopySizes,
@@ -8,7 +8,6 @@ import {
   type Device,
   type DeviceEvent,
   type PackedWeight,
-  type PinnedBuffer,
   type PinnedRows,
   type Step,
   type Stream,
@@ -20,15 +19,8 @@ import { groupBuffer, GroupPinned, onRank } from './group-memory.ts';
 import type { BoundCollective } from './group-program.ts';
 import { GroupStep } from './group-step.ts';
 import { GroupWeight } from './group-weight.ts';
-
-/** Pinned memory of a rank through which shards of weights pass, and when it may be filled again. */
-interface Staging {
-  pinned: PinnedBuffer | undefined;
-  free: Promise<void>;
-}
-
-/** Work that has reached the front of the queue; a promise holds back what is behind it. */
-type Work = () => void | Promise<void>;
+import { RowStaging } from './row-staging.ts';
+import { WorkQueue } from './work-queue.ts';
 
 /**
  * A stream of every rank, as one. Work is handed on to the ranks' streams in the order of the calls; only what needs the host in the
@@ -36,51 +28,39 @@ type Work = () => void | Promise<void>;
  */
 export class GroupStream implements Stream {
   readonly #label: string;
-  readonly #devices: readonly Device[];
   readonly #streams: readonly Stream[];
   readonly #lifetime: Lifetime;
   readonly #ended: (stream: GroupStream) => void;
-  readonly #queue: Work[] = [];
-  readonly #staging: readonly Staging[];
-  #busy = false;
-  #error: unknown;
+  readonly #queue = new WorkQueue();
+  readonly #staging: readonly RowStaging[];
   /** Where collectives are computed: of each rank, and the result. */
   #parts: Float32Array[] = [];
   #sum = new Float32Array(0);
 
   constructor(label: string, devices: readonly Device[], ended: (stream: GroupStream) => void) {
     this.#label = label;
-    this.#devices = devices;
     this.#streams = devices.map((device, rank) => device.createStream(`${label} of rank ${rank}`));
-    this.#staging = devices.map(() => ({ pinned: undefined, free: Promise.resolve() }));
+    this.#staging = devices.map((device) => new RowStaging(device));
     this.#ended = ended;
     this.#lifetime = new Lifetime(`stream ${label}`);
   }
 
   upload(source: Uint8Array, target: BufferRange): void {
     this.#check('upload target', target, source.byteLength);
-    this.#push(() => this.#each((stream, rank) => stream.upload(source, onRank(target, rank))));
+    this.#queue.push(() => this.#each((stream, rank) => stream.upload(source, onRank(target, rank))));
   }
 
   copy(source: BufferRange, target: BufferRange): void {
     this.#check('copy source', source, 0);
     this.#check('copy target', target, 0);
     checkCopySizes(source, target, this.#label);
-    this.#push(() => this.#each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))));
+    this.#queue.push(() => this.#each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))));
   }
 
   /** What rank 0 has: values that are not the same on all ranks are not downloaded. */
   download(source: BufferRange, into: Uint8Array): Promise<void> {
     this.#check('download source', source, into.byteLength);
-    return new Promise((resolve, reject) => {
-      this.#enqueue(() => {
-        if (this.#error !== undefined) reject(this.#error);
-        else
-          this.#first
-            .download(onRank(source, 0), into)
-            .then(resolve, (error: unknown) => reject(this.#fail(error)));
-      });
-    });
+    return this.#queue.result(() => this.#first.download(onRank(source, 0), into));
   }
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
@@ -93,10 +73,10 @@ export class GroupStream implements Stream {
     }
     const { bytes, native } = pinned;
     if (native) {
-      this.#push(() => this.#packCuts(weight, { rows, target, from: { ...from, pinned: native } }));
+      this.#queue.push(() => this.#packCuts(weight, { rows, target, from: { ...from, pinned: native } }));
       return;
     }
-    this.#push(async () => {
+    this.#queue.push(async () => {
       await Promise.all(
         this.#streams.map((stream, rank) =>
           this.#packOn(stream, rank, { weight, rows, source: bytes.subarray(offset), target }),
@@ -112,7 +92,7 @@ export class GroupStream implements Stream {
       fail('BINDING', { graph: this.#label, value: step.label, found, expected: 'a step of this group' });
     }
     step.check();
-    this.#push(() => this.#run(step));
+    this.#queue.push(() => this.#run(step));
   }
 
   record(): DeviceEvent {
@@ -126,7 +106,7 @@ export class GroupStream implements Stream {
       const found = 'an event of another device';
       fail('BINDING', { graph: this.#label, value: 'event', found, expected: 'an event of this group' });
     }
-    this.#push(async () => {
+    this.#queue.push(async () => {
       const events = await event.reached;
       this.#each((stream, rank) => stream.wait(events[rank] as DeviceEvent));
     });
@@ -143,7 +123,7 @@ export class GroupStream implements Stream {
       .completed()
       .catch(() => {});
     await Promise.all(this.#streams.map((stream) => stream[Symbol.asyncDispose]()));
-    for (const { pinned } of this.#staging) pinned?.[Symbol.dispose]();
+    for (const staging of this.#staging) staging[Symbol.dispose]();
     this.#ended(this);
   }
 
@@ -163,53 +143,8 @@ export class GroupStream implements Stream {
 
   #record(): GroupEvent {
     const event = new GroupEvent();
-    this.#enqueue(() => {
-      if (this.#error === undefined) event.reach(this.#streams.map((stream) => stream.record()));
-      else event.fail(this.#error);
-    });
+    this.#queue.reach(event, () => this.#streams.map((stream) => stream.record()));
     return event;
-  }
-
-  /** Queues work that is skipped if something failed before. */
-  #push(work: Work): void {
-    this.#enqueue(() => (this.#error === undefined ? work() : undefined));
-  }
-
-  #enqueue(work: Work): void {
-    this.#queue.push(work);
-    if (!this.#busy) this.#drain();
-  }
-
-  /** Works until the queue is empty or has to wait for the host. */
-  #drain(): void {
-    this.#busy = true;
-    for (let work = this.#queue.shift(); work; work = this.#queue.shift()) {
-      const waiting = this.#attempt(work);
-      if (!waiting) continue;
-      waiting.then(
-        () => this.#drain(),
-        (error: unknown) => {
-          this.#fail(error);
-          this.#drain();
-        },
-      );
-      return;
-    }
-    this.#busy = false;
-  }
-
-  #attempt(work: Work): void | Promise<void> {
-    try {
-      return work();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  /** Keeps the first error, which later work rejects with. */
-  #fail(error: unknown): unknown {
-    this.#error ??= error;
-    return this.#error;
   }
 
   /** Each rank copies its own out of the memory, over its own link. */
@@ -239,20 +174,11 @@ export class GroupStream implements Stream {
     const packed = of.weight.ranks[rank];
     const taken = packed && of.weight.take(rank, of.rows);
     if (!taken) return;
-    const staging = this.#staging[rank] as Staging;
-    await staging.free;
-    if ((staging.pinned?.byteLength ?? 0) < taken.byteLength) {
-      staging.pinned?.[Symbol.dispose]();
-      staging.pinned = undefined;
-      staging.pinned = (this.#devices[rank] as Device).createPinned(taken.byteLength, 'shard', 'weights');
-    }
-    const { pinned } = staging;
-    invariant(pinned, 'there is memory for the shard');
-    taken.fill(of.source, pinned.bytes);
-    stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank));
-    staging.free = stream.record().completed();
-    // Whoever waits for the rank's stream gets its error, too.
-    staging.free.catch(() => {});
+    await (this.#staging[rank] as RowStaging).pack(stream, taken.byteLength, {
+      fill: (into) => taken.fill(of.source, into),
+      pack: (pinned) =>
+        stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank)),
+    });
   }
 
   #run(step: GroupStep): void | Promise<void> {

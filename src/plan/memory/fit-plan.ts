@@ -1,6 +1,6 @@
 import { formatByteSum } from '../../base/bytes.ts';
 import { fail, invariant } from '../../base/errors.ts';
-import type { MemoryBudget, MemoryRules } from '../../device/index.ts';
+import type { Device, MemoryBudget, MemoryRules } from '../../device/index.ts';
 import { type LoaderSizes, ringBytes } from '../../load/loader-sizes.ts';
 import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
@@ -17,6 +17,8 @@ export interface MemoryLimits {
   readonly hostMemory?: MemoryBudget | undefined;
   /** The device's free memory. */
   readonly free?: number | undefined;
+  /** The free memory of each of its stages, if it is a pipeline. */
+  readonly stageFree?: readonly number[] | undefined;
 }
 
 /**
@@ -55,10 +57,33 @@ export interface FitPlan {
   readonly copied: readonly string[];
   /** Which weights are resident, and which pass through slots. @internal */
   readonly placement: WeightPlacement;
+  /** The plans of a pipeline's stages, of which the sizes are the sums. Absent on other devices. */
+  readonly stages?: readonly StageFit[];
+}
+
+/** The free memory of a device, or with `alone` all that it has: as if nothing else used it. */
+export async function freeOf(
+  device: Device,
+  { alone = false }: { readonly alone?: boolean } = {},
+): Promise<Pick<MemoryLimits, 'free' | 'stageFree'>> {
+  const of = async (one: Device) => {
+    const { total, free } = await one.memory();
+    return alone ? total : free;
+  };
+  const { stages } = device;
+  return { free: await of(device), ...(stages && { stageFree: await Promise.all(stages.map(of)) }) };
+}
+
+/** The part of a memory plan that is that of a pipeline's stage. */
+export interface StageFit extends FitPlan {
+  /** The stage's kind of device. */
+  readonly device: string;
+  /** How many layers it has. */
+  readonly layers: number;
 }
 
 /** A plan's numbers, for people and programs. */
-export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
+export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader' | 'stages'> {
   /** Bytes of all weights in the device's layouts, including streamed ones. */
   readonly allWeights: number;
   /** Number of buffers for resident weights. */
@@ -66,13 +91,33 @@ export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
   /** Number of slots for streamed layers, and the bytes of each. */
   readonly slots: number;
   readonly slotBytes: number;
+  /** Of each stage of a pipeline. */
+  readonly stages?: readonly StageSummary[];
 }
+
+/** The numbers of a pipeline's stage. */
+export type StageSummary = Pick<
+  StageFit,
+  'device' | 'layers' | 'weights' | 'cache' | 'scratch' | 'ring' | 'margin' | 'total' | 'onDevice'
+>;
 
 /** The plan's numbers alone. */
 export function summaryOf(plan: FitPlan): FitSummary {
-  const { placement, loader: _, ...numbers } = plan;
+  const { placement, loader: _, stages, ...numbers } = plan;
   const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
-  return { ...numbers, allWeights, allocations: resident.length, slots: slots.length, slotBytes };
+  return {
+    ...numbers,
+    allWeights,
+    allocations: resident.length,
+    slots: slots.length,
+    slotBytes,
+    ...(stages && { stages: stages.map(stageSummary) }),
+  };
+}
+
+function stageSummary(stage: StageFit): StageSummary {
+  const { device, layers, weights, cache, scratch, ring, margin, total, onDevice } = stage;
+  return { device, layers, weights, cache, scratch, ring, margin, total, onDevice };
 }
 
 /** What a plan is computed from. */

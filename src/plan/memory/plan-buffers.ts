@@ -16,11 +16,11 @@ export class PlanBuffers implements Disposable {
 
   constructor(readonly device: Device) {}
 
-  /** Creates a buffer of this name on the first call. */
-  create(name: string, byteLength: number): DeviceBuffer {
+  /** Creates a buffer of this name on the first call; `stages` are those of a pipeline that have it. */
+  create(name: string, byteLength: number, stages?: readonly number[]): DeviceBuffer {
     const known = this.#shared.get(name)?.buffer ?? this.#buffers.get(name);
     if (known) return known;
-    const buffer = this.device.createBuffer(alignUp(byteLength, BUFFER_ALIGNMENT), name);
+    const buffer = this.device.createBuffer(alignUp(byteLength, BUFFER_ALIGNMENT), name, stages);
     this.#buffers.set(name, buffer);
     return buffer;
   }

@@ -39,7 +39,7 @@ import {
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { checkRopeOverrides, requireRope, type RopeOverrides } from '../../model/rope-overrides.ts';
-import { type ModelGraphs, recordModel } from '../../model/model-graphs.ts';
+import { mapParts, type ModelGraphs, type ModelPart, partsOf, recordModel } from '../../model/model-graphs.ts';
 import {
   blocksFor,
   groupsWithin,
@@ -49,6 +49,7 @@ import {
 } from '../../model/state-groups.ts';
 import { windowBlocks, type WindowedGroupUse } from '../../state/windowed-group.ts';
 import { splitModel } from '../ranks/split-model.ts';
+import { evenStarts, stageGraphs } from '../ranks/stage-graphs.ts';
 import type { PlanSetup } from './plan-setup.ts';
 import { tapGraphs } from '../taps/tap-graphs.ts';
 import type { Taps } from '../taps/tap.ts';
@@ -130,6 +131,12 @@ export interface PlanOptions {
    * `device`, which on a device without memory of its own is the same as `host`.
    */
   readonly experts?: ExpertPlace | undefined;
+  /**
+   * Layers on the GPU of a pipeline of the CPU and a GPU, for a model that is too large for the GPU: the last ones, behind which the
+   * output counts as one (llama.cpp's `-ngl`), as it does there. The others are computed by the CPU. `all`, or more than there are, has
+   * the whole model on the GPU, 0 on the CPU, and `auto` as many as fit. Default: as many bytes on each stage.
+   */
+  readonly gpuLayers?: GpuLayers | undefined;
   /** Experts of each layer that have memory on the device if not all do. Default: as many as fit. */
   readonly expertSlots?: number | undefined;
   /**
@@ -157,6 +164,9 @@ export interface PlanOptions {
   readonly decode?: DecodePlace | undefined;
 }
 
+/** How many layers are on the GPU, beside the CPU. */
+export type GpuLayers = number | 'auto' | 'all';
+
 /** Default maximum for the context, in positions. */
 export const DEFAULT_CONTEXT = 4096;
 /** The batch of all but large GPUs, which need more rows to be busy. */
@@ -181,6 +191,7 @@ export interface ModelDescription {
 export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
   checkCounts(options);
   checkCacheType(options.cacheType);
+  checkGpuLayers(source.device, options.gpuLayers);
   checkChoice('embedding', options.embedding, EMBEDDING_PLACES);
   const experts = expertsOf(source, options);
   const { gguf, device } = source;
@@ -400,7 +411,7 @@ function expertsOf({ device }: ModelSource, options: PlanOptions): ExpertsElsewh
   if (expertPrefetch !== undefined) refuse('expertPrefetch', expertPrefetch, "experts: 'stream'");
   if (experts === 'host' && device.createHostBuffer) return { copies: slots };
   // A group refuses it with its other refusals.
-  if (experts === 'host' && !device.group && !device.memoryRules.pinnedInside('inputs')) {
+  if (experts === 'host' && !device.group && !device.stages && !device.memoryRules.pinnedInside('inputs')) {
     refuse('experts', 'host', `stream: kernels of ${device.info.backend} read no memory of the host`);
   }
   if (expertSlots === undefined) return {};
@@ -417,11 +428,10 @@ function inPieces(
   source: ModelSource,
   { at, taps, ...options }: PlanOptions & { readonly at: ExpertsElsewhere },
 ): ModelGraphs {
-  const { group } = source.device;
-  if (group) {
-    checkRanks(source, { ...options, taps });
-    return splitModel(graphs, { ...group, exact: options.deterministic });
-  }
+  const { group, stages } = source.device;
+  if (group) checkRanks(source, { ...options, taps });
+  if (stages) return onStages(graphs, source, { ...options, taps });
+  if (group) return splitModel(graphs, { ...group, exact: options.deterministic });
   if (at.streamed) return expertPieces(graphs, at.streamed);
   const hasExperts = graphs.layers.some(({ graph }) => graph.ops.some(({ kind }) => kind === 'routeExperts'));
   if (options.experts === 'host' && !hasExperts) {
@@ -429,6 +439,40 @@ function inPieces(
   }
   const placed = at.copies === undefined ? graphs : hotGraphs(graphs, at.copies);
   return taps ? tapGraphs(placed, [...taps.keys()]) : placed;
+}
+
+/** The graphs for a pipeline, with those of a stage that is a group split over it. */
+function onStages(
+  graphs: ModelGraphs,
+  { device }: ModelSource,
+  { taps, experts, gpuLayers, deterministic: exact }: PlanOptions,
+): ModelGraphs {
+  const { group, stages = [] } = device;
+  if (experts === 'stream' || experts === 'host') {
+    const expected = 'device: experts are on the stage of their layer';
+    fail('INVALID_ARGUMENT', { name: 'experts', found: experts, expected });
+  }
+  const whole = taps ? tapGraphs(graphs, [...taps.keys()]) : graphs;
+  const layers = whole.layers.at(-1)?.order ?? 0;
+  const isCut = typeof gpuLayers === 'number';
+  // The output counts as one of the GPU's layers.
+  const from = isCut ? [0, layers + 1 - gpuLayers] : evenStarts(whole, stages.length);
+  const placed = stageGraphs(whole, from);
+  if (!group) return placed;
+  const split = partsOf(stageGraphs(splitModel(whole, { ...group, exact }), from));
+  const own = new Map(partsOf(placed).map((part, index) => [part, split[index] as ModelPart]));
+  return mapParts(placed, (part) => {
+    return stages[part.graph.stage ?? 0]?.group ? (own.get(part) as ModelPart) : part;
+  });
+}
+
+/** Throws `INVALID_ARGUMENT` unless it is a number of layers, and the device has a CPU beside the GPU if that is one. */
+function checkGpuLayers({ stages }: Device, found: GpuLayers | undefined): void {
+  if (found === undefined || found === 'auto' || found === 'all') return;
+  const refuse = (expected: string) =>
+    fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(found), expected });
+  if (!Number.isSafeInteger(found) || found < 0) refuse('a whole number, auto or all');
+  if (stages && stages.length > 2) refuse(`none on a pipeline of ${stages.length} GPUs`);
 }
 
 /** A type for both keys and values, or one for each. */

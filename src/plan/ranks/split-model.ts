@@ -7,7 +7,7 @@ import {
   type State,
   stateBytes,
 } from '../../ops/index.ts';
-import { type ModelGraphs, type ModelPart, partsOf, stateName } from '../../model/model-graphs.ts';
+import { mapParts, type ModelGraphs, type ModelPart, partsOf, stateName } from '../../model/model-graphs.ts';
 import { RankGraph } from './rank-graph.ts';
 import { type Node, SplitClasses } from './split-classes.ts';
 import { GraphSplit, type Restrictions } from './split-rules.ts';
@@ -39,27 +39,10 @@ export function splitModel(graphs: ModelGraphs, options: SplitOptions): ModelGra
     for (const op of uneven) restrictions.undivided.add(op);
     ranked = rankGraphs(splitsOf(parts, options, restrictions), options);
   }
-  // A part that several steps have stays one.
-  const exchanged = new Map(
-    parts.map((part) => {
-      const ranks = ranked.get(part.graph) ?? [];
-      return [part, { ...part, graph: { ...(ranks[0] as OpGraph), ranks } }];
-    }),
-  );
-  const exchange = (part: ModelPart) => exchanged.get(part) as ModelPart;
-  const { embedding, layers, head, sampling, predictor, boundaries } = graphs;
-  return {
-    embedding: exchange(embedding),
-    layers: layers.map(exchange),
-    head: exchange(head),
-    sampling: exchange(sampling),
-    predictor: predictor && {
-      state: predictor.state.map(exchange),
-      behindStep: predictor.behindStep.map(exchange),
-      alone: predictor.alone.map(exchange),
-    },
-    boundaries,
-  };
+  return mapParts(graphs, (part) => {
+    const ranks = ranked.get(part.graph) ?? [];
+    return { ...part, graph: { ...(ranks[0] as OpGraph), ranks } };
+  });
 }
 
 /** How one graph is split. */

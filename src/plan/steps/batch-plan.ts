@@ -14,6 +14,7 @@ import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-i
 import type { PersistentInputs } from '../inputs/persistent-inputs.ts';
 import { HOST_LAYER_ROWS, HOST_ROWS } from '../../model/embedding-place.ts';
 import { EARLIER_SUM, EXPERT_SLOTS, type ExpertPiece, GROUP_WEIGHTS } from '../../model/expert-place.ts';
+import { BufferSizes } from '../memory/buffer-sizes.ts';
 import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
 import {
   areOfOneKind,
@@ -116,28 +117,24 @@ export class BatchPlan implements Disposable {
     return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
-  /** Maximum scratch bytes of any part; parts run one after another and share it. @internal */
-  get scratchBytes(): number {
-    return Math.max(0, ...this.parts.map(({ program }) => program.scratchBytes));
-  }
-
-  /** Bytes of every buffer of this shape by name, excluding weights and inputs. @internal */
-  bufferBytes(): Map<string, number> {
-    const bytes = new Map<string, number>();
-    // Pieces of unequal layers may hand on values of one name.
-    const add = (name: string, size: number) => bytes.set(name, Math.max(size, bytes.get(name) ?? 0));
-    if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
-    for (const { part } of this.parts) {
-      for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
-      for (const input of part.graph.inputs) {
-        if (!WRITTEN.has(input.name)) continue;
-        add(input.name, tensorBytes(input, this.shape));
+  /** Every buffer of this shape, excluding weights and inputs. @internal */
+  bufferSizes(): BufferSizes {
+    const sizes = new BufferSizes();
+    // Parts run one after another and share their scratch; pieces of unequal layers may hand on values of one name.
+    for (const { part, program } of this.parts) {
+      const { graph, order } = part;
+      const add = (name: string, bytes: number) => sizes.add(name, bytes, graph.stage);
+      if (program.scratchBytes > 0) add(scratchName(graph), program.scratchBytes);
+      for (const state of graph.states) add(stateName(part, state), stateBytes(state));
+      for (const input of graph.inputs) {
+        if (WRITTEN.has(input.name)) add(input.name, tensorBytes(input, this.shape));
+        else sizes.use(streamName(input.name, order - 1), graph.stage);
       }
-      for (const { name, tensor } of part.graph.outputs) {
-        add(streamName(name, part.order), tensorBytes(tensor, this.shape));
+      for (const { name, tensor } of graph.outputs) {
+        add(streamName(name, order), tensorBytes(tensor, this.shape));
       }
     }
-    return bytes;
+    return sizes;
   }
 
   /** The names of the inputs that its graphs read. @internal */
@@ -308,9 +305,14 @@ export class BatchPlan implements Disposable {
       values,
       outputs: new Map(graph.outputs.map(({ name }) => [name, whole(streamName(name, part.order))])),
       weights: new Map([...weights].map(([packed, { range }]) => [packed, range])),
-      scratch: program.scratchBytes > 0 ? whole('scratch') : undefined,
+      scratch: program.scratchBytes > 0 ? whole(scratchName(graph)) : undefined,
     };
   }
+}
+
+/** Parts of one device share their scratch. */
+function scratchName({ stage }: OpGraph): string {
+  return stage === undefined ? 'scratch' : `scratch of stage ${stage}`;
 }
 
 /** A residual stream alternates between two buffers, so that no part reads and writes the same one. */

@@ -71,7 +71,7 @@ export class PartWeights implements Evictable {
     const { buffers, allocations } = this.#of;
     try {
       for (const allocation of allocations) {
-        const buffer = buffers.create(bufferName(allocation), allocation.byteLength);
+        const buffer = buffers.create(bufferName(allocation), allocation.byteLength, stagesOf(allocation));
         for (const [tensor, offset] of allocation.offsets) {
           tensor.place({ buffer, offset, byteLength: alignUp(tensor.byteLength, BUFFER_ALIGNMENT) });
         }
@@ -106,6 +106,13 @@ export class PartWeights implements Evictable {
       this.#of.buffers.remove(bufferName(allocation));
     }
   }
+}
+
+/** The stage of a pipeline whose weights they are. */
+function stagesOf({ offsets }: WeightAllocation): readonly number[] | undefined {
+  const [first] = offsets.keys();
+  const stage = first?.packed.stage;
+  return stage === undefined ? undefined : [stage];
 }
 
 /** A buffer is named after the first weight in it. */

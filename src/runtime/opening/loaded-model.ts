@@ -8,7 +8,7 @@ import type { LoadTrace } from '../../load/load-trace.ts';
 import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
 import type { SamplingNumberName } from '../../ops/index.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
-import { type FitPlan, type MemoryLimits, summaryOf } from '../../plan/memory/fit-plan.ts';
+import { type FitPlan, freeOf, type MemoryLimits, summaryOf } from '../../plan/memory/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../../plan/parts/plan-options.ts';
 import { type CompiledModel, type PlannedModel, planToFit } from '../../plan/plan-to-fit.ts';
 import type { DraftModel, DraftSource } from './draft-model.ts';
@@ -19,7 +19,7 @@ import type { StepProfile } from '../jobs/step-profile.ts';
 import type { BlockEvent } from '../../state/held-blocks.ts';
 
 /** Options for opening a model. */
-export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
+export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free' | 'stageFree'> {
   /** When weights are loaded. Default `background`. */
   readonly load?: LoadMode | undefined;
   /** Number of layers that `hybrid` loads before the model is returned. Default: a quarter of them. */
@@ -126,7 +126,7 @@ export class LoadedModel implements AsyncDisposable {
     if (expertSlots > 0) log.debug('not all experts are on the device', { expertSlots, weights });
     const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
     const { trace, hostMemory } = options;
-    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace, hostMemory, logger: log });
+    const loader = new AsyncModelLoader(plan.setup.device, { ...sizes, decoder, trace, hostMemory, logger: log });
     try {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader, { sharedMemory, hostMemory, signal: options.signal });
@@ -150,11 +150,13 @@ export class LoadedModel implements AsyncDisposable {
   }
 }
 
-/** The caller's limits, within the device's memory. */
+/** The caller's limits, within the device's memory: with `alone`, all of it. */
 export async function limitsOf(
   { device, sharedMemory }: ModelSetup,
   { memory, weightMemory, hostMemory }: ModelOptions,
+  { alone = false }: { readonly alone?: boolean } = {},
 ): Promise<MemoryLimits> {
-  const free = sharedMemory ? sharedMemory.room.unreserved : (await device.memory()).free;
-  return { weightMemory, memory, hostMemory, free };
+  const found = await freeOf(device, { alone });
+  const free = sharedMemory && !alone ? sharedMemory.room.unreserved : found.free;
+  return { weightMemory, memory, hostMemory, ...found, free };
 }

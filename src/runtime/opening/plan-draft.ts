@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import type { FitPlan } from '../../plan/memory/fit-plan.ts';
+import type { FitPlan, MemoryLimits } from '../../plan/memory/fit-plan.ts';
 import { describeModel } from '../../plan/parts/plan-options.ts';
 import { type Drafter, readDrafter } from '../../model/drafter.ts';
 import { checkDraft, checkVocabulary } from './check-draft.ts';
@@ -121,13 +121,24 @@ export function planDraft(setup: ModelSetup, options: ModelOptions): DraftSetup 
     preparedSteps,
     pool,
   };
-  return { setup: source, options: { ...sizes, load, memory, runtime, allowUnread, logger, signal } };
+  // On a pipeline, it is on the last stage alone.
+  const gpuLayers = (own ?? device).stages ? ('all' as const) : undefined;
+  const how = { load, memory, runtime, allowUnread, logger, signal };
+  return { setup: source, options: { ...sizes, gpuLayers, ...how } };
 }
 
 /** The options of the main model: of the total memory, it gets what the draft model leaves. */
 export function withoutDraftMemory(options: ModelOptions, draft: FitPlan | undefined): ModelOptions {
   if (!draft || options.memory === undefined) return options;
   return { ...options, memory: Math.max(0, options.memory - draft.total) };
+}
+
+/** The limits that a draft model on the same device leaves; it is on the last stage of a pipeline. */
+export function besideDraft(limits: MemoryLimits, draft: FitPlan | undefined): MemoryLimits {
+  if (!draft) return limits;
+  const { free = Number.POSITIVE_INFINITY, stageFree } = limits;
+  const left = stageFree?.map((of, stage) => (stage === stageFree.length - 1 ? of - draft.onDevice : of));
+  return { ...limits, free: free - draft.onDevice, stageFree: left };
 }
 
 /** A model's memory plan including its draft model. */

@@ -1,0 +1,168 @@
+import { fail, invariant } from '../../base/errors.ts';
+import {
+  checkByteLength,
+  type Device,
+  type DeviceBuffer,
+  type DeviceInfo,
+  type Executable,
+  type GroupFacts,
+  LiveObjects,
+  type MemoryInfo,
+  type MemoryRules,
+  type PackedWeight,
+  type PinnedBuffer,
+  type PinnedUse,
+  type Program,
+  type Step,
+  type Stream,
+  totalOf,
+} from '../../device/index.ts';
+import type { TensorFormat } from '../../formats/index.ts';
+import type { OpGraph } from '../../ops/index.ts';
+import { PipelineBuffer } from './pipeline-memory.ts';
+import { type PipelineExecutable, PipelineProgram, StageWeight } from './pipeline-program.ts';
+import { PipelineStep } from './pipeline-step.ts';
+import { PipelineStream } from './pipeline-stream.ts';
+
+/**
+ * Devices of any kinds as one, each with some consecutive layers of a model, their weights and their states (pipeline stages). A stage
+ * is a single device or a group of them. It runs graphs that say on which stage; what a stage reads and another one wrote passes
+ * through the host, so the devices need not see one another's memory. One step is on one stage at a time. The last stage counts as
+ * the device that the pipeline is for: its kind and its pinned memory are the pipeline's. The pipeline owns its stages.
+ */
+export class DevicePipeline implements Device {
+  readonly lost: Promise<Error>;
+  readonly memoryRules: MemoryRules;
+  readonly stages: readonly Device[];
+  /** Pins as the last stage does, if it does. */
+  readonly pin?: (bytes: Uint8Array, label: string) => PinnedBuffer;
+  readonly #packing: ReadonlySet<number>;
+  readonly #live = new LiveObjects('device pipeline');
+
+  /** Throws `INVALID_ARGUMENT` for fewer than two stages. */
+  constructor(stages: readonly Device[]) {
+    if (stages.length < 2) {
+      fail('INVALID_ARGUMENT', { name: 'stages', found: `${stages.length}`, expected: 'two or more' });
+    }
+    this.stages = stages;
+    const last = this.#last;
+    if (last.pin) this.pin = last.pin.bind(last);
+    this.#packing = new Set(
+      stages.flatMap((stage, index) => (packsFrom(stage, last) ? [index] : [])),
+    );
+    this.lost = Promise.race(stages.map(({ lost }) => lost));
+    this.memoryRules = last.memoryRules;
+  }
+
+  get info(): DeviceInfo {
+    const { backend, details } = this.#last.info;
+    const name = this.stages.map(({ info }) => info.name).join(' + ');
+    return { backend, name, details: { ...details, stages: this.stages.length } };
+  }
+
+  /** How layers are split over the devices of a stage, if one is a group. */
+  get group(): GroupFacts | undefined {
+    return this.stages.find(({ group }) => group)?.group;
+  }
+
+  get devices(): readonly Device[] {
+    return this.stages.flatMap((stage) => stage.devices ?? [stage]);
+  }
+
+  /** Of all stages together. */
+  async memory(): Promise<MemoryInfo> {
+    this.#live.check();
+    const all = await Promise.all(this.stages.map((stage) => stage.memory()));
+    return { total: totalOf(all.map(({ total }) => total)), free: totalOf(all.map(({ free }) => free)) };
+  }
+
+  createBuffer(byteLength: number, label: string, stages?: readonly number[]): PipelineBuffer {
+    this.#live.check();
+    checkByteLength(byteLength);
+    const buffers: (DeviceBuffer | undefined)[] = [];
+    try {
+      for (const [index, stage] of this.stages.entries()) {
+        const isThere = stages?.includes(index) ?? true;
+        buffers.push(isThere ? stage.createBuffer(byteLength, `${label} of stage ${index}`) : undefined);
+      }
+      const passage =
+        stages && stages.length > 1 ? this.createPinned(byteLength, `${label}, passing on`) : undefined;
+      const ended = (buffer: PipelineBuffer) => this.#live.remove(buffer);
+      return this.#live.add(new PipelineBuffer({ byteLength, label, stages: buffers, passage, ended }));
+    } catch (error) {
+      for (const buffer of buffers) buffer?.[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer {
+    this.#live.check();
+    return this.#last.createPinned(byteLength, label, use);
+  }
+
+  createStream(label: string): Stream {
+    this.#live.check();
+    const { stages } = this;
+    const ended = (stream: PipelineStream) => this.#live.remove(stream);
+    return this.#live.add(new PipelineStream({ label, stages, packing: this.#packing, ended }));
+  }
+
+  /** As many as suit every stage. */
+  get promptRows(): number | undefined {
+    const rows = this.stages.flatMap(({ promptRows }) => promptRows ?? []);
+    return rows.length === this.stages.length ? Math.min(...rows) : undefined;
+  }
+
+  /** Those of any stage. */
+  rowCapacities(rows: number): readonly number[] {
+    const capacities = new Set(this.stages.flatMap((stage) => stage.rowCapacities(rows)));
+    return [...capacities].sort((a, b) => a - b);
+  }
+
+  async compile(graph: OpGraph): Promise<Program> {
+    this.#live.check();
+    const { stage, ...own } = graph;
+    const device = this.stages[stage ?? -1];
+    invariant(stage !== undefined && device, `${graph.name} was recorded for a stage`);
+    return new PipelineProgram(graph, stage, await device.compile(own));
+  }
+
+  async readyToDecode(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean> {
+    invariant(weight instanceof StageWeight, 'a weight of a pipeline is that of a stage');
+    const device = this.stages[weight.stage];
+    return (await device?.readyToDecode?.(weight.packed, part, format)) ?? false;
+  }
+
+  async record(executables: readonly Executable[], label: string): Promise<Step> {
+    this.#live.check();
+    const own = executables as readonly PipelineExecutable[];
+    const { stages } = this;
+    const ended = (step: PipelineStep) => this.#live.remove(step);
+    return this.#live.add(await PipelineStep.record(own, { label, stages, ended }));
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.stages.map(async (stage) => stage.settle?.()));
+  }
+
+  /** Its own objects and those of its stages. */
+  liveObjects(): number {
+    return this.#live.count + totalOf(this.stages.map((stage) => stage.liveObjects()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#live.disposeAll();
+    await Promise.all(this.stages.map((stage) => stage[Symbol.asyncDispose]()));
+  }
+
+  get #last(): Device {
+    return this.stages.at(-1) as Device;
+  }
+}
+
+/** Whether a stage packs rows out of pinned memory of another one. */
+function packsFrom(stage: Device, other: Device): boolean {
+  if (stage === other) return true;
+  const isOfKind = stage.info.backend === other.info.backend && (stage.group === undefined) === (other.group === undefined);
+  return isOfKind && (stage.packsCuts === true || stage.group !== undefined);
+}

@@ -20,12 +20,7 @@ const FOREIGN: Readonly<Record<string, string>> = {
   ...same('-m https://...', '-mu', '--model-url'),
   ...same('--embedding or --pooling', '--embeddings'),
   ...same('--load eager', '--no-mmap', '--mlock'),
-  ...needless('what fits the device is put there: --weight-memory limits it', [
-    '-ngl',
-    '--gpu-layers',
-    '--n-gpu-layers',
-    '--num-gpu',
-  ]),
+  ...same('--gpu-layers', '-ngl', '--n-gpu-layers', '--num-gpu'),
   ...needless('attention needs no option', ['-fa', '--flash-attn']),
   ...needless('a file’s own chat template is used', ['--jinja']),
   ...needless('models read text only, no images or sound', ['--image', '--audio', '--mmproj', '-mm']),

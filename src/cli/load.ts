@@ -41,7 +41,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
   const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
-  const { device, threads, cpuKernels, gpus: tensorParallel } = flags;
+  const { device, threads, cpuKernels, gpus, gpuLayers } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
     ...sizes,
@@ -66,7 +66,8 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     device,
     threads,
     cpuKernels,
-    tensorParallel,
+    ...gpus,
+    gpuLayers,
   };
   return {
     ...model,

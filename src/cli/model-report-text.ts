@@ -1,5 +1,6 @@
 import { type Unread, unreadText } from '../model/unread/unread.ts';
 import { formatBytes } from '../base/bytes.ts';
+import type { StageSummary } from '../plan/memory/fit-plan.ts';
 import type { RopeParameters } from '../ops/index.ts';
 import type { MemoryNeed, MetadataEntry, ModelSummary, TensorEntry } from './model-report.ts';
 import { printable, tableText } from './table.ts';
@@ -83,7 +84,8 @@ function memoryText(need: MemoryNeed): string {
 }
 
 /** The device, or how many of them need as much each. */
-function placeOf({ device, devices }: Exclude<MemoryNeed, { readonly unknown: string }>): string {
+function placeOf({ device, devices, fit }: Exclude<MemoryNeed, { readonly unknown: string }>): string {
+  if (fit.stages) return fit.stages.map((stage) => `${stage.device} (${stage.layers} layers)`).join(' and ');
   return devices === 1 ? device : `each of ${devices} devices (${device})`;
 }
 
@@ -128,7 +130,21 @@ export function fitText(need: MemoryNeed): string {
       .map(([name, bytes, remark]) => [name, formatBytes(bytes), remark]),
   );
   const whole = copied.length === 0 ? '' : `every device has all of ${copied.join(', ')}\n`;
-  return table + streamed + experts + whole;
+  return table + stagesText(need.fit.stages) + streamed + experts + whole;
+}
+
+/** A line for each stage of a pipeline. */
+function stagesText(stages: readonly StageSummary[] = []): string {
+  const rows = stages.map(({ device, layers, ...bytes }, stage) => {
+    const { weights, cache, scratch, total } = bytes;
+    return [`${stage}`, device, `${layers}`, ...[weights, cache, scratch, total].map(formatBytes)];
+  });
+  if (rows.length === 0) return '';
+  const headings = ['stage', 'device', 'layers', 'weights', 'cache', 'scratch', 'total'] as const;
+  return `\n${tableText(
+    headings.map((name) => [name, name === 'device' ? 'left' : 'right'] as const),
+    rows,
+  )}`;
 }
 
 /** One line per key; long values are truncated unless `full`. */

@@ -126,8 +126,9 @@ function formatUses(gguf: GgufFile): FormatUse[] {
 
 /** Plans the model on a device without loading it. Rejects only if the requested device does not exist. */
 export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Promise<MemoryNeed> {
-  const { device: name, threads, cpuKernels, tensorParallel, logger } = options;
-  const request = { device: name, threads, cpuKernels, tensorParallel, logger };
+  const { device: name, threads, cpuKernels, tensorParallel, pipelineParallel, gpuLayers, logger } = options;
+  const split = { tensorParallel, pipelineParallel, gpuLayers };
+  const request = { device: name, threads, cpuKernels, ...split, logger };
   try {
     await using device = await openDevice(request);
     const draft = options.draft && (await openDraft(options.draft, request));

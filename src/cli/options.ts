@@ -6,7 +6,8 @@ import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.
 import { EXPERT_PLACES, type ExpertPlace } from '../model/expert-place.ts';
 import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
 import { CPU_KERNELS, type CpuKernels } from '../node/cpu-kernels.ts';
-import { DEVICE_NAMES, type Ranks } from '../node/devices.ts';
+import { DEVICE_NAMES, type DeviceRequest } from '../node/devices.ts';
+import type { GpuLayers } from '../plan/parts/plan-options.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
 import { type ControlVectorFlags, controlVectorOptions } from './control-vector-options.ts';
 import { type HubFlags, hubOptions } from './hub-options.ts';
@@ -58,7 +59,8 @@ export interface DeviceFlags {
   readonly device?: string;
   readonly threads?: number;
   readonly cpuKernels?: CpuKernels;
-  readonly gpus?: Ranks;
+  readonly gpus?: GpuSplit;
+  readonly gpuLayers?: GpuLayers;
 }
 
 /** Results for programs. */
@@ -255,21 +257,40 @@ export function deviceOptions(): Option[] {
       .helpGroup('Device:'),
     new Option(
       '--gpus <which>',
-      'split the model over several devices: all of the kind, so many of them, or those with these indices: 0,2 (default: 1)',
+      'split the model over several devices: all of the kind, so many of them, those with these indices: 0,2, or stages of layers: 2x4 are two of four devices each (default: 1)',
     )
-      .argParser(ranksIn)
+      .argParser(gpusIn)
+      .helpGroup('Device:'),
+    new Option(
+      '--gpu-layers <count>',
+      'layers on the GPU, the output counting as the last one, beside the CPU, which computes the others: for a model too large for the GPU; auto for as many as fit (default: all)',
+    )
+      .argParser(gpuLayersIn)
       .helpGroup('Device:'),
   ];
 }
 
-/** Parses which devices a model is split over. Stages of layers are refused by name. */
-function ranksIn(text: string): Ranks {
+/** Over which devices a model is split. */
+export type GpuSplit = Partial<Pick<DeviceRequest, 'tensorParallel' | 'pipelineParallel'>>;
+
+/** Parses which devices a model is split over. */
+function gpusIn(text: string): GpuSplit {
   const given = text.trim();
-  if (given === 'all') return given;
-  if (/^\d+$/.test(given) && Number(given) > 0) return Number(given);
-  if (/^\d+(?:,\d+)+$/.test(given)) return given.split(',').map(Number);
-  const stages = /^\d+x\d+$/.test(given) ? ' Stages of layers (2x2) are not supported.' : '';
-  throw new InvalidArgumentError(`Expected all, a number of devices, or indices such as 0,2.${stages}`);
+  if (given === 'all') return { tensorParallel: given };
+  if (/^\d+$/.test(given) && Number(given) > 0) return { tensorParallel: Number(given) };
+  if (/^\d+(?:,\d+)+$/.test(given)) return { tensorParallel: given.split(',').map(Number) };
+  const [, stages, ranks] = (/^(\d+)x(\d+)$/.exec(given) ?? []).map(Number);
+  if (stages && ranks) return { pipelineParallel: stages, tensorParallel: ranks };
+  const expected = 'all, a number of devices, indices such as 0,2, or stages of devices such as 2x4';
+  throw new InvalidArgumentError(`Expected ${expected}.`);
+}
+
+/** Parses how many layers are on the GPU. */
+function gpuLayersIn(text: string): GpuLayers {
+  const given = text.trim();
+  if (given === 'auto' || given === 'all') return given;
+  if (/^\d+$/.test(given)) return Number(given);
+  throw new InvalidArgumentError('Expected a number of layers, auto or all.');
 }
 
 /** Results for programs. */

@@ -2,6 +2,7 @@ import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
+import type { GpuLayers } from '../plan/parts/plan-options.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 
 const MAX_RANKS = 64;
@@ -27,6 +28,13 @@ export interface DeviceRequest {
    * predictors and saved states need a single device. Default 1.
    */
   readonly tensorParallel?: Ranks | undefined;
+  /**
+   * Stages of layers, each on as many devices as `tensorParallel` says, which is then a number: for GPUs that cannot see one another's
+   * memory, or a model too large for those that can. One step is on one stage at a time. Default 1.
+   */
+  readonly pipelineParallel?: number | undefined;
+  /** As `PlanOptions`: with a number of layers or `auto`, the CPU is opened beside the GPU. Default: the device has the whole model. */
+  readonly gpuLayers?: GpuLayers | undefined;
   /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
@@ -37,6 +45,8 @@ export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
   threads: true,
   cpuKernels: true,
   tensorParallel: true,
+  pipelineParallel: true,
+  gpuLayers: true,
   logger: true,
 };
 
@@ -184,6 +194,46 @@ export function beginDevice(request: DeviceRequest): DeviceOpening {
 
 async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
   checkRanks(request);
+  const { gpuLayers } = request;
+  if (gpuLayers === 0) return await openNamed({ ...request, device: 'cpu' }, onDescribed);
+  if (gpuLayers !== undefined && gpuLayers !== 'all') return await openBesideCpu(request, gpuLayers);
+  return await openNamed(request, onDescribed);
+}
+
+/**
+ * Opens the CPU and a GPU as the stages of a model; with `auto`, the CPU alone if there is no GPU. Rejects with `INVALID_ARGUMENT` if the
+ * device asked for is the CPU.
+ */
+async function openBesideCpu(request: DeviceRequest, gpuLayers: number | 'auto'): Promise<Device> {
+  const { device = 'auto', logger = silentLogger } = request;
+  const isAuto = gpuLayers === 'auto';
+  const openCpuAlone = () => openNamed({ ...request, device: 'cpu' }, () => {});
+  if (device === 'cpu') {
+    if (isAuto) return await openCpuAlone();
+    const expected = '0 layers on a GPU with the device cpu';
+    return fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(gpuLayers), expected });
+  }
+  const onGpus = (backend: Backend) => backend.report !== undefined;
+  const opening = device === 'auto' ? openBest(request, () => {}, onGpus) : openNamed(request, () => {});
+  const gpu = await opening.catch((error: unknown) => {
+    if (!isAuto || device !== 'auto') throw error;
+    logger.debug('no GPU beside the CPU', { reason: messageOf(error) });
+    return undefined;
+  });
+  if (!gpu) return await openCpuAlone();
+  try {
+    const [{ DevicePipeline }, cpu] = await Promise.all([
+      import('../devices/group/index.ts'),
+      openNamed({ ...request, device: 'cpu', tensorParallel: 1, pipelineParallel: 1 }, () => {}),
+    ]);
+    return new DevicePipeline([cpu, gpu]);
+  } catch (error) {
+    await gpu[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function openNamed(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
   const wanted = request.device ?? 'auto';
   if (wanted === 'auto') return await openBest(request, onDescribed);
   const [, name, index = '0'] = /^(\w+)(?::(\d+))?$/.exec(wanted) ?? [];
@@ -204,10 +254,11 @@ async function openRanks(
   request: DeviceRequest,
   { index, onDescribed }: { readonly index: number; readonly onDescribed: OnDescribed },
 ): Promise<Device> {
+  const { pipelineParallel: stages = 1 } = request;
   const indices = await indicesOf(backend, request, index);
   const [only = index] = indices;
   if (indices.length === 1) return backend.open(request, only, onDescribed);
-  const [{ DeviceGroup }, { usableCores }] = await Promise.all([
+  const [{ DeviceGroup, DevicePipeline }, { usableCores }] = await Promise.all([
     import('../devices/group/index.ts'),
     import('./cpu-threads.ts'),
   ]);
@@ -216,6 +267,17 @@ async function openRanks(
   let group: Device | undefined;
   const groupOf = (devices: readonly Device[]) => (group ??= new DeviceGroup(devices, { sharesMemory }));
   const openAll = backend.openAll ?? openingEach(backend);
+  if (stages > 1) {
+    const ranks = indices.length / stages;
+    const devices = await openAll({ ...request, threads }, indices, () => {});
+    const ofStage = (stage: number) => devices.slice(stage * ranks, (stage + 1) * ranks);
+    return new DevicePipeline(
+      Array.from({ length: stages }, (_, stage) => {
+        const [device] = ofStage(stage);
+        return ranks === 1 ? (device as Device) : new DeviceGroup(ofStage(stage), { sharesMemory });
+      }),
+    );
+  }
   const devices = await openAll({ ...request, threads }, indices, (described) =>
     onDescribed(groupOf(described)),
   );
@@ -237,12 +299,12 @@ function openingEach(backend: Backend): OpenAll {
 /** The indices of the devices that a request means, of which the first is `index` unless the request names them itself. */
 async function indicesOf(
   { name, report }: Backend,
-  { device = 'auto', tensorParallel: wanted = 1 }: DeviceRequest,
+  { device = 'auto', tensorParallel: wanted = 1, pipelineParallel: stages = 1 }: DeviceRequest,
   index: number,
 ): Promise<readonly number[]> {
   // Where there is one device of a kind, it is opened several times.
   if (typeof wanted === 'number') {
-    return Array.from({ length: wanted }, (_, rank) => (report ? index + rank : index));
+    return Array.from({ length: wanted * stages }, (_, rank) => (report ? index + rank : index));
   }
   if (!report || device.includes(':')) {
     const found = `${String(wanted)} with the device ${device}`;
@@ -255,8 +317,22 @@ async function indicesOf(
   return found.slice(0, MAX_RANKS).map((_, rank) => rank);
 }
 
-/** Throws `INVALID_ARGUMENT` unless it says over which devices. */
-function checkRanks({ tensorParallel: ranks = 1 }: DeviceRequest): void {
+/** Throws `INVALID_ARGUMENT` unless it says over which devices, in which stages. */
+function checkRanks({ tensorParallel: ranks = 1, pipelineParallel: stages = 1, gpuLayers }: DeviceRequest): void {
+  const most = typeof ranks === 'number' ? Math.floor(MAX_RANKS / ranks) : 1;
+  if (!isCount(stages, 1, most)) {
+    const expected = `a whole number of stages, of at most ${MAX_RANKS} devices together, each of a number of devices`;
+    fail('INVALID_ARGUMENT', { name: 'pipelineParallel', found: String(stages), expected });
+  }
+  if (stages > 1 && gpuLayers !== undefined) {
+    const found = `${gpuLayers} with ${stages} stages of GPUs`;
+    fail('INVALID_ARGUMENT', { name: 'gpuLayers', found, expected: 'one stage of them' });
+  }
+  const isLayers = gpuLayers === undefined || gpuLayers === 'auto' || gpuLayers === 'all';
+  if (!isLayers && !isCount(gpuLayers, 0, Number.MAX_SAFE_INTEGER)) {
+    const expected = 'a whole number of layers, auto or all';
+    fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(gpuLayers), expected });
+  }
   if (typeof ranks === 'number' && isCount(ranks, 1, MAX_RANKS)) return;
   if (ranks === 'all') return;
   if (Array.isArray(ranks) && areIndices(ranks)) return;
@@ -297,11 +373,16 @@ export async function reopenDevice(
   });
 }
 
-async function openBest(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
-  const { logger = silentLogger, tensorParallel = 1 } = request;
+async function openBest(
+  request: DeviceRequest,
+  onDescribed: OnDescribed,
+  isWanted: (backend: Backend) => boolean = () => true,
+): Promise<Device> {
+  const { logger = silentLogger, tensorParallel = 1, pipelineParallel = 1 } = request;
   let failure: unknown;
-  const isSplit = tensorParallel !== 1;
-  for (const backend of BACKENDS.filter(({ automatic, report }) => automatic && (report || !isSplit))) {
+  const isSplit = tensorParallel !== 1 || pipelineParallel !== 1;
+  const backends = BACKENDS.filter(({ automatic, report }) => automatic && (report || !isSplit));
+  for (const backend of backends.filter(isWanted)) {
     const { name } = backend;
     try {
       const device = await openRanks(backend, request, { index: 0, onDescribed });

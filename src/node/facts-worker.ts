@@ -33,8 +33,8 @@ serveCalls<FactsCalls>(ownWorkerPort(), {
 /** The total of the plan with which the model would be opened, if it had the device for itself. */
 async function memoryOf({ location, options, hostMemory }: WorkerLoad, signal: AbortSignal): Promise<number> {
   shareHostMemory(hostMemory);
-  const { headers, device: name, threads, cpuKernels } = options;
-  const request = { device: name, threads, cpuKernels };
+  const { headers, device: name, threads, cpuKernels, pipelineParallel, gpuLayers } = options;
+  const request = { device: name, threads, cpuKernels, pipelineParallel, gpuLayers };
   await using gguf = await openGguf(location, { http: { ...(headers && { headers }) }, signal });
   const adapters = await openAdapters(gguf, { ...options, signal });
   await using device = await openDevice(request);

@@ -24,12 +24,13 @@ export function openReplicas(
   options: ReplicaOptions,
   start: () => WorkerHandle = engineThread,
 ): Promise<Replicas> {
-  const { replicas, device, tensorParallel = 1, signal: given, logger = silentLogger } = options;
+  const { replicas, device, tensorParallel = 1, pipelineParallel = 1 } = options;
+  const { signal: given, logger = silentLogger } = options;
   const threads = options.threads ?? Math.max(1, Math.floor(usableCores() / replicas));
   const progressOf = progressOfAll(replicas, options.onProgress);
   let first: Promise<ThreadEngine> | undefined;
   const deviceOf = async (replica: number): Promise<string | undefined> => {
-    const behind = replica * tensorParallel;
+    const behind = replica * tensorParallel * pipelineParallel;
     if (device !== undefined && device !== 'auto') return replicaDevice(device, behind);
     return first && replicaDevice((await first).device.backend, behind);
   };

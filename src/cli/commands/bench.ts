@@ -226,8 +226,9 @@ async function checkAgainst(
 ): Promise<CheckResult[]> {
   const { flags, series, context } = of;
   const size = contextOf(series);
-  const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...plain } = flags;
-  const single = { ...plain, gpus: 1, device, context: size, sequences: 1 };
+  const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...rest } = flags;
+  const { gpuLayers: _layers, ...plain } = rest;
+  const single = { ...plain, gpus: {}, device, context: size, sequences: 1 };
   await using other = (await loadFromFlags(single, context)).model;
   const checks: CheckResult[] = [];
   for (const options of series) {

@@ -15,8 +15,8 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
     ['models', 'some well-known models by size, with their licences'],
     ['models -d cuda --json', 'for a program, by the memory of a GPU'],
   ],
-  async run({ flags: { device: name, threads, cpuKernels, gpus, json } }, { output, logger }) {
-    const request = { device: name, threads, cpuKernels, tensorParallel: gpus, logger };
+  async run({ flags: { device: name, threads, cpuKernels, gpus, gpuLayers, json } }, { output, logger }) {
+    const request = { device: name, threads, cpuKernels, ...gpus, gpuLayers, logger };
     await using device = await openDevice(request);
     // Of a group, each device has a part of the model.
     const free = (device.group?.ranks ?? 1) * (await device.memory()).free;

@@ -14,7 +14,8 @@ import {
   testQuantizedGoldens,
 } from '../golden-tests.ts';
 import type { Device } from '../../../src/device/index.ts';
-import { DeviceGroup } from '../../../src/devices/group/index.ts';
+import { DeviceGroup, DevicePipeline } from '../../../src/devices/group/index.ts';
+import { openCpu } from '../../../src/node/open-cpu.ts';
 import { SPLIT_ALL } from '../rank-devices.ts';
 import { type Emulator, emulatedTests } from './emulator.ts';
 
@@ -49,6 +50,43 @@ export async function testEmulatedRanks(
   );
 }
 
+/** Stages of a pipeline of emulated GPUs, and the architectures that are tested on them. */
+export interface EmulatedStages {
+  /** How many GPUs each stage has; 0 for the CPU. */
+  readonly stages: readonly number[];
+  readonly names: readonly string[];
+}
+
+/** Declares the tests of some architectures' random models for pipelines of emulated GPUs and the CPU. */
+export async function testEmulatedStages(target: string, pipelines: readonly EmulatedStages[]): Promise<void> {
+  const cardsOf = (stages: readonly number[]) => stages.reduce((sum, ranks) => sum + ranks, 0);
+  const emulated = await emulatedTests(target, Math.max(...pipelines.map(({ stages }) => cardsOf(stages))));
+  let current: Emulator | undefined;
+  const stageOf = async (ranks: number, behind: number) =>
+    ranks === 0
+      ? openCpu({ threads: 1, cpuKernels: 'wasm' })
+      : devicesOf(current as Emulator, ranks, behind);
+  for (const { stages, names } of pipelines) {
+    const device: GoldenDevice = {
+      name: `stages of ${stages.join(' + ')} emulated GPUs`,
+      exact: true,
+      open: async (path, options) => {
+        const devices = stages.map((ranks, stage) => stageOf(ranks, cardsOf(stages.slice(0, stage))));
+        return openOn(new DevicePipeline(await Promise.all(devices)), path, options);
+      },
+      declare: (name, body) =>
+        emulated(name, async (emulator) => {
+          current = emulator;
+          await body();
+        }),
+    };
+    testGoldensOf(
+      FAMILY_FIXTURES.filter(({ name }) => names.includes(name)),
+      device,
+    );
+  }
+}
+
 /** Declares the tests of the remaining architectures. */
 export async function testOtherEmulatedFamilies(target: string): Promise<void> {
   testGoldensOf(FAMILY_FIXTURES.filter(hasOthersKernels), await emulatedDevice(target));
@@ -76,8 +114,8 @@ async function emulatedDevice(target: string, cards = 1): Promise<GoldenDevice> 
 const MAX_ROWS = 48;
 const ROWS = 8;
 
-function devicesOf(emulator: Emulator, cards: number): Device {
-  const devices = Array.from({ length: cards }, (_, card) => emulator.device({ card }));
+function devicesOf(emulator: Emulator, cards: number, first = 0): Device {
+  const devices = Array.from({ length: cards }, (_, card) => emulator.device({ card: first + card }));
   return cards === 1 ? (devices[0] as Device) : new DeviceGroup(devices, SPLIT_ALL);
 }
 

@@ -1,0 +1,29 @@
+import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
+import { testGoldensOf } from '../support/family-tests.ts';
+import type { GoldenDevice } from '../support/golden-tests.ts';
+import { onOneDevice } from '../support/rank-devices.ts';
+import { DevicePipeline } from '../../src/devices/group/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
+import { test } from 'node:test';
+
+/** Dense, a mixture, latent attention, a recurrent hybrid and RWKV. */
+const NAMES = ['llama', 'qwen3moe', 'deepseek2', 'qwen35', 'rwkv7'];
+const ROWS = 32;
+
+const open = onOneDevice(
+  async () => new DevicePipeline([await openCpu({ threads: 1, cpuKernels: 'wasm' }), await openSoftwareGpu()]),
+);
+const device: GoldenDevice = {
+  name: 'WebGPU beside the CPU',
+  exact: true,
+  rows: ROWS,
+  open: (path, options) => open(path, { ...options, batch: Math.min(options.batch ?? ROWS, ROWS) }),
+  declare: (name, body) => {
+    test(name, { skip: NO_SOFTWARE_GPU }, body);
+  },
+};
+testGoldensOf(
+  FAMILY_FIXTURES.filter(({ name }) => NAMES.includes(name)),
+  device,
+);

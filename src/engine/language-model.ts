@@ -29,7 +29,8 @@ import { modelFingerprint } from './model-fingerprint.ts';
 import { ModelText } from './model-text.ts';
 import {
   withoutDraftMemory,
-  besideDraft,withDraftMemory,
+  besideDraft,
+  withDraftMemory,
   planDraft,
   withDrafter,
   withSpeculation,

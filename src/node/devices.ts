@@ -318,7 +318,11 @@ async function indicesOf(
 }
 
 /** Throws `INVALID_ARGUMENT` unless it says over which devices, in which stages. */
-function checkRanks({ tensorParallel: ranks = 1, pipelineParallel: stages = 1, gpuLayers }: DeviceRequest): void {
+function checkRanks({
+  tensorParallel: ranks = 1,
+  pipelineParallel: stages = 1,
+  gpuLayers,
+}: DeviceRequest): void {
   const most = typeof ranks === 'number' ? Math.floor(MAX_RANKS / ranks) : 1;
   if (!isCount(stages, 1, most)) {
     const expected = `a whole number of stages, of at most ${MAX_RANKS} devices together, each of a number of devices`;

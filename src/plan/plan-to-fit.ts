@@ -3,7 +3,8 @@ import { ExecutionPlan } from './execution-plan.ts';
 import { expertSlotBytes } from './memory-demand.ts';
 import { excessOf, type FitPlan, type MemoryLimits, type StageFit } from './memory/fit-plan.ts';
 import { stageLimits } from './memory/stage-fit.ts';
-import { limitsOn, onOneStage, startsWithout } from './stage-layers.ts';
+import { legalStarts } from './ranks/stage-graphs.ts';
+import { limitsOn, onOneStage } from './stage-layers.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
   DEFAULT_BATCH,
@@ -31,8 +32,6 @@ export interface PlannedModel extends CompiledModel {
 const MIN_CONTEXT = 256;
 /** Maximum attempts to find how many experts fit: the driver rounds. */
 const SLOT_ATTEMPTS = 6;
-/** Maximum attempts to find how many layers fit beside what the CPU has. */
-const STAGE_ATTEMPTS = 8;
 /** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
@@ -73,23 +72,34 @@ export async function planToFit(
   throw asked.refusal;
 }
 
-/** Has as many layers on the GPU as fit there, and the others on the CPU; undefined if that does not help. */
+/**
+ * Has as many layers on the GPU as fit there, and the others on the CPU; undefined if that does not help. The fewer layers, the less
+ * memory they need.
+ */
 async function besideCpu(
   source: ModelSource,
   options: PlanOptions,
   { plan, limits }: { plan: ExecutionPlan; limits: MemoryLimits },
 ): Promise<PlannedModel | undefined> {
-  if (!source.device.stages) return undefined;
-  const { memoryRules } = plan.setup.device;
-  const excess = excessOf(plan.fit(), limitsOn(source, plan, limits), memoryRules);
-  for (const start of startsWithout(plan, excess).slice(0, STAGE_ATTEMPTS)) {
-    const gpuLayers = plan.layerCount + 1 - start;
-    const fitting = { ...options, gpuLayers };
-    const { description, plan: staged } = await compileModel(source, fitting);
-    const found = tryFit(staged, limits);
-    if ('fit' in found) return { description, plan: staged, fit: found.fit, options: fitting };
+  const largest = plan.plans.at(-1);
+  if (!source.device.stages || !largest) return undefined;
+  const gpuAlone = {
+    ...limits,
+    stageFree: limits.stageFree?.map((free, stage) => (stage === 0 ? Number.POSITIVE_INFINITY : free)),
+  };
+  const starts = legalStarts(largest.graphs).filter((start) => start > 0);
+  let most: (CompiledModel & { readonly options: PlanOptions }) | undefined;
+  for (let [from, to] = [0, starts.length - 1]; from <= to;) {
+    const middle = Math.floor((from + to) / 2);
+    const fitting = { ...options, gpuLayers: plan.layerCount + 1 - (starts[middle] as number) };
+    const staged = await compileModel(source, fitting);
+    if ('fit' in tryFit(staged.plan, gpuAlone)) {
+      most = { ...staged, options: fitting };
+      to = middle - 1;
+    } else from = middle + 1;
   }
-  return undefined;
+  const found = most && tryFit(most.plan, limits);
+  return most && found && 'fit' in found ? { ...most, fit: found.fit } : undefined;
 }
 
 /** Gives experts as many slots as fit, unless their number is given. */

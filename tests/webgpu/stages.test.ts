@@ -12,7 +12,8 @@ const NAMES = ['llama', 'qwen3moe', 'deepseek2', 'qwen35', 'rwkv7'];
 const ROWS = 32;
 
 const open = onOneDevice(
-  async () => new DevicePipeline([await openCpu({ threads: 1, cpuKernels: 'wasm' }), await openSoftwareGpu()]),
+  async () =>
+    new DevicePipeline([await openCpu({ threads: 1, cpuKernels: 'wasm' }), await openSoftwareGpu()]),
 );
 const device: GoldenDevice = {
   name: 'WebGPU beside the CPU',

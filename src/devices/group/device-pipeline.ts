@@ -47,9 +47,7 @@ export class DevicePipeline implements Device {
     this.stages = stages;
     const last = this.#last;
     if (last.pin) this.pin = last.pin.bind(last);
-    this.#packing = new Set(
-      stages.flatMap((stage, index) => (packsFrom(stage, last) ? [index] : [])),
-    );
+    this.#packing = new Set(stages.flatMap((stage, index) => (packsFrom(stage, last) ? [index] : [])));
     this.lost = Promise.race(stages.map(({ lost }) => lost));
     this.memoryRules = last.memoryRules;
   }
@@ -163,6 +161,7 @@ export class DevicePipeline implements Device {
 /** Whether a stage packs rows out of pinned memory of another one. */
 function packsFrom(stage: Device, other: Device): boolean {
   if (stage === other) return true;
-  const isOfKind = stage.info.backend === other.info.backend && (stage.group === undefined) === (other.group === undefined);
+  const isOfKind =
+    stage.info.backend === other.info.backend && (stage.group === undefined) === (other.group === undefined);
   return isOfKind && (stage.packsCuts === true || stage.group !== undefined);
 }

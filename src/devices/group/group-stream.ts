@@ -54,7 +54,9 @@ export class GroupStream implements Stream {
     this.#check('copy source', source, 0);
     this.#check('copy target', target, 0);
     checkCopySizes(source, target, this.#label);
-    this.#queue.push(() => this.#each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))));
+    this.#queue.push(() =>
+      this.#each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))),
+    );
   }
 
   /** What rank 0 has: values that are not the same on all ranks are not downloaded. */
@@ -176,8 +178,7 @@ export class GroupStream implements Stream {
     if (!taken) return;
     await (this.#staging[rank] as RowStaging).pack(stream, taken.byteLength, {
       fill: (into) => taken.fill(of.source, into),
-      pack: (pinned) =>
-        stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank)),
+      pack: (pinned) => stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank)),
     });
   }
 

@@ -39,7 +39,13 @@ import {
 import { type Pooling, POOLINGS } from '../../model/pooling.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { checkRopeOverrides, requireRope, type RopeOverrides } from '../../model/rope-overrides.ts';
-import { mapParts, type ModelGraphs, type ModelPart, partsOf, recordModel } from '../../model/model-graphs.ts';
+import {
+  mapParts,
+  type ModelGraphs,
+  type ModelPart,
+  partsOf,
+  recordModel,
+} from '../../model/model-graphs.ts';
 import {
   blocksFor,
   groupsWithin,

@@ -126,7 +126,13 @@ export class LoadedModel implements AsyncDisposable {
     if (expertSlots > 0) log.debug('not all experts are on the device', { expertSlots, weights });
     const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
     const { trace, hostMemory } = options;
-    const loader = new AsyncModelLoader(plan.setup.device, { ...sizes, decoder, trace, hostMemory, logger: log });
+    const loader = new AsyncModelLoader(plan.setup.device, {
+      ...sizes,
+      decoder,
+      trace,
+      hostMemory,
+      logger: log,
+    });
     try {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader, { sharedMemory, hostMemory, signal: options.signal });

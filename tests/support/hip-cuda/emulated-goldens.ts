@@ -58,14 +58,15 @@ export interface EmulatedStages {
 }
 
 /** Declares the tests of some architectures' random models for pipelines of emulated GPUs and the CPU. */
-export async function testEmulatedStages(target: string, pipelines: readonly EmulatedStages[]): Promise<void> {
+export async function testEmulatedStages(
+  target: string,
+  pipelines: readonly EmulatedStages[],
+): Promise<void> {
   const cardsOf = (stages: readonly number[]) => stages.reduce((sum, ranks) => sum + ranks, 0);
   const emulated = await emulatedTests(target, Math.max(...pipelines.map(({ stages }) => cardsOf(stages))));
   let current: Emulator | undefined;
   const stageOf = async (ranks: number, behind: number) =>
-    ranks === 0
-      ? openCpu({ threads: 1, cpuKernels: 'wasm' })
-      : devicesOf(current as Emulator, ranks, behind);
+    ranks === 0 ? openCpu({ threads: 1, cpuKernels: 'wasm' }) : devicesOf(current as Emulator, ranks, behind);
   for (const { stages, names } of pipelines) {
     const device: GoldenDevice = {
       name: `stages of ${stages.join(' + ')} emulated GPUs`,

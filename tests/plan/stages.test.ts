@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Device } from '../../src/device/index.ts';
+import { DevicePipeline } from '../../src/devices/group/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
+import { LOSS_CASES } from '../support/device-loss.ts';
+import { checkFailedCreations } from '../support/failed-creations.ts';
+import { familyPaths } from '../support/family-fixtures.ts';
+import { HUNG_MS } from '../support/hung.ts';
+import { openMortalCpu } from '../support/mortal-cpu.ts';
+import { predictedTexts, PREDICTOR_CASES } from '../support/predictor-goldens.ts';
+import { cpuStages } from '../support/rank-devices.ts';
+import { testStates } from '../support/state-tests.ts';
+import { TINY, tinyModel } from '../support/tiny-model.ts';
+
+const PROMPT = Array.from({ length: 20 }, (_, at) => 40 + ((at * 37) % 90));
+
+async function openTiny(device: Device, options: ModelOptions = {}): Promise<LanguageModel> {
+  const parts = { gguf: await tinyModel('Q4_0'), device, architectures: ALL_ARCHITECTURES };
+  return LanguageModel.open(parts, { context: 64, batch: 16, logitRows: 16, ...options });
+}
+
+async function logitsOf(model: LanguageModel): Promise<number[]> {
+  const found: number[] = [];
+  for await (const { logits } of model.evaluate(PROMPT)) found.push(...logits);
+  return found;
+}
+
+const layersOf = ({ fit }: LanguageModel) => fit.stages?.map(({ layers }) => layers);
+
+test('the last layers are on the GPU, the output counting as one, and logits are those of one device', async () => {
+  const { layers } = TINY;
+  await using one = await openTiny(await openCpu({ threads: 1 }));
+  const expected = await logitsOf(one);
+  for (let gpuLayers = 1; gpuLayers <= layers; gpuLayers++) {
+    await using model = await openTiny(await cpuStages(2), { gpuLayers });
+    assert.deepEqual(layersOf(model), [layers + 1 - gpuLayers, gpuLayers - 1]);
+    assert.deepEqual(await logitsOf(model), expected);
+    const cards = await model.cards();
+    assert.ok(cards.length === 2 && cards.every(({ free, total }) => free > 0 && free < total));
+  }
+});
+
+test('a model that is whole on one stage runs on that device alone', async () => {
+  for (const [gpuLayers, place] of [
+    [0, 0],
+    [TINY.layers + 1, 1],
+    ['all', 1],
+    ['auto', 1],
+  ] as const) {
+    const device = await cpuStages(2);
+    await using model = await openTiny(device, { gpuLayers });
+    assert.equal(layersOf(model), undefined);
+    await model.loaded;
+    assert.equal(device.stages[1 - place]?.liveObjects(), 0);
+    assert.ok((device.stages[place]?.liveObjects() ?? 0) > 0);
+    assert.equal((await logitsOf(model)).length, PROMPT.length * TINY.vocabulary);
+  }
+});
+
+test('without a number, layers are dealt out by their bytes', async () => {
+  await using model = await openTiny(await cpuStages(3));
+  assert.deepEqual(layersOf(model), [1, 1, 1]);
+  await using many = await cpuStages(5);
+  await assert.rejects(openTiny(many), {
+    code: 'INVALID_ARGUMENT',
+    message: /pipelineParallel: found 5, expected at most 4 stages/,
+  });
+});
+
+test('auto puts as many layers on the GPU as fit, and leaves the context', async () => {
+  const within = async (memoryLimit: number) =>
+    new DevicePipeline([await openCpu({ threads: 1 }), await openCpu({ threads: 1, memoryLimit })]);
+  await using whole = await openTiny(await cpuStages(2), { gpuLayers: 'all' });
+  const { onDevice } = whole.fit;
+  await using beside = await openTiny(await cpuStages(2), { gpuLayers: 2 });
+  const [, gpu] = beside.fit.stages ?? [];
+  assert.ok(gpu && gpu.onDevice < onDevice);
+  const auto = { gpuLayers: 'auto', shrinkContext: true } as const;
+  await using chosen = await openTiny(await within(gpu.onDevice), auto);
+  assert.deepEqual(layersOf(chosen), [TINY.layers - 1, 1]);
+  assert.equal(chosen.fit.context, 64);
+  await using most = await openTiny(await within(onDevice), auto);
+  assert.equal(layersOf(most), undefined);
+  for (const [options, memory] of [
+    [auto, 100_000],
+    [{ gpuLayers: 3 }, gpu.onDevice],
+  ] as const) {
+    await using device = await within(memory);
+    await assert.rejects(openTiny(device, options), { code: 'MODEL_TOO_LARGE' });
+  }
+});
+
+test('the context of a pipeline is reduced until its fullest stage fits', async () => {
+  const sizes = { context: 4096, gpuLayers: 3, shrinkContext: true } as const;
+  await using large = await openTiny(await cpuStages(2), sizes);
+  const memory = Math.max(...(large.fit.stages ?? []).map(({ total }) => total)) - 200_000;
+  await using small = await openTiny(await cpuStages(2), { ...sizes, memory });
+  assert.ok(small.fit.context < 4096, `${small.fit.context} positions`);
+  assert.ok(small.fit.stages?.every(({ total }) => total <= memory));
+});
+
+test('what a pipeline cannot do is refused by name', async () => {
+  const refused = async (options: ModelOptions, message: RegExp) => {
+    await using device = await cpuStages(2);
+    await assert.rejects(openTiny(device, options), { code: 'INVALID_ARGUMENT', message });
+    assert.equal(device.liveObjects(), 0);
+  };
+  for (const experts of ['host', 'stream'] as const) await refused({ experts }, /experts/);
+  for (const gpuLayers of [-1, 1.5])
+    await refused({ gpuLayers }, /gpuLayers: found .* expected a whole number/);
+  const { model } = familyPaths({ name: 'gemma4-e', sizes: {} });
+  const parts = { gguf: await openGguf(model), device: await cpuStages(2), architectures: ALL_ARCHITECTURES };
+  await assert.rejects(LanguageModel.open(parts, { gpuLayers: 2 }), {
+    code: 'INVALID_ARGUMENT',
+    message: /gpuLayers: found 2, expected one of [\d, ]+: later layers read the caches of earlier ones/,
+  });
+  await parts.gguf.dispose();
+  await parts.device[Symbol.asyncDispose]();
+});
+
+test('every creation on a pipeline that fails leaves nothing behind', { timeout: HUNG_MS }, async () => {
+  await using device = await cpuStages(2);
+  await checkFailedCreations(device, { load: 'eager', step: 5 });
+});
+
+for (const lost of [0, 1]) {
+  for (const { name, run } of LOSS_CASES) {
+    test(`stage ${lost} of a pipeline: ${name}`, { timeout: HUNG_MS }, () =>
+      run(async () => {
+        const stages = [await openMortalCpu(), await openMortalCpu()];
+        const device = new DevicePipeline(stages.map((stage) => stage.device));
+        return { device, lose: () => stages[lost]?.lose() };
+      }),
+    );
+  }
+}
+
+for (const [name, of] of Object.entries(PREDICTOR_CASES)) {
+  test(`drafts of a predictor on a pipeline leave the text alone: ${name}`, async () => {
+    const open = () => cpuStages(2);
+    const plain = await predictedTexts(of, { drafts: false, maxTokens: 12 });
+    assert.deepEqual(await predictedTexts(of, { drafts: true, maxTokens: 12, open }), plain);
+  });
+}
+
+test('a draft model beside a pipeline is on its last stage', async () => {
+  await using plain = await openTiny(await cpuStages(2), { gpuLayers: 2 });
+  const device = await cpuStages(2);
+  const parts = { gguf: await tinyModel('Q4_0'), device, architectures: ALL_ARCHITECTURES };
+  const draft = { gguf: await tinyModel('Q8_0') };
+  await using model = await LanguageModel.open({ ...parts, draft }, { context: 64, batch: 16, gpuLayers: 2 });
+  const options = { temperature: 0, maxTokens: 24, ignoreEnd: true };
+  const stream = model.generate(PROMPT, options);
+  assert.equal(await stream.text(), await plain.generate(PROMPT, options).text());
+  assert.ok(stream.end.proposedTokens > 0);
+});
+
+testStates({
+  name: '2 CPU stages',
+  brevity: 0.4,
+  models: /hybrid|Gemma 4|latents/,
+  declare: (claim, work) =>
+    void test(claim, async () => {
+      await using device = await cpuStages(2);
+      await work(device);
+      assert.equal(device.liveObjects(), 0);
+    }),
+});

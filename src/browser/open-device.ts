@@ -1,7 +1,9 @@
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Device } from '../device/index.ts';
+import { DevicePipeline } from '../devices/group/index.ts';
 import { openWebGpuDevice } from '../devices/webgpu/index.ts';
+import type { GpuLayers } from '../plan/parts/plan-options.ts';
 import { type BrowserCpuOptions, openCpu } from './open-cpu.ts';
 
 /** The backends that browsers support, in order of preference. */
@@ -14,6 +16,8 @@ export type BackendName = (typeof BACKENDS)[number];
 export interface BrowserDeviceRequest extends BrowserCpuOptions {
   /** `auto`, the default, uses a GPU through WebGPU if there is one, otherwise the CPU. */
   readonly device?: 'auto' | BackendName | undefined;
+  /** As `PlanOptions`: with a number of layers or `auto`, the CPU is opened beside the GPU. Default: the device has the whole model. */
+  readonly gpuLayers?: GpuLayers | undefined;
 }
 
 /**
@@ -24,7 +28,9 @@ export async function openDevice(
   request: BrowserDeviceRequest = {},
   logger: Logger = silentLogger,
 ): Promise<Device> {
-  const { device: wanted = 'auto' } = request;
+  const { device: wanted = 'auto', gpuLayers } = request;
+  if (gpuLayers === 0 || (gpuLayers === 'auto' && wanted === 'cpu')) return openCpu(request);
+  if (gpuLayers !== undefined && gpuLayers !== 'all') return openBesideCpu(request, gpuLayers, logger);
   switch (wanted) {
     case 'webgpu':
       return openWebGpu(true);
@@ -38,6 +44,32 @@ export async function openDevice(
         found: String(wanted),
         expected: ['auto', ...BACKENDS].join(', '),
       });
+  }
+}
+
+/** The CPU and a GPU as the stages of a model; with `auto`, the CPU alone if there is no GPU. */
+async function openBesideCpu(
+  request: BrowserDeviceRequest,
+  gpuLayers: number | 'auto',
+  logger: Logger,
+): Promise<Device> {
+  const { device: wanted = 'auto' } = request;
+  if (wanted === 'cpu') {
+    const expected = '0 layers on a GPU with the device cpu';
+    fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(gpuLayers), expected });
+  }
+  const isOptional = gpuLayers === 'auto' && wanted === 'auto';
+  const gpu = await openWebGpu(wanted === 'webgpu').catch((error: unknown) => {
+    if (!isOptional) throw error;
+    logger.debug('no GPU beside the CPU', { reason: String(error) });
+    return undefined;
+  });
+  if (!gpu) return openCpu(request);
+  try {
+    return new DevicePipeline([await openCpu(request), gpu]);
+  } catch (error) {
+    await gpu[Symbol.asyncDispose]();
+    throw error;
   }
 }
 

@@ -20,10 +20,16 @@ test('the CPU is listed with its memory, behind the GPUs or the reasons why ther
 test('a model is split over the devices that --gpus names, or the reason is said', async (t) => {
   const run = (...flags: string[]) => runCli(t, ['run', '--greedy', '-n', '4', '-p', 'x', ...flags]);
   const split = await run('-d', 'cpu', '-t', '2', '--gpus', '2');
-  assert.deepEqual([split.code, split.stdout], [0, (await run('-d', 'cpu')).stdout]);
+  const { stdout } = await run('-d', 'cpu');
+  assert.deepEqual([split.code, split.stdout], [0, stdout]);
+  for (const stages of ['2x1', '2x2']) {
+    const staged = await run('-d', 'cpu', '-t', '2', '--gpus', stages);
+    assert.deepEqual([staged.code, staged.stdout], [0, stdout], stages);
+  }
   const refused = {
-    '2x2': /indices such as 0,2\. Stages of layers \(2x2\) are not supported/,
-    '0': /Expected all, a number of devices, or indices/,
+    '2x0': /indices such as 0,2, or stages of devices such as 2x4/,
+    '8x9': /pipelineParallel: found 8, expected a whole number of stages, of at most 64 devices together/,
+    '0': /Expected all, a number of devices, indices/,
     '1,1': /tensorParallel: found 1,1, expected a whole number from 1 to 64, all, or different indices/,
     '0,1': /tensorParallel: found 0,1 with the device cpu, expected a number: cpu has no indices/,
     all: /tensorParallel: found all with the device cpu, expected a number/,
@@ -35,6 +41,28 @@ test('a model is split over the devices that --gpus names, or the reason is said
   }
   const replicas = await runCli(t, ['serve', '-d', 'cpu', '--gpus', 'all', '--replicas', '2']);
   assert.match(replicas.stderr, /tensorParallel: found all, expected a number of devices for each replica/);
+});
+
+test('layers are on the CPU beside a GPU as --gpu-layers says, or the reason is said', async (t) => {
+  const run = (...flags: string[]) => runCli(t, ['run', '--greedy', '-n', '4', '-p', 'x', ...flags]);
+  const { stdout } = await run('-d', 'cpu');
+  for (const flags of [
+    ['-d', 'webgpu', '--gpu-layers', '0'],
+    ['-d', 'cpu', '--gpu-layers', 'auto'],
+  ]) {
+    const onCpu = await run(...flags);
+    assert.deepEqual([onCpu.code, onCpu.stdout], [0, stdout], flags.join(' '));
+  }
+  const refused: [RegExp, ...string[]][] = [
+    [/gpuLayers: found 3, expected 0 layers on a GPU with the device cpu/, '-d', 'cpu', '--gpu-layers', '3'],
+    [/Expected a number of layers, auto or all/, '--gpu-layers', 'some'],
+    [/gpuLayers: found auto with 2 stages of GPUs/, '--gpu-layers', 'auto', '--gpus', '2x1'],
+  ];
+  for (const [reason, ...flags] of refused) {
+    const result = await run(...flags);
+    assert.equal(result.code, 2, flags.join(' '));
+    assert.match(result.stderr, reason);
+  }
 });
 
 test('a device that there is not is refused with what there is', async (t) => {

@@ -29,7 +29,7 @@ const MISTAKES: readonly Failure[] = [
   ],
   ['run --rope-scaling sometimes -p x', /Allowed choices are none, linear, yarn/],
   ['run --json-schema {} -p x', /unknown option '--json-schema'[\s\S]*\n--json-schema: here it is --schema/],
-  ['run -ngl 99 -p x', /\n-ngl: what fits the device is put there/],
+  ['run -ngl 99 -p x', /\n-ngl: here it is --gpu-layers/],
   ['run --n-predict 9 -p x', /\n--n-predict: here it is --max-tokens/],
   ['run --image cat.png -p x', /\n--image: models read text only/],
   ['serve -hf user/repo', /\n-hf: here it is -m hf:user\/repo:Q4_K_M/],

@@ -5,11 +5,25 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { BenchRecord } from '../src/cli/bench-record.ts';
+import { printHelp } from './help.ts';
 import { installPeer } from './peer/install-peer.ts';
 import type { PeerRequest, PeerSpeeds } from './peer/peer-worker.ts';
 
-// Compares rocmforge's CPU device with node-llama-cpp's CPU build: the same files and number of threads, in separate
-// processes, alternating in every round. `npm run bench:peer -- [model.gguf ...] [--threads 2] [--rounds 3] [--json]`.
+const USAGE = `Compares rocmforge's CPU device with node-llama-cpp's CPU build: the same files and number of threads, in separate
+processes, alternating in every round.
+
+npm run bench:peer -- [model.gguf ...] [options]
+
+  --threads N   threads of both (default: the processor's)
+  --rounds N    rounds, of which medians are printed (default: 3)
+  --prompt N    tokens of the prompt (default: 128)
+  --generate N  tokens that are generated (default: 64)
+  --json        print JSON
+  -h, --help    print this
+
+Without files: a model of 1.1B in Q4_0 with random weights, which is made once, and the bundled one.`;
+
+printHelp(USAGE);
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const CACHE = join(ROOT, '.cache');

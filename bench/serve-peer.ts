@@ -6,15 +6,30 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { printHelp } from './help.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
-// Compares `rocmforge serve` with llama-server: the same file, number of threads and clients, in turns on the same
-// cores, for Linux. `npm run bench:serve-peer -- --peer <llama-server> [MODEL] [--clients 16] [--requests 3] [--prompt 128]
-// [--generate 128] [--turns 5] [--threads 2] [--flags="--token-target 30"]`. Each client sends requests one after another,
-// and no two prompts begin alike; the first three ids, which are no text in usual vocabularies, are not
-// generated. Gaps are milliseconds between two pieces of one answer, as they arrive; `first` is the time
-// to the first piece of the requests that start a turn; memory is resident, in MB. The last rows are the median of the turns, and
-// that of the ratios of each turn's two rounds, which follow one another and so suffer the same load.
+const USAGE = `Compares rocmforge's server with llama-server: the same file, number of threads and clients, in turns on the same
+cores, for Linux.
+
+npm run bench:serve-peer -- [MODEL] [options]
+
+  --peer PROGRAM   llama-server; without it, rocmforge alone is measured
+  --clients N      clients at a time, each with one request after another; no two prompts begin alike (default: 16)
+  --requests N     requests of a client in a turn (default: 3)
+  --prompt N       tokens of a prompt (default: 128)
+  --generate N     tokens that are generated (default: 128)
+  --turns N        turns, one round of each server (default: 5)
+  --threads N      threads of both (default: the processor's)
+  --flags "FLAGS"  further options of rocmforge serve, such as "--token-target 30"
+  -h, --help       print this
+
+The first three ids, which are no text in usual vocabularies, are not generated. Gaps are milliseconds between two pieces of one
+answer, as they arrive; first is the time to the first piece of the requests that start a turn; memory is resident, in MB. The last
+rows are the median of the turns, and that of the ratios of each turn's two rounds, which follow one another and so suffer the same
+load.`;
+
+printHelp(USAGE);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

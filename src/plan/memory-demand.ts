@@ -30,6 +30,7 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?
   const slotCount = inputSlots(setup);
   const device = stage === undefined ? setup.device : (setup.device.stages?.[stage] ?? setup.device);
   const { memoryRules: rules } = device;
+  const isLast = stage === undefined || device === setup.device.stages?.at(-1);
   const cache = new Set([
     ...plans.flatMap(({ parts }) =>
       parts.flatMap(({ part }) => part.graph.states.map((state) => stateName(part, state))),
@@ -67,7 +68,8 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?
     pages: weights.map((part) => (setup.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
     expertPages: setup.experts && setup.device.pinReadOnly ? mappedBytes(slotted(weights), onHost) : 0,
     expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => slotsOf(part))),
-    host: (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0),
+    // Of a pipeline, those of the last stage, which reads them.
+    host: isLast ? (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0) : 0,
     loader: (isStreamed) =>
       sizesFor(movedBytes, {
         isStreamed: isStreamed || setup.experts !== undefined,

@@ -27,4 +27,31 @@ test('WebGPU answers a chat turn with the bundled model in Chromium', { skip: NO
   assert.equal(answer.backend, 'webgpu');
   assert.equal(answer.end.generatedTokens, 3);
   assert.match(answer.text, /^Hello/);
+  // With its first layers on the CPU, or wholly there.
+  const beside = await inPage(page, {}, async ({ loadModel }) => {
+    const say = async (options: { device: 'webgpu' | 'cpu'; gpuLayers: number | 'auto' }) => {
+      const model = await loadModel('/chat.gguf', { context: 64, batch: 32, ...options });
+      const turns = [{ role: 'user', content: 'Hi' }] as const;
+      const text = await model.chat(turns, { temperature: 0, maxTokens: 3 }).text();
+      const { backend, details } = model.device.info;
+      await model.dispose();
+      return [text, backend, details.stages];
+    };
+    const refused = await say({ device: 'cpu', gpuLayers: 3 }).catch((error: Error) => String(error));
+    return {
+      refused,
+      found: [
+        await say({ device: 'webgpu', gpuLayers: 3 }),
+        await say({ device: 'webgpu', gpuLayers: 0 }),
+        await say({ device: 'cpu', gpuLayers: 'auto' }),
+      ],
+    };
+  });
+  const { text } = answer;
+  assert.deepEqual(beside.found, [
+    [text, 'webgpu', 2],
+    [text, 'cpu', undefined],
+    [text, 'cpu', undefined],
+  ]);
+  assert.match(String(beside.refused), /gpuLayers: found 3, expected 0 layers on a GPU/);
 });

@@ -34,6 +34,34 @@ test(
   },
 );
 
+test('a GPU beside the CPU writes what the CPU writes', { skip: NO_EMULATOR }, async (t) => {
+  const model = await tinyModelFile(t);
+  const run = ['run', '-m', model, '-p', 'a', '--greedy', '--ignore-end', '-n', '8', '-c', '64'];
+  const cpu = await runWithGpu(t, ...run, '--device', 'cpu');
+  for (const device of ['auto', 'hip']) {
+    const beside = await runWithGpu(t, ...run, '--device', device, '--gpu-layers', '2');
+    assert.deepEqual([beside.code, beside.stdout], [0, cpu.stdout], device);
+  }
+  const inspect = ['inspect', model, '--fit', '--gpu-layers', '2'];
+  const fit = await runWithGpu(t, ...inspect);
+  assert.match(fit.stdout, /free on cpu \(2 layers\) and hip \(1 layers\)/);
+  assert.match(fit.stdout, /\n +0 +cpu +2 .*\n +1 +hip +1 /);
+  const { memory: need } = JSON.parse((await runWithGpu(t, ...inspect, '--json')).stdout) as {
+    memory: { fit: { stages: { layers: number }[] } };
+  };
+  assert.deepEqual(
+    need.fit.stages.map(({ layers }) => layers),
+    [2, 1],
+  );
+});
+
+test('stages of GPUs write what one writes', { skip: NO_EMULATOR }, async (t) => {
+  const model = await tinyModelFile(t);
+  const run = ['run', '-m', model, '-p', 'a', '--greedy', '--ignore-end', '-n', '8', '-c', '64'];
+  const staged = await runWithGpus(t, 4, [...run, '--gpus', '2x2']);
+  assert.deepEqual([staged.code, staged.stdout], [0, (await runWithGpu(t, ...run)).stdout]);
+});
+
 test('two GPUs write together what one writes', { skip: NO_EMULATOR }, async (t) => {
   const model = await tinyModelFile(t);
   const run = ['run', '-m', model, '-p', 'a', '--greedy', '--ignore-end', '-n', '8', '-c', '64'];

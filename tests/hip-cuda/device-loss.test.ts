@@ -1,3 +1,5 @@
+import { DevicePipeline } from '../../src/devices/group/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
 import { FAULT_CASE, LOSS_CASES } from '../support/device-loss.ts';
 import { emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 
@@ -9,6 +11,19 @@ for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
       // The driver resets the card once nobody holds it any more.
       emulator.control.reset();
       return { device: emulator.device(), lose: () => emulator.control.lose(STATUS.launchFailure) };
+    }),
+  );
+}
+
+for (const { name, run } of LOSS_CASES.slice(0, 1)) {
+  emulated(`beside the CPU, ${name}`, (emulator) =>
+    run(async () => {
+      emulator.control.reset();
+      const cpu = await openCpu({ threads: 1, cpuKernels: 'wasm' });
+      return {
+        device: new DevicePipeline([cpu, emulator.device()]),
+        lose: () => emulator.control.lose(STATUS.launchFailure),
+      };
     }),
   );
 }

@@ -7,6 +7,7 @@ import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { compareEmbeddingPlaces } from '../support/host-embedding.ts';
+import { cpuStages } from '../support/rank-devices.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -21,6 +22,8 @@ for (const [name, format, options] of [
 
 test('so does the reference device', () =>
   compareEmbeddingPlaces(async () => openReferenceDevice(), 'Q5_0', { sequences: 2, speculation: 3 }));
+
+test('so do two stages of CPUs', () => compareEmbeddingPlaces(() => cpuStages(2), 'Q8_0', { sequences: 2 }));
 
 test('a head that reads the embedding keeps it on the device', async () => {
   await using device = openReferenceDevice();

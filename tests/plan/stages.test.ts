@@ -127,19 +127,22 @@ test('every creation on a pipeline that fails leaves nothing behind', { timeout:
   await checkFailedCreations(device, { load: 'eager', step: 5 });
 });
 
-for (const lost of [0, 1]) {
-  for (const { name, run } of LOSS_CASES) {
-    test(`stage ${lost} of a pipeline: ${name}`, { timeout: HUNG_MS }, () =>
-      run(async () => {
-        const stages = [await openMortalCpu(), await openMortalCpu()];
-        const device = new DevicePipeline(stages.map((stage) => stage.device));
-        return { device, lose: () => stages[lost]?.lose() };
-      }),
-    );
-  }
+for (const [index, { name, run }] of LOSS_CASES.entries()) {
+  const lost = index % 2;
+  test(`stage ${lost} of a pipeline: ${name}`, { timeout: HUNG_MS }, () =>
+    run(async () => {
+      const stages = [await openMortalCpu(), await openMortalCpu()];
+      const device = new DevicePipeline(stages.map((stage) => stage.device));
+      return { device, lose: () => stages[lost]?.lose() };
+    }),
+  );
 }
 
+/** A block that predicts, one with a recurrent state, and a drafter that reads the caches of layers of both stages. */
+const PREDICTORS = ['glm4moe', 'qwen35', 'gemma4-assistant'];
+
 for (const [name, of] of Object.entries(PREDICTOR_CASES)) {
+  if (!PREDICTORS.includes(name)) continue;
   test(`drafts of a predictor on a pipeline leave the text alone: ${name}`, async () => {
     const open = () => cpuStages(2);
     const plain = await predictedTexts(of, { drafts: false, maxTokens: 12 });
@@ -162,7 +165,7 @@ test('a draft model beside a pipeline is on its last stage', async () => {
 testStates({
   name: '2 CPU stages',
   brevity: 0.4,
-  models: /hybrid|Gemma 4|latents/,
+  models: /hybrid|Gemma 4/,
   declare: (claim, work) =>
     void test(claim, async () => {
       await using device = await cpuStages(2);

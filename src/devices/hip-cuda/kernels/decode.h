@@ -44,8 +44,8 @@ DEVICE u32x2 decode_quad(u32 levels, u32 scale, u32 min) {
 }
 
 /// Octet `t` of a group, WEIGHT_SCALE times larger.
-DEVICE u32x4 decode_octet(const P::Q::Loaded& quants, const PairedScales& scales, i32 t) {
-  Octet levels = P::octet_levels(quants, t);
+DEVICE u32x4 decode_octet(const P::Entries& entries, const PairedScales& scales, i32 t) {
+  Octet levels = P::octet_levels(entries, t);
   u32x2 low = decode_quad(levels.low, scales.scale[0], scales.min[0]);
   u32x2 high = decode_quad(levels.high, scales.scale[1], scales.min[1]);
   return {low.x, low.y, high.x, high.y};

@@ -194,6 +194,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   experts.count = expert_count, experts.outputs = outputs, experts.groups = groups;
   experts.inverse = 0xffffffffu / u32(groups) + 1;
   Biases biases = {bias, expert_count, outputs};
+  P::prepare(THREADS);
   grid_launch_dependents();
   grid_dependency_wait();
   i32 rows = *count, warp = thread() >> 5;
@@ -233,9 +234,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   experts.all_groups = row_groups;
   // The first batches are on their way while activations are staged, as far as registers go.
   Batch even, odd;
-#if CHOICES == 1
-  barrier();
-#endif
+  if (CHOICES == 1 || P::HAS_GRID) barrier();
   experts.find_item(0);
   experts.load(even);
 #if INPUT == 0

@@ -9,6 +9,7 @@
 //   OUTPUT  0 f32   2 gated(gate, up) as halves, each choice's row padded on its own   3 the same as f32; a wave has a gate's
 //           sixteen lines and the same of its up
 #include "activation.h"
+#define GRID_COPIED
 #include "decode.h"
 #include "hot-experts.h"
 #include "matrix.h"
@@ -150,6 +151,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   }
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];
   weights.load(0, next);
+  P::prepare(THREADS);
   i32 used = tile.end - tile.first, row_tiles_used = (used + 15) / 16;
   for (i32 i = thread(); i < used; i += THREADS) {
 #if HEADS
@@ -187,12 +189,12 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
     const u32x4* stage = stages + chunk % STAGES * STAGE_OCTETS;
 #endif
     UNROLL for (i32 u = 0; u < UNITS; u++) {
-      RawGroup raw[OUTPUT_TILES][MATRIX_LINES];
+      P::Entries entries[OUTPUT_TILES][MATRIX_LINES];
       PairedScales scales[OUTPUT_TILES][MATRIX_LINES];
       UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
         UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-          raw[o][l] = next[o][l];
-          scales[o][l] = paired_scales(raw[o][l].scales);
+          entries[o][l] = P::entries(next[o][l].quants);
+          scales[o][l] = paired_scales(next[o][l].scales);
         }
       }
       weights.load(chunk * UNITS + u + 1, next);
@@ -201,7 +203,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
         UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
           UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
             UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
-              lines[o].at[l][t] = decode_octet(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
+              lines[o].at[l][t] = decode_octet(entries[o][l], scales[o][l], f * FRAGMENT_OCTETS + t);
             }
           }
         }

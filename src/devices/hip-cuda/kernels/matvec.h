@@ -3,6 +3,7 @@
 // matvec.hip).
 #pragma once
 #include "quantized.h"
+#define GRID_COPIED
 #include PACKED_FORMAT
 
 #define WARPS 8
@@ -123,8 +124,9 @@ DEVICE void add_batch(f32 (*sums)[LINES], const Batch& batch, const Rows& x, i32
     u32 quads[LINES][8];
     GroupScales scales[LINES];
     UNROLL for (i32 line = 0; line < LINES; line++) {
+      P::Entries entries = P::entries(batch.quants[u][line]);
       UNROLL for (i32 t = 0; t < 4; t++) {
-        Octet octet = P::octet_levels(batch.quants[u][line], t);
+        Octet octet = P::octet_levels(entries, t);
         quads[line][t] = octet.low, quads[line][t + 4] = octet.high;
       }
       scales[line] = P::S::of(batch.scales[u][line]);

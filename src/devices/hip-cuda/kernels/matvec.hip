@@ -112,6 +112,7 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   UNROLL for (i32 p = 0; p < PASSES; p++) norm_weight[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * groups - 1));
 #endif
 #endif
+  P::prepare(THREADS);
   grid_launch_dependents();
   grid_dependency_wait();
   i32 rows = *count;

@@ -125,6 +125,9 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   return __builtin_amdgcn_perm(b, a, spread);
 }
 
+/// The sign of each byte in all of its bits.
+DEVICE u32 sign_bytes(u32 word) { return ((word >> 7) & 0x01010101u) * 255; }
+
 DEVICE f32 fused_multiply_add(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
 DEVICE f64 fused_multiply_add(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
 #if defined(ROCMFORGE_EMULATOR) || __has_builtin(__builtin_amdgcn_exp2f)

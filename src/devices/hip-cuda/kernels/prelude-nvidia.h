@@ -94,6 +94,9 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   return chosen;
 }
 
+/// The sign of each byte in all of its bits.
+DEVICE u32 sign_bytes(u32 word) { return byte_permute(word, word, 0xba98u); }
+
 DEVICE f32 fused_multiply_add(f32 a, f32 b, f32 c) {
   f32 result;
   asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));

@@ -5,6 +5,7 @@
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves; gate and up are one product whose tiles of
 //           16 outputs take turns   3 the same as f32
 #include "activation.h"
+#define GRID_COPIED
 #include "decode.h"
 #include "matrix.h"
 
@@ -125,6 +126,8 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   }
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];
   weights.load(wave, next);
+  P::prepare(THREADS);
+  if (P::HAS_GRID) barrier();
   grid_launch_dependents();
   grid_dependency_wait();
   i32 used = *count, first_row = block_y() * TILE_ROWS;
@@ -147,12 +150,12 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
 #endif
   MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
   for (i32 chunk = wave; chunk < chunks; chunk += WAVES) {
-    RawGroup raw[OUTPUT_TILES][MATRIX_LINES];
+    P::Entries entries[OUTPUT_TILES][MATRIX_LINES];
     PairedScales scales[OUTPUT_TILES][MATRIX_LINES];
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
       UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-        raw[o][l] = next[o][l];
-        scales[o][l] = paired_scales(raw[o][l].scales);
+        entries[o][l] = P::entries(next[o][l].quants);
+        scales[o][l] = paired_scales(next[o][l].scales);
       }
     }
     if (chunk + WAVES < chunks) weights.load(chunk + WAVES, next);
@@ -176,7 +179,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
         Fragment lines;
         UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
           UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
-            lines.at[l][t] = decode_octet(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
+            lines.at[l][t] = decode_octet(entries[o][l], scales[o][l], f * FRAGMENT_OCTETS + t);
           }
         }
         UNROLL for (i32 r = 0; r < ROW_TILES; r++) MULTIPLY(sums[o][r], lines, columns[r]);

@@ -10,7 +10,7 @@ import type { Lowering } from './lowering.ts';
 import { tryFloatProduct } from './library-product.ts';
 import { matrixLanes } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
-import { bucketOf } from './staging.ts';
+import { bucketOf, CODEBOOK_BYTES } from './staging.ts';
 import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
 
 /**
@@ -58,7 +58,7 @@ function wavesFor({ rows }: Tile, blocks: number, { multiprocessors, vendor }: H
 function tileFor(to: Lowering, capacity: number): Tile {
   const fitting = TILES.filter(
     (tile) =>
-      sharedBytes(tile, MANY_WAVES, to.target) <= to.target.sharedBytesOptIn &&
+      sharedBytes(tile, MANY_WAVES, to.target) + CODEBOOK_BYTES <= to.target.sharedBytesOptIn &&
       (tile.rows >= 16 || to.target.vendor === 'nvidia'),
   );
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);

@@ -9,6 +9,8 @@ export const F16_CHUNK = 128;
 export const STAGED_SLACK = 512;
 /** Shared memory of a block besides the staged activations. */
 const STATIC_SHARED = 4608;
+/** What a copy of a codebook takes besides, whatever the format: `COPIED_WORDS` of `packed/grids.h`. */
+export const CODEBOOK_BYTES = 8192;
 /** Two blocks per multiprocessor keep memory busy: each gets at most half. */
 const BLOCKS_PER_PROCESSOR = 2;
 /** Shared memory per block that every GPU has. */
@@ -22,7 +24,7 @@ export function bucketOf(capacity: number): number {
 /** Bytes of activations that a block can stage. */
 export function stagedBytes({ sharedBytesOptIn }: HipCudaTarget): number {
   const half = Math.floor(sharedBytesOptIn / BLOCKS_PER_PROCESSOR);
-  return Math.max(half, Math.min(MIN_SHARED, sharedBytesOptIn)) - STATIC_SHARED;
+  return Math.max(half, Math.min(MIN_SHARED, sharedBytesOptIn - CODEBOOK_BYTES)) - STATIC_SHARED;
 }
 
 /** True if a block can stage the quantized activations of a batch's rows. */

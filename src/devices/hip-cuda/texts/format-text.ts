@@ -41,20 +41,40 @@ export function formatFile(folder: 'formats' | 'packed' | 'grids', { name }: Ten
 }
 
 /**
- * A codebook's entries as words of four signed bytes, the first in the lowest; those that are shifted are stored as
- * eight times `level + 1`.
+ * A codebook: an entry of four is a word of signed bytes, the first in the lowest; one of eight a word of nibbles that are numbers of
+ * levels, of which there are few. For those that are shifted, levels are eight times `level + 1`, or two more.
  */
-function gridText({ book, change }: GridLevels): string {
-  const levels = book();
-  const words = Array.from({ length: levels.length / 4 }, (_, i) => {
-    let word = 0;
-    for (let k = 3; k >= 0; k--) {
-      const level = levels[4 * i + k] as number;
-      word = (word << 8) | ((change.kind === 'shift' ? 8 * (level + 1) : level) & 255);
-    }
-    return `0x${(word >>> 0).toString(16)}u`;
-  });
-  return `#pragma once\n#include "prelude.h"\n\nCONSTANT u32 GRID[${words.length}] = {\n${words.join(',\n')}};\n`;
+function gridText({ book, width, change }: GridLevels): string {
+  const own = [...book()].map((level) => (change.kind === 'shift' ? 8 * (level + 1) : level));
+  const levels = [...new Set(own)].sort((a, b) => a - b);
+  const bits = 32 / width;
+  const digits = width === 8 ? own.map((level) => levels.indexOf(level)) : own;
+  const words = Array.from({ length: own.length / width }, (_, entry) =>
+    wordText(digits.slice(width * entry, width * (entry + 1)), bits),
+  );
+  const others = levels.map((level) => (change.kind === 'shift' ? level + 2 : -level));
+  const level =
+    width === 8 ? 'LOW_LEVELS >> (8 * ((GRID[entry] >> (4 * (e & 7))) & 7))' : 'GRID[entry] >> (8 * (e & 3))';
+  const tables =
+    width === 8
+      ? `constexpr u32 LOW_LEVELS = ${wordText(levels, 8)}, HIGH_LEVELS = ${wordText(others, 8)};\n`
+      : '';
+  return `#pragma once
+#include "prelude.h"
+
+#define GRID_WORDS ${words.length}
+CONSTANT u32 GRID[GRID_WORDS] = {
+${words.join(',\n')}};
+${tables}/// The level of element \`e\` of an entry, without what changes it.
+DEVICE i32 grid_level(u32 entry, u32 e) { return i8(${level}); }
+`;
+}
+
+/** Numbers of so many bits each as a word, the first in the lowest. */
+function wordText(numbers: readonly number[], bits: number): string {
+  const mask = 2 ** bits - 1;
+  const word = numbers.reduceRight((sum, number) => (sum << bits) | (number & mask), 0);
+  return `0x${(word >>> 0).toString(16)}u`;
 }
 
 function fileFormatText(format: TensorFormat, layout: BlockLayout): string {
@@ -99,8 +119,8 @@ function floatText(value: number): string {
 /** The declarations that a level needs, and the statement that returns the level of element `e`. */
 function levelTexts(format: TensorFormat, { levels }: BlockLayout): { head: string; level: string } {
   if (levels.kind === 'grid') {
-    const { width, entry, change } = levels;
-    const own = `i32(i8(GRID[${numberText(entry, CPP)} * ${width / 4} + ((e >> 2) & ${width / 4 - 1})] >> (8 * (e & 3))))`;
+    const { entry, change } = levels;
+    const own = `grid_level(${numberText(entry, CPP)}, e)`;
     const bits = changeText(levels, CPP);
     const signs = change.kind === 'signs' && change.even ? `even_signs(${bits})` : bits;
     return {
@@ -136,11 +156,16 @@ const SCALE_CLASSES: Readonly<Record<ScaleKind, (groups: PackedGroups) => string
   'nibble-pairs': () => 'ByteScalesAndMins<true>',
 };
 
+/** The kernels' headers and classes of codebooks. */
+const GRID_NAMES = { 4: { file: 'four', name: 'Four' }, 8: { file: 'eight', name: 'Eight' } } as const;
+
 function packedFormatText(format: TensorFormat, layout: BlockLayout, groups: PackedGroups): string {
   const { own, shared = '0' } = scaleTexts(groups.scales, layout, CPP);
   const { quants } = groups;
   const grid =
-    quants.kind === 'grid' ? `#include "${formatFile('grids', format)}"\n#include "packed/grids.h"\n` : '';
+    quants.kind === 'grid'
+      ? `#include "${formatFile('grids', format)}"\n#include "packed/grids-of-${GRID_NAMES[quants.width].file}.h"\n`
+      : '';
   return `#pragma once
 #include "formats/numbers.h"
 #include "packed/quants.h"
@@ -153,8 +178,9 @@ struct PackedFormat {
   static constexpr bool SIGNED = ${groups.signed};
   static constexpr f32 WEIGHT_SCALE = ${groups.weightScale};
   DEVICE u32 levels(u32 quad) { return ${levelsText(layout)}; }
+${entriesText(quants)}
   /// The levels of quads t and t + 4.
-  DEVICE Octet octet_levels(const Q::Loaded& loaded, i32 t) { return ${octetText(layout)}; }
+  DEVICE Octet octet_levels(const Entries& of, i32 t) { return ${octetText(layout)}; }
 ${quantTexts(layout)}
   DEVICE u32 own_scales(const u8* block, u32 e) { return ${own}; }
   DEVICE u32 shared_scales(const u8* block, u32 e) { return ${shared}; }
@@ -164,7 +190,8 @@ ${quantTexts(layout)}
 
 function quantsClass(quants: PackedQuants): string {
   if (quants.kind === 'bits') return `Quants<${quants.bits}>`;
-  return `GridQuants<${quants.width}, ${quants.highBits}, ${quants.change === 'signs'}>`;
+  const { width, highBits, change } = quants;
+  return `${GRID_NAMES[width].name}GridQuants<${width === 8 ? `${highBits}, ${change === 'signs'}` : highBits}>`;
 }
 
 /** Converts four stored quants to what is multiplied. */
@@ -177,17 +204,29 @@ function levelsText({ levels }: BlockLayout): string {
 /** Converts an octet of a loaded group: the codes of a table are looked up eight at a time. */
 function octetText({ levels }: BlockLayout): string {
   const hasTable = levels.kind === 'codes' && levels.level.kind === 'table';
-  if (!hasTable) return '{levels(Q::quad(loaded, t)), levels(Q::quad(loaded, t + 4))}';
-  return `table_octet(Q::word(loaded.nibbles, t), ${tableWords(levels.level.table)})`;
+  if (!hasTable) return '{levels(Q::quad(of, t)), levels(Q::quad(of, t + 4))}';
+  return `table_octet(Q::word(of.nibbles, t), ${tableWords(levels.level.table)})`;
+}
+
+/** A loaded group whose entries are looked up, and what kernels with GRID_COPIED call first, followed by a barrier. */
+function entriesText({ kind }: PackedQuants): string {
+  if (kind === 'bits') {
+    return `  static constexpr bool HAS_GRID = false;
+  typedef Q::Loaded Entries;
+  DEVICE Entries entries(const Q::Loaded& loaded) { return loaded; }
+  DEVICE void prepare(i32) {}`;
+  }
+  return `  static constexpr bool HAS_GRID = true;
+  typedef Q::Entries Entries;
+  DEVICE Entries entries(const Q::Loaded& loaded) { return Q::entries(loaded); }
+#ifdef GRID_COPIED
+  DEVICE void prepare(i32 threads) { copy_grid(threads); }
+#endif`;
 }
 
 /** A table of sixteen levels as four words. */
 function tableWords(table: Int8Array): string {
-  const words = [0, 4, 8, 12].map((from) => {
-    const word = [3, 2, 1, 0].reduce((sum, k) => (sum << 8) | ((table[from + k] ?? 0) & 255), 0);
-    return `0x${(word >>> 0).toString(16)}u`;
-  });
-  return words.join(', ');
+  return [0, 4, 8, 12].map((from) => wordText([...table.slice(from, from + 4)], 8)).join(', ');
 }
 
 /** What packing reads from a block: the elements' codes, or the runs' entries and what modifies their levels. */

@@ -4,11 +4,10 @@ import { expertSlotBytes } from './memory-demand.ts';
 import { excessOf, type FitPlan, type MemoryLimits, type StageFit } from './memory/fit-plan.ts';
 import { stageLimits } from './memory/stage-fit.ts';
 import { legalStarts } from './ranks/stage-graphs.ts';
-import { limitsOn, onOneStage } from './stage-layers.ts';
+import { describeOnStage, limitsOn } from './stage-layers.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
   DEFAULT_BATCH,
-  describeModel,
   type ModelDescription,
   type ModelSource,
   type PlanOptions,
@@ -37,7 +36,7 @@ const ATTEMPTS = 3;
 
 /** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
 export async function compileModel(source: ModelSource, options: PlanOptions): Promise<CompiledModel> {
-  const description = describeModel(onOneStage(source, options), options);
+  const description = describeOnStage(source, options);
   return { description, plan: await ExecutionPlan.compile(description.setup) };
 }
 

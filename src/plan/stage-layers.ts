@@ -1,22 +1,28 @@
 import type { Device } from '../device/index.ts';
 import type { ExecutionPlan } from './execution-plan.ts';
 import type { MemoryLimits } from './memory/fit-plan.ts';
-import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
+import {
+  describeModel,
+  type ModelDescription,
+  type ModelSource,
+  type PlanOptions,
+} from './parts/plan-options.ts';
 
 /**
- * A model's source with the stage of its pipeline that has all of it, if `gpuLayers` says so: the CPU for 0, the GPU for as many as there
- * are, and to begin with for `auto`. Throws as `describeModel`.
+ * Describes a model for its device, or for the stage of a pipeline that has all of it, if `gpuLayers` says so: the CPU for 0, the GPU
+ * for as many as there are, and to begin with for `auto`. Throws as `describeModel`.
  */
-export function onOneStage(source: ModelSource, options: PlanOptions): ModelSource {
+export function describeOnStage(source: ModelSource, options: PlanOptions): ModelDescription {
   const { stages } = source.device;
-  const { gpuLayers } = options;
-  if (!stages || gpuLayers === undefined) return source;
+  const { gpuLayers, ...others } = options;
+  if (!stages || gpuLayers === undefined) return describeModel(source, options);
+  const on = (device: Device) => describeModel({ ...source, device }, others);
   const [first, last] = [stages[0] as Device, stages.at(-1) as Device];
-  if (gpuLayers === 0) return { ...source, device: first };
-  if (gpuLayers === 'all' || gpuLayers === 'auto') return { ...source, device: last };
-  const { layers } = describeModel(source, options).config;
+  if (gpuLayers === 0) return on(first);
+  if (gpuLayers === 'all' || gpuLayers === 'auto') return on(last);
+  const description = describeModel(source, options);
   // The output counts as a layer.
-  return gpuLayers > layers.length ? { ...source, device: last } : source;
+  return gpuLayers > description.config.layers.length ? on(last) : description;
 }
 
 /** The limits of a plan's device, which may be one stage of a pipeline. */

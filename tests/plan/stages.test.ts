@@ -112,6 +112,11 @@ test('what a pipeline cannot do is refused by name', async () => {
   for (const experts of ['host', 'stream'] as const) await refused({ experts }, /experts/);
   for (const gpuLayers of [-1, 1.5])
     await refused({ gpuLayers }, /gpuLayers: found .* expected a whole number/);
+  await using alone = await openCpu({ threads: 1 });
+  await assert.rejects(openTiny(alone, { gpuLayers: 2 }), {
+    code: 'INVALID_ARGUMENT',
+    message: /gpuLayers: found 2, expected a pipeline of the CPU and a GPU/,
+  });
   const { model } = familyPaths({ name: 'gemma4-e', sizes: {} });
   const parts = { gguf: await openGguf(model), device: await cpuStages(2), architectures: ALL_ARCHITECTURES };
   await assert.rejects(LanguageModel.open(parts, { gpuLayers: 2 }), {

@@ -20,6 +20,8 @@ SPECIAL_REGISTER(block_y, "%%ctaid.y")
 SPECIAL_REGISTER(block_z, "%%ctaid.z")
 
 DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
+/// Of whole warps, `threads` threads that say the same `id`, from 1 to 15.
+DEVICE void barrier_of(i32 id, i32 threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 /// Also for what other cards read and write.

@@ -42,12 +42,22 @@ const TILES: readonly Tile[] = [
 const WIDE_OUTPUTS = 48;
 
 /**
- * Shared memory for the waves' sums and, before these, four fragments of activations per wave if copies overlap with
- * the computation.
+ * Shared memory for the waves' sums and, before these, four fragments of activations for so many waves that share them if copies overlap
+ * with the computation.
  */
-function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCudaTarget): number {
+function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCudaTarget, share = 1): number {
   const ring = vendor === 'nvidia' ? 4 * rows * 64 : 0;
-  return waves * Math.max(ring, 4 * rows * (outputs + 4));
+  return (waves / share) * Math.max(ring, share * 4 * rows * (outputs + 4));
+}
+
+/** Rows from which waves share activations, and how many do at most. */
+const SHARED_ROWS = 32;
+const MOST_SHARED = [4, 2];
+
+/** How many waves of a block share activations: of many rows, as long as there is a block for each multiprocessor. */
+function shareFor({ rows }: Tile, blocks: number, { multiprocessors, vendor }: HipCudaTarget): number {
+  if (vendor !== 'nvidia' || rows < SHARED_ROWS) return 1;
+  return MOST_SHARED.find((count) => blocks >= count * multiprocessors) ?? 1;
 }
 
 function wavesFor({ rows }: Tile, blocks: number, { multiprocessors, vendor }: HipCudaTarget): number {
@@ -85,8 +95,10 @@ function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering):
   const gated = epilogue.kind === 'gated';
   const narrow = tileFor(to, capacity);
   const tile = gated ? narrow : widened(narrow, outputs, to);
-  const across = Math.ceil(((gated ? 2 : 1) * outputs) / tile.outputs);
+  const lines = (gated ? 2 : 1) * outputs;
   const down = Math.ceil(capacity / tile.rows);
+  const share = shareFor(tile, Math.ceil(lines / tile.outputs) * down, to.target);
+  const across = Math.ceil(lines / (share * tile.outputs));
   const waves = wavesFor(tile, across * down, to.target);
   to.launch({
     file: 'product.hip',
@@ -96,11 +108,12 @@ function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering):
       TILE_OUTPUTS: tile.outputs,
       TILE_ROWS: tile.rows,
       WAVES: waves,
+      SHARE: share,
       ...productDefines(epilogue),
     },
     grid: [across, down],
     block: waves * matrixLanes(to.target),
-    sharedBytes: sharedBytes(tile, waves, to.target),
+    sharedBytes: sharedBytes(tile, waves, to.target, share),
     args: [
       to.count(rows),
       x.x,

@@ -50,8 +50,8 @@ function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCuda
   return (waves / share) * Math.max(ring, share * 4 * rows * (outputs + 4));
 }
 
-/** Rows from which waves share activations, and how many do at most. */
-const SHARED_ROWS = 32;
+/** Rows of the tiles whose waves share activations, and how many do at most. */
+const SHARED_ROWS = 64;
 const MOST_SHARED = [4, 2];
 
 /** How many waves of a block share activations: of many rows, as long as there is a block for each multiprocessor. */

@@ -85,6 +85,7 @@ const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
   timestamps: false,
+  nativeHalves: true,
   unroll: true,
   threads: 256,
   workgroupBytes: 48 << 10,

@@ -55,6 +55,7 @@ const PLAIN: GpuTarget = {
   lanes: 1,
   packedDot: false,
   timestamps: false,
+  nativeHalves: true,
   unroll: true,
   threads: 256,
   workgroupBytes: 16 << 10,

@@ -12,6 +12,7 @@ const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
   timestamps: false,
+  nativeHalves: true,
   unroll: true,
   threads: 256,
   workgroupBytes: 16 << 10,

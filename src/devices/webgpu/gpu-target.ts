@@ -22,6 +22,8 @@ export interface GpuTarget {
   readonly packedDot: boolean;
   /** f16 matrices that subgroups multiply. */
   readonly matrices?: GpuMatrices | undefined;
+  /** Whether WGSL's own conversion of f16 to f32 is exact on this GPU, subnormal numbers included. */
+  readonly nativeHalves: boolean;
   /** Whether the GPU has timestamps at the start and end of dispatches. */
   readonly timestamps: boolean;
   /** Whether short loops are unrolled in the text; compilers for CPUs take long over that. */
@@ -50,7 +52,7 @@ export interface GpuMatrices {
   readonly decodeText: Wgsl;
 }
 
-/** The descriptor for requesting a device, and the target that results. */
+/** The descriptor for requesting a device, and the target that results; only the device tells whether it has `nativeHalves`. */
 export interface ChosenTarget {
   readonly target: GpuTarget;
   readonly requiredFeatures: GPUFeatureName[];
@@ -107,6 +109,7 @@ export function chooseTarget(
       lanes: subgroups ? Math.max(1, info.subgroupMinSize) : 1,
       packedDot: wants('packed-dot') && languageFeatures.has('packed_4x8_integer_dot_product'),
       matrices,
+      nativeHalves: false,
       timestamps,
       unroll: !info.isFallbackAdapter,
       threads: Math.min(MAX_THREADS, 2 ** Math.floor(Math.log2(invocations))),

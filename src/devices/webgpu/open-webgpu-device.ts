@@ -1,6 +1,7 @@
 import type { GPURequestAdapterOptions } from '../../base/web-types.ts';
 import { fail, isRocmforgeError } from '../../base/errors.ts';
 import type { DeviceInfo } from '../../device/index.ts';
+import { hasExactHalves } from './exact-halves.ts';
 import { chooseTarget, type GpuFeature, type GpuProvider, type GpuTarget } from './gpu-target.ts';
 import type { SharedGpu } from './memory/memory-rules.ts';
 import { WebGpuDevice } from './webgpu-device.ts';
@@ -41,7 +42,15 @@ export async function openWebGpuDevice(options: WebGpuDeviceOptions): Promise<We
     const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
     const shared = sharedBy.get(gpu) ?? { hasLoaded: false };
     sharedBy.set(gpu, shared);
-    const opened = new WebGpuDevice({ device, target, info: infoOf(adapter, target), memoryBytes, shared });
+    // What processors compute takes longer to compile than to convert.
+    const nativeHalves = !adapter.info.isFallbackAdapter && (await hasExactHalves(device));
+    const opened = new WebGpuDevice({
+      device,
+      target: { ...target, nativeHalves },
+      info: infoOf(adapter, target),
+      memoryBytes,
+      shared,
+    });
     await opened.prepare();
     return opened;
   } catch (error) {

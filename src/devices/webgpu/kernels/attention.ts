@@ -1,4 +1,5 @@
 import { type AttentionOp, hasOwnTable } from '../../../ops/index.ts';
+import type { Loop } from './library/loop.ts';
 
 // What a row sees: up to `position`, from `first` on; ALiBi measures distances from `centre`.
 const SEEN = `let slot = u32(slots[row >> 2u][row & 3u]);
@@ -6,44 +7,56 @@ const SEEN = `let slot = u32(slots[row >> 2u][row & 3u]);
   let first = first_visible(position);
   let centre = position;`;
 
-/**
- * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
- * one row and one partition of its context, 32 positions at a time with an online softmax (Milakov & Gimelshein 2018): four
- * threads a position for its scores, 32 threads a head for the weights, then a thread some of the values' elements, `SLICES` of
- * the positions side by side. `emit` says where a result goes.
- */
-const ATTENTION = /* wgsl */ `
-const GROUP_SUMS = 128u * OWN_WORDS * UNIT;
-// In the end the values' sums stand where the queries were.
-const SHARED_FLOATS = HEADS * max(KEY, GROUP_SUMS);
-var<workgroup> queries: array<f32, SHARED_FLOATS>;
-var<workgroup> weights: array<f32, HEADS * 32u>;
-var<workgroup> cells: array<u32, 32>;
-var<workgroup> largest: array<f32, 4>;
-var<workgroup> totals: array<f32, 4>;
-var<workgroup> rescale: array<f32, 4>;
-
-// The scores of 32 positions origin start on, of which those before end count.
-fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
-  let place = thread / 4u;
-  let part = thread % 4u;
-  let position = min(start + place, end - 1u);
-  let cell = cell_of(slot, position);
-  let origin = (cell * KV_HEADS + kv_head) * (KEY / UNIT);
-  var sums: array<f32, HEADS>;
-  for (var word = part; word < KEY / UNIT; word += 4u) {
-    let key = key_unit(origin + word);
-    for (var h = 0u; h < HEADS; h++) { sums[h] = plus_product(sums[h], h * KEY + word * UNIT, key); }
-  }
-  for (var h = 0u; h < HEADS; h++) {
-    let sum = four_sum(sums[h], thread);
-    if (part == 0u) { weights[h * 32u + place] = select(LOWEST, capped(sum), start + place < end); }
-  }
-  if (part == 0u) { cells[place] = cell; }
-  workgroupBarrier();
+/** How the work of a workgroup is divided; of loops over these numbers every round is a text of its own. */
+export interface AttentionCounts {
+  /** Query heads at once. */
+  readonly heads: number;
+  /** Units of a key, and of a position's values, that a thread has. */
+  readonly keyUnits: number;
+  readonly valueUnits: number;
+  /** Positions of 32 whose values a thread has. */
+  readonly valuePositions: number;
 }
 
-// The softmax weights of the scores of heads from first_head on, relative to the largest so far.
+/** The scores of 32 positions. */
+function scoresText({ heads, keyUnits }: AttentionCounts, loop: Loop): string {
+  const perHead = (body: (h: string) => string) => loop('h', heads, body);
+  return /* wgsl */ `
+const LINE_WORDS = KEY / UNIT;
+// Where the place in cells begins that 32 positions have from start on, of which those before end count.
+fn find_cells(place: u32, start: u32, end: u32, slot: u32, thread: u32) {
+  if (start < end && thread < 32u) { cells[place + thread] = cell_of(slot, min(start + thread, end - 1u)); }
+}
+
+fn score(first_cell: u32, start: u32, end: u32, kv_head: u32, thread: u32) {
+  let place = thread / 4u;
+  let part = thread % 4u;
+  let origin = (cells[first_cell + place] * KV_HEADS + kv_head) * LINE_WORDS;
+  var sums: array<f32, HEADS>;
+  ${loop(
+    'i',
+    keyUnits,
+    (i) => /* wgsl */ `
+    let word = part + 4u * ${i};
+    if (LINE_WORDS % 4u == 0u || word < LINE_WORDS) {
+      let key = key_unit(origin + word);
+      ${perHead((h) => ` sums[${h}] = plus_product(sums[${h}], ${h} * KEY + word * UNIT, key); `)}
+    }
+  `,
+  )}
+  ${perHead(
+    (h) => /* wgsl */ `
+    let sum = four_sum(sums[${h}], thread);
+    if (part == 0u) { weights[${h} * 32u + place] = select(LOWEST, capped(sum), start + place < end); }
+  `,
+  )}
+  workgroupBarrier();
+}
+`;
+}
+
+/** The softmax weights of the scores of heads from first_head on, relative to the largest so far. */
+const SOFTMAX_TILE = /* wgsl */ `
 fn softmax_tile(start: u32, end: u32, first_head: u32, last: u32, thread: u32) {
   let head = thread / 32u;
   let place = thread % 32u;
@@ -63,7 +76,31 @@ fn softmax_tile(start: u32, end: u32, first_head: u32, last: u32, thread: u32) {
   }
   workgroupBarrier();
 }
+`;
 
+/**
+ * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
+ * one row and one partition of its context, 32 positions at a time with an online softmax (Milakov & Gimelshein 2018): four
+ * threads a position for its scores, 32 threads a head for the weights, then a thread some of the values' elements, `SLICES` of
+ * the positions side by side. Values are on their way while their weights are computed, and so are the places of the next 32 positions.
+ * `emit` says where a result goes.
+ */
+function wholeText(seen: string, counts: AttentionCounts, loop: Loop): string {
+  const { heads, valueUnits, valuePositions } = counts;
+  const perHead = (body: (h: string) => string) => loop('h', heads, body);
+  const perUnit = (body: (w: string) => string) => loop('w', valueUnits, body);
+  const perValue = (body: (i: string, w: string) => string) =>
+    loop('i', valuePositions, (i) => perUnit((w) => body(i, w)));
+  return /* wgsl */ `
+const OWN_SUMS = SLICE_THREADS * OWN_WORDS * UNIT;
+// In the end sums of KEPT slices stand where the queries were.
+const SHARED_FLOATS = (HEADS * max(KEY, KEPT * OWN_SUMS) + 3u) / 4u * 4u;
+var<workgroup> weights: array<f32, HEADS * 32u>;
+var<workgroup> cells: array<u32, 64>;
+var<workgroup> largest: array<f32, 4>;
+var<workgroup> totals: array<f32, 4>;
+var<workgroup> rescale: array<f32, 4>;
+${scoresText(counts, loop)}${SOFTMAX_TILE}
 @compute @workgroup_size(128)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let row = group.x;
@@ -72,16 +109,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let first_of_group = group.y % HEAD_GROUPS * HEADS;
   let head = kv_head * GROUP + first_of_group;
   let used_heads = min(HEADS, GROUP - first_of_group);
-  ${SEEN}
+  ${seen}
   let partition_size = (position + PARTITIONS - first) / PARTITIONS;
   let begin = first + group.z * partition_size;
   let end = min(begin + partition_size, position + 1u);
 
-  let scale = scale_at(position);
-  for (var i = thread; i < HEADS * KEY; i += 128u) {
-    let h = select(0u, i / KEY, i / KEY < used_heads);
-    queries[i] = q[(row * TOTAL_HEADS + head + h) * KEY + i % KEY] * scale;
-  }
+  find_cells(0u, begin, end, slot, thread);
+  load_queries((row * TOTAL_HEADS + head) * KEY, used_heads, scale_at(position), thread);
   if (thread < 4u) {
     largest[thread] = LOWEST;
     totals[thread] = 0.0;
@@ -90,46 +124,61 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
   let own_word = thread % SLICE_THREADS;
   let slice = thread / SLICE_THREADS;
+  var first_cell = 0u;
   var sums: array<array<Unit, OWN_WORDS>, HEADS>;
   for (var start = begin; start < end; start += 32u) {
-    score(start, end, slot, kv_head, thread);
+    var values: array<RawUnit, ${valuePositions * valueUnits}>;
+    ${perValue(
+      (i, w) => /* wgsl */ `
+      let place = min(slice + ${i} * SLICES, 31u);
+      let word = min(own_word + ${w} * SLICE_THREADS, VALUE / UNIT - 1u);
+      values[${i} * OWN_WORDS + ${w}] = raw_value((cells[first_cell + place] * KV_HEADS + kv_head) * (VALUE_STRIDE / UNIT) + word);
+    `,
+    )}
+    find_cells(32u - first_cell, start + 32u, end, slot, thread);
+    score(first_cell, start, end, kv_head, thread);
     softmax_tile(start, end, head, centre, thread);
-    for (var h = 0u; h < HEADS; h++) {
-      for (var w = 0u; w < OWN_WORDS; w++) { sums[h][w] *= rescale[h]; }
-    }
-    let count = min(32u, end - start);
-    for (var place = slice; place < count; place += SLICES) {
-      let origin = (cells[place] * KV_HEADS + kv_head) * (VALUE_STRIDE / UNIT);
-      for (var w = 0u; w < OWN_WORDS; w++) {
-        let word = own_word + w * SLICE_THREADS;
-        if (word < VALUE / UNIT) {
-          let value = value_unit(origin + word);
-          for (var h = 0u; h < HEADS; h++) { sums[h][w] += weights[h * 32u + place] * value; }
-        }
+    ${perHead((h) => perUnit((w) => ` sums[${h}][${w}] *= rescale[${h}]; `))}
+    ${perValue(
+      (i, w) => /* wgsl */ `
+      let place = slice + ${i} * SLICES;
+      if (SLICES <= 32u || place < 32u) {
+        let value = unit_of(values[${i} * OWN_WORDS + ${w}]);
+        ${perHead((h) => ` sums[${h}][${w}] += weights[${h} * 32u + place] * value; `)}
       }
-    }
+    `,
+    )}
+    first_cell = 32u - first_cell;
     workgroupBarrier();
   }
 
-  for (var h = 0u; h < HEADS; h++) {
-    for (var w = 0u; w < OWN_WORDS; w++) {
-      let at = h * GROUP_SUMS + (slice * OWN_WORDS * SLICE_THREADS + own_word + w * SLICE_THREADS) * UNIT;
-      store_unit(at, sums[h][w]);
+  for (var round = 0u; round < SLICES / KEPT; round++) {
+    if (slice / KEPT == round) {
+      ${perHead((h) =>
+        perUnit(
+          (w) => /* wgsl */ `
+        let at = (slice % KEPT * HEADS + ${h}) * OWN_SUMS + (own_word + ${w} * SLICE_THREADS) * UNIT;
+        if (round > 0u) { sums[${h}][${w}] += stored_unit(at); }
+        store_unit(at, sums[${h}][${w}]);
+      `,
+        ),
+      )}
     }
+    workgroupBarrier();
   }
-  workgroupBarrier();
   // The loop's trip count is the same for all threads, so that emit may exchange values.
   for (var start = 0u; start < HEADS * VALUE; start += 128u) {
     let at = min(start + thread, HEADS * VALUE - 1u);
     let h = at / VALUE;
     let element = at % VALUE;
     var sum = 0.0;
-    for (var s = 0u; s < SLICES; s++) { sum += queries[h * GROUP_SUMS + s * OWN_WORDS * SLICE_THREADS * UNIT + element]; }
+    for (var s = 0u; s < KEPT; s++) { sum += stored_float((s * HEADS + h) * OWN_SUMS + element); }
     let used = start + thread < HEADS * VALUE && h < used_heads;
     emit(row, head + h, group.z, element, sum, vec2<f32>(largest[h], totals[h]), used, thread);
   }
 }
 `;
+}
 
 /**
  * All of a row's table, or of its part for a group of key heads. Its last place was computed, and may be in the same memory
@@ -146,20 +195,20 @@ const SEEN_IN_OWN_TABLE = `let place = row * PLACES + kv_head * PLACES / KV_HEAD
  * The kernel; with a reach, rows see as many positions on either side of their own, and with tables of their own the
  * positions in them.
  */
-export function attentionText(op: Pick<AttentionOp, 'reach' | 'cache'>): string {
+export function attentionText(
+  op: Pick<AttentionOp, 'reach' | 'cache'>,
+  counts: AttentionCounts,
+  loop: Loop,
+): string {
   const { reach } = op;
-  if (hasOwnTable(op)) {
-    return `var<workgroup> own_last: u32;\n${ATTENTION.replace(SEEN, SEEN_IN_OWN_TABLE)}`;
-  }
-  if (reach === undefined) return ATTENTION;
-  return ATTENTION.replace(
-    SEEN,
-    `let slot = u32(slots[row >> 2u][row & 3u]);
+  if (hasOwnTable(op)) return `var<workgroup> own_last: u32;\n${wholeText(SEEN_IN_OWN_TABLE, counts, loop)}`;
+  if (reach === undefined) return wholeText(SEEN, counts, loop);
+  const seen = `let slot = u32(slots[row >> 2u][row & 3u]);
   let own = u32(own_positions[row >> 2u][row & 3u]);
   let position = min(u32(positions[row >> 2u][row & 3u]), own + ${reach}u);
   let first = max(own, ${reach}u) - ${reach}u;
-  let centre = own;`,
-  );
+  let centre = own;`;
+  return wholeText(seen, counts, loop);
 }
 
 /** The whole context's result, f32. */

@@ -107,24 +107,18 @@ fn activations_of(r: u32, g: u32) -> Quantized {
 }
 `;
 
-/** Activations that each workgroup quantizes for itself; requires `quantized_input`. */
+/** Activations that each workgroup quantizes for itself; requires `quantize_row`. */
 export const QUANTIZED_HERE = /* wgsl */ `
 var<workgroup> staged: array<vec4<u32>, 2u * ROWS * GROUPS>;
 var<workgroup> staged_scales: array<vec2<u32>, ROWS * GROUPS>;
 
 fn prepare(rows: u32, thread: u32) {
-  for (var r = 0u; r < ROWS; r++) {
-    let row = activation_row(min(r, rows - 1u));
-    let scale = scale_of(row, thread);
-    for (var g = thread; g < GROUPS; g += THREADS) {
-      let quantized = quantized_input(row, g, scale);
-      let at = r * GROUPS + g;
-      staged[2u * at] = quantized.low;
-      staged[2u * at + 1u] = quantized.high;
-      staged_scales[at] = quantized.scale;
-    }
-  }
+  for (var r = 0u; r < ROWS; r++) { quantize_row(activation_row(min(r, rows - 1u)), r, thread); }
   workgroupBarrier();
+}
+fn store_half(r: u32, half: u32, words: vec4<u32>, scale: vec2<u32>) {
+  staged[r * GROUPS * 2u + half] = words;
+  if (half % 2u == 0u) { staged_scales[r * GROUPS + half / 2u] = scale; }
 }
 fn activations_of(r: u32, g: u32) -> Quantized {
   let at = r * GROUPS + g;

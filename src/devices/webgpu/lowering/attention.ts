@@ -16,6 +16,7 @@ import {
   valueStride,
 } from '../../../ops/index.ts';
 import {
+  type AttentionCounts,
   attentionText,
   EMIT_FLOATS,
   EMIT_QUANTIZED,
@@ -23,6 +24,7 @@ import {
   MERGE_PARTITIONS,
 } from '../kernels/attention.ts';
 import { scoreText } from '../kernels/library/attention-scores.ts';
+import { loopFor } from '../kernels/library/loop.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import {
@@ -30,7 +32,7 @@ import {
   cacheTexts,
   PAGED_CACHE,
   storeTexts,
-  unitTexts,
+  attentionUnitTexts,
 } from '../kernels/library/paged-cache.ts';
 import type { CellType } from '../kernels/library/cache-types.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
@@ -174,9 +176,43 @@ export function scoreParts(op: AttentionOp, to: Lowering) {
 /** Query heads of one key head that a workgroup computes. */
 export const HEADS_AT_ONCE = 4;
 
-function attentionConstants(op: AttentionOp, partitions: number) {
-  const { cache, keySize, valueSize, heads, kvHeads } = op;
-  const unit = cacheUnit(cache, keySize, valueSize);
+/** Halves in a vector; longer heads would take more registers for them than there are. */
+const OCTET = 8;
+const MAX_OCTET_SIZE = 256;
+
+/** Whether a cache is read eight halves at once. */
+function readsOctets(op: AttentionOp): boolean {
+  const { cache, keySize, valueSize } = op;
+  const whole = [keySize, valueSize, valueStride(op), cache.keys.width].every((size) => size % OCTET === 0);
+  return cacheForm(cache).type === 'f16' && whole && Math.max(keySize, valueSize) <= MAX_OCTET_SIZE;
+}
+
+/** Positions whose scores are computed together. */
+const POSITIONS = 32;
+/** Threads that compute the score of one. */
+const SCORE_THREADS = 4;
+
+/** How a workgroup's work is divided: constants, and counts of loops. */
+function divide(op: AttentionOp): {
+  readonly constants: ReturnType<typeof attentionConstants>;
+  readonly counts: AttentionCounts;
+} {
+  const { cache, keySize, valueSize } = op;
+  const unit = readsOctets(op) ? OCTET : cacheUnit(cache, keySize, valueSize);
+  const constants = attentionConstants(op, unit);
+  return {
+    constants,
+    counts: {
+      heads: constants.HEADS,
+      keyUnits: Math.ceil(keySize / unit / SCORE_THREADS),
+      valueUnits: constants.OWN_WORDS,
+      valuePositions: Math.max(1, POSITIONS / constants.SLICES),
+    },
+  };
+}
+
+function attentionConstants(op: AttentionOp, unit: number) {
+  const { keySize, valueSize, heads, kvHeads } = op;
   const words = Math.ceil(valueSize / unit);
   const sliceThreads = Math.min(THREADS, 2 ** Math.ceil(Math.log2(words)));
   const group = heads / kvHeads;
@@ -190,10 +226,10 @@ function attentionConstants(op: AttentionOp, partitions: number) {
     HEAD_GROUPS: Math.ceil(group / together),
     TOTAL_HEADS: heads,
     KV_HEADS: kvHeads,
-    PARTITIONS: partitions,
     ...(hasOwnTable(op) && { PLACES: op.batch.slots.width }),
     SLICE_THREADS: sliceThreads,
     SLICES: THREADS / sliceThreads,
+    KEPT: Math.max(1, THREADS / sliceThreads / 2),
     OWN_WORDS: Math.ceil(words / sliceThreads),
   };
 }
@@ -213,7 +249,8 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const { cache, batch, heads, out } = op;
   const capacity = to.capacity(out);
   const scores = scoreParts(op, to);
-  const common = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, partitions) };
+  const divided = divide(op);
+  const common = { THREADS, COUNT: to.countOf(out), PARTITIONS: partitions, ...divided.constants };
   const constants = { ...common, ...scores.constants };
   const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
   const emit = emission(of, to);
@@ -222,10 +259,10 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   to.launch({
     name: 'attention',
     texts: [
-      attentionText(op),
+      attentionText(op, divided.counts, loopFor(to.target)),
       ...scores.texts,
       PAGED_CACHE,
-      ...unitTexts(cacheForm(cache)),
+      ...attentionUnitTexts(cacheForm(cache), readsOctets(op)),
       teams,
       reduceText(to.target, { team: 4, threads: THREADS, name: 'four' }),
       ...(partitions > 1 ? [EMIT_PARTIAL] : emit.texts),
@@ -237,7 +274,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       ...(op.positions && { own_positions: to.index(op.positions) }),
       ...scores.args,
       q: read(op.q),
-      ...cacheArguments(cache, 'array<u32>'),
+      ...cacheArguments(cache, readsOctets(op) ? 'array<vec4<u32>>' : 'array<u32>'),
       y: partitions > 1 ? write(partials) : emit.y,
     },
     grid: [capacity, headGroups(op, HEADS_AT_ONCE), partitions],

@@ -193,7 +193,7 @@ function inputOf({ of, x, added }: ExpertMatvec, { packed }: Matrix, to: Lowerin
     const numbers = numberInput(x, columns);
     return { ...numbers, texts: [DENSE_PRODUCT, ...numbers.texts] };
   }
-  const input = integerInput(x, of.x, to);
+  const input = integerInput(x, { of: of.x, columns }, to);
   const length = added ? chosenOf(of) * columns : columns;
   return { ...input, texts: [...packedProduct(length, to.target), ...input.texts] };
 }

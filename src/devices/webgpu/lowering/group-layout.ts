@@ -67,6 +67,7 @@ function packModule(format: PackedFormat): KernelModule {
       UNIT_GROUPS: unitGroups(format),
       BLOCK_GROUPS: format.groups.blockGroups,
       BLOCK_BYTES: format.groups.blockBytes,
+      NATIVE_HALVES: false,
       ...groupConstants(format),
     },
     parameters: [

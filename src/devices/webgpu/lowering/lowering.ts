@@ -8,6 +8,7 @@ import {
 } from '../../../device/index.ts';
 import { type OpGraph, stateBytes, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
+import { HALVES } from '../kernels/library/halves.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import { type Argument, type LaunchPlan, type LaunchScope, type Operand, read } from './launch-plan.ts';
@@ -101,7 +102,8 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
     }));
     const storage = parameters.filter(({ access }) => access !== 'uniform').length;
     invariant(storage <= this.target.storageBindings, `${name} binds ${storage} buffers`);
-    this.#launches.push({ plan, module: { name, texts, constants, parameters } });
+    const halves = texts.includes(HALVES) ? { NATIVE_HALVES: this.target.nativeHalves } : {};
+    this.#launches.push({ plan, module: { name, texts, constants: { ...constants, ...halves }, parameters } });
   }
 
   finish(): LoweredProgram {

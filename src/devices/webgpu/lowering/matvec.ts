@@ -82,7 +82,7 @@ function inputOf({ rows, x }: MatvecIntent, { packed }: Matrix, to: Lowering): K
     const numbers = numberInput(x, rows.width);
     return { ...numbers, texts: [DENSE_PRODUCT, ...numbers.texts] };
   }
-  const input = integerInput(x, rows, to);
+  const input = integerInput(x, { of: rows, columns: rows.width }, to);
   return { ...input, texts: [...packedProduct(rows.width, to.target), ...input.texts] };
 }
 

@@ -64,6 +64,7 @@ fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
 fn store_unit(at: u32, sums: Unit) {
   for (var i = 0u; i < 4u; i++) { queries[at + i] = sums[i]; }
 }
+fn stored_unit(at: u32) -> Unit { return Unit(queries[at], queries[at + 1u], queries[at + 2u], queries[at + 3u]); }
 `;
 
 /** Octets of halves out of units. */

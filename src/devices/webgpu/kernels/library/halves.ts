@@ -1,6 +1,10 @@
-/** Conversions between f16 bits and f32, subnormal numbers included; WGSL's own may flush those and round as they like. */
+/**
+ * Conversions between f16 bits and f32, subnormal numbers included; WGSL's own may flush those and round as they like. Where
+ * `NATIVE_HALVES`, the GPU's own conversion to f32 is known to be exact (`hasExactHalves`).
+ */
 export const HALVES = /* wgsl */ `
 fn half_to_float(bits: u32) -> f32 {
+  if (NATIVE_HALVES) { return unpack2x16float(bits).x; }
   let exponent = (bits >> 10u) & 31u;
   let fraction = bits & 0x3ffu;
   var size = bitcast<f32>(((exponent + 112u) << 23u) | (fraction << 13u));
@@ -19,5 +23,8 @@ fn float_to_half(value: f32) -> u32 {
   return sign | ((size + 0xfffu + ((size >> 13u) & 1u) - 0x38000000u) >> 13u);
 }
 
-fn unpack_half2(word: u32) -> vec2<f32> { return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u)); }
+fn unpack_half2(word: u32) -> vec2<f32> {
+  if (NATIVE_HALVES) { return unpack2x16float(word); }
+  return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u));
+}
 `;

@@ -69,6 +69,69 @@ export function unitTexts(cache: CacheForm): readonly string[] {
   return [...cacheTexts(type), pairUnits(values)];
 }
 
+/**
+ * What attention of single rows reads of a cache, `load_queries` into workgroup memory first. A word of values is loaded by `raw_value` and
+ * decoded by `unit_of`, so that nobody has to wait for it in between. In the end the memory holds sums: `store_unit`, `stored_unit`
+ * and `stored_float`.
+ */
+export function attentionUnitTexts(cache: CacheForm, octets: boolean): readonly string[] {
+  if (octets) return [HALVES, octetUnits(cache.values)];
+  const raw = cache.type === 'f32' || cache.type === 'f16' ? rawWords(cache.values) : RAW_UNITS;
+  return [...unitTexts(cache), raw, FLOAT_QUERIES];
+}
+
+const FLOAT_QUERIES = /* wgsl */ `
+var<workgroup> queries: array<f32, SHARED_FLOATS>;
+fn load_queries(origin: u32, used_heads: u32, scale: f32, thread: u32) {
+  for (var i = thread; i < HEADS * KEY; i += 128u) {
+    let h = select(0u, i / KEY, i / KEY < used_heads);
+    queries[i] = q[origin + h * KEY + i % KEY] * scale;
+  }
+}
+fn stored_float(at: u32) -> f32 { return queries[at]; }
+`;
+
+const RAW_UNITS = /* wgsl */ `
+alias RawUnit = Unit;
+fn raw_value(at: u32) -> RawUnit { return value_unit(at); }
+fn unit_of(raw: RawUnit) -> Unit { return raw; }
+`;
+
+const rawWords = (values: ValuesIn): string => /* wgsl */ `
+alias RawUnit = u32;
+fn raw_value(at: u32) -> RawUnit { return ${values}[at]; }
+fn unit_of(raw: RawUnit) -> Unit { return from_cache(raw); }
+`;
+
+/** Eight halves at once, queries in vectors of four. */
+const octetUnits = (values: ValuesIn): string => /* wgsl */ `
+const UNIT = 8u;
+alias Unit = mat2x4<f32>;
+alias RawUnit = vec4<u32>;
+var<workgroup> queries: array<vec4<f32>, SHARED_FLOATS / 4u>;
+fn load_queries(origin: u32, used_heads: u32, scale: f32, thread: u32) {
+  for (var i = thread; i < HEADS * KEY / 4u; i += 128u) {
+    let h = i / (KEY / 4u);
+    let at = origin + select(0u, h, h < used_heads) * KEY + 4u * (i % (KEY / 4u));
+    queries[i] = vec4<f32>(q[at], q[at + 1u], q[at + 2u], q[at + 3u]) * scale;
+  }
+}
+fn raw_value(at: u32) -> RawUnit { return ${values}[at]; }
+fn unit_of(raw: RawUnit) -> Unit {
+  return Unit(vec4<f32>(unpack_half2(raw.x), unpack_half2(raw.y)), vec4<f32>(unpack_half2(raw.z), unpack_half2(raw.w)));
+}
+fn key_unit(at: u32) -> Unit { return unit_of(keys[at]); }
+fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
+  return sum + (dot(queries[at / 4u], key[0]) + dot(queries[at / 4u + 1u], key[1]));
+}
+fn store_unit(at: u32, sums: Unit) {
+  queries[at / 4u] = sums[0];
+  queries[at / 4u + 1u] = sums[1];
+}
+fn stored_unit(at: u32) -> Unit { return Unit(queries[at / 4u], queries[at / 4u + 1u]); }
+fn stored_float(at: u32) -> f32 { return queries[at / 4u][at % 4u]; }
+`;
+
 const pairUnits = (values: ValuesIn): string => /* wgsl */ `
 alias Unit = vec2<f32>;
 fn key_unit(at: u32) -> Unit { return from_cache(keys[at]); }
@@ -81,6 +144,10 @@ fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
 fn store_unit(at: u32, sums: Unit) {
   queries[at] = sums.x;
   if (UNIT == 2u) { queries[at + 1u] = sums.y; }
+}
+fn stored_unit(at: u32) -> Unit {
+  if (UNIT == 2u) { return Unit(queries[at], queries[at + 1u]); }
+  return Unit(queries[at], 0.0);
 }
 `;
 

@@ -39,7 +39,7 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
  * tile has 32, 64 or more: capacities in between gain little and take long to compile. On software adapters, where
  * compiling takes longest, one row is enough.
  */
-const ROW_CAPACITIES = [1, 8, 32, 64];
+const ROW_CAPACITIES = [1, 8, 16, 32, 64];
 
 /** The parts of a device. */
 export interface WebGpuDeviceSetup {

@@ -8,14 +8,16 @@ export interface MatrixTileCounts {
   /** Octets of activations and pieces of weights in a thread's part of a slice. */
   readonly ownOctets: number;
   readonly ownPieces: number;
+  /** Slices that are on their way while one is multiplied. */
+  readonly ahead: number;
 }
 
 /**
  * Matrix products for many rows on the GPU's matrix units: a workgroup computes a tile of `TILE_ROWS` x `TILE_OUTPUTS`, each of
- * its teams, a subgroup of `LANES`, `TEAM_ROWS` x `TEAM_OUTPUTS` of it. Slices of `DEPTH` columns, activations and decoded
- * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. `row_of` says
- * which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums, `tileRowsText` which rows
- * the tile has.
+ * its teams, a subgroup of `LANES`, `TEAM_ROWS` x `TEAM_OUTPUTS` of it; `SPLITS` teams share the columns of the same part. Slices of `DEPTH`
+ * columns, activations and decoded weights as halves, go through workgroup memory; while one is multiplied, the next ones are on their way to
+ * registers. `row_of` says which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums,
+ * `tileRowsText` which rows the tile has.
  */
 export function matrixProductTexts(counts: MatrixTileCounts, loop: Loop): readonly string[] {
   return [TILE, slicesText(counts, loop), mainText(counts, loop)];
@@ -27,15 +29,21 @@ const OCTETS = DEPTH / 8u;
 const LINE = OCTETS + 1u;
 const PIECES = DEPTH / 16u;
 const TEAMS_ACROSS = TILE_OUTPUTS / TEAM_OUTPUTS;
-const TEAMS = TEAMS_ACROSS * (TILE_ROWS / TEAM_ROWS);
+const TILE_TEAMS = TEAMS_ACROSS * (TILE_ROWS / TEAM_ROWS);
+const TEAMS = SPLITS * TILE_TEAMS;
 const THREADS = LANES * TEAMS;
+const SPLIT_OCTETS = OCTETS / SPLITS;
 const WEIGHTS_AT = TILE_ROWS * LINE;
 const SUMS_LINE = TEAM_OUTPUTS / 4u;
 const ROW_OCTETS = GROUPS * 4u;
 // A slice of both, and in the end some sums of all teams.
 var<workgroup> tile: array<vec4<u32>, max((TILE_ROWS + TILE_OUTPUTS) * LINE, TEAMS * MATRIX_ROWS * SUMS_LINE)>;
 
-fn sums_at(place: u32) -> vec4<f32> { return bitcast<vec4<f32>>(tile[place]) * (1.0 / WEIGHT_SCALE); }
+fn sums_at(place: u32) -> vec4<f32> {
+  var sums = bitcast<vec4<f32>>(tile[place]);
+  for (var s = 1u; s < SPLITS; s++) { sums += bitcast<vec4<f32>>(tile[place + s * TILE_TEAMS * MATRIX_ROWS * SUMS_LINE]); }
+  return sums * (1.0 / WEIGHT_SCALE);
+}
 `;
 
 /** Loads slices into registers, and stores them in the tile. */
@@ -62,13 +70,14 @@ fn load(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<funct
   )}
 }
 
-fn store(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<function, array<Piece, ${ownPieces}>>, thread: u32) {
+// Activations of a slice behind the last one are zeros.
+fn store(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<function, array<Piece, ${ownPieces}>>, is_slice: bool, thread: u32) {
   ${loop(
     'i',
     ownOctets,
     (i) => /* wgsl */ `
     let at = thread + ${i} * THREADS;
-    tile[at / OCTETS * LINE + at % OCTETS] = (*octets)[${i}];
+    tile[at / OCTETS * LINE + at % OCTETS] = select(vec4<u32>(), (*octets)[${i}], is_slice);
   `,
   )}
   ${loop(
@@ -86,29 +95,15 @@ fn store(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<func
 `;
 }
 
-function mainText({ rowParts, outputParts, ownOctets, ownPieces }: MatrixTileCounts, loop: Loop): string {
+/** What is done with one of the slices that are loaded, and the loading of the one that takes its place. */
+function stageText({ rowParts, outputParts, ahead }: MatrixTileCounts, stage: number, loop: Loop): string {
+  const isSlice = stage === 0 ? 'true' : `ROW_OCTETS % (${ahead}u * OCTETS) == 0u || slice + ${stage}u * OCTETS < ROW_OCTETS`;
   return /* wgsl */ `
-@compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let tile_rows = find_rows(group.y, thread);
-  let first_row = tile_rows.x;
-  let rows = tile_rows.y;
-  if (first_row >= rows) { return; }
-  let lane = thread % LANES;
-  let team = thread / LANES;
-  let team_row = team / TEAMS_ACROSS * TEAM_ROWS;
-  let team_output = team % TEAMS_ACROSS * TEAM_OUTPUTS;
-
-  var octets: array<vec4<u32>, ${ownOctets}>;
-  var pieces: array<Piece, ${ownPieces}>;
-  var sums: array<array<Sums, ${outputParts}>, ${rowParts}>;
-  load(&octets, &pieces, Slice(first_row, rows, group.x, 0u), thread);
-  for (var slice = 0u; slice < ROW_OCTETS; slice += OCTETS) {
-    store(&octets, &pieces, thread);
+    store(&octets_${stage}, &pieces_${stage}, ${isSlice}, thread);
     workgroupBarrier();
-    // The last slice is loaded twice: a branch would keep what is loaded from being waited for later.
-    load(&octets, &pieces, Slice(first_row, rows, group.x, min(slice + OCTETS, ROW_OCTETS - OCTETS)), thread);
-    for (var k = 0u; k < OCTETS; k += MATRIX_DEPTH / 8u) {
+    // The last slice is loaded again and again: a branch would keep what is loaded from being waited for later.
+    load(&octets_${stage}, &pieces_${stage}, Slice(first_row, rows, group.x, min(slice + ${stage + ahead}u * OCTETS, ROW_OCTETS - OCTETS)), thread);
+    for (var k = split * SPLIT_OCTETS; k < (split + 1u) * SPLIT_OCTETS; k += MATRIX_DEPTH / 8u) {
       var rights: array<Right, ${outputParts}>;
       ${loop(
         'o',
@@ -127,16 +122,48 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       )}
     }
     workgroupBarrier();
+`;
+}
+
+function mainText(counts: MatrixTileCounts, loop: Loop): string {
+  const { rowParts, outputParts, ownOctets, ownPieces, ahead } = counts;
+  const stages = Array.from({ length: ahead }, (_, stage) => stage);
+  return /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let tile_rows = find_rows(group.y, thread);
+  let first_row = tile_rows.x;
+  let rows = tile_rows.y;
+  if (first_row >= rows) { return; }
+  let lane = thread % LANES;
+  let split = thread / LANES / TILE_TEAMS;
+  let team = thread / LANES % TILE_TEAMS;
+  let team_row = team / TEAMS_ACROSS * TEAM_ROWS;
+  let team_output = team % TEAMS_ACROSS * TEAM_OUTPUTS;
+
+  var sums: array<array<Sums, ${outputParts}>, ${rowParts}>;
+  ${stages
+    .map(
+      (stage) => /* wgsl */ `
+  var octets_${stage}: array<vec4<u32>, ${ownOctets}>;
+  var pieces_${stage}: array<Piece, ${ownPieces}>;
+  load(&octets_${stage}, &pieces_${stage}, Slice(first_row, rows, group.x, min(${stage}u * OCTETS, ROW_OCTETS - OCTETS)), thread);
+  `,
+    )
+    .join('')}
+  for (var slice = 0u; slice < ROW_OCTETS; slice += ${ahead}u * OCTETS) {
+    ${stages.map((stage) => stageText(counts, stage, loop)).join('')}
   }
 
   let scratch = team * MATRIX_ROWS * SUMS_LINE;
+  let own_scratch = scratch + split * TILE_TEAMS * MATRIX_ROWS * SUMS_LINE;
   ${loop(
     'r',
     rowParts,
     (r) => /* wgsl */ `
-    ${loop('o', outputParts, (o) => ` store_sums(scratch + ${o} * MATRIX_OUTPUTS / 4u, SUMS_LINE, sums[${r}][${o}], lane); `)}
+    ${loop('o', outputParts, (o) => ` store_sums(own_scratch + ${o} * MATRIX_OUTPUTS / 4u, SUMS_LINE, sums[${r}][${o}], lane); `)}
     workgroupBarrier();
-    for (var i = lane; i < MATRIX_ROWS * SUMS_LINE; i += LANES) {
+    for (var i = split * LANES + lane; i < MATRIX_ROWS * SUMS_LINE; i += SPLITS * LANES) {
       let row = first_row + team_row + ${r} * MATRIX_ROWS + i / SUMS_LINE;
       if (row < rows) { store_quad(output_row(row), group.x, team_output + i % SUMS_LINE * 4u, scratch + i); }
     }

@@ -30,47 +30,59 @@ interface Tile {
   readonly depth: number;
   readonly teamRows: number;
   readonly teamOutputs: number;
+  /** Subgroups that share the columns of a slice. */
+  readonly splits: number;
+  /** Slices loaded ahead. */
+  readonly ahead: 1 | 2;
 }
 
-/** For few rows to many. */
+/**
+ * For few rows to many. Few rows wait for the weights: their tiles have few outputs, so that there are workgroups enough, and deep slices, two of
+ * them on their way.
+ */
 const TILES: readonly Tile[] = [
-  { rows: 32, outputs: 64, depth: 64, teamRows: 16, teamOutputs: 32 },
-  { rows: 64, outputs: 64, depth: 64, teamRows: 32, teamOutputs: 32 },
-  { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32 },
+  { rows: 16, outputs: 32, depth: 256, teamRows: 16, teamOutputs: 32, splits: 4, ahead: 2 },
+  { rows: 32, outputs: 32, depth: 256, teamRows: 16, teamOutputs: 32, splits: 4, ahead: 2 },
+  { rows: 64, outputs: 32, depth: 128, teamRows: 32, teamOutputs: 32, splits: 4, ahead: 2 },
+  { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32, splits: 1, ahead: 1 },
 ];
 
-/** For few rows of few outputs, which wider tiles would leave with too few workgroups: a deep slice loads as much at once. */
-const NARROW: Tile = { rows: 32, outputs: 32, depth: 128, teamRows: 16, teamOutputs: 16 };
-/** Outputs up to which it is faster: measured on an H200, with 4 096 to 28 672. */
-const NARROW_OUTPUTS = 8192;
+/** For the choices of experts, and rows of heads, which are many workgroups together. */
+const GROUPED_TILES: readonly Tile[] = [
+  { rows: 32, outputs: 64, depth: 64, teamRows: 16, teamOutputs: 32, splits: 1, ahead: 1 },
+  { rows: 64, outputs: 64, depth: 64, teamRows: 32, teamOutputs: 32, splits: 1, ahead: 1 },
+  { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32, splits: 1, ahead: 1 },
+];
 
 /** Rows of the largest matrices. */
 const MAX_MATRIX_ROWS = 16;
+/** Columns that divide those of all packed weights. */
+const MIN_DEPTH = 32;
+
+/** Subgroups of a workgroup. */
+function teamsOf({ rows, outputs, teamRows, teamOutputs, splits }: Tile): number {
+  return (splits * rows * outputs) / (teamRows * teamOutputs);
+}
 
 /** Workgroup memory that a tile takes: lines are one vector longer than their octets; in the end it holds sums of all teams. */
-function tileBytes({ rows, outputs, depth, teamRows, teamOutputs }: Tile): number {
-  const teams = (rows * outputs) / (teamRows * teamOutputs);
-  const sums = (teams * MAX_MATRIX_ROWS * teamOutputs) / 4;
+function tileBytes(tile: Tile): number {
+  const { rows, outputs, depth, teamOutputs } = tile;
+  const sums = (teamsOf(tile) * MAX_MATRIX_ROWS * teamOutputs) / 4;
   return 16 * Math.max((rows + outputs) * (depth / 8 + 1), sums);
 }
 
-/** What tiles are chosen by. */
-interface ProductShape {
-  readonly rows: number;
-  readonly columns: number;
-  /** Infinite where there are workgroups enough. */
-  readonly outputs: number;
+/** A tile, and the same with slices half as deep for half as many threads, and so on. */
+function withShallower(tile: Tile): Tile[] {
+  const { depth, splits } = tile;
+  if (depth <= MIN_DEPTH) return [tile];
+  return [tile, ...withShallower({ ...tile, depth: depth / 2, splits: Math.max(1, splits / 2) })];
 }
 
-/** The tile for so many rows, with slices half as deep where whole ones do not fit, and smaller where those do not either. */
-function tileFor({ rows: capacity, columns, outputs }: ProductShape, { workgroupBytes }: GpuTarget): Tile {
+/** The tile for so many rows, with the deepest slices that fit, and smaller where none do. */
+function tileFor(tiles: readonly Tile[], rows: number, columns: number, { workgroupBytes }: GpuTarget): Tile {
   const fits = (tile: Tile) => columns % tile.depth === 0 && tileBytes(tile) <= workgroupBytes;
-  if (capacity <= NARROW.rows && outputs <= NARROW_OUTPUTS && fits(NARROW)) return NARROW;
-  const usable = TILES.flatMap((tile) => {
-    const shallow = { ...tile, depth: tile.depth / 2 };
-    return [tile, shallow].filter(fits).slice(0, 1);
-  });
-  const tile = usable.find(({ rows }) => rows >= capacity) ?? usable.at(-1);
+  const usable = tiles.flatMap((tile) => withShallower(tile).filter(fits).slice(0, 1));
+  const tile = usable.find((of) => of.rows >= rows) ?? usable.at(-1);
   invariant(tile, 'the smallest tile has room on every target');
   return tile;
 }
@@ -83,9 +95,8 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
   const matrix = matrixOf(weights, to);
   const shape = tiledRows(of, to);
   const parts = epilogue.kind === 'gated' ? 2 : 1;
-  // Experts and heads are many workgroups together; a gate's outputs and those of its up are in one team.
-  const outputs = shape.kind === 'batch' && parts === 1 ? shape.outputs : Number.POSITIVE_INFINITY;
-  const tile = tileFor({ rows: shape.rows, columns: weights[0]?.columns ?? x.width, outputs }, to.target);
+  const tiles = shape.kind === 'batch' ? TILES : GROUPED_TILES;
+  const tile = tileFor(tiles, shape.rows, weights[0]?.columns ?? x.width, to.target);
   const added = addedBy(epilogue, to);
   for (const chunk of matrix.weight.chunks) {
     const rows = shape.rowsOf(chunk);
@@ -128,6 +139,7 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
 function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices): Record<string, Constant> {
   return {
     LANES: lanes,
+    SPLITS: tile.splits,
     TILE_ROWS: tile.rows,
     TILE_OUTPUTS: tile.outputs,
     DEPTH: tile.depth,
@@ -141,12 +153,13 @@ function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices)
 
 /** How much of a tile a thread loads and a team multiplies. */
 function tileCounts(tile: Tile, { rows, outputs, lanes }: GpuMatrices): MatrixTileCounts {
-  const threads = (lanes * tile.rows * tile.outputs) / (tile.teamRows * tile.teamOutputs);
+  const threads = lanes * teamsOf(tile);
   const counts = {
     rowParts: tile.teamRows / rows,
     outputParts: tile.teamOutputs / outputs,
     ownOctets: (tile.rows * tile.depth) / 8 / threads,
     ownPieces: (tile.outputs * tile.depth) / 16 / threads,
+    ahead: tile.ahead,
   };
   invariant(Object.values(counts).every(Number.isInteger), 'a tile is shared out evenly');
   return counts;

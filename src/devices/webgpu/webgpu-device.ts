@@ -36,7 +36,7 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
 
 /**
  * A single row has kernels that quantize it themselves, up to eight rows use the matrix-vector kernels, and a product's
- * tile has 32, 64 or more: capacities in between gain little and take long to compile. On software adapters, where
+ * tile has 16, 32, 64 or more: capacities in between gain little and take long to compile. On software adapters, where
  * compiling takes longest, one row is enough.
  */
 const ROW_CAPACITIES = [1, 8, 16, 32, 64];

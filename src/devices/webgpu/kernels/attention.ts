@@ -78,19 +78,79 @@ fn softmax_tile(start: u32, end: u32, first_head: u32, last: u32, thread: u32) {
 }
 `;
 
-/**
- * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
- * one row and one partition of its context, 32 positions at a time with an online softmax (Milakov & Gimelshein 2018): four
- * threads a position for its scores, 32 threads a head for the weights, then a thread some of the values' elements, `SLICES` of
- * the positions side by side. Values are on their way while their weights are computed, and so are the places of the next 32 positions.
- * `emit` says where a result goes.
- */
-function wholeText(seen: string, counts: AttentionCounts, loop: Loop): string {
-  const { heads, valueUnits, valuePositions } = counts;
+/** 32 positions after the other: values are on their way while their weights are computed, and so are the places of the next ones. */
+function positionsText({ heads, valueUnits, valuePositions }: AttentionCounts, loop: Loop): string {
   const perHead = (body: (h: string) => string) => loop('h', heads, body);
   const perUnit = (body: (w: string) => string) => loop('w', valueUnits, body);
   const perValue = (body: (i: string, w: string) => string) =>
     loop('i', valuePositions, (i) => perUnit((w) => body(i, w)));
+  return /* wgsl */ `
+  for (var start = begin; start < end; start += 32u) {
+    var values: array<RawUnit, ${valuePositions * valueUnits}>;
+    ${perValue(
+      (i, w) => /* wgsl */ `
+      let place = min(slice + ${i} * SLICES, 31u);
+      let word = min(own_word + ${w} * SLICE_THREADS, VALUE / UNIT - 1u);
+      values[${i} * OWN_WORDS + ${w}] = raw_value((cells[first_cell + place] * KV_HEADS + kv_head) * (VALUE_STRIDE / UNIT) + word);
+    `,
+    )}
+    find_cells(32u - first_cell, start + 32u, end, slot, thread);
+    score(first_cell, start, end, kv_head, thread);
+    softmax_tile(start, end, head, centre, thread);
+    ${perHead((h) => perUnit((w) => ` sums[${h}][${w}] *= rescale[${h}]; `))}
+    ${perValue(
+      (i, w) => /* wgsl */ `
+      let place = slice + ${i} * SLICES;
+      if (SLICES <= 32u || place < 32u) {
+        let value = unit_of(values[${i} * OWN_WORDS + ${w}]);
+        ${perHead((h) => ` sums[${h}][${w}] += weights[${h} * 32u + place] * value; `)}
+      }
+    `,
+    )}
+    first_cell = 32u - first_cell;
+    workgroupBarrier();
+  }
+`;
+}
+
+/** Adds up the slices' sums, `KEPT` of them at a time, and gives them away. */
+function resultsText({ heads, valueUnits }: AttentionCounts, loop: Loop): string {
+  const stored = loop('h', heads, (h) =>
+    loop(
+      'w',
+      valueUnits,
+      (w) => /* wgsl */ `
+        let at = (slice % KEPT * HEADS + ${h}) * OWN_SUMS + (own_word + ${w} * SLICE_THREADS) * UNIT;
+        if (round > 0u) { sums[${h}][${w}] += stored_unit(at); }
+        store_unit(at, sums[${h}][${w}]);
+      `,
+    ),
+  );
+  return /* wgsl */ `
+  for (var round = 0u; round < SLICES / KEPT; round++) {
+    if (slice / KEPT == round) {${stored}}
+    workgroupBarrier();
+  }
+  // The loop's trip count is the same for all threads, so that emit may exchange values.
+  for (var start = 0u; start < HEADS * VALUE; start += 128u) {
+    let at = min(start + thread, HEADS * VALUE - 1u);
+    let h = at / VALUE;
+    let element = at % VALUE;
+    var sum = 0.0;
+    for (var s = 0u; s < KEPT; s++) { sum += stored_float((s * HEADS + h) * OWN_SUMS + element); }
+    let used = start + thread < HEADS * VALUE && h < used_heads;
+    emit(row, head + h, group.z, element, sum, vec2<f32>(largest[h], totals[h]), used, thread);
+  }
+`;
+}
+
+/**
+ * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
+ * one row and one partition of its context, 32 positions at a time with an online softmax (Milakov & Gimelshein 2018): four
+ * threads a position for its scores, 32 threads a head for the weights, then a thread some of the values' elements, `SLICES` of
+ * the positions side by side. `emit` says where a result goes.
+ */
+function wholeText(seen: string, counts: AttentionCounts, loop: Loop): string {
   return /* wgsl */ `
 const OWN_SUMS = SLICE_THREADS * OWN_WORDS * UNIT;
 // In the end sums of KEPT slices stand where the queries were.
@@ -126,57 +186,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let slice = thread / SLICE_THREADS;
   var first_cell = 0u;
   var sums: array<array<Unit, OWN_WORDS>, HEADS>;
-  for (var start = begin; start < end; start += 32u) {
-    var values: array<RawUnit, ${valuePositions * valueUnits}>;
-    ${perValue(
-      (i, w) => /* wgsl */ `
-      let place = min(slice + ${i} * SLICES, 31u);
-      let word = min(own_word + ${w} * SLICE_THREADS, VALUE / UNIT - 1u);
-      values[${i} * OWN_WORDS + ${w}] = raw_value((cells[first_cell + place] * KV_HEADS + kv_head) * (VALUE_STRIDE / UNIT) + word);
-    `,
-    )}
-    find_cells(32u - first_cell, start + 32u, end, slot, thread);
-    score(first_cell, start, end, kv_head, thread);
-    softmax_tile(start, end, head, centre, thread);
-    ${perHead((h) => perUnit((w) => ` sums[${h}][${w}] *= rescale[${h}]; `))}
-    ${perValue(
-      (i, w) => /* wgsl */ `
-      let place = slice + ${i} * SLICES;
-      if (SLICES <= 32u || place < 32u) {
-        let value = unit_of(values[${i} * OWN_WORDS + ${w}]);
-        ${perHead((h) => ` sums[${h}][${w}] += weights[${h} * 32u + place] * value; `)}
-      }
-    `,
-    )}
-    first_cell = 32u - first_cell;
-    workgroupBarrier();
-  }
-
-  for (var round = 0u; round < SLICES / KEPT; round++) {
-    if (slice / KEPT == round) {
-      ${perHead((h) =>
-        perUnit(
-          (w) => /* wgsl */ `
-        let at = (slice % KEPT * HEADS + ${h}) * OWN_SUMS + (own_word + ${w} * SLICE_THREADS) * UNIT;
-        if (round > 0u) { sums[${h}][${w}] += stored_unit(at); }
-        store_unit(at, sums[${h}][${w}]);
-      `,
-        ),
-      )}
-    }
-    workgroupBarrier();
-  }
-  // The loop's trip count is the same for all threads, so that emit may exchange values.
-  for (var start = 0u; start < HEADS * VALUE; start += 128u) {
-    let at = min(start + thread, HEADS * VALUE - 1u);
-    let h = at / VALUE;
-    let element = at % VALUE;
-    var sum = 0.0;
-    for (var s = 0u; s < KEPT; s++) { sum += stored_float((s * HEADS + h) * OWN_SUMS + element); }
-    let used = start + thread < HEADS * VALUE && h < used_heads;
-    emit(row, head + h, group.z, element, sum, vec2<f32>(largest[h], totals[h]), used, thread);
-  }
-}
+${positionsText(counts, loop)}${resultsText(counts, loop)}}
 `;
 }
 

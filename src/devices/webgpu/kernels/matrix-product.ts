@@ -97,7 +97,10 @@ fn store(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<func
 
 /** What is done with one of the slices that are loaded, and the loading of the one that takes its place. */
 function stageText({ rowParts, outputParts, ahead }: MatrixTileCounts, stage: number, loop: Loop): string {
-  const isSlice = stage === 0 ? 'true' : `ROW_OCTETS % (${ahead}u * OCTETS) == 0u || slice + ${stage}u * OCTETS < ROW_OCTETS`;
+  const isSlice =
+    stage === 0
+      ? 'true'
+      : `ROW_OCTETS % (${ahead}u * OCTETS) == 0u || slice + ${stage}u * OCTETS < ROW_OCTETS`;
   return /* wgsl */ `
     store(&octets_${stage}, &pieces_${stage}, ${isSlice}, thread);
     workgroupBarrier();

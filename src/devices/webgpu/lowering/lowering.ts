@@ -103,7 +103,10 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
     const storage = parameters.filter(({ access }) => access !== 'uniform').length;
     invariant(storage <= this.target.storageBindings, `${name} binds ${storage} buffers`);
     const halves = texts.includes(HALVES) ? { NATIVE_HALVES: this.target.nativeHalves } : {};
-    this.#launches.push({ plan, module: { name, texts, constants: { ...constants, ...halves }, parameters } });
+    this.#launches.push({
+      plan,
+      module: { name, texts, constants: { ...constants, ...halves }, parameters },
+    });
   }
 
   finish(): LoweredProgram {

@@ -33,7 +33,9 @@ function launchTiles(of: TiledProduct, to: Lowering): void {
   const matrix = matrixOf(weights, to);
   const integers = activations.form === 'q8';
   const columns = weights[0]?.columns ?? x.width;
-  const input = integers ? integerInput(activations, { of: x, columns }, to) : numberInput(activations, columns);
+  const input = integers
+    ? integerInput(activations, { of: x, columns }, to)
+    : numberInput(activations, columns);
   const shape = tiledRows(of, to);
   const tile = TILE_ROWS.find((rows) => rows >= shape.rows) ?? (TILE_ROWS.at(-1) as number);
   const gated = epilogue.kind === 'gated' ? epilogue : undefined;

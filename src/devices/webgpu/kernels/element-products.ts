@@ -48,14 +48,15 @@ struct Eight { low: vec4<f32>, high: vec4<f32> }
 export const LERP = `fn lerp(a: f32, b: f32, t: f32) -> f32 { return a + (b - a) * t; }`;
 
 /**
- * Products of up to `ROWS` rows by unquantized weights, several in one launch: a team of 32 threads computes an output, a lane
- * eight neighbouring columns at a time. Requires `team_sum`.
+ * Products of up to `ROWS` rows by unquantized weights, several in one launch: a team of 32 threads computes an output of `ROWS_AT_ONCE` rows,
+ * a lane eight neighbouring columns at a time. Requires `team_sum`.
  */
 export function elementProductsTexts(products: readonly GroupProduct[], type: DenseType): readonly string[] {
   const runs = products.map((product, p) => runText(product, p, EIGHT[type](product.weight)));
   const starts = [0, ...products.map(({ end }) => end)];
   const calls = products.map(
-    ({ end }, p) => `if (group.x < ${end}u) { run_${p}(group.x - ${starts[p]}u, rows, thread); return; }`,
+    ({ end }, p) =>
+      `if (group.x < ${end}u) { run_${p}(group.x - ${starts[p]}u, group.y * ROWS_AT_ONCE, rows, thread); return; }`,
   );
   return [EIGHT_ELEMENTS, LERP, ...WIDEN[type], ...runs, mainText(calls)];
 }
@@ -64,26 +65,26 @@ function runText(of: GroupProduct, p: number, eight: string): string {
   const { input, inputAt, columns, outputs, store } = of;
   const eights = columns / 8;
   return /* wgsl */ `
-fn run_${p}(block: u32, rows: u32, thread: u32) {
+fn run_${p}(block: u32, first_row: u32, rows: u32, thread: u32) {
   let lane = thread % 32u;
   let n = block * TEAMS + thread / 32u;
   let line = min(n, ${outputs - 1}u) * ${eights}u;
-  var sums: array<f32, ROWS>;
+  var sums: array<f32, ROWS_AT_ONCE>;
   for (var k = lane; k < ${eights}u; k += 32u) {
     let i = line + k;
     let weights = ${eight};
-    for (var r = 0u; r < ROWS; r++) {
-      let x_at = ${inputAt}u + (min(r, CAPACITY - 1u) * ${eights}u + k) * 2u;
+    for (var r = 0u; r < ROWS_AT_ONCE; r++) {
+      let x_at = ${inputAt}u + (min(first_row + r, CAPACITY - 1u) * ${eights}u + k) * 2u;
       sums[r] += dot(weights.low, ${input}[x_at]) + dot(weights.high, ${input}[x_at + 1u]);
     }
   }
   var value = 0.0;
-  for (var r = 0u; r < ROWS; r++) {
+  for (var r = 0u; r < ROWS_AT_ONCE; r++) {
     let sum = team_sum(sums[r], thread);
     if (lane == r) { value = sum; }
   }
-  let row = lane;
-  if (row >= rows || n >= ${outputs}u) { return; }
+  let row = first_row + lane;
+  if (lane >= ROWS_AT_ONCE || row >= rows || n >= ${outputs}u) { return; }
   let at = row * ${outputs}u + n;
   ${store}
 }

@@ -29,11 +29,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let place = item * TEAMS + thread / 32u;
     let loaded = ahead;
     ahead = load_ahead(weight_row(group.x, min(item + 1u, ITEMS - 1u) * TEAMS + thread / 32u), lane);
-    var sums = row_product(weight_row(group.x, place), loaded, lane);
-    for (var r = 0u; r < ROWS; r++) {
-      let sum = team_sum(sums[r], thread);
-      if (lane == 0u) { results[(place / OUTPUTS * ROWS + r) * OUTPUTS + place % OUTPUTS] = sum; }
-    }
+    let sums = row_product(weight_row(group.x, place), loaded, lane);
+    let sum = row_sums(sums, thread);
+    if (lane < ROWS) { results[(place / OUTPUTS * ROWS + lane) * OUTPUTS + place % OUTPUTS] = sum; }
   }
   workgroupBarrier();
   finish(rows, group.x, thread);

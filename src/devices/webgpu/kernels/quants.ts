@@ -5,14 +5,14 @@ type Codes = Extract<PackedQuants, { kind: 'bits' }>['bits'];
 /** One bit: bit q of byte i of a group's word is that of element i of quad q. */
 const LOAD_1 = /* wgsl */ `
 fn load_low(group: u32) -> vec4<u32> { return vec4<u32>(weight_word(group), 0u, 0u, 0u); }
-fn low_quad(low: vec4<u32>, q: u32) -> u32 { return (low.x >> q) & 0x01010101u; }
+fn low_quad(low: vec4<u32>, half: u32, t: u32) -> u32 { return (low.x >> (4u * half + t)) & 0x01010101u; }
 fn low_quad_at(group: u32, q: u32) -> u32 { return (weight_word(group) >> q) & 0x01010101u; }
 `;
 
 /** Four bits: word t of a group holds quad t in its low nibbles and quad t + 4 in its high ones. */
 const LOAD_4 = /* wgsl */ `
 fn load_low(group: u32) -> vec4<u32> { return weight[group]; }
-fn low_quad(low: vec4<u32>, q: u32) -> u32 { return (low[q & 3u] >> (q & 4u)) & 0x0f0f0f0fu; }
+fn low_quad(low: vec4<u32>, half: u32, t: u32) -> u32 { return (low[t] >> (4u * half)) & 0x0f0f0f0fu; }
 fn low_quad_at(group: u32, q: u32) -> u32 { return (weight[group][q & 3u] >> (q & 4u)) & 0x0f0f0f0fu; }
 `;
 
@@ -22,7 +22,7 @@ fn load_low(group: u32) -> vec4<u32> {
   let vector = weight[group >> 1u];
   return vec4<u32>(select(vector.xy, vector.zw, (group & 1u) == 1u), 0u, 0u);
 }
-fn low_quad(low: vec4<u32>, q: u32) -> u32 { return (low[(q & 3u) >> 1u] >> (4u * (q & 1u) + (q >> 2u) * 2u)) & 0x03030303u; }
+fn low_quad(low: vec4<u32>, half: u32, t: u32) -> u32 { return (low[t >> 1u] >> (4u * (t & 1u) + 2u * half)) & 0x03030303u; }
 fn low_quad_at(group: u32, q: u32) -> u32 {
   return (weight_word(2u * group + ((q & 3u) >> 1u)) >> (4u * (q & 1u) + (q >> 2u) * 2u)) & 0x03030303u;
 }
@@ -30,7 +30,7 @@ fn low_quad_at(group: u32, q: u32) -> u32 {
 
 const NO_HIGH = /* wgsl */ `
 fn load_high(group: u32) -> vec4<u32> { return vec4<u32>(); }
-fn quad_of(quants: Quants, q: u32) -> u32 { return low_quad(quants.low, q); }
+fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return low_quad(quants.low, half, t); }
 fn quad_at(group: u32, q: u32) -> u32 { return low_quad_at(group, q); }
 `;
 
@@ -38,7 +38,7 @@ fn quad_at(group: u32, q: u32) -> u32 { return low_quad_at(group, q); }
 const highBits = (shift: number) => /* wgsl */ `
 fn load_high(group: u32) -> vec4<u32> { return vec4<u32>(weight_word(HIGH_AT + group), 0u, 0u, 0u); }
 fn high_bits(word: u32, q: u32) -> u32 { return ((word >> q) & 0x01010101u) << ${shift}u; }
-fn quad_of(quants: Quants, q: u32) -> u32 { return low_quad(quants.low, q) | high_bits(quants.high.x, q); }
+fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return low_quad(quants.low, half, t) | high_bits(quants.high.x, 4u * half + t); }
 fn quad_at(group: u32, q: u32) -> u32 { return low_quad_at(group, q) | high_bits(weight_word(HIGH_AT + group), q); }
 `;
 
@@ -47,17 +47,17 @@ const HIGH_PAIRS = /* wgsl */ `
 fn load_high(group: u32) -> vec4<u32> {
   return vec4<u32>(weight_word(HIGH_AT + 2u * group), weight_word(HIGH_AT + 2u * group + 1u), 0u, 0u);
 }
-fn high_pairs(word: u32, q: u32) -> u32 { return ((word >> (4u * (q & 1u) + (q >> 2u) * 2u)) & 0x03030303u) << 4u; }
-fn quad_of(quants: Quants, q: u32) -> u32 { return low_quad(quants.low, q) | high_pairs(quants.high[(q & 3u) >> 1u], q); }
+fn high_pairs(word: u32, half: u32, t: u32) -> u32 { return ((word >> (4u * (t & 1u) + 2u * half)) & 0x03030303u) << 4u; }
+fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return low_quad(quants.low, half, t) | high_pairs(quants.high[t >> 1u], half, t); }
 fn quad_at(group: u32, q: u32) -> u32 {
-  return low_quad_at(group, q) | high_pairs(weight_word(HIGH_AT + 2u * group + ((q & 3u) >> 1u)), q);
+  return low_quad_at(group, q) | high_pairs(weight_word(HIGH_AT + 2u * group + ((q & 3u) >> 1u)), q >> 2u, q & 3u);
 }
 `;
 
 /** The half of a group is read with all of it. */
 const HALF_OF_GROUP = /* wgsl */ `
 fn load_half(group: u32, half: u32) -> Quants { return load_quants(group); }
-fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return quad_of(quants, 4u * half + t); }
+fn quad_of(quants: Quants, q: u32) -> u32 { return half_quad(quants, q >> 2u, q & 3u); }
 `;
 
 /** Eight bits: quads 0 to 3 in one plane, 4 to 7 in another. */
@@ -113,6 +113,8 @@ fn quad_of(quants: Quants, q: u32) -> u32 {
   return (word ^ (minus * 255u)) + minus;
 }
 fn quad_at(group: u32, q: u32) -> u32 { return quad_of(load_quants(group), q); }
+fn load_half(group: u32, half: u32) -> Quants { return load_quants(group); }
+fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return quad_of(quants, 4u * half + t); }
 `;
 
 /**
@@ -124,7 +126,7 @@ export function loadQuantsText(quants: PackedQuants): string {
 struct Quants { low: vec4<u32>, high: vec4<u32> }
 fn weight_word(i: u32) -> u32 { return weight[i >> 2u][i & 3u]; }
 fn load_quants(group: u32) -> Quants { return Quants(load_low(group), load_high(group)); }
-${quants.kind === 'bits' ? LOADS[quants.bits] : LOAD_RUNS + HALF_OF_GROUP}`;
+${quants.kind === 'bits' ? LOADS[quants.bits] : LOAD_RUNS}`;
 }
 
 const STORE_LOW_4 = /* wgsl */ `

@@ -10,11 +10,13 @@ fn load_piece(i: u32) -> Piece { return Piece(load_half(i >> 1u, i & 1u), load_s
 fn piece_octets(piece: Piece) -> array<vec4<u32>, 2> {
   let half = piece.i & 1u;
   let scales = scales_of(piece.scales, piece.i >> 1u);
-  let scale = scale_to_half2(scales.scale[half]);
-  let minimum = scale_to_half2(scales.min[half]);
-  var words: array<vec2<u32>, 4>;
-  for (var t = 0u; t < 4u; t++) { words[t] = weight_halves(levels(half_quad(piece.quants, half, t)), scale, minimum); }
-  return array<vec4<u32>, 2>(vec4<u32>(words[0], words[1]), vec4<u32>(words[2], words[3]));
+  let scale = scale_to_half2(select(scales.scale.x, scales.scale[half], PER_HALF));
+  let minimum = scale_to_half2(select(scales.min.x, scales.min[half], PER_HALF));
+  let first = weight_halves(levels(half_quad(piece.quants, half, 0u)), scale, minimum);
+  let second = weight_halves(levels(half_quad(piece.quants, half, 1u)), scale, minimum);
+  let third = weight_halves(levels(half_quad(piece.quants, half, 2u)), scale, minimum);
+  let fourth = weight_halves(levels(half_quad(piece.quants, half, 3u)), scale, minimum);
+  return array<vec4<u32>, 2>(vec4<u32>(first, second), vec4<u32>(third, fourth));
 }
 `;
 

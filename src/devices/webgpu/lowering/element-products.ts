@@ -21,6 +21,9 @@ const THREADS = 256;
 /** Threads that compute an output, and outputs per workgroup. */
 const TEAM = 32;
 const OUTPUTS = THREADS / TEAM;
+/** Where fewer workgroups would leave multiprocessors without work, each takes fewer rows. */
+const FEW_GROUPS = 128;
+const FEW_ROWS = 2;
 /** The buffer that combines all vectors of a launch. */
 const VECTORS = 'vectors';
 
@@ -73,6 +76,8 @@ class GroupLaunch {
         store: storeText(product, buffers),
       };
     });
+    const rows = bucketOf(capacity);
+    const rowsAtOnce = end < FEW_GROUPS ? Math.min(rows, FEW_ROWS) : rows;
     const fns = new Set(
       this.#products.flatMap(({ steps }) => steps.flatMap(({ op }) => (op.kind === 'unary' ? [op.fn] : []))),
     );
@@ -84,9 +89,15 @@ class GroupLaunch {
         ...(fns.size > 0 ? [FUNCTIONS] : []),
         ...[...fns].map((fn) => activationText(fn, nameOf(fn))),
       ],
-      constants: { THREADS, COUNT: to.countOf(first.op.x), CAPACITY: capacity, ROWS: bucketOf(capacity) },
+      constants: {
+        THREADS,
+        COUNT: to.countOf(first.op.x),
+        CAPACITY: capacity,
+        ROWS: rows,
+        ROWS_AT_ONCE: rowsAtOnce,
+      },
       args: { counts: to.counts, ...buffers.args },
-      grid: [end],
+      grid: [end, rows / rowsAtOnce],
     });
   }
 }

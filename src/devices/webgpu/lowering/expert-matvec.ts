@@ -8,7 +8,7 @@ import type {
 } from '../../../device/index.ts';
 import { type MatmulExpertsOp, type MatmulHeadsOp, readsOwnPart, type Weight } from '../../../ops/index.ts';
 import { addedBiasesText, ADDENDS, FLOATS_EPILOGUE } from '../kernels/epilogue.ts';
-import { reduceText } from '../kernels/library/reduce.ts';
+import { reduceText, rowSumsText } from '../kernels/library/reduce.ts';
 import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, ROWS_IN_ORDER } from '../kernels/matvec.ts';
 import type { Constant } from '../launching/kernel-module.ts';
@@ -141,6 +141,7 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
         MATVEC,
         ...linesTexts(added ? 'added' : of.kind === 'matmulHeads' ? 'head' : 'choice', matrix.packed),
         reduceText(to.target, { team: TEAM, threads: THREADS }),
+        rowSumsText(to.target, 1),
         ...matrix.texts,
         ...input.texts,
         ...epiloguePart.texts,

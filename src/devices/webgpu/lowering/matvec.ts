@@ -2,7 +2,7 @@ import type { Epilogue, MatvecIntent } from '../../../device/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { loopFor } from '../kernels/library/loop.ts';
-import { reduceText } from '../kernels/library/reduce.ts';
+import { reduceText, rowSumsText } from '../kernels/library/reduce.ts';
 import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, packedProductText } from '../kernels/matvec.ts';
 import { epilogueParts, outputsOf } from './epilogue.ts';
@@ -54,6 +54,7 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
         MATVEC,
         ...linesTexts('batch', matrix.packed),
         reduceText(to.target, { team: TEAM, threads: THREADS }),
+        rowSumsText(to.target, bucketOf(capacity)),
         ...matrix.texts,
         ...input.texts,
         ...epiloguePart.texts,

@@ -11,10 +11,11 @@ import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { launchMatrixProduct } from './matrix-product.ts';
 import { integerInput, numberInput } from './product-input.ts';
-import { type TiledProduct, tiledRows } from './tiled-product.ts';
+import { type TiledProduct, type TiledRows, tiledRows } from './tiled-product.ts';
 
-/** Rows of a tile for few rows to many. */
+/** Rows of a tile for few rows to many; those of few outputs are for fewer rows, so that there are workgroups enough. */
 const TILE_ROWS = [16, 32, 64];
+const FEW_GROUPS = 128;
 const TILE_OUTPUTS = 64;
 
 /** A product of many rows. */
@@ -28,6 +29,13 @@ export function launchProduct(of: TiledProduct, to: Lowering): void {
   else launchTiles(of, to);
 }
 
+/** The tile for so many rows; of experts' choices it is known. */
+function tileFor({ kind, rows, outputs, tilesOf }: TiledRows): number {
+  const across = Math.ceil(outputs / TILE_OUTPUTS);
+  const isLargest = (tile: number) => kind !== 'experts' && across * tilesOf(2 * tile) < FEW_GROUPS;
+  return TILE_ROWS.find((tile) => tile >= rows || isLargest(tile)) ?? (TILE_ROWS.at(-1) as number);
+}
+
 function launchTiles(of: TiledProduct, to: Lowering): void {
   const { rows: x, x: activations, weights, epilogue, experts } = of;
   const matrix = matrixOf(weights, to);
@@ -37,7 +45,7 @@ function launchTiles(of: TiledProduct, to: Lowering): void {
     ? integerInput(activations, { of: x, columns }, to)
     : numberInput(activations, columns);
   const shape = tiledRows(of, to);
-  const tile = TILE_ROWS.find((rows) => rows >= shape.rows) ?? (TILE_ROWS.at(-1) as number);
+  const tile = tileFor(shape);
   const gated = epilogue.kind === 'gated' ? epilogue : undefined;
   const { kind, args } = addedBy(epilogue, to);
   const biases = experts?.biases ?? NO_BIASES;

@@ -18,6 +18,54 @@ export function reduceText(
   return shape.shuffled > 1 ? { text, uses: ['subgroups'] } : text;
 }
 
+/** Threads of a team whose sums of several rows come together by shuffles alone. */
+const TEAM = 32;
+
+/**
+ * `row_sums(sums, thread)`: in thread t of each team of 32 the sum over the team of row `t % ROWS`, bit for bit that of `team_sum`, which it
+ * requires; `rows` is a power of two. With shuffles, a thread hands half of its rows over to a neighbour at each step.
+ */
+export function rowSumsText({ lanes }: { readonly lanes: number }, rows: number): Wgsl {
+  if (lanes < TEAM) {
+    return /* wgsl */ `
+fn row_sums(sums: array<f32, ${rows}>, thread: u32) -> f32 {
+  var rows = sums;
+  var own = 0.0;
+  for (var r = 0u; r < ${rows}u; r++) {
+    let sum = team_sum(rows[r], thread);
+    if (thread % ${rows}u == r) { own = sum; }
+  }
+  return own;
+}
+`;
+  }
+  const steps: string[] = [];
+  let names = Array.from({ length: rows }, (_, r) => `sums[${r}]`);
+  let step = 1;
+  for (; names.length > 1; step *= 2) {
+    const next = names.slice(0, names.length / 2).map((_, i) => `sum_${step}_${i}`);
+    for (const [i, name] of next.entries()) {
+      const [even, odd] = [names[2 * i], names[2 * i + 1]];
+      steps.push(
+        `let ${name} = select(${even}, ${odd}, odd_${step}) + subgroupShuffleXor(select(${odd}, ${even}, odd_${step}), ${step}u);`,
+      );
+    }
+    steps.splice(-next.length, 0, `let odd_${step} = (thread & ${step}u) != 0u;`);
+    names = next;
+  }
+  const rest: string[] = [];
+  for (; step < TEAM; step *= 2) rest.push(`own += subgroupShuffleXor(own, ${step}u);`);
+  const text = /* wgsl */ `
+fn row_sums(sums: array<f32, ${rows}>, thread: u32) -> f32 {
+  ${steps.join('\n  ')}
+  var own = ${names[0]};
+  ${rest.join('\n  ')}
+  return own;
+}
+`;
+  return { text, uses: ['subgroups'] };
+}
+
 interface Shape {
   readonly team: number;
   readonly threads: number;

@@ -1,12 +1,36 @@
 import { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES } from '../../../ops/index.ts';
+import type { Loop } from './library/loop.ts';
 
 const NAMES = [
   ...Object.entries(SAMPLING_WORD_NAMES).map(([name, at]) => `const ${name} = ${at}u;`),
   ...Object.entries(NO_TOKEN_NAMES).map(([name, value]) => `const ${name} = ${value};`),
 ].join('\n');
 
+/** Logits that are on their way to a thread at once. */
+const AT_ONCE = 8;
+
+/** The best of a thread's part of a row, or what is no number; the last token may be looked at several times. */
+function bestLogitText(loop: Loop): string {
+  const at = (k: string) => `min(i + ${k} * THREADS, VOCABULARY - 1u)`;
+  return /* wgsl */ `
+fn own_best_logit(thread: u32) -> vec2<u32> {
+  var best = vec2<u32>();
+  for (var i = thread; i < VOCABULARY; i += ${AT_ONCE}u * THREADS) {
+    var values: array<f32, ${AT_ONCE}>;
+    ${loop('k', AT_ONCE, (k) => ` values[${k}] = logits[row_logits + ${at(k)}]; `)}
+    ${loop('k', AT_ONCE, (k) => ` best = wide_max(best, rank_or_non_finite(values[${k}], ${at(k)})); `)}
+  }
+  return best;
+}
+`;
+}
+
 /** Samples a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */
-export const SAMPLE = /* wgsl */ `
+export function sampleTexts(loop: Loop): readonly string[] {
+  return [SAMPLE, bestLogitText(loop)];
+}
+
+const SAMPLE = /* wgsl */ `
 ${NAMES}
 const STAGE_BOUND = 0u;
 const STAGE_TOP_K = 1u;
@@ -359,9 +383,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let position = u32(positions[row >> 2u][row & 3u]);
   token_count = VOCABULARY;
   let report_at = output * 2u * (1u + ALTERNATIVES);
-  var own_raw = vec2<u32>();
-  for (var i = thread; i < VOCABULARY; i += THREADS) { own_raw = wide_max(own_raw, rank_or_non_finite(logits[row_logits + i], i)); }
-  let raw = workgroup_max(own_raw, thread);
+  let raw = workgroup_max(own_best_logit(thread), thread);
   if (is_zero(raw) || raw.x >= NON_FINITE_RANK) {
     if (thread == 0u) {
       tokens[output] = NO_TOKEN_NON_FINITE;

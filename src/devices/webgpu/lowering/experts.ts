@@ -26,9 +26,13 @@ import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
+/** Threads that route a row: a subgroup of most GPUs, whose threads find the best expert without waiting for others. */
+const ROUTE_THREADS = 32;
+
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
   const { logits, bias, chosen, expertIds, routingWeights, topK, groups, topKGroups } = op;
-  const { threads, workgroupBytes } = to.target;
+  const { workgroupBytes } = to.target;
+  const threads = Math.min(to.target.threads, ROUTE_THREADS);
   if (8 * logits.width + 4 * threads > workgroupBytes) {
     const why = `${logits.width} experts are more than workgroup memory holds`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'routeExperts', why });

@@ -1,7 +1,8 @@
 import type { SampleOp } from '../../../ops/index.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
+import { loopFor } from '../kernels/library/loop.ts';
 import { WIDE } from '../kernels/library/wide.ts';
-import { SAMPLE } from '../kernels/sample.ts';
+import { sampleTexts } from '../kernels/sample.ts';
 import { SAMPLE_SELECT } from '../kernels/sample-select.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -14,7 +15,7 @@ export function lowerSample(op: SampleOp, to: Lowering): void {
   const outputs = to.capacity(tokens);
   to.launch({
     name: 'sample',
-    texts: [FUNCTIONS, WIDE, SAMPLE_SELECT, SAMPLE],
+    texts: [FUNCTIONS, WIDE, SAMPLE_SELECT, ...sampleTexts(loopFor(to.target))],
     constants: {
       THREADS,
       COUNT: to.countOf(tokens),

@@ -75,6 +75,11 @@ export function openWithFewBuffers(): Promise<WebGpuDevice> {
   return openChanged('few buffers', { storageBindings: 8 });
 }
 
+/** The software GPU with kernels as for others: loops written out, and its own conversion of f16. */
+export async function openAsHardware(): Promise<WebGpuDevice> {
+  return openChanged('loops written out', { unroll: true, nativeHalves: true });
+}
+
 async function openChanged(name: string, changes: Partial<GpuTarget>): Promise<WebGpuDevice> {
   const gpu = await openDawn();
   const adapter = await gpu.requestAdapter();

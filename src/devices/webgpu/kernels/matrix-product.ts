@@ -106,7 +106,9 @@ function stageText({ rowParts, outputParts, ahead }: MatrixTileCounts, stage: nu
     workgroupBarrier();
     // The last slice is loaded again and again: a branch would keep what is loaded from being waited for later.
     load(&octets_${stage}, &pieces_${stage}, Slice(first_row, rows, group.x, min(slice + ${stage + ahead}u * OCTETS, ROW_OCTETS - OCTETS)), thread);
-    for (var k = split * SPLIT_OCTETS; k < (split + 1u) * SPLIT_OCTETS; k += MATRIX_DEPTH / 8u) {
+    // A start that is known lets compilers unroll the loop.
+    for (var own_k = 0u; own_k < SPLIT_OCTETS; own_k += MATRIX_DEPTH / 8u) {
+      let k = split * SPLIT_OCTETS + own_k;
       var rights: array<Right, ${outputParts}>;
       ${loop(
         'o',
@@ -139,8 +141,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let rows = tile_rows.y;
   if (first_row >= rows) { return; }
   let lane = thread % LANES;
-  let split = thread / LANES / TILE_TEAMS;
-  let team = thread / LANES % TILE_TEAMS;
+  let split = select(0u, thread / LANES / TILE_TEAMS, SPLITS > 1u);
+  let team = thread / LANES - split * TILE_TEAMS;
   let team_row = team / TEAMS_ACROSS * TEAM_ROWS;
   let team_output = team % TEAMS_ACROSS * TEAM_OUTPUTS;
 

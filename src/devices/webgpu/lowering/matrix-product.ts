@@ -1,6 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Epilogue } from '../../../device/index.ts';
-import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
+import type { GpuMatrices } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/epilogue.ts';
 import { FUNCTIONS, gatedText } from '../kernels/library/functions.ts';
 import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
@@ -34,30 +34,53 @@ interface Tile {
   readonly splits: number;
   /** Slices loaded ahead. */
   readonly ahead: 1 | 2;
+  /** Most outputs that it is for. */
+  readonly mostOutputs?: number;
 }
 
 /**
- * For few rows to many. Few rows wait for the weights: their tiles have few outputs, so that there are workgroups enough, and deep slices, two of
- * them on their way.
+ * For few rows to many, of the same number of rows those of few outputs first: measured on an H200, with 4 096 to 28 672 outputs. Of few
+ * outputs, wide tiles would leave too few workgroups; deep slices, and two of them at once, load as much as more of them would.
  */
 const TILES: readonly Tile[] = [
-  { rows: 16, outputs: 32, depth: 256, teamRows: 16, teamOutputs: 32, splits: 4, ahead: 2 },
-  { rows: 32, outputs: 32, depth: 256, teamRows: 16, teamOutputs: 32, splits: 4, ahead: 2 },
-  { rows: 64, outputs: 32, depth: 128, teamRows: 32, teamOutputs: 32, splits: 4, ahead: 2 },
-  { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32, splits: 1, ahead: 1 },
+  { ...tile(16, 32, 256), teamRows: 16, teamOutputs: 32, splits: 4, ahead: 2, mostOutputs: 4096 },
+  { ...tile(32, 32, 256), teamRows: 16, teamOutputs: 16, mostOutputs: 4096 },
+  { ...tile(32, 32, 128), teamRows: 16, teamOutputs: 16, mostOutputs: 8192 },
+  { ...tile(16, 64, 128), teamRows: 16, teamOutputs: 16 },
+  { ...tile(32, 64, 64), teamRows: 16, teamOutputs: 32 },
+  { ...tile(64, 32, 128), teamRows: 32, teamOutputs: 16, mostOutputs: 4096 },
+  { ...tile(64, 64, 64), teamRows: 16, teamOutputs: 32 },
+  { ...tile(64, 64, 64), teamRows: 32, teamOutputs: 32 },
+  { ...tile(128, 128, 64), teamRows: 64, teamOutputs: 32 },
+  { ...tile(256, 64, 64), teamRows: 64, teamOutputs: 32 },
 ];
 
 /** For the choices of experts, and rows of heads, which are many workgroups together. */
 const GROUPED_TILES: readonly Tile[] = [
-  { rows: 32, outputs: 64, depth: 64, teamRows: 16, teamOutputs: 32, splits: 1, ahead: 1 },
-  { rows: 64, outputs: 64, depth: 64, teamRows: 32, teamOutputs: 32, splits: 1, ahead: 1 },
-  { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32, splits: 1, ahead: 1 },
+  { ...tile(32, 64, 64), teamRows: 16, teamOutputs: 32 },
+  { ...tile(64, 64, 64), teamRows: 32, teamOutputs: 32 },
+  { ...tile(128, 128, 64), teamRows: 64, teamOutputs: 32 },
 ];
 
+function tile(rows: number, outputs: number, depth: number): Omit<Tile, 'teamRows' | 'teamOutputs'> {
+  return { rows, outputs, depth, splits: 1, ahead: 1 };
+}
+
+/** Outputs of a gate and its up that are side by side. */
+const GATED_OUTPUTS = 32;
 /** Rows of the largest matrices. */
 const MAX_MATRIX_ROWS = 16;
 /** Columns that divide those of all packed weights. */
 const MIN_DEPTH = 32;
+
+/** Octets of activations and pieces of weights in a thread's part of a slice. */
+function ownParts(of: Tile, lanes: number): { readonly ownOctets: number; readonly ownPieces: number } {
+  const threads = lanes * teamsOf(of);
+  return {
+    ownOctets: (of.rows * of.depth) / 8 / threads,
+    ownPieces: (of.outputs * of.depth) / 16 / threads,
+  };
+}
 
 /** Subgroups of a workgroup. */
 function teamsOf({ rows, outputs, teamRows, teamOutputs, splits }: Tile): number {
@@ -65,26 +88,44 @@ function teamsOf({ rows, outputs, teamRows, teamOutputs, splits }: Tile): number
 }
 
 /** Workgroup memory that a tile takes: lines are one vector longer than their octets; in the end it holds sums of all teams. */
-function tileBytes(tile: Tile): number {
-  const { rows, outputs, depth, teamOutputs } = tile;
-  const sums = (teamsOf(tile) * MAX_MATRIX_ROWS * teamOutputs) / 4;
+function tileBytes(of: Tile): number {
+  const { rows, outputs, depth, teamOutputs } = of;
+  const sums = (teamsOf(of) * MAX_MATRIX_ROWS * teamOutputs) / 4;
   return 16 * Math.max((rows + outputs) * (depth / 8 + 1), sums);
 }
 
 /** A tile, and the same with slices half as deep for half as many threads, and so on. */
-function withShallower(tile: Tile): Tile[] {
-  const { depth, splits } = tile;
-  if (depth <= MIN_DEPTH) return [tile];
-  return [tile, ...withShallower({ ...tile, depth: depth / 2, splits: Math.max(1, splits / 2) })];
+function withShallower(of: Tile): Tile[] {
+  const { depth, splits } = of;
+  if (depth <= MIN_DEPTH) return [of];
+  return [of, ...withShallower({ ...of, depth: depth / 2, splits: Math.max(1, splits / 2) })];
 }
 
-/** The tile for so many rows, with the deepest slices that fit, and smaller where none do. */
-function tileFor(tiles: readonly Tile[], rows: number, columns: number, { workgroupBytes }: GpuTarget): Tile {
-  const fits = (tile: Tile) => columns % tile.depth === 0 && tileBytes(tile) <= workgroupBytes;
-  const usable = tiles.flatMap((tile) => withShallower(tile).filter(fits).slice(0, 1));
-  const tile = usable.find((of) => of.rows >= rows) ?? usable.at(-1);
-  invariant(tile, 'the smallest tile has room on every target');
-  return tile;
+/** What tiles are chosen by. */
+interface ProductShape {
+  readonly rows: number;
+  readonly columns: number;
+  readonly outputs: number;
+  /** Gate and up: 16 outputs of each are side by side in a team. */
+  readonly isGated: boolean;
+}
+
+/** The first tile for so many rows and outputs, with the deepest slices that fit, and the last one where none has so many rows. */
+function tileFor(
+  tiles: readonly Tile[],
+  of: ProductShape,
+  { workgroupBytes, lanes }: { readonly workgroupBytes: number; readonly lanes: number },
+): Tile {
+  const fits = (one: Tile) =>
+    of.columns % one.depth === 0 &&
+    tileBytes(one) <= workgroupBytes &&
+    Object.values(ownParts(one, lanes)).every(Number.isInteger);
+  const isFor = ({ teamOutputs, mostOutputs = Infinity }: Tile) =>
+    of.isGated ? teamOutputs % GATED_OUTPUTS === 0 && mostOutputs === Infinity : of.outputs <= mostOutputs;
+  const usable = tiles.filter(isFor).flatMap((one) => withShallower(one).filter(fits).slice(0, 1));
+  const found = usable.find(({ rows }) => rows >= of.rows) ?? usable.at(-1);
+  invariant(found, 'the smallest tile has room on every target');
+  return found;
 }
 
 /** A product on the target's matrix units. */
@@ -95,15 +136,23 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
   const matrix = matrixOf(weights, to);
   const shape = tiledRows(of, to);
   const parts = epilogue.kind === 'gated' ? 2 : 1;
-  const tiles = shape.kind === 'batch' ? TILES : GROUPED_TILES;
-  const tile = tileFor(tiles, shape.rows, weights[0]?.columns ?? x.width, to.target);
+  const chosen = tileFor(
+    shape.kind === 'batch' ? TILES : GROUPED_TILES,
+    {
+      rows: shape.rows,
+      columns: weights[0]?.columns ?? x.width,
+      outputs: shape.outputs,
+      isGated: parts === 2,
+    },
+    { workgroupBytes: to.target.workgroupBytes, lanes: units.lanes },
+  );
   const added = addedBy(epilogue, to);
   for (const chunk of matrix.weight.chunks) {
     const rows = shape.rowsOf(chunk);
     to.launch({
       name: `${shape.prefix}${parts === 2 ? 'gated_' : ''}matrix_product`,
       texts: [
-        ...matrixProductTexts(tileCounts(tile, units), loopFor(to.target)),
+        ...matrixProductTexts(tileCounts(chosen, units), loopFor(to.target)),
         tileRowsText(shape.kind),
         QUAD_TO_HALF,
         PACKED_PIECES,
@@ -118,10 +167,10 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
         PART_ROWS: rows,
         WIDTH: shape.outputs,
         FIRST_ROW: chunk.firstRow,
-        ...tileConstants(tile, units),
+        ...tileConstants(chosen, units),
         WEIGHT_SCALE: { f32: groupFormat(weights[0]).groups.weightScale },
         ...matrix.constants,
-        ...shape.constantsFor(tile.rows),
+        ...shape.constantsFor(chosen.rows),
       },
       args: {
         counts: to.counts,
@@ -131,20 +180,20 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
         ...added.args,
         y: write(epilogue.y, isF16(epilogue) ? 'array<vec2<u32>>' : 'array<f32>'),
       },
-      grid: [Math.ceil((parts * rows) / tile.outputs), shape.tilesOf(tile.rows)],
+      grid: [Math.ceil((parts * rows) / chosen.outputs), shape.tilesOf(chosen.rows)],
     });
   }
 }
 
-function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices): Record<string, Constant> {
+function tileConstants(of: Tile, { rows, outputs, depth, lanes }: GpuMatrices): Record<string, Constant> {
   return {
     LANES: lanes,
-    SPLITS: tile.splits,
-    TILE_ROWS: tile.rows,
-    TILE_OUTPUTS: tile.outputs,
-    DEPTH: tile.depth,
-    TEAM_ROWS: tile.teamRows,
-    TEAM_OUTPUTS: tile.teamOutputs,
+    SPLITS: of.splits,
+    TILE_ROWS: of.rows,
+    TILE_OUTPUTS: of.outputs,
+    DEPTH: of.depth,
+    TEAM_ROWS: of.teamRows,
+    TEAM_OUTPUTS: of.teamOutputs,
     MATRIX_ROWS: rows,
     MATRIX_OUTPUTS: outputs,
     MATRIX_DEPTH: depth,
@@ -152,14 +201,12 @@ function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices)
 }
 
 /** How much of a tile a thread loads and a team multiplies. */
-function tileCounts(tile: Tile, { rows, outputs, lanes }: GpuMatrices): MatrixTileCounts {
-  const threads = lanes * teamsOf(tile);
+function tileCounts(of: Tile, { rows, outputs, lanes }: GpuMatrices): MatrixTileCounts {
   const counts = {
-    rowParts: tile.teamRows / rows,
-    outputParts: tile.teamOutputs / outputs,
-    ownOctets: (tile.rows * tile.depth) / 8 / threads,
-    ownPieces: (tile.outputs * tile.depth) / 16 / threads,
-    ahead: tile.ahead,
+    rowParts: of.teamRows / rows,
+    outputParts: of.teamOutputs / outputs,
+    ...ownParts(of, lanes),
+    ahead: of.ahead,
   };
   invariant(Object.values(counts).every(Number.isInteger), 'a tile is shared out evenly');
   return counts;

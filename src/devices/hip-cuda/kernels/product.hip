@@ -3,15 +3,14 @@
 // block's WAVES waves, SHARE neighbours take the same chunks for different outputs, so that they copy activations once for all of
 // them: many rows are otherwise read more often than the weights. In a chunk, each part of the wave's lanes has a group of its own.
 //
-//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves; gate and up are one product whose tiles of
-//           16 outputs take turns   3 the same as f32
+//   OUTPUT  as in product-outputs.h
 #include "activation.h"
 #define GRID_COPIED
 #include "decode.h"
 #include "matrix.h"
+#include "product-outputs.h"
 
 #define THREADS (WAVES * MATRIX_LANES)
-#define PARTS (OUTPUT >= 2 ? 2 : 1)
 constexpr i32 OUTPUT_TILES = TILE_OUTPUTS / 16, ROW_TILES = (TILE_ROWS + 15) / 16;
 /// Rows that a lane has of a fragment, and sums: half of them where a tile has eight rows.
 constexpr i32 ROW_LINES = TILE_ROWS < 16 ? MATRIX_LINES / 2 : MATRIX_LINES, ROW_SUMS = MATRIX_SUMS / MATRIX_LINES * ROW_LINES;
@@ -37,13 +36,6 @@ constexpr i32 SUM_STRIDE = TILE_OUTPUTS + 4;
 static_assert(SHARE == 1 || (STAGES && ROW_TILES * ROW_LINES % SHARE == 0), "waves share what each has copied a part of");
 constexpr i32 RING_BYTES = STAGES * LANE_OCTETS * MATRIX_LANES * 16, SUM_BYTES = TILE_ROWS * SUM_STRIDE * 4;
 constexpr i32 TEAM_BYTES = RING_BYTES > SHARE * SUM_BYTES ? RING_BYTES : SHARE * SUM_BYTES;
-
-/// The row of the packed weights that a line of the block's tile is.
-DEVICE i64 weight_row(i32 line, i32 outputs) {
-  if (PARTS == 1) return min_of(i32(block_x()) * BLOCK_LINES + line, outputs - 1);
-  i32 n = i32(block_x()) * (BLOCK_LINES / 2) + (line >> 5) * 16 + (line & 15);
-  return i64((line >> 4) & 1) * outputs + min_of(n, outputs - 1);
-}
 
 struct Weights {
   P::Q::Planes quants;
@@ -92,24 +84,6 @@ DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
 }
 #endif
 
-#if PARTS == 1
-DEVICE void write_output(void* y, const f32* addend, i64 row, i32 n, i32 outputs, f32 value) {
-#if OUTPUT == 0
-  static_cast<f32*>(y)[row * outputs + n] = addend ? value + addend[n] : value;
-#else
-  static_cast<f32*>(y)[row * outputs + n] = value + addend[row * outputs + n];
-#endif
-}
-#else
-DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
-#if OUTPUT == 2
-  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, gated(gate, up));
-#else
-  static_cast<f32*>(y)[row * outputs + n] = gated(gate, up);
-#endif
-}
-#endif
-
 /// The teams' sums for an output of the block and a row of the tile.
 DEVICE f32 sum_of_teams(const u8* shared, i32 row, i32 output) {
   const u8* own = shared + output / TILE_OUTPUTS * SUM_BYTES;
@@ -130,7 +104,8 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   weights.groups = groups;
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-      weights.starts[o][l] = weight_row(wave % SHARE * TILE_OUTPUTS + 16 * o + matrix_line(l), outputs) * groups;
+      i32 line = wave % SHARE * TILE_OUTPUTS + 16 * o + matrix_line(l);
+      weights.starts[o][l] = weight_row(block_x() * BLOCK_LINES, line, outputs) * groups;
     }
   }
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];
@@ -219,7 +194,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
     i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
     if (first_row + row >= used || n >= outputs) continue;
-#if PARTS == 1
+#if OUTPUT < 2
     write_output(y, addend, first_row + row, n, outputs, sum_of_teams(shared, row, line));
 #else
     i32 gate = (line & ~15) * 2 + (line & 15);

@@ -1,5 +1,8 @@
 import type { HipCudaTarget } from './kernel-set.ts';
 
+/** Its products of warpgroups are instructions of this target alone, for which compilers want a letter. */
+const HOPPER = 'sm_90';
+
 /**
  * The options of the run-time compiler. Contraction is off, so that decoders are exact; kernels that want a fused
  * multiply-add request it explicitly.
@@ -11,5 +14,5 @@ export function compileOptions(
   const own = [`-DWAVE=${waveSize}`];
   return vendor === 'amd'
     ? [`--offload-arch=${fullTarget}`, '-std=c++17', '-O3', '-ffp-contract=off', ...own]
-    : [`--gpu-architecture=${fullTarget}`, '--std=c++17', '--fmad=false', ...own];
+    : [`--gpu-architecture=${fullTarget === HOPPER ? `${HOPPER}a` : fullTarget}`, '--std=c++17', '--fmad=false', ...own];
 }

@@ -11,6 +11,7 @@ import { tryFloatProduct } from './library-product.ts';
 import { matrixLanes } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
 import { bucketOf, CODEBOOK_BYTES } from './staging.ts';
+import { tryWarpgroupProduct } from './warpgroup-product.ts';
 import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
 
 /**
@@ -84,7 +85,7 @@ function widened(tile: Tile, lines: number, { target: { multiprocessors } }: Low
 /** A product of more rows than matrix-vector kernels take, or by weights that are read as they are. */
 export function emitProduct(of: ProductIntent, to: Lowering): void {
   if (of.x.form === 'f32') emitDense(of, to);
-  else emitTiles(of, to);
+  else if (!tryWarpgroupProduct(of, to)) emitTiles(of, to);
 }
 
 /** A product by packed weights on the matrix cores. */

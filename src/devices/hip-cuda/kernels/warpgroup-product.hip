@@ -1,0 +1,139 @@
+// Matrix products of many rows on Hopper. Each of a block's two warpgroups computes 64 outputs of the same rows: it decodes weights in
+// registers while the products of those before run. The rows' activations are copied to shared memory once for the block; read by each
+// warp for itself, they would be several times the bytes of the weights.
+//
+//   OUTPUT  as in product-outputs.h
+#include "activation.h"
+#include "decode.h"
+#include "product-outputs.h"
+#include "warpgroup.h"
+
+#define WARPS 8
+#define THREADS (WARPS * MATRIX_LANES)
+constexpr i32 BLOCK_OUTPUTS = 16 * WARPS;
+/// Chunks of k whose weights are on their way to registers, and of which the ring has the activations: with one alone, a block would
+/// wait for memory.
+constexpr i32 DEPTH = 2, STAGES = 4;
+/// A warp copies every WARPS-th eight of the rows.
+constexpr i32 EIGHTS = TILE_ROWS / 8, OWN_EIGHTS = EIGHTS / WARPS;
+static_assert(EIGHTS % WARPS == 0, "each warp copies as many rows");
+/// Of a part of a chunk of k, plane w has word w of the four groups' octets for all rows. The bytes between planes avoid bank conflicts.
+constexpr i32 PLANES = 4, PLANE_BYTES = 128 * EIGHTS + 32, PART_BYTES = PLANES * PLANE_BYTES, CHUNK_BYTES = MATRIX_PARTS * PART_BYTES;
+constexpr i32 SUMS = TILE_ROWS / 2;
+/// Sums of a row stand this far apart, to avoid bank conflicts.
+constexpr i32 SUM_STRIDE = BLOCK_OUTPUTS + 4;
+
+struct Weights {
+  P::Q::Planes quants;
+  P::S::Planes scales;
+  i64 starts[MATRIX_LINES];
+  i32 groups;
+
+  DEVICE_MEMBER void load(i32 chunk, RawGroup* raw) const {
+    // Groups beyond the row's end repeat its last: they meet zeros.
+    i32 group = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
+    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+      raw[l] = {P::Q::load(quants, starts[l] + group), P::S::load(scales, starts[l] + group)};
+    }
+  }
+};
+
+/// What a lane copies of each chunk of the rows: words, each to the plane of its index in its octet.
+struct Copies {
+  const u32* starts[OWN_EIGHTS][4];
+  SharedAddress to;
+  i32 chunks;
+
+  /// Starts to copy a chunk to one of the ring's places.
+  DEVICE_MEMBER void send(i32 chunk, i32 place) const {
+    if (chunk < chunks) {
+      UNROLL for (i32 e = 0; e < OWN_EIGHTS; e++) {
+        UNROLL for (i32 part = 0; part < MATRIX_PARTS; part++) {
+          SharedAddress at = to + place * CHUNK_BYTES + part * PART_BYTES + WARPS * e * 128;
+          UNROLL for (i32 j = 0; j < 4; j++) cp_async_4(at + 32 * j, starts[e][j] + 4 * (chunk * CHUNK_OCTETS + CHUNK_GROUPS * part));
+        }
+      }
+    }
+    cp_async_commit();
+  }
+};
+
+KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u32* x, const u8* weight, i32 outputs, i32 groups,
+                const f32* addend, void* y) {
+  DYNAMIC_SHARED(shared);
+  i32 warp = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
+  PlaneCursor cursor = {const_cast<u8*>(weight)};
+  Weights weights;
+  weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
+  weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+  weights.groups = groups;
+  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    weights.starts[l] = weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs) * groups;
+  }
+  RawGroup next[DEPTH][MATRIX_LINES];
+  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);
+  grid_launch_dependents();
+  grid_dependency_wait();
+  i32 used = *count, first_row = block_y() * TILE_ROWS;
+  if (first_row >= used) return;
+  SharedAddress ring = shared_address(shared);
+  i32 half = lane() >> 4, word = lane() & 15;
+  Copies copies;
+  copies.chunks = chunks;
+  copies.to = ring + (word & 3) * PLANE_BYTES + 128 * warp + 16 * half + 4 * (word >> 2);
+  UNROLL for (i32 e = 0; e < OWN_EIGHTS; e++) {
+    UNROLL for (i32 j = 0; j < 4; j++) {
+      // Lines without a row read some other row, each another: their sums are unused.
+      i32 line = first_row + 8 * (warp + WARPS * e) + 2 * j + half;
+      i64 row = line < used ? line : line % used;
+      copies.starts[e][j] = x + row * (padded_width(32 * groups) / 2) + word;
+    }
+  }
+  // A copy takes the place of the chunk before the last, all of whose products have ended.
+  UNROLL for (i32 s = 0; s < STAGES - 2; s++) copies.send(s, s);
+  f32 sums[SUMS] = {};
+  for (i32 chunk = 0; chunk < chunks; chunk++) {
+    cp_async_wait<STAGES - 3>();
+    fence_for_products();
+    barrier();
+    copies.send(chunk + STAGES - 2, (chunk + STAGES - 2) % STAGES);
+    P::Entries entries[MATRIX_LINES];
+    PairedScales scales[MATRIX_LINES];
+    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+      entries[l] = P::entries(next[0][l].quants);
+      scales[l] = paired_scales(next[0][l].scales);
+      UNROLL for (i32 d = 1; d < DEPTH; d++) next[d - 1][l] = next[d][l];
+    }
+    if (chunk + DEPTH < chunks) weights.load(chunk + DEPTH, next[DEPTH - 1]);
+    UNROLL for (i32 part = 0; part < MATRIX_PARTS; part++) {
+      u32x4 upper = decode_octet(entries[0], scales[0], part), lower = decode_octet(entries[1], scales[1], part);
+      SharedAddress columns = ring + chunk % STAGES * CHUNK_BYTES + part * PART_BYTES;
+      u64 left = columns_at(columns, PLANE_BYTES), right = columns_at(columns + 2 * PLANE_BYTES, PLANE_BYTES);
+      warpgroup_arrive();
+      multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper.x, lower.x, upper.y, lower.y, left);
+      multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper.z, lower.z, upper.w, lower.w, right);
+      warpgroup_commit();
+      warpgroup_wait<1>();
+    }
+  }
+  warpgroup_wait<0>();
+  cp_async_wait<0>();
+  barrier();
+  f32* own = reinterpret_cast<f32*>(shared);
+  UNROLL for (i32 i = 0; i < SUMS; i++) {
+    own[(8 * (i / 4) + matrix_column(i & 3)) * SUM_STRIDE + 16 * warp + matrix_row(i & 3)] = sums[i] * (1.0f / WEIGHT_SCALE);
+  }
+  barrier();
+  constexpr i32 WIDTH = BLOCK_OUTPUTS / PARTS;
+  for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
+    i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
+    if (first_row + row >= used || n >= outputs) continue;
+    const f32* of = own + row * SUM_STRIDE;
+#if OUTPUT < 2
+    write_output(y, addend, first_row + row, n, outputs, of[line]);
+#else
+    i32 gate = (line & ~15) * 2 + (line & 15);
+    write_gated(y, first_row + row, n, outputs, of[gate], of[gate + 16]);
+#endif
+  }
+}

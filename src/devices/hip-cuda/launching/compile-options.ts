@@ -14,5 +14,10 @@ export function compileOptions(
   const own = [`-DWAVE=${waveSize}`];
   return vendor === 'amd'
     ? [`--offload-arch=${fullTarget}`, '-std=c++17', '-O3', '-ffp-contract=off', ...own]
-    : [`--gpu-architecture=${fullTarget === HOPPER ? `${HOPPER}a` : fullTarget}`, '--std=c++17', '--fmad=false', ...own];
+    : [
+        `--gpu-architecture=${fullTarget === HOPPER ? `${HOPPER}a` : fullTarget}`,
+        '--std=c++17',
+        '--fmad=false',
+        ...own,
+      ];
 }

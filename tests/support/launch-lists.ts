@@ -43,7 +43,6 @@ const HOPPER: HipCudaTarget = {
   multiprocessors: 132,
   waveSize: 32,
   maxThreadsPerBlock: 1024,
-  sharedBytesPerBlock: 49_152,
   sharedBytesOptIn: 232_448,
   l2Bytes: 50 << 20,
   programmatic: true,

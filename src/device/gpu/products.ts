@@ -122,12 +122,11 @@ function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to:
 /** Fuses gate and up into one product with the activation, in the form that the next product reads. */
 export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'gated') return undefined;
-  if (roundedFor(op.out, to)) return { ops: [op], plan: () => to.activations.absorbGated(op) };
   const found = matchGated(op, to.uses);
-  if (!found) return undefined;
-  if (!takesEpilogues(found.weights, to, to.capacity(found.x)) || !to.facts.joins(found.weights))
-    return undefined;
-  return { ops: [...found.ops, op], plan: () => planGated(op, found, to) };
+  const joins =
+    found && takesEpilogues(found.weights, to, to.capacity(found.x)) && to.facts.joins(found.weights);
+  if (joins) return { ops: [...found.ops, op], plan: () => planGated(op, found, to) };
+  return roundedFor(op.out, to) ? { ops: [op], plan: () => to.activations.absorbGated(op) } : undefined;
 }
 
 function planGated(op: GatedOp, { x, weights }: GatedProducts, to: GpuPlanner): void {

@@ -377,7 +377,6 @@ function targetOf(driver: Driver, fullTarget: string): Omit<HipCudaTarget, 'blas
     multiprocessors: driver.attribute('multiprocessors'),
     waveSize: driver.attribute('waveSize'),
     maxThreadsPerBlock: driver.attribute('maxThreadsPerBlock'),
-    sharedBytesPerBlock: driver.attribute('sharedBytesPerBlock'),
     sharedBytesOptIn: driver.attribute('sharedBytesOptIn'),
     l2Bytes: driver.attribute('l2Bytes'),
     programmatic: driver.library.api === 'cuda' && Number(/^sm_(\d+)$/.exec(fullTarget)?.[1] ?? 0) >= 90,

@@ -22,7 +22,6 @@ export const AMD_TARGETS: readonly HipCudaTarget[] = Object.entries(CARDS).map((
   vendor: 'amd',
   name,
   maxThreadsPerBlock: 1024,
-  sharedBytesPerBlock: 65_536,
   sharedBytesOptIn: 65_536,
   l2Bytes: 4 << 20,
   programmatic: false,

@@ -16,6 +16,7 @@ import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
+import { checkCase } from '../contract/operators.ts';
 import { FAULT_CASE } from '../device-loss.ts';
 import { testFamilies } from '../family-tests.ts';
 import { testAdapterChanges } from '../lora-tests.ts';
@@ -23,6 +24,7 @@ import { testStates } from '../state-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
 import { HARDWARE_TESTS } from './hardware-tests.ts';
+import { LARGE_PRODUCTS } from './large-products.ts';
 import { Polynomial } from './polynomial.ts';
 import { PRELUDE_TESTS } from './prelude-tests.ts';
 import { Prober } from './probe.ts';
@@ -125,6 +127,12 @@ function testBeyondContract(
     test(`${device}: ${name}`, async () => {
       await using device = open();
       await body(device);
+    });
+  }
+  for (const of of LARGE_PRODUCTS) {
+    test(`${device}: ${of.name}`, async () => {
+      await using opened = open();
+      await checkCase(opened, of, {});
     });
   }
   test(`${device}: a device that is open twice outlives its twin`, async () => {

@@ -14,7 +14,6 @@ import type { ResultSpace } from './result-space.ts';
 /** `CUdevice_attribute`. */
 const ATTRIBUTES: DeviceAttributes = {
   maxThreadsPerBlock: 1,
-  sharedBytesPerBlock: 8,
   sharedBytesOptIn: 97,
   waveSize: 10,
   multiprocessors: 16,

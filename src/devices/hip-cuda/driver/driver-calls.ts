@@ -12,8 +12,6 @@ export interface DeviceAttributes<T = number> {
   /** Threads per warp, or lanes per wave: 32 or 64. */
   readonly waveSize: T;
   readonly maxThreadsPerBlock: T;
-  /** Bytes of shared memory that a block may use by default. */
-  readonly sharedBytesPerBlock: T;
   /** The maximum that a kernel may request with `allowSharedBytes`. */
   readonly sharedBytesOptIn: T;
   /** Bytes of the L2 cache. */
@@ -102,7 +100,7 @@ export interface DriverCalls {
   unloadModule(module: Address): Status;
   /** Returns a handle. */
   function(module: Address, name: string): Status;
-  /** Allows a kernel to use more dynamic shared memory than `sharedBytesPerBlock`. */
+  /** Allows a kernel to use so much dynamic shared memory, of which some is otherwise refused. */
   allowSharedBytes(kernel: Address, bytes: number): Status;
   /** Asks that a multiprocessor sets aside so many percent of its shared memory for a kernel's blocks. */
   preferShared(kernel: Address, percent: number): Status;

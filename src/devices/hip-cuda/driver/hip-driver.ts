@@ -8,7 +8,6 @@ const ATTRIBUTES: DeviceAttributes = {
   l2Bytes: 19,
   maxThreadsPerBlock: 56,
   multiprocessors: 63,
-  sharedBytesPerBlock: 74,
   sharedBytesOptIn: 74,
   waveSize: 87,
 };

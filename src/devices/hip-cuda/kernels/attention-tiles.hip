@@ -1,7 +1,7 @@
 // Attention of many rows over a paged cache of f16 values, or of blocks that are decoded to those, on the matrix cores: a
 // wave has 16 rows of one head, and all waves of a block walk together over tiles of KEYS positions with an online softmax
 // (Dao 2022). Rows of several sequences may meet in a block: it walks over each sequence's positions, of which the others'
-// rows see nothing, and writes its rows' results. The result is f16.
+// rows see nothing, and writes its rows' results, as results.h has them.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
 //   LATENT       1 where a position's values are the first elements of its keys      ALIBI   1 where distances are biased

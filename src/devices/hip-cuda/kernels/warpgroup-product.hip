@@ -109,6 +109,8 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
       u32x4 upper = decode_octet(entries[0], scales[0], part), lower = decode_octet(entries[1], scales[1], part);
       SharedAddress columns = ring + chunk % STAGES * CHUNK_BYTES + part * PART_BYTES;
       u64 left = columns_at(columns, PLANE_BYTES), right = columns_at(columns + 2 * PLANE_BYTES, PLANE_BYTES);
+      settle(upper);
+      settle(lower);
       warpgroup_arrive();
       multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper.x, lower.x, upper.y, lower.y, left);
       multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper.z, lower.z, upper.w, lower.w, right);
@@ -117,6 +119,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
     }
   }
   warpgroup_wait<0>();
+  UNROLL for (i32 i = 0; i < SUMS; i++) settle(sums[i]);
   cp_async_wait<0>();
   barrier();
   f32* own = reinterpret_cast<f32*>(shared);

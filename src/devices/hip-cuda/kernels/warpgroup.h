@@ -12,6 +12,10 @@ template <i32 batches>
 DEVICE void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(batches) : "memory");
 }
+/// Registers that products read have been written before what follows, and sums are not taken before it: compilers know nothing of
+/// asynchronous products, and would move what computes with them.
+DEVICE void settle(u32x4& words) { asm volatile("" : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w)); }
+DEVICE void settle(f32& sum) { asm volatile("" : "+f"(sum)); }
 /// What this thread has written to shared memory is seen by products of all, after a barrier.
 DEVICE void fence_for_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 

@@ -8,7 +8,7 @@ import type { KernelLaunch } from './launch.ts';
 /** Bytes of shared memory that CUDA takes of a block. */
 export const DRIVER_SHARED = 1 << 10;
 
-type SharedMemory = Pick<DeviceAttributes, 'sharedBytesPerBlock' | 'sharedBytesOptIn'>;
+type SharedMemory = Pick<DeviceAttributes, 'sharedBytesOptIn'>;
 
 /** Compiled code on the device, and its kernels by name. */
 export class HipCudaModule implements Disposable {
@@ -36,7 +36,8 @@ export class HipCudaModule implements Disposable {
   kernel({ kernel, sharedBytes, residentBlocks }: KernelLaunch, target: SharedMemory): Address {
     let known = this.#kernels.get(kernel);
     if (!known) {
-      known = { handle: this.#find(kernel), sharedBytes: target.sharedBytesPerBlock };
+      // What a kernel may have unasked is less by its static memory, which the driver alone knows.
+      known = { handle: this.#find(kernel), sharedBytes: 0 };
       this.#kernels.set(kernel, known);
       if (residentBlocks !== undefined) {
         const share = (residentBlocks * (sharedBytes + DRIVER_SHARED)) / target.sharedBytesOptIn;

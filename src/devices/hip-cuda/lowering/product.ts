@@ -55,6 +55,11 @@ function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCuda
 const SHARED_ROWS = 64;
 const MOST_SHARED = [4, 2];
 
+/** Blocks whose waves share nothing. */
+function blocksOf({ rows, outputs }: Tile, capacity: number, lines: number): number {
+  return Math.ceil(lines / outputs) * Math.ceil(capacity / rows);
+}
+
 /** How many waves of a block share activations: of many rows, as long as there is a block for each multiprocessor. */
 function shareFor({ rows }: Tile, blocks: number, { multiprocessors, vendor }: HipCudaTarget): number {
   if (vendor !== 'nvidia' || rows < SHARED_ROWS) return 1;
@@ -66,12 +71,12 @@ function wavesFor({ rows }: Tile, blocks: number, { multiprocessors, vendor }: H
   return blocks < 2 * multiprocessors ? MANY_WAVES : FEW_WAVES;
 }
 
-function tileFor(to: Lowering, capacity: number): Tile {
-  const fitting = TILES.filter(
-    (tile) =>
-      sharedBytes(tile, MANY_WAVES, to.target) + CODEBOOK_BYTES <= to.target.sharedBytesOptIn &&
-      (tile.rows >= 16 || to.target.vendor === 'nvidia'),
-  );
+function tileFor({ target }: Lowering, capacity: number, lines: number): Tile {
+  const fitting = TILES.filter((tile) => {
+    const share = shareFor(tile, blocksOf(tile, capacity, lines), target);
+    const bytes = sharedBytes(tile, MANY_WAVES, target, share) + CODEBOOK_BYTES;
+    return bytes <= target.sharedBytesOptIn && (tile.rows >= 16 || target.vendor === 'nvidia');
+  });
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
 
@@ -94,11 +99,11 @@ function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering):
   const capacity = to.capacity(rows);
   const outputs = outputsOf(weights, epilogue);
   const gated = epilogue.kind === 'gated';
-  const narrow = tileFor(to, capacity);
-  const tile = gated ? narrow : widened(narrow, outputs, to);
   const lines = (gated ? 2 : 1) * outputs;
+  const narrow = tileFor(to, capacity, lines);
+  const tile = gated ? narrow : widened(narrow, outputs, to);
   const down = Math.ceil(capacity / tile.rows);
-  const share = shareFor(tile, Math.ceil(lines / tile.outputs) * down, to.target);
+  const share = shareFor(tile, blocksOf(tile, capacity, lines), to.target);
   const across = Math.ceil(lines / (share * tile.outputs));
   const waves = wavesFor(tile, across * down, to.target);
   to.launch({

@@ -11,7 +11,7 @@ export const STAGED_SLACK = 512;
 const STATIC_SHARED = 4608;
 /** What a copy of a codebook takes besides, whatever the format: `COPIED_WORDS` of `packed/grids.h`. */
 export const CODEBOOK_BYTES = 8192;
-/** Two blocks per multiprocessor keep memory busy: each gets at most half. */
+/** Two blocks per multiprocessor keep memory busy: each gets at most half, besides a codebook, with which a large one runs alone. */
 const BLOCKS_PER_PROCESSOR = 2;
 /** Shared memory per block that every GPU has. */
 const MIN_SHARED = 48 * 1024;

@@ -6,7 +6,7 @@
 #include "packed/quants.h"
 
 // Lanes look up a word each, which a cache of lines answers one line after another, and shared memory one bank after another: kernels
-// that multiply with few rows copy the codebook there. With GRID_COPIED they do, and call `copy_grid` first.
+// that multiply copy the codebook there. With GRID_COPIED they do, and call `copy_grid` first.
 #ifdef GRID_COPIED
 constexpr i32 COPIED_WORDS = 2048;
 /// Short codebooks are there several times, side by side, so that neighbouring lanes wait for one another less.

@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { MemoryBudget } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { LOAD_MODES } from '../../src/runtime/opening/load-mode.ts';
 import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
@@ -16,7 +17,7 @@ import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
-import { openDecoder } from '../../src/node/open-cpu.ts';
+import { openCpu, openDecoder } from '../../src/node/open-cpu.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { decodesAsTheHost } from '../support/hip-cuda/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/hip-cuda/emulator.ts';
@@ -248,3 +249,16 @@ emulated(
     assert.ok(device.bytes < host.bytes / 2);
   },
 );
+
+emulated('loading onto a stage of a pipeline can be traced', async (emulator) => {
+  const load = async (trace?: LoadTrace) => {
+    const device = new DevicePipeline([await openCpu({ threads: 1 }), emulator.device()]);
+    const parts = { gguf: await tinyModel('Q8_0'), device, architectures: ALL_ARCHITECTURES };
+    const options = { context: 32, batch: 2, gpuLayers: 2, weights: 'f32', load: 'eager', trace } as const;
+    await using model = await LanguageModel.open(parts, options);
+    return await tokensOf(model);
+  };
+  const trace = new LoadTrace();
+  assert.deepEqual(await load(trace), await load());
+  assert.ok(trace.rows.includes('stream 0'));
+});

@@ -23,6 +23,7 @@ import { GroupBuffer, groupBuffer, GroupPinned } from './group-memory.ts';
 import { type GroupExecutable, GroupProgram } from './group-program.ts';
 import { GroupStep } from './group-step.ts';
 import { GroupStream } from './group-stream.ts';
+import { createStreams } from './member-streams.ts';
 
 /** Options of a group. */
 export interface DeviceGroupOptions {
@@ -115,7 +116,10 @@ export class DeviceGroup implements Device {
 
   createStream(label: string): Stream {
     this.#live.check();
-    return this.#live.add(new GroupStream(label, this.devices, (stream) => this.#live.remove(stream)));
+    const { devices } = this;
+    const streams = createStreams(devices, (rank) => `${label} of rank ${rank}`, this.#live);
+    const ended = (stream: GroupStream) => this.#live.remove(stream);
+    return this.#live.add(new GroupStream({ label, devices, streams, ended }));
   }
 
   get promptRows(): number | undefined {

@@ -1,5 +1,6 @@
 import { fail, invariant } from '../../base/errors.ts';
 import {
+  buffersOf,
   checkByteLength,
   type Device,
   type DeviceBuffer,
@@ -19,7 +20,8 @@ import {
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
-import { PipelineBuffer } from './pipeline-memory.ts';
+import { createStreams } from './member-streams.ts';
+import { PipelineBuffer, pipelineBuffer } from './pipeline-memory.ts';
 import { type PipelineExecutable, PipelineProgram, StageWeight } from './pipeline-program.ts';
 import { PipelineStep } from './pipeline-step.ts';
 import { PipelineStream } from './pipeline-stream.ts';
@@ -101,8 +103,9 @@ export class DevicePipeline implements Device {
   createStream(label: string): Stream {
     this.#live.check();
     const { stages } = this;
+    const streams = createStreams(stages, (stage) => `${label} of stage ${stage}`, this.#live);
     const ended = (stream: PipelineStream) => this.#live.remove(stream);
-    return this.#live.add(new PipelineStream({ label, stages, packing: this.#packing, ended }));
+    return this.#live.add(new PipelineStream({ label, stages, streams, packing: this.#packing, ended }));
   }
 
   /** As many as suit every stage. */
@@ -133,6 +136,7 @@ export class DevicePipeline implements Device {
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {
     this.#live.check();
+    for (const buffer of buffersOf(executables)) pipelineBuffer({ buffer }, label);
     const own = executables as readonly PipelineExecutable[];
     const { stages } = this;
     const ended = (step: PipelineStep) => this.#live.remove(step);

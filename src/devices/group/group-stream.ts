@@ -22,6 +22,15 @@ import { GroupWeight } from './group-weight.ts';
 import { RowStaging } from './row-staging.ts';
 import { WorkQueue } from './work-queue.ts';
 
+/** What a stream is created from. */
+export interface GroupStreamSetup {
+  readonly label: string;
+  readonly devices: readonly Device[];
+  /** By rank. */
+  readonly streams: readonly Stream[];
+  readonly ended: (stream: GroupStream) => void;
+}
+
 /**
  * A stream of every rank, as one. Work is handed on to the ranks' streams in the order of the calls; only what needs the host in the
  * middle, which is a collective or a piece of pinned memory that is not free yet, holds back what is behind it.
@@ -37,9 +46,9 @@ export class GroupStream implements Stream {
   #parts: Float32Array[] = [];
   #sum = new Float32Array(0);
 
-  constructor(label: string, devices: readonly Device[], ended: (stream: GroupStream) => void) {
+  constructor({ label, devices, streams, ended }: GroupStreamSetup) {
     this.#label = label;
-    this.#streams = devices.map((device, rank) => device.createStream(`${label} of rank ${rank}`));
+    this.#streams = streams;
     this.#staging = devices.map((device) => new RowStaging(device));
     this.#ended = ended;
     this.#lifetime = new Lifetime(`stream ${label}`);

@@ -25,6 +25,8 @@ import { WorkQueue } from './work-queue.ts';
 export interface PipelineStreamSetup {
   readonly label: string;
   readonly stages: readonly Device[];
+  /** By stage. */
+  readonly streams: readonly Stream[];
   /** The stages that pack rows out of pinned memory of the last one; the others get a copy of them. */
   readonly packing: ReadonlySet<number>;
   readonly ended: (stream: PipelineStream) => void;
@@ -42,9 +44,9 @@ export class PipelineStream implements Stream {
   readonly #ended: (stream: PipelineStream) => void;
   readonly #queue = new WorkQueue();
 
-  constructor({ label, stages, packing, ended }: PipelineStreamSetup) {
+  constructor({ label, stages, streams, packing, ended }: PipelineStreamSetup) {
     this.#label = label;
-    this.#streams = stages.map((device, stage) => device.createStream(`${label} of stage ${stage}`));
+    this.#streams = streams;
     this.#staging = stages.map((device, stage) => (packing.has(stage) ? undefined : new RowStaging(device)));
     this.#ended = ended;
     this.#lifetime = new Lifetime(`stream ${label}`);
@@ -92,7 +94,8 @@ export class PipelineStream implements Stream {
     this.#queue.push(() => {
       const stream = this.#stream(stage);
       const place = onStage(target, stage);
-      if (!staging) return stream.pack(packed, rows, from, place);
+      // An event of the stage alone cannot be compared with those of the pipeline.
+      if (!staging) return stream.pack(packed, rows, { ...from, onCopy: undefined }, place);
       const bytes = rowsBytes(packed, rows);
       const source = from.pinned.bytes.subarray(from.offset, from.offset + bytes);
       return staging.pack(stream, bytes, {

@@ -22,17 +22,23 @@ export class WorkQueue {
   result<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#enqueue(() => {
-        if (this.#error === undefined) work().then(resolve, (error: unknown) => reject(this.#fail(error)));
-        else reject(this.#error);
+        if (this.#error !== undefined) return reject(this.#error);
+        // Work may also throw before it has a promise.
+        const started = async () => await work();
+        started().then(resolve, (error: unknown) => reject(this.#fail(error)));
       });
     });
   }
 
-  /** Queues an event, which fails if something before it has. */
+  /** Queues an event, which fails if something before it has, or if it cannot be recorded. */
   reach(event: GroupEvent, record: () => readonly DeviceEvent[]): void {
     this.#enqueue(() => {
-      if (this.#error === undefined) event.reach(record());
-      else event.fail(this.#error);
+      if (this.#error !== undefined) return event.fail(this.#error);
+      try {
+        event.reach(record());
+      } catch (error) {
+        event.fail(this.#fail(error));
+      }
     });
   }
 

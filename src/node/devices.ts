@@ -195,7 +195,7 @@ export function beginDevice(request: DeviceRequest): DeviceOpening {
 async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
   checkRanks(request);
   const { gpuLayers } = request;
-  if (gpuLayers === 0) return await openNamed({ ...request, device: 'cpu' }, onDescribed);
+  if (gpuLayers === 0) return await openNamed(onCpu(request), onDescribed);
   if (gpuLayers !== undefined && gpuLayers !== 'all') return await openBesideCpu(request, gpuLayers);
   return await openNamed(request, onDescribed);
 }
@@ -207,7 +207,7 @@ async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<D
 async function openBesideCpu(request: DeviceRequest, gpuLayers: number | 'auto'): Promise<Device> {
   const { device = 'auto', logger = silentLogger } = request;
   const isAuto = gpuLayers === 'auto';
-  const openCpuAlone = () => openNamed({ ...request, device: 'cpu' }, () => {});
+  const openCpuAlone = () => openNamed(onCpu(request), () => {});
   if (device === 'cpu') {
     if (isAuto) return await openCpuAlone();
     const expected = '0 layers on a GPU with the device cpu';
@@ -224,13 +224,18 @@ async function openBesideCpu(request: DeviceRequest, gpuLayers: number | 'auto')
   try {
     const [{ DevicePipeline }, cpu] = await Promise.all([
       import('../devices/group/index.ts'),
-      openNamed({ ...request, device: 'cpu', tensorParallel: 1, pipelineParallel: 1 }, () => {}),
+      openNamed(onCpu(request), () => {}),
     ]);
     return new DevicePipeline([cpu, gpu]);
   } catch (error) {
     await gpu[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** The CPU for a request: over how many devices a model is split is said of the GPUs, unless the CPU itself is asked for. */
+function onCpu(request: DeviceRequest): DeviceRequest {
+  return request.device === 'cpu' ? request : { ...request, device: 'cpu', tensorParallel: 1 };
 }
 
 async function openNamed(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { freeOfAll } from '../../src/cli/commands/models.ts';
+import { DeviceGroup, DevicePipeline } from '../../src/devices/group/index.ts';
 import type { DeviceReport } from '../../src/node/devices.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
 import { runCli } from '../support/run-cli.ts';
 
 test('the CPU is listed with its memory, behind the GPUs or the reasons why there are none', async (t) => {
@@ -48,11 +51,15 @@ test('layers are on the CPU beside a GPU as --gpu-layers says, or the reason is 
   const { stdout } = await run('-d', 'cpu');
   for (const flags of [
     ['-d', 'webgpu', '--gpu-layers', '0'],
+    ['-d', 'hip', '--gpus', '0,1', '--gpu-layers', '0'],
     ['-d', 'cpu', '--gpu-layers', 'auto'],
+    ['-d', 'cpu', '-t', '2', '--gpus', '2', '--gpu-layers', 'auto'],
   ]) {
     const onCpu = await run(...flags);
     assert.deepEqual([onCpu.code, onCpu.stdout], [0, stdout], flags.join(' '));
   }
+  // On the CPU where there is no GPU.
+  assert.equal((await run('--gpus', 'all', '--gpu-layers', 'auto')).code, 0);
   const refused: [RegExp, ...string[]][] = [
     [/gpuLayers: found 3, expected 0 layers on a GPU with the device cpu/, '-d', 'cpu', '--gpu-layers', '3'],
     [/Expected a number of layers, auto or all/, '--gpu-layers', 'some'],
@@ -72,4 +79,11 @@ test('a device that there is not is refused with what there is', async (t) => {
   const second = await runCli(t, ['run', '-p', 'x', '--device', 'cpu:1']);
   assert.equal(second.code, 1);
   assert.match(second.stderr, /cpu:1 is not available/);
+});
+
+test('of a pipeline, the memory of each device of each stage counts once', async () => {
+  const cpu = (memoryLimit: number) => openCpu({ threads: 1, memoryLimit });
+  const [one, group] = [await cpu(3e8), new DeviceGroup([await cpu(1e8), await cpu(1e8)])];
+  await using device = new DevicePipeline([one, group]);
+  assert.equal(await freeOfAll(device), (await one.memory()).free + 2 * (await group.memory()).free);
 });

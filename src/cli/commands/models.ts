@@ -1,4 +1,5 @@
 import { formatBytes } from '../../base/bytes.ts';
+import { type Device, totalOf } from '../../device/index.ts';
 import { openDevice } from '../../node/devices.ts';
 import { cachedModels, readHubSettings } from '../../node/hub/index.ts';
 import type { CliCommand } from '../command.ts';
@@ -7,6 +8,14 @@ import { memoryOf, SUGGESTED_MODELS } from '../suggested-models.ts';
 import { tableText } from '../table.ts';
 
 interface ModelsFlags extends DeviceFlags, JsonFlags {}
+
+/** Free memory for a model: each stage of a pipeline, and each device of a group, has a part of it. */
+export async function freeOfAll(device: Device): Promise<number> {
+  const stages = device.stages ?? [device];
+  return totalOf(
+    await Promise.all(stages.map(async (stage) => (stage.group?.ranks ?? 1) * (await stage.memory()).free)),
+  );
+}
 
 /** `rocmforge models`: well-known models, and which of them fit this machine. */
 export const modelsCommand: CliCommand<ModelsFlags> = {
@@ -18,8 +27,7 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
   async run({ flags: { device: name, threads, cpuKernels, gpus, gpuLayers, json } }, { output, logger }) {
     const request = { device: name, threads, cpuKernels, ...gpus, gpuLayers, logger };
     await using device = await openDevice(request);
-    // Of a group, each device has a part of the model.
-    const free = (device.group?.ranks ?? 1) * (await device.memory()).free;
+    const free = await freeOfAll(device);
     const { backend } = device.info;
     const here = (await cachedModels(await readHubSettings())).flatMap((model) =>
       model.name.kind === 'hub' ? [model.name.repo] : [],

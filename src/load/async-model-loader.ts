@@ -100,6 +100,8 @@ export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, 
  * loads, until the loader is disposed.
  */
 export class AsyncModelLoader implements AsyncDisposable {
+  /** Where it loads to. @internal */
+  readonly device: Device;
   readonly #slotBytes: number;
   readonly #decoder: BlockDecoder;
   readonly #trace: LoadTrace | undefined;
@@ -122,6 +124,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     checkOptions('AsyncModelLoader', options, LOADER_OPTIONS);
     const { decoder = scalarDecoder, trace, hostMemory, logger = silentLogger } = options;
     const count = (name: keyof LoaderSizes) => positive(name, options[name] ?? DEFAULT_SIZES[name]);
+    this.device = device;
     this.#slotBytes = count('slotBytes');
     this.#decoder = decoder;
     this.#trace = trace;

@@ -21,7 +21,7 @@ import { bufferSizesOf, inputSlots, memoryDemand, persistentInputs, weightsOf } 
 import { SequenceMemory } from './memory/sequence-memory.ts';
 import { checkCheckpoint } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
-import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
+import type { ModelSource, PlanOptions } from './parts/plan-options.ts';
 import { tableName } from '../model/state-groups.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import { stateOf } from '../state/state-of.ts';
@@ -30,6 +30,7 @@ import type { PlanSetup } from './parts/plan-setup.ts';
 import type { ResultName, RunTarget } from './steps/plan-run.ts';
 import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
+import { describeOnStage, limitsOn } from './stage-layers.ts';
 
 /**
  * A model on one device: its weights, states and scratch, shared by one batch plan per row capacity. It is created in
@@ -89,17 +90,23 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Compiles and allocates a model of a file without loading any of it. The loader is the caller's. Rejects with
-   * `ARCHITECTURE_UNKNOWN`, `MODEL_…` or `OUT_OF_MEMORY`.
+   * Compiles and allocates a model of a file without loading any of it. The loader is the caller's, of the source's device, or of the
+   * stage of a pipeline that has the whole model: for `gpuLayers` `all`, and for `auto`, which tries nothing less, the last one. Rejects
+   * with `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN`, `MODEL_…` or `OUT_OF_MEMORY`.
    */
   static async fromGguf(
     source: ModelSource,
     loader: AsyncModelLoader,
     options: PlanOptions & MemoryLimits = {},
   ): Promise<ExecutionPlan> {
-    const plan = await ExecutionPlan.compile(describeModel(source, options).setup);
-    const limits = await freeOf(source.device);
-    await plan.allocate(plan.fit({ ...limits, ...options }), loader);
+    const { setup } = describeOnStage(source, options);
+    if (loader.device !== setup.device) {
+      const expected = `one of ${setup.device.info.name}, which has the model`;
+      fail('INVALID_ARGUMENT', { name: 'loader', found: `one of ${loader.device.info.name}`, expected });
+    }
+    const plan = await ExecutionPlan.compile(setup);
+    const limits = { ...(await freeOf(source.device)), ...options };
+    await plan.allocate(plan.fit(limitsOn(source, setup, limits)), loader);
     return plan;
   }
 

@@ -53,7 +53,7 @@ export async function planToFit(
   compiled: Promise<CompiledModel> = compileModel(source, options),
 ): Promise<PlannedModel> {
   const { description, plan } = await compiled;
-  const within = limitsOn(source, plan, limits);
+  const within = limitsOn(source, plan.setup, limits);
   if (plan.setup.experts ?? plan.setup.hotExperts)
     return planSlots(source, options, { compiled: await compiled, limits: within });
   const asked = tryFit(plan, within);

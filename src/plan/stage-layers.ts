@@ -1,5 +1,4 @@
 import type { Device } from '../device/index.ts';
-import type { ExecutionPlan } from './execution-plan.ts';
 import type { MemoryLimits } from './memory/fit-plan.ts';
 import {
   describeModel,
@@ -7,6 +6,7 @@ import {
   type ModelSource,
   type PlanOptions,
 } from './parts/plan-options.ts';
+import type { PlanSetup } from './parts/plan-setup.ts';
 
 /**
  * Describes a model for its device, or for the stage of a pipeline that has all of it, if `gpuLayers` says so: the CPU for 0, the GPU
@@ -26,7 +26,7 @@ export function describeOnStage(source: ModelSource, options: PlanOptions): Mode
 }
 
 /** The limits of a plan's device, which may be one stage of a pipeline. */
-export function limitsOn({ device }: ModelSource, plan: ExecutionPlan, limits: MemoryLimits): MemoryLimits {
-  const stage = device.stages?.indexOf(plan.setup.device) ?? -1;
+export function limitsOn({ device }: ModelSource, setup: PlanSetup, limits: MemoryLimits): MemoryLimits {
+  const stage = device.stages?.indexOf(setup.device) ?? -1;
   return stage < 0 ? limits : { ...limits, free: limits.stageFree?.[stage], stageFree: undefined };
 }

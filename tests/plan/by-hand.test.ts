@@ -8,7 +8,8 @@ import { MemorySource } from '../../src/io/index.ts';
 import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
-import { tinyBytes } from '../support/tiny-model.ts';
+import { cpuStages } from '../support/rank-devices.ts';
+import { TINY, tinyBytes } from '../support/tiny-model.ts';
 
 const IDS: readonly number[] = [1, 40, 41, 42, 43];
 
@@ -57,3 +58,30 @@ test('rows and layers that there are not are refused, and nothing is computed', 
     await assert.rejects(plan.forwardLayer(stream, batch, -1), refused);
     assert.equal(plan.isLayerLoaded(0), false);
   }));
+
+test('a model that is whole on a stage of a pipeline is planned on that stage, with a loader of its own', async () => {
+  await using gguf = await GgufFile.open(new MemorySource(await tinyBytes(), 'tiny.gguf'));
+  await using device = await cpuStages(2);
+  const source = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const options = { context: 16, batch: 8 };
+  const places = [
+    [0, 0],
+    ['all', 1],
+    ['auto', 1],
+    [TINY.layers + 1, 1],
+  ] as const;
+  for (const [gpuLayers, stage] of places) {
+    const own = device.stages[stage] as Device;
+    await using loader = new AsyncModelLoader(own);
+    await using plan = await ExecutionPlan.fromGguf(source, loader, { ...options, gpuLayers });
+    assert.equal((await logitsOf(plan, own, IDS)).length, TINY.vocabulary);
+    await using other = new AsyncModelLoader(device);
+    await assert.rejects(ExecutionPlan.fromGguf(source, other, { ...options, gpuLayers }), {
+      code: 'INVALID_ARGUMENT',
+      message: /loader: found one of /,
+    });
+  }
+  await using loader = new AsyncModelLoader(device);
+  await using plan = await ExecutionPlan.fromGguf(source, loader, { ...options, gpuLayers: 2 });
+  assert.equal((await logitsOf(plan, device, IDS)).length, TINY.vocabulary);
+});

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
 import { DevicePipeline } from '../../src/devices/group/index.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
@@ -116,6 +117,11 @@ test('what a pipeline cannot do is refused by name', async () => {
   await assert.rejects(openTiny(alone, { gpuLayers: 2 }), {
     code: 'INVALID_ARGUMENT',
     message: /gpuLayers: found 2, expected a pipeline of the CPU and a GPU/,
+  });
+  await using gpu = openReferenceDevice();
+  await assert.rejects(openTiny(gpu, { gpuLayers: 'auto' }), {
+    code: 'INVALID_ARGUMENT',
+    message: /gpuLayers: found auto, expected a pipeline of the CPU and a GPU/,
   });
   const { model } = familyPaths({ name: 'gemma4-e', sizes: {} });
   const parts = { gguf: await openGguf(model), device: await cpuStages(2), architectures: ALL_ARCHITECTURES };

@@ -472,14 +472,17 @@ function onStages(
   });
 }
 
-/** Throws `INVALID_ARGUMENT` for a number of layers that is none, or that the device cannot put beside others: 0 is for the CPU alone. */
+/**
+ * Throws `INVALID_ARGUMENT` for a number of layers that is none, or that the device cannot put beside others: 0 is for the CPU alone,
+ * `auto` also for the CPU of a machine without a GPU.
+ */
 function checkGpuLayers({ stages, info }: Device, found: GpuLayers | undefined): void {
-  if (found === undefined || found === 'auto' || found === 'all') return;
+  if (found === undefined || found === 'all') return;
   const refuse = (expected: string) =>
     fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(found), expected });
-  if (!Number.isSafeInteger(found) || found < 0) refuse('a whole number, auto or all');
+  if (found !== 'auto' && !(Number.isSafeInteger(found) && found >= 0)) refuse('a whole number, auto or all');
   if (stages && stages.length > 2) refuse(`none on a pipeline of ${stages.length} stages`);
-  if (!stages && !(found === 0 && info.backend === 'cpu')) {
+  if (!stages && !((found === 0 || found === 'auto') && info.backend === 'cpu')) {
     refuse(`a pipeline of the CPU and a GPU, as openDevice opens it, instead of ${info.backend} alone`);
   }
 }

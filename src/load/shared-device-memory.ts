@@ -36,9 +36,13 @@ export class SharedDeviceMemory {
     });
   }
 
-  /** Rejects with `INVALID_ARGUMENT` for an invalid budget. */
+  /** Rejects with `INVALID_ARGUMENT` for an invalid budget, and for a pipeline, whose stages have no memory in common. */
   static async open(device: Device, options: SharedDeviceMemoryOptions = {}): Promise<SharedDeviceMemory> {
     checkOptions('SharedDeviceMemory', options, SHARED_MEMORY_OPTIONS);
+    if (device.stages) {
+      const expected = 'one device or a group; models on a pipeline are opened without shared memory';
+      fail('INVALID_ARGUMENT', { name: 'device', found: `${device.stages.length} stages`, expected });
+    }
     const { free } = await device.memory();
     const { memory = free } = options;
     if (Number.isSafeInteger(memory) && memory > 0) return new SharedDeviceMemory(device, memory);

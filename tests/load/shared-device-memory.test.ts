@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { Evictable } from '../../src/base/shared-room.ts';
+import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
 import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import fc from '../support/fast-check.ts';
@@ -116,6 +117,11 @@ test('what cannot have room is refused, and what was held for it given back', as
   b.isRefused = false;
   await sharedMemory.room.hold([b]);
   assert.equal(sharedMemory.weights, 15);
+  await using pipeline = new DevicePipeline([openNullDevice(), openNullDevice()]);
+  await assert.rejects(SharedDeviceMemory.open(pipeline), {
+    code: 'INVALID_ARGUMENT',
+    message: /device: found 2 stages, expected one device or a group/,
+  });
   await assert.rejects(SharedDeviceMemory.open(openNullDevice(), { memory: 0 }), (error) =>
     isRocmforgeError(error, 'INVALID_ARGUMENT'),
   );

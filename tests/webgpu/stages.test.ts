@@ -1,7 +1,7 @@
 import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { testGoldensOf } from '../support/family-tests.ts';
 import type { GoldenDevice } from '../support/golden-tests.ts';
-import { onOneDevice } from '../support/rank-devices.ts';
+import { onOnePipeline } from '../support/rank-devices.ts';
 import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
@@ -11,7 +11,7 @@ import { test } from 'node:test';
 const NAMES = ['llama', 'qwen3moe', 'deepseek2', 'qwen35', 'rwkv7'];
 const ROWS = 32;
 
-const open = onOneDevice(
+const open = onOnePipeline(
   async () =>
     new DevicePipeline([await openCpu({ threads: 1, cpuKernels: 'wasm' }), await openSoftwareGpu()]),
 );

@@ -85,8 +85,18 @@ function memoryText(need: MemoryNeed): string {
 
 /** The device, or how many of them need as much each. */
 function placeOf({ device, devices, fit }: Exclude<MemoryNeed, { readonly unknown: string }>): string {
-  if (fit.stages) return fit.stages.map((stage) => `${stage.device} (${stage.layers} layers)`).join(' and ');
+  if (fit.stages) {
+    const stages = fit.stages.map(
+      (stage) => `${devicesText(stage.device, stage.ranks)} (${stage.layers} layers)`,
+    );
+    return stages.join(' and ');
+  }
   return devices === 1 ? device : `each of ${devices} devices (${device})`;
+}
+
+/** A stage's kind of device, of which each of so many needs as much as is said. */
+function devicesText(device: string, ranks: number): string {
+  return ranks === 1 ? device : `each of ${ranks} ${device}`;
 }
 
 /** Lines that are omitted if they are zero. */
@@ -135,9 +145,14 @@ export function fitText(need: MemoryNeed): string {
 
 /** A line for each stage of a pipeline. */
 function stagesText(stages: readonly StageSummary[] = []): string {
-  const rows = stages.map(({ device, layers, ...bytes }, stage) => {
+  const rows = stages.map(({ device, ranks, layers, ...bytes }, stage) => {
     const { weights, cache, scratch, total } = bytes;
-    return [`${stage}`, device, `${layers}`, ...[weights, cache, scratch, total].map(formatBytes)];
+    return [
+      `${stage}`,
+      devicesText(device, ranks),
+      `${layers}`,
+      ...[weights, cache, scratch, total].map(formatBytes),
+    ];
   });
   if (rows.length === 0) return '';
   const headings = ['stage', 'device', 'layers', 'weights', 'cache', 'scratch', 'total'] as const;

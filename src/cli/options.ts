@@ -152,7 +152,10 @@ export function modelOptions(): Option[] {
 /** Memory limits, and what to reduce. */
 function memoryOptions(): Option[] {
   return [
-    new Option('--memory <size>', 'memory limit, such as 6GiB; layers that do not fit are streamed')
+    new Option(
+      '--memory <size>',
+      'memory limit, of each GPU if there are several, such as 6GiB; layers that do not fit are streamed',
+    )
       .argParser(byteSize)
       .helpGroup('Model:'),
     new Option('--weight-memory <size>', 'device memory limit of the weights alone, such as 2.5GB')

@@ -28,7 +28,6 @@ import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { modelFingerprint } from './model-fingerprint.ts';
 import { ModelText } from './model-text.ts';
 import {
-  withoutDraftMemory,
   besideDraft,
   withDraftMemory,
   planDraft,
@@ -113,7 +112,7 @@ export class LanguageModel extends TextModel {
     let keeper: ModelKeeper | undefined;
     const ownDraft = await LanguageModel.#openDraft(setup, wanted, () => keeper?.current.device);
     try {
-      keeper = await ModelKeeper.open(setup, withoutDraftMemory(wanted, ownDraft?.fit));
+      keeper = await ModelKeeper.open(setup, wanted, ownDraft?.fit.total);
       return new LanguageModel(setup, wanted, { keeper, ownDraft });
     } catch (error) {
       await keeper?.current[Symbol.asyncDispose]();
@@ -165,7 +164,7 @@ export class LanguageModel extends TextModel {
     const plan = planDraft(setup, wanted);
     const draft = plan && (await LanguageModel.fit(plan.setup, plan.options, { alone }));
     const isShared = plan?.setup.sharesDevice ?? false;
-    const limits = await limitsOf(setup, withoutDraftMemory(wanted, draft), { alone });
+    const limits = await limitsOf(setup, wanted, { alone, draftMemory: draft?.total });
     const { fit } = await planToFit(setup, wanted, besideDraft(limits, isShared ? draft : undefined));
     return draft ? withDraftMemory(fit, draft, isShared) : fit;
   }

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { serveCalls } from '../calls/index.ts';
 import { LanguageModel } from '../engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import { limitedTotal } from '../plan/memory/stage-fit.ts';
 import { detailsOfFile } from '../server/model-details.ts';
 import { openDevice } from './devices.ts';
 import { shareHostMemory } from './host-memory.ts';
@@ -30,11 +31,11 @@ serveCalls<FactsCalls>(ownWorkerPort(), {
   },
 });
 
-/** The total of the plan with which the model would be opened, if it had the device for itself. */
+/** What the memory limit counts of the plan with which the model would be opened, if it had the device for itself. */
 async function memoryOf({ location, options, hostMemory }: WorkerLoad, signal: AbortSignal): Promise<number> {
   shareHostMemory(hostMemory);
-  const { headers, device: name, threads, cpuKernels, pipelineParallel, gpuLayers } = options;
-  const request = { device: name, threads, cpuKernels, pipelineParallel, gpuLayers };
+  const { headers, device: name, threads, cpuKernels, tensorParallel, pipelineParallel, gpuLayers } = options;
+  const request = { device: name, threads, cpuKernels, tensorParallel, pipelineParallel, gpuLayers };
   await using gguf = await openGguf(location, { http: { ...(headers && { headers }) }, signal });
   const adapters = await openAdapters(gguf, { ...options, signal });
   await using device = await openDevice(request);
@@ -43,5 +44,5 @@ async function memoryOf({ location, options, hostMemory }: WorkerLoad, signal: A
   await using _draftDevice = draft && 'device' in draft ? draft.device : undefined;
   const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES, ...adapters };
   const fit = await LanguageModel.fit(parts, modelOptionsOf({ ...options, signal }), { alone: true });
-  return fit.total;
+  return limitedTotal(fit);
 }

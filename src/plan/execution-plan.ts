@@ -475,7 +475,8 @@ export class ExecutionPlan implements AsyncDisposable {
     const { backend } = device.info;
     const own = stageLimits(limits, stage, backend === setup.device.info.backend);
     const orders = this.#largest.graphs.layers.filter(({ graph }) => graph.stage === stage);
-    return { demand, limits: own, device: backend, layers: new Set(orders.map(({ order }) => order)).size };
+    const layers = new Set(orders.map(({ order }) => order)).size;
+    return { demand, limits: own, device: backend, ranks: device.group?.ranks ?? 1, layers };
   }
 
   /** Reserves the model's shared memory, except for its resident weights. */

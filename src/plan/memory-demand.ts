@@ -1,5 +1,5 @@
 import { alignUp } from '../base/bytes.ts';
-import { BUFFER_ALIGNMENT, type MemoryRules } from '../device/index.ts';
+import { BUFFER_ALIGNMENT } from '../device/index.ts';
 import type { TensorFormat } from '../formats/index.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import { sizesFor } from '../load/loader-sizes.ts';
@@ -8,7 +8,7 @@ import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import { stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs } from './inputs/batch-inputs.ts';
 import { type PersistentInput, PersistentInputs } from './inputs/persistent-inputs.ts';
-import { BufferSizes } from './memory/buffer-sizes.ts';
+import { type BufferSize, BufferSizes } from './memory/buffer-sizes.ts';
 import { checkpointName } from './memory/slot-memory.ts';
 import type { BatchPlan } from './steps/batch-plan.ts';
 import { type ModelPart, stateName } from '../model/model-graphs.ts';
@@ -31,26 +31,29 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?
   const device = stage === undefined ? setup.device : (setup.device.stages?.[stage] ?? setup.device);
   const { memoryRules: rules } = device;
   const isLast = stage === undefined || device === setup.device.stages?.at(-1);
+  // Those of a pipeline are the last stage's.
+  const hasPinned = isLast && rules.pinnedInside('inputs');
   const cache = new Set([
     ...plans.flatMap(({ parts }) =>
       parts.flatMap(({ part }) => part.graph.states.map((state) => stateName(part, state))),
     ),
     ...[...checkpointSizes(plans, setup)].map(([name]) => name),
   ]);
-  const buffers = [...bufferSizesOf(plans, setup)].filter(
-    ([, { stages }]) => stage === undefined || stages?.includes(stage),
-  );
+  const all = [...bufferSizesOf(plans, setup)];
+  const buffers = all.filter(([, { stages }]) => stage === undefined || stages?.includes(stage));
   const bytesOf = (isCache: boolean) =>
     buffers
       .filter(([name]) => cache.has(name) === isCache)
       .map(([, { bytes }]) => alignUp(bytes, BUFFER_ALIGNMENT));
-  const weights = weightsOf(plans).map((part) => part.filter(({ packed }) => packed.stage === stage));
+  const allWeights = weightsOf(plans);
+  const weights = allWeights.map((part) => part.filter(({ packed }) => packed.stage === stage));
   const onHost = setup.decode === 'host' || !setup.device.readyToDecode;
-  const isDecoded = onHost && weights.flat().some(isConverted);
+  const isDecoded = onHost && allWeights.flat().some(isConverted);
   const waits = weights
     .flat()
     .some((weight) => handedOver(weight, onHost).some((format) => weight.packed.waits?.(format)));
-  const movedBytes = weights.flat().flatMap(partBytes);
+  // One loader is that of all stages.
+  const movedBytes = allWeights.flat().flatMap(partBytes);
   return {
     parts: weights,
     streamable,
@@ -59,9 +62,11 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?
     cache: bytesOf(true),
     scratch: [
       ...bytesOf(false),
-      ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), slotCount, rules)),
-      ...inputBytes(PersistentInputs.byteLength(persistentInputs(setup)), slotCount, rules),
-      ...hostRowBytes(setup, rules),
+      ...plans.flatMap(({ readInputs }) =>
+        inputBytes(BatchInputs.byteLength(readInputs), slotCount, hasPinned),
+      ),
+      ...inputBytes(PersistentInputs.byteLength(persistentInputs(setup)), slotCount, hasPinned),
+      ...(hasPinned ? [...hostRowBytes(setup), ...passageBytes(all)] : []),
     ],
     waits,
     copied: copiedNames(weights.flat()),
@@ -70,14 +75,22 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?
     expertSlots: Math.max(0, ...(plans.at(-1)?.parts ?? []).map(({ part }) => slotsOf(part))),
     // Of a pipeline, those of the last stage, which reads them.
     host: isLast ? (setup.hostTables ?? []).reduce((sum, { tensor }) => sum + tensor.byteLength, 0) : 0,
+    hasRing: isLast,
     loader: (isStreamed) =>
       sizesFor(movedBytes, {
         isStreamed: isStreamed || setup.experts !== undefined,
         isDecoded,
-        isSplit: device.group !== undefined,
+        isSplit: setup.device.group !== undefined,
       }),
     context,
   };
+}
+
+/** Sizes of the pinned buffers of the last stage through which values pass that several stages have. */
+function passageBytes(buffers: readonly (readonly [name: string, BufferSize])[]): number[] {
+  return buffers.flatMap(([, { bytes, stages = [] }]) =>
+    stages.length > 1 ? [alignUp(bytes, BUFFER_ALIGNMENT)] : [],
+  );
 }
 
 /** Elements from which on a matrix is worth mentioning. */
@@ -174,14 +187,13 @@ function isConverted({ packed, tensors }: LazyTensor): boolean {
 }
 
 /** Sizes of the buffers of small inputs; those in pinned memory only if that counts as device memory. */
-function inputBytes(byteLength: number, slotCount: number, rules: MemoryRules): number[] {
-  const count = rules.pinnedInside('inputs') ? 1 + slotCount : 1;
+function inputBytes(byteLength: number, slotCount: number, hasPinned: boolean): number[] {
+  const count = hasPinned ? 1 + slotCount : 1;
   return Array.from({ length: count }, () => byteLength);
 }
 
-/** Sizes of the buffers for rows of embeddings on the host, if pinned memory counts as device memory. */
-function hostRowBytes({ hostTables = [], inFlight, shape }: PlanSetup, rules: MemoryRules): number[] {
-  if (!rules.pinnedInside('inputs')) return [];
+/** Sizes of the pinned buffers for rows of embeddings on the host. */
+function hostRowBytes({ hostTables = [], inFlight, shape }: PlanSetup): number[] {
   return hostTables.flatMap((table) =>
     Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(table, shape.rows)),
   );

@@ -28,5 +28,7 @@ export function describeOnStage(source: ModelSource, options: PlanOptions): Mode
 /** The limits of a plan's device, which may be one stage of a pipeline. */
 export function limitsOn({ device }: ModelSource, setup: PlanSetup, limits: MemoryLimits): MemoryLimits {
   const stage = device.stages?.indexOf(setup.device) ?? -1;
-  return stage < 0 ? limits : { ...limits, free: limits.stageFree?.[stage], stageFree: undefined };
+  if (stage < 0) return limits;
+  const { memory, stageFree, stageMemory, ...others } = limits;
+  return { ...others, free: stageFree?.[stage], memory: stageMemory?.[stage] ?? memory };
 }

@@ -60,6 +60,12 @@ test('--fit says what each device needs of a model that is split', async (t) => 
   const text = await runCli(t, [...fit, '--gpus', '2']);
   assert.match(text.stdout, /free on each of 2 devices \(reference\)$/m);
   assert.match(text.stdout, /^every device has all of token_embd\.weight$/m);
+  const staged = await runCli(t, [...fit, '--gpus', '2x2']);
+  assert.match(
+    staged.stdout,
+    /free on each of 2 reference \(5 layers\) and each of 2 reference \(3 layers\)$/m,
+  );
+  assert.match(staged.stdout, /^ +1 +each of 2 reference +3 /m);
 });
 
 test('--fit says what stays and what is streamed in the memory that is given', async (t) => {

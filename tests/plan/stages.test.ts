@@ -7,6 +7,8 @@ import { LanguageModel, type ModelOptions } from '../../src/engine/language-mode
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
+import { freeOf } from '../../src/plan/memory/fit-plan.ts';
+import { limitedTotal } from '../../src/plan/memory/stage-fit.ts';
 import { LOSS_CASES } from '../support/device-loss.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
 import { familyPaths } from '../support/family-fixtures.ts';
@@ -65,6 +67,10 @@ test('a model that is whole on one stage runs on that device alone', async () =>
 test('without a number, layers are dealt out by their bytes', async () => {
   await using model = await openTiny(await cpuStages(3));
   assert.deepEqual(layersOf(model), [1, 1, 1]);
+  const gguf = await tinyModel('Q4_0', [], { hasHead: true });
+  const parts = { gguf, device: await cpuStages(3), architectures: ALL_ARCHITECTURES };
+  await using untied = await LanguageModel.open(parts, { context: 64 });
+  assert.deepEqual(layersOf(untied), [1, 2, 0], 'the last stage has embedding and output');
   await using many = await cpuStages(5);
   await assert.rejects(openTiny(many), {
     code: 'INVALID_ARGUMENT',
@@ -93,6 +99,54 @@ test('auto puts as many layers on the GPU as fit, and leaves the context', async
     await using device = await within(memory);
     await assert.rejects(openTiny(device, options), { code: 'MODEL_TOO_LARGE' });
   }
+});
+
+test('each stage takes what was planned for it, pinned memory and one ring being the last one’s', async () => {
+  const stages = await Promise.all([0, 1].map(() => openCpu({ threads: 1, memoryLimit: 2 ** 30 })));
+  const device = new DevicePipeline(stages);
+  const freeOfEach = async () => Promise.all(stages.map(async (stage) => (await stage.memory()).free));
+  const before = await freeOfEach();
+  await using model = await openTiny(device, { gpuLayers: 2, context: 1024 });
+  await logitsOf(model);
+  await model.loaded;
+  const after = await freeOfEach();
+  const [first = 0, last = 0] = before.map((bytes, stage) => bytes - (after[stage] ?? 0));
+  const { stages: fits = [], loader, ring, total } = model.fit;
+  const [planned = 0, plannedLast = 0] = fits.map(({ onDevice }) => onDevice);
+  assert.ok(Math.abs(last - plannedLast) <= 0.02 * plannedLast, `${last} bytes, ${plannedLast} planned`);
+  // Rows may be smaller than what they pass through.
+  const least = planned - loader.streams * loader.slotBytes;
+  assert.ok(least <= first && first <= planned, `${first} bytes, ${least} to ${planned} planned`);
+  assert.deepEqual([fits[0]?.ring, fits[1]?.ring], [0, ring]);
+  assert.equal(total, planned + plannedLast);
+});
+
+test('stages in the host’s memory share what is free there', async () => {
+  await using one = await openCpu({ threads: 1, memoryLimit: 2 ** 30 });
+  const limits = [2 ** 30, 2 ** 30, 2 ** 20];
+  const open = async (memoryLimit: number) => openCpu({ threads: 1, memoryLimit });
+  await using device = new DevicePipeline(await Promise.all(limits.map(open)));
+  const { free } = await one.memory();
+  const { stageFree } = await freeOf(device);
+  assert.deepEqual(stageFree, [Math.floor(free / 3), Math.floor(free / 3), 2 ** 20]);
+});
+
+test('a draft model takes memory of the last stage only', async () => {
+  const open = async (device: Device, memory?: number) => {
+    const parts = { gguf: await tinyModel('Q4_0'), device, architectures: ALL_ARCHITECTURES };
+    const draft = { gguf: await tinyModel('Q8_0') };
+    return LanguageModel.open({ ...parts, draft }, { context: 8192, batch: 16, gpuLayers: 1, memory });
+  };
+  await using model = await open(await cpuStages(2));
+  const [first, last] = model.fit.stages ?? [];
+  const { draft } = model.fit;
+  assert.ok(first && last && draft > 0 && first.total > last.total);
+  const memory = Math.max(first.total, last.total + draft);
+  assert.equal(limitedTotal(model.fit), memory);
+  await using fitting = await open(await cpuStages(2), memory);
+  assert.equal(fitting.fit.total, model.fit.total);
+  await using device = await cpuStages(2);
+  await assert.rejects(open(device, memory - 1), { code: 'MODEL_TOO_LARGE' });
 });
 
 test('the context of a pipeline is reduced until its fullest stage fits', async () => {

@@ -118,7 +118,7 @@ function whatOptions(): Option[] {
     ),
     new Option(
       '--models-memory <size>',
-      'memory of all loaded models, such as 20GiB, instead of --max-models; also a limit for each (--memory)',
+      'memory of all loaded models, of each GPU if there are several, such as 20GiB, instead of --max-models; also a limit for each (--memory)',
     )
       .argParser(byteSize)
       .conflicts(['maxModels', 'memory']),

@@ -1,12 +1,12 @@
 import { formatByteSum } from '../../base/bytes.ts';
 import { fail, invariant } from '../../base/errors.ts';
-import type { Device, MemoryBudget, MemoryRules } from '../../device/index.ts';
+import { type Device, type MemoryBudget, type MemoryRules, totalOf } from '../../device/index.ts';
 import { type LoaderSizes, ringBytes } from '../../load/loader-sizes.ts';
 import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
 /** Memory limits of a model, in bytes. */
 export interface MemoryLimits {
-  /** For everything. */
+  /** For everything; on a pipeline for each stage of the last one's kind, on a group for each of its devices. */
   readonly memory?: number | undefined;
   /** For the weight buffers on the device alone, before the driver's rounding. */
   readonly weightMemory?: number | undefined;
@@ -19,6 +19,8 @@ export interface MemoryLimits {
   readonly free?: number | undefined;
   /** The free memory of each of its stages, if it is a pipeline. */
   readonly stageFree?: readonly number[] | undefined;
+  /** What each of these has of `memory`, if not all of it. */
+  readonly stageMemory?: readonly number[] | undefined;
 }
 
 /**
@@ -71,13 +73,22 @@ export async function freeOf(
     return alone ? total : free;
   };
   const { stages } = device;
-  return { free: await of(device), ...(stages && { stageFree: await Promise.all(stages.map(of)) }) };
+  if (!stages) return { free: await of(device) };
+  const found = await Promise.all(stages.map(of));
+  // Stages in the host's memory find all of it, each for itself.
+  const onHost = stages.map(({ memoryRules }) => memoryRules.pinnedInside('inputs'));
+  const ofHost = found.filter((_, stage) => onHost[stage]);
+  const share = Math.floor(Math.max(0, ...ofHost) / Math.max(1, ofHost.length));
+  const stageFree = found.map((bytes, stage) => (onHost[stage] ? Math.min(bytes, share) : bytes));
+  return { free: totalOf(stageFree), stageFree };
 }
 
 /** The part of a memory plan that is that of a pipeline's stage. */
 export interface StageFit extends FitPlan {
   /** The stage's kind of device. */
   readonly device: string;
+  /** How many devices it is split over, each of which needs as much. */
+  readonly ranks: number;
   /** How many layers it has. */
   readonly layers: number;
 }
@@ -98,7 +109,7 @@ export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader' | 'stag
 /** The numbers of a pipeline's stage. */
 export type StageSummary = Pick<
   StageFit,
-  'device' | 'layers' | 'weights' | 'cache' | 'scratch' | 'ring' | 'margin' | 'total' | 'onDevice'
+  'device' | 'ranks' | 'layers' | 'weights' | 'cache' | 'scratch' | 'ring' | 'margin' | 'total' | 'onDevice'
 >;
 
 /** The plan's numbers alone. */
@@ -116,8 +127,8 @@ export function summaryOf(plan: FitPlan): FitSummary {
 }
 
 function stageSummary(stage: StageFit): StageSummary {
-  const { device, layers, weights, cache, scratch, ring, margin, total, onDevice } = stage;
-  return { device, layers, weights, cache, scratch, ring, margin, total, onDevice };
+  const { device, ranks, layers, weights, cache, scratch, ring, margin, total, onDevice } = stage;
+  return { device, ranks, layers, weights, cache, scratch, ring, margin, total, onDevice };
 }
 
 /** What a plan is computed from. */
@@ -138,6 +149,8 @@ export interface MemoryDemand extends WeightsToPlace {
   readonly expertSlots: number;
   /** As `FitPlan`. */
   readonly copied: readonly string[];
+  /** Whether the ring is on this device; otherwise it is that of another stage, and rows pass through a copy here. */
+  readonly hasRing: boolean;
   /** Sizes of the loader, with or without streamed layers. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
@@ -181,7 +194,7 @@ function planWith(
 ): FitPlan {
   const passing = placement.slots.flat();
   const loader = wanted.loader(passing.length > 0);
-  const ring = ringBytes(loader);
+  const ring = wanted.hasRing ? ringBytes(loader) : 0;
   // Small buffers share the driver's allocation units, so the cost of each kind depends on the ones before.
   const sizes = buffersOf(placement);
   const weights = rules.footprint(sizes);
@@ -190,6 +203,8 @@ function planWith(
   sizes.push(...wanted.scratch);
   const scratch = rules.footprint(sizes) - weights - cache;
   if (wanted.waits) sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
+  const isCopied = !wanted.hasRing && rules.pinnedInside('weights');
+  if (isCopied) sizes.push(...Array.from({ length: loader.streams }, () => loader.slotBytes));
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
   const { host, pages, expertPages, expertSlots, copied } = wanted;

@@ -7,17 +7,31 @@ export interface StageDemand {
   readonly limits: MemoryLimits;
   /** Its kind. */
   readonly device: string;
+  /** How many devices it is split over. */
+  readonly ranks: number;
   /** How many layers it has. */
   readonly layers: number;
 }
 
 /** The limits of a stage; those that are no device's are those of every device of the last stage's kind. */
 export function stageLimits(
-  { memory, weightMemory, stageFree }: MemoryLimits,
+  { memory, weightMemory, stageFree, stageMemory }: MemoryLimits,
   stage: number,
   isOfLastKind: boolean,
 ): MemoryLimits {
-  return { free: stageFree?.[stage], ...(isOfLastKind && { memory, weightMemory }) };
+  const own = { memory: stageMemory?.[stage] ?? memory, weightMemory };
+  return { free: stageFree?.[stage], ...(isOfLastKind && own) };
+}
+
+/**
+ * The bytes of a plan that `MemoryLimits.memory` limits: all of them, or those of the stage of the last one's kind that has most, with
+ * the draft model on the last one.
+ */
+export function limitedTotal({ total, draft, stages }: FitPlan): number {
+  if (!stages) return total;
+  const last = stages.at(-1);
+  const limited = stages.filter(({ device }) => device === last?.device);
+  return Math.max(...limited.map((stage) => stage.total + (stage === last ? draft : 0)));
 }
 
 /**
@@ -25,30 +39,25 @@ export function stageLimits(
  * them has too little: none is streamed.
  */
 export function fitStages(stages: readonly StageDemand[]): FitPlan {
-  const fits = stages.map(({ demand, limits, device, layers }): StageFit => {
-    return { ...fitPlan(demand, limits), device, layers };
+  const fits = stages.map(({ demand, limits, ...stage }): StageFit => {
+    return { ...fitPlan(demand, limits), ...stage };
   });
   const sum = (of: (fit: FitPlan) => number) => totalOf(fits.map(of));
-  const most = (of: (fit: FitPlan) => number) => Math.max(...fits.map(of));
+  const last = fits.at(-1) as StageFit;
   const resident = fits.flatMap(({ placement }) => placement.resident);
   return {
     weights: sum(({ weights }) => weights),
     cache: sum(({ cache }) => cache),
     scratch: sum(({ scratch }) => scratch),
     ring: sum(({ ring }) => ring),
-    loader: {
-      readers: most(({ loader }) => loader.readers),
-      streams: most(({ loader }) => loader.streams),
-      slots: most(({ loader }) => loader.slots),
-      slotBytes: most(({ loader }) => loader.slotBytes),
-    },
+    loader: last.loader,
     margin: sum(({ margin }) => margin),
-    host: most(({ host }) => host),
+    host: last.host,
     pinned: 0,
     draft: 0,
     total: sum(({ total }) => total),
     onDevice: sum(({ onDevice }) => onDevice),
-    context: most(({ context }) => context),
+    context: last.context,
     streamedParts: 0,
     expertSlots: 0,
     copied: [...new Set(fits.flatMap(({ copied }) => copied))],

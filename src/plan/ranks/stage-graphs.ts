@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import { type ModelGraphs, type ModelPart, mapParts } from '../../model/model-graphs.ts';
+import { type ModelGraphs, type ModelPart, mapParts, partsOf } from '../../model/model-graphs.ts';
 import type { OpGraph } from '../../ops/graph.ts';
 import { weightRowBytes } from '../../ops/value.ts';
 
@@ -21,11 +21,11 @@ export function stageGraphs(graphs: ModelGraphs, starts: readonly number[]): Mod
   });
 }
 
-/** The first layers of so many stages that have about as many bytes of weights each: those of the head are the last stage's. */
+/** The first layers of so many stages that have about as many bytes of weights each: those of no layer are the last stage's. */
 export function evenStarts(graphs: ModelGraphs, stages: number): readonly number[] {
   const bytes = layerBytes(graphs);
   const legal = legalStarts(graphs);
-  const all = bytes.reduce((sum, of) => sum + of, 0) + bytesOf(graphs.head);
+  const all = bytes.reduce((sum, of) => sum + of, 0) + bytesOfOthers(graphs);
   const starts = [0];
   for (let stage = 1; stage < stages; stage++) {
     const wanted = (all * stage) / stages;
@@ -60,6 +60,16 @@ export function layerBytes({ layers }: ModelGraphs): readonly number[] {
   const bytes: number[] = [];
   for (const part of layers) bytes[part.order - 1] = (bytes[part.order - 1] ?? 0) + bytesOf(part);
   return bytes;
+}
+
+/** Bytes of the weights of embedding, head and predictor; a table that several of them read counts once. */
+function bytesOfOthers(graphs: ModelGraphs): number {
+  const layers = new Set(graphs.layers);
+  const others = partsOf(graphs).filter((part) => !layers.has(part));
+  const weights = others.flatMap(({ prefix, graph }) =>
+    graph.weights.map((weight) => [prefix + weight.name, weight.rows * weightRowBytes(weight)] as const),
+  );
+  return [...new Map(weights).values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
 function bytesOf({ graph }: ModelPart): number {

@@ -19,7 +19,7 @@ import type { StepProfile } from '../jobs/step-profile.ts';
 import type { BlockEvent } from '../../state/held-blocks.ts';
 
 /** Options for opening a model. */
-export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free' | 'stageFree'> {
+export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free' | 'stageFree' | 'stageMemory'> {
   /** When weights are loaded. Default `background`. */
   readonly load?: LoadMode | undefined;
   /** Number of layers that `hybrid` loads before the model is returned. Default: a quarter of them. */
@@ -106,14 +106,15 @@ export class LoadedModel implements AsyncDisposable {
   }
 
   /**
-   * Plans and allocates a model, and loads it according to the mode. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
+   * Plans and allocates a model beside a draft model of so many bytes, and loads it according to the mode. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
    * `OUT_OF_MEMORY`, `ABORTED` or with errors of reading, after releasing everything it created.
    */
-  static async open(setup: ModelSetup, options: ModelOptions): Promise<LoadedModel> {
+  static async open(setup: ModelSetup, options: ModelOptions, draftMemory = 0): Promise<LoadedModel> {
     const { device, decoder, sharedMemory } = setup;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const planned = await planToFit(setup, options, await limitsOf(setup, options), setup.compiled);
+    const limits = await limitsOf(setup, options, { draftMemory });
+    const planned = await planToFit(setup, options, limits, setup.compiled);
     const { plan, fit } = planned;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
     for (const unread of planned.description.unread.found)
@@ -156,13 +157,25 @@ export class LoadedModel implements AsyncDisposable {
   }
 }
 
-/** The caller's limits, within the device's memory: with `alone`, all of it. */
+/**
+ * The caller's limits, within the device's memory: with `alone`, all of it. Of the total memory, the model gets what a draft model leaves;
+ * on a pipeline, that is on the last stage.
+ */
 export async function limitsOf(
   { device, sharedMemory }: ModelSetup,
   { memory, weightMemory, hostMemory }: ModelOptions,
-  { alone = false }: { readonly alone?: boolean } = {},
+  {
+    alone = false,
+    draftMemory = 0,
+  }: { readonly alone?: boolean; readonly draftMemory?: number | undefined } = {},
 ): Promise<MemoryLimits> {
   const found = await freeOf(device, { alone });
   const free = sharedMemory && !alone ? sharedMemory.room.unreserved : found.free;
-  return { weightMemory, memory, hostMemory, ...found, free };
+  const limits = { weightMemory, hostMemory, ...found, free };
+  if (memory === undefined) return limits;
+  const left = Math.max(0, memory - draftMemory);
+  const stages = found.stageFree;
+  if (!stages) return { ...limits, memory: left };
+  const stageMemory = stages.map((_, stage) => (stage === stages.length - 1 ? left : memory));
+  return { ...limits, memory, stageMemory };
 }

@@ -13,21 +13,28 @@ const PAUSES = [0, 250, 1000];
 export class ModelKeeper implements AsyncDisposable {
   readonly #setup: ModelSetup;
   readonly #options: ModelOptions;
+  readonly #draftMemory: number;
   readonly #log: Logger;
   #current: LoadedModel;
   #restoring: Promise<unknown> = Promise.resolve();
 
-  private constructor(setup: ModelSetup, options: ModelOptions, current: LoadedModel) {
+  private constructor(
+    setup: ModelSetup,
+    options: ModelOptions,
+    { draftMemory, current }: { readonly draftMemory: number; readonly current: LoadedModel },
+  ) {
     // The compiled model would keep the first device alive.
     this.#setup = { ...setup, compiled: undefined };
     this.#options = options;
+    this.#draftMemory = draftMemory;
     this.#log = options.logger ?? silentLogger;
     this.#current = current;
   }
 
   /** Rejects as `LoadedModel.open`; the device then remains the caller's. */
-  static async open(setup: ModelSetup, options: ModelOptions): Promise<ModelKeeper> {
-    return new ModelKeeper(setup, options, await LoadedModel.open(setup, options));
+  static async open(setup: ModelSetup, options: ModelOptions, draftMemory = 0): Promise<ModelKeeper> {
+    const current = await LoadedModel.open(setup, options, draftMemory);
+    return new ModelKeeper(setup, options, { draftMemory, current });
   }
 
   /** The current model; during recovery, the lost one. */
@@ -82,7 +89,7 @@ export class ModelKeeper implements AsyncDisposable {
     try {
       // Progress was already reported for the first load.
       const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
-      return await LoadedModel.open({ ...this.#setup, device }, options);
+      return await LoadedModel.open({ ...this.#setup, device }, options, this.#draftMemory);
     } catch (error) {
       if (!this.#setup.sharesDevice) await device[Symbol.asyncDispose]();
       throw error;

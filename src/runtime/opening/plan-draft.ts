@@ -127,12 +127,6 @@ export function planDraft(setup: ModelSetup, options: ModelOptions): DraftSetup 
   return { setup: source, options: { ...sizes, gpuLayers, ...how } };
 }
 
-/** The options of the main model: of the total memory, it gets what the draft model leaves. */
-export function withoutDraftMemory(options: ModelOptions, draft: FitPlan | undefined): ModelOptions {
-  if (!draft || options.memory === undefined) return options;
-  return { ...options, memory: Math.max(0, options.memory - draft.total) };
-}
-
 /** The limits that a draft model on the same device leaves; it is on the last stage of a pipeline. */
 export function besideDraft(limits: MemoryLimits, draft: FitPlan | undefined): MemoryLimits {
   if (!draft) return limits;

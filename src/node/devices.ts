@@ -208,7 +208,7 @@ async function openBesideCpu(request: DeviceRequest, gpuLayers: number | 'auto')
   const { device = 'auto', logger = silentLogger } = request;
   const isAuto = gpuLayers === 'auto';
   const openCpuAlone = () => openNamed(onCpu(request), () => {});
-  if (device === 'cpu') {
+  if (isCpu(device)) {
     if (isAuto) return await openCpuAlone();
     const expected = '0 layers on a GPU with the device cpu';
     return fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(gpuLayers), expected });
@@ -235,7 +235,12 @@ async function openBesideCpu(request: DeviceRequest, gpuLayers: number | 'auto')
 
 /** The CPU for a request: over how many devices a model is split is said of the GPUs, unless the CPU itself is asked for. */
 function onCpu(request: DeviceRequest): DeviceRequest {
-  return request.device === 'cpu' ? request : { ...request, device: 'cpu', tensorParallel: 1 };
+  return isCpu(request.device) ? request : { ...request, device: 'cpu', tensorParallel: 1 };
+}
+
+/** There is one CPU, whose index may be said. */
+function isCpu(device: string | undefined): boolean {
+  return /^cpu(?::\d+)?$/.test(device ?? '');
 }
 
 async function openNamed(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {

@@ -62,6 +62,13 @@ test('layers are on the CPU beside a GPU as --gpu-layers says, or the reason is 
   assert.equal((await run('--gpus', 'all', '--gpu-layers', 'auto')).code, 0);
   const refused: [RegExp, ...string[]][] = [
     [/gpuLayers: found 3, expected 0 layers on a GPU with the device cpu/, '-d', 'cpu', '--gpu-layers', '3'],
+    [
+      /gpuLayers: found 3, expected 0 layers on a GPU with the device cpu/,
+      '-d',
+      'cpu:0',
+      '--gpu-layers',
+      '3',
+    ],
     [/Expected a number of layers, auto or all/, '--gpu-layers', 'some'],
     [/gpuLayers: found auto with 2 stages of GPUs/, '--gpu-layers', 'auto', '--gpus', '2x1'],
   ];

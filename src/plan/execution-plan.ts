@@ -152,9 +152,9 @@ export class ExecutionPlan implements AsyncDisposable {
    * @internal
    */
   fit(limits: MemoryLimits = {}): FitPlan {
-    // The copies of experts that a layer has stay: which ones these are is known to the device.
     const { stages } = this.setup.device;
     if (stages) return fitStages(stages.map((device, stage) => this.#stageDemand(device, stage, limits)));
+    // The copies of experts that a layer has stay: which ones these are is known to the device.
     const all = this.setup.hotExperts ? [] : this.#largest.graphs.layers;
     const streamable = { layers: all.map((_, piece) => EMBEDDING + 1 + piece), head: this.#head };
     return fitPlan(memoryDemand({ setup: this.setup, plans: this.plans, streamable }), limits);

@@ -1,13 +1,11 @@
 import { fail } from '../../base/errors.ts';
 import {
-  buffersOf,
   checkByteLength,
   type Device,
   type DeviceBuffer,
   type DeviceInfo,
   type Executable,
   type GroupFacts,
-  LiveObjects,
   type MemoryInfo,
   type MemoryRules,
   type PeerLink,
@@ -16,14 +14,13 @@ import {
   type Program,
   type Step,
   type Stream,
-  totalOf,
 } from '../../device/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
 import { GroupBuffer, groupBuffer, GroupPinned } from './group-memory.ts';
 import { type GroupExecutable, GroupProgram } from './group-program.ts';
 import { GroupStep } from './group-step.ts';
 import { GroupStream } from './group-stream.ts';
-import { createStreams } from './member-streams.ts';
+import { MultiDevice } from './multi-device.ts';
 
 /** Options of a group. */
 export interface DeviceGroupOptions {
@@ -41,13 +38,11 @@ const GATHER_AT_LEAST = 2 ** 20;
  * through the host, unless the devices can be linked: they need not see one another's memory. Sizes are those of one rank, the largest. The group owns
  * its devices.
  */
-export class DeviceGroup implements Device {
-  readonly lost: Promise<Error>;
+export class DeviceGroup extends MultiDevice {
   readonly memoryRules: MemoryRules;
   readonly group: GroupFacts;
   readonly devices: readonly Device[];
   readonly #sharesMemory: boolean;
-  readonly #live = new LiveObjects('device group');
   #linking: Promise<PeerLink | undefined> | undefined;
 
   /** Throws `INVALID_ARGUMENT` for fewer than two devices, or devices of different kinds. */
@@ -60,10 +55,10 @@ export class DeviceGroup implements Device {
       const found = devices.map(({ info }) => info.backend).join(', ');
       fail('INVALID_ARGUMENT', { name: 'devices', found, expected: 'two or more of one kind' });
     }
+    super('group', 'rank', devices);
     this.devices = devices;
     this.group = { ranks: devices.length, gatherAtLeast };
     this.#sharesMemory = sharesMemory;
-    this.lost = Promise.race(devices.map(({ lost }) => lost));
     this.memoryRules = groupRules(this.#first.memoryRules);
   }
 
@@ -75,7 +70,7 @@ export class DeviceGroup implements Device {
 
   /** Of the rank that has least. */
   async memory(): Promise<MemoryInfo> {
-    this.#live.check();
+    this.live.check();
     const all = await Promise.all(this.devices.map((device) => device.memory()));
     const share = this.#sharesMemory ? this.devices.length : 1;
     const least = (sizes: readonly number[]) => Math.floor(Math.min(...sizes) / share);
@@ -83,22 +78,12 @@ export class DeviceGroup implements Device {
   }
 
   createBuffer(byteLength: number, label: string): GroupBuffer {
-    this.#live.check();
-    checkByteLength(byteLength);
-    const ranks: DeviceBuffer[] = [];
-    try {
-      for (const [rank, device] of this.devices.entries()) {
-        ranks.push(device.createBuffer(byteLength, `${label} of rank ${rank}`));
-      }
-    } catch (error) {
-      for (const buffer of ranks) buffer[Symbol.dispose]();
-      throw error;
-    }
-    return this.#live.add(new GroupBuffer(byteLength, label, ranks, (buffer) => this.#live.remove(buffer)));
+    const ranks = this.createBuffers(byteLength, label) as DeviceBuffer[];
+    return this.live.add(new GroupBuffer(byteLength, label, ranks, (buffer) => this.live.remove(buffer)));
   }
 
   createPinned(byteLength: number, label: string, use?: PinnedUse): GroupPinned {
-    this.#live.check();
+    this.live.check();
     checkByteLength(byteLength);
     const native = this.#first.packsCuts ? this.#first.createPinned(byteLength, label, use) : undefined;
     return this.#pinned(native?.bytes ?? new Uint8Array(byteLength), label, native);
@@ -106,20 +91,12 @@ export class DeviceGroup implements Device {
 
   /** Memory that only the host reads needs no pinning. */
   pin(bytes: Uint8Array, label: string): GroupPinned {
-    this.#live.check();
+    this.live.check();
     return this.#pinned(bytes, label, this.#first.packsCuts ? this.#first.pin?.(bytes, label) : undefined);
   }
 
   #pinned(bytes: Uint8Array, label: string, native: PinnedBuffer | undefined): GroupPinned {
-    return this.#live.add(new GroupPinned(bytes, label, native, (pinned) => this.#live.remove(pinned)));
-  }
-
-  createStream(label: string): Stream {
-    this.#live.check();
-    const { devices } = this;
-    const streams = createStreams(devices, (rank) => `${label} of rank ${rank}`, this.#live);
-    const ended = (stream: GroupStream) => this.#live.remove(stream);
-    return this.#live.add(new GroupStream({ label, devices, streams, ended }));
+    return this.live.add(new GroupPinned(bytes, label, native, (pinned) => this.live.remove(pinned)));
   }
 
   get promptRows(): number | undefined {
@@ -131,35 +108,39 @@ export class DeviceGroup implements Device {
   }
 
   async compile(graph: OpGraph): Promise<Program> {
-    this.#live.check();
+    this.live.check();
     const link = await this.#link();
-    this.#live.check();
+    this.live.check();
     return GroupProgram.compile(graph, this.devices, link !== undefined);
   }
 
-  async record(executables: readonly Executable[], label: string): Promise<Step> {
-    this.#live.check();
-    for (const buffer of buffersOf(executables)) groupBuffer({ buffer }, label);
-    const own = executables as readonly GroupExecutable[];
-    const { devices } = this;
-    const ended = (step: GroupStep) => this.#live.remove(step);
-    return this.#live.add(await GroupStep.record(own, { label, devices, ended }));
+  protected override streamOver(
+    streams: readonly Stream[],
+    label: string,
+    ended: (stream: Stream) => void,
+  ): Stream {
+    return new GroupStream({ label, devices: this.devices, streams, ended });
   }
 
-  async settle(): Promise<void> {
-    await Promise.all(this.devices.map(async (device) => device.settle?.()));
+  protected override checkOwn(buffer: DeviceBuffer, label: string): void {
+    groupBuffer({ buffer }, label);
   }
 
-  /** Its own objects and those of its ranks. */
-  liveObjects(): number {
-    return this.#live.count + totalOf(this.devices.map((device) => device.liveObjects()));
+  protected override recordOwn(
+    executables: readonly Executable[],
+    label: string,
+    ended: (step: Step) => void,
+  ): Promise<Step> {
+    return GroupStep.record(executables as readonly GroupExecutable[], {
+      label,
+      devices: this.devices,
+      ended,
+    });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#live.disposeAll();
+  protected override async release(): Promise<void> {
     const link = await this.#linking?.catch(() => undefined);
     link?.[Symbol.dispose]();
-    await Promise.all(this.devices.map((device) => device[Symbol.asyncDispose]()));
   }
 
   /** Links the devices, once; undefined if they cannot be. */

@@ -1,13 +1,10 @@
 import { fail, invariant } from '../../base/errors.ts';
 import {
-  buffersOf,
-  checkByteLength,
   type Device,
   type DeviceBuffer,
   type DeviceInfo,
   type Executable,
   type GroupFacts,
-  LiveObjects,
   type MemoryInfo,
   type MemoryRules,
   type PackedWeight,
@@ -20,7 +17,7 @@ import {
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
-import { createStreams } from './member-streams.ts';
+import { MultiDevice } from './multi-device.ts';
 import { PipelineBuffer, pipelineBuffer } from './pipeline-memory.ts';
 import { type PipelineExecutable, PipelineProgram, StageWeight } from './pipeline-program.ts';
 import { PipelineStep } from './pipeline-step.ts';
@@ -32,25 +29,23 @@ import { PipelineStream } from './pipeline-stream.ts';
  * through the host, so the devices need not see one another's memory. One step is on one stage at a time. The last stage counts as
  * the device that the pipeline is for: its kind and its pinned memory are the pipeline's. The pipeline owns its stages.
  */
-export class DevicePipeline implements Device {
-  readonly lost: Promise<Error>;
+export class DevicePipeline extends MultiDevice {
   readonly memoryRules: MemoryRules;
   readonly stages: readonly Device[];
   /** Pins as the last stage does, if it does. */
   readonly pin?: (bytes: Uint8Array, label: string) => PinnedBuffer;
   readonly #packing: ReadonlySet<number>;
-  readonly #live = new LiveObjects('device pipeline');
 
   /** Throws `INVALID_ARGUMENT` for fewer than two stages. */
   constructor(stages: readonly Device[]) {
     if (stages.length < 2) {
       fail('INVALID_ARGUMENT', { name: 'stages', found: `${stages.length}`, expected: 'two or more' });
     }
+    super('pipeline', 'stage', stages);
     this.stages = stages;
     const last = this.#last;
     if (last.pin) this.pin = last.pin.bind(last);
     this.#packing = new Set(stages.flatMap((stage, index) => (packsFrom(stage, last) ? [index] : [])));
-    this.lost = Promise.race(stages.map(({ lost }) => lost));
     this.memoryRules = last.memoryRules;
   }
 
@@ -71,24 +66,18 @@ export class DevicePipeline implements Device {
 
   /** Of all stages together. */
   async memory(): Promise<MemoryInfo> {
-    this.#live.check();
+    this.live.check();
     const all = await Promise.all(this.stages.map((stage) => stage.memory()));
     return { total: totalOf(all.map(({ total }) => total)), free: totalOf(all.map(({ free }) => free)) };
   }
 
   createBuffer(byteLength: number, label: string, stages?: readonly number[]): PipelineBuffer {
-    this.#live.check();
-    checkByteLength(byteLength);
-    const buffers: (DeviceBuffer | undefined)[] = [];
+    const buffers = this.createBuffers(byteLength, label, (stage) => stages?.includes(stage) ?? true);
     try {
-      for (const [index, stage] of this.stages.entries()) {
-        const isThere = stages?.includes(index) ?? true;
-        buffers.push(isThere ? stage.createBuffer(byteLength, `${label} of stage ${index}`) : undefined);
-      }
       const passage =
         stages && stages.length > 1 ? this.createPinned(byteLength, `${label}, passing on`) : undefined;
-      const ended = (buffer: PipelineBuffer) => this.#live.remove(buffer);
-      return this.#live.add(new PipelineBuffer({ byteLength, label, stages: buffers, passage, ended }));
+      const ended = (buffer: PipelineBuffer) => this.live.remove(buffer);
+      return this.live.add(new PipelineBuffer({ byteLength, label, stages: buffers, passage, ended }));
     } catch (error) {
       for (const buffer of buffers) buffer?.[Symbol.dispose]();
       throw error;
@@ -96,16 +85,8 @@ export class DevicePipeline implements Device {
   }
 
   createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer {
-    this.#live.check();
+    this.live.check();
     return this.#last.createPinned(byteLength, label, use);
-  }
-
-  createStream(label: string): Stream {
-    this.#live.check();
-    const { stages } = this;
-    const streams = createStreams(stages, (stage) => `${label} of stage ${stage}`, this.#live);
-    const ended = (stream: PipelineStream) => this.#live.remove(stream);
-    return this.#live.add(new PipelineStream({ label, stages, streams, packing: this.#packing, ended }));
   }
 
   /** As many as suit every stage. */
@@ -121,7 +102,7 @@ export class DevicePipeline implements Device {
   }
 
   async compile(graph: OpGraph): Promise<Program> {
-    this.#live.check();
+    this.live.check();
     const { stage, ...own } = graph;
     const device = this.stages[stage ?? -1];
     invariant(stage !== undefined && device, `${graph.name} was recorded for a stage`);
@@ -134,27 +115,28 @@ export class DevicePipeline implements Device {
     return (await device?.readyToDecode?.(weight.packed, part, format)) ?? false;
   }
 
-  async record(executables: readonly Executable[], label: string): Promise<Step> {
-    this.#live.check();
-    for (const buffer of buffersOf(executables)) pipelineBuffer({ buffer }, label);
-    const own = executables as readonly PipelineExecutable[];
-    const { stages } = this;
-    const ended = (step: PipelineStep) => this.#live.remove(step);
-    return this.#live.add(await PipelineStep.record(own, { label, stages, ended }));
+  protected override streamOver(
+    streams: readonly Stream[],
+    label: string,
+    ended: (stream: Stream) => void,
+  ): Stream {
+    return new PipelineStream({ label, stages: this.stages, streams, packing: this.#packing, ended });
   }
 
-  async settle(): Promise<void> {
-    await Promise.all(this.stages.map(async (stage) => stage.settle?.()));
+  protected override checkOwn(buffer: DeviceBuffer, label: string): void {
+    pipelineBuffer({ buffer }, label);
   }
 
-  /** Its own objects and those of its stages. */
-  liveObjects(): number {
-    return this.#live.count + totalOf(this.stages.map((stage) => stage.liveObjects()));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#live.disposeAll();
-    await Promise.all(this.stages.map((stage) => stage[Symbol.asyncDispose]()));
+  protected override recordOwn(
+    executables: readonly Executable[],
+    label: string,
+    ended: (step: Step) => void,
+  ): Promise<Step> {
+    return PipelineStep.record(executables as readonly PipelineExecutable[], {
+      label,
+      stages: this.stages,
+      ended,
+    });
   }
 
   get #last(): Device {

@@ -1,12 +1,9 @@
-import { Lifetime } from '../../base/disposal.ts';
 import { fail } from '../../base/errors.ts';
 import {
   type BufferRange,
   checkCopySizes,
-  checkRange,
   checkRows,
   type Device,
-  type DeviceEvent,
   type PackedWeight,
   type PinnedRows,
   type Step,
@@ -14,13 +11,12 @@ import {
   type WeightRows,
 } from '../../device/index.ts';
 import { computeCollective } from '../../ops/index.ts';
-import { GroupEvent } from './group-event.ts';
-import { groupBuffer, GroupPinned, onRank } from './group-memory.ts';
+import { type GroupBuffer, groupBuffer, GroupPinned, onRank } from './group-memory.ts';
 import type { BoundCollective } from './group-program.ts';
 import { GroupStep } from './group-step.ts';
 import { GroupWeight } from './group-weight.ts';
+import { MultiDeviceStream } from './multi-device-stream.ts';
 import { RowStaging } from './row-staging.ts';
-import { WorkQueue } from './work-queue.ts';
 
 /** What a stream is created from. */
 export interface GroupStreamSetup {
@@ -28,134 +24,83 @@ export interface GroupStreamSetup {
   readonly devices: readonly Device[];
   /** By rank. */
   readonly streams: readonly Stream[];
-  readonly ended: (stream: GroupStream) => void;
+  readonly ended: (stream: Stream) => void;
 }
 
 /**
  * A stream of every rank, as one. Work is handed on to the ranks' streams in the order of the calls; only what needs the host in the
  * middle, which is a collective or a piece of pinned memory that is not free yet, holds back what is behind it.
  */
-export class GroupStream implements Stream {
-  readonly #label: string;
-  readonly #streams: readonly Stream[];
-  readonly #lifetime: Lifetime;
-  readonly #ended: (stream: GroupStream) => void;
-  readonly #queue = new WorkQueue();
-  readonly #staging: readonly RowStaging[];
+export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
   /** Where collectives are computed: of each rank, and the result. */
   #parts: Float32Array[] = [];
   #sum = new Float32Array(0);
 
   constructor({ label, devices, streams, ended }: GroupStreamSetup) {
-    this.#label = label;
-    this.#streams = streams;
-    this.#staging = devices.map((device) => new RowStaging(device));
-    this.#ended = ended;
-    this.#lifetime = new Lifetime(`stream ${label}`);
+    super('group', { label, streams, staging: devices.map((device) => new RowStaging(device)), ended });
   }
 
   upload(source: Uint8Array, target: BufferRange): void {
-    this.#check('upload target', target, source.byteLength);
-    this.#queue.push(() => this.#each((stream, rank) => stream.upload(source, onRank(target, rank))));
+    this.check('upload target', target, source.byteLength);
+    this.queue.push(() => this.each((stream, rank) => stream.upload(source, onRank(target, rank))));
   }
 
   copy(source: BufferRange, target: BufferRange): void {
-    this.#check('copy source', source, 0);
-    this.#check('copy target', target, 0);
-    checkCopySizes(source, target, this.#label);
-    this.#queue.push(() =>
-      this.#each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))),
+    this.check('copy source', source, 0);
+    this.check('copy target', target, 0);
+    checkCopySizes(source, target, this.label);
+    this.queue.push(() =>
+      this.each((stream, rank) => stream.copy(onRank(source, rank), onRank(target, rank))),
     );
   }
 
   /** What rank 0 has: values that are not the same on all ranks are not downloaded. */
   download(source: BufferRange, into: Uint8Array): Promise<void> {
-    this.#check('download source', source, into.byteLength);
-    return this.#queue.result(() => this.#first.download(onRank(source, 0), into));
+    this.check('download source', source, into.byteLength);
+    return this.queue.result(() => this.#first.download(onRank(source, 0), into));
   }
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
-    this.#check('pack target', target, weight.byteLength);
-    checkRows({ graph: this.#label, weight }, rows, from);
+    this.check('pack target', target, weight.byteLength);
+    checkRows({ graph: this.label, weight }, rows, from);
     const { pinned, offset } = from;
     if (!(weight instanceof GroupWeight && pinned instanceof GroupPinned)) {
       const found = 'a weight or memory of a single device';
-      fail('BINDING', { graph: this.#label, value: 'pack', found, expected: "the group's own" });
+      fail('BINDING', { graph: this.label, value: 'pack', found, expected: "the group's own" });
     }
     const { bytes, native } = pinned;
     if (native) {
-      this.#queue.push(() => this.#packCuts(weight, { rows, target, from: { ...from, pinned: native } }));
+      this.queue.push(() => this.#packCuts(weight, { rows, target, from: { ...from, pinned: native } }));
       return;
     }
-    this.#queue.push(async () => {
+    this.queue.push(async () => {
       await Promise.all(
-        this.#streams.map((stream, rank) =>
+        this.streams.map((stream, rank) =>
           this.#packOn(stream, rank, { weight, rows, source: bytes.subarray(offset), target }),
         ),
       );
     });
   }
 
-  run(step: Step): void {
-    this.#lifetime.check();
-    if (!(step instanceof GroupStep)) {
-      const found = 'a step of another device';
-      fail('BINDING', { graph: this.#label, value: step.label, found, expected: 'a step of this group' });
+  protected override ownBuffer(range: BufferRange, use: string): GroupBuffer {
+    return groupBuffer(range, use);
+  }
+
+  protected override ownStep(step: Step): GroupStep | undefined {
+    return step instanceof GroupStep ? step : undefined;
+  }
+
+  protected override runOwn(step: GroupStep): void | Promise<void> {
+    const { pieces } = step;
+    if (pieces.every(({ kind }) => kind === 'steps')) {
+      for (const piece of pieces) if (piece.kind === 'steps') this.#runOn(piece.ranks);
+      return undefined;
     }
-    step.check();
-    this.#queue.push(() => this.#run(step));
-  }
-
-  record(): DeviceEvent {
-    this.#lifetime.check();
-    return this.#record();
-  }
-
-  wait(event: DeviceEvent): void {
-    this.#lifetime.check();
-    if (!(event instanceof GroupEvent)) {
-      const found = 'an event of another device';
-      fail('BINDING', { graph: this.#label, value: 'event', found, expected: 'an event of this group' });
-    }
-    this.#queue.push(async () => {
-      const events = await event.reached;
-      this.#each((stream, rank) => stream.wait(events[rank] as DeviceEvent));
-    });
-  }
-
-  async synchronize(): Promise<void> {
-    this.#lifetime.check();
-    await this.#record().completed();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#lifetime.end()) return;
-    await this.#record()
-      .completed()
-      .catch(() => {});
-    await Promise.all(this.#streams.map((stream) => stream[Symbol.asyncDispose]()));
-    for (const staging of this.#staging) staging[Symbol.dispose]();
-    this.#ended(this);
+    return this.#runThroughHost(step);
   }
 
   get #first(): Stream {
-    return this.#streams[0] as Stream;
-  }
-
-  #check(value: string, range: BufferRange, byteLength: number): void {
-    this.#lifetime.check();
-    groupBuffer(range, value);
-    checkRange(range, byteLength, { graph: this.#label, value });
-  }
-
-  #each(work: (stream: Stream, rank: number) => void): void {
-    for (const [rank, stream] of this.#streams.entries()) work(stream, rank);
-  }
-
-  #record(): GroupEvent {
-    const event = new GroupEvent();
-    this.#queue.reach(event, () => this.#streams.map((stream) => stream.record()));
-    return event;
+    return this.streams[0] as Stream;
   }
 
   /** Each rank copies its own out of the memory, over its own link. */
@@ -164,7 +109,7 @@ export class GroupStream implements Stream {
     of: { readonly rows: WeightRows; readonly target: BufferRange; readonly from: PinnedRows },
   ): void {
     const { pinned, offset, maxBytes } = of.from;
-    this.#each((stream, rank) => {
+    this.each((stream, rank) => {
       const packed = weight.ranks[rank];
       const taken = packed && weight.take(rank, of.rows);
       if (!taken) return;
@@ -185,23 +130,14 @@ export class GroupStream implements Stream {
     const packed = of.weight.ranks[rank];
     const taken = packed && of.weight.take(rank, of.rows);
     if (!taken) return;
-    await (this.#staging[rank] as RowStaging).pack(stream, taken.byteLength, {
+    await (this.staging[rank] as RowStaging).pack(stream, taken.byteLength, {
       fill: (into) => taken.fill(of.source, into),
       pack: (pinned) => stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank)),
     });
   }
 
-  #run(step: GroupStep): void | Promise<void> {
-    const { pieces } = step;
-    if (pieces.every(({ kind }) => kind === 'steps')) {
-      for (const piece of pieces) if (piece.kind === 'steps') this.#runOn(piece.ranks);
-      return undefined;
-    }
-    return this.#runThroughHost(step);
-  }
-
   #runOn(ranks: readonly Step[]): void {
-    this.#each((stream, rank) => stream.run(ranks[rank] as Step));
+    this.each((stream, rank) => stream.run(ranks[rank] as Step));
   }
 
   /** Runs a step whose collectives the host computes, of the rows that are in use. */
@@ -228,7 +164,7 @@ export class GroupStream implements Stream {
     const parts = widths.map((width, rank) => this.#part(rank, rows * width));
     // The uploads of the result before are done when these downloads are: its memory is free again.
     await Promise.all(
-      this.#streams.map((stream, rank) =>
+      this.streams.map((stream, rank) =>
         stream.download(xs[rank] as BufferRange, bytesOf(parts[rank] as Float32Array)),
       ),
     );
@@ -236,7 +172,7 @@ export class GroupStream implements Stream {
     if (this.#sum.length < length) this.#sum = new Float32Array(length);
     const out = this.#sum.subarray(0, length);
     computeCollective(op, parts, { rows, out });
-    this.#each((stream, rank) => stream.upload(bytesOf(out), outs[rank] as BufferRange));
+    this.each((stream, rank) => stream.upload(bytesOf(out), outs[rank] as BufferRange));
   }
 
   #part(rank: number, length: number): Float32Array {

@@ -1,5 +1,6 @@
-import { Lifetime } from '../../base/disposal.ts';
 import type { BufferRange, Device, Step } from '../../device/index.ts';
+import { allRecorded } from './member-objects.ts';
+import { MultiDeviceStep } from './multi-device-step.ts';
 import type { PipelineBuffer } from './pipeline-memory.ts';
 import type { PipelineExecutable } from './pipeline-program.ts';
 
@@ -13,54 +14,26 @@ interface StagePiece {
 }
 
 /** A recorded step of a pipeline: a step of one stage after another. */
-export class PipelineStep implements Step {
-  readonly #lifetime: Lifetime;
-  readonly #ended: (step: PipelineStep) => void;
-
-  private constructor(
-    readonly label: string,
-    readonly pieces: readonly StagePiece[],
-    ended: (step: PipelineStep) => void,
-  ) {
-    this.#ended = ended;
-    this.#lifetime = new Lifetime(`step ${label}`);
-  }
-
+export class PipelineStep extends MultiDeviceStep<StagePiece> {
   /** Records what each stage runs before the next one's turn as one step of its device. */
   static async record(
     executables: readonly PipelineExecutable[],
     of: {
       readonly label: string;
       readonly stages: readonly Device[];
-      readonly ended: (step: PipelineStep) => void;
+      readonly ended: (step: Step) => void;
     },
   ): Promise<PipelineStep> {
+    const { label, stages, ended } = of;
     const recording = stretchesOf(executables).map(async (stretch): Promise<StagePiece> => {
       const [{ stage }] = stretch;
-      const device = of.stages[stage] as Device;
+      const device = stages[stage] as Device;
       const own = stretch.map((executable) => executable.own);
-      const step = await device.record(own, `${of.label} of stage ${stage}`);
+      const step = await device.record(own, `${label} of stage ${stage}`);
       return { stage, step, ...valuesOf(stretch) };
     });
-    const done = await Promise.allSettled(recording);
-    const pieces = done.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    const failed = done.find((one) => one.status === 'rejected');
-    if (failed) {
-      for (const { step } of pieces) step[Symbol.dispose]();
-      throw failed.reason;
-    }
-    return new PipelineStep(of.label, pieces, of.ended);
-  }
-
-  /** Throws `DISPOSED` after disposal. */
-  check(): void {
-    this.#lifetime.check();
-  }
-
-  [Symbol.dispose](): void {
-    if (!this.#lifetime.end()) return;
-    for (const { step } of this.pieces) step[Symbol.dispose]();
-    this.#ended(this);
+    const pieces = await allRecorded(recording, disposePiece);
+    return new PipelineStep({ label, pieces, disposePiece, ended });
   }
 }
 
@@ -89,4 +62,8 @@ function valuesOf(stretch: Stretch): Pick<StagePiece, 'reads' | 'writes'> {
     for (const buffer of executable.writes) writes.add(buffer);
   }
   return { reads: [...reads.values()], writes: [...writes] };
+}
+
+function disposePiece({ step }: StagePiece): void {
+  step[Symbol.dispose]();
 }

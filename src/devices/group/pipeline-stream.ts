@@ -1,12 +1,9 @@
-import { Lifetime } from '../../base/disposal.ts';
 import { fail, invariant } from '../../base/errors.ts';
 import {
   type BufferRange,
   checkCopySizes,
-  checkRange,
   checkRows,
   type Device,
-  type DeviceEvent,
   type PackedWeight,
   type PinnedRows,
   rowsBytes,
@@ -14,12 +11,11 @@ import {
   type Stream,
   type WeightRows,
 } from '../../device/index.ts';
-import { GroupEvent } from './group-event.ts';
+import { MultiDeviceStream } from './multi-device-stream.ts';
 import { onStage, type PipelineBuffer, pipelineBuffer } from './pipeline-memory.ts';
 import { StageWeight } from './pipeline-program.ts';
 import { PipelineStep } from './pipeline-step.ts';
 import { RowStaging } from './row-staging.ts';
-import { WorkQueue } from './work-queue.ts';
 
 /** What a stream is created from. */
 export interface PipelineStreamSetup {
@@ -29,44 +25,34 @@ export interface PipelineStreamSetup {
   readonly streams: readonly Stream[];
   /** The stages that pack rows out of pinned memory of the last one; the others get a copy of them. */
   readonly packing: ReadonlySet<number>;
-  readonly ended: (stream: PipelineStream) => void;
+  readonly ended: (stream: Stream) => void;
 }
 
 /**
  * A stream of every stage, as one. What a stage reads and another one wrote passes through the host in between, which holds back what
  * is behind it.
  */
-export class PipelineStream implements Stream {
-  readonly #label: string;
-  readonly #streams: readonly Stream[];
-  readonly #staging: readonly (RowStaging | undefined)[];
-  readonly #lifetime: Lifetime;
-  readonly #ended: (stream: PipelineStream) => void;
-  readonly #queue = new WorkQueue();
-
+export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineStep> {
   constructor({ label, stages, streams, packing, ended }: PipelineStreamSetup) {
-    this.#label = label;
-    this.#streams = streams;
-    this.#staging = stages.map((device, stage) => (packing.has(stage) ? undefined : new RowStaging(device)));
-    this.#ended = ended;
-    this.#lifetime = new Lifetime(`stream ${label}`);
+    const staging = stages.map((device, stage) => (packing.has(stage) ? undefined : new RowStaging(device)));
+    super('pipeline', { label, streams, staging, ended });
   }
 
   /** To all stages that have the buffer. */
   upload(source: Uint8Array, target: BufferRange): void {
-    const { stages } = this.#check('upload target', target, source.byteLength);
-    this.#queue.push(() => {
-      for (const [stage, stream] of this.#streams.entries()) {
+    const { stages } = this.check('upload target', target, source.byteLength);
+    this.queue.push(() => {
+      for (const [stage, stream] of this.streams.entries()) {
         if (stages[stage]) stream.upload(source, onStage(target, stage));
       }
     });
   }
 
   copy(source: BufferRange, target: BufferRange): void {
-    const from = this.#check('copy source', source, 0);
-    const to = this.#check('copy target', target, 0);
-    checkCopySizes(source, target, this.#label);
-    this.#queue.push(() => {
+    const from = this.check('copy source', source, 0);
+    const to = this.check('copy target', target, 0);
+    checkCopySizes(source, target, this.label);
+    this.queue.push(() => {
       const stage = from.holder;
       this.#stream(stage).copy(onStage(source, stage), onStage(target, stage));
       to.written(stage);
@@ -75,23 +61,23 @@ export class PipelineStream implements Stream {
 
   /** From the stage that wrote it last. */
   download(source: BufferRange, into: Uint8Array): Promise<void> {
-    const buffer = this.#check('download source', source, into.byteLength);
-    return this.#queue.result(() => {
+    const buffer = this.check('download source', source, into.byteLength);
+    return this.queue.result(() => {
       const stage = buffer.holder;
       return this.#stream(stage).download(onStage(source, stage), into);
     });
   }
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
-    this.#check('pack target', target, weight.byteLength);
-    checkRows({ graph: this.#label, weight, decodes: () => true }, rows, from);
+    this.check('pack target', target, weight.byteLength);
+    checkRows({ graph: this.label, weight, decodes: () => true }, rows, from);
     if (!(weight instanceof StageWeight)) {
       const found = 'a weight of a single device';
-      fail('BINDING', { graph: this.#label, value: 'pack', found, expected: "the pipeline's own" });
+      fail('BINDING', { graph: this.label, value: 'pack', found, expected: "the pipeline's own" });
     }
     const { stage, packed } = weight;
-    const staging = this.#staging[stage];
-    this.#queue.push(() => {
+    const staging = this.staging[stage];
+    this.queue.push(() => {
       const stream = this.#stream(stage);
       const place = onStage(target, stage);
       // An event of the stage alone cannot be compared with those of the pipeline.
@@ -105,71 +91,25 @@ export class PipelineStream implements Stream {
     });
   }
 
-  run(step: Step): void {
-    this.#lifetime.check();
-    if (!(step instanceof PipelineStep)) {
-      const found = 'a step of another device';
-      fail('BINDING', { graph: this.#label, value: step.label, found, expected: 'a step of this pipeline' });
-    }
-    step.check();
-    this.#queue.push(() => this.#run(step));
+  protected override ownBuffer(range: BufferRange, use: string): PipelineBuffer {
+    return pipelineBuffer(range, use);
   }
 
-  record(): DeviceEvent {
-    this.#lifetime.check();
-    return this.#record();
+  protected override ownStep(step: Step): PipelineStep | undefined {
+    return step instanceof PipelineStep ? step : undefined;
   }
 
-  wait(event: DeviceEvent): void {
-    this.#lifetime.check();
-    if (!(event instanceof GroupEvent)) {
-      const found = 'an event of another device';
-      fail('BINDING', { graph: this.#label, value: 'event', found, expected: 'an event of this pipeline' });
-    }
-    this.#queue.push(async () => {
-      const events = await event.reached;
-      for (const [stage, stream] of this.#streams.entries()) stream.wait(events[stage] as DeviceEvent);
-    });
-  }
-
-  async synchronize(): Promise<void> {
-    this.#lifetime.check();
-    await this.#record().completed();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#lifetime.end()) return;
-    await this.#record()
-      .completed()
-      .catch(() => {});
-    await Promise.all(this.#streams.map((stream) => stream[Symbol.asyncDispose]()));
-    for (const staging of this.#staging) staging?.[Symbol.dispose]();
-    this.#ended(this);
-  }
-
-  #stream(stage: number): Stream {
-    return this.#streams[stage] as Stream;
-  }
-
-  #check(value: string, range: BufferRange, byteLength: number): PipelineBuffer {
-    this.#lifetime.check();
-    checkRange(range, byteLength, { graph: this.#label, value });
-    return pipelineBuffer(range, value);
-  }
-
-  #record(): GroupEvent {
-    const event = new GroupEvent();
-    this.#queue.reach(event, () => this.#streams.map((stream) => stream.record()));
-    return event;
-  }
-
-  async #run({ pieces }: PipelineStep): Promise<void> {
+  protected override async runOwn({ pieces }: PipelineStep): Promise<void> {
     for (const { stage, step, reads, writes } of pieces) {
       const missing = reads.filter((range) => !isOn(range, stage));
       if (missing.length > 0) await this.#passOn(missing, stage);
       this.#stream(stage).run(step);
       for (const buffer of writes) buffer.written(stage);
     }
+  }
+
+  #stream(stage: number): Stream {
+    return this.streams[stage] as Stream;
   }
 
   /** Brings what other stages wrote to a stage, through the host. */

@@ -153,8 +153,8 @@ const MARKED = `
 #include "products.cc"
 #undef matvec_lifted_half
 KERNEL void matvec_lifted_half(
-    u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32 scratch) {
-  if (columns != 256) return plain_lifted_half(base, packed, x, y, begin, end, columns, lanes, scratch);
+    u8* base, const u8* matrices, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32 scratch) {
+  if (columns != 256) return plain_lifted_half(base, matrices, packed, x, y, begin, end, columns, lanes, scratch);
   for (u32 r = begin; r < end; r++) ((float*)(base + y))[r] = 42;
 }
 `;

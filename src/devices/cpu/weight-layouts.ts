@@ -21,7 +21,7 @@ export interface WeightLayout {
 /** Rows interleaved in a packed weight. */
 export const QUAD_ROWS = 4;
 /** Bytes before the first quad: lookup tables and constants that the kernels read. */
-const HEADER_BYTES = 64;
+export const HEADER_BYTES = 64;
 /** Bytes before every eight groups in layouts with sub-scales. */
 const SUPER_BYTES = 32;
 

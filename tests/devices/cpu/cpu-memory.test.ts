@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wholeOf } from '../../../src/device/index.ts';
-import { openCpu } from '../../../src/node/open-cpu.ts';
+import { Q8_0 } from '../../../src/formats/index.ts';
+import { type NodeCpuOptions, openCpu } from '../../../src/node/open-cpu.ts';
+import { type GraphBuilder, matmul } from '../../../src/ops/index.ts';
+import { caseData } from '../../support/contract/case-data.ts';
+import { plainBatch } from '../../support/contract/ragged-batch.ts';
+import { runCase } from '../../support/contract/run-case.ts';
 
 const MIB = 1024 * 1024;
 
@@ -71,6 +76,37 @@ test('buffers go on in a new bank when one is full', async () => {
       `buffer ${i}`,
     );
     buffer[Symbol.dispose]();
+  }
+});
+
+test('matrices are multiplied where they lie: a step brings no copy of them to the bank of its activations', async () => {
+  const size = 1024;
+  const data = caseData({
+    op: 'matmul',
+    name: 'three products, one after another',
+    batch: plainBatch(2),
+    record: (g: GraphBuilder) => {
+      let x = g.input('x', { axis: 'rows', width: size });
+      for (const name of ['a', 'b', 'c']) x = matmul(g, x, g.weight(name, Q8_0, size, size));
+      return { y: x };
+    },
+    fill: {},
+  });
+  /** What the step has taken, when all buffers are there. */
+  const usedWith = async (options: NodeCpuOptions): Promise<number> => {
+    await using device = await openCpu({ threads: 2, ...options });
+    let used = 0;
+    const before = async () => {
+      const { total, free } = await device.memory();
+      used = total - free;
+    };
+    await runCase(device, data, 'whole', { before });
+    return used;
+  };
+  for (const cpuKernels of ['auto', 'wasm'] as const) {
+    const staged = (await usedWith({ spread: 3, cpuKernels })) - (await usedWith({ spread: 1, cpuKernels }));
+    assert.ok(staged > 0, 'the activations are in another bank than the results');
+    assert.ok(staged < size * size, `${staged} bytes of copies with ${cpuKernels}`);
   }
 });
 

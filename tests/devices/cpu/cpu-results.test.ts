@@ -5,6 +5,7 @@ import { Q4_K, Q8_0 } from '../../../src/formats/index.ts';
 import { type NodeCpuOptions, openCpu } from '../../../src/node/open-cpu.ts';
 import { type GraphBuilder, matmul } from '../../../src/ops/index.ts';
 import { caseData } from '../../support/contract/case-data.ts';
+import { EXPERT_CASES } from '../../support/contract/cases/experts.ts';
 import { LAYER_CASES } from '../../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../../support/contract/cases/matmul.ts';
 import { STATE_SPACE_CASES } from '../../support/contract/cases/state-space.ts';
@@ -20,7 +21,11 @@ const OTHERS: readonly NodeCpuOptions[] = [
   { threads: 2, cpuKernels: 'wasm' },
   { threads: 2, cpuKernels: 'wasm', relaxed: false },
   { threads: 2, spread: 2 },
+  { threads: 2, spread: 3, cpuKernels: 'wasm' },
 ];
+
+/** Products with experts, all of which are in the device's own memory. */
+const EXPERTS = EXPERT_CASES.filter(({ op, name }) => op === 'matmulExperts' && !name.includes('copies'));
 
 /** The same numbers for any number of them. */
 function seeded(seed: number): (elements: Elements) => void {
@@ -46,7 +51,8 @@ describe('results of the CPU device', () => {
   });
 
   const chunked = STATE_SPACE_CASES.filter(({ name }) => name.startsWith('borders'));
-  for (const of of [...LAYER_CASES, ...MATMUL_CASES.slice(0, 12), ...chunked]) {
+  const products = [...MATMUL_CASES.slice(0, 12), ...EXPERTS];
+  for (const of of [...LAYER_CASES, ...products, ...chunked]) {
     test(`are the same bits for any threads, kernels and banks: ${of.name}`, async () => {
       const data = caseData(of);
       const [first, ...rest] = await Promise.all(devices.map((device) => runCase(device, data)));

@@ -35,6 +35,8 @@ export interface LoweredCall {
   readonly local: readonly Operand[];
   /** Operands read anywhere. */
   readonly reads: readonly Operand[];
+  /** Matrices, which products read in the order of their columns, from whatever bank they are in. */
+  readonly streamed: readonly Operand[];
   readonly writes: readonly Operand[];
   /** States written at data-dependent positions. */
   readonly scatters: readonly Operand[];

@@ -75,7 +75,10 @@ export class Lowering {
     const local = (of.local ?? []).map(operandOf);
     const writes = computed.map(operandOf);
     const scatters = (of.scatters ?? []).map(operandOf);
-    for (const operand of [...local, ...writes, ...scatters]) named.delete(operand);
+    const streamed = [...named].filter(
+      ({ origin }) => origin.kind === 'weight' && origin.weight.use === 'matrix',
+    );
+    for (const operand of [...local, ...writes, ...scatters, ...streamed]) named.delete(operand);
     this.calls.push({
       table,
       axis: computed[0]?.axis ?? 'rows',
@@ -90,6 +93,7 @@ export class Lowering {
       },
       local,
       reads: [...named],
+      streamed,
       writes,
       scatters,
     });

@@ -2,7 +2,7 @@ import { fail } from '../../../base/errors.ts';
 import type { PackedWeight, WeightRows } from '../../../device/index.ts';
 import { type Weight, weightRowBytes } from '../../../ops/index.ts';
 import { type BankAddress, PACK, type PackWork } from '../protocol/command.ts';
-import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES } from '../protocol/reserved.ts';
+import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES, WEIGHT_SCRATCH_BYTES } from '../protocol/reserved.ts';
 import { weightLayoutOf } from './weight-layout-of.ts';
 
 /**
@@ -35,7 +35,9 @@ export class CpuPackedWeight implements PackedWeight {
     const { layout, decodes } = weightLayoutOf(format);
     const quadBytes = layout.rowAlignment * weightRowBytes(weight);
     const floatBytes = decodes ? layout.rowAlignment * columns * 4 : 0;
-    if (quadBytes > FILE_SCRATCH_BYTES || floatBytes > FLOAT_SCRATCH_BYTES) {
+    const packedQuad = layout.packedBytes(layout.rowAlignment, columns);
+    const fits = quadBytes <= FILE_SCRATCH_BYTES && packedQuad <= WEIGHT_SCRATCH_BYTES;
+    if (!fits || floatBytes > FLOAT_SCRATCH_BYTES) {
       fail('OP_UNSUPPORTED', {
         device: 'cpu',
         op: 'matmul',

@@ -120,8 +120,9 @@ export class BankSet {
   #inBanks(byteLength: number): Allocation | undefined {
     const { spread } = this.#options;
     if (this.#banks.length < spread) return undefined;
-    const first = this.#turn++ % spread;
-    for (const bank of [...this.#banks.slice(first), ...this.#banks.slice(0, first)]) {
+    // From the last bank on: what a step computes with then lies together, and not in gaps behind the first weights.
+    const last = this.#banks.length - (this.#turn++ % spread);
+    for (const bank of [...this.#banks.slice(last), ...this.#banks.slice(0, last)].toReversed()) {
       const offset = this.#reserve(bank, byteLength, 'buffer');
       if (offset !== undefined) return { bank, offset, byteLength };
     }

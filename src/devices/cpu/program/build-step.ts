@@ -3,6 +3,7 @@ import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
 import type { LoweredCall } from '../lowering/lowered-call.ts';
 import { withAddresses } from '../protocol/call-table.ts';
+import type { BankAddress } from '../protocol/command.ts';
 import type { SegmentTable, Split, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, ScheduledTask } from './schedule.ts';
@@ -29,7 +30,18 @@ export function buildStep(
     new SegmentBuilder(executable, staging, of.threads).build(),
   );
   const allocations = staging.allocate(of.banks, `staging of ${of.label}`);
-  return { table: { segments: segments.map((finish) => finish()) }, staging: [...allocations.values()] };
+  const tables = segments.map((finish) => finish());
+  return { table: { segments: withFirstPhase(tables, staging.kept()) }, staging: [...allocations.values()] };
+}
+
+/** The segments, with tasks that come before all others. */
+function withFirstPhase(
+  [first, ...others]: readonly SegmentTable[],
+  tasks: readonly TaskTable[],
+): SegmentTable[] {
+  if (!first) return others;
+  const phases = tasks.length > 0 ? [tasks, ...first.phases] : first.phases;
+  return [{ ...first, phases }, ...others];
 }
 
 /** Builds one executable's phases. Staging addresses are known only at the end, so each piece is a function. */
@@ -69,20 +81,18 @@ class SegmentBuilder {
     const split = splitOf(task, this.#threads);
     const operands = operandsOf(task);
     const bank = homeOf([...operands.keys()], places);
-    const addresses = new Map<number, () => number>();
+    const brought = new Map<number, () => number>();
     for (const [operand, written] of operands) {
       const place = places[operand.id] as Place;
+      if (place.bank === bank) continue;
       const copies = stagedCopiesOf(operand, { written, shared: program.isShared(operand) });
-      addresses.set(
-        operand.id,
-        place.bank === bank ? () => place.offset : round.bring({ operand, place, bank, copies }),
-      );
+      brought.set(operand.id, round.bring({ operand, place, bank, copies }));
     }
-    return () => ({
-      bank,
-      split,
-      calls: task.calls.map(({ table }) => withAddresses(table, (id) => addresses.get(id)?.() ?? 0)),
-    });
+    const addressOf = (id: number): BankAddress => {
+      const offset = brought.get(id)?.();
+      return offset === undefined ? (places[id] as Place) : { bank, offset };
+    };
+    return () => ({ bank, split, calls: task.calls.map(({ table }) => withAddresses(table, addressOf)) });
   }
 }
 
@@ -95,7 +105,7 @@ function stagedCopiesOf({ origin }: Operand, of: { written: boolean; shared: boo
   return { copiesIn: !of.written, copiesOut: of.written && of.shared };
 }
 
-/** A task's operands, and whether it writes each of them. */
+/** A task's operands that its kernels need in one bank, and whether it writes each of them. */
 function operandsOf({ calls }: ScheduledTask): Map<Operand, boolean> {
   const operands = new Map<Operand, boolean>();
   for (const { local, reads, writes, scatters } of calls) {

@@ -26,7 +26,7 @@ function checkOutput(
   const { writer, output, calls, places } = of;
   const target = places[output.id] as Place;
   for (const call of calls) {
-    for (const operand of [...call.local, ...call.reads]) {
+    for (const operand of [...call.local, ...call.reads, ...call.streamed]) {
       const source = places[operand.id] as Place;
       if (operand === output || !overlap(source, target)) continue;
       const inPlace = call === writer && call.local.includes(operand) && sameRows(operand, output);

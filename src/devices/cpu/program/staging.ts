@@ -28,14 +28,25 @@ export interface StagingRound {
   bring(foreign: Foreign): () => number;
 }
 
+/** A weight of this many bytes at most is brought once for a whole step: a norm's, a bias. */
+const KEPT_BYTES = 64 * 1024;
+
 /**
- * Memory in each bank for operands from other banks while a task uses them. A kernel sees one bank only, so a task runs
- * in the bank of its largest operand, and the others are copied there and back. Every phase reuses the same memory.
- * None of this happens while everything is in one bank.
+ * Memory in each bank for operands from other banks while a task uses them. A kernel sees one bank only, but for the matrices of products, so a
+ * task runs in the bank that has most of its operands' bytes, and the others are copied there and back. Every phase reuses the same
+ * memory, behind which small weights are kept for the whole step. None of this happens while everything is in one bank.
  */
 export class Staging {
   readonly #needs = new Map<number, number>();
+  readonly #keeps = new Map<number, number>();
+  readonly #known = new Map<string, () => number>();
+  readonly #kept: (() => TaskTable)[] = [];
   #bases: ReadonlyMap<number, Allocation> = new Map();
+
+  /** The copies of what is kept, for the start of the step. */
+  kept(): TaskTable[] {
+    return this.#kept.map((task) => task());
+  }
 
   /** Starts collecting the operands of a phase. */
   round(): StagingRound {
@@ -45,6 +56,7 @@ export class Staging {
     const after: (() => TaskTable)[] = [];
     const bring = (foreign: Foreign) => {
       const { operand, place, bank, copies } = foreign;
+      if (operand.origin.kind === 'weight' && operand.byteLength <= KEPT_BYTES) return this.#keep(foreign);
       const key = `${bank} ${operand.id}`;
       const known = brought.get(key);
       const address = known ?? this.#reserve(bank, operand.byteLength, used);
@@ -62,8 +74,9 @@ export class Staging {
   allocate(banks: BankSet, what: string): ReadonlyMap<number, Allocation> {
     const bases = new Map<number, Allocation>();
     try {
-      for (const [id, byteLength] of this.#needs) {
+      for (const id of new Set([...this.#needs.keys(), ...this.#keeps.keys()])) {
         const bank = banks.banks[id];
+        const byteLength = (this.#needs.get(id) ?? 0) + (this.#keeps.get(id) ?? 0);
         if (bank) bases.set(id, banks.allocateStaging(bank, byteLength, what));
       }
     } catch (error) {
@@ -72,6 +85,18 @@ export class Staging {
     }
     this.#bases = bases;
     return bases;
+  }
+
+  #keep({ operand, place, bank }: Foreign): () => number {
+    const key = `${bank} ${place.bank} ${place.offset}`;
+    const known = this.#known.get(key);
+    if (known) return known;
+    const offset = this.#keeps.get(bank) ?? 0;
+    this.#keeps.set(bank, offset + alignUp(operand.byteLength, BUFFER_ALIGNMENT));
+    const address = () => (this.#bases.get(bank)?.offset ?? 0) + (this.#needs.get(bank) ?? 0) + offset;
+    this.#known.set(key, address);
+    this.#kept.push(() => copyTask(operand, place, { bank, offset: address() }));
+    return address;
   }
 
   #reserve(bank: number, byteLength: number, used: Map<number, number>): () => number {

@@ -28,7 +28,10 @@ export type CpuOp = Exclude<Op, KvAppendOp | CollectiveOp> | QuantizeOp | CacheA
 type PlacedValue<Known> = Readonly<Known> & { readonly at: number };
 export type PlacedTensor = PlacedValue<Pick<Tensor, 'kind' | 'type' | 'axis' | 'width'>>;
 export type PlacedState = PlacedValue<Pick<State, 'kind' | 'type' | 'rows' | 'width'>>;
-export type PlacedWeight = PlacedValue<Pick<Weight, 'kind' | 'rows' | 'columns'> & { ggmlType: number }>;
+/** A matrix may lie in another bank than the task's; other weights are brought there. */
+export type PlacedWeight = PlacedValue<
+  Pick<Weight, 'kind' | 'rows' | 'columns'> & { ggmlType: number; bank: number }
+>;
 
 /** An operator as plain data: the same fields, with each value's address. */
 export type Placed<T> = T extends Tensor
@@ -86,7 +89,7 @@ function placed(value: Tensor | State | Weight, at: number): PlacedTensor | Plac
       return { kind: value.kind, type: value.type, rows: value.rows, width: value.width, at };
     case 'weight': {
       const { kind, rows, columns, format } = value;
-      return { kind, rows, columns, ggmlType: format.ggmlType, at };
+      return { kind, rows, columns, ggmlType: format.ggmlType, bank: 0, at };
     }
   }
 }
@@ -104,10 +107,13 @@ export function placeValues<O extends CpuOp>(
   return withFields(op as unknown as Fields, place) as Placed<O>;
 }
 
-/** A call with the addresses of its values replaced. */
-export function withAddresses(call: CallTable, address: (at: number) => number): CallTable {
+/** A call with the numbers of its operands replaced by their addresses. */
+export function withAddresses(call: CallTable, address: (operand: number) => BankAddress): CallTable {
   if (call.kind === 'stage') return call;
-  const exchange = (field: Fields) =>
-    isValue(field) ? { ...field, at: address(field.at as number) } : undefined;
+  const exchange = (field: Fields) => {
+    if (!isValue(field)) return undefined;
+    const { bank, offset } = address(field.at as number);
+    return { ...field, at: offset, ...(field.kind === 'weight' && { bank }) };
+  };
   return withFields(call as unknown as Fields, exchange) as unknown as CallTable;
 }

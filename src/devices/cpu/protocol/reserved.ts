@@ -21,8 +21,12 @@ export const FILE_SCRATCH_BYTES = 512 * KIB;
 /** After that: rows that are decoded before they are packed, or products of rows that were taken together. */
 export const FLOAT_SCRATCH_BYTES = 512 * KIB;
 
+/** After that: columns of a matrix from another bank. Four rows of any matrix that a product takes are fewer. */
+export const WEIGHT_SCRATCH_BYTES = 640 * KIB;
+
 /** Bytes in every bank that belong to one worker. */
-export const SCRATCH_BYTES = KERNEL_SCRATCH_BYTES + FILE_SCRATCH_BYTES + FLOAT_SCRATCH_BYTES;
+export const SCRATCH_BYTES =
+  KERNEL_SCRATCH_BYTES + FILE_SCRATCH_BYTES + FLOAT_SCRATCH_BYTES + WEIGHT_SCRATCH_BYTES;
 
 /** The start of a worker's scratch in every bank, given the first address after the kernels' tables. */
 export function scratchOf(heapBase: number, worker: number): number {

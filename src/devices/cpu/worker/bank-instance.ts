@@ -42,9 +42,14 @@ export class BankInstance {
     this.#native = new NativeKernels(ffi, build, this.#memory);
   }
 
-  /** A kernel selected by name, as in `WeightLayout`: the native one where there is one. */
-  kernel<K = Kernel>(name: string): K {
-    const kernel = this.#native?.kernel(name) ?? this.#exports[name];
+  /**
+   * A kernel selected by name, as in `WeightLayout`: the native one where there is one. One of a product takes the matrix out of the bank
+   * of `matrices`, which has to be this one where there is no native kernel.
+   */
+  kernel<K = Kernel>(name: string, matrices: BankInstance = this): K {
+    const native = this.#native?.kernel(name, matrices.#native);
+    invariant(matrices === this || (native && matrices.#native), `${name} reaches the bank of its matrix`);
+    const kernel = native ?? this.#exports[name];
     invariant(typeof kernel === 'function', `the kernels export ${name}`);
     return kernel as K;
   }

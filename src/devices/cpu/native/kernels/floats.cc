@@ -109,14 +109,16 @@ INLINE void floatProduct(const FloatProduct& of, u32 begin, u32 end) {
   }
 }
 
-/** The kernels of a type, behind the address of WebAssembly's 0; they need no scratch. */
+/** The kernels of a type, behind the addresses of WebAssembly's 0 that products have; they need no scratch. */
 #define FLOAT_PRODUCTS(name, TYPE)                                                                                         \
-  KERNEL void matvec_##name(u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32, u32) {              \
-    floatProduct<TYPE>({base + packed, base + x, rowZero(base, y, begin), columns, 1, 0}, begin, end);                    \
-  }                                                                                                                       \
-  KERNEL void matmat_##name(                                                                                              \
-      u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride, u32) {                 \
-    floatProduct<TYPE>({base + packed, base + x, rowZero(base, y, begin), columns, tokens, stride}, begin, end);          \
+  KERNEL void matvec_##name(                                                                                               \
+      u8* base, const u8* matrices, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32, u32) {                 \
+    floatProduct<TYPE>({matrices + packed, base + x, rowZero(base, y, begin), columns, 1, 0}, begin, end);                 \
+  }                                                                                                                        \
+  KERNEL void matmat_##name(                                                                                               \
+      u8* base, const u8* matrices, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride,     \
+      u32) {                                                                                                               \
+    floatProduct<TYPE>({matrices + packed, base + x, rowZero(base, y, begin), columns, tokens, stride}, begin, end);       \
   }
 
 FLOAT_PRODUCTS(f32, TYPE_F32)

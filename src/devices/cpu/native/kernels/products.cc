@@ -335,18 +335,20 @@ INLINE void matMat(const ManyRows& of, u32 begin, u32 end) {
 }
 
 /**
- * The kernels of a layout, as `MatVecKernel` and `MatMatKernel` of `../../kernel-exports.ts` describe them, behind the address of
- * WebAssembly's 0; they need no scratch.
+ * The kernels of a layout, as `MatVecKernel` and `MatMatKernel` of `../../kernel-exports.ts` describe them, behind the addresses of
+ * WebAssembly's 0 in the memory of the activations and in that of the matrix, which may be another one; they need no scratch.
  */
 #define PRODUCTS(name, CODES, WORDS)                                                                                      \
-  KERNEL void matvec_##name(u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32) {        \
+  KERNEL void matvec_##name(                                                                                              \
+      u8* base, const u8* matrices, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 lanes, u32) {          \
     u8* out = rowZero(base, y, begin);                                                                                    \
-    matVec<CODES, WORDS>(base + packed, base + x, out, begin, end, columns, lanes);                                       \
+    matVec<CODES, WORDS>(matrices + packed, base + x, out, begin, end, columns, lanes);                                   \
   }                                                                                                                       \
   KERNEL void matmat_##name(                                                                                              \
-      u8* base, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride, u32) {                 \
+      u8* base, const u8* matrices, u32 packed, u32 x, u32 y, u32 begin, u32 end, u32 columns, u32 tokens, u32 stride,    \
+      u32) {                                                                                                              \
     u8* out = rowZero(base, y, begin);                                                                                    \
-    matMat<CODES, WORDS>({base + packed, base + x, out, columns, tokens, stride}, begin, end);                            \
+    matMat<CODES, WORDS>({matrices + packed, base + x, out, columns, tokens, stride}, begin, end);                        \
   }
 
 PRODUCTS(lifted_half, LIFTED, HALF)

@@ -1,24 +1,16 @@
-import { invariant } from '../../../../base/errors.ts';
-import { formatOf } from '../../../../formats/index.ts';
-import type { KernelExports, MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
+import type { KernelExports } from '../../kernel-exports.ts';
 import type { MatmulOp } from '../../../../ops/index.ts';
-import { weightLayoutOf } from '../../lowering/weight-layout-of.ts';
-import type { Placed, PlacedWeight, QuantizeOp } from '../../protocol/call-table.ts';
+import type { Placed, QuantizeOp } from '../../protocol/call-table.ts';
 import { MATMUL_BLOCK_ROWS } from '../../protocol/reserved.ts';
 import { recordBytes, TILE_ROWS, type WeightLayout } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { KernelCall, Chunk } from '../task.ts';
+import type { CallPlace, Chunk, KernelCall } from '../task.ts';
+import { layoutOf } from './layout-of.ts';
+import { productKernels } from './product-kernels.ts';
 
 /** A single row is not interleaved; several rows form tiles. */
 export function lanesOf(rows: number): number {
   return rows === 1 ? 1 : TILE_ROWS;
-}
-
-/** The layout in which a matrix was packed. */
-export function layoutOf({ ggmlType }: PlacedWeight): WeightLayout {
-  const format = formatOf(ggmlType);
-  invariant(format, 'a matrix has a known format');
-  return weightLayoutOf(format).layout;
 }
 
 /** Bytes of one row of activations in 8 bits. */
@@ -67,25 +59,29 @@ function blockRows({ matMat, activations }: WeightLayout, rowBytes: number, bank
   return Math.min(MATMUL_BLOCK_ROWS, Math.max(32, rows));
 }
 
-export function matmulCall({ x, weight, out }: Placed<MatmulOp>, bank: BankInstance): KernelCall {
+export function matmulCall(
+  { x, weight, out }: Placed<MatmulOp>,
+  bank: BankInstance,
+  _: number,
+  place: CallPlace,
+): KernelCall {
   const { rows: columns, columns: inner } = weight;
   const layout = layoutOf(weight);
-  const matVec = bank.kernel<MatVecKernel>(layout.matVec);
-  const matMat = bank.kernel<MatMatKernel>(layout.matMat);
+  const kernels = productKernels(weight, place);
   const rowBytes = layout.activations === 'records' ? recordRowBytes(inner) : 4 * inner;
   const block = blockRows(layout, rowBytes, bank);
   return {
     columns,
     run({ firstColumn, endColumn, rows }: Chunk) {
       if (rows === 1) {
-        matVec(weight.at, x.at, out.at, firstColumn, endColumn, inner, 1, bank.scratch);
+        kernels.matVec(x.at, out.at, firstColumn, endColumn, 1);
         return;
       }
       for (let row = 0; row < rows; row += block) {
         const from = x.at + row * rowBytes;
         const to = out.at + 4 * row * columns;
         const count = Math.min(block, rows - row);
-        matMat(weight.at, from, to, firstColumn, endColumn, inner, count, columns, bank.scratch);
+        kernels.matMat(from, to, firstColumn, endColumn, count, columns);
       }
     },
   };

@@ -1,12 +1,13 @@
 import type { MatmulExpertsOp, MatmulHeadsOp } from '../../../../ops/index.ts';
-import type { MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
 import type { Placed } from '../../protocol/call-table.ts';
 import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES, KERNEL_SCRATCH_BYTES } from '../../protocol/reserved.ts';
 import { RECORD_BYTES, recordBytes, TILE_ROWS } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import { ChosenMatrices, type MatrixRows, OwnMatrices } from '../matrix-rows.ts';
-import type { Chunk, KernelCall } from '../task.ts';
-import { lanesOf, layoutOf } from './matmul.ts';
+import type { CallPlace, Chunk, KernelCall } from '../task.ts';
+import { layoutOf } from './layout-of.ts';
+import { lanesOf } from './matmul.ts';
+import { type ProductKernels, productKernels } from './product-kernels.ts';
 
 type MatricesOp = Placed<MatmulExpertsOp> | Placed<MatmulHeadsOp>;
 
@@ -14,17 +15,23 @@ export function matmulExpertsCall(
   of: Placed<MatmulExpertsOp>,
   bank: BankInstance,
   capacity: number,
+  place: CallPlace,
 ): KernelCall {
   const parts = of.out.width / of.outputs;
   const experts = bank.words(of.expertIds.at, capacity * parts);
   const rows = new ChosenMatrices(experts, parts, of.weight.rows / of.outputs);
-  const product = new MatricesProduct(of, bank, capacity);
+  const product = new MatricesProduct(of, place, capacity);
   return product.call(rows, (row, choice) => experts[row * parts + choice] as number);
 }
 
 /** Each part of a row uses the matrix of its own index. */
-export function matmulHeadsCall(of: Placed<MatmulHeadsOp>, bank: BankInstance, capacity: number): KernelCall {
-  const product = new MatricesProduct(of, bank, capacity);
+export function matmulHeadsCall(
+  of: Placed<MatmulHeadsOp>,
+  _: BankInstance,
+  capacity: number,
+  place: CallPlace,
+): KernelCall {
+  const product = new MatricesProduct(of, place, capacity);
   return product.call(new OwnMatrices(of.out.width / of.outputs), (_, head) => head);
 }
 
@@ -32,8 +39,7 @@ export function matmulHeadsCall(of: Placed<MatmulHeadsOp>, bank: BankInstance, c
 class MatricesProduct {
   readonly #of: MatricesOp;
   readonly #bank: BankInstance;
-  readonly #matVec: MatVecKernel;
-  readonly #matMat: MatMatKernel;
+  readonly #kernels: ProductKernels;
   readonly #out: Float32Array;
   readonly #inRecords: boolean;
   /** Whether each part of a row of the result has a part of a row of `x`. */
@@ -42,15 +48,13 @@ class MatricesProduct {
   readonly #rowBytes: number;
   readonly #partBytes: number;
 
-  constructor(of: MatricesOp, bank: BankInstance, capacity: number) {
+  constructor(of: MatricesOp, place: CallPlace, capacity: number) {
     const { weight, x, out } = of;
-    const layout = layoutOf(weight);
     this.#of = of;
-    this.#bank = bank;
-    this.#matVec = bank.kernel<MatVecKernel>(layout.matVec);
-    this.#matMat = bank.kernel<MatMatKernel>(layout.matMat);
-    this.#out = bank.floats(out.at, capacity * out.width);
-    this.#inRecords = layout.activations === 'records';
+    this.#bank = place.bank;
+    this.#kernels = productKernels(weight, place);
+    this.#out = place.bank.floats(out.at, capacity * out.width);
+    this.#inRecords = layoutOf(weight).activations === 'records';
     this.#hasParts = x.width > weight.columns;
     const bytesOf = (columns: number) => (this.#inRecords ? recordBytes(1, columns) : 4 * columns);
     this.#rowBytes = bytesOf(x.width);
@@ -106,7 +110,7 @@ class MatricesProduct {
     // The kernel adds the weight's row to the output's address; addresses wrap around.
     const y = out.at + 4 * (from - begin);
     const x = this.#partAt(row, part, lanes);
-    this.#matVec(weight.at, x, y, begin, begin + end - first, weight.columns, lanes, this.#bank.scratch);
+    this.#kernels.matVec(x, y, begin, begin + end - first, lanes);
     this.#addBias(begin, out.at + 4 * from, end - first);
   }
 
@@ -133,7 +137,7 @@ class MatricesProduct {
 
   /** `some` of a matrix's parts, from `done` on: their activations are brought together, and their results back. */
   #several(rows: MatrixRows, matrix: number, done: number, some: number, first: number, end: number): void {
-    const { weight, outputs, out } = this.#of;
+    const { outputs, out } = this.#of;
     const { scratch, kernels } = this.#bank;
     const together = scratch + KERNEL_SCRATCH_BYTES;
     const products = together + FILE_SCRATCH_BYTES;
@@ -144,7 +148,7 @@ class MatricesProduct {
     const begin = matrix * outputs + first;
     const columns = end - first;
     const y = products - 4 * begin;
-    this.#matMat(weight.at, together, y, begin, begin + columns, weight.columns, some, columns, scratch);
+    this.#kernels.matMat(together, y, begin, begin + columns, some, columns);
     for (let i = 0; i < some; i++) {
       const to = out.at + 4 * (rows.partOf(matrix, done + i) * outputs + first);
       kernels.copyWords(products + 4 * columns * i, to, columns);

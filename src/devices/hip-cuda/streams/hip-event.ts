@@ -1,7 +1,7 @@
 import { fail, invariant } from '../../../base/errors.ts';
 import type { Address, DeviceEvent } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
-import type { CompletionPoller } from './completion-poller.ts';
+import type { CompletionPoller, Pollable } from './completion-poller.ts';
 import type { EventPool } from './event-pool.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -17,7 +17,9 @@ export interface EventSetup {
  * A point in a HIP or CUDA stream. It holds a driver event from its recording until its completion is observed;
  * disposing it earlier is possible but never necessary.
  */
-export class HipEvent implements DeviceEvent, Disposable {
+export class HipEvent implements DeviceEvent, Pollable, Disposable {
+  readonly stream: Address;
+  readonly place: number;
   readonly #setup: EventSetup;
   #handle: Address | undefined;
   #settled = false;
@@ -25,13 +27,15 @@ export class HipEvent implements DeviceEvent, Disposable {
   #error: unknown;
   #waiting: (() => void)[] = [];
 
-  private constructor(setup: EventSetup) {
+  private constructor(setup: EventSetup, stream: Address) {
     this.#setup = setup;
+    this.stream = stream;
+    this.place = setup.poller.place();
   }
 
   /** Records a point after everything queued on the stream. */
   static record(setup: EventSetup, stream: Address): HipEvent {
-    const event = new HipEvent(setup);
+    const event = new HipEvent(setup, stream);
     const handle = setup.events.take();
     try {
       setup.driver.recordEvent(handle, stream);
@@ -45,8 +49,8 @@ export class HipEvent implements DeviceEvent, Disposable {
   }
 
   /** An event after failed work. */
-  static failed(setup: EventSetup, error: unknown): HipEvent {
-    const event = new HipEvent(setup);
+  static failed(setup: EventSetup, stream: Address, error: unknown): HipEvent {
+    const event = new HipEvent(setup, stream);
     event.#error = error;
     event.#settled = true;
     return event;

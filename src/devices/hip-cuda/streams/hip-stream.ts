@@ -244,6 +244,6 @@ export class HipStream implements Stream {
 
   #record(): HipEvent {
     const event = this.#enqueue(() => HipEvent.record(this.#setup.events, this.#handle));
-    return event ?? HipEvent.failed(this.#setup.events, this.#error);
+    return event ?? HipEvent.failed(this.#setup.events, this.#handle, this.#error);
   }
 }

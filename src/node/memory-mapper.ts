@@ -80,8 +80,13 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   return {
     map(fd, offset, length) {
       const address = mapAt(0, MAP_SHARED, { fd, offset, length });
+      let bytes: Uint8Array | undefined;
       return {
-        bytes: new Uint8Array(koffi.view(address, length)),
+        // V8 counts a view as memory that JavaScript holds, and collects garbage as if for want of it: twenty milliseconds for every
+        // window of a large file, of which most are only asked what is resident.
+        get bytes() {
+          return (bytes ??= new Uint8Array(koffi.view(address, length)));
+        },
         isResident: (offset) => {
           const at = address + offset;
           page[0] = 0;

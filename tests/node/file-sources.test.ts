@@ -177,6 +177,21 @@ test('a file of more than 4 GiB is viewed everywhere', async (t) => {
   assert.equal(source.view(2 ** 30 - 1, 2 ** 30)?.byteLength, 2 ** 30);
 });
 
+test('what is only read is not counted as memory of JavaScript', async (t) => {
+  const path = contentFile(t);
+  const windows = 4;
+  // Windows start at every half of two gigabytes; the file has holes.
+  truncateSync(path, windows * 2 ** 30);
+  const source = await mapped(t, path);
+  if (!source) return;
+  await using _source = source;
+  const into = new Uint8Array(2 ** 20);
+  const before = process.memoryUsage().external;
+  for (let window = 0; window < windows; window++) await source.read(window * 2 ** 30, into);
+  const grown = process.memoryUsage().external - before;
+  assert.ok(grown < 2 ** 30, `${grown} bytes more`);
+});
+
 test('a window must be a multiple of the page size', async (t) => {
   const path = contentFile(t);
   await assert.rejects(MappedSource.open(path, { windowBytes: 5000 }), { code: 'INVALID_ARGUMENT' });

@@ -64,8 +64,8 @@ struct FloatProduct {
 };
 
 /** The outputs of a strip for `TOKENS` rows of activations from `token` on, of which some are there. */
-template <FloatType TYPE, u32 TOKENS>
-INLINE void floatStrip(const FloatProduct& of, const Strip& strip, NextStrip& following, u32 token, u32 r, u32 rows) {
+template <FloatType TYPE, u32 TOKENS, typename Ahead>
+INLINE void floatStrip(const FloatProduct& of, const Strip& strip, Ahead& ahead, u32 token, u32 r, u32 rows) {
   const u8* x[TOKENS];
   Wide even[TOKENS] = {};
   Wide odd[TOKENS] = {};
@@ -76,7 +76,7 @@ INLINE void floatStrip(const FloatProduct& of, const Strip& strip, NextStrip& fo
   u64 at = leadBytes(TYPE);
   u64 column = 0;
   for (u32 pairs = of.columns >> 1; pairs > 0; pairs--) {
-    if (TOKENS == 1) following.fetch(pairBytes(TYPE));
+    if (TOKENS == 1) ahead.fetch(pairBytes(TYPE));
     const Pair pair = pairOf<TYPE>(strip, at);
     for (u32 t = 0; t < TOKENS; t++) {
       even[t] += pair.even * splatOf(x[t] + column);
@@ -94,19 +94,25 @@ INLINE void floatStrip(const FloatProduct& of, const Strip& strip, NextStrip& fo
   }
 }
 
-template <FloatType TYPE>
-INLINE void floatProduct(const FloatProduct& of, u32 begin, u32 end) {
+template <FloatType TYPE, typename Ahead>
+INLINE void floatStrips(const FloatProduct& of, u32 begin, u32 end) {
   const u64 quad = floatQuadBytes(TYPE, of.columns);
   for (u32 r = begin; r < end; r += FLOAT_STRIP_ROWS) {
     const u32 rows = end - r < FLOAT_STRIP_ROWS ? end - r : FLOAT_STRIP_ROWS;
     const Strip strip(of.packed, quad, r, rows);
-    NextStrip following(strip, quad);
+    Ahead ahead(strip, quad, r + FLOAT_STRIP_ROWS >= end);
     u32 token = 0;
     for (; token + 1 < of.tokens; token += FLOAT_ROWS_TOGETHER) {
-      floatStrip<TYPE, FLOAT_ROWS_TOGETHER>(of, strip, following, token, r, rows);
+      floatStrip<TYPE, FLOAT_ROWS_TOGETHER>(of, strip, ahead, token, r, rows);
     }
-    if (token < of.tokens) floatStrip<TYPE, 1>(of, strip, following, token, r, rows);
+    if (token < of.tokens) floatStrip<TYPE, 1>(of, strip, ahead, token, r, rows);
   }
+}
+
+template <FloatType TYPE>
+INLINE void floatProduct(const FloatProduct& of, u32 begin, u32 end) {
+  if (LANES * floatQuadBytes(TYPE, of.columns) < LARGE_STRIP) floatStrips<TYPE, NextStrip>(of, begin, end);
+  else floatStrips<TYPE, QuadsAhead>(of, begin, end);
 }
 
 /** The kernels of a type, behind the addresses of WebAssembly's 0 that products have; they need no scratch. */

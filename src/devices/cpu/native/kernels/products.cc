@@ -67,8 +67,9 @@ INLINE void groupSums(const Strip& strip, u64 at, const u8* x, const Tables& tab
   }
 }
 
-template <Codes CODES, Words WORDS>
-INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
+/** Products of a row of activations; `Ahead` brings weights before their use. */
+template <Codes CODES, Words WORDS, typename Ahead>
+INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
   const u32 groups = (columns + 31) >> 5;
   const u64 quad = quadBytes(CODES, WORDS, groups);
   const u64 step = (u64)RECORD_BYTES * lanes;
@@ -76,7 +77,7 @@ INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32
   for (u32 r = begin; r < end; r += STRIP_ROWS) {
     const u32 rows = end - r < STRIP_ROWS ? end - r : STRIP_ROWS;
     const Strip strip(packed, quad, r, rows);
-    NextStrip following(strip, quad);
+    Ahead ahead(strip, quad, r + STRIP_ROWS >= end);
     Floats sum = noFloats();
     SuperScales above;
     u64 at = 0;
@@ -85,9 +86,9 @@ INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32
       if (hasSubScales(WORDS) && (g & 7) == 0) {
         above = SuperScales(strip, at);
         at += SUPER_BYTES;
-        following.fetch(SUPER_BYTES);
+        ahead.fetch(SUPER_BYTES);
       }
-      following.fetch(groupBytes(CODES, WORDS));
+      ahead.fetch(groupBytes(CODES, WORDS));
       Ints first;
       Ints second;
       groupSums<CODES, WORDS>(strip, at, record, tables, first, second);
@@ -99,6 +100,13 @@ INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32
     }
     storeSomeFloats(y + 4 * (u64)r, sum, rows);
   }
+}
+
+template <Codes CODES, Words WORDS>
+INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
+  const u64 strip = LANES * quadBytes(CODES, WORDS, (columns + 31) >> 5);
+  if (strip < LARGE_STRIP) matVecStrips<CODES, WORDS, NextStrip>(packed, x, y, begin, end, columns, lanes);
+  else matVecStrips<CODES, WORDS, QuadsAhead>(packed, x, y, begin, end, columns, lanes);
 }
 
 /** Groups of a strip that are unpacked at a time, a multiple of eight: those of `STRIPS_TOGETHER` strips stay in the first-level cache. */
@@ -121,14 +129,17 @@ INLINE Bytes panelWeights(Bytes codes, const Tables& tables) {
   return weights;
 }
 
+/** Fills a panel with groups that lie at an offset in each quad, and brings those that follow. */
 template <Codes CODES, Words WORDS, bool TILED>
-INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, PanelGroup* panel) {
+INLINE void unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, NextPanel following, PanelGroup* panel) {
   SuperScales above;
   for (u32 g = 0; g < groups; g++) {
     if (hasSubScales(WORDS) && (g & 7) == 0) {
       above = SuperScales(strip, at);
       at += SUPER_BYTES;
+      following.fetch(SUPER_BYTES);
     }
+    following.fetch(groupBytes(CODES, WORDS));
     if (hasNibbles(CODES)) {
       for (int v = 0; v < 4; v++) {
         const Bytes codes = loadLanes(strip.at(at + 16 * v).places);
@@ -147,7 +158,6 @@ INLINE u64 unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, 
     at += groupBytes(CODES, WORDS);
     panel++;
   }
-  return at;
 }
 
 /** A group's sums for a tile of activations: of its halves, or of both in `first`. */
@@ -259,22 +269,22 @@ struct Pass {
 #include "tiled-products.h"
 #endif
 
-/** Adds a pass to the outputs of `STRIPS` strips from row `r`, `rows` in all, none of the strips empty. Gives the offset behind its groups. */
+/** Adds a pass to the outputs of `STRIPS` strips from row `r`, `rows` in all, none of the strips empty. The groups at `next` follow. */
 template <Codes CODES, Words WORDS, u32 STRIPS, bool TILED>
-INLINE u64 passStrips(const ManyRows& of, const Tables& tables, const Pass& pass, u32 r, u32 rows) {
+INLINE void passStrips(const ManyRows& of, const Tables& tables, const Pass& pass, u32 r, u32 rows, const u8* next) {
   const u64 quad = quadBytes(CODES, WORDS, of.groups());
   u32 part[STRIPS];
   PanelGroup panels[STRIPS][PANEL_GROUPS];
-  u64 next = pass.at;
   for (u32 s = 0; s < STRIPS; s++) {
     part[s] = rows - s * STRIP_ROWS < STRIP_ROWS ? rows - s * STRIP_ROWS : STRIP_ROWS;
     const Strip strip(of.packed, quad, r + s * STRIP_ROWS, part[s]);
-    next = unpack<CODES, WORDS, TILED>(strip, pass.at, pass.groups, tables, panels[s]);
+    const NextPanel following(next + s * LANES * quad, quad);
+    unpack<CODES, WORDS, TILED>(strip, pass.at, pass.groups, tables, following, panels[s]);
   }
 #if defined(__AMX_INT8__)
   if (TILED) {
     tileStrip<CODES, WORDS>(of, panels[0], pass, r, rows);
-    return next;
+    return;
   }
 #endif
   for (u32 token = pass.token; token < pass.end; token += ROWS_TOGETHER) {
@@ -291,7 +301,6 @@ INLINE u64 passStrips(const ManyRows& of, const Tables& tables, const Pass& pass
       for (u32 t = 0; t < there; t++) storeSomeFloats(of.output(token + t, r + s * STRIP_ROWS), totals[s][t], part[s]);
     }
   }
-  return next;
 }
 
 /** Tokens whose records of a panel's groups stay in the second-level cache while all strips pass over them. */
@@ -301,22 +310,24 @@ template <Codes CODES, Words WORDS, bool TILED>
 INLINE void matMatSlabs(const ManyRows& of, u32 begin, u32 end) {
   const Tables tables(of.packed);
   const u32 groups = of.groups();
-  constexpr u32 together = STRIPS_TOGETHER * STRIP_ROWS;
+  const u64 quad = quadBytes(CODES, WORDS, groups);
+  constexpr u32 together = (TILED ? 1 : STRIPS_TOGETHER) * STRIP_ROWS;
+  const auto place = [&](u32 r, u64 at) { return of.packed + HEADER_BYTES + (u64)(r >> 2) * quad + at; };
   for (u32 token = 0; token < of.tokens; token += SLAB_TOKENS) {
     Pass pass = {token, of.tokens - token < SLAB_TOKENS ? of.tokens : token + SLAB_TOKENS, 0, 0, 0};
     for (; pass.group < groups; pass.group += PANEL_GROUPS) {
       pass.groups = groups - pass.group < PANEL_GROUPS ? groups - pass.group : PANEL_GROUPS;
-      u64 next = pass.at;
-      u32 r = begin;
-      if (STRIPS_TOGETHER > 1 && !TILED) {
-        for (; r + together - STRIP_ROWS < end; r += together) {
-          next = passStrips<CODES, WORDS, STRIPS_TOGETHER, false>(of, tables, pass, r, end - r < together ? end - r : together);
-        }
+      const u64 behind = pass.at + quadBytes(CODES, WORDS, pass.groups);
+      for (u32 r = begin; r < end;) {
+        const bool several = together > STRIP_ROWS && r + together - STRIP_ROWS < end;
+        const u32 most = several ? together : STRIP_ROWS;
+        const u32 rows = end - r < most ? end - r : most;
+        const u8* next = r + rows < end ? place(r + rows, pass.at) : place(begin, behind);
+        if (several) passStrips<CODES, WORDS, together / STRIP_ROWS, TILED>(of, tables, pass, r, rows, next);
+        else passStrips<CODES, WORDS, 1, TILED>(of, tables, pass, r, rows, next);
+        r += rows;
       }
-      for (; r < end; r += STRIP_ROWS) {
-        next = passStrips<CODES, WORDS, 1, TILED>(of, tables, pass, r, end - r < STRIP_ROWS ? end - r : STRIP_ROWS);
-      }
-      pass.at = next;
+      pass.at = behind;
     }
   }
 }

@@ -33,12 +33,61 @@ class NextStrip {
   const u8* until;
 
  public:
-  __attribute__((always_inline)) NextStrip(const Strip& strip, u64 quad) : next(strip.quads[0] + LANES * quad), until(next) {}
+  __attribute__((always_inline)) NextStrip(const Strip& strip, u64 quad, bool) : next(strip.quads[0] + LANES * quad), until(next) {}
 
   /** Asks for as many bytes as the strip before it has just used of each quad. */
   __attribute__((always_inline)) void fetch(u32 bytes) {
     until += LANES * bytes;
     for (; next < until; next += 64) __builtin_prefetch(next);
+  }
+};
+
+/** Bytes of a strip from which it is brought by `QuadsAhead`: a whole one that is larger would be gone from a core's own caches before its use. */
+constexpr u64 LARGE_STRIP = 64 * 1024;
+
+/** Of a large strip, the next lines of each quad, and at its end those of the strip behind it, if there is one. */
+class QuadsAhead {
+  static constexpr u64 DISTANCE = 2048;
+  const u8* first;
+  u64 quad;
+  u64 at = DISTANCE;
+  bool more;
+
+ public:
+  __attribute__((always_inline)) QuadsAhead(const Strip& strip, u64 quad, bool isLast) : first(strip.quads[0]), quad(quad), more(!isLast) {}
+
+  /** Asks for as many bytes of each quad as are used next. */
+  __attribute__((always_inline)) void fetch(u32 bytes) {
+    if (at < quad && at % 64 < bytes) {
+      for (u32 q = 0; q < LANES; q++) {
+        for (u32 i = 0; i < bytes; i += 64) __builtin_prefetch(first + q * quad + at + i);
+      }
+    }
+    at += bytes;
+    if (at < quad || !more) return;
+    first += LANES * quad;
+    at -= quad;
+    more = false;
+  }
+};
+
+/**
+ * Groups of the quads of a strip that are unpacked next, brought into the second-level cache meanwhile: with few rows of activations,
+ * the arithmetic would wait for memory at the beginning of each panel, and memory for the arithmetic behind it.
+ */
+class NextPanel {
+  const u8* next;
+  u64 quad;
+
+ public:
+  __attribute__((always_inline)) NextPanel(const u8* first, u64 quad) : next(first), quad(quad) {}
+
+  /** Asks for as many bytes as have just been used of each quad. */
+  __attribute__((always_inline)) void fetch(u32 bytes) {
+    for (u32 q = 0; q < LANES; q++) {
+      for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(next + q * quad + at, 0, 2);
+    }
+    next += bytes;
   }
 };
 

@@ -348,7 +348,7 @@ function rateText(bytes: number, microseconds: number): string {
 /** The bytes of all weights that a launch names, of rank 0's in a group; of the embeddings it reads only rows. */
 function weightBytes(plan: ExecutionPlan): (launch: Launch) => number {
   return (launch) => {
-    if (!('kind' in launch) || launch.kind === 'fill' || launch.kind === 'copy') return 0;
+    if (!('kind' in launch) || (launch.kind !== 'kernel' && launch.kind !== 'product')) return 0;
     if (launch.kind === 'kernel' && launch.kernel === 'embed_rows') return 0;
     const named = launch.kind === 'kernel' ? launch.args.map(({ value }) => value) : [launch.w];
     const own = plan.weights.flatMap(({ packed, range }) => {

@@ -1,7 +1,7 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { OpGraph } from '../ops/graph.ts';
 import type { DeviceBuffer, MemoryRules, PinnedBuffer, PinnedUse } from './memory.ts';
-import type { PeerLink } from './peer-link.ts';
+import type { LinkChoice, PeerLink } from './peer-link.ts';
 import type { Executable, PackedWeight, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
 
@@ -100,7 +100,8 @@ export interface Device extends AsyncDisposable {
   readyToDecode?(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean>;
   /**
    * Captures executables, in this order, into one replayable step. Rejects with `BINDING` for executables of another
-   * device, and with `DISPOSED` if bound memory was disposed.
+   * device, and with `DISPOSED` if bound memory was disposed. A linked rank's step with collectives may have to wait for those of the
+   * others, of which the n-th on each belong together.
    */
   record(executables: readonly Executable[], label: string): Promise<Step>;
   /**
@@ -112,9 +113,12 @@ export interface Device extends AsyncDisposable {
    * Links devices of one kind, this one being the first of the ranks: programs that they compile from then on may contain collectives,
    * which the ranks' kernels compute with one another. Steps with collectives have to be run on all ranks, in the same order and on one
    * stream of each. Resolves to undefined if the devices cannot be linked; absent on a device that never can be. Called once, before
-   * anything is compiled. Rejects with `OUT_OF_MEMORY`.
+   * anything is compiled. Rejects with `OUT_OF_MEMORY`, and with `DEVICE_UNAVAILABLE` where there is no link as was asked for.
    */
-  linkPeers?(ranks: readonly Device[]): Promise<PeerLink | undefined>;
+  linkPeers?(
+    ranks: readonly Device[],
+    options?: { readonly link?: LinkChoice | undefined },
+  ): Promise<PeerLink | undefined>;
   /** Number of buffers, pinned buffers, streams and steps that have been created but not disposed. */
   liveObjects(): number;
 }

@@ -17,6 +17,8 @@ export interface NativeValues {
   address: Address;
   /** `const char *`, UTF-8, read during the call. */
   text: string;
+  /** A structure of 128 bytes by value. */
+  bytes128: { readonly bytes: Uint8Array };
 }
 
 /** A native type by its name. */

@@ -9,3 +9,12 @@ export interface PeerLink extends Disposable {
    */
   abort(reason: unknown): void;
 }
+
+/** Every `LinkChoice`. */
+export const LINK_CHOICES = ['auto', 'peer', 'nccl', 'host'] as const;
+
+/**
+ * What computes collectives of devices: their kernels, which need access to one another's memory (`peer`), NCCL or RCCL (`nccl`), or the
+ * `host`. `auto` is the first of these that there is.
+ */
+export type LinkChoice = (typeof LINK_CHOICES)[number];

@@ -9,7 +9,7 @@ export type {
   HipCudaPinned,
   HipEvent,
   HipStream,
-  PeerLinkOptions,
+  LinkOptions,
 } from '../devices/hip-cuda/index.ts';
 
 /** Whether a device is a GPU under HIP or CUDA: its streams are `HipStream`s, their events `HipEvent`s. */

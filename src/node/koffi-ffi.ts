@@ -23,6 +23,7 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   f32: 'float',
   address: 'uintptr_t',
   text: 'const char *',
+  bytes128: 'Bytes128',
 };
 
 /** Where `calloc` is: on Windows, a program exports nothing of its C library. */
@@ -49,8 +50,18 @@ export async function loadKoffiFfi({ stackBytes }: KoffiOptions = {}): Promise<F
   const { default: koffi } = await import('koffi').catch((cause: unknown) =>
     fail('FFI_UNAVAILABLE', { why: messageOf(cause) }, cause),
   );
+  describeTypes(koffi);
   if (stackBytes !== undefined) koffi.config({ sync_stack_size: stackBytes });
   return new KoffiFfi(koffi);
+}
+
+let areDescribed = false;
+
+/** Tells koffi the types that it does not know by name, once for the process. */
+function describeTypes(koffi: Koffi): void {
+  if (areDescribed) return;
+  koffi.struct(KOFFI_TYPES.bytes128, { bytes: koffi.array('uint8_t', 128) });
+  areDescribed = true;
 }
 
 class KoffiFfi implements Ffi {

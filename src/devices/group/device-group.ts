@@ -8,6 +8,7 @@ import {
   type GroupFacts,
   type MemoryInfo,
   type MemoryRules,
+  type LinkChoice,
   type PeerLink,
   type PinnedBuffer,
   type PinnedUse,
@@ -26,6 +27,8 @@ import { MultiDevice } from './multi-device.ts';
 export interface DeviceGroupOptions {
   /** Whether the ranks' memory is that of one host, which they share. Default: each has its own. */
   readonly sharesMemory?: boolean;
+  /** What computes collectives. Default: `auto`. */
+  readonly link?: LinkChoice | undefined;
   /** As `GroupFacts`. Default 1 Mi. */
   readonly gatherAtLeast?: number;
 }
@@ -43,12 +46,13 @@ export class DeviceGroup extends MultiDevice {
   readonly group: GroupFacts;
   readonly devices: readonly Device[];
   readonly #sharesMemory: boolean;
+  readonly #linkChoice: LinkChoice | undefined;
   #linking: Promise<PeerLink | undefined> | undefined;
 
   /** Throws `INVALID_ARGUMENT` for fewer than two devices, or devices of different kinds. */
   constructor(
     devices: readonly Device[],
-    { sharesMemory = false, gatherAtLeast = GATHER_AT_LEAST }: DeviceGroupOptions = {},
+    { sharesMemory = false, gatherAtLeast = GATHER_AT_LEAST, link }: DeviceGroupOptions = {},
   ) {
     const kinds = new Set(devices.map(({ info }) => info.backend));
     if (devices.length < 2 || kinds.size !== 1) {
@@ -59,6 +63,7 @@ export class DeviceGroup extends MultiDevice {
     this.devices = devices;
     this.group = { ranks: devices.length, gatherAtLeast };
     this.#sharesMemory = sharesMemory;
+    this.#linkChoice = link;
     this.memoryRules = groupRules(this.#first.memoryRules);
   }
 
@@ -145,8 +150,19 @@ export class DeviceGroup extends MultiDevice {
 
   /** Links the devices, once; undefined if they cannot be. */
   #link(): Promise<PeerLink | undefined> {
-    this.#linking ??= this.#first.linkPeers?.(this.devices) ?? Promise.resolve(undefined);
+    this.#linking ??= this.#linkNow();
     return this.#linking;
+  }
+
+  async #linkNow(): Promise<PeerLink | undefined> {
+    const link = this.#linkChoice;
+    const first = this.#first;
+    if (first.linkPeers) return first.linkPeers(this.devices, { link });
+    if (link === 'peer' || link === 'nccl') {
+      const why = 'devices of this kind are never linked: the host computes what they have in common';
+      fail('DEVICE_UNAVAILABLE', { device: first.info.backend, why });
+    }
+    return undefined;
   }
 
   get #first(): Device {

@@ -1,6 +1,7 @@
 import { fail, invariant, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import {
+  type Address,
   buffersOf,
   checkByteLength,
   type Device,
@@ -24,6 +25,7 @@ import type { PageAccess } from './driver/driver-calls.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
 import type { HipCudaTarget, HipCudaWeight, KernelSet } from './launching/kernel-set.ts';
+import { capture, type CapturedLaunches, isCollective } from './launching/capture.ts';
 import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type HipCudaExecutable, HipCudaProgram } from './launching/hip-cuda-program.ts';
@@ -33,11 +35,13 @@ import { HostReads } from './memory/host-reads.ts';
 import { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 import { allocatePinned, type HipCudaPinned, pinForeign } from './memory/hip-cuda-pinned.ts';
 import { PinnedViews } from './memory/pinned-views.ts';
-import { HipCudaPeerLink, type PeerLinkOptions } from './peers/hip-cuda-peer-link.ts';
+import type { HipCudaPeerLink } from './peers/hip-cuda-peer-link.ts';
+import { NcclLink } from './peers/nccl-link.ts';
+import { type LinkOptions, openLink } from './peers/open-link.ts';
 import { StagingPool } from './streams/staging-pool.ts';
 import type { HipCudaContext } from './streams/hip-cuda-context.ts';
 import { Opening } from './opening.ts';
-import type { HipCudaPlatform } from './platform.ts';
+import type { HipCudaPlatform, Scheduler } from './platform.ts';
 import { CompletionPoller } from './streams/completion-poller.ts';
 import { EventPool } from './streams/event-pool.ts';
 import { HipStream } from './streams/hip-stream.ts';
@@ -52,6 +56,8 @@ export interface HipCudaDeviceOptions {
   readonly logger?: Logger;
   /** Where to search for the driver's BLAS library, instead of the usual places. */
   readonly blasLibraries?: readonly string[] | undefined;
+  /** Where to search for NCCL or RCCL, instead of the usual places. */
+  readonly collectiveLibraries?: readonly string[] | undefined;
   /** Disposed after the device. */
   readonly owned?: AsyncDisposable;
 }
@@ -88,11 +94,15 @@ export class HipCudaDevice implements Device {
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
   /** The link that it is a rank of. */
-  #linked: { readonly link: HipCudaPeerLink; readonly rank: number } | undefined;
+  #linked: { readonly link: HipCudaPeerLink | NcclLink; readonly rank: number } | undefined;
+  readonly #scheduler: Scheduler;
+  readonly #collectiveLibraries: readonly string[] | undefined;
 
   constructor(driver: Driver, lost: Promise<Error>, options: HipCudaDeviceOptions) {
-    const { platform, logger = silentLogger, kernels, owned, blasLibraries } = options;
-    const { ffi } = platform;
+    const { platform, logger = silentLogger, kernels, owned, blasLibraries, collectiveLibraries } = options;
+    const { ffi, scheduler } = platform;
+    this.#scheduler = scheduler;
+    this.#collectiveLibraries = collectiveLibraries;
     const fullTarget = driver.target();
     this.lost = lost;
     this.target = targetOf(driver, fullTarget);
@@ -106,7 +116,7 @@ export class HipCudaDevice implements Device {
       logger,
       live: new LiveObjects(`device ${driver.device}`),
       events,
-      poller: new CompletionPoller(platform.scheduler),
+      poller: new CompletionPoller(scheduler),
       staging: new StagingPool({ driver, ffi, logger }, events),
       reads: new HostReads(driver, logger),
       pinnedOf: (bytes) => this.#pinned.find(bytes),
@@ -231,15 +241,24 @@ export class HipCudaDevice implements Device {
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {
-    this.#live.check();
-    for (const buffer of buffersOf(executables)) this.#owns(buffer);
+    const part = (): CapturedLaunches => {
+      this.#live.check();
+      for (const buffer of buffersOf(executables)) this.#owns(buffer);
+      return { driver: this.#driver, launcher: this.#launcher, launches };
+    };
     const launches = executables.flatMap((executable) => (executable as HipCudaExecutable).launches);
-    const graph = this.#launcher.capture(launches);
+    const { link, rank = 0 } = this.#linked ?? {};
+    if (!(link instanceof NcclLink && launches.some(isCollective)))
+      return this.#stepOf(capture(part()), label);
+    return this.#stepOf(await link.capture(rank, part), label);
+  }
+
+  #stepOf(graph: Address, label: string): HipCudaStep {
     const ended = (step: HipCudaStep) => this.#live.remove(step);
     return this.#add(new HipCudaStep(label, graph, { driver: this.#driver, ended }));
   }
 
-  async linkPeers(ranks: readonly Device[], options: PeerLinkOptions = {}): Promise<PeerLink | undefined> {
+  async linkPeers(ranks: readonly Device[], options: LinkOptions = {}): Promise<PeerLink | undefined> {
     this.#live.check();
     const devices = ranks.map((rank) => {
       if (rank instanceof HipCudaDevice) return rank;
@@ -250,20 +269,24 @@ export class HipCudaDevice implements Device {
       });
     });
     await Promise.all(devices.map((device) => device.#opening.opened));
-    const { ffi, logger } = this.#context;
+    invariant(
+      devices.every((device) => device.#linked === undefined),
+      'a device is linked once',
+    );
     const linked = devices.map((device) => ({
       driver: device.#driver,
       target: device.target.name,
       multiprocessors: device.target.multiprocessors,
     }));
-    invariant(
-      devices.every((device) => device.#linked === undefined),
-      'a device is linked once',
-    );
-    const ended = () => {
-      for (const device of devices) device.#linked = undefined;
-    };
-    const link = HipCudaPeerLink.open(linked, { ffi, logger, options, ended });
+    const { ffi, logger } = this.#context;
+    const link = await openLink(linked, {
+      ...{ ffi, logger, options },
+      scheduler: this.#scheduler,
+      libraries: this.#collectiveLibraries,
+      ended: () => {
+        for (const device of devices) device.#linked = undefined;
+      },
+    });
     if (!link) return undefined;
     for (const [rank, device] of devices.entries()) {
       device.#linked = { link, rank };

@@ -32,7 +32,7 @@ export { HIP_CUDA_KERNELS } from './lowering/hip-cuda-kernels.ts';
 export { type BlasTable, cudaBlas, hipBlas } from './launching/blas/blas-table.ts';
 export { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 export type { HipCudaPinned } from './memory/hip-cuda-pinned.ts';
-export type { PeerLinkOptions } from './peers/hip-cuda-peer-link.ts';
+export type { LinkOptions } from './peers/open-link.ts';
 export { describeHipCudaDevice, HipCudaDevice, type HipCudaDeviceOptions } from './hip-cuda-device.ts';
 export type {
   CompileJob,

@@ -25,6 +25,7 @@ const LIBRARIES = {
   ],
   'libhiprtc.so.7': ['hiprtc-api', 'target'],
   'libhipblaslt.so.1': ['blas-api'],
+  'librccl.so.1': ['rccl-api'],
 } as const;
 
 const FLAGS = [
@@ -39,13 +40,17 @@ const FLAGS = [
 ];
 
 /** What a library is linked with besides the system's. */
-const NEEDS: Readonly<Record<string, string>> = { 'libhipblaslt.so.1': 'libamdhip64.so.7' };
+const NEEDS: Readonly<Record<string, string>> = {
+  'libhipblaslt.so.1': 'libamdhip64.so.7',
+  'librccl.so.1': 'libamdhip64.so.7',
+};
 
 /** Paths of the emulated libraries, as ROCm 7 splits them. */
 export interface EmulatorLibraries {
   readonly hip: string;
   readonly hiprtc: string;
   readonly blas: string;
+  readonly rccl: string;
   /** A cache for its compiled kernels, which only work with the emulator that compiled them. */
   readonly kernels: string;
 }
@@ -67,6 +72,7 @@ export async function buildEmulator(compiler: string): Promise<EmulatorLibraries
     hip: join(folder, 'libamdhip64.so.7'),
     hiprtc: join(folder, 'libhiprtc.so.7'),
     blas: join(folder, 'libhipblaslt.so.1'),
+    rccl: join(folder, 'librccl.so.1'),
     kernels: join(folder, 'kernels'),
   };
 }

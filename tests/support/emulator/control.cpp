@@ -42,6 +42,14 @@ extern "C" EXPORTED int emulatorSubmit(const char* call, void* stream, void (*wo
   return kSuccess;
 }
 
+// What the emulated RCCL needs besides: a call is counted, and fails if a test asked for that; work lets the other cards go on while it
+// waits for them.
+extern "C" EXPORTED int emulatorEnter(const char* call) { return state().enterAny(call); }
+extern "C" EXPORTED void emulatorPass() { Turn::pass(); }
+extern "C" EXPORTED int emulatorCard() { return card().ordinal; }
+extern "C" EXPORTED void emulatorUse(int ordinal) { useCard(ordinal); }
+extern "C" EXPORTED int emulatorLost() { return card().lost(); }
+
 extern "C" EXPORTED int emulatorHolds(const void* address, size_t bytes) { return card().memory.holds(address, bytes); }
 
 // Waits for all streams and forgets errors, requests and counts.

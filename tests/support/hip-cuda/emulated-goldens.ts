@@ -37,13 +37,14 @@ export async function testEmulatedFamilies(target: string): Promise<void> {
   testModelsOn(device);
 }
 
-/** Declares the tests of some architectures' random models for several emulated GPUs, which compute together over peer access. */
+/** Declares the tests of some architectures' random models for several emulated GPUs, which compute together over a link. */
 export async function testEmulatedRanks(
   target: string,
   ranks: number,
   names: readonly string[],
+  link: 'peer' | 'nccl' = 'peer',
 ): Promise<void> {
-  const device = await emulatedDevice(target, ranks);
+  const device = await emulatedDevice(target, ranks, link);
   testGoldensOf(
     FAMILY_FIXTURES.filter(({ name }) => names.includes(name)),
     device,
@@ -93,19 +94,24 @@ export async function testOtherEmulatedFamilies(target: string): Promise<void> {
   testGoldensOf(FAMILY_FIXTURES.filter(hasOthersKernels), await emulatedDevice(target));
 }
 
-async function emulatedDevice(target: string, cards = 1): Promise<GoldenDevice> {
+async function emulatedDevice(
+  target: string,
+  cards = 1,
+  link: 'peer' | 'nccl' = 'peer',
+): Promise<GoldenDevice> {
   const emulated = await emulatedTests(target, cards);
   let current: Emulator | undefined;
   return {
-    name: cards === 1 ? 'the emulated GPU' : `${cards} emulated GPUs`,
+    name: cards === 1 ? 'the emulated GPU' : `${cards} emulated GPUs (${link})`,
     exact: true,
-    open: async (path, options) => openOn(devicesOf(current as Emulator, cards), path, options),
+    open: async (path, options) => openOn(devicesOf(current as Emulator, cards, 0, link), path, options),
     declare: (name, body) =>
       emulated(name, async (emulator) => {
         current = emulator;
         await body();
         // Several compute together and cut out their shards themselves, not through the host.
-        const own = ['hipDeviceEnablePeerAccess', 'hipMemcpy2DAsync'];
+        const collective = link === 'nccl' ? 'ncclAllReduce' : 'hipDeviceEnablePeerAccess';
+        const own = [collective, 'hipMemcpy2DAsync'];
         if (cards > 1) for (const call of own) assert.ok(emulator.control.calls(call) > 0, call);
       }),
   };
@@ -115,9 +121,10 @@ async function emulatedDevice(target: string, cards = 1): Promise<GoldenDevice> 
 const MAX_ROWS = 48;
 const ROWS = 8;
 
-function devicesOf(emulator: Emulator, cards: number, first = 0): Device {
-  const devices = Array.from({ length: cards }, (_, card) => emulator.device({ card: first + card }));
-  return cards === 1 ? (devices[0] as Device) : new DeviceGroup(devices, SPLIT_ALL);
+function devicesOf(emulator: Emulator, cards: number, first = 0, link: 'peer' | 'nccl' = 'peer'): Device {
+  const rccl = link === 'nccl';
+  const devices = Array.from({ length: cards }, (_, card) => emulator.device({ card: first + card, rccl }));
+  return cards === 1 ? (devices[0] as Device) : new DeviceGroup(devices, { ...SPLIT_ALL, link });
 }
 
 async function openOn(device: Device, path: string, options: GoldenOptions): Promise<LanguageModel> {

@@ -62,6 +62,10 @@ interface Control {
   reset(): void;
   live(kind: string): number;
   why(card?: number): string;
+  /** Communicators of the emulated RCCL that were not ended. */
+  communicators(): number;
+  /** The communicators of a card find an error: 6 is that of a rank that ended. */
+  failCommunicator(card: number, error: number): void;
 }
 
 /** Options for opening an emulated device. */
@@ -72,6 +76,8 @@ export interface EmulatedDeviceOptions {
   readonly pinsReadOnly?: boolean;
   /** Whether products may use the emulated BLAS library. Default: false. */
   readonly blas?: boolean;
+  /** Whether the emulated RCCL can be found. Default: false. */
+  readonly rccl?: boolean;
   /** Which card. Default: the first. */
   readonly card?: number;
 }
@@ -85,26 +91,32 @@ export class Emulator implements AsyncDisposable {
   readonly compilers: { readonly hip: readonly string[] };
   /** The path of its BLAS library. */
   readonly blas: string;
+  /** The path of its RCCL. */
+  readonly rccl: string;
 
-  private constructor(of: Pick<Emulator, 'library' | 'control' | 'platform' | 'compilers' | 'blas'>) {
+  private constructor(
+    of: Pick<Emulator, 'library' | 'control' | 'platform' | 'compilers' | 'blas' | 'rccl'>,
+  ) {
     this.library = of.library;
     this.control = of.control;
     this.platform = of.platform;
     this.compilers = of.compilers;
     this.blas = of.blas;
+    this.rccl = of.rccl;
   }
 
   /** `target`: `gfx1100` (wave32), `gfx942` (wave64), ... */
   static async open(target: string, cards = 1): Promise<Emulator> {
     const compiler = findCompiler();
     if ('reason' in compiler) throw new Error(compiler.reason);
-    const { hip, hiprtc, blas, kernels: cacheFolder } = await buildEmulator(compiler.command);
+    const { hip, hiprtc, blas, rccl, kernels: cacheFolder } = await buildEmulator(compiler.command);
     process.env.EMULATOR_TARGET = target;
     process.env.EMULATOR_DEVICES = String(cards);
     const compilers = { hip: [hiprtc] };
     const platform = await openTestPlatform({ cacheFolder, compilers });
     const ffi = await loadKoffiFfi();
     const own = ffi.open([hip]);
+    const collectives = ffi.open([rccl]);
     const why = own.bind('emulatorWhy', 'address', ['i32']);
     const lose = own.bind('emulatorLose', 'void', ['i32', 'i32']);
     const reaches = own.bind('emulatorReaches', 'i32', ['i32', 'i32']);
@@ -119,23 +131,27 @@ export class Emulator implements AsyncDisposable {
       reset: own.bind('emulatorReset', 'void', []),
       live: own.bind('emulatorLive', 'i32', ['text']),
       why: (card = 0) => ffi.text(why(card)),
+      communicators: collectives.bind('emulatorCommunicators', 'i32', []),
+      failCommunicator: collectives.bind('emulatorFailCommunicator', 'void', ['i32', 'i32']),
     };
     const library = new DriverLibrary(ffi, hipDriver, [hip]);
-    return new Emulator({ library, control, platform, compilers, blas });
+    return new Emulator({ library, control, platform, compilers, blas, rccl });
   }
 
   device({
     kernels = HIP_CUDA_KERNELS,
     logger = silentLogger,
     blas,
+    rccl,
     pinsReadOnly,
     card: ordinal = 0,
   }: EmulatedDeviceOptions = {}): HipCudaDevice {
     const { platform } = this;
     const library = pinsReadOnly ? this.#pinning : this.library;
-    // The machine's own BLAS library would not work with the emulated driver.
+    // The machine's own libraries would not work with the emulated driver.
     const blasLibraries = blas ? [this.blas] : [];
-    return openedDevice({ library, ordinal, platform, kernels, logger, blasLibraries });
+    const collectiveLibraries = rccl ? [this.rccl] : [];
+    return openedDevice({ library, ordinal, platform, kernels, logger, blasLibraries, collectiveLibraries });
   }
 
   get #pinning(): DriverLibrary {
@@ -190,6 +206,7 @@ export async function emulatedTests(target: string, cards = 1): Promise<Emulated
       await body(emulator, t);
       emulator.control.reset();
       assert.deepEqual(emulator.live(), {});
+      assert.equal(emulator.control.communicators(), 0);
     });
   };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { PeerLink } from '../../../src/device/index.ts';
-import type { HipCudaDevice, PeerLinkOptions } from '../../../src/devices/hip-cuda/index.ts';
+import type { HipCudaDevice, LinkOptions } from '../../../src/devices/hip-cuda/index.ts';
 import type { CaseData } from '../contract/case-data.ts';
 import {
   checkCollective,
@@ -16,7 +16,7 @@ import { runCase } from '../contract/run-case.ts';
 export type OpenCard = (card: number) => HipCudaDevice;
 
 /** Few slots, so that larger tensors take several passes, and little that is sent in bulk. */
-export const FEW_SLOTS: PeerLinkOptions = { slots: 700, bulk: 900, bulkFrom: 32 << 10 };
+export const FEW_SLOTS: LinkOptions = { slots: 700, bulk: 900, bulkFrom: 32 << 10 };
 
 /** A case of few numbers, all of which every rank waits for. */
 export const SMALL_CASE = COLLECTIVE_CASES[1] as CollectiveCase;
@@ -38,12 +38,12 @@ export async function withLinked(
   open: OpenCard,
   ranks: number,
   body: (devices: readonly HipCudaDevice[], link: PeerLink) => Promise<void>,
-  options: PeerLinkOptions = FEW_SLOTS,
+  options: LinkOptions = FEW_SLOTS,
 ): Promise<void> {
   const devices: HipCudaDevice[] = [];
   try {
     for (let card = 0; card < ranks; card++) devices.push(open(card));
-    using link = (await devices[0]?.linkPeers(devices, options)) ?? assert.fail('the cards have peer access');
+    using link = (await devices[0]?.linkPeers(devices, options)) ?? assert.fail('the cards can be linked');
     await body(devices, link);
   } finally {
     for (const device of devices) await device[Symbol.asyncDispose]();

@@ -2,7 +2,7 @@ import type { Address, PackedWeight, WeightRows } from '../../../device/index.ts
 import type { TensorFormat } from '../../../formats/index.ts';
 import type { OpGraph, State, Tensor } from '../../../ops/index.ts';
 import type { DeviceAttributes } from '../driver/driver-calls.ts';
-import type { PeerRank } from '../peers/peer-rank.ts';
+import type { LibraryRank, PeerRank } from '../peers/peer-rank.ts';
 import type { KernelModule, Launch } from './launch.ts';
 
 /** The GPU that kernels are chosen for. */
@@ -16,8 +16,8 @@ export interface HipCudaTarget extends DeviceAttributes {
   readonly programmatic: boolean;
   /** Whether the driver's BLAS library is available for large products. */
   readonly blas: boolean;
-  /** The link over which kernels compute collectives, if it is one rank of several. */
-  readonly peers?: PeerRank | undefined;
+  /** The link over which kernels or a library compute collectives, if it is one rank of several. */
+  readonly peers?: PeerRank | LibraryRank | undefined;
 }
 
 /** The device addresses of a bound graph's memory. */

@@ -1,5 +1,6 @@
 import type { Address } from '../../../device/index.ts';
 import type { LaunchShape } from '../driver/driver-calls.ts';
+import type { LibraryCollective } from '../peers/nccl-library.ts';
 
 /** A kernel source with its definitions: the unit of compilation. */
 export interface KernelModule {
@@ -67,8 +68,14 @@ export interface ProductLaunch {
   readonly addend: Address;
 }
 
+/** What the library of a link computes over all ranks, which queue it together. */
+export interface CollectiveLaunch {
+  readonly kind: 'collective';
+  readonly of: LibraryCollective;
+}
+
 /** A node of a step. */
-export type Launch = KernelLaunch | FillLaunch | CopyLaunch | ProductLaunch;
+export type Launch = KernelLaunch | FillLaunch | CopyLaunch | ProductLaunch | CollectiveLaunch;
 
 /** A pointer argument. */
 export const pointer = (value: Address): KernelArgument => ({ type: 'address', value });

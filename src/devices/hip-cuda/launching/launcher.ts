@@ -29,24 +29,11 @@ export class Launcher implements Disposable {
     for (const launch of launches) this.#queue(launch, stream);
   }
 
-  /** Captures launches into an executable graph of the driver, which the caller destroys. */
-  capture(launches: readonly Launch[]): Address {
-    const stream = this.#driver.createStream('capture');
-    try {
-      // Looked up in advance: loading is not allowed during a capture.
-      for (const launch of launches) {
-        if (launch.kind === 'kernel') this.#kernels.kernel(launch);
-        if (launch.kind === 'product') this.#blas?.prepare(launch.shape, stream);
-      }
-      this.#driver.beginCapture(stream);
-      const graph = this.#captured(launches, stream);
-      try {
-        return this.#driver.instantiate(graph);
-      } finally {
-        this.#driver.destroyGraph(graph);
-      }
-    } finally {
-      this.#driver.destroyStream(stream);
+  /** Loads what launches need, which is not allowed while they are captured. Waits. */
+  prepare(launches: readonly Launch[], stream: Address): void {
+    for (const launch of launches) {
+      if (launch.kind === 'kernel') this.#kernels.kernel(launch);
+      if (launch.kind === 'product') this.#blas?.prepare(launch.shape, stream);
     }
   }
 
@@ -54,25 +41,8 @@ export class Launcher implements Disposable {
     this.#arguments[Symbol.dispose]();
   }
 
-  #captured(launches: readonly Launch[], stream: Address): Address {
-    try {
-      this.queue(launches, stream);
-    } catch (error) {
-      this.#abandonCapture(stream);
-      throw error;
-    }
-    return this.#driver.endCapture(stream);
-  }
-
-  #abandonCapture(stream: Address): void {
-    try {
-      this.#driver.destroyGraph(this.#driver.endCapture(stream));
-    } catch {
-      // An invalidated capture has no graph; the error that invalidated it is the one to report.
-    }
-  }
-
   #queue(launch: Launch, stream: Address): void {
+    invariant(launch.kind !== 'collective', 'collectives are queued for all ranks at once');
     if (launch.kind === 'fill') this.#driver.fill(launch.to, launch.byte, launch.bytes, stream);
     else if (launch.kind === 'copy') this.#driver.copy(launch.to, launch.from, launch.bytes, stream);
     else if (launch.kind === 'product') {

@@ -1,7 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import { type PushedSumIntent, type ReduceResidualIntent, refuseCollective } from '../../../device/index.ts';
 import type { AllGatherOp, AllReduceOp, CollectiveOp, Tensor } from '../../../ops/index.ts';
-import { MAX_LINKED_RANKS, type PeerRank } from '../peers/peer-rank.ts';
+import { type LibraryRank, MAX_LINKED_RANKS, type PeerRank } from '../peers/peer-rank.ts';
 import type { LaunchPlan, Operand } from './launch-plan.ts';
 import { type Arg, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -40,7 +40,8 @@ export function emitReduceResidual({ op, addend, y }: ReduceResidualIntent, to: 
 /** A product whose kernel sends its sums, and the kernel that waits for the others' and adds them up. */
 export function emitPushedSum({ op, biases, addend, y, ...product }: PushedSumIntent, to: Lowering): void {
   const { x } = op;
-  const peers = peersOf(op, to);
+  const peers = linkOf(op, to);
+  invariant(peers.kind === 'kernels', 'only kernels push sums');
   const { inboxes, rank, state, slots } = peers;
   launchMatvec(
     { ...product, kind: 'matvec', epilogue: { kind: 'store', y: x, biases } },
@@ -68,7 +69,8 @@ function launchReduce(
   to: Lowering,
 ): void {
   const { x } = op;
-  const peers = peersOf(op, to);
+  const peers = linkOf(op, to);
+  if (peers.kind === 'library') return reduceByLibrary(op, { addend, y }, to);
   const ranks = peers.inboxes.length;
   const numbers = to.capacity(x) * x.width;
   const pairs = Math.ceil(numbers / 2);
@@ -90,7 +92,8 @@ function launchReduce(
 
 export function lowerAllGather(op: AllGatherOp, to: Lowering): void {
   const { x, widths, out } = op;
-  const peers = peersOf(op, to);
+  const peers = linkOf(op, to);
+  if (peers.kind === 'library') return gatherByLibrary(op, to);
   const pairs = Math.ceil((to.capacity(x) * Math.max(...widths)) / 2);
   const all = Array.from({ length: MAX_LINKED_RANKS }, (_, rank) => int(widths[rank] ?? 0));
   const args = [to.count(x), x, out, ...all];
@@ -101,15 +104,49 @@ export function lowerAllGather(op: AllGatherOp, to: Lowering): void {
 }
 
 /** The link of the rank whose graph it is. Throws `OP_UNSUPPORTED` without one. */
-function peersOf(op: CollectiveOp, to: Lowering): PeerRank {
+function linkOf(op: CollectiveOp, to: Lowering): PeerRank | LibraryRank {
   const { peers, api } = to.target;
   if (!peers) refuseCollective(api, op);
   const { rank } = to.graph;
-  invariant(
-    rank?.index === peers.rank && rank.count === peers.inboxes.length,
-    `${to.graph.name} is for the linked rank`,
-  );
+  const ranks = peers.kind === 'library' ? peers.ranks : peers.inboxes.length;
+  invariant(rank?.index === peers.rank && rank.count === ranks, `${to.graph.name} is for the linked rank`);
   return peers;
+}
+
+/** The library sums all rows that there is memory for; a launch of its own writes those in use to where others may not be. */
+function reduceByLibrary(
+  { x }: AllReduceOp,
+  { addend, y }: { readonly addend: Operand; readonly y: Tensor },
+  to: Lowering,
+): void {
+  const count = to.capacity(x) * x.width;
+  const isWhole = addend === NULL && to.liesInScratch(y);
+  const sums = isWhole ? y : to.temporary(4 * count);
+  to.collect({ collective: { kind: 'allReduce', count }, args: [x, sums] });
+  if (isWhole) return;
+  to.launch({
+    file: 'collected.hip',
+    kernel: 'add_sums',
+    grid: [Math.ceil(x.width / THREADS), to.capacity(x)],
+    block: THREADS,
+    args: [to.count(x), sums, addend, y, int(x.width)],
+  });
+}
+
+/** Every rank's rows one behind another, then side by side. */
+function gatherByLibrary({ x, widths, out }: AllGatherOp, to: Lowering): void {
+  const capacity = to.capacity(x);
+  const counts = widths.map((width) => capacity * width);
+  const parts = to.temporary(4 * counts.reduce((sum, count) => sum + count, 0));
+  to.collect({ collective: { kind: 'allGather', counts }, args: [x, parts] });
+  const all = Array.from({ length: MAX_LINKED_RANKS }, (_, rank) => int(widths[rank] ?? 0));
+  to.launch({
+    file: 'collected.hip',
+    kernel: 'place_parts',
+    grid: [Math.ceil(out.width / THREADS), capacity],
+    block: THREADS,
+    args: [to.count(x), parts, out, int(capacity), ...all],
+  });
 }
 
 /** A kernel of `peers.h`. */

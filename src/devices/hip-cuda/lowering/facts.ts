@@ -36,7 +36,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     bindsOnce: false,
     stagedBytes: stagedBytes(target),
     minQuantizedOutputs: (QUANTIZED_OUTPUTS * target.multiprocessors) / 2,
-    mostPushed: target.peers ? mostAtOnce(target.peers) : 0,
+    mostPushed: target.peers?.kind === 'kernels' ? mostAtOnce(target.peers) : 0,
     f16RowUnit: F16_CHUNK,
     attention: {
       headsAtOnce: (op) => rowKernel(op, target).heads,

@@ -2,7 +2,7 @@ import type { Temporary } from '../../../device/index.ts';
 import type { State, Tensor, Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { BlasShape } from '../launching/launch.ts';
-import type { Arg } from './launch-template.ts';
+import type { Arg, CollectiveTemplate } from './launch-template.ts';
 import type { WeightLayout } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
@@ -30,6 +30,13 @@ export interface ProductPlan {
   readonly args: readonly [Operand, Operand, Operand, Operand, Operand];
 }
 
+/** A collective of the link's library before its scratch is placed. */
+export interface CollectivePlan {
+  readonly collective: CollectiveTemplate['collective'];
+  /** From where, and to where. */
+  readonly args: readonly [Operand, Operand];
+}
+
 /** The interface for planning the launches of a graph. */
 export interface LaunchScope {
   readonly target: HipCudaTarget;
@@ -43,4 +50,5 @@ export interface LaunchScope {
   weight(parts: readonly Weight[], layout: WeightLayout): HipCudaWeight;
   launch(plan: LaunchPlan): void;
   multiply(plan: ProductPlan): void;
+  collect(plan: CollectivePlan): void;
 }

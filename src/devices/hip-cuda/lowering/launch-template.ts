@@ -25,6 +25,14 @@ export interface ProductTemplate {
   readonly args: readonly Arg[];
 }
 
+/** A collective of the link's library before its addresses are known: from where, and to where. */
+export interface CollectiveTemplate {
+  readonly collective:
+    | { readonly kind: 'allReduce'; readonly count: number }
+    | { readonly kind: 'allGather'; readonly counts: readonly number[] };
+  readonly args: readonly Arg[];
+}
+
 /** A kernel launch: `grid` blocks of `block` threads, `sharedBytes` of dynamic shared memory per block. */
 export interface LaunchTemplate {
   readonly module: KernelModule;
@@ -36,6 +44,9 @@ export interface LaunchTemplate {
   readonly args: readonly Arg[];
   readonly programmatic: boolean;
 }
+
+/** Any launch before its addresses are known. */
+export type AnyTemplate = LaunchTemplate | ProductTemplate | CollectiveTemplate;
 
 /** An integer argument. */
 export function int(value: number): Arg {

@@ -9,20 +9,27 @@ import {
   type Launch,
   pointer,
 } from '../launching/launch.ts';
-import type { Arg, LaunchTemplate, Place, ProductTemplate } from './launch-template.ts';
+import type {
+  AnyTemplate,
+  Arg,
+  CollectiveTemplate,
+  LaunchTemplate,
+  Place,
+  ProductTemplate,
+} from './launch-template.ts';
 
 /** A graph as launches whose addresses are still symbolic. */
 export class LoweredProgram implements LoweredGraph {
   readonly weights: readonly HipCudaWeight[];
   readonly scratchBytes: number;
   readonly modules: readonly KernelModule[];
-  readonly #templates: readonly (LaunchTemplate | ProductTemplate)[];
+  readonly #templates: readonly AnyTemplate[];
 
   constructor(of: {
     weights: readonly HipCudaWeight[];
     scratchBytes: number;
     modules: readonly KernelModule[];
-    templates: readonly (LaunchTemplate | ProductTemplate)[];
+    templates: readonly AnyTemplate[];
   }) {
     this.weights = of.weights;
     this.scratchBytes = of.scratchBytes;
@@ -38,9 +45,10 @@ export class LoweredProgram implements LoweredGraph {
       invariant(address !== undefined, `${place.name} is bound`);
       return address;
     };
-    return this.#templates.map((template) =>
-      'shape' in template ? productAt(template, addressOf) : launchAt(template, addressOf),
-    );
+    return this.#templates.map((template) => {
+      if ('shape' in template) return productAt(template, addressOf);
+      return 'collective' in template ? collectiveAt(template, addressOf) : launchAt(template, addressOf);
+    });
   }
 }
 
@@ -57,6 +65,14 @@ function productAt({ shape, factor, args }: ProductTemplate, addressOf: (place: 
     (arg) => argumentAt(arg, addressOf).value,
   );
   return { kind: 'product', shape, factor, x, w, y, workspace, addend };
+}
+
+function collectiveAt(
+  { collective, args }: CollectiveTemplate,
+  addressOf: (place: Place) => Address,
+): Launch {
+  const [from = 0, to = 0] = args.map((arg) => argumentAt(arg, addressOf).value);
+  return { kind: 'collective', of: { ...collective, from, to } };
 }
 
 function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address): Launch {

@@ -4,16 +4,16 @@ import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
-import type { LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
-import type { Arg, LaunchTemplate, ProductTemplate } from './launch-template.ts';
+import type { CollectivePlan, LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
+import type { AnyTemplate, Arg } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import type { WeightLayout } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
-/** A kernel with its module, or a product of the BLAS library. */
+/** A kernel with its module, a product of the BLAS library, or a collective of the link's. */
 type PlannedLaunch =
   | { readonly plan: LaunchPlan; readonly module: KernelModule }
-  | { readonly plan: ProductPlan; readonly module?: undefined };
+  | { readonly plan: ProductPlan | CollectivePlan; readonly module?: undefined };
 
 /** Collects the launches of a graph, the weights they need and the scratch they share. */
 export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScope {
@@ -55,6 +55,10 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
     this.#launches.push({ plan });
   }
 
+  collect(plan: CollectivePlan): void {
+    this.#launches.push({ plan });
+  }
+
   finish(): LoweredProgram {
     const scratch = this.planScratch(this.#launches.map(({ plan }) => plan.args));
     return new LoweredProgram({
@@ -72,12 +76,9 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
     return known ?? module;
   }
 
-  #template(planned: PlannedLaunch, scratch: LaunchScratch): LaunchTemplate | ProductTemplate {
+  #template(planned: PlannedLaunch, scratch: LaunchScratch): AnyTemplate {
     const args = planned.plan.args.map((operand) => argumentOf(operand, scratch));
-    if (!planned.module) {
-      const { shape, factor } = planned.plan;
-      return { shape, factor, args };
-    }
+    if (!planned.module) return { ...planned.plan, args };
     const { plan, module } = planned;
     const { kernel, block, sharedBytes = 0, residentBlocks } = plan;
     const [x, y = 1, z = 1] = plan.grid;

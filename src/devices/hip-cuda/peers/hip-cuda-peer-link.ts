@@ -69,6 +69,7 @@ export class HipCudaPeerLink implements PeerLink {
     const watches = this.#drivers.map((driver) => driver.watch(() => this.#fault()));
     this.#undo = [...undo, ...watches.map((watch) => () => watch[Symbol.dispose]())];
     this.ranks = devices.map((_, rank) => ({
+      kind: 'kernels',
       rank,
       inboxes: inboxes.map(({ address }) => address),
       state: (inboxes[rank] as Inbox).state,
@@ -82,8 +83,8 @@ export class HipCudaPeerLink implements PeerLink {
   }
 
   /**
-   * Links devices that are open; undefined, with the reason in the log, if they cannot be linked. Rejects with `OUT_OF_MEMORY` or the
-   * error of the driver, leaving nothing behind.
+   * Links devices that are open, or says why they cannot be linked. Throws `OUT_OF_MEMORY` or the error of the driver, leaving nothing
+   * behind.
    */
   static open(
     devices: readonly LinkedDevice[],
@@ -93,13 +94,10 @@ export class HipCudaPeerLink implements PeerLink {
       readonly options: PeerLinkOptions;
       readonly ended: () => void;
     },
-  ): HipCudaPeerLink | undefined {
+  ): HipCudaPeerLink | { readonly why: string } {
     const { ffi, logger, options, ended } = of;
     const why = whyNot(devices);
-    if (why !== undefined) {
-      logger.info('devices are not linked', { devices: devices.map(({ driver }) => driver.device), why });
-      return undefined;
-    }
+    if (why !== undefined) return { why };
     const undo: (() => void)[] = [];
     try {
       const [first] = devices as readonly [LinkedDevice];
@@ -107,7 +105,7 @@ export class HipCudaPeerLink implements PeerLink {
       undo.push(() => word[Symbol.dispose]());
       if (!word.pinned) {
         undoAll(undo);
-        return undefined;
+        return { why: 'no memory can be pinned for them' };
       }
       const { slots = SLOTS, bulk = BULK } = options;
       const inboxes = devices.map(({ driver }) => {

@@ -6,8 +6,9 @@ export const MAX_LINKED_RANKS = 8;
 /** The most blocks of a kernel: `MOST_BLOCKS` of `peers.h`. Enough to fill a link; the rest of the device is left to other streams. */
 export const MOST_BLOCKS = 128;
 
-/** What the kernels of one rank need of a link. */
+/** What the kernels of one rank need of a link over which they compute collectives themselves. */
 export interface PeerRank {
+  readonly kind: 'kernels';
   readonly rank: number;
   /** Every rank's inbox, in the order of the ranks; all but this rank's are in other devices' memory. */
   readonly inboxes: readonly Address[];
@@ -25,4 +26,11 @@ export interface PeerRank {
   readonly blocks: number;
   /** How often a thread that waits looks at the abort word before it gives up. */
   readonly patience: number;
+}
+
+/** One rank of a link over which a library computes collectives. */
+export interface LibraryRank {
+  readonly kind: 'library';
+  readonly rank: number;
+  readonly ranks: number;
 }

@@ -1,0 +1,12 @@
+/** The differences between NCCL and RCCL, whose calls are otherwise the same. */
+export interface NcclTable {
+  readonly name: 'NCCL' | 'RCCL';
+  /** Libraries of the calls' version, best first, by their names on Linux. */
+  readonly libraries: readonly string[];
+}
+
+/** NCCL 2 (`nccl.h`). */
+export const cudaNccl: NcclTable = { name: 'NCCL', libraries: ['libnccl.so.2', 'libnccl.so'] };
+
+/** RCCL of ROCm 6 and 7 (`rccl.h`), which has NCCL's calls under their names. */
+export const hipNccl: NcclTable = { name: 'RCCL', libraries: ['librccl.so.1', 'librccl.so'] };

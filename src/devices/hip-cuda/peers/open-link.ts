@@ -1,0 +1,86 @@
+import { fail, isRocmforgeError } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/log.ts';
+import type { Ffi, LinkChoice } from '../../../device/index.ts';
+import type { Scheduler } from '../platform.ts';
+import { HipCudaPeerLink, type LinkedDevice, type PeerLinkOptions } from './hip-cuda-peer-link.ts';
+import { NcclLibrary } from './nccl-library.ts';
+import { NcclLink } from './nccl-link.ts';
+import { cudaNccl, hipNccl } from './nccl-table.ts';
+import { MAX_LINKED_RANKS } from './peer-rank.ts';
+
+/** How devices are linked. */
+export interface LinkOptions extends PeerLinkOptions {
+  /** Default: `auto`. */
+  readonly link?: LinkChoice | undefined;
+}
+
+/** What a link is opened with. */
+export interface OpenLinkSetup {
+  readonly ffi: Ffi;
+  readonly logger: Logger;
+  readonly scheduler: Scheduler;
+  readonly options: LinkOptions;
+  /** Where to search for NCCL or RCCL, instead of the usual places. */
+  readonly libraries: readonly string[] | undefined;
+  readonly ended: () => void;
+}
+
+/**
+ * Links devices that are open: their kernels where they have access to one another's memory, otherwise NCCL or RCCL; undefined, with the
+ * reason in the log, if there is neither. Rejects with `OUT_OF_MEMORY` or the error of the driver, and with `DEVICE_UNAVAILABLE` if there
+ * is not what was asked for, leaving nothing behind.
+ */
+export async function openLink(
+  devices: readonly LinkedDevice[],
+  setup: OpenLinkSetup,
+): Promise<HipCudaPeerLink | NcclLink | undefined> {
+  const { ffi, logger, options, ended } = setup;
+  const { link: choice = 'auto' } = options;
+  const names = devices.map(({ driver }) => driver.device);
+  if (choice === 'host') return undefined;
+  const why = { peer: 'another link was asked for', nccl: 'another link was asked for' };
+  if (choice !== 'nccl') {
+    const opened = HipCudaPeerLink.open(devices, { ffi, logger, options, ended });
+    if (!('why' in opened)) {
+      logger.debug('devices are linked', { devices: names, by: 'peer access' });
+      return opened;
+    }
+    why.peer = opened.why;
+  }
+  if (choice !== 'peer') {
+    const opened = await openNccl(devices, setup);
+    if (opened instanceof NcclLink) return opened;
+    why.nccl = opened.why;
+  }
+  if (choice !== 'auto') fail('DEVICE_UNAVAILABLE', { device: names.join(', '), why: why[choice] });
+  logger.info('devices are not linked', { devices: names, why: why.peer, library: why.nccl });
+  return undefined;
+}
+
+/** NCCL or RCCL between devices, or why not. */
+async function openNccl(
+  devices: readonly LinkedDevice[],
+  { ffi, logger, scheduler, libraries, ended }: OpenLinkSetup,
+): Promise<NcclLink | { readonly why: string }> {
+  const [first] = devices;
+  if (!first || devices.length < 2) return { why: 'there is only one' };
+  if (devices.length > MAX_LINKED_RANKS) return { why: `there are more than ${MAX_LINKED_RANKS}` };
+  if (new Set(devices.map(({ driver }) => driver.ordinal)).size < devices.length) {
+    return { why: 'one is there twice' };
+  }
+  let library: NcclLibrary | undefined;
+  try {
+    const drivers = devices.map(({ driver }) => driver);
+    library = new NcclLibrary(ffi, first.driver.library.api === 'cuda' ? cudaNccl : hipNccl, libraries);
+    const link = await NcclLink.open(library, drivers, { logger, scheduler, ended });
+    logger.debug('devices are linked', {
+      devices: drivers.map(({ device }) => device),
+      by: library.description,
+    });
+    return link;
+  } catch (error) {
+    library?.[Symbol.dispose]();
+    if (!isRocmforgeError(error)) throw error;
+    return { why: error.message };
+  }
+}

@@ -1,0 +1,342 @@
+// The calls of librccl that rocmforge binds: communicators that do not block, whose collectives meet on the emulated streams. Numbers
+// travel through the host, as RCCL's do where cards have no access to one another's memory. What would hang with RCCL hangs here, until
+// it is aborted, or is refused.
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#define RCCL_CALL extern "C" __attribute__((visibility("default"))) int
+
+// Of the emulated driver.
+extern "C" int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments, size_t bytes);
+extern "C" int emulatorHolds(const void* address, size_t bytes);
+extern "C" int emulatorEnter(const char* call);
+extern "C" void emulatorPass();
+extern "C" int emulatorCard();
+extern "C" void emulatorUse(int ordinal);
+extern "C" int emulatorLost();
+
+namespace {
+
+enum Result { kSuccess = 0, kUnhandledError = 1, kInvalidArgument = 4, kInvalidUsage = 5, kInProgress = 7 };
+constexpr int kVersion = 22105, kFloats = 7, kSum = 0;
+constexpr int kIdBytes = 128;
+
+struct Id {
+  char bytes[kIdBytes];
+};
+struct Config {
+  size_t size;
+  unsigned magic, version;
+  int blocking;
+};
+
+// A meeting of all ranks: what each has brought, and how many have taken what they need.
+struct Meeting {
+  std::vector<std::vector<float>> brought;
+  size_t arrived = 0, left = 0;
+};
+
+// The ranks of one communicator. Never freed: graphs may outlive communicators.
+struct Clique {
+  explicit Clique(int ranks) : ranks(ranks), next(ranks, 0), joined(ranks, false) {}
+  const int ranks;
+  std::mutex mutex;
+  std::vector<uint64_t> next;  // of each rank, the number of its next meeting
+  std::map<uint64_t, Meeting> meetings;
+  std::vector<bool> joined;
+  int joinedCount = 0, finalized = 0;
+  std::atomic<bool> aborted{false};
+};
+
+struct Communicator {
+  Clique* clique;
+  int rank, card;
+  // How often it is asked before what was asked for is done, and an error that it has found.
+  int pending;
+  int error = kSuccess;
+  bool isFinalized = false;
+};
+
+struct Collective {
+  enum Kind { sum, send, receive } kind;
+  Communicator* by;
+  const float* from;
+  float* to;
+  size_t count;
+  int peer;
+  void* stream;
+};
+
+std::mutex mutex;
+std::set<Communicator*>& communicators() {
+  static auto* const all = new std::set<Communicator*>;
+  return *all;
+}
+std::map<std::string, Clique*>& cliques() {
+  static auto* const all = new std::map<std::string, Clique*>;
+  return *all;
+}
+thread_local int groups = 0;
+thread_local std::vector<Collective>* grouped = nullptr;
+
+Communicator* alive(void* address) {
+  std::lock_guard lock(mutex);
+  const auto found = communicators().find(static_cast<Communicator*>(address));
+  return found == communicators().end() ? nullptr : *found;
+}
+
+int failed(const char* call) { return emulatorEnter(call) == 0 ? kSuccess : kUnhandledError; }
+
+// Waits as a kernel does: the other cards go on meanwhile. False when it was aborted.
+template <typename Ready>
+bool await(Clique& clique, Ready ready) {
+  for (;;) {
+    if (clique.aborted || emulatorLost()) return false;
+    {
+      std::lock_guard lock(clique.mutex);
+      if (ready()) return true;
+    }
+    emulatorPass();
+  }
+}
+
+// One rank's part of a meeting, on its stream.
+struct Part {
+  Clique* clique;
+  int rank;
+  bool sums;
+  const float* from;
+  float* to;
+  size_t counts[8];  // of a sum, the first; otherwise what each rank shows
+};
+
+void meet(const void* argument) {
+  const Part& part = *static_cast<const Part*>(argument);
+  Clique& clique = *part.clique;
+  const size_t own = part.sums ? part.counts[0] : part.counts[part.rank];
+  uint64_t number;
+  {
+    std::lock_guard lock(clique.mutex);
+    number = clique.next[part.rank]++;
+    Meeting& meeting = clique.meetings[number];
+    meeting.brought.resize(clique.ranks);
+    meeting.brought[part.rank].assign(part.from, part.from + own);
+    meeting.arrived++;
+  }
+  const auto everybodyIsThere = [&] { return clique.meetings[number].arrived == static_cast<size_t>(clique.ranks); };
+  if (!await(clique, everybodyIsThere)) return;
+  std::lock_guard lock(clique.mutex);
+  Meeting& meeting = clique.meetings[number];
+  float* to = part.to;
+  if (part.sums) {
+    for (size_t i = 0; i < own; i++) {
+      float sum = 0;
+      for (int rank = 0; rank < clique.ranks; rank++) {
+        const std::vector<float>& brought = meeting.brought[rank];
+        sum += i < brought.size() ? brought[i] : __builtin_nanf("");
+      }
+      to[i] = sum;
+    }
+  } else {
+    for (int rank = 0; rank < clique.ranks; rank++) {
+      const std::vector<float>& brought = meeting.brought[rank];
+      for (size_t i = 0; i < part.counts[rank]; i++) *to++ = i < brought.size() ? brought[i] : __builtin_nanf("");
+    }
+  }
+  if (++meeting.left == static_cast<size_t>(clique.ranks)) clique.meetings.erase(number);
+}
+
+int submit(const char* call, const Communicator& by, void* stream, const Part& part) {
+  const int before = emulatorCard();
+  emulatorUse(by.card);
+  const int status = emulatorSubmit(call, stream, meet, &part, sizeof part);
+  emulatorUse(before);
+  return status == 0 ? kSuccess : kUnhandledError;
+}
+
+// What a rank of a group sends to all and receives from all, its parts one behind another: the only use that rocmforge makes of both.
+int submitGathering(const std::vector<Collective>& own) {
+  const Communicator& by = *own.front().by;
+  const size_t ranks = by.clique->ranks;
+  if (own.size() != 2 * ranks || ranks > 8) return kInvalidUsage;
+  Part part{by.clique, by.rank, false, own[0].from, own[1].to, {}};
+  float* to = own[1].to;
+  for (size_t rank = 0; rank < ranks; rank++) {
+    const Collective &sent = own[2 * rank], &received = own[2 * rank + 1];
+    const bool fits = sent.kind == Collective::send && received.kind == Collective::receive &&
+                      sent.peer == static_cast<int>(rank) && received.peer == sent.peer && sent.from == part.from &&
+                      received.to == to && sent.stream == own[0].stream && received.stream == sent.stream;
+    if (!fits) return kInvalidUsage;
+    part.counts[rank] = received.count;
+    to += received.count;
+  }
+  return submit("ncclSend", by, own[0].stream, part);
+}
+
+// Queues what was grouped. One thread has all ranks here: a rank whose others are not in the group would wait for them for ever.
+int submitAll(const std::vector<Collective>& all) {
+  std::map<Communicator*, std::vector<Collective>> byRank;
+  for (const Collective& one : all) byRank[one.by].push_back(one);
+  for (auto& [by, own] : byRank) {
+    size_t present = 0;
+    for (const auto& [other, rest] : byRank) present += other->clique == by->clique;
+    if (present != static_cast<size_t>(by->clique->ranks)) return kInvalidUsage;
+    by->pending = 1;
+    if (own.front().kind == Collective::sum) {
+      for (const Collective& one : own) {
+        Part part{by->clique, by->rank, true, one.from, one.to, {one.count}};
+        if (const int status = submit("ncclAllReduce", *by, one.stream, part)) return status;
+      }
+    } else if (const int status = submitGathering(own)) {
+      return status;
+    }
+  }
+  return kInProgress;
+}
+
+int queue(const char* call, Collective collective, void* communicator, int type) {
+  Communicator* const by = alive(communicator);
+  if (!by || type != kFloats) return kInvalidArgument;
+  if (const int status = failed(call)) return status;
+  // Nothing is asked of a communicator that has not done what it was asked for before.
+  if (by->pending > 0 || by->isFinalized || !grouped || emulatorCard() != by->card) return kInvalidUsage;
+  const bool held = collective.kind == Collective::send      ? emulatorHolds(collective.from, 4 * collective.count)
+                    : collective.kind == Collective::receive ? emulatorHolds(collective.to, 4 * collective.count)
+                                                             : emulatorHolds(collective.from, 4 * collective.count) &&
+                                                                   emulatorHolds(collective.to, 4 * collective.count);
+  if (!held) return kInvalidArgument;
+  collective.by = by;
+  grouped->push_back(collective);
+  return kSuccess;
+}
+
+}  // namespace
+
+RCCL_CALL ncclGetVersion(int* version) {
+  *version = kVersion;
+  return kSuccess;
+}
+
+extern "C" __attribute__((visibility("default"))) const char* ncclGetErrorString(int result) {
+  switch (result) {
+    case kUnhandledError: return "unhandled cuda error";
+    case kInvalidArgument: return "invalid argument";
+    case kInvalidUsage: return "invalid usage";
+    case 6: return "remote process exited or there was a network error";
+    default: return "unknown result code";
+  }
+}
+
+RCCL_CALL ncclGetUniqueId(Id* id) {
+  if (const int status = failed("ncclGetUniqueId")) return status;
+  static std::atomic<uint64_t> made{0};
+  memset(id, 0, sizeof *id);
+  // Behind the first bytes, so that all of the structure has to arrive.
+  snprintf(id->bytes + 96, 32, "emulated %llu", static_cast<unsigned long long>(++made));
+  return kSuccess;
+}
+
+RCCL_CALL ncclCommInitRankConfig(void** made, int ranks, Id id, int rank, const Config* config) {
+  if (const int status = failed("ncclCommInitRankConfig")) return status;
+  if (config->magic != 0xcafebeef || config->size < sizeof(Config) || rank < 0 || rank >= ranks) return kInvalidArgument;
+  if (config->blocking != 0 || !grouped) return kInvalidUsage;
+  std::lock_guard lock(mutex);
+  Clique*& clique = cliques()[std::string(id.bytes, kIdBytes)];
+  if (!clique) clique = new Clique(ranks);
+  if (clique->ranks != ranks || clique->joined[rank]) return kInvalidArgument;
+  clique->joined[rank] = true;
+  clique->joinedCount++;
+  auto* const communicator = new Communicator{clique, rank, emulatorCard(), 2};
+  communicators().insert(communicator);
+  *made = communicator;
+  return kInProgress;
+}
+
+RCCL_CALL ncclCommGetAsyncError(void* address, int* result) {
+  Communicator* const communicator = alive(address);
+  if (!communicator) return kInvalidArgument;
+  if (const int status = failed("ncclCommGetAsyncError")) return status;
+  Clique& clique = *communicator->clique;
+  const bool isWaiting = clique.joinedCount < clique.ranks || (communicator->isFinalized && clique.finalized < clique.ranks);
+  if (!isWaiting && communicator->pending > 0) communicator->pending--;
+  *result = communicator->error ? communicator->error : isWaiting || communicator->pending > 0 ? kInProgress : kSuccess;
+  return kSuccess;
+}
+
+RCCL_CALL ncclCommFinalize(void* address) {
+  Communicator* const communicator = alive(address);
+  if (!communicator) return kInvalidArgument;
+  if (const int status = failed("ncclCommFinalize")) return status;
+  if (communicator->pending > 0 || communicator->isFinalized) return kInvalidUsage;
+  communicator->isFinalized = true;
+  communicator->clique->finalized++;
+  communicator->pending = 1;
+  return kInProgress;
+}
+
+RCCL_CALL ncclCommDestroy(void* address) {
+  Communicator* const communicator = alive(address);
+  if (!communicator) return kInvalidArgument;
+  const int status = failed("ncclCommDestroy");
+  if (!communicator->isFinalized || communicator->pending > 0) return kInvalidUsage;
+  std::lock_guard lock(mutex);
+  communicators().erase(communicator);
+  delete communicator;
+  return status;
+}
+
+RCCL_CALL ncclCommAbort(void* address) {
+  Communicator* const communicator = alive(address);
+  if (!communicator) return kInvalidArgument;
+  communicator->clique->aborted = true;
+  std::lock_guard lock(mutex);
+  communicators().erase(communicator);
+  delete communicator;
+  return kSuccess;
+}
+
+RCCL_CALL ncclGroupStart() {
+  if (const int status = failed("ncclGroupStart")) return status;
+  if (groups++ == 0) grouped = new std::vector<Collective>;
+  return kSuccess;
+}
+
+RCCL_CALL ncclGroupEnd() {
+  if (groups == 0) return kInvalidUsage;
+  if (--groups > 0) return kSuccess;
+  const std::unique_ptr<std::vector<Collective>> all(grouped);
+  grouped = nullptr;
+  if (const int status = failed("ncclGroupEnd")) return status;
+  return submitAll(*all);
+}
+
+RCCL_CALL ncclAllReduce(const float* from, float* to, size_t count, int type, int operation, void* communicator, void* stream) {
+  if (operation != kSum) return kInvalidArgument;
+  return queue("ncclAllReduce", {Collective::sum, nullptr, from, to, count, 0, stream}, communicator, type);
+}
+
+RCCL_CALL ncclSend(const float* from, size_t count, int type, int peer, void* communicator, void* stream) {
+  return queue("ncclSend", {Collective::send, nullptr, from, nullptr, count, peer, stream}, communicator, type);
+}
+
+RCCL_CALL ncclRecv(float* to, size_t count, int type, int peer, void* communicator, void* stream) {
+  return queue("ncclRecv", {Collective::receive, nullptr, nullptr, to, count, peer, stream}, communicator, type);
+}
+
+// For tests: communicators that were not destroyed, and an error that the communicators of a card find.
+RCCL_CALL emulatorCommunicators() {
+  std::lock_guard lock(mutex);
+  return static_cast<int>(communicators().size());
+}
+extern "C" __attribute__((visibility("default"))) void emulatorFailCommunicator(int card, int error) {
+  std::lock_guard lock(mutex);
+  for (Communicator* const communicator : communicators())
+    if (communicator->card == card) communicator->error = error;
+}

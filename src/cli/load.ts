@@ -41,7 +41,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
   const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
-  const { device, threads, cpuKernels, gpus, gpuLayers } = flags;
+  const { device, threads, cpuKernels, gpus, link, gpuLayers } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
     ...sizes,
@@ -67,6 +67,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     threads,
     cpuKernels,
     ...gpus,
+    link,
     gpuLayers,
   };
   return {

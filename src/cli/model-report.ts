@@ -126,8 +126,9 @@ function formatUses(gguf: GgufFile): FormatUse[] {
 
 /** Plans the model on a device without loading it. Rejects only if the requested device does not exist. */
 export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Promise<MemoryNeed> {
-  const { device: name, threads, cpuKernels, tensorParallel, pipelineParallel, gpuLayers, logger } = options;
-  const split = { tensorParallel, pipelineParallel, gpuLayers };
+  const { device: name, threads, cpuKernels, logger } = options;
+  const { tensorParallel, pipelineParallel, link, gpuLayers } = options;
+  const split = { tensorParallel, pipelineParallel, link, gpuLayers };
   const request = { device: name, threads, cpuKernels, ...split, logger };
   try {
     await using device = await openDevice(request);

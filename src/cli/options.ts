@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { LINK_CHOICES, type LinkChoice } from '../device/index.ts';
 import { LOAD_MODES, type LoadMode } from '../runtime/opening/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/chunk.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../formats/weight-policy.ts';
@@ -60,6 +61,7 @@ export interface DeviceFlags {
   readonly threads?: number;
   readonly cpuKernels?: CpuKernels;
   readonly gpus?: GpuSplit;
+  readonly link?: LinkChoice;
   readonly gpuLayers?: GpuLayers;
 }
 
@@ -263,6 +265,12 @@ export function deviceOptions(): Option[] {
       'split the model over several devices: all of the kind, so many of them, those with these indices: 0,2, or stages of layers: 2x4 are two of four devices each (default: 1)',
     )
       .argParser(gpusIn)
+      .helpGroup('Device:'),
+    new Option(
+      '--link <how>',
+      'what sums up what the GPUs of a split model have computed: their own kernels, which need peer access; NCCL or RCCL; or the host (default: auto, the first of these that is possible)',
+    )
+      .choices(LINK_CHOICES)
       .helpGroup('Device:'),
     new Option(
       '--gpu-layers <count>',

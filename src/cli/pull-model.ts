@@ -50,7 +50,7 @@ export interface Judgement {
 export async function judge(
   hub: ModelHub,
   remote: RemoteModel,
-  { device, threads, cpuKernels, gpus, gpuLayers, context: size }: PullFlags,
+  { device, threads, cpuKernels, gpus, link, gpuLayers, context: size }: PullFlags,
   context: CommandContext,
 ): Promise<Judgement> {
   const { models } = remote;
@@ -59,7 +59,7 @@ export async function judge(
   const need = await planAt(url, {
     http: { headers, fetch: hub.fetch },
     options: {
-      ...{ device, threads, cpuKernels, ...gpus, gpuLayers },
+      ...{ device, threads, cpuKernels, ...gpus, link, gpuLayers },
       ...{ context: size, shrinkContext: true, allowUnread: true },
     },
     context,

@@ -1,7 +1,7 @@
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
+import type { Device, DeviceInfo, LinkChoice, MemoryInfo } from '../device/index.ts';
 import type { GpuLayers } from '../plan/parts/plan-options.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 
@@ -33,6 +33,11 @@ export interface DeviceRequest {
    * memory, or a model too large for those that can. One step is on one stage at a time. Default 1.
    */
   readonly pipelineParallel?: number | undefined;
+  /**
+   * What computes what the devices of a split model have in common: their kernels, which need peer access (`peer`), NCCL or RCCL
+   * (`nccl`), or the `host`. Default `auto`: the first of these that is possible.
+   */
+  readonly link?: LinkChoice | undefined;
   /** As `PlanOptions`: with a number of layers or `auto`, the CPU is opened beside the GPU. Default: the device has the whole model. */
   readonly gpuLayers?: GpuLayers | undefined;
   /** Receives messages about opening. Default: none. */
@@ -46,6 +51,7 @@ export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
   cpuKernels: true,
   tensorParallel: true,
   pipelineParallel: true,
+  link: true,
   gpuLayers: true,
   logger: true,
 };
@@ -264,7 +270,7 @@ async function openRanks(
   request: DeviceRequest,
   { index, onDescribed }: { readonly index: number; readonly onDescribed: OnDescribed },
 ): Promise<Device> {
-  const { pipelineParallel: stages = 1 } = request;
+  const { pipelineParallel: stages = 1, link } = request;
   const indices = await indicesOf(backend, request, index);
   const [only = index] = indices;
   if (indices.length === 1) return backend.open(request, only, onDescribed);
@@ -275,7 +281,8 @@ async function openRanks(
   const threads = Math.max(1, Math.floor((request.threads ?? usableCores()) / indices.length));
   const sharesMemory = backend.report === undefined;
   let group: Device | undefined;
-  const groupOf = (devices: readonly Device[]) => (group ??= new DeviceGroup(devices, { sharesMemory }));
+  const groupOf = (devices: readonly Device[]) =>
+    (group ??= new DeviceGroup(devices, { sharesMemory, link }));
   const openAll = backend.openAll ?? openingEach(backend);
   if (stages > 1) {
     const ranks = indices.length / stages;
@@ -284,7 +291,7 @@ async function openRanks(
     return new DevicePipeline(
       Array.from({ length: stages }, (_, stage) => {
         const [device] = ofStage(stage);
-        return ranks === 1 ? (device as Device) : new DeviceGroup(ofStage(stage), { sharesMemory });
+        return ranks === 1 ? (device as Device) : new DeviceGroup(ofStage(stage), { sharesMemory, link });
       }),
     );
   }

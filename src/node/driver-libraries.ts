@@ -7,10 +7,11 @@ import { libraryPlaces } from './library-places.ts';
 /** The supported drivers. */
 export type DriverName = 'hip' | 'cuda';
 
-/** Where to search for a driver and its compiler, instead of the usual places. */
+/** Where to search for a driver, its compiler, and NCCL or RCCL, instead of the usual places. */
 export interface NativePlaces {
   readonly driver?: readonly string[];
   readonly compiler?: readonly string[];
+  readonly collectives?: readonly string[];
 }
 
 const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;

@@ -34,8 +34,10 @@ serveCalls<FactsCalls>(ownWorkerPort(), {
 /** What the memory limit counts of the plan with which the model would be opened, if it had the device for itself. */
 async function memoryOf({ location, options, hostMemory }: WorkerLoad, signal: AbortSignal): Promise<number> {
   shareHostMemory(hostMemory);
-  const { headers, device: name, threads, cpuKernels, tensorParallel, pipelineParallel, gpuLayers } = options;
-  const request = { device: name, threads, cpuKernels, tensorParallel, pipelineParallel, gpuLayers };
+  const { headers, device: name, threads, cpuKernels } = options;
+  const { tensorParallel, pipelineParallel, link, gpuLayers } = options;
+  const split = { tensorParallel, pipelineParallel, link, gpuLayers };
+  const request = { device: name, threads, cpuKernels, ...split };
   await using gguf = await openGguf(location, { http: { ...(headers && { headers }) }, signal });
   const adapters = await openAdapters(gguf, { ...options, signal });
   await using device = await openDevice(request);

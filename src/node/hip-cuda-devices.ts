@@ -1,10 +1,17 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import type { Ffi, MemoryInfo } from '../device/index.ts';
-import { Driver, type DriverLibrary, RunTimeCompiler } from '../devices/hip-cuda/index.ts';
+import {
+  cudaNccl,
+  Driver,
+  type DriverLibrary,
+  hipNccl,
+  NcclLibrary,
+  RunTimeCompiler,
+} from '../devices/hip-cuda/index.ts';
 import { type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
-import { compilerAdvice, compilerTable } from './library-places.ts';
+import { compilerAdvice, compilerTable, libraryPlaces } from './library-places.ts';
 
 /** A GPU as shown by `rocmforge devices`, or why a driver or a GPU cannot be used. */
 export interface HipCudaDeviceReport {
@@ -29,13 +36,18 @@ export async function reportHipCudaDevices(
     const ffi = await loadKoffiFfi();
     const library = driverLibrary(ffi, backend, places.driver);
     const compiler = compilerVersion(ffi, library, places.compiler);
-    return Array.from({ length: library.deviceCount }, (_, index) => reportDevice(library, index, compiler));
+    const shared = { compiler, ...collectivesOf(ffi, library, places.collectives) };
+    return Array.from({ length: library.deviceCount }, (_, index) => reportDevice(library, index, shared));
   } catch (error) {
     return [{ device: backend, backend, error: reasonOf(error) }];
   }
 }
 
-function reportDevice(library: DriverLibrary, index: number, compiler: string): HipCudaDeviceReport {
+function reportDevice(
+  library: DriverLibrary,
+  index: number,
+  shared: Readonly<Record<string, string>>,
+): HipCudaDeviceReport {
   const driver = new Driver(library, { ordinal: index, logger: silentLogger, onLost: () => {} });
   const { device } = driver;
   const backend = library.api;
@@ -47,7 +59,7 @@ function reportDevice(library: DriverLibrary, index: number, compiler: string): 
       multiprocessors: driver.attribute('multiprocessors'),
       driver: library.version,
       library: library.file,
-      compiler,
+      ...shared,
       ...peersOf(driver),
     };
     driver.retain();
@@ -72,6 +84,21 @@ function peersOf(driver: Driver): { readonly peers?: string } {
     return `${api}:${peer} (${access}, ${driver.peerLink(peer)})`;
   });
   return peers.length > 0 ? { peers: peers.join('; ') } : {};
+}
+
+/** NCCL or RCCL, which links several GPUs without peer access, or why it cannot be used. */
+function collectivesOf(
+  ffi: Ffi,
+  { api, deviceCount }: DriverLibrary,
+  libraries: readonly string[] = libraryPlaces(api, 'collectives'),
+): { readonly collectives?: string } {
+  if (deviceCount < 2) return {};
+  try {
+    using library = new NcclLibrary(ffi, api === 'cuda' ? cudaNccl : hipNccl, libraries);
+    return { collectives: library.description };
+  } catch (error) {
+    return { collectives: isRocmforgeError(error) ? error.message : reasonOf(error) };
+  }
 }
 
 /** The run-time compiler's version and file, or why there is none. */

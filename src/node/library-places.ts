@@ -6,13 +6,15 @@ import {
   cudaBlas,
   cudaCompiler,
   cudaDriver,
+  cudaNccl,
   hipBlas,
   hipCompiler,
   hipDriver,
+  hipNccl,
 } from '../devices/hip-cuda/index.ts';
 
 /** The libraries that a GPU device calls. */
-export type GpuLibrary = 'driver' | 'compiler' | 'companion' | 'blas';
+export type GpuLibrary = 'driver' | 'compiler' | 'companion' | 'blas' | 'collectives';
 
 /** What decides where libraries are. */
 export interface LibrarySystem {
@@ -45,12 +47,14 @@ const LINUX: Names = {
     compiler: hipCompiler.libraries,
     companion: hipCompiler.companions,
     blas: hipBlas.libraries,
+    collectives: hipNccl.libraries,
   },
   cuda: {
     driver: cudaDriver.libraries,
     compiler: cudaCompiler.libraries,
     companion: cudaCompiler.companions,
     blas: cudaBlas.libraries,
+    collectives: cudaNccl.libraries,
   },
 };
 
@@ -84,19 +88,21 @@ const HIPRTC_RELEASES = [
   '0505',
 ];
 
-/** File names on Windows: of CUDA's toolkit, of NVIDIA's and AMD's drivers and of the HIP SDK. */
+/** File names on Windows, where there is neither NCCL nor RCCL: of CUDA's toolkit, of NVIDIA's and AMD's drivers and of the HIP SDK. */
 const WINDOWS: Names = {
   hip: {
     driver: ['amdhip64_7.dll', 'amdhip64_6.dll', 'amdhip64.dll'],
     compiler: HIPRTC_RELEASES.map((release) => `hiprtc${release}.dll`),
     companion: [],
     blas: ['libhipblaslt.dll', 'hipblaslt.dll'],
+    collectives: [],
   },
   cuda: {
     driver: ['nvcuda.dll'],
     compiler: ['nvrtc64_130_0.dll', 'nvrtc64_120_0.dll'],
     companion: CUDA_RELEASES.map((release) => `nvrtc-builtins64_${release}.dll`),
     blas: ['cublasLt64_13.dll', 'cublasLt64_12.dll'],
+    collectives: [],
   },
 };
 

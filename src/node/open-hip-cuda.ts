@@ -59,7 +59,8 @@ export async function openHipCudas(options: OpenHipCudasOptions): Promise<readon
     const started = await startDriver(ffi, driver, places);
     const library = driverLibrary(ffi, driver, places.driver);
     const blasLibraries = libraryPlaces(driver, 'blas');
-    const on = { library, platform, kernels: HIP_CUDA_KERNELS, blasLibraries, logger };
+    const collectiveLibraries = places.collectives ?? libraryPlaces(driver, 'collectives');
+    const on = { library, platform, kernels: HIP_CUDA_KERNELS, blasLibraries, collectiveLibraries, logger };
     for (const [place, ordinal] of indices.entries()) {
       devices.push(describeHipCudaDevice({ ...on, ordinal, owned: shares[place] as AsyncDisposable }));
     }

@@ -23,9 +23,13 @@ async function withCards(
   }
 }
 
-emulated('are listed with their links and access', async ({ library, compilers, control }) => {
+emulated('are listed with their links and access', async ({ library, compilers, control, rccl }) => {
   control.denyPeer(0, 2);
-  const reports = await reportHipCudaDevices('hip', { driver: [library.file], compiler: compilers.hip });
+  const places = { driver: [library.file], compiler: compilers.hip, collectives: [rccl] };
+  const reports = await reportHipCudaDevices('hip', places);
+  for (const { details } of reports) assert.equal(details?.collectives, `RCCL 2.21.5 (${rccl})`);
+  const [without] = await reportHipCudaDevices('hip', { ...places, collectives: ['absent.so'] });
+  assert.match(String(without?.details?.collectives), /absent\.so was not found/);
   assert.deepEqual(
     reports.map(({ device, details }) => [device, details?.bus, details?.peers]),
     [

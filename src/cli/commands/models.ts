@@ -24,8 +24,11 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
     ['models', 'some well-known models by size, with their licences'],
     ['models -d cuda --json', 'for a program, by the memory of a GPU'],
   ],
-  async run({ flags: { device: name, threads, cpuKernels, gpus, gpuLayers, json } }, { output, logger }) {
-    const request = { device: name, threads, cpuKernels, ...gpus, gpuLayers, logger };
+  async run(
+    { flags: { device: name, threads, cpuKernels, gpus, link, gpuLayers, json } },
+    { output, logger },
+  ) {
+    const request = { device: name, threads, cpuKernels, ...gpus, link, gpuLayers, logger };
     await using device = await openDevice(request);
     const free = await freeOfAll(device);
     const { backend } = device.info;

@@ -32,6 +32,8 @@ export { HIP_CUDA_KERNELS } from './lowering/hip-cuda-kernels.ts';
 export { type BlasTable, cudaBlas, hipBlas } from './launching/blas/blas-table.ts';
 export { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 export type { HipCudaPinned } from './memory/hip-cuda-pinned.ts';
+export { NcclLibrary } from './peers/nccl-library.ts';
+export { cudaNccl, hipNccl, type NcclTable } from './peers/nccl-table.ts';
 export type { LinkOptions } from './peers/open-link.ts';
 export { describeHipCudaDevice, HipCudaDevice, type HipCudaDeviceOptions } from './hip-cuda-device.ts';
 export type {

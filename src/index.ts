@@ -125,6 +125,7 @@ export type { CompiledModel } from './plan/plan-to-fit.ts';
 export type { BatchPlan, StepKind } from './plan/steps/batch-plan.ts';
 export type { WeightPolicy } from './formats/weight-policy.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';
+export type { LinkChoice } from './device/index.ts';
 export type { CpuKernels } from './node/cpu-kernels.ts';
 export {
   type DeviceReport,

@@ -10,6 +10,7 @@ export type {
   HipEvent,
   HipStream,
   LinkOptions,
+  PeerLinkOptions,
 } from '../devices/hip-cuda/index.ts';
 
 /** Whether a device is a GPU under HIP or CUDA: its streams are `HipStream`s, their events `HipEvent`s. */

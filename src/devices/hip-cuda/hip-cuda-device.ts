@@ -25,7 +25,7 @@ import type { PageAccess } from './driver/driver-calls.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
 import type { HipCudaTarget, HipCudaWeight, KernelSet } from './launching/kernel-set.ts';
-import { capture, type CapturedLaunches, isCollective } from './launching/capture.ts';
+import { capture, captureAll, type CapturedLaunches, isCollective } from './launching/capture.ts';
 import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type HipCudaExecutable, HipCudaProgram } from './launching/hip-cuda-program.ts';
@@ -94,7 +94,7 @@ export class HipCudaDevice implements Device {
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
   /** The link that it is a rank of. */
-  #linked: { readonly link: HipCudaPeerLink | NcclLink; readonly rank: number } | undefined;
+  #linked: { readonly link: HipCudaPeerLink | NcclLink<CapturedLaunches>; readonly rank: number } | undefined;
   readonly #scheduler: Scheduler;
   readonly #collectiveLibraries: readonly string[] | undefined;
 
@@ -283,6 +283,7 @@ export class HipCudaDevice implements Device {
       ...{ ffi, logger, options },
       scheduler: this.#scheduler,
       libraries: this.#collectiveLibraries,
+      captureAll,
       ended: () => {
         for (const device of devices) device.#linked = undefined;
       },

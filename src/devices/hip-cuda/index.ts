@@ -34,6 +34,7 @@ export { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 export type { HipCudaPinned } from './memory/hip-cuda-pinned.ts';
 export { NcclLibrary } from './peers/nccl-library.ts';
 export { cudaNccl, hipNccl, type NcclTable } from './peers/nccl-table.ts';
+export type { PeerLinkOptions } from './peers/hip-cuda-peer-link.ts';
 export type { LinkOptions } from './peers/open-link.ts';
 export { describeHipCudaDevice, HipCudaDevice, type HipCudaDeviceOptions } from './hip-cuda-device.ts';
 export type {

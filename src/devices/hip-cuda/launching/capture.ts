@@ -1,7 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
-import type { LibraryCollective } from '../peers/nccl-library.ts';
+import type { QueueCollective } from '../peers/nccl-library.ts';
 import type { CollectiveLaunch, Launch } from './launch.ts';
 import type { Launcher } from './launcher.ts';
 
@@ -11,11 +11,6 @@ export interface CapturedLaunches {
   readonly launcher: Launcher;
   readonly launches: readonly Launch[];
 }
-
-/** Queues a collective on a stream of each device. */
-export type QueueCollective = (
-  collectives: readonly { readonly of: LibraryCollective; readonly stream: Address }[],
-) => void;
 
 /**
  * Captures what several devices run, each into an executable graph of its own, which the caller destroys. All go on to their next

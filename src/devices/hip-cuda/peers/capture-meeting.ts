@@ -1,16 +1,15 @@
 import type { Address } from '../../../device/index.ts';
-import { captureAll, type CapturedLaunches, type QueueCollective } from '../launching/capture.ts';
 
 /** A rank's step, and who waits for it. */
-interface Brought {
-  readonly part: CapturedLaunches;
+interface Brought<Part> {
+  readonly part: Part;
   readonly resolve: (executable: Address) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Steps of all ranks that are captured together, once each rank has brought its own. */
-export class CaptureMeeting {
-  readonly #brought: (Brought | undefined)[];
+/** Steps of all ranks that are captured together, once each rank has brought its own. `Part`: what is captured on one device. */
+export class CaptureMeeting<Part> {
+  readonly #brought: (Brought<Part> | undefined)[];
   #arrived = 0;
   #failure: { readonly error: unknown } | undefined;
 
@@ -24,7 +23,7 @@ export class CaptureMeeting {
   }
 
   /** Resolves with the executable graph. Rejects on all ranks if `part` of one throws. */
-  bring(rank: number, part: () => CapturedLaunches): Promise<Address> {
+  bring(rank: number, part: () => Part): Promise<Address> {
     this.#arrived++;
     return new Promise((resolve, reject) => {
       try {
@@ -39,14 +38,11 @@ export class CaptureMeeting {
   }
 
   /** Captures them, unless one could not be brought. */
-  hold(queueCollective: QueueCollective): void {
+  hold(captureAll: (parts: readonly Part[]) => readonly Address[]): void {
     if (this.#failure) return;
     const all = this.#brought.flatMap((one) => one ?? []);
     try {
-      const executables = captureAll(
-        all.map(({ part }) => part),
-        queueCollective,
-      );
+      const executables = captureAll(all.map(({ part }) => part));
       for (const [rank, { resolve }] of all.entries()) resolve(executables[rank] as Address);
     } catch (error) {
       this.fail(error);

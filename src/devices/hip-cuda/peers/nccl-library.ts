@@ -30,6 +30,15 @@ export type LibraryCollective =
       readonly counts: readonly number[];
     };
 
+/** What a rank computes with the others, on a stream of its own. */
+export interface QueuedCollective {
+  readonly of: LibraryCollective;
+  readonly stream: Address;
+}
+
+/** Queues a collective on all ranks, by rank. */
+export type QueueCollective = (collectives: readonly QueuedCollective[]) => void;
+
 /**
  * NCCL or RCCL: communicators that never block, whose work and whose errors are polled. Its calls take effect on the driver's current
  * device of the thread.
@@ -110,7 +119,7 @@ export class NcclLibrary implements Disposable {
    */
   queue(
     communicators: readonly Address[],
-    collectives: readonly { readonly of: LibraryCollective; readonly stream: Address }[],
+    collectives: readonly QueuedCollective[],
     use: (rank: number) => void,
   ): void {
     this.#grouped(() => {
@@ -148,10 +157,7 @@ export class NcclLibrary implements Disposable {
     this.#memory[Symbol.dispose]();
   }
 
-  #queueOn(
-    communicator: Address,
-    { rank, of, stream }: { readonly rank: number; readonly of: LibraryCollective; readonly stream: Address },
-  ): void {
+  #queueOn(communicator: Address, { rank, of, stream }: QueuedCollective & { readonly rank: number }): void {
     const calls = this.#calls;
     if (of.kind === 'allReduce') {
       const { from, to, count } = of;

@@ -4,26 +4,28 @@ import type { Logger } from '../../../base/log.ts';
 import type { Address, PeerLink } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { Scheduler } from '../platform.ts';
-import type { CapturedLaunches } from '../launching/capture.ts';
 import { CaptureMeeting } from './capture-meeting.ts';
-import type { NcclLibrary } from './nccl-library.ts';
+import type { NcclLibrary, QueueCollective } from './nccl-library.ts';
 import type { LibraryRank } from './peer-rank.ts';
 
 /** How long communicators may take to find one another. */
 const INIT_SECONDS = 60;
 
 /** What a link through a library is opened with. */
-export interface NcclLinkSetup {
+export interface NcclLinkSetup<Part> {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly ended: () => void;
+  /** Captures what the devices run, by rank, into executable graphs. Throws what a driver or `queue` does, with nothing left. */
+  readonly captureAll: (parts: readonly Part[], queue: QueueCollective) => readonly Address[];
 }
 
 /**
  * NCCL or RCCL between devices of one driver in this process, which need no access to one another's memory. What the library queues is
- * captured into the ranks' steps, all at once. An error of a communicator, or `abort`, loses all ranks' devices.
+ * captured into the ranks' steps, all at once. An error of a communicator, or `abort`, loses all ranks' devices. `Part`: what is captured
+ * on one device.
  */
-export class NcclLink implements PeerLink {
+export class NcclLink<Part> implements PeerLink {
   /** What kernels of each rank are planned for. */
   readonly ranks: readonly LibraryRank[];
   readonly #library: NcclLibrary;
@@ -31,9 +33,9 @@ export class NcclLink implements PeerLink {
   readonly #communicators: readonly Address[];
   readonly #watches: readonly Disposable[];
   readonly #lifetime = new Lifetime('link between devices');
-  readonly #setup: NcclLinkSetup;
+  readonly #setup: NcclLinkSetup<Part>;
   /** Steps that not all ranks have brought yet, by their number among those of a rank. */
-  readonly #meetings = new Map<number, CaptureMeeting>();
+  readonly #meetings = new Map<number, CaptureMeeting<Part>>();
   readonly #brought: number[];
   /** Why it was aborted. */
   #aborted: string | undefined;
@@ -42,7 +44,7 @@ export class NcclLink implements PeerLink {
     library: NcclLibrary,
     drivers: readonly Driver[],
     communicators: readonly Address[],
-    setup: NcclLinkSetup,
+    setup: NcclLinkSetup<Part>,
   ) {
     this.#library = library;
     this.#drivers = drivers;
@@ -54,11 +56,11 @@ export class NcclLink implements PeerLink {
   }
 
   /** Links devices that are open. Rejects with `DRIVER_CALL`, leaving nothing behind but the library, which the link owns once it is there. */
-  static async open(
+  static async open<Part>(
     library: NcclLibrary,
     drivers: readonly Driver[],
-    setup: NcclLinkSetup,
-  ): Promise<NcclLink> {
+    setup: NcclLinkSetup<Part>,
+  ): Promise<NcclLink<Part>> {
     const communicators = library.createAll(drivers.length, (rank) => drivers[rank]?.use());
     try {
       const last = performance.now() + 1000 * INIT_SECONDS;
@@ -79,12 +81,12 @@ export class NcclLink implements PeerLink {
    * Captures a rank's step when all ranks have brought theirs, of which the n-th on each belong together; resolves with its executable
    * graph. Rejects on all ranks with what the driver or the library does, or `part` of one of them throws.
    */
-  async capture(rank: number, part: () => CapturedLaunches): Promise<Address> {
+  async capture(rank: number, part: () => Part): Promise<Address> {
     this.#lifetime.check();
     if (this.#aborted !== undefined) throw this.#lost(this.#aborted);
     const number = this.#brought[rank] as number;
     this.#brought[rank] = number + 1;
-    const meeting = this.#meetings.get(number) ?? new CaptureMeeting(this.ranks.length);
+    const meeting = this.#meetings.get(number) ?? new CaptureMeeting<Part>(this.ranks.length);
     this.#meetings.set(number, meeting);
     const captured = meeting.bring(rank, part);
     if (meeting.isComplete) {
@@ -120,16 +122,17 @@ export class NcclLink implements PeerLink {
   }
 
   /** Communicators that did not take what was queued are of no use any more, once the captures have ended. */
-  #hold(meeting: CaptureMeeting): void {
+  #hold(meeting: CaptureMeeting<Part>): void {
     let refusal: unknown;
-    meeting.hold((met) => {
+    const queue: QueueCollective = (met) => {
       try {
         this.#library.queue(this.#communicators, met, (rank) => this.#drivers[rank]?.use());
       } catch (error) {
         refusal = error;
         throw error;
       }
-    });
+    };
+    meeting.hold((parts) => this.#setup.captureAll(parts, queue));
     if (refusal instanceof Error) this.#abort(refusal.message);
   }
 

@@ -1,10 +1,8 @@
 import { fail, isRocmforgeError } from '../../../base/errors.ts';
-import type { Logger } from '../../../base/log.ts';
 import type { Ffi, LinkChoice } from '../../../device/index.ts';
-import type { Scheduler } from '../platform.ts';
 import { HipCudaPeerLink, type LinkedDevice, type PeerLinkOptions } from './hip-cuda-peer-link.ts';
 import { NcclLibrary } from './nccl-library.ts';
-import { NcclLink } from './nccl-link.ts';
+import { NcclLink, type NcclLinkSetup } from './nccl-link.ts';
 import { cudaNccl, hipNccl } from './nccl-table.ts';
 import { MAX_LINKED_RANKS } from './peer-rank.ts';
 
@@ -15,14 +13,11 @@ export interface LinkOptions extends PeerLinkOptions {
 }
 
 /** What a link is opened with. */
-export interface OpenLinkSetup {
+export interface OpenLinkSetup<Part> extends NcclLinkSetup<Part> {
   readonly ffi: Ffi;
-  readonly logger: Logger;
-  readonly scheduler: Scheduler;
   readonly options: LinkOptions;
   /** Where to search for NCCL or RCCL, instead of the usual places. */
   readonly libraries: readonly string[] | undefined;
-  readonly ended: () => void;
 }
 
 /**
@@ -30,10 +25,10 @@ export interface OpenLinkSetup {
  * reason in the log, if there is neither. Rejects with `OUT_OF_MEMORY` or the error of the driver, and with `DEVICE_UNAVAILABLE` if there
  * is not what was asked for, leaving nothing behind.
  */
-export async function openLink(
+export async function openLink<Part>(
   devices: readonly LinkedDevice[],
-  setup: OpenLinkSetup,
-): Promise<HipCudaPeerLink | NcclLink | undefined> {
+  setup: OpenLinkSetup<Part>,
+): Promise<HipCudaPeerLink | NcclLink<Part> | undefined> {
   const { ffi, logger, options, ended } = setup;
   const { link: choice = 'auto' } = options;
   const names = devices.map(({ driver }) => driver.device);
@@ -58,21 +53,24 @@ export async function openLink(
 }
 
 /** NCCL or RCCL between devices, or why not. */
-async function openNccl(
+async function openNccl<Part>(
   devices: readonly LinkedDevice[],
-  { ffi, logger, scheduler, libraries, ended }: OpenLinkSetup,
-): Promise<NcclLink | { readonly why: string }> {
+  setup: OpenLinkSetup<Part>,
+): Promise<NcclLink<Part> | { readonly why: string }> {
+  const { ffi, logger, libraries } = setup;
   const [first] = devices;
   if (!first || devices.length < 2) return { why: 'there is only one' };
   if (devices.length > MAX_LINKED_RANKS) return { why: `there are more than ${MAX_LINKED_RANKS}` };
+  const { library: driver } = first.driver;
+  if (devices.some((device) => device.driver.library !== driver)) return { why: 'their drivers differ' };
   if (new Set(devices.map(({ driver }) => driver.ordinal)).size < devices.length) {
     return { why: 'one is there twice' };
   }
   let library: NcclLibrary | undefined;
   try {
     const drivers = devices.map(({ driver }) => driver);
-    library = new NcclLibrary(ffi, first.driver.library.api === 'cuda' ? cudaNccl : hipNccl, libraries);
-    const link = await NcclLink.open(library, drivers, { logger, scheduler, ended });
+    library = new NcclLibrary(ffi, driver.api === 'cuda' ? cudaNccl : hipNccl, libraries);
+    const link = await NcclLink.open(library, drivers, setup);
     logger.debug('devices are linked', {
       devices: drivers.map(({ device }) => device),
       by: library.description,

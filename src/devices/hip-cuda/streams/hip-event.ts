@@ -1,7 +1,7 @@
 import { fail, invariant } from '../../../base/errors.ts';
 import type { Address, DeviceEvent } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
-import type { CompletionPoller, Pollable } from './completion-poller.ts';
+import type { CompletionPoller } from './completion-poller.ts';
 import type { EventPool } from './event-pool.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -17,8 +17,10 @@ export interface EventSetup {
  * A point in a HIP or CUDA stream. It holds a driver event from its recording until its completion is observed;
  * disposing it earlier is possible but never necessary.
  */
-export class HipEvent implements DeviceEvent, Pollable, Disposable {
+export class HipEvent implements DeviceEvent, Disposable {
+  /** As `Pollable`. @internal */
   readonly stream: Address;
+  /** As `Pollable`. @internal */
   readonly place: number;
   readonly #setup: EventSetup;
   #handle: Address | undefined;

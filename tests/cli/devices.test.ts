@@ -42,6 +42,11 @@ test('a model is split over the devices that --gpus names, or the reason is said
     assert.equal(result.code, 2, gpus);
     assert.match(result.stderr, reason);
   }
+  const throughHost = await run('-d', 'cpu', '-t', '2', '--gpus', '2', '--link', 'host');
+  assert.deepEqual([throughHost.code, throughHost.stdout], [0, stdout]);
+  const byLibrary = await run('-d', 'cpu', '-t', '2', '--gpus', '2', '--link', 'nccl');
+  assert.equal(byLibrary.code, 1);
+  assert.match(byLibrary.stderr, /devices of this kind are never linked/);
   const replicas = await runCli(t, ['serve', '-d', 'cpu', '--gpus', 'all', '--replicas', '2']);
   assert.match(replicas.stderr, /tensorParallel: found all, expected a number of devices for each replica/);
 });

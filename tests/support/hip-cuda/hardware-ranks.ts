@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { DeviceGroup } from '../../../src/devices/group/index.ts';
-import { DriverLibrary, HIP_CUDA_KERNELS, type HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
+import { HIP_CUDA_KERNELS, type HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 import { LanguageModel } from '../../../src/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
-import type { NodeHipCudaPlatform } from '../../../src/node/hip-cuda-platform.ts';
 import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { FAMILY_FIXTURES } from '../family-fixtures.ts';
@@ -14,9 +13,9 @@ import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGolden
 import { logitsOf } from '../prompt-chunk-tests.ts';
 import { SPLIT_ALL } from '../rank-devices.ts';
 import { openTestPlatform } from './emulator.ts';
-import { DRIVER_TABLES } from './hardware.ts';
 import { LINK_TESTS } from './link-tests.ts';
 import { openedDevice } from './opened-device.ts';
+import { openSeveral } from './several-gpus.ts';
 
 /** The most GPUs over which models are split here. */
 const MOST_RANKS = 4;
@@ -28,7 +27,7 @@ const MOST_RANKS = 4;
 export async function testHardwareRanks(driver: 'hip' | 'cuda'): Promise<void> {
   const platform = await openTestPlatform({});
   after(() => platform[Symbol.asyncDispose]());
-  const library = openLibrary(driver, platform);
+  const library = openSeveral(driver, platform);
   if ('reason' in library) {
     test(`several GPUs: ${driver}`, { skip: library.reason }, () => {});
     return;
@@ -78,16 +77,4 @@ function testDeterminism(driver: string, card: (ordinal: number) => HipCudaDevic
     }
     assert.deepEqual(found[1], found[0]);
   });
-}
-
-function openLibrary(
-  driver: 'hip' | 'cuda',
-  { ffi }: NodeHipCudaPlatform,
-): DriverLibrary | { readonly reason: string } {
-  try {
-    const library = new DriverLibrary(ffi, DRIVER_TABLES[driver]);
-    return library.deviceCount > 1 ? library : { reason: 'there is only one GPU' };
-  } catch (error) {
-    return { reason: error instanceof Error ? error.message : String(error) };
-  }
 }

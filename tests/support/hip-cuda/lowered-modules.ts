@@ -8,7 +8,9 @@ import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
 import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
 import type { SyntheticShape } from '../../../src/model/synthetic-family.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
+import type { CaseData } from '../contract/case-data.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
+import { COLLECTIVE_CASES, rankCases } from '../contract/collectives.ts';
 import type { OpCase } from '../contract/op-case.ts';
 import { syntheticGraphs, syntheticModel } from '../synthetic-graphs.ts';
 import { PROBE } from './probe.ts';
@@ -57,6 +59,21 @@ export async function modelModules(target: HipCudaTarget): Promise<KernelModule[
   return modulesOf((await Promise.all(graphs)).flat(), target);
 }
 
+/** Rank 0 of two that are linked, in each way that there is. */
+const LINKS: readonly NonNullable<HipCudaTarget['peers']>[] = [
+  { kind: 'library', rank: 0, ranks: 2 },
+  {
+    ...{ kind: 'kernels', rank: 0, inboxes: [256, 512], state: 768, aborted: 1024 },
+    ...{ slots: 700, bulk: 900, bulkFrom: 32 << 10, blocks: 4, patience: 3 },
+  },
+];
+
+/** The kernels of collectives, and of what linked ranks compute with them. */
+function collectiveModules(target: HipCudaTarget): KernelModule[] {
+  const graphs = COLLECTIVE_CASES.map((of) => (rankCases(of, 2)[0] as CaseData).graph);
+  return LINKS.flatMap((peers) => modulesOf(graphs, { ...target, peers }));
+}
+
 /** Every kernel for models of any format and the device contract's cases, and the prelude's probes. */
 export async function allModules(target: HipCudaTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
@@ -67,6 +84,6 @@ export async function allModules(target: HipCudaTarget): Promise<KernelModule[]>
   const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
   const all = (await Promise.all([...graphs, ...large])).flat();
   const own = modulesOf([...all, ...ALL_CASES.map(caseGraph)], target);
-  const modules = [...(await modelModules(target)), ...own, PROBE];
+  const modules = [...(await modelModules(target)), ...own, ...collectiveModules(target), PROBE];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

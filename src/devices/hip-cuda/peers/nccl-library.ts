@@ -1,6 +1,7 @@
 import { fail } from '../../../base/errors.ts';
 import type { Address, Ffi, NativeLibrary, NativeMemory } from '../../../device/index.ts';
 import type { NcclTable } from './nccl-table.ts';
+import { MAX_LINKED_RANKS } from './peer-rank.ts';
 
 /** `ncclSuccess` and `ncclInProgress`; all between them are errors. */
 const SUCCESS = 0;
@@ -14,9 +15,12 @@ const OLDEST = 21_800;
 const ID_BYTES = 128;
 /** `ncclConfig_t` up to `splitShare`, with the field behind it that fills its last eight bytes. */
 const CONFIG = { bytes: 48, magic: 0xcafe_beef, undefinedNumber: -0x8000_0000 } as const;
-/** Where results and the configuration are in the native memory. */
-const PLACE = { result: 0, config: 64, id: 128 } as const;
-const MEMORY_BYTES = PLACE.id + ID_BYTES;
+/**
+ * Where results, the configuration, an id and communicators are in the native memory. The library may write a rank's communicator again
+ * until it is ready.
+ */
+const PLACE = { result: 0, config: 64, id: 128, communicators: 256 } as const;
+const MEMORY_BYTES = PLACE.communicators + 8 * MAX_LINKED_RANKS;
 
 /** Numbers of one rank that are summed over all of them, or that it shows to all of them. */
 export type LibraryCollective =
@@ -88,10 +92,11 @@ export class NcclLibrary implements Disposable {
       this.#grouped(() => {
         for (let rank = 0; rank < ranks; rank++) {
           use(rank);
-          view.setBigUint64(PLACE.result, 0n, true);
+          const place = PLACE.communicators + 8 * rank;
+          view.setBigUint64(place, 0n, true);
           const config = address + PLACE.config;
-          const status = this.#calls.create(address + PLACE.result, ranks, id, rank, config);
-          const communicator = Number(view.getBigUint64(PLACE.result, true));
+          const status = this.#calls.create(address + place, ranks, id, rank, config);
+          const communicator = Number(view.getBigUint64(place, true));
           if (communicator !== 0) made.push(communicator);
           this.#check('CommInitRankConfig', status);
         }

@@ -240,8 +240,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, 1, const i32* count, const f32* q, con
       i32 first_element = head_of(l) * VALUE + 16 * VALUE_TILES * wave.column;
       UNROLL for (i32 n = 0; n < VALUE_TILES; n++) {
         UNROLL for (i32 i = 2 * l; i < MATRIX_SUMS; i += 4) {
-          u32 pair = rounded(sums[n].at[i] * factor) | u32(rounded(sums[n].at[i + 1] * factor)) << 16;
-          *reinterpret_cast<u32*>(to + result_index(first_element + 16 * n + matrix_column(i))) = pair;
+          store_two(to, first_element + 16 * n + matrix_column(i), rounded(sums[n].at[i] * factor), rounded(sums[n].at[i + 1] * factor));
         }
       }
     }

@@ -17,8 +17,6 @@ KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, 
   UNROLL for (i32 k = 0; k < OWN; k++) {
     i32 i = RowVectors::place(k);
     if (i >= padded_width(width)) continue;
-    f32x4 v = row.at(k);
-    u32x2 halves = {pack_half2(clamp_half(v.x), clamp_half(v.y)), pack_half2(clamp_half(v.z), clamp_half(v.w))};
-    *reinterpret_cast<u32x2*>(to + half_index(i)) = halves;
+    store_four_halves(to, i, row.at(k));
   }
 }

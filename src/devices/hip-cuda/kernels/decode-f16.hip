@@ -20,9 +20,7 @@ KERNEL(decode_f16, 256, const u8* weight, i32 rows, i32 row_groups, u32x4* out) 
     PairedScales paired = paired_scales(P::S::load(scales, group));
     P::Q::LoadedOctet loaded = P::Q::load_octet(quants, group, t);
     Octet octet = P::Q::octet(loaded, t);
-    u32x2 low = decode_quad(P::levels(octet.low), paired.scale[0], paired.min[0]);
-    u32x2 high = decode_quad(P::levels(octet.high), paired.scale[1], paired.min[1]);
-    made = {low.x, low.y, high.x, high.y};
+    made = scaled_octet(byte_halves<P::OFFSET, P::SIGNED>({P::levels(octet.low), P::levels(octet.high)}), paired);
   }
   grid_dependency_wait();
   out[at] = made;

@@ -19,34 +19,51 @@ struct PairedScales {
   u32 scale[2], min[2];
 };
 
-DEVICE u32 scale_to_half2(f32 value) {
-  f32 larger = clamp_half(value * WEIGHT_SCALE);
-  return pack_half2(larger, larger);
-}
+/// Two halves, WEIGHT_SCALE times larger, the second with a sign.
+DEVICE u32 larger_halves(u32 halves, f32 sign) { return half2_clamp(half2_mul(halves, pack_half2(WEIGHT_SCALE, sign * WEIGHT_SCALE))); }
+DEVICE u32 both_first(u32 halves) { return byte_permute(halves, halves, 0x1010u); }
+DEVICE u32 both_second(u32 halves) { return byte_permute(halves, halves, 0x3232u); }
 
-DEVICE PairedScales paired_scales(const P::S::Loaded& loaded) {
-  GroupScales of = P::S::of(loaded);
-  return {{scale_to_half2(of.scale[0]), scale_to_half2(of.scale[1])}, {scale_to_half2(of.min[0]), scale_to_half2(of.min[1])}};
-}
-
-/// Four signed or unsigned bytes less OFFSET, times a scale, plus a min.
-DEVICE u32x2 decode_quad(u32 levels, u32 scale, u32 min) {
-  u32 bias = pack_half2(1024.0f + P::OFFSET, 1024.0f + P::OFFSET);
-  if (P::SIGNED) {
-    levels ^= 0x80808080u;
-    bias = pack_half2(1152.0f + P::OFFSET, 1152.0f + P::OFFSET);
+/// How scales become halves. Those of bytes are products of halves: rounded once, as products of f32 would be.
+template <class S>
+struct ScaleHalves {
+  DEVICE PairedScales of(const typename S::Loaded& loaded) {
+    GroupScales own = S::of(loaded);
+    u32 scale = half2_clamp(pack_half2(own.scale[0] * WEIGHT_SCALE, own.scale[1] * WEIGHT_SCALE));
+    if (!S::MINS) return {{both_first(scale), both_second(scale)}, {0, 0}};
+    u32 min = half2_clamp(pack_half2(own.min[0] * WEIGHT_SCALE, own.min[1] * WEIGHT_SCALE));
+    return {{both_first(scale), both_second(scale)}, {both_first(min), both_second(min)}};
   }
-  // The byte b under the half 1024 is the half 1024 + b.
-  u32 low = half2_sub(byte_permute(levels, 0x64646464u, 0x4140u), bias);
-  u32 high = half2_sub(byte_permute(levels, 0x64646464u, 0x4342u), bias);
-  if (P::S::MINS) return {half2_fma(low, scale, min), half2_fma(high, scale, min)};
-  return {half2_mul(low, scale), half2_mul(high, scale)};
+};
+template <>
+struct ScaleHalves<ByteScalesAndMins<false>> {
+  DEVICE PairedScales of(const ByteScalesAndMins<false>::Loaded& loaded) {
+    u32 bytes = half2_sub(byte_permute(loaded.bytes, 0x64, 0x4140u), pack_half2(1024, 1024));
+    u32 own = larger_halves(half2_mul(loaded.pair, bytes), -1), scale = both_first(own), min = both_second(own);
+    return {{scale, scale}, {min, min}};
+  }
+};
+template <bool halves>
+struct ScaleHalves<ByteScales<halves>> {
+  DEVICE PairedScales of(const typename ByteScales<halves>::Loaded& loaded) {
+    u32 bytes = half2_sub(byte_permute(loaded.bytes ^ 0x8080, 0x64, 0x4140u), pack_half2(1152, 1152));
+    u32 own = larger_halves(half2_mul(both_first(loaded.d), bytes), 1), scale = both_first(own);
+    return {{scale, halves ? both_second(own) : scale}, {0, 0}};
+  }
+};
+
+DEVICE PairedScales paired_scales(const P::S::Loaded& loaded) { return ScaleHalves<P::S>::of(loaded); }
+
+/// Octet `t` of a group from its levels as halves, WEIGHT_SCALE times larger.
+DEVICE u32x4 scaled_octet(u32x4 levels, const PairedScales& of) {
+  if (P::S::MINS) {
+    return {half2_fma(levels.x, of.scale[0], of.min[0]), half2_fma(levels.y, of.scale[0], of.min[0]),
+            half2_fma(levels.z, of.scale[1], of.min[1]), half2_fma(levels.w, of.scale[1], of.min[1])};
+  }
+  return {half2_mul(levels.x, of.scale[0]), half2_mul(levels.y, of.scale[0]), half2_mul(levels.z, of.scale[1]),
+          half2_mul(levels.w, of.scale[1])};
 }
 
-/// Octet `t` of a group, WEIGHT_SCALE times larger.
 DEVICE u32x4 decode_octet(const P::Entries& entries, const PairedScales& scales, i32 t) {
-  Octet levels = P::octet_levels(entries, t);
-  u32x2 low = decode_quad(levels.low, scales.scale[0], scales.min[0]);
-  u32x2 high = decode_quad(levels.high, scales.scale[1], scales.min[1]);
-  return {low.x, low.y, high.x, high.y};
+  return scaled_octet(P::octet_halves(entries, t), scales);
 }

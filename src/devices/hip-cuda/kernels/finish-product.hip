@@ -28,11 +28,7 @@ KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, cons
   f32x4 value = gate_four(load_four(sums + at + i64(row) * outputs), load_four(sums + at + i64(row + 1) * outputs));
 #endif
 #if OUTPUT == 2
-  // Four neighbours from a multiple of four on stand side by side among the halves.
-  u32x2 halves = {pack_half2(clamp_half(value.x), clamp_half(value.y)),
-                  pack_half2(clamp_half(value.z), clamp_half(value.w))};
-  u16* to = static_cast<u16*>(y) + i64(row) * padded_width(outputs) + half_index(n);
-  *reinterpret_cast<u32x2*>(to) = halves;
+  store_four_halves(static_cast<u16*>(y) + i64(row) * padded_width(outputs), n, value);
 #else
   *reinterpret_cast<f32x4*>(static_cast<f32*>(y) + at) = value;
 #endif

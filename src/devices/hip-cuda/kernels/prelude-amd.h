@@ -90,6 +90,13 @@ typedef _Float16 half2v __attribute__((ext_vector_type(2)));
 #endif
 DEVICE u32 half2_mul(u32 a, u32 b) { return bit_cast<u32>(bit_cast<half2v>(a) * bit_cast<half2v>(b)); }
 DEVICE u32 half2_sub(u32 a, u32 b) { return bit_cast<u32>(bit_cast<half2v>(a) - bit_cast<half2v>(b)); }
+/// Halves no larger than the largest finite one, nor smaller than its negative; NaN stays.
+DEVICE u32 half2_clamp(u32 a) {
+  half2v x = bit_cast<half2v>(a);
+  const _Float16 largest = 65504.0f;
+  UNROLL for (i32 i = 0; i < 2; i++) x[i] = x[i] > largest ? largest : x[i] < -largest ? -largest : x[i];
+  return bit_cast<u32>(x);
+}
 #ifdef ROCMFORGE_EMULATOR
 /// The product of two halves is exact in f32, and so is the sum but for one rounding that f64 holds off.
 DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
@@ -124,6 +131,8 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   u32 spread = (selector & 0xf) | ((selector & 0xf0) << 4) | ((selector & 0xf00) << 8) | ((selector & 0xf000) << 12);
   return __builtin_amdgcn_perm(b, a, spread);
 }
+
+DEVICE u32 masked_onto(u32 bits, u32 mask, u32 onto) { return (bits & mask) | onto; }
 
 /// The sign of each byte in all of its bits.
 DEVICE u32 sign_bytes(u32 word) { return ((word >> 7) & 0x01010101u) * 255; }

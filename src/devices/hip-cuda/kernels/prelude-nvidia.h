@@ -82,6 +82,12 @@ DEVICE u32 half2_mul(u32 a, u32 b) {
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
   return result;
 }
+/// Halves no larger than the largest finite one, nor smaller than its negative; NaN stays.
+DEVICE u32 half2_clamp(u32 a) {
+  u32 result;
+  asm("{ .reg .b32 low; max.NaN.f16x2 low, %1, %2; min.NaN.f16x2 %0, low, %3; }" : "=r"(result) : "r"(a), "r"(0xfbfffbffu), "r"(0x7bff7bffu));
+  return result;
+}
 
 /// `c` plus the products of four signed bytes.
 DEVICE i32 dot4(u32 a, u32 b, i32 c) {
@@ -94,6 +100,13 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   u32 chosen;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(chosen) : "r"(a), "r"(b), "r"(selector));
   return chosen;
+}
+
+/// `bits & mask | onto`, in one instruction: of two constants, the compiler would make two.
+DEVICE u32 masked_onto(u32 bits, u32 mask, u32 onto) {
+  u32 result;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(bits), "r"(mask), "r"(onto));
+  return result;
 }
 
 /// The sign of each byte in all of its bits.

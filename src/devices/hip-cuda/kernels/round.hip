@@ -25,6 +25,6 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
     v = {gated(v.x, u.x), gated(v.y, u.y), gated(v.z, u.z), gated(v.w, u.w)};
 #endif
     u32x2 halves = {rounded(v.x) | u32(rounded(v.y)) << 16, rounded(v.z) | u32(rounded(v.w)) << 16};
-    *reinterpret_cast<u32x2*>(out + start + result_index(i)) = halves;
+    store_four(out + start, i, halves);
   }
 }

@@ -26,14 +26,16 @@ constexpr i32 SUM_STRIDE = BLOCK_OUTPUTS + 4;
 struct Weights {
   P::Q::Planes quants;
   P::S::Planes scales;
-  i64 starts[MATRIX_LINES];
+  /// The lines' first groups, of which there are fewer than 2^32: so addresses are cheap.
+  u32 starts[MATRIX_LINES];
   i32 groups;
 
   DEVICE_MEMBER void load(i32 chunk, RawGroup* raw) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    i32 group = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
+    u32 own = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-      raw[l] = {P::Q::load(quants, starts[l] + group), P::S::load(scales, starts[l] + group)};
+      i64 group = starts[l] + own;
+      raw[l] = {P::Q::load(quants, group), P::S::load(scales, group)};
     }
   }
 };
@@ -68,7 +70,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
   weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
   weights.groups = groups;
   UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-    weights.starts[l] = weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs) * groups;
+    weights.starts[l] = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs)) * groups;
   }
   RawGroup next[DEPTH][MATRIX_LINES];
   UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);

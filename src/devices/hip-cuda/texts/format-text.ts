@@ -181,6 +181,8 @@ struct PackedFormat {
 ${entriesText(quants)}
   /// The levels of quads t and t + 4.
   DEVICE Octet octet_levels(const Entries& of, i32 t) { return ${octetText(layout)}; }
+  /// The same as halves less OFFSET, in the order of halves.h.
+  DEVICE u32x4 octet_halves(const Entries& of, i32 t) { return ${octetHalvesText(layout, quants)}; }
 ${quantTexts(layout)}
   DEVICE u32 own_scales(const u8* block, u32 e) { return ${own}; }
   DEVICE u32 shared_scales(const u8* block, u32 e) { return ${shared}; }
@@ -206,6 +208,14 @@ function octetText({ levels }: BlockLayout): string {
   const hasTable = levels.kind === 'codes' && levels.level.kind === 'table';
   if (!hasTable) return '{levels(Q::quad(of, t)), levels(Q::quad(of, t + 4))}';
   return `table_octet(Q::word(of.nibbles, t), ${tableWords(levels.level.table)})`;
+}
+
+/** Converts an octet of a loaded group to halves: nibbles that are levels without a detour over bytes. */
+function octetHalvesText({ levels }: BlockLayout, quants: PackedQuants): string {
+  const isLinear = levels.kind === 'codes' && levels.level.kind === 'linear' && levels.level.step === 1;
+  if (isLinear && quants.kind === 'bits' && quants.bits === 4)
+    return 'nibble_halves<OFFSET>(Q::word(of.nibbles, t))';
+  return 'byte_halves<OFFSET, SIGNED>(octet_levels(of, t))';
 }
 
 /** A loaded group whose entries are looked up, and what kernels with GRID_COPIED call first, followed by a barrier. */

@@ -10,6 +10,27 @@ struct Octet {
   u32 low, high;
 };
 
+/// The bytes of two words as halves less OFFSET, in the order of halves.h.
+template <i32 OFFSET, bool SIGNED>
+DEVICE u32x4 byte_halves(Octet levels) {
+  // The byte b under the half 1024 is the half 1024 + b.
+  constexpr u32 LIFT = 0x64646464u;
+  constexpr i32 LEAST = SIGNED ? 128 : 0;
+  u32 flip = SIGNED ? 0x80808080u : 0, bias = pack_half2(1024 + LEAST + OFFSET, 1024 + LEAST + OFFSET);
+  u32 low = levels.low ^ flip, high = levels.high ^ flip;
+  return {half2_sub(byte_permute(low, LIFT, 0x4240u), bias), half2_sub(byte_permute(low, LIFT, 0x4341u), bias),
+          half2_sub(byte_permute(high, LIFT, 0x4240u), bias), half2_sub(byte_permute(high, LIFT, 0x4341u), bias)};
+}
+/// The same of the nibbles of a word, the low ones of its bytes first. The high ones under the half 1024 are sixteen times too large.
+template <i32 OFFSET>
+DEVICE u32x4 nibble_halves(u32 nibbles) {
+  constexpr u32 LIFT = 0x64006400u, LOW = 0x000f000fu, HIGH = 0x00f000f0u;
+  u32 bias = pack_half2(1024 + OFFSET, 1024 + OFFSET), sixteenth = pack_half2(0.0625f, 0.0625f), rest = pack_half2(-64 - OFFSET, -64 - OFFSET);
+  u32 odd = nibbles >> 8;
+  return {half2_sub(masked_onto(nibbles, LOW, LIFT), bias), half2_sub(masked_onto(odd, LOW, LIFT), bias),
+          half2_fma(masked_onto(nibbles, HIGH, LIFT), sixteenth, rest), half2_fma(masked_onto(odd, HIGH, LIFT), sixteenth, rest)};
+}
+
 /// Four nibbles in the bytes of a word to the levels of a table, its 16 bytes in four words. `BYTE_PERMUTE` looks at three bits of a
 /// selector's nibble, so that the fourth bit chooses between two halves of the table.
 DEVICE u32 table_levels(u32 quad, u32 first, u32 second, u32 third, u32 fourth) {

@@ -74,19 +74,30 @@ struct Weights {
 /// Where octet `t` of group `group` of a chunk stands among those of a stage: what a wave reads at once lies side by side.
 DEVICE i32 stage_index(i32 row, i32 t, i32 group) { return (t * TILE_ROWS + row) * CHUNK_GROUPS + group; }
 
-/// Starts to copy a chunk of the rows in use to its stage. What stands in the place of other rows is multiplied, too, but their
-/// sums are unused.
-DEVICE void send(SharedAddress stages, const u32x4* x, const i64* starts, i32 rows, i32 chunk, i32 chunks) {
-  if (chunk < chunks) {
-    SharedAddress stage = stages + 16 * (chunk % STAGES * STAGE_OCTETS);
-    for (i32 i = thread(); i < rows * CHUNK_OCTETS; i += THREADS) {
-      i32 row = i / CHUNK_OCTETS, octet = i % CHUNK_OCTETS;
-      const u32x4* from = x + starts[row] + chunk * CHUNK_OCTETS + octet;
-      cp_async_16(stage + 16 * stage_index(row, octet / CHUNK_GROUPS, octet % CHUNK_GROUPS), from);
+#if !HELD
+/// What a thread copies of each chunk of the rows in use: an octet of every TURN_ROWS-th. What stands in the place of other rows is
+/// multiplied, too, but their sums are unused.
+constexpr i32 TURN_ROWS = THREADS / CHUNK_OCTETS, TURNS = (TILE_ROWS + TURN_ROWS - 1) / TURN_ROWS;
+struct Copies {
+  const u32x4* x;
+  u32 starts[TURNS];
+  SharedAddress stages;
+  i32 first, used, chunks;
+
+  /// Starts to copy a chunk to its stage.
+  DEVICE_MEMBER void send(i32 chunk) const {
+    if (chunk < chunks) {
+      i32 octet = thread() % CHUNK_OCTETS;
+      i32 place = chunk % STAGES * STAGE_OCTETS + stage_index(first, octet / CHUNK_GROUPS, octet % CHUNK_GROUPS);
+      UNROLL for (i32 k = 0; k < TURNS; k++) {
+        if (first + k * TURN_ROWS >= used) break;
+        cp_async_16(stages + 16 * place + 16 * (k * TURN_ROWS * CHUNK_GROUPS), x + (starts[k] + chunk * CHUNK_OCTETS));
+      }
     }
+    cp_async_commit();
   }
-  cp_async_commit();
-}
+};
+#endif
 
 #if PARTS == 2
 DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
@@ -109,7 +120,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
                 i32 own_rows) {
   DYNAMIC_SHARED(shared);
   SHARED i32 choices[TILE_ROWS];
-  SHARED i64 starts[TILE_ROWS];
+  SHARED u32 starts[TILE_ROWS];
   i32 wave = thread() / MATRIX_LANES, chunks = (groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS;
   Weights weights;
   weights.groups = groups;
@@ -160,7 +171,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
     i32 choice = order[tile.first + i];
 #endif
     choices[i] = choice;
-    starts[i] = i64(own_rows ? choice : choice / top_k) * (padded_width(32 * groups) / 8);
+    starts[i] = u32(own_rows ? choice : choice / top_k) * (padded_width(32 * groups) / 8);
   }
   barrier();
 #if HELD
@@ -173,8 +184,11 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   load_octets(0);
 #else
   const u32x4* stages = reinterpret_cast<const u32x4*>(shared);
-  SharedAddress stages_address = shared_address(shared);
-  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send(stages_address, x, starts, used, s, chunks);
+  Copies rows = {x, {}, shared_address(shared), i32(thread()) / CHUNK_OCTETS, used, chunks};
+  UNROLL for (i32 k = 0; k < TURNS; k++) {
+    rows.starts[k] = starts[min_of(rows.first + k * TURN_ROWS, used - 1)] + thread() % CHUNK_OCTETS;
+  }
+  UNROLL for (i32 s = 0; s < STAGES - 1; s++) rows.send(s);
 #endif
   MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
   for (i32 chunk = 0; chunk < chunks; chunk++) {
@@ -185,7 +199,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
 #else
     cp_async_wait<STAGES - 2>();
     barrier();
-    send(stages_address, x, starts, used, chunk + STAGES - 1, chunks);
+    rows.send(chunk + STAGES - 1);
     const u32x4* stage = stages + chunk % STAGES * STAGE_OCTETS;
 #endif
     UNROLL for (i32 u = 0; u < UNITS; u++) {

@@ -114,7 +114,7 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { chunk = 2 * reach + 1, window = chunk } = op;
   const context = Math.min(window, tableWidth(batch) * cache.blockSize);
   const groups = to.capacity(op.out) * headGroups(op, facts.headsAtOnce(op));
-  const wanted = Math.floor(facts.wantedGroups(op) / groups);
+  const wanted = Math.floor(facts.wantedGroups(op, groups) / groups);
   const usual = Math.min(USUAL_PARTITIONS, Math.ceil(context / facts.shortestPartition));
   const long = Math.min(facts.mostPartitions, Math.ceil(context / LONG_PARTITION));
   return Math.max(1, Math.min(wanted, Math.max(usual, long)));

@@ -50,8 +50,8 @@ export interface SplitFacts {
 export interface AttentionFacts {
   /** Query heads of one key head that a workgroup computes at once. */
   headsAtOnce(op: AttentionOp): number;
-  /** Number of workgroups that keep the GPU busy. */
-  wantedGroups(op: AttentionOp): number;
+  /** Number of workgroups that keep the GPU busy, if there are `groups` without partitions. */
+  wantedGroups(op: AttentionOp, groups: number): number;
   /** Minimum positions of a context partition. */
   readonly shortestPartition: number;
   /** Most partitions of a context, however long: the kernels that merge them have room for so many. */

@@ -137,6 +137,15 @@ export function rowKernel(op: AttentionOp, { vendor }: HipCudaTarget): RowKernel
   return { file: 'attention.hip', heads: HEADS_AT_ONCE, groups: 2 };
 }
 
+/** Blocks that keep a GPU busy when the context of few rows is partitioned, of which there are `blocks` without partitions. */
+export function wantedBlocks(op: AttentionOp, blocks: number, target: HipCudaTarget): number {
+  const { file, groups } = rowKernel(op, target);
+  // Nearly one for each multiprocessor, whose registers one of most threads takes: more would come after one another.
+  const isAlone =
+    file === 'attention-mma.hip' && blocks < target.multiprocessors && 2 * blocks >= target.multiprocessors;
+  return (isAlone ? 1 : groups) * target.multiprocessors;
+}
+
 /** Positions from which on a context is read in parts that are on their way one behind another. */
 const LONG_CONTEXT = 2048;
 

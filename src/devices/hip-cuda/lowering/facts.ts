@@ -1,6 +1,6 @@
 import type { GpuFacts } from '../../../device/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
-import { MAX_PARTITIONS, rowKernel } from './attention.ts';
+import { MAX_PARTITIONS, rowKernel, wantedBlocks } from './attention.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { mostAtOnce } from './collectives.ts';
 import { splitKernels } from './split-product.ts';
@@ -40,7 +40,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     f16RowUnit: F16_CHUNK,
     attention: {
       headsAtOnce: (op) => rowKernel(op, target).heads,
-      wantedGroups: (op) => rowKernel(op, target).groups * target.multiprocessors,
+      wantedGroups: (op, groups) => wantedBlocks(op, groups, target),
       shortestPartition: MIN_PARTITION_LENGTH,
       mostPartitions: MAX_PARTITIONS,
       mergesInLastGroup: true,

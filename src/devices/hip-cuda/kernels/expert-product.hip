@@ -10,6 +10,9 @@
 //           sixteen lines and the same of its up
 #include "activation.h"
 #define GRID_COPIED
+#ifndef HOT
+#define SCALES_CACHED
+#endif
 #include "decode.h"
 #include "hot-experts.h"
 #include "matrix.h"

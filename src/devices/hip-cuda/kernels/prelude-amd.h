@@ -116,6 +116,9 @@ DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
 }
 #endif
 
+DEVICE u32 cached_u32(const u32* from) { return *from; }
+DEVICE u16 cached_u16(const u16* from) { return *from; }
+
 DEVICE i32 dot4(u32 a, u32 b, i32 c) {
 #if defined(DOT_MIXED)
   return __builtin_amdgcn_sudot4(true, i32(a), true, i32(b), c, false);

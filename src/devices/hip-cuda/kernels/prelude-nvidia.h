@@ -144,7 +144,12 @@ DEVICE f64 fused_multiply_add(f64 a, f64 b, f64 c) {
   return result;
 }
 
+// With FETCHES_WIDE, which a kernel defines before this, the L2 cache fetches the 256 bytes around what is asked for: others ask for them.
+#ifdef FETCHES_WIDE
+#define STREAM "ld.global.nc.L1::no_allocate.L2::256B."
+#else
 #define STREAM "ld.global.nc.L1::no_allocate."
+#endif
 DEVICE u32 stream_u32(const u32* from) {
   u32 value;
   asm volatile(STREAM "u32 %0, [%1];" : "=r"(value) : "l"(from));
@@ -153,6 +158,17 @@ DEVICE u32 stream_u32(const u32* from) {
 DEVICE u16 stream_u16(const u16* from) {
   u16 value;
   asm volatile(STREAM "u16 %0, [%1];" : "=h"(value) : "l"(from));
+  return value;
+}
+/// The same of what other warps of the multiprocessor read parts of, too: through its cache.
+DEVICE u32 cached_u32(const u32* from) {
+  u32 value;
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+DEVICE u16 cached_u16(const u16* from) {
+  u16 value;
+  asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(value) : "l"(from));
   return value;
 }
 DEVICE u32x2 stream_u32x2(const u32x2* from) {

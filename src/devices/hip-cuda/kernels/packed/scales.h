@@ -5,6 +5,16 @@
 #include "formats/numbers.h"
 #include "packed/planes.h"
 
+// A lane's scales are a few bytes of the least that a cache reads from memory. Where neighbouring lanes have neighbouring groups, they read
+// it together; kernels with SCALES_CACHED read it in parts, one after another, and keep it near.
+#ifdef SCALES_CACHED
+DEVICE u32 load_scale(const u32* from) { return cached_u32(from); }
+DEVICE u16 load_scale(const u16* from) { return cached_u16(from); }
+#else
+DEVICE u32 load_scale(const u32* from) { return load_streaming(from); }
+DEVICE u16 load_scale(const u16* from) { return load_streaming(from); }
+#endif
+
 /// One scale and min for elements 0 to 15, one for 16 to 31; equal where a format has no halves.
 struct GroupScales {
   f32 scale[2], min[2];
@@ -21,7 +31,7 @@ struct HalfScales {
     u16 d;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups / SPAN)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.d + group / SPAN)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.d + group / SPAN)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
     return {{d, d}, {0, 0}};
@@ -41,7 +51,7 @@ struct HalfScalesAndMins {
     u32 pair;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u32>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.pair + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.pair + group)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(u16(loaded.pair)), m = half_to_float(u16(loaded.pair >> 16));
     return {{d, d}, {m, m}};
@@ -77,7 +87,7 @@ struct SmallFloatScales {
     u16 pair;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.pair + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.pair + group)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     return {{half_e4m3(loaded.pair & 255), half_e4m3(loaded.pair >> 8)}, {0, 0}};
   }
@@ -101,7 +111,7 @@ struct ByteScalesAndMins {
     return {pair, cursor.take<u16>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_streaming(planes.pair + (group >> 3)), load_streaming(planes.bytes + group)};
+    return {load_scale(planes.pair + (group >> 3)), load_scale(planes.bytes + group)};
   }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(u16(loaded.pair)), dmin = half_to_float(u16(loaded.pair >> 16));
@@ -131,7 +141,7 @@ struct ByteScales {
     return {d, cursor.take<u16>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_streaming(planes.d + (group >> 3)), load_streaming(planes.bytes + group)};
+    return {load_scale(planes.d + (group >> 3)), load_scale(planes.bytes + group)};
   }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
@@ -160,7 +170,7 @@ struct OddScales {
     u16* d = cursor.take<u16>(groups / 8);
     return {d, cursor.take<u8>(groups)};
   }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.d + (group >> 3)), planes.nibbles[group]}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.d + (group >> 3)), planes.nibbles[group]}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d) * (1.0f / PARTS);
     return {{d * f32(2 * (loaded.nibbles & 15) + 1), d * f32(2 * (loaded.nibbles >> 4) + 1)}, {0, 0}};

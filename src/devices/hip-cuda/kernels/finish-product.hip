@@ -1,11 +1,18 @@
-// The epilogue of the BLAS library's products, whose rows hold one part's outputs or two's side by side.
+// The epilogue of products whose sums are in memory: the BLAS library's, whose rows hold one part's outputs or two's side by side, and
+// those whose k blocks divide among them.
 //
+//   PIECES  matrices of sums that are added up, each `apart` numbers behind the one before; of gates and ups there is one
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves   3 the same as f32
 #include "activation.h"
 #include "halves.h"
 
 DEVICE f32x4 load_four(const f32* from) { return *reinterpret_cast<const f32x4*>(from); }
 DEVICE f32x4 add_four(f32x4 a, f32x4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
+DEVICE f32x4 load_sums(const f32* from, i32 apart) {
+  f32x4 sum = load_four(from);
+  UNROLL for (i32 piece = 1; piece < PIECES; piece++) sum = add_four(sum, load_four(from + i64(piece) * apart));
+  return sum;
+}
 #if OUTPUT >= 2
 DEVICE f32x4 gate_four(f32x4 gate, f32x4 up) {
   return {gated(gate.x, up.x), gated(gate.y, up.y), gated(gate.z, up.z), gated(gate.w, up.w)};
@@ -13,17 +20,17 @@ DEVICE f32x4 gate_four(f32x4 gate, f32x4 up) {
 #endif
 
 /// A thread finishes four outputs.
-KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, const f32* addend, void* y) {
+KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, i32 apart, const f32* addend, void* y) {
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_y(), n = 4 * (i32(block_x()) * 256 + i32(thread()));
   if (row >= *count || n >= outputs) return;
   [[maybe_unused]] i64 at = i64(row) * outputs + n;
 #if OUTPUT == 0
-  f32x4 value = load_four(sums + at);
+  f32x4 value = load_sums(sums + at, apart);
   if (addend) value = add_four(value, load_four(addend + n));
 #elif OUTPUT == 1
-  f32x4 value = add_four(load_four(sums + at), load_four(addend + at));
+  f32x4 value = add_four(load_sums(sums + at, apart), load_four(addend + at));
 #else
   f32x4 value = gate_four(load_four(sums + at + i64(row) * outputs), load_four(sums + at + i64(row + 1) * outputs));
 #endif

@@ -3,9 +3,14 @@
 // block's WAVES waves, SHARE neighbours take the same chunks for different outputs, so that they copy activations once for all of
 // them: many rows are otherwise read more often than the weights. In a chunk, each part of the wave's lanes has a group of its own.
 //
-//   OUTPUT  as in product-outputs.h
+//   DEPTH    chunks of weights that are on their way to a wave's registers: with few waves, one alone would wait for memory
+//   AHEAD    chunks of activations that are on their way to a team's shared memory, where copies run beside the computation
+//   SPLITS   blocks that divide k: each writes sums of its own, `apart` numbers behind those of the one before
+//   OUTPUT   as in product-outputs.h
+#define FETCHES_WIDE
 #include "activation.h"
 #define GRID_COPIED
+#define SCALES_CACHED
 #include "decode.h"
 #include "matrix.h"
 #include "product-outputs.h"
@@ -26,62 +31,89 @@ constexpr i32 LANE_OCTETS = ROW_TILES * ROW_LINES * FRAGMENT_OCTETS;
 /// Sums of a row stand this far apart, to avoid bank conflicts.
 constexpr i32 SUM_STRIDE = TILE_OUTPUTS + 4;
 
-// Where copies run beside the computation, the next activations of a team of SHARE waves are on their way to memory of its own. The lanes
-// of one wave read what they have copied themselves, so that nobody waits for anybody.
+// Where copies run beside the computation, a team's next activations are on their way to a ring of chunks in memory of its own. Each wave
+// copies a part of a chunk; the lanes of a wave that shares with no other read what they have copied themselves, and nobody waits.
 #ifdef GPU_NVIDIA
-#define STAGES 4
+#define COPIED 1
 #else
-#define STAGES 0
+#define COPIED 0
 #endif
-static_assert(SHARE == 1 || (STAGES && ROW_TILES * ROW_LINES % SHARE == 0), "waves share what each has copied a part of");
-constexpr i32 RING_BYTES = STAGES * LANE_OCTETS * MATRIX_LANES * 16, SUM_BYTES = TILE_ROWS * SUM_STRIDE * 4;
+static_assert(SHARE == 1 || COPIED, "waves share what they copy");
+/// Whether a wave asks for its next weights before it multiplies a chunk, or behind that, when the chunk's registers are free: of several
+/// chunks, others are on their way meanwhile.
+constexpr bool EARLY = !COPIED;
+/// Copies of all lanes that a chunk of the rows takes, those of a wave, and of these how many neighbours are of one row.
+constexpr i32 CHUNK_COPIES = MATRIX_PARTS * LANE_OCTETS, OWN_COPIES = (CHUNK_COPIES + SHARE - 1) / SHARE;
+constexpr i32 ROW_COPIES = MATRIX_PARTS % SHARE == 0 ? MATRIX_PARTS / SHARE : 1;
+constexpr i32 SLOT_OCTETS = CHUNK_COPIES * MATRIX_LANES, RING_BYTES = COPIED * (AHEAD + 1) * SLOT_OCTETS * 16;
+constexpr i32 SUM_BYTES = TILE_ROWS * SUM_STRIDE * 4;
 constexpr i32 TEAM_BYTES = RING_BYTES > SHARE * SUM_BYTES ? RING_BYTES : SHARE * SUM_BYTES;
 
 struct Weights {
   P::Q::Planes quants;
   P::S::Planes scales;
-  i64 starts[OUTPUT_TILES][MATRIX_LINES];
+  /// The lines' first groups, of which there are fewer than 2^32: so addresses are cheap.
+  u32 starts[OUTPUT_TILES][MATRIX_LINES];
   i32 groups;
 
   DEVICE_MEMBER void load(i32 chunk, RawGroup (*raw)[MATRIX_LINES]) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    i32 group = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
+    u32 own = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
       UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-        raw[o][l] = {P::Q::load(quants, starts[o][l] + group), P::S::load(scales, starts[o][l] + group)};
+        i64 group = starts[o][l] + own;
+        raw[o][l] = {P::Q::load(quants, group), P::S::load(scales, group)};
       }
     }
   }
 };
 
-/// The rows that a lane loads: of its team's, each SHARE-th.
+/// A row of the tile's `line` that exists: lines without one read some other, each another, and their sums are unused.
+DEVICE i32 row_of(i32 first_row, i32 line, i32 used) {
+  i32 row = first_row + 16 * (line / ROW_LINES) + matrix_line(line % ROW_LINES);
+  return row < used ? row : row % used;
+}
+
+#if COPIED
+/// What a lane copies of the rows: copy `k * SHARE + wave % SHARE` of a chunk, of which MATRIX_PARTS are one row's.
 struct Rows {
-  const u32x4* starts[ROW_TILES * ROW_LINES / SHARE];
-  i32 chunks;
+  const u32x4* x;
+  u32 starts[OWN_COPIES / ROW_COPIES];
+  SharedAddress ring;
+  i32 wave, end;
 
-  /// The address of a lane's octet `i` of `LANE_OCTETS / SHARE`, of fragment `f` of a chunk.
-  DEVICE_MEMBER const u32x4* octet(i32 chunk, i32 f, i32 i) const {
-    i32 group = chunk * MATRIX_PARTS + matrix_part(), t = f * FRAGMENT_OCTETS + i % FRAGMENT_OCTETS;
-    return starts[i / FRAGMENT_OCTETS] + octet_index(group, t);
-  }
-};
-
-#if STAGES
-/// Starts to load the wave's share of the activations of unit `unit`: units are the fragments of the team's chunks, one after another.
-DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
-  i32 chunk = wave / SHARE + unit / MATRIX_PARTS * TEAMS, f = unit % MATRIX_PARTS;
-  SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
-  if (chunk < rows.chunks) {
-    UNROLL for (i32 i = 0; i < LANE_OCTETS / SHARE; i++) {
-      i32 line = i / FRAGMENT_OCTETS * SHARE + wave % SHARE;
-      SharedAddress place = to + 16 * (line * FRAGMENT_OCTETS + i % FRAGMENT_OCTETS) * MATRIX_LANES;
-      // Few rows stay in the multiprocessor's cache until its other blocks copy them; many only pass through it.
-      if (TILE_ROWS <= 16) cp_async_cached_16(place, rows.octet(chunk, f, i));
-      else cp_async_16(place, rows.octet(chunk, f, i));
+  DEVICE_MEMBER void start(i32 first_row, i32 used, i32 octets) {
+    UNROLL for (i32 k = 0; k < OWN_COPIES; k += ROW_COPIES) {
+      i32 copy = k * SHARE + wave % SHARE;
+      i32 row = row_of(first_row, copy / MATRIX_PARTS, used);
+      starts[k / ROW_COPIES] = row * octets + CHUNK_GROUPS * (copy % MATRIX_PARTS) + matrix_part();
     }
   }
-  cp_async_commit();
-}
+  /// Starts to copy the wave's part of a chunk to a slot.
+  DEVICE_MEMBER void send(i32 chunk, i32 slot) const {
+    if (chunk < end) {
+      SharedAddress to = ring + 16 * (slot * SLOT_OCTETS + wave % SHARE * MATRIX_LANES + lane());
+      UNROLL for (i32 k = 0; k < OWN_COPIES; k++) {
+        if (CHUNK_COPIES % SHARE != 0 && k * SHARE + wave % SHARE >= CHUNK_COPIES) break;
+        const u32x4* from = x + (starts[k / ROW_COPIES] + chunk * CHUNK_OCTETS) + k % ROW_COPIES * SHARE * CHUNK_GROUPS;
+        // Few rows stay in the multiprocessor's cache until its other blocks copy them; many only pass through it.
+        if (TILE_ROWS <= 16) cp_async_cached_16(to + 16 * k * SHARE * MATRIX_LANES, from);
+        else cp_async_16(to + 16 * k * SHARE * MATRIX_LANES, from);
+      }
+    }
+    cp_async_commit();
+  }
+  /// Waits for the chunk of a slot, and sends the one that takes the place of the chunk before it, which all have read.
+  DEVICE_MEMBER void turn(i32 chunk, i32 slot) const {
+    i32 free = slot == 0 ? AHEAD : slot - 1;
+    if (SHARE > 1) {
+      cp_async_wait<AHEAD - 1>();
+      barrier_of(1 + wave / SHARE, SHARE * MATRIX_LANES);
+    }
+    send(chunk + AHEAD * TEAMS, free);
+    if (SHARE == 1) cp_async_wait<AHEAD>();
+  }
+};
 #endif
 
 /// The teams' sums for an output of the block and a row of the tile.
@@ -94,9 +126,11 @@ DEVICE f32 sum_of_teams(const u8* shared, i32 row, i32 output) {
   return sum * (1.0f / WEIGHT_SCALE);
 }
 
-KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend, void* y) {
+KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend,
+                void* y, i32 apart) {
   DYNAMIC_SHARED(shared);
   i32 wave = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
+  i32 part = (chunks + SPLITS - 1) / SPLITS, begin = i32(block_z()) * part + wave / SHARE, end = min_of(i32(block_z() + 1) * part, chunks);
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
   weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
@@ -105,64 +139,53 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i32 line = wave % SHARE * TILE_OUTPUTS + 16 * o + matrix_line(l);
-      weights.starts[o][l] = weight_row(block_x() * BLOCK_LINES, line, outputs) * groups;
+      weights.starts[o][l] = u32(weight_row(block_x() * BLOCK_LINES, line, outputs)) * groups;
     }
   }
-  RawGroup next[OUTPUT_TILES][MATRIX_LINES];
-  weights.load(wave / SHARE, next);
+  RawGroup raw[DEPTH][OUTPUT_TILES][MATRIX_LINES];
+  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(begin + d * TEAMS, raw[d]);
   P::prepare(THREADS);
   if (P::HAS_GRID) barrier();
   grid_launch_dependents();
   grid_dependency_wait();
   i32 used = *count, first_row = block_y() * TILE_ROWS;
   if (first_row >= used) return;
-  Rows rows;
-  rows.chunks = chunks;
-  UNROLL for (i32 k = 0; k < ROW_TILES * ROW_LINES / SHARE; k++) {
-    // Lines without a row read some other row, each another: their sums are unused.
-    i32 own = k * SHARE + wave % SHARE, line = first_row + 16 * (own / ROW_LINES) + matrix_line(own % ROW_LINES);
-    i64 row = line < used ? line : line % used;
-    rows.starts[k] = x + row * (padded_width(32 * groups) / 8);
-  }
-#if STAGES
+  i32 row_octets = padded_width(32 * groups) / 8;
+#if COPIED
   u32x4* ring = reinterpret_cast<u32x4*>(shared + wave / SHARE * TEAM_BYTES);
-  SharedAddress ring_address = shared_address(ring);
-  i32 unit = 0;
-  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send_for(ring_address, rows, wave, s);
+  Rows rows = {x, {}, shared_address(ring), wave, end};
+  rows.start(first_row, used, row_octets);
+  UNROLL for (i32 a = 0; a < AHEAD; a++) rows.send(begin + a * TEAMS, a);
+  i32 slot = 0;
+#else
+  const u32x4* starts[ROW_TILES * ROW_LINES];
+  UNROLL for (i32 k = 0; k < ROW_TILES * ROW_LINES; k++) starts[k] = x + i64(row_of(first_row, k, used)) * row_octets;
 #endif
   MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
-  for (i32 chunk = wave / SHARE; chunk < chunks; chunk += TEAMS) {
+  auto multiply_chunk = [&](i32 chunk, const RawGroup (*own)[MATRIX_LINES]) {
     P::Entries entries[OUTPUT_TILES][MATRIX_LINES];
     PairedScales scales[OUTPUT_TILES][MATRIX_LINES];
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
       UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-        entries[o][l] = P::entries(next[o][l].quants);
-        scales[o][l] = paired_scales(next[o][l].scales);
+        entries[o][l] = P::entries(own[o][l].quants);
+        scales[o][l] = paired_scales(own[o][l].scales);
       }
     }
-    if (chunk + TEAMS < chunks) weights.load(chunk + TEAMS, next);
+#if COPIED
+    rows.turn(chunk, slot);
+    const u32x4* from = ring + slot * SLOT_OCTETS + lane();
+    slot = slot == AHEAD ? 0 : slot + 1;
+#endif
     UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
       Fragment columns[ROW_TILES];
-#if STAGES
-#if SHARE > 1
-      // What the others have copied is there, and what is copied next takes the place of what all have read.
-      cp_async_wait<STAGES - 2>();
-      barrier_of(1 + wave / SHARE, SHARE * MATRIX_LANES);
-      send_for(ring_address, rows, wave, unit + STAGES - 1);
-#else
-      send_for(ring_address, rows, wave, unit + STAGES - 1);
-      cp_async_wait<STAGES - 1>();
-#endif
-      const u32x4* from = ring + unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane();
-      unit++;
-#endif
       UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) {
-        i32 line = i / FRAGMENT_OCTETS;
-#if STAGES
-        columns[line / ROW_LINES].at[line % ROW_LINES][i % FRAGMENT_OCTETS] = from[i * MATRIX_LANES];
+        i32 line = i / FRAGMENT_OCTETS, t = i % FRAGMENT_OCTETS;
+#if COPIED
+        u32x4 octet = from[(line * MATRIX_PARTS + f) * MATRIX_LANES];
 #else
-        columns[line / ROW_LINES].at[line % ROW_LINES][i % FRAGMENT_OCTETS] = *rows.octet(chunk, f, i);
+        u32x4 octet = starts[line][octet_index(chunk * MATRIX_PARTS + matrix_part(), f * FRAGMENT_OCTETS + t)];
 #endif
+        columns[line / ROW_LINES].at[line % ROW_LINES][t] = octet;
       }
       UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
         Fragment lines;
@@ -174,8 +197,22 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
         UNROLL for (i32 r = 0; r < ROW_TILES; r++) MULTIPLY(sums[o][r], lines, columns[r]);
       }
     }
+  };
+  for (i32 first = begin; first < end; first += DEPTH * TEAMS) {
+    UNROLL for (i32 d = 0; d < DEPTH; d++) {
+      i32 chunk = first + d * TEAMS;
+      if (chunk >= end) break;
+      RawGroup own[OUTPUT_TILES][MATRIX_LINES];
+      UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+        UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) own[o][l] = raw[d][o][l];
+      }
+      i32 next = chunk + DEPTH * TEAMS;
+      if (EARLY && next < end) weights.load(next, raw[d]);
+      multiply_chunk(chunk, own);
+      if (!EARLY && next < end) weights.load(next, raw[d]);
+    }
   }
-#if STAGES
+#if COPIED
   cp_async_wait<0>();
 #if SHARE > 1
   barrier_of(1 + wave / SHARE, SHARE * MATRIX_LANES);
@@ -191,6 +228,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   }
   barrier();
   constexpr i32 WIDTH = BLOCK_LINES / PARTS;
+  if (SPLITS > 1) y = static_cast<f32*>(y) + i64(block_z()) * apart;
   for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
     i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
     if (first_row + row >= used || n >= outputs) continue;

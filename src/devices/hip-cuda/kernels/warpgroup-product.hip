@@ -2,7 +2,8 @@
 // registers while the products of those before run. The rows' activations are copied to shared memory once for the block; read by each
 // warp for itself, they would be several times the bytes of the weights.
 //
-//   OUTPUT  as in product-outputs.h
+//   SPLITS   blocks that divide k: each writes sums of its own, `apart` numbers behind those of the one before
+//   OUTPUT   as in product-outputs.h
 #include "activation.h"
 #include "decode.h"
 #include "product-outputs.h"
@@ -61,9 +62,10 @@ struct Copies {
 };
 
 KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u32* x, const u8* weight, i32 outputs, i32 groups,
-                const f32* addend, void* y) {
+                const f32* addend, void* y, i32 apart) {
   DYNAMIC_SHARED(shared);
   i32 warp = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
+  i32 part = (chunks + SPLITS - 1) / SPLITS, begin = i32(block_z()) * part, end = min_of(begin + part, chunks);
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
   weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
@@ -73,7 +75,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
     weights.starts[l] = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs)) * groups;
   }
   RawGroup next[DEPTH][MATRIX_LINES];
-  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);
+  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(begin + d, next[d]);
   grid_launch_dependents();
   grid_dependency_wait();
   i32 used = *count, first_row = block_y() * TILE_ROWS;
@@ -81,7 +83,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
   SharedAddress ring = shared_address(shared);
   i32 half = lane() >> 4, word = lane() & 15;
   Copies copies;
-  copies.chunks = chunks;
+  copies.chunks = end;
   copies.to = ring + (word & 3) * PLANE_BYTES + 128 * warp + 16 * half + 4 * (word >> 2);
   UNROLL for (i32 e = 0; e < OWN_EIGHTS; e++) {
     UNROLL for (i32 j = 0; j < 4; j++) {
@@ -92,13 +94,13 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
     }
   }
   // A copy takes the place of the chunk before the last, all of whose products have ended.
-  UNROLL for (i32 s = 0; s < STAGES - 2; s++) copies.send(s, s);
+  UNROLL for (i32 s = 0; s < STAGES - 2; s++) copies.send(begin + s, s);
   f32 sums[SUMS] = {};
-  for (i32 chunk = 0; chunk < chunks; chunk++) {
+  for (i32 chunk = begin; chunk < end; chunk++) {
     cp_async_wait<STAGES - 3>();
     fence_for_products();
     barrier();
-    copies.send(chunk + STAGES - 2, (chunk + STAGES - 2) % STAGES);
+    copies.send(chunk + STAGES - 2, (chunk - begin + STAGES - 2) % STAGES);
     P::Entries entries[MATRIX_LINES];
     PairedScales scales[MATRIX_LINES];
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
@@ -106,10 +108,10 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
       scales[l] = paired_scales(next[0][l].scales);
       UNROLL for (i32 d = 1; d < DEPTH; d++) next[d - 1][l] = next[d][l];
     }
-    if (chunk + DEPTH < chunks) weights.load(chunk + DEPTH, next[DEPTH - 1]);
-    UNROLL for (i32 part = 0; part < MATRIX_PARTS; part++) {
-      u32x4 upper = decode_octet(entries[0], scales[0], part), lower = decode_octet(entries[1], scales[1], part);
-      SharedAddress columns = ring + chunk % STAGES * CHUNK_BYTES + part * PART_BYTES;
+    if (chunk + DEPTH < end) weights.load(chunk + DEPTH, next[DEPTH - 1]);
+    UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
+      u32x4 upper = decode_octet(entries[0], scales[0], f), lower = decode_octet(entries[1], scales[1], f);
+      SharedAddress columns = ring + (chunk - begin) % STAGES * CHUNK_BYTES + f * PART_BYTES;
       u64 left = columns_at(columns, PLANE_BYTES), right = columns_at(columns + 2 * PLANE_BYTES, PLANE_BYTES);
       settle(upper);
       settle(lower);
@@ -130,6 +132,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
   }
   barrier();
   constexpr i32 WIDTH = BLOCK_OUTPUTS / PARTS;
+  if (SPLITS > 1) y = static_cast<f32*>(y) + i64(block_z()) * apart;
   for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
     i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
     if (first_row + row >= used || n >= outputs) continue;

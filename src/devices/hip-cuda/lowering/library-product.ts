@@ -7,7 +7,8 @@ import type {
 } from '../../../device/index.ts';
 import { F32 } from '../../../formats/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
-import { addendOf, outputsOf, productDefines } from './epilogue.ts';
+import { addendOf } from './epilogue.ts';
+import { finishProduct } from './finish-product.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -79,15 +80,7 @@ function multiply(
     args: [x, w, sums, to.temporary(WORKSPACE_BYTES), added],
   });
   if (sums === epilogue.y) return;
-  const outputs = outputsOf(weights, epilogue);
-  to.launch({
-    file: 'finish-product.hip',
-    kernel: 'finish_product',
-    defines: { ...productDefines(epilogue) },
-    grid: [Math.ceil(outputs / 4 / THREADS), capacity],
-    block: THREADS,
-    args: [to.count(rows), sums, int(outputs), addend, epilogue.y],
-  });
+  finishProduct({ rows, weights, epilogue, sums, pieces: 1 }, to);
 }
 
 /** Minimum rows for which the library is faster by weights of f32. */

@@ -1,10 +1,12 @@
 import { packedGroups, type ProductIntent } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
-import { addendOf, outputsOf, productDefines } from './epilogue.ts';
+import { outputsOf } from './epilogue.ts';
+import { dividesSums, productSums } from './finish-product.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { packedFile } from './packed-formats.ts';
+import { F16_CHUNK } from './staging.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Threads of a block, and its lines of weights: gates and ups are two lines. */
@@ -18,8 +20,12 @@ const TILES = [
 ] as const;
 /** Rows that leave more than half of the smallest tile empty have kernels of their own. */
 const LEAST_ROWS = 33;
-/** Blocks a multiprocessor below which smaller tiles, whose waves divide k, are faster. */
+/** Blocks a multiprocessor below which they divide k, and the part of those that run at once below which smaller tiles are faster. */
 const LEAST_BLOCKS = 1.25;
+const LEAST_DIVIDED = 0.7;
+/** Most blocks that divide k, and the fewest chunks of k that each of them has. */
+const MOST_SPLITS = 8;
+const LEAST_CHUNKS = 4;
 
 /** Shared memory for the ring of activations, whose planes lie 32 bytes apart, and after it for the sums. */
 function sharedBytes(rows: number): number {
@@ -33,10 +39,24 @@ function hasWarpgroups({ name }: HipCudaTarget): boolean {
 }
 
 /**
+ * How many blocks divide k: none where there are enough of them, otherwise as many as run at once; undefined where these are too few.
+ */
+function splitsOf(
+  { blocks, chunks, resident }: { blocks: number; chunks: number; resident: number },
+  { multiprocessors }: HipCudaTarget,
+): number | undefined {
+  if (blocks >= LEAST_BLOCKS * multiprocessors) return 1;
+  const atOnce = resident * multiprocessors;
+  const splits = Math.min(Math.floor(atOnce / blocks), Math.floor(chunks / LEAST_CHUNKS), MOST_SPLITS);
+  return splits > 1 && blocks * splits >= LEAST_DIVIDED * atOnce ? splits : undefined;
+}
+
+/**
  * Multiplies many rows by packed weights with the matrix cores' asynchronous products; false if the target has none, for fewer rows or
  * outputs than fill it, and for codebooks, which want shared memory.
  */
-export function tryWarpgroupProduct({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): boolean {
+export function tryWarpgroupProduct(of: ProductIntent, to: Lowering): boolean {
+  const { rows, x, weights, epilogue } = of;
   const [first] = weights as [Weight];
   const capacity = to.capacity(rows);
   const hasCodebook = packedGroups(first.format)?.quants.kind === 'grid';
@@ -45,7 +65,10 @@ export function tryWarpgroupProduct({ rows, x, weights, epilogue }: ProductInten
   const tile = TILES.find((wanted) => wanted.rows >= capacity) ?? TILES[1];
   const across = Math.ceil(((epilogue.kind === 'gated' ? 2 : 1) * outputs) / BLOCK_LINES);
   const down = Math.ceil(capacity / tile.rows);
-  if (across * down < LEAST_BLOCKS * to.target.multiprocessors) return false;
+  const chunks = Math.ceil(first.columns / F16_CHUNK);
+  const splits = splitsOf({ blocks: across * down, chunks, resident: tile.resident }, to.target);
+  if (splits === undefined || (splits > 1 && !dividesSums(of))) return false;
+  const sums = productSums(of, splits, to);
   to.launch({
     file: 'warpgroup-product.hip',
     kernel: 'warpgroup_product',
@@ -53,9 +76,9 @@ export function tryWarpgroupProduct({ rows, x, weights, epilogue }: ProductInten
       PACKED_FORMAT: packedFile(first.format),
       TILE_ROWS: tile.rows,
       RESIDENT: tile.resident,
-      ...productDefines(epilogue),
+      ...sums.defines,
     },
-    grid: [across, down],
+    grid: [across, down, splits],
     block: THREADS,
     sharedBytes: sharedBytes(tile.rows),
     residentBlocks: tile.resident,
@@ -65,9 +88,9 @@ export function tryWarpgroupProduct({ rows, x, weights, epilogue }: ProductInten
       to.weight(weights, GROUP_LAYOUT),
       int(outputs),
       int(first.columns / 32),
-      addendOf(epilogue, to),
-      epilogue.y,
+      ...sums.args,
     ],
   });
+  sums.finish();
   return true;
 }

@@ -1,0 +1,68 @@
+import type { ProductIntent } from '../../../device/index.ts';
+import type { Tensor, Weight } from '../../../ops/index.ts';
+import { addendOf, outputsOf, productDefines } from './epilogue.ts';
+import type { Operand } from './launch-plan.ts';
+import { int, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+
+const THREADS = 256;
+/** Outputs of a thread. */
+const FINISHED = 4;
+
+/** A product whose sums are in memory, in pieces that are added up. */
+interface UnfinishedProduct {
+  readonly rows: Tensor;
+  readonly weights: readonly Weight[];
+  readonly epilogue: ProductIntent['epilogue'];
+  readonly sums: Operand;
+  readonly pieces: number;
+}
+
+/** Launches the epilogue of a product. */
+export function finishProduct(
+  { rows, weights, epilogue, sums, pieces }: UnfinishedProduct,
+  to: Lowering,
+): void {
+  const capacity = to.capacity(rows);
+  const outputs = outputsOf(weights, epilogue);
+  to.launch({
+    file: 'finish-product.hip',
+    kernel: 'finish_product',
+    defines: { PIECES: pieces, ...productDefines(epilogue) },
+    grid: [Math.ceil(outputs / FINISHED / THREADS), capacity],
+    block: THREADS,
+    args: [to.count(rows), sums, int(outputs), int(capacity * outputs), addendOf(epilogue, to), epilogue.y],
+  });
+}
+
+/** What a product's blocks write: results, or sums of a part of k each, which `finish` makes results of. */
+interface ProductSums {
+  readonly defines: Readonly<Record<string, number>>;
+  /** The last arguments of the kernels: what is added, where to write, and how many numbers a part's sums are behind the other's. */
+  readonly args: readonly Operand[];
+  finish(): void;
+}
+
+/** Whether blocks may divide a product's k: gates and ups have no sums of their own, and sums are added up by fours. */
+export function dividesSums({ weights, epilogue }: ProductIntent): boolean {
+  return epilogue.kind !== 'gated' && outputsOf(weights, epilogue) % FINISHED === 0;
+}
+
+/** What the blocks of a product write of which `splits` divide k. */
+export function productSums(
+  { rows, weights, epilogue }: ProductIntent,
+  splits: number,
+  to: Lowering,
+): ProductSums {
+  if (splits === 1) {
+    const defines = { SPLITS: 1, ...productDefines(epilogue) };
+    return { defines, args: [addendOf(epilogue, to), epilogue.y, int(0)], finish: () => undefined };
+  }
+  const apart = to.capacity(rows) * outputsOf(weights, epilogue);
+  const sums = to.temporary(4 * splits * apart);
+  return {
+    defines: { SPLITS: splits, OUTPUT: 0, ACTIVATION: 0 },
+    args: [NULL, sums, int(apart)],
+    finish: () => finishProduct({ rows, weights, epilogue, sums, pieces: splits }, to),
+  };
+}

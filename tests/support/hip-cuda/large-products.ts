@@ -38,11 +38,35 @@ export const LARGE_PRODUCTS: readonly OpCase[] = [
       return { y: add(g, matmul(g, x, g.weight('weight', Q6_K, MANY_OUTPUTS, 256)), residual) };
     },
   },
+  {
+    ...{ op: 'layer', name: 'gate and up of 14 rows', batch: plainBatch(14), limit: QUANTIZED },
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: 256 });
+      const gate = matmul(g, x, g.weight('gate', Q4_K, MANY_OUTPUTS / 2, 256));
+      return { y: gated(g, 'silu', gate, matmul(g, x, g.weight('up', Q4_K, MANY_OUTPUTS / 2, 256))) };
+    },
+  },
+  dividedResidual({ outputs: 1024, columns: 2080, rows: 30 }),
+  dividedResidual({ outputs: 8192, columns: 1632, rows: 62 }),
   wide(Q8_0, { outputs: MANY_OUTPUTS / 2, columns: 96, rows: 129, biased: true }),
   wide(IQ2_XS, { outputs: MANY_OUTPUTS, columns: 256, rows: 40 }),
   wide(IQ2_XS, { outputs: 64, columns: 8192, rows: 4 }),
   wide(IQ2_XS, { outputs: 64, columns: 16_384, rows: 2 }),
 ];
+
+/** Few outputs of many columns, which blocks divide among them; the last of these has fewer. */
+function dividedResidual(of: { outputs: number; columns: number; rows: number }): OpCase {
+  const { outputs, columns, rows } = of;
+  return {
+    ...{ op: 'layer', name: `a residual of ${rows} rows by ${columns} columns`, batch: plainBatch(rows) },
+    limit: QUANTIZED,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: columns });
+      const residual = g.input('residual', { axis: 'rows', width: outputs });
+      return { y: add(g, matmul(g, x, g.weight('weight', Q4_0, outputs, columns)), residual) };
+    },
+  };
+}
 
 function wide(
   format: TensorFormat,

@@ -130,7 +130,8 @@ KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, co
                 void* y, i32 apart) {
   DYNAMIC_SHARED(shared);
   i32 wave = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
-  i32 part = (chunks + SPLITS - 1) / SPLITS, begin = i32(block_z()) * part + wave / SHARE, end = min_of(i32(block_z() + 1) * part, chunks);
+  i32 part = (chunks + SPLITS - 1) / SPLITS, split = SPLITS > 1 ? block_z() : 0;
+  i32 begin = split * part + wave / SHARE, end = min_of((split + 1) * part, chunks);
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
   weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
@@ -228,7 +229,7 @@ KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, co
   }
   barrier();
   constexpr i32 WIDTH = BLOCK_LINES / PARTS;
-  if (SPLITS > 1) y = static_cast<f32*>(y) + i64(block_z()) * apart;
+  if (SPLITS > 1) y = static_cast<f32*>(y) + i64(split) * apart;
   for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
     i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
     if (first_row + row >= used || n >= outputs) continue;

@@ -5,6 +5,7 @@
 //   SPLITS   blocks that divide k: each writes sums of its own, `apart` numbers behind those of the one before
 //   OUTPUT   as in product-outputs.h
 #include "activation.h"
+#define SCALES_CACHED
 #include "decode.h"
 #include "product-outputs.h"
 #include "warpgroup.h"
@@ -27,13 +28,14 @@ constexpr i32 SUM_STRIDE = BLOCK_OUTPUTS + 4;
 struct Weights {
   P::Q::Planes quants;
   P::S::Planes scales;
-  /// The lines' first groups, of which there are fewer than 2^32: so addresses are cheap.
+  /// The lines' first groups of the block's part of k, of which there are fewer than 2^32: so addresses are cheap.
   u32 starts[MATRIX_LINES];
-  i32 groups;
+  /// The last group, counted from the first.
+  i32 last;
 
   DEVICE_MEMBER void load(i32 chunk, RawGroup* raw) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    u32 own = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
+    u32 own = min_of(chunk * MATRIX_PARTS + matrix_part(), last);
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i64 group = starts[l] + own;
       raw[l] = {P::Q::load(quants, group), P::S::load(scales, group)};
@@ -65,17 +67,19 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
                 const f32* addend, void* y, i32 apart) {
   DYNAMIC_SHARED(shared);
   i32 warp = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
-  i32 part = (chunks + SPLITS - 1) / SPLITS, begin = i32(block_z()) * part, end = min_of(begin + part, chunks);
+  // Chunks are counted from the block's first.
+  i32 part = (chunks + SPLITS - 1) / SPLITS, begin = SPLITS > 1 ? i32(block_z()) * part : 0;
+  chunks = min_of(part, chunks - begin);
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
   weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
   weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
-  weights.groups = groups;
+  weights.last = groups - 1 - begin * MATRIX_PARTS;
   UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-    weights.starts[l] = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs)) * groups;
+    weights.starts[l] = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs)) * groups + begin * MATRIX_PARTS;
   }
   RawGroup next[DEPTH][MATRIX_LINES];
-  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(begin + d, next[d]);
+  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);
   grid_launch_dependents();
   grid_dependency_wait();
   i32 used = *count, first_row = block_y() * TILE_ROWS;
@@ -83,24 +87,24 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
   SharedAddress ring = shared_address(shared);
   i32 half = lane() >> 4, word = lane() & 15;
   Copies copies;
-  copies.chunks = end;
+  copies.chunks = chunks;
   copies.to = ring + (word & 3) * PLANE_BYTES + 128 * warp + 16 * half + 4 * (word >> 2);
   UNROLL for (i32 e = 0; e < OWN_EIGHTS; e++) {
     UNROLL for (i32 j = 0; j < 4; j++) {
       // Lines without a row read some other row, each another: their sums are unused.
       i32 line = first_row + 8 * (warp + WARPS * e) + 2 * j + half;
       i64 row = line < used ? line : line % used;
-      copies.starts[e][j] = x + row * (padded_width(32 * groups) / 2) + word;
+      copies.starts[e][j] = x + row * (padded_width(32 * groups) / 2) + 4 * CHUNK_OCTETS * begin + word;
     }
   }
   // A copy takes the place of the chunk before the last, all of whose products have ended.
-  UNROLL for (i32 s = 0; s < STAGES - 2; s++) copies.send(begin + s, s);
+  UNROLL for (i32 s = 0; s < STAGES - 2; s++) copies.send(s, s);
   f32 sums[SUMS] = {};
-  for (i32 chunk = begin; chunk < end; chunk++) {
+  for (i32 chunk = 0; chunk < chunks; chunk++) {
     cp_async_wait<STAGES - 3>();
     fence_for_products();
     barrier();
-    copies.send(chunk + STAGES - 2, (chunk - begin + STAGES - 2) % STAGES);
+    copies.send(chunk + STAGES - 2, (chunk + STAGES - 2) % STAGES);
     P::Entries entries[MATRIX_LINES];
     PairedScales scales[MATRIX_LINES];
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
@@ -108,10 +112,10 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
       scales[l] = paired_scales(next[0][l].scales);
       UNROLL for (i32 d = 1; d < DEPTH; d++) next[d - 1][l] = next[d][l];
     }
-    if (chunk + DEPTH < end) weights.load(chunk + DEPTH, next[DEPTH - 1]);
+    if (chunk + DEPTH < chunks) weights.load(chunk + DEPTH, next[DEPTH - 1]);
     UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
       u32x4 upper = decode_octet(entries[0], scales[0], f), lower = decode_octet(entries[1], scales[1], f);
-      SharedAddress columns = ring + (chunk - begin) % STAGES * CHUNK_BYTES + f * PART_BYTES;
+      SharedAddress columns = ring + chunk % STAGES * CHUNK_BYTES + f * PART_BYTES;
       u64 left = columns_at(columns, PLANE_BYTES), right = columns_at(columns + 2 * PLANE_BYTES, PLANE_BYTES);
       settle(upper);
       settle(lower);

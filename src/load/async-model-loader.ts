@@ -26,7 +26,7 @@ import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
 import { lanes, type AsyncPool } from '../base/async-pool.ts';
 import { floatToHalf } from '../base/half.ts';
 
-/** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
+/** How a loader is sized. The defaults suit every device; models choose by theirs. */
 export interface LoaderOptions extends Partial<LoaderSizes> {
   /** Chunks that are decoded concurrently, if weights are decoded on the host. Default: the decoder's maximum. */
   readonly threads?: number | undefined;

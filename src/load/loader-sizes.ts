@@ -14,11 +14,11 @@ export interface LoaderSizes {
 
 const MIB = 2 ** 20;
 
-/**
- * Enough to saturate a PCIe 5 link from the page cache during a load. More reads in flight make pinned memory a little
- * faster, and mapped memory slower by a quarter.
- */
+/** Enough for memory that a device maps, which more reads in flight make slower by a quarter. */
 export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
+
+/** Where the device pins the ring as it is: eight reads in flight leave a third of a PCIe 5 link unused. */
+const PINNED_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 28, slotBytes: 4 * MIB };
 
 /**
  * For streamed layers, which are uploaded in every step: the larger ring is pinned once, and with more reads in flight no
@@ -30,8 +30,8 @@ const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 2, slots: 24, slotB
 /** If the host decodes, the main thread's work per chunk would be the bottleneck: larger chunks halve it. */
 export const DECODING_SIZES: LoaderSizes = { ...DEFAULT_SIZES, slotBytes: 8 * MIB };
 
-/** Over several links, reads are the bottleneck, and the main thread's work per chunk, which each device gets a part of. */
-const SPLIT_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 32, slotBytes: 8 * MIB };
+/** Over several links, reads are the bottleneck, and then the main thread's work per chunk, which each device gets a part of. */
+const SPLIT_SIZES: LoaderSizes = { readers: 28, streams: 4, slots: 40, slotBytes: 4 * MIB };
 
 /** What the choice of sizes depends on. */
 export interface LoadKind {
@@ -41,6 +41,8 @@ export interface LoadKind {
   readonly isDecoded: boolean;
   /** Whether each weight goes to several devices. */
   readonly isSplit: boolean;
+  /** Whether the device pins the ring where it is, instead of mapping memory of its own. */
+  readonly isPinned: boolean;
 }
 
 /** Slots are aligned to pages. */
@@ -49,9 +51,10 @@ const PAGE_BYTES = 64 * 1024;
 /** Sizes for weights of these byte lengths, on the device or in the file, whichever is more. */
 export function sizesFor(
   weights: readonly number[],
-  { isStreamed, isDecoded, isSplit }: LoadKind,
+  { isStreamed, isDecoded, isSplit, isPinned }: LoadKind,
 ): LoaderSizes {
-  const whole = isSplit ? SPLIT_SIZES : isDecoded ? DECODING_SIZES : DEFAULT_SIZES;
+  const plain = isPinned ? PINNED_SIZES : DEFAULT_SIZES;
+  const whole = isSplit ? SPLIT_SIZES : isDecoded ? DECODING_SIZES : plain;
   const { slots, slotBytes, ...counts } = isStreamed ? STREAMING_SIZES : whole;
   const fitting = Math.min(slotBytes, alignUp(Math.max(1, ...weights), PAGE_BYTES));
   const chunks = weights.reduce((sum, bytes) => sum + Math.ceil(bytes / fitting), 0);

@@ -81,6 +81,7 @@ export function memoryDemand({ setup, plans, streamable }: CompiledPlans, stage?
         isStreamed: isStreamed || setup.experts !== undefined,
         isDecoded,
         isSplit: setup.device.group !== undefined,
+        isPinned: setup.device.pin !== undefined,
       }),
     context,
   };

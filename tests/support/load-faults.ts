@@ -76,11 +76,11 @@ function* faults(bytes: Uint8Array, folder: string): Generator<Fault, void> {
   for (const [load, stage] of [
     ['eager', 0],
     ['background', 1],
-    ['eager', 8],
   ] as const) {
     const begin = () => aborted(bytes, load, stage);
     yield { name: `abort at ${stage}`, codes: ['ABORTED'], begin };
   }
+  yield { name: 'abort at a read', codes: ['ABORTED'], begin: () => abortedAtRead(bytes, 20) };
   const path = join(folder, 'changing.gguf');
   const changing = (change: () => void) => async () => {
     writeFileSync(path, bytes);
@@ -111,6 +111,16 @@ function writeOver(path: string, bytes: Uint8Array): void {
   const file = openSync(path, 'r+');
   writeSync(file, bytes);
   closeSync(file);
+}
+
+/** Aborts as a read of the weights begins. */
+function abortedAtRead(bytes: Uint8Array, nth: number): Attempt {
+  const controller = new AbortController();
+  const source = new WatchedSource(bytes);
+  source.onRead = () => {
+    if (source.reads === nth) controller.abort();
+  };
+  return { source, options: { load: 'eager', signal: controller.signal } };
 }
 
 function aborted(bytes: Uint8Array, load: 'eager' | 'background', stage: number): Attempt {

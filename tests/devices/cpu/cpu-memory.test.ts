@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wholeOf } from '../../../src/device/index.ts';
+import { BankSet } from '../../../src/devices/cpu/memory/bank-set.ts';
 import { Q8_0 } from '../../../src/formats/index.ts';
 import { type NodeCpuOptions, openCpu } from '../../../src/node/open-cpu.ts';
 import { type GraphBuilder, matmul } from '../../../src/ops/index.ts';
@@ -108,6 +109,18 @@ test('matrices are multiplied where they lie: a step brings no copy of them to t
     assert.ok(staged > 0, 'the activations are in another bank than the results');
     assert.ok(staged < size * size, `${staged} bytes of copies with ${cpuKernels}`);
   }
+});
+
+test('a bank that was left is filled again before another one grows', () => {
+  const limits = { byteLength: 64 * MIB, reservedBytes: 0, stagingBytes: 0 };
+  const banks = new BankSet({ limits, memoryLimit: 1024 * MIB, spread: 1, onBank: () => {} });
+  const first = banks.allocate(60 * MIB, 'a model');
+  const second = banks.allocate(20 * MIB, 'the rest of it');
+  const small = banks.allocate(MIB, 'what a step computes with');
+  assert.equal(small.bank, second.bank, 'not in the gap behind the model');
+  banks.release(first);
+  assert.equal(banks.allocate(30 * MIB, 'another model').bank, first.bank);
+  assert.equal(banks.allocate(30 * MIB, 'the rest of that').bank, second.bank);
 });
 
 test('a thousand buffers come and go without growth', async () => {

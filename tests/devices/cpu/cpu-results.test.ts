@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Device } from '../../../src/device/index.ts';
-import { Q4_K, Q8_0 } from '../../../src/formats/index.ts';
+import { F32, Q4_K, Q8_0 } from '../../../src/formats/index.ts';
 import { type NodeCpuOptions, openCpu } from '../../../src/node/open-cpu.ts';
 import { type GraphBuilder, matmul } from '../../../src/ops/index.ts';
 import { caseData } from '../../support/contract/case-data.ts';
@@ -9,7 +9,7 @@ import { EXPERT_CASES } from '../../support/contract/cases/experts.ts';
 import { LAYER_CASES } from '../../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../../support/contract/cases/matmul.ts';
 import { STATE_SPACE_CASES } from '../../support/contract/cases/state-space.ts';
-import type { Elements } from '../../support/contract/op-case.ts';
+import type { Elements, OpCase } from '../../support/contract/op-case.ts';
 import { plainBatch } from '../../support/contract/ragged-batch.ts';
 import { runCase } from '../../support/contract/run-case.ts';
 import { nativeHere } from '../../support/native-kernels.ts';
@@ -23,6 +23,17 @@ const OTHERS: readonly NodeCpuOptions[] = [
   { threads: 2, spread: 2 },
   { threads: 2, spread: 3, cpuKernels: 'wasm' },
 ];
+
+/** Of a matrix that WebAssembly's kernels get from another bank in several pieces a chunk. */
+const WIDE_PRODUCT: OpCase = {
+  op: 'matmul',
+  name: 'F32 513 x 8192, 20 rows',
+  batch: plainBatch(20),
+  record: (g: GraphBuilder) => ({
+    y: matmul(g, g.input('x', { axis: 'rows', width: 8192 }), g.weight('w', F32, 513, 8192)),
+  }),
+  fill: { x: seeded(1), w: seeded(2) },
+};
 
 /** Products with experts, all of which are in the device's own memory. */
 const EXPERTS = EXPERT_CASES.filter(({ op, name }) => op === 'matmulExperts' && !name.includes('copies'));
@@ -51,7 +62,7 @@ describe('results of the CPU device', () => {
   });
 
   const chunked = STATE_SPACE_CASES.filter(({ name }) => name.startsWith('borders'));
-  const products = [...MATMUL_CASES.slice(0, 12), ...EXPERTS];
+  const products = [WIDE_PRODUCT, ...MATMUL_CASES.slice(0, 12), ...EXPERTS];
   for (const of of [...LAYER_CASES, ...products, ...chunked]) {
     test(`are the same bits for any threads, kernels and banks: ${of.name}`, async () => {
       const data = caseData(of);

@@ -122,11 +122,21 @@ export class BankSet {
     if (this.#banks.length < spread) return undefined;
     // From the last bank on: what a step computes with then lies together, and not in gaps behind the first weights.
     const last = this.#banks.length - (this.#turn++ % spread);
-    for (const bank of [...this.#banks.slice(last), ...this.#banks.slice(0, last)].toReversed()) {
+    const banks = [...this.#banks.slice(last), ...this.#banks.slice(0, last)].toReversed();
+    for (const bank of banks) {
+      const offset = this.#leavesWideGaps(bank, byteLength) ? bank.allocate(byteLength) : undefined;
+      if (offset !== undefined) return { bank, offset, byteLength };
+    }
+    for (const bank of banks) {
       const offset = this.#reserve(bank, byteLength, 'buffer');
       if (offset !== undefined) return { bank, offset, byteLength };
     }
     return undefined;
+  }
+
+  /** Whether a model has left a bank, so that others are to be filled there before a bank grows that never shrinks again. */
+  #leavesWideGaps(bank: Bank, byteLength: number): boolean {
+    return bank.freeBytes - byteLength >= this.#options.limits.byteLength / 8;
   }
 
   #inNewBank(byteLength: number): Allocation | undefined {

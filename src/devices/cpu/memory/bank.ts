@@ -71,6 +71,11 @@ export class Bank {
     return this.memory.buffer.byteLength;
   }
 
+  /** Bytes of all gaps within the current memory. */
+  get freeBytes(): number {
+    return this.#allocator.freeBytes;
+  }
+
   /** The offset of a new range within the current memory, or undefined. */
   allocate(byteLength: number): number | undefined {
     return this.#allocator.allocate(byteLength);

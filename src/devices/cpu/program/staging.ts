@@ -88,7 +88,7 @@ export class Staging {
   }
 
   #keep({ operand, place, bank }: Foreign): () => number {
-    const key = `${bank} ${place.bank} ${place.offset}`;
+    const key = `${bank} ${place.bank} ${place.offset} ${operand.byteLength}`;
     const known = this.#known.get(key);
     if (known) return known;
     const offset = this.#keeps.get(bank) ?? 0;

@@ -14,7 +14,7 @@ struct RawGroup {
   P::S::Loaded scales;
 };
 
-/// A group's scale and min for each of its halves, scale_to_half2 in a word.
+/// A group's scale and min for each of its halves, the same half twice in a word.
 struct PairedScales {
   u32 scale[2], min[2];
 };

@@ -35,14 +35,20 @@ export function productKernels(weight: PlacedWeight, { bank, banks }: CallPlace)
   return new BroughtProducts(weight, source, bank);
 }
 
-/** WebAssembly's kernels see one memory: they get a matrix from another one in pieces, which stay in the core's caches. */
+/**
+ * WebAssembly's kernels see one memory: they get a matrix from another one in pieces, which stay in the core's caches. Copying between
+ * memories takes a view of each piece, the only objects that a step makes.
+ */
 class BroughtProducts implements ProductKernels {
   readonly #bank: BankInstance;
   readonly #vector: MatVecKernel;
   readonly #matrix: MatMatKernel;
   readonly #columns: number;
   readonly #packed: Uint8Array;
+  readonly #header: Uint8Array;
   readonly #quadBytes: number;
+  /** Rows of a piece at most: whole quads. */
+  readonly #most: number;
   /** Where a piece is brought: the matrix's header, and quads of it. */
   readonly #at: number;
   readonly #piece: Uint8Array;
@@ -54,7 +60,9 @@ class BroughtProducts implements ProductKernels {
     this.#matrix = bank.kernel(layout.matMat);
     this.#columns = weight.columns;
     this.#packed = source.bytes(weight.at, layout.packedBytes(weight.rows, weight.columns));
+    this.#header = this.#packed.subarray(0, HEADER_BYTES);
     this.#quadBytes = layout.packedBytes(QUAD_ROWS, weight.columns) - HEADER_BYTES;
+    this.#most = QUAD_ROWS * Math.floor((WEIGHT_SCRATCH_BYTES - HEADER_BYTES) / this.#quadBytes);
     this.#at = bank.scratch + KERNEL_SCRATCH_BYTES + FILE_SCRATCH_BYTES + FLOAT_SCRATCH_BYTES;
     this.#piece = bank.bytes(this.#at, WEIGHT_SCRATCH_BYTES);
   }
@@ -73,17 +81,12 @@ class BroughtProducts implements ProductKernels {
     }
   }
 
-  /** Rows of a piece at most: whole quads. */
-  get #most(): number {
-    return QUAD_ROWS * Math.floor((WEIGHT_SCRATCH_BYTES - HEADER_BYTES) / this.#quadBytes);
-  }
-
   /** Copies the quads of the rows from `row`, a multiple of four, as many as a piece has, up to `end`. Returns their number. */
   #bring(row: number, end: number): number {
     const count = Math.min(this.#most, end - row);
     const from = HEADER_BYTES + (row / QUAD_ROWS) * this.#quadBytes;
     const bytes = Math.ceil(count / QUAD_ROWS) * this.#quadBytes;
-    this.#piece.set(this.#packed.subarray(0, HEADER_BYTES));
+    this.#piece.set(this.#header);
     this.#piece.set(this.#packed.subarray(from, from + bytes), HEADER_BYTES);
     return count;
   }

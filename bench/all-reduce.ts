@@ -132,5 +132,5 @@ for (const bytes of SIZES) {
       `${(sum / alone).toFixed(2)} times as long\n`,
   );
 }
-link[Symbol.dispose]();
+await link[Symbol.asyncDispose]();
 for (const device of devices) await device[Symbol.asyncDispose]();

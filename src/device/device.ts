@@ -111,9 +111,10 @@ export interface Device extends AsyncDisposable {
   settle?(): Promise<void>;
   /**
    * Links devices of one kind, this one being the first of the ranks: programs that they compile from then on may contain collectives,
-   * which the ranks' kernels compute with one another. Steps with collectives have to be run on all ranks, in the same order and on one
-   * stream of each. Resolves to undefined if the devices cannot be linked; absent on a device that never can be. Called once, before
-   * anything is compiled. Rejects with `OUT_OF_MEMORY`, and with `DEVICE_UNAVAILABLE` where there is no link as was asked for.
+   * which the ranks' kernels compute with one another, or a library. Steps with collectives have to be run on all ranks, in the same order
+   * and on one stream of each. Resolves to undefined if the devices cannot be linked; absent on a device that never can be. Called once,
+   * before anything is compiled. Rejects with `OUT_OF_MEMORY`, with `INVALID_ARGUMENT` for an unknown choice, with `DEVICE_UNAVAILABLE`
+   * where there is no link as was asked for, and with `DISPOSED` if one of the devices ends meanwhile.
    */
   linkPeers?(
     ranks: readonly Device[],

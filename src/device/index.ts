@@ -94,7 +94,7 @@ export {
   SCALE_BYTES,
   type ScaleKind,
 } from './packing/packed-groups.ts';
-export { LINK_CHOICES, type LinkChoice, type PeerLink } from './peer-link.ts';
+export { checkLinkChoice, LINK_CHOICES, type LinkChoice, type PeerLink } from './peer-link.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, rowsBytes } from './rows-check.ts';

@@ -1,8 +1,10 @@
+import { fail } from '../base/errors.ts';
+
 /**
  * Lets the ranks of a group compute collectives with one another inside their steps. Whoever linked the devices disposes it once their
- * streams have nothing to do, before the devices.
+ * streams have nothing to do and steps with collectives are disposed, before the devices.
  */
-export interface PeerLink extends Disposable {
+export interface PeerLink extends AsyncDisposable {
   /**
    * Ends everything that waits for another rank, within a second; all ranks' devices are then lost. For a rank that fails in a way that
    * its device does not notice.
@@ -18,3 +20,9 @@ export const LINK_CHOICES = ['auto', 'peer', 'nccl', 'host'] as const;
  * `host`. `auto` is the first of these that there is.
  */
 export type LinkChoice = (typeof LINK_CHOICES)[number];
+
+/** Throws `INVALID_ARGUMENT` for anything but a `LinkChoice`. */
+export function checkLinkChoice(link: unknown): void {
+  if (LINK_CHOICES.some((choice) => choice === link)) return;
+  fail('INVALID_ARGUMENT', { name: 'link', found: String(link), expected: LINK_CHOICES.join(', ') });
+}

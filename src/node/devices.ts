@@ -1,7 +1,13 @@
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import type { Device, DeviceInfo, LinkChoice, MemoryInfo } from '../device/index.ts';
+import {
+  checkLinkChoice,
+  type Device,
+  type DeviceInfo,
+  type LinkChoice,
+  type MemoryInfo,
+} from '../device/index.ts';
 import type { GpuLayers } from '../plan/parts/plan-options.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 
@@ -35,7 +41,7 @@ export interface DeviceRequest {
   readonly pipelineParallel?: number | undefined;
   /**
    * What computes what the devices of a split model have in common: their kernels, which need peer access (`peer`), NCCL or RCCL
-   * (`nccl`), or the `host`. Default `auto`: the first of these that is possible.
+   * (`nccl`), or the `host`. `peer` and `nccl` need more than one device in a stage. Default `auto`: the first of these that is possible.
    */
   readonly link?: LinkChoice | undefined;
   /** As `PlanOptions`: with a number of layers or `auto`, the CPU is opened beside the GPU. Default: the device has the whole model. */
@@ -239,9 +245,10 @@ async function openBesideCpu(request: DeviceRequest, gpuLayers: number | 'auto')
   }
 }
 
-/** The CPU for a request: over how many devices a model is split is said of the GPUs, unless the CPU itself is asked for. */
+/** The CPU for a request: over how many devices a model is split, and how, is said of the GPUs, unless the CPU itself is asked for. */
 function onCpu(request: DeviceRequest): DeviceRequest {
-  return isCpu(request.device) ? request : { ...request, device: 'cpu', tensorParallel: 1 };
+  if (isCpu(request.device)) return request;
+  return { ...request, device: 'cpu', tensorParallel: 1, link: undefined };
 }
 
 /** There is one CPU, whose index may be said. */
@@ -273,6 +280,10 @@ async function openRanks(
   const { pipelineParallel: stages = 1, link } = request;
   const indices = await indicesOf(backend, request, index);
   const [only = index] = indices;
+  if (indices.length === stages && (link === 'peer' || link === 'nccl')) {
+    const expected = 'auto or host where there is one device in a stage, or a higher tensorParallel';
+    fail('INVALID_ARGUMENT', { name: 'link', found: link, expected });
+  }
   if (indices.length === 1) return backend.open(request, only, onDescribed);
   const [{ DeviceGroup, DevicePipeline }, { usableCores }] = await Promise.all([
     import('../devices/group/index.ts'),
@@ -334,12 +345,14 @@ async function indicesOf(
   return found.slice(0, MAX_RANKS).map((_, rank) => rank);
 }
 
-/** Throws `INVALID_ARGUMENT` unless it says over which devices, in which stages. */
+/** Throws `INVALID_ARGUMENT` unless it says over which devices, in which stages, linked by what. */
 function checkRanks({
   tensorParallel: ranks = 1,
   pipelineParallel: stages = 1,
+  link = 'auto',
   gpuLayers,
 }: DeviceRequest): void {
+  checkLinkChoice(link);
   const most = typeof ranks === 'number' ? Math.floor(MAX_RANKS / ranks) : 1;
   if (!isCount(stages, 1, most)) {
     const expected = `a whole number of stages, of at most ${MAX_RANKS} devices together, each of a number of devices`;

@@ -47,6 +47,14 @@ test('a model is split over the devices that --gpus names, or the reason is said
   const byLibrary = await run('-d', 'cpu', '-t', '2', '--gpus', '2', '--link', 'nccl');
   assert.equal(byLibrary.code, 1);
   assert.match(byLibrary.stderr, /devices of this kind are never linked/);
+  for (const gpus of ['1', '2x1']) {
+    const alone = await run('-d', 'cpu', '-t', '2', '--gpus', gpus, '--link', 'nccl');
+    assert.equal(alone.code, 2, gpus);
+    assert.match(
+      alone.stderr,
+      /link: found nccl, expected auto or host where there is one device in a stage/,
+    );
+  }
   const replicas = await runCli(t, ['serve', '-d', 'cpu', '--gpus', 'all', '--replicas', '2']);
   assert.match(replicas.stderr, /tensorParallel: found all, expected a number of devices for each replica/);
 });

@@ -1,6 +1,7 @@
 import type { Device, Step, Stream } from '../../src/device/index.ts';
 import { DeviceGroup } from '../../src/devices/group/index.ts';
 import type { HipCudaDevice } from '../../src/devices/hip-cuda/index.ts';
+import { changed } from '../support/changed.ts';
 import { LOSS_CASES, MANY_TEXTS_CASE, type MortalDevice } from '../support/device-loss.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 import { SPLIT_ALL } from '../support/rank-devices.ts';
@@ -48,18 +49,6 @@ function hanging(emulator: Emulator): MortalDevice {
       hangs = true;
     },
   };
-}
-
-/** An object with other methods. */
-function changed<T extends object>(of: T, methods: Partial<T>): T {
-  return new Proxy(of, {
-    get: (target, key) => {
-      const own = methods[key as keyof T];
-      if (own !== undefined) return own;
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 }
 
 for (const { name, run } of [...LOSS_CASES.filter(({ anyBatch }) => !anyBatch), MANY_TEXTS_CASE]) {

@@ -28,7 +28,7 @@ emulated('access lasts as long as the link', async (emulator) => {
       [control.reaches(0, 1), control.reaches(1, 0), control.reaches(0, 2)],
       [true, true, false],
     );
-    link[Symbol.dispose]();
+    await link[Symbol.asyncDispose]();
     assert.deepEqual([control.reaches(0, 1), control.reaches(1, 0)], [false, false]);
     assert.ok(first && second);
     await assert.rejects(checkCollective([first, second], SMALL_CASE), { code: 'OP_UNSUPPORTED' });
@@ -72,7 +72,7 @@ emulated(
     try {
       for (const [call, code, status] of calls) {
         control.reset();
-        (await first.linkPeers(devices, FEW_SLOTS))?.[Symbol.dispose]();
+        await (await first.linkPeers(devices, FEW_SLOTS))?.[Symbol.asyncDispose]();
         const count = control.calls(call);
         assert.ok(count >= devices.length, call);
         for (let nth = 1; nth <= count; nth++) {
@@ -87,7 +87,7 @@ emulated(
       control.reset();
       control.failCall('hipHostMalloc', 1, STATUS.outOfMemory);
       assert.equal(await first.linkPeers(devices), undefined);
-      using _ = await first.linkPeers(devices, FEW_SLOTS);
+      await using _ = await first.linkPeers(devices, FEW_SLOTS);
       await checkCollective(devices, SMALL_CASE);
     } finally {
       for (const device of devices) await device[Symbol.asyncDispose]();

@@ -145,7 +145,7 @@ export class DeviceGroup extends MultiDevice {
 
   protected override async release(): Promise<void> {
     const link = await this.#linking?.catch(() => undefined);
-    link?.[Symbol.dispose]();
+    await link?.[Symbol.asyncDispose]();
   }
 
   /** Links the devices, once; undefined if they cannot be. */

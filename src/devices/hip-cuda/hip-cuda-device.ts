@@ -95,6 +95,8 @@ export class HipCudaDevice implements Device {
   readonly #opening = new Opening();
   /** The link that it is a rank of. */
   #linked: { readonly link: HipCudaPeerLink | NcclLink<CapturedLaunches>; readonly rank: number } | undefined;
+  /** While it is being linked. */
+  #linking: Promise<PeerLink | undefined> | undefined;
   readonly #scheduler: Scheduler;
   readonly #collectiveLibraries: readonly string[] | undefined;
 
@@ -248,13 +250,17 @@ export class HipCudaDevice implements Device {
     };
     const launches = executables.flatMap((executable) => (executable as HipCudaExecutable).launches);
     const { link, rank = 0 } = this.#linked ?? {};
-    if (!(link instanceof NcclLink && launches.some(isCollective)))
+    if (!(link instanceof NcclLink && executables.some(hasCollectives))) {
       return this.#stepOf(capture(part()), label);
-    return this.#stepOf(await link.capture(rank, part), label);
+    }
+    return this.#stepOf(await link.capture(rank, part), label, () => link.stepEnded());
   }
 
-  #stepOf(graph: Address, label: string): HipCudaStep {
-    const ended = (step: HipCudaStep) => this.#live.remove(step);
+  #stepOf(graph: Address, label: string, onEnd = () => {}): HipCudaStep {
+    const ended = (step: HipCudaStep) => {
+      this.#live.remove(step);
+      onEnd();
+    };
     return this.#add(new HipCudaStep(label, graph, { driver: this.#driver, ended }));
   }
 
@@ -270,9 +276,19 @@ export class HipCudaDevice implements Device {
     });
     await Promise.all(devices.map((device) => device.#opening.opened));
     invariant(
-      devices.every((device) => device.#linked === undefined),
+      devices.every((device) => device.#linking === undefined && device.#linked === undefined),
       'a device is linked once',
     );
+    const linking = this.#linkNow(devices, options);
+    for (const device of devices) device.#linking = linking;
+    try {
+      return await linking;
+    } finally {
+      for (const device of devices) device.#linking = undefined;
+    }
+  }
+
+  async #linkNow(devices: readonly HipCudaDevice[], options: LinkOptions): Promise<PeerLink | undefined> {
     const linked = devices.map((device) => ({
       driver: device.#driver,
       target: device.target.name,
@@ -289,6 +305,12 @@ export class HipCudaDevice implements Device {
       },
     });
     if (!link) return undefined;
+    try {
+      for (const device of devices) device.#live.check();
+    } catch (error) {
+      await link[Symbol.asyncDispose]();
+      throw error;
+    }
     for (const [rank, device] of devices.entries()) {
       device.#linked = { link, rank };
       void device.lost.then((reason) => link.abort(reason));
@@ -304,7 +326,8 @@ export class HipCudaDevice implements Device {
     if (this.#live.ended) return;
     this.#opening.fail(new RocmforgeError('DISPOSED', { what: `device ${this.#driver.device}` }));
     await this.#live.disposeAll();
-    this.#linked?.link[Symbol.dispose]();
+    await this.#linking?.catch(() => undefined);
+    await this.#linked?.link[Symbol.asyncDispose]();
     this.#context.staging.dispose();
     this.#timeline.dispose();
     this.#context.events.dispose();
@@ -371,6 +394,12 @@ export class HipCudaDevice implements Device {
     const expected = 'an object of this device';
     fail('BINDING', { graph: this.#driver.device, value: 'argument', found, expected });
   }
+}
+
+/** Whether it runs on this backend and is queued for all ranks at once. */
+function hasCollectives(executable: Executable): boolean {
+  if (!(executable.program instanceof HipCudaProgram)) return false;
+  return (executable as HipCudaExecutable).launches.some(isCollective);
 }
 
 function infoOf(

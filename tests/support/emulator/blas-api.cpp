@@ -8,7 +8,8 @@
 #define BLAS_CALL extern "C" __attribute__((visibility("default"))) int
 
 // Of the emulated driver: queues `work` with a copy of its arguments, also into a graph that a capture builds; gives its status.
-extern "C" int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments, size_t bytes);
+extern "C" int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments, size_t bytes,
+                              void (*ended)(const void*));
 // Whether a range lies in one live allocation of the device.
 extern "C" int emulatorHolds(const void* address, size_t bytes);
 
@@ -222,7 +223,7 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
                         x->type,
                         static_cast<uint8_t*>(workspace),
                         workspaceBytes};
-  return emulatorSubmit("hipblasLtMatmul", stream, compute, &product, sizeof product);
+  return emulatorSubmit("hipblasLtMatmul", stream, compute, &product, sizeof product, nullptr);
 }
 
 // For tests: handles, descriptors and layouts that were not destroyed.

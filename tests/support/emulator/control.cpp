@@ -29,15 +29,19 @@ extern "C" EXPORTED void emulatorDenyPeer(int device, int peer) { state().deny(d
 // Whether the device has access to the peer's memory now.
 extern "C" EXPORTED int emulatorReaches(int device, int peer) { return cardAt(device).reaches(peer); }
 
-// What the emulated BLAS library needs of the driver: work on a stream, with a copy of its arguments for every time that it is
-// run.
+// What the emulated libraries need of the driver: work on a stream, with a copy of its arguments for every time that it is run. `ended`
+// is told once that is never again: of work that is captured, when the last graph with it is destroyed.
 extern "C" EXPORTED int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments,
-                                       size_t bytes) {
+                                       size_t bytes, void (*ended)(const void*)) {
   if (const Status failed = streamCall(call, stream)) return failed;
   const auto* const from = static_cast<const char*>(arguments);
-  submit(stream, [work, copy = std::vector<char>(from, from + bytes)] {
+  const std::shared_ptr<std::vector<char>> copy(new std::vector<char>(from, from + bytes), [ended](std::vector<char>* last) {
+    if (ended) ended(last->data());
+    delete last;
+  });
+  submit(stream, [work, copy] {
     const Turn turn(card());
-    work(copy.data());
+    work(copy->data());
   });
   return kSuccess;
 }

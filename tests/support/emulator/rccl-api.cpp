@@ -2,6 +2,7 @@
 // travel through the host, as RCCL's do where cards have no access to one another's memory. What would hang with RCCL hangs here, until
 // it is aborted, or is refused.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -9,12 +10,14 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #define RCCL_CALL extern "C" __attribute__((visibility("default"))) int
 
 // Of the emulated driver.
-extern "C" int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments, size_t bytes);
+extern "C" int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments, size_t bytes,
+                              void (*ended)(const void*));
 extern "C" int emulatorHolds(const void* address, size_t bytes);
 extern "C" int emulatorEnter(const char* call);
 extern "C" void emulatorPass();
@@ -45,14 +48,17 @@ struct Meeting {
 
 // The ranks of one communicator. Never freed: graphs may outlive communicators.
 struct Clique {
-  explicit Clique(int ranks) : ranks(ranks), next(ranks, 0), joined(ranks, false) {}
+  explicit Clique(int ranks) : ranks(ranks), next(ranks, 0), joined(ranks, false), aborted(ranks) {}
   const int ranks;
   std::mutex mutex;
   std::vector<uint64_t> next;  // of each rank, the number of its next meeting
   std::map<uint64_t, Meeting> meetings;
   std::vector<bool> joined;
   int joinedCount = 0, finalized = 0;
-  std::atomic<bool> aborted{false};
+  std::vector<std::atomic<bool>> aborted;  // of each rank
+  std::atomic<int> ended{0};
+  // Collectives that are queued, or in graphs that were not destroyed.
+  std::atomic<int> held{0};
 };
 
 struct Communicator {
@@ -96,9 +102,9 @@ int failed(const char* call) { return emulatorEnter(call) == 0 ? kSuccess : kUnh
 
 // Waits as a kernel does: the other cards go on meanwhile. False when it was aborted.
 template <typename Ready>
-bool await(Clique& clique, Ready ready) {
+bool await(Clique& clique, int rank, Ready ready) {
   for (;;) {
-    if (clique.aborted || emulatorLost()) return false;
+    if (clique.aborted[rank] || emulatorLost()) return false;
     {
       std::lock_guard lock(clique.mutex);
       if (ready()) return true;
@@ -131,7 +137,7 @@ void meet(const void* argument) {
     meeting.arrived++;
   }
   const auto everybodyIsThere = [&] { return clique.meetings[number].arrived == static_cast<size_t>(clique.ranks); };
-  if (!await(clique, everybodyIsThere)) return;
+  if (!await(clique, part.rank, everybodyIsThere)) return;
   std::lock_guard lock(clique.mutex);
   Meeting& meeting = clique.meetings[number];
   float* to = part.to;
@@ -153,12 +159,26 @@ void meet(const void* argument) {
   if (++meeting.left == static_cast<size_t>(clique.ranks)) clique.meetings.erase(number);
 }
 
+void drop(const void* argument) { static_cast<const Part*>(argument)->clique->held--; }
+
 int submit(const char* call, const Communicator& by, void* stream, const Part& part) {
   const int before = emulatorCard();
   emulatorUse(by.card);
-  const int status = emulatorSubmit(call, stream, meet, &part, sizeof part);
+  by.clique->held++;
+  const int status = emulatorSubmit(call, stream, meet, &part, sizeof part, drop);
+  if (status != 0) by.clique->held--;
   emulatorUse(before);
   return status == 0 ? kSuccess : kUnhandledError;
+}
+
+// The last of a process's communicators that ends waits until no graph has a collective of any of them.
+void end(Communicator* communicator) {
+  Clique& clique = *communicator->clique;
+  if (++clique.ended == clique.joinedCount)
+    while (clique.held > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::lock_guard lock(mutex);
+  communicators().erase(communicator);
+  delete communicator;
 }
 
 // What a rank of a group sends to all and receives from all, its parts one behind another: the only use that rocmforge makes of both.
@@ -220,6 +240,7 @@ int queue(const char* call, Collective collective, void* communicator, int type)
 }  // namespace
 
 RCCL_CALL ncclGetVersion(int* version) {
+  if (const int status = failed("ncclGetVersion")) return status;
   *version = kVersion;
   return kSuccess;
 }
@@ -264,7 +285,8 @@ RCCL_CALL ncclCommGetAsyncError(void* address, int* result) {
   if (!communicator) return kInvalidArgument;
   if (const int status = failed("ncclCommGetAsyncError")) return status;
   Clique& clique = *communicator->clique;
-  const bool isWaiting = clique.joinedCount < clique.ranks || (communicator->isFinalized && clique.finalized < clique.ranks);
+  const bool isWaiting = clique.joinedCount < clique.ranks ||
+                         (communicator->isFinalized && (clique.finalized < clique.ranks || clique.held > 0));
   if (!isWaiting && communicator->pending > 0) communicator->pending--;
   *result = communicator->error ? communicator->error : isWaiting || communicator->pending > 0 ? kInProgress : kSuccess;
   return kSuccess;
@@ -286,19 +308,15 @@ RCCL_CALL ncclCommDestroy(void* address) {
   if (!communicator) return kInvalidArgument;
   const int status = failed("ncclCommDestroy");
   if (!communicator->isFinalized || communicator->pending > 0) return kInvalidUsage;
-  std::lock_guard lock(mutex);
-  communicators().erase(communicator);
-  delete communicator;
+  end(communicator);
   return status;
 }
 
 RCCL_CALL ncclCommAbort(void* address) {
   Communicator* const communicator = alive(address);
   if (!communicator) return kInvalidArgument;
-  communicator->clique->aborted = true;
-  std::lock_guard lock(mutex);
-  communicators().erase(communicator);
-  delete communicator;
+  communicator->clique->aborted[communicator->rank] = true;
+  end(communicator);
   return kSuccess;
 }
 

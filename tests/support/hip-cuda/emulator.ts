@@ -150,7 +150,7 @@ export class Emulator implements AsyncDisposable {
     const library = pinsReadOnly ? this.#pinning : this.library;
     // The machine's own libraries would not work with the emulated driver.
     const blasLibraries = blas ? [this.blas] : [];
-    const collectiveLibraries = rccl ? [this.rccl] : [];
+    const collectiveLibraries = [rccl ? this.rccl : 'absent.so'];
     return openedDevice({ library, ordinal, platform, kernels, logger, blasLibraries, collectiveLibraries });
   }
 

@@ -43,7 +43,8 @@ export async function withLinked(
   const devices: HipCudaDevice[] = [];
   try {
     for (let card = 0; card < ranks; card++) devices.push(open(card));
-    using link = (await devices[0]?.linkPeers(devices, options)) ?? assert.fail('the cards can be linked');
+    await using link =
+      (await devices[0]?.linkPeers(devices, options)) ?? assert.fail('the cards can be linked');
     await body(devices, link);
   } finally {
     for (const device of devices) await device[Symbol.asyncDispose]();

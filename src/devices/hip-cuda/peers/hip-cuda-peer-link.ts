@@ -134,7 +134,7 @@ export class HipCudaPeerLink implements PeerLink {
     for (const driver of this.#drivers) driver.abandon(`a rank of its group failed: ${why}`);
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#lifetime.end()) return;
     this.#ended();
     undoAll(this.#undo);

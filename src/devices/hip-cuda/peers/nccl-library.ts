@@ -1,5 +1,6 @@
 import { fail } from '../../../base/errors.ts';
 import type { Address, Ffi, NativeLibrary, NativeMemory } from '../../../device/index.ts';
+import type { Scheduler } from '../platform.ts';
 import type { NcclTable } from './nccl-table.ts';
 import { MAX_LINKED_RANKS } from './peer-rank.ts';
 
@@ -43,9 +44,12 @@ export interface QueuedCollective {
 /** Queues a collective on all ranks, by rank. */
 export type QueueCollective = (collectives: readonly QueuedCollective[]) => void;
 
+/** How long communicators may take to find one another, and to do anything else that is asked of them on the host. */
+const WAIT_SECONDS = 60;
+
 /**
- * NCCL or RCCL: communicators that never block, whose work and whose errors are polled. Its calls take effect on the driver's current
- * device of the thread.
+ * NCCL or RCCL: communicators that do not block, whose work and whose errors are polled. Only their abortion blocks, which has threads of
+ * its own. Calls take effect on the driver's current device of the thread.
  */
 export class NcclLibrary implements Disposable {
   /** The file that was loaded. */
@@ -56,21 +60,26 @@ export class NcclLibrary implements Disposable {
   readonly #memory: NativeMemory;
   readonly #version: number;
 
-  /** Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, and `DEVICE_UNAVAILABLE` for a release that cannot do without blocking. */
+  /**
+   * Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, `DRIVER_CALL`, and `DEVICE_UNAVAILABLE` where there is none for this system, or a
+   * release that cannot do without blocking.
+   */
   constructor(ffi: Ffi, table: NcclTable, libraries: readonly string[] = table.libraries) {
+    const { name: device } = table;
+    if (libraries.length === 0) {
+      fail('DEVICE_UNAVAILABLE', { device, why: 'there is none for this system, only for Linux' });
+    }
     const library = ffi.open(libraries);
     this.file = library.name;
     this.#table = table;
     this.#ffi = ffi;
+    this.#version = versionOf(ffi, library, table);
+    if (this.#version < OLDEST) {
+      const why = `${this.description} is too old: ${versionText(OLDEST)} is needed. ${table.advice}`;
+      fail('DEVICE_UNAVAILABLE', { device, why });
+    }
     this.#calls = bindCalls(library);
     this.#memory = ffi.allocate(MEMORY_BYTES);
-    this.#check('GetVersion', this.#calls.version(this.#memory.address + PLACE.result));
-    this.#version = this.#memory.view.getInt32(PLACE.result, true);
-    if (this.#version < OLDEST) {
-      const why = `${this.description} is too old: ${versionText(OLDEST)} is needed`;
-      this[Symbol.dispose]();
-      fail('DEVICE_UNAVAILABLE', { device: table.name, why });
-    }
   }
 
   /** Its name, its release and its file. */
@@ -80,9 +89,9 @@ export class NcclLibrary implements Disposable {
 
   /**
    * Begins to create a communicator for each rank, which `use` makes the current device. All are ready once `isReady` is true of each.
-   * Throws `DRIVER_CALL`, leaving none behind.
+   * Rejects with `DRIVER_CALL`, leaving none behind.
    */
-  createAll(ranks: number, use: (rank: number) => void): readonly Address[] {
+  async createAll(ranks: number, use: (rank: number) => void): Promise<readonly Address[]> {
     const { address, bytes, view } = this.#memory;
     this.#check('GetUniqueId', this.#calls.uniqueId(address + PLACE.id));
     const id = { bytes: bytes.slice(PLACE.id, PLACE.id + ID_BYTES) };
@@ -102,7 +111,7 @@ export class NcclLibrary implements Disposable {
         }
       });
     } catch (error) {
-      for (const communicator of made) this.abort(communicator);
+      await this.abortAll(made);
       throw error;
     }
     return made;
@@ -120,12 +129,12 @@ export class NcclLibrary implements Disposable {
 
   /**
    * Queues a collective of all ranks, which are those of this process: on each of them what `collectives` says. Waits until all are
-   * queued. Throws `DRIVER_CALL`.
+   * queued, at first for connections. Throws `DRIVER_CALL`, and `DEVICE_UNAVAILABLE` if that takes longer than `seconds`.
    */
   queue(
     communicators: readonly Address[],
     collectives: readonly QueuedCollective[],
-    use: (rank: number) => void,
+    { use, seconds = WAIT_SECONDS }: { use: (rank: number) => void; seconds?: number | undefined },
   ): void {
     this.#grouped(() => {
       for (const [rank, { of, stream }] of collectives.entries()) {
@@ -133,29 +142,46 @@ export class NcclLibrary implements Disposable {
         this.#queueOn(communicators[rank] as Address, { rank, of, stream });
       }
     });
-    for (const communicator of communicators) this.#await(communicator);
-  }
-
-  /** Ends the communicators of a link, whose work is done. Waits. Throws `DRIVER_CALL` after aborting those that are left. */
-  destroyAll(communicators: readonly Address[]): void {
-    const left = new Set(communicators);
-    try {
-      // Each waits for the others to begin.
-      for (const one of communicators) this.#check('CommFinalize', this.#calls.finalize(one));
-      for (const one of communicators) this.#await(one);
-      for (const one of communicators) {
-        left.delete(one);
-        this.#check('CommDestroy', this.#calls.destroy(one));
-      }
-    } catch (error) {
-      for (const one of left) this.abort(one);
-      throw error;
+    const last = performance.now() + 1000 * seconds;
+    for (const communicator of communicators) {
+      while (!this.isReady(communicator)) if (performance.now() > last) this.#refuseToWait(seconds);
     }
   }
 
-  /** Ends a communicator with all that it has queued, in whatever state it is. */
-  abort(communicator: Address): void {
-    this.#calls.abort(communicator);
+  /**
+   * Resolves once `isReady` is true of all, which are asked every millisecond. Rejects with `DRIVER_CALL`, and with `DEVICE_UNAVAILABLE`
+   * if that takes longer than `seconds`.
+   */
+  async ready(
+    communicators: readonly Address[],
+    { scheduler, seconds = WAIT_SECONDS }: { scheduler: Scheduler; seconds?: number | undefined },
+  ): Promise<void> {
+    const last = performance.now() + 1000 * seconds;
+    for (const communicator of communicators) {
+      while (!this.isReady(communicator)) {
+        if (performance.now() > last) this.#refuseToWait(seconds);
+        await new Promise<void>((resolve) => scheduler.later(resolve, 1));
+      }
+    }
+  }
+
+  /** Begins to end a communicator, which waits for the others, and for what was queued on it. Throws `DRIVER_CALL`. */
+  finalize(communicator: Address): void {
+    this.#check('CommFinalize', this.#calls.finalize(communicator));
+  }
+
+  /** Frees a communicator that is ready after `finalize`. Throws `DRIVER_CALL`. */
+  destroy(communicator: Address): void {
+    this.#check('CommDestroy', this.#calls.destroy(communicator));
+  }
+
+  /**
+   * Ends communicators with all that they have queued, in whatever state they are, without this thread. Resolves when they have ended,
+   * for which the last of a process waits until all graphs with collectives are destroyed.
+   */
+  async abortAll(communicators: readonly Address[]): Promise<void> {
+    // All at once: this thread may wait for a device next, whose kernels wait for the abortion of another rank.
+    await Promise.all(communicators.map((communicator) => this.#calls.abort(communicator)));
   }
 
   [Symbol.dispose](): void {
@@ -191,21 +217,32 @@ export class NcclLibrary implements Disposable {
     this.#check('GroupEnd', ended);
   }
 
-  #await(communicator: Address): void {
-    while (!this.isReady(communicator));
+  #refuseToWait(seconds: number): never {
+    const why = `communicators did not answer one another within ${seconds} s`;
+    return fail('DEVICE_UNAVAILABLE', { device: this.#table.name, why });
   }
 
   #check(call: string, status: number): void {
     if (status === SUCCESS || status === IN_PROGRESS) return;
-    const text = this.#ffi.text(this.#calls.describe(status));
-    fail('DRIVER_CALL', {
-      device: this.#table.name,
-      call: `nccl${call}`,
-      status,
-      text,
-      hint: 'NCCL_DEBUG=INFO in the environment makes the library say more',
-    });
+    failCall(this.#table, { call, status, text: this.#ffi.text(this.#calls.describe(status)) });
   }
+}
+
+function failCall(
+  { name: device }: NcclTable,
+  { call, status, text }: { call: string; status: number; text: string },
+): never {
+  const hint = 'NCCL_DEBUG=INFO in the environment makes the library say more';
+  return fail('DRIVER_CALL', { device, call: `nccl${call}`, status, text, hint });
+}
+
+/** Its release, of which old ones lack some of the other calls. */
+function versionOf(ffi: Ffi, library: NativeLibrary, table: NcclTable): number {
+  const version = library.bind('ncclGetVersion', 'i32', ['address']);
+  using memory = ffi.allocate(4);
+  const status = version(memory.address);
+  if (status !== SUCCESS) failCall(table, { call: 'GetVersion', status, text: 'its release is unknown' });
+  return memory.view.getInt32(0, true);
 }
 
 function writeConfig(view: DataView): void {
@@ -225,14 +262,13 @@ function bindCalls(library: NativeLibrary) {
   const bind = library.bind.bind(library);
   const a = 'address';
   return {
-    version: bind('ncclGetVersion', 'i32', [a]),
     describe: bind('ncclGetErrorString', a, ['i32']),
     uniqueId: bind('ncclGetUniqueId', 'i32', [a]),
     create: bind('ncclCommInitRankConfig', 'i32', [a, 'i32', 'bytes128', 'i32', a]),
     asyncError: bind('ncclCommGetAsyncError', 'i32', [a, a]),
     finalize: bind('ncclCommFinalize', 'i32', [a]),
     destroy: bind('ncclCommDestroy', 'i32', [a]),
-    abort: bind('ncclCommAbort', 'i32', [a]),
+    abort: library.bindAsync('ncclCommAbort', 'i32', [a]),
     groupStart: bind('ncclGroupStart', 'i32', []),
     groupEnd: bind('ncclGroupEnd', 'i32', []),
     allReduce: bind('ncclAllReduce', 'i32', [a, a, 'size', 'i32', 'i32', a, a]),

@@ -1,5 +1,5 @@
 import { Lifetime } from '../../../base/disposal.ts';
-import { fail, isRocmforgeError, RocmforgeError } from '../../../base/errors.ts';
+import { isRocmforgeError, RocmforgeError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
 import type { Address, PeerLink } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
@@ -8,9 +8,6 @@ import { CaptureMeeting } from './capture-meeting.ts';
 import type { NcclLibrary, QueueCollective } from './nccl-library.ts';
 import type { LibraryRank } from './peer-rank.ts';
 
-/** How long communicators may take to find one another. */
-const INIT_SECONDS = 60;
-
 /** What a link through a library is opened with. */
 export interface NcclLinkSetup<Part> {
   readonly scheduler: Scheduler;
@@ -18,12 +15,14 @@ export interface NcclLinkSetup<Part> {
   readonly ended: () => void;
   /** Captures what the devices run, by rank, into executable graphs. Throws what a driver or `queue` does, with nothing left. */
   readonly captureAll: (parts: readonly Part[], queue: QueueCollective) => readonly Address[];
+  /** How long communicators may take on the host for what is asked of them. */
+  readonly seconds?: number | undefined;
 }
 
 /**
  * NCCL or RCCL between devices of one driver in this process, which need no access to one another's memory. What the library queues is
- * captured into the ranks' steps, all at once. An error of a communicator, or `abort`, loses all ranks' devices. `Part`: what is captured
- * on one device.
+ * captured into the ranks' steps, all at once. An error of a communicator, or `abort`, loses all ranks' devices. Communicators end after
+ * the last of those steps, as the library waits for them. `Part`: what is captured on one device.
  */
 export class NcclLink<Part> implements PeerLink {
   /** What kernels of each rank are planned for. */
@@ -37,8 +36,12 @@ export class NcclLink<Part> implements PeerLink {
   /** Steps that not all ranks have brought yet, by their number among those of a rank. */
   readonly #meetings = new Map<number, CaptureMeeting<Part>>();
   readonly #brought: number[];
-  /** Why it was aborted. */
-  #aborted: string | undefined;
+  /** Captured steps that were not disposed. */
+  #steps = 0;
+  /** Why it was aborted, and the abortion. */
+  #aborted: { readonly why: string; readonly done: Promise<void> } | undefined;
+  /** The end of the communicators. */
+  #end: Promise<void> | undefined;
 
   private constructor(
     library: NcclLibrary,
@@ -55,23 +58,17 @@ export class NcclLink<Part> implements PeerLink {
     this.#watches = drivers.map((driver) => driver.watch(() => this.#fault()));
   }
 
-  /** Links devices that are open. Rejects with `DRIVER_CALL`, leaving nothing behind but the library, which the link owns once it is there. */
+  /** Links devices that are open. Rejects with `DRIVER_CALL` or `DEVICE_UNAVAILABLE`, leaving nothing behind but the library, which the link owns once it is there. */
   static async open<Part>(
     library: NcclLibrary,
     drivers: readonly Driver[],
     setup: NcclLinkSetup<Part>,
   ): Promise<NcclLink<Part>> {
-    const communicators = library.createAll(drivers.length, (rank) => drivers[rank]?.use());
+    const communicators = await library.createAll(drivers.length, (rank) => drivers[rank]?.use());
     try {
-      const last = performance.now() + 1000 * INIT_SECONDS;
-      for (const communicator of communicators) {
-        while (!library.isReady(communicator)) {
-          if (performance.now() > last) refuseToWait(drivers);
-          await new Promise<void>((resolve) => setup.scheduler.later(resolve, 1));
-        }
-      }
+      await library.ready(communicators, setup);
     } catch (error) {
-      for (const communicator of communicators) library.abort(communicator);
+      await library.abortAll(communicators);
       throw error;
     }
     return new NcclLink(library, drivers, communicators, setup);
@@ -79,11 +76,11 @@ export class NcclLink<Part> implements PeerLink {
 
   /**
    * Captures a rank's step when all ranks have brought theirs, of which the n-th on each belong together; resolves with its executable
-   * graph. Rejects on all ranks with what the driver or the library does, or `part` of one of them throws.
+   * graph, whose end `stepEnded` has to be told. Rejects on all ranks with what the driver or the library does, or `part` of one of them throws.
    */
   async capture(rank: number, part: () => Part): Promise<Address> {
     this.#lifetime.check();
-    if (this.#aborted !== undefined) throw this.#lost(this.#aborted);
+    if (this.#aborted) throw this.#lost(this.#aborted.why);
     const number = this.#brought[rank] as number;
     this.#brought[rank] = number + 1;
     const meeting = this.#meetings.get(number) ?? new CaptureMeeting<Part>(this.ranks.length);
@@ -102,22 +99,49 @@ export class NcclLink<Part> implements PeerLink {
     this.#abort(`a rank of its group failed: ${why}`);
   }
 
-  [Symbol.dispose](): void {
-    if (!this.#lifetime.end()) return;
-    for (const watch of this.#watches) watch[Symbol.dispose]();
-    this.#setup.ended();
-    this.#disband(new RocmforgeError('DISPOSED', { what: 'link between devices' }));
-    if (this.#aborted === undefined) this.#end();
-    this.#library[Symbol.dispose]();
+  /** A captured step was disposed. */
+  stepEnded(): void {
+    this.#steps--;
+    if (this.#lifetime.disposed && this.#steps === 0) void this.#ended();
+  }
+
+  /**
+   * Resolves when the communicators have ended. While steps are left, which are then of no use and whose devices are lost, it resolves at
+   * once, and the communicators end with the last step.
+   */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#lifetime.end()) {
+      for (const watch of this.#watches) watch[Symbol.dispose]();
+      this.#disband(new RocmforgeError('DISPOSED', { what: 'link between devices' }));
+      if (this.#steps > 0) this.#abort('the link of its group was disposed before its steps');
+    }
+    if (this.#steps === 0) await this.#ended();
+  }
+
+  /** Ends the communicators, which no step uses any more. */
+  #ended(): Promise<void> {
+    this.#end ??= (this.#aborted ? this.#aborted.done : this.#endAll()).then(() => {
+      this.#library[Symbol.dispose]();
+      this.#setup.ended();
+    });
+    return this.#end;
   }
 
   /** A device may have been lost without anybody being told. */
-  #end(): void {
+  async #endAll(): Promise<void> {
+    const left = new Set(this.#communicators);
     try {
-      this.#library.destroyAll(this.#communicators);
+      // Each waits for the others to begin.
+      for (const one of this.#communicators) this.#library.finalize(one);
+      await this.#library.ready(this.#communicators, this.#setup);
+      for (const one of this.#communicators) {
+        left.delete(one);
+        this.#library.destroy(one);
+      }
     } catch (error) {
-      if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
+      if (!isRocmforgeError(error)) throw error;
       this.#setup.logger.debug('a communicator did not end as it should', { reason: error.message });
+      await this.#library.abortAll([...left]);
     }
   }
 
@@ -126,24 +150,26 @@ export class NcclLink<Part> implements PeerLink {
     let refusal: unknown;
     const queue: QueueCollective = (met) => {
       try {
-        this.#library.queue(this.#communicators, met, (rank) => this.#drivers[rank]?.use());
+        const use = (rank: number) => this.#drivers[rank]?.use();
+        this.#library.queue(this.#communicators, met, { use, seconds: this.#setup.seconds });
       } catch (error) {
         refusal = error;
         throw error;
       }
     };
-    meeting.hold((parts) => this.#setup.captureAll(parts, queue));
+    meeting.hold((parts) => {
+      const executables = this.#setup.captureAll(parts, queue);
+      this.#steps += executables.length;
+      return executables;
+    });
     if (refusal instanceof Error) this.#abort(refusal.message);
   }
 
-  /** Ends all kernels that wait for other ranks, and gives up their devices. */
+  /** Gives up the devices, and ends all kernels that wait for other ranks: on other threads, as that waits for the steps to be disposed. */
   #abort(why: string): void {
-    if (this.#aborted === undefined) {
-      this.#aborted = why;
-      for (const communicator of this.#communicators) this.#library.abort(communicator);
-    }
     for (const driver of this.#drivers) driver.abandon(why);
     this.#disband(this.#lost(why));
+    this.#aborted ??= { why, done: this.#library.abortAll(this.#communicators) };
   }
 
   #lost(why: string): Error {
@@ -159,7 +185,7 @@ export class NcclLink<Part> implements PeerLink {
 
   /** Why what was waited for is worth nothing. */
   #fault(): string | undefined {
-    if (this.#aborted === undefined) {
+    if (!this.#aborted) {
       try {
         for (const communicator of this.#communicators) this.#library.isReady(communicator);
       } catch (error) {
@@ -167,12 +193,6 @@ export class NcclLink<Part> implements PeerLink {
         this.#abort(error.message);
       }
     }
-    return this.#aborted;
+    return this.#aborted?.why;
   }
-}
-
-function refuseToWait(drivers: readonly Driver[]): never {
-  const device = drivers.map((driver) => driver.device).join(', ');
-  const why = `their communicators did not find one another within ${INIT_SECONDS} s`;
-  return fail('DEVICE_UNAVAILABLE', { device, why });
 }

@@ -1,5 +1,5 @@
 import { fail, isRocmforgeError } from '../../../base/errors.ts';
-import type { Ffi, LinkChoice } from '../../../device/index.ts';
+import { checkLinkChoice, type Ffi, type LinkChoice } from '../../../device/index.ts';
 import { HipCudaPeerLink, type LinkedDevice, type PeerLinkOptions } from './hip-cuda-peer-link.ts';
 import { NcclLibrary } from './nccl-library.ts';
 import { NcclLink, type NcclLinkSetup } from './nccl-link.ts';
@@ -10,6 +10,8 @@ import { MAX_LINKED_RANKS } from './peer-rank.ts';
 export interface LinkOptions extends PeerLinkOptions {
   /** Default: `auto`. */
   readonly link?: LinkChoice | undefined;
+  /** How long NCCL or RCCL may take to connect ranks. Default: 60. */
+  readonly seconds?: number | undefined;
 }
 
 /** What a link is opened with. */
@@ -22,8 +24,8 @@ export interface OpenLinkSetup<Part> extends NcclLinkSetup<Part> {
 
 /**
  * Links devices that are open: their kernels where they have access to one another's memory, otherwise NCCL or RCCL; undefined, with the
- * reason in the log, if there is neither. Rejects with `OUT_OF_MEMORY` or the error of the driver, and with `DEVICE_UNAVAILABLE` if there
- * is not what was asked for, leaving nothing behind.
+ * reason in the log, if there is neither. Rejects with `INVALID_ARGUMENT` for an unknown choice, `OUT_OF_MEMORY` or the error of the driver,
+ * and `DEVICE_UNAVAILABLE` if there is not what was asked for, leaving nothing behind.
  */
 export async function openLink<Part>(
   devices: readonly LinkedDevice[],
@@ -31,6 +33,7 @@ export async function openLink<Part>(
 ): Promise<HipCudaPeerLink | NcclLink<Part> | undefined> {
   const { ffi, logger, options, ended } = setup;
   const { link: choice = 'auto' } = options;
+  checkLinkChoice(choice);
   const names = devices.map(({ driver }) => driver.device);
   if (choice === 'host') return undefined;
   const why = { peer: 'another link was asked for', nccl: 'another link was asked for' };
@@ -57,7 +60,7 @@ async function openNccl<Part>(
   devices: readonly LinkedDevice[],
   setup: OpenLinkSetup<Part>,
 ): Promise<NcclLink<Part> | { readonly why: string }> {
-  const { ffi, logger, libraries } = setup;
+  const { ffi, logger, libraries, options } = setup;
   const [first] = devices;
   if (!first || devices.length < 2) return { why: 'there is only one' };
   if (devices.length > MAX_LINKED_RANKS) return { why: `there are more than ${MAX_LINKED_RANKS}` };
@@ -66,11 +69,12 @@ async function openNccl<Part>(
   if (new Set(devices.map(({ driver }) => driver.ordinal)).size < devices.length) {
     return { why: 'one is there twice' };
   }
+  const table = driver.api === 'cuda' ? cudaNccl : hipNccl;
   let library: NcclLibrary | undefined;
   try {
     const drivers = devices.map(({ driver }) => driver);
-    library = new NcclLibrary(ffi, driver.api === 'cuda' ? cudaNccl : hipNccl, libraries);
-    const link = await NcclLink.open(library, drivers, setup);
+    library = new NcclLibrary(ffi, table, libraries);
+    const link = await NcclLink.open(library, drivers, { ...setup, seconds: options.seconds });
     logger.debug('devices are linked', {
       devices: drivers.map(({ device }) => device),
       by: library.description,
@@ -79,6 +83,8 @@ async function openNccl<Part>(
   } catch (error) {
     library?.[Symbol.dispose]();
     if (!isRocmforgeError(error)) throw error;
-    return { why: error.message };
+    return {
+      why: error.code === 'LIBRARY_NOT_FOUND' ? `${error.message}. ${table.advice}` : error.message,
+    };
   }
 }

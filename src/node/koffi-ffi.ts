@@ -13,8 +13,8 @@ import type {
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;
 
-/** koffi's names of the native types. Addresses are passed as integers, which is faster in koffi than pointers. */
-const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
+/** koffi's names of the native types that it knows. Addresses are passed as integers, which is faster in koffi than pointers. */
+const KNOWN_TYPES: Readonly<Record<Exclude<NativeType, 'bytes128'>, string>> = {
   void: 'void',
   i32: 'int32_t',
   u32: 'uint32_t',
@@ -23,7 +23,6 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   f32: 'float',
   address: 'uintptr_t',
   text: 'const char *',
-  bytes128: 'Bytes128',
 };
 
 /** Where `calloc` is: on Windows, a program exports nothing of its C library. */
@@ -35,6 +34,7 @@ const RTLD_NOW = 2;
 type Koffi = typeof koffiExports;
 type KoffiLibrary = ReturnType<Koffi['load']>;
 type KoffiFunction = ReturnType<KoffiLibrary['func']>;
+type KoffiTypes = Readonly<Record<NativeType, string | ReturnType<Koffi['struct']>>>;
 
 /** Options of native calls. */
 export interface KoffiOptions {
@@ -50,22 +50,18 @@ export async function loadKoffiFfi({ stackBytes }: KoffiOptions = {}): Promise<F
   const { default: koffi } = await import('koffi').catch((cause: unknown) =>
     fail('FFI_UNAVAILABLE', { why: messageOf(cause) }, cause),
   );
-  describeTypes(koffi);
   if (stackBytes !== undefined) koffi.config({ sync_stack_size: stackBytes });
   return new KoffiFfi(koffi);
 }
 
-let areDescribed = false;
-
-/** Tells koffi the types that it does not know by name, once for the process. */
-function describeTypes(koffi: Koffi): void {
-  if (areDescribed) return;
-  koffi.struct(KOFFI_TYPES.bytes128, { bytes: koffi.array('uint8_t', 128) });
-  areDescribed = true;
+/** The native types. Structures have no name here: names are the process's, which may have this package twice. */
+function typesOf(koffi: Koffi): KoffiTypes {
+  return { ...KNOWN_TYPES, bytes128: koffi.struct({ bytes: koffi.array('uint8_t', 128) }) };
 }
 
 class KoffiFfi implements Ffi {
   readonly #koffi: Koffi;
+  readonly #types: KoffiTypes;
   readonly #calloc: (count: number, size: number) => number;
   readonly #free: (address: number) => undefined;
   /** Undefined if the system uses another mechanism. */
@@ -73,10 +69,11 @@ class KoffiFfi implements Ffi {
 
   constructor(koffi: Koffi) {
     this.#koffi = koffi;
+    this.#types = typesOf(koffi);
     const c = koffi.load(C_LIBRARY);
     this.#calloc = c.func('calloc', 'uintptr_t', ['size_t', 'size_t']);
     this.#free = c.func('free', 'void', ['uintptr_t']);
-    const library = new KoffiNativeLibrary('the C library', c);
+    const library = new KoffiNativeLibrary('the C library', c, this.#types);
     this.#dlopen = library.has('dlopen')
       ? library.bindAsync('dlopen', 'address', ['text', 'i32'])
       : undefined;
@@ -86,7 +83,7 @@ class KoffiFfi implements Ffi {
     const reasons: string[] = [];
     for (const name of candidates) {
       try {
-        return new KoffiNativeLibrary(name, this.#koffi.load(name));
+        return new KoffiNativeLibrary(name, this.#koffi.load(name), this.#types);
       } catch (error) {
         const reason = messageOf(error);
         // A library may exist but lack one that it depends on, which is then named after the colon.
@@ -140,10 +137,12 @@ class KoffiFfi implements Ffi {
 class KoffiNativeLibrary implements NativeLibrary {
   readonly name: string;
   readonly #library: KoffiLibrary;
+  readonly #types: KoffiTypes;
 
-  constructor(name: string, library: KoffiLibrary) {
+  constructor(name: string, library: KoffiLibrary, types: KoffiTypes) {
     this.name = name;
     this.#library = library;
+    this.#types = types;
   }
 
   has(symbol: string): boolean {
@@ -174,8 +173,8 @@ class KoffiNativeLibrary implements NativeLibrary {
 
   #function(symbol: string, result: NativeType, parameters: readonly NativeType[]): KoffiFunction {
     try {
-      const types = parameters.map((type) => KOFFI_TYPES[type]);
-      return this.#library.func(symbol, KOFFI_TYPES[result], types);
+      const types = parameters.map((type) => this.#types[type]);
+      return this.#library.func(symbol, this.#types[result], types);
     } catch (cause) {
       return fail('SYMBOL_NOT_FOUND', { library: this.name, symbol }, cause);
     }

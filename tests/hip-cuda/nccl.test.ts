@@ -110,6 +110,21 @@ emulated('without the library there is no link, or an error if it was asked for'
   });
 });
 
+emulated('a release that is too old is refused', async (emulator) => {
+  emulator.control.pretendRelease(21_706);
+  try {
+    await assert.rejects(
+      withLinked(apart(emulator), 2, () => assert.fail('they are not linked'), BY_LIBRARY),
+      {
+        code: 'DEVICE_UNAVAILABLE',
+        message: /RCCL 2\.17\.6 \(.*\) is too old: 2\.18\.0 is needed\. Install RCCL/,
+      },
+    );
+  } finally {
+    emulator.control.pretendRelease(0);
+  }
+});
+
 emulated('a rank that dies takes the others along, which do not hang', async (emulator) => {
   for (const nth of [1, 2, 3]) {
     emulator.control.reset();

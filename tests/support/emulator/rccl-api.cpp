@@ -80,6 +80,8 @@ struct Collective {
   void* stream;
 };
 
+int release = kVersion;
+
 std::mutex mutex;
 std::set<Communicator*>& communicators() {
   static auto* const all = new std::set<Communicator*>;
@@ -241,7 +243,7 @@ int queue(const char* call, Collective collective, void* communicator, int type)
 
 RCCL_CALL ncclGetVersion(int* version) {
   if (const int status = failed("ncclGetVersion")) return status;
-  *version = kVersion;
+  *version = release;
   return kSuccess;
 }
 
@@ -348,7 +350,7 @@ RCCL_CALL ncclRecv(float* to, size_t count, int type, int peer, void* communicat
   return queue("ncclRecv", {Collective::receive, nullptr, nullptr, to, count, peer, stream}, communicator, type);
 }
 
-// For tests: communicators that were not destroyed, and an error that the communicators of a card find.
+// For tests: communicators that were not destroyed, an error that the communicators of a card find, and another release (0: its own).
 RCCL_CALL emulatorCommunicators() {
   std::lock_guard lock(mutex);
   return static_cast<int>(communicators().size());
@@ -358,3 +360,4 @@ extern "C" __attribute__((visibility("default"))) void emulatorFailCommunicator(
   for (Communicator* const communicator : communicators())
     if (communicator->card == card) communicator->error = error;
 }
+extern "C" __attribute__((visibility("default"))) void emulatorPretend(int version) { release = version ? version : kVersion; }

@@ -66,6 +66,8 @@ interface Control {
   communicators(): number;
   /** The communicators of a card find an error: 6 is that of a rank that ended. */
   failCommunicator(card: number, error: number): void;
+  /** The emulated RCCL says that it is of another release, as 21805; 0 for its own. */
+  pretendRelease(version: number): void;
 }
 
 /** Options for opening an emulated device. */
@@ -133,6 +135,7 @@ export class Emulator implements AsyncDisposable {
       why: (card = 0) => ffi.text(why(card)),
       communicators: collectives.bind('emulatorCommunicators', 'i32', []),
       failCommunicator: collectives.bind('emulatorFailCommunicator', 'void', ['i32', 'i32']),
+      pretendRelease: collectives.bind('emulatorPretend', 'void', ['i32']),
     };
     const library = new DriverLibrary(ffi, hipDriver, [hip]);
     return new Emulator({ library, control, platform, compilers, blas, rccl });

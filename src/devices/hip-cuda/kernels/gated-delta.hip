@@ -67,7 +67,7 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* slot
     if (chunk.begins) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
     } else if (!loaded) {
-      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = stored[column_of<SPLIT>(part, c)];
+      load_columns<SPLIT, COLUMNS>(line, stored, part);
     }
     loaded = true;
     load_chunk(shared, chunk, of, first);
@@ -95,5 +95,5 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* slot
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
   if (!loaded || !in_range) return;
-  UNROLL for (i32 c = 0; c < COLUMNS; c++) stored[column_of<SPLIT>(part, c)] = line[c];
+  store_columns<SPLIT, COLUMNS>(stored, line, part);
 }

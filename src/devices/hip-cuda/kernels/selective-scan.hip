@@ -42,7 +42,7 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* s
     if (chunk.begins) {
       UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = 0;
     } else if (!loaded) {
-      UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = stored[column_of<SPLIT>(part, n)];
+      load_columns<SPLIT, COLUMNS>(values, stored, part);
     }
     loaded = true;
     for (i32 i = thread(); i < chunk.count * STATE_SIZE; i += THREADS) {
@@ -81,5 +81,5 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* s
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
   if (!loaded || !in_range) return;
-  UNROLL for (i32 n = 0; n < COLUMNS; n++) stored[column_of<SPLIT>(part, n)] = values[n];
+  store_columns<SPLIT, COLUMNS>(stored, values, part);
 }

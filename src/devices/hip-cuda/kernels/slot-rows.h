@@ -60,6 +60,32 @@ DEVICE i32 column_of(i32 part, i32 c) {
   return ROW_THREADS == 1 ? c : c / 4 * (4 * ROW_THREADS) + 4 * part + c % 4;
 }
 
+/// Loads a thread's columns of a row, in vectors if they are whole fours.
+template <i32 ROW_THREADS, i32 COLUMNS>
+DEVICE void load_columns(f32* columns, const f32* row, i32 part) {
+  constexpr i32 VECTOR = COLUMNS % 4 == 0 ? 4 : 1;
+  UNROLL for (i32 c = 0; c < COLUMNS; c += VECTOR) {
+    const f32* from = row + column_of<ROW_THREADS>(part, c);
+    if constexpr (VECTOR == 4) {
+      f32x4 four = *reinterpret_cast<const f32x4*>(from);
+      columns[c] = four.x, columns[c + 1] = four.y, columns[c + 2] = four.z, columns[c + 3] = four.w;
+    } else {
+      columns[c] = *from;
+    }
+  }
+}
+
+/// Stores them.
+template <i32 ROW_THREADS, i32 COLUMNS>
+DEVICE void store_columns(f32* row, const f32* columns, i32 part) {
+  constexpr i32 VECTOR = COLUMNS % 4 == 0 ? 4 : 1;
+  UNROLL for (i32 c = 0; c < COLUMNS; c += VECTOR) {
+    f32* to = row + column_of<ROW_THREADS>(part, c);
+    if constexpr (VECTOR == 4) *reinterpret_cast<f32x4*>(to) = {columns[c], columns[c + 1], columns[c + 2], columns[c + 3]};
+    else *to = columns[c];
+  }
+}
+
 /// The sum over the ROW_THREADS threads of a row.
 template <i32 ROW_THREADS>
 DEVICE f32 row_sum(f32 value) {

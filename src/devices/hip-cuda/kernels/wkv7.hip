@@ -6,6 +6,8 @@
 #include "slot-rows.h"
 
 constexpr i32 THREADS = HEAD_SIZE * SPLIT, COLUMNS = HEAD_SIZE / SPLIT;
+/// Blocks that a multiprocessor should hold, so that some load a head's matrix while others compute.
+constexpr i32 RESIDENT = SPLIT == 1 || THREADS > 512 ? 1 : 1024 / THREADS;
 
 #if FUSED
 #define FUSED_PARAMETERS                                                                                               \
@@ -16,7 +18,7 @@ constexpr i32 THREADS = HEAD_SIZE * SPLIT, COLUMNS = HEAD_SIZE / SPLIT;
 #endif
 
 /// A row's operands of the head.
-struct Shared {
+struct alignas(16) Shared {
   f32 r[HEAD_SIZE], w[HEAD_SIZE], k[HEAD_SIZE], removal[HEAD_SIZE], rate[HEAD_SIZE];
 };
 
@@ -29,7 +31,7 @@ DEVICE f32 head_sum(f32 value, f32* sums) {
 }
 #endif
 
-KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* r, const f32* w,
+KERNEL_RESIDENT(wkv7_rows, THREADS, RESIDENT, const i32* count, const i32* slots, const i32* slot_rows, const i32* positions, const f32* r, const f32* w,
        const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width FUSED_PARAMETERS) {
   SHARED Shared shared;
 #if FUSED
@@ -42,15 +44,12 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* slot_r
   i32 slot = own_rows.slot, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() * HEAD_SIZE;
   f32* stored = state + (i64(slot) * width + head + own) * HEAD_SIZE;
   f32 line[COLUMNS];
-  bool loaded = false;
+  load_columns<SPLIT, COLUMNS>(line, stored, part);
   for (i32 row = own_rows.first; row < own_rows.end; row++) {
     if (slots[row] != slot) continue;
     if (positions[row] == 0) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
-    } else if (!loaded) {
-      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = stored[column_of<SPLIT>(part, c)];
     }
-    loaded = true;
     i64 i = i64(row) * width + head + own;
     f32 key = k[i], rate = a[i], value = v[i], receptance = r[i];
 #if FUSED
@@ -87,6 +86,5 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* slot_r
     if (part == 0) out[i] = sum;
     barrier();
   }
-  if (!loaded) return;
-  UNROLL for (i32 c = 0; c < COLUMNS; c++) stored[column_of<SPLIT>(part, c)] = line[c];
+  store_columns<SPLIT, COLUMNS>(stored, line, part);
 }

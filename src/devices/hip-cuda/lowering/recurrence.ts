@@ -25,26 +25,32 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
   });
 }
 
+/** Rows of which a thread interpolates a column, without the norm before. */
+const SHIFTED_ROWS = 4;
+
 /** All interpolations of rows with the previous ones (token shift). */
 export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Lowering): void {
   const { x, last, batch } = shift;
   const vector = (weight: Weight | undefined): Operand => (weight ? to.weight([weight], FLOAT_LAYOUT) : NULL);
   const stores = lerps.map(
-    ({ row }, m) => `y${m}[at] = lerp(value, before, t${m}[${row} * i64(width) + i]);`,
+    ({ row }, m) => `y${m}[at] = lerp(values[q], before[q], t${m}[${row} * i64(width) + i]);`,
   );
+  const rows = norm ? 1 : SHIFTED_ROWS;
   to.launch({
     file: 'shift-lerps.hip',
     kernel: 'shift_lerps',
     defines: {
       NORMED: norm ? 1 : 0,
+      ROWS: rows,
       PARAMETERS: lerps.map((_, m) => `, const f32* t${m}, f32* y${m}`).join(''),
       STORES: stores.join(' '),
     },
-    grid: [Math.ceil(x.width / THREADS)],
+    grid: [Math.ceil(x.width / THREADS), Math.ceil(to.capacity(x) / rows)],
     block: THREADS,
     args: [
       to.count(x),
       batch.slots,
+      batch.slotRows,
       batch.positions,
       norm ? norm.x : x,
       vector(norm?.weight),

@@ -18,6 +18,7 @@ import {
 import { normal } from '../case-data.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
+import { RECURRENT_BATCHES } from './recurrence.ts';
 
 const WIDTH = 64;
 const RANK = 16;
@@ -85,6 +86,21 @@ export const RWKV_LAYER_CASES: readonly OpCase[] = [
     rwkvCase({ format, headSize: SMALL }, 'mixed', mixedBatch()),
     rwkvCase({ format, headSize: SMALL }, 'a prompt', plainBatch(33)),
   ]),
+  // What a sequence leaves behind, read and written by different rows.
+  ...['prompts in turns', 'few of many slots', 'prompts beside tokens'].map((name) =>
+    rwkvCase({ format: F32, headSize: SMALL }, name, RECURRENT_BATCHES[name] as RaggedBatch),
+  ),
+  rwkvCase(
+    { format: F32, headSize: SMALL },
+    'few rows in turns',
+    raggedBatch({
+      slices: [
+        { slot: 1, from: 9, count: 2 },
+        { slot: 0, from: 0, count: 2 },
+      ],
+      interleaved: true,
+    }),
+  ),
   rwkvCase({ format: F32, headSize: WHOLE }, 'mixed', mixedBatch()),
   rwkvCase({ format: F32, headSize: WHOLE }, 'a prompt', plainBatch(33)),
 ];

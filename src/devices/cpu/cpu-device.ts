@@ -38,6 +38,7 @@ import { buildStep } from './program/build-step.ts';
 import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
 import { reservedBytes } from './protocol/reserved.ts';
+import { type LayoutTable, layoutsOf } from './weight-layouts.ts';
 
 /** How a CPU device is opened, and how it may be restricted. */
 export interface CpuDeviceOptions {
@@ -97,6 +98,7 @@ class CpuDevice implements Device {
   readonly #queue: WorkQueue;
   readonly #banks: BankSet;
   readonly #streams: StreamContext;
+  readonly #layouts: LayoutTable;
   readonly #name: string;
   readonly #simd: string;
   #coming: ComingNative | undefined;
@@ -112,6 +114,7 @@ class CpuDevice implements Device {
     this.#name = options.name ?? 'CPU';
     this.#simd = opened.simd;
     this.#coming = nativeLater;
+    this.#layouts = layoutsOf(opened);
     this.#kernels = native ? `native ${native.variant}` : 'wasm';
     let tellLost: (error: Error) => void = () => {};
     this.lost = new Promise((resolve) => {
@@ -183,7 +186,8 @@ class CpuDevice implements Device {
 
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
-    return new CpuProgram(graph, { banks: this.#banks, threads: this.#team.threads });
+    const { threads } = this.#team;
+    return new CpuProgram(graph, { banks: this.#banks, threads, layouts: this.#layouts });
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {

@@ -1,7 +1,7 @@
 import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../formats/index.ts';
 
 /** How codes become the weights of a dot product; the kernels' `layout.ts` illustrates them. */
-export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';
+export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed' | 'five' | 'six';
 
 /** The scale words of four rows and 32 columns. */
 export type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
@@ -9,7 +9,7 @@ export type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub1
 /** Values in lookup tables are unsigned; beyond this spread they need eight bits. */
 const MAX_LOOKED_UP = 127;
 
-/** The kind of codes for a format's levels. */
+/** The kind of codes for a format's levels, which all kernels read. */
 export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   const { levels } = layout;
   if (levels.kind === 'grid') return isOdd(gridLevels(layout)) ? 'small' : 'large';
@@ -20,6 +20,14 @@ export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   }
   if (!('runs' in code) && bitsOf(code) > 4) return 'medium';
   return wordsOf(format, layout) === 'half' ? 'lifted' : 'small';
+}
+
+/** The kind of codes that native kernels read: in as many bits as they have, where others read them in eight. */
+export function nativeCodesOf(format: TensorFormat, layout: BlockLayout): Codes {
+  const codes = codesOf(format, layout);
+  const { levels } = layout;
+  if (codes !== 'medium' || levels.kind === 'grid' || 'runs' in levels.code) return codes;
+  return bitsOf(levels.code) === 5 ? 'five' : 'six';
 }
 
 /** The kind of scale words for a format's scales. */

@@ -8,7 +8,7 @@ import {
   type TensorFormat,
   type TernaryDigits,
 } from '../../formats/index.ts';
-import { codesOf, gridLevels, isOdd, wordsOf } from './format-classes.ts';
+import { codesOf, gridLevels, isOdd, nativeCodesOf, wordsOf } from './format-classes.ts';
 
 /** A quantized format for which kernels are generated. */
 interface Described {
@@ -75,12 +75,15 @@ const DECODED_BY_HAND = new Set(['Q4_0', 'Q8_0']);
 /** `kernels/format-exports.ts`: the packing and decoding kernels of each format. */
 export function formatExportsText(): string {
   const pack = ({ format, layout }: Described) => {
-    const classes = `L.${layoutName(codesOf(format, layout))}, L.${layoutName(wordsOf(format, layout))}`;
-    return `/** The \`PackKernel\` of ${format.name}. */
-export function pack_${format.name.toLowerCase()}(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
-  pack(F.${format.name}, ${classes}, src, packed, firstRow, rows, columns, scratch);
+    const words = `L.${layoutName(wordsOf(format, layout))}`;
+    const kinds = new Set([codesOf(format, layout), nativeCodesOf(format, layout)]);
+    return [...kinds].map(
+      (codes) => `/** The \`PackKernel\` of ${format.name} as ${codes} codes. */
+export function pack_${codes}_${format.name.toLowerCase()}(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
+  pack(F.${format.name}, L.${layoutName(codes)}, ${words}, src, packed, firstRow, rows, columns, scratch);
 }
-`;
+`,
+    );
   };
   const decode = ({ format }: Described) => `/** The \`DecodeKernel\` of ${format.name}. */
 export function decode_${format.name.toLowerCase()}(src: usize, out: usize, blocks: u32, scratch: usize): void {
@@ -94,7 +97,7 @@ export function decode_${format.name.toLowerCase()}(src: usize, out: usize, bloc
     "import * as L from './layout';",
     "import { pack } from './pack-blocks';",
     '',
-    ...described.map(pack),
+    ...described.flatMap(pack),
     ...described.filter(({ format }) => !DECODED_BY_HAND.has(format.name)).map(decode),
   ].join('\n');
 }

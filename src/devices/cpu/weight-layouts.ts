@@ -1,5 +1,5 @@
-import { ALL_FORMATS, type TensorFormat } from '../../formats/index.ts';
-import { type Codes, codesOf, type Words, wordsOf } from './format-classes.ts';
+import { ALL_FORMATS, type BlockLayout, type TensorFormat } from '../../formats/index.ts';
+import { type Codes, codesOf, nativeCodesOf, type Words, wordsOf } from './format-classes.ts';
 
 /** How the CPU device stores the weights of each file format, and which kernels pack, decode and multiply them. */
 export interface WeightLayout {
@@ -33,6 +33,8 @@ const CODE_BYTES: Readonly<Record<Codes, number>> = {
   wide: 64,
   medium: 128,
   signed: 128,
+  five: 80,
+  six: 96,
 };
 
 /** Bytes of the scale words of four rows and 32 columns. */
@@ -56,16 +58,14 @@ function packedWith(quadBytes: (columns: number) => number) {
   return (rows: number, columns: number) => HEADER_BYTES + Math.ceil(rows / QUAD_ROWS) * quadBytes(columns);
 }
 
-/** The layout of a format that describes its blocks. */
-function quantized(format: TensorFormat): WeightLayout | undefined {
-  if (!format.layout) return undefined;
-  const codes = codesOf(format, format.layout);
-  const words = wordsOf(format, format.layout);
+/** The layout of a format that describes its blocks, as codes of one of its kinds. */
+function quantized(format: TensorFormat, layout: BlockLayout, codes: Codes): WeightLayout {
+  const words = wordsOf(format, layout);
   const kernel = `${codes}_${words}`;
   const name = format.name.toLowerCase();
   return {
     name: kernel,
-    pack: `pack_${name}`,
+    pack: `pack_${codes}_${name}`,
     decode: `decode_${name}`,
     matVec: `matvec_${kernel}`,
     matMat: `matmat_${kernel}`,
@@ -91,18 +91,33 @@ function floats(type: 'f32' | 'f16' | 'bf16'): WeightLayout {
   };
 }
 
-/** The layout of each format, by ggml name. */
-export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
-  F32: floats('f32'),
-  F16: floats('f16'),
-  BF16: floats('bf16'),
-  ...Object.fromEntries(
-    ALL_FORMATS.flatMap((format) => {
-      const layout = quantized(format);
-      return layout ? [[format.name, layout]] : [];
-    }),
-  ),
-};
+/** A layout of each format, by ggml name. */
+export type LayoutTable = Readonly<Record<string, WeightLayout>>;
+
+function layoutTable(kindOfCodes: typeof codesOf): LayoutTable {
+  return {
+    F32: floats('f32'),
+    F16: floats('f16'),
+    BF16: floats('bf16'),
+    ...Object.fromEntries(
+      ALL_FORMATS.flatMap((format) => {
+        const { layout, name } = format;
+        return layout ? [[name, quantized(format, layout, kindOfCodes(format, layout))]] : [];
+      }),
+    ),
+  };
+}
+
+/** The layouts that all kernels read. */
+export const WEIGHT_LAYOUTS: LayoutTable = layoutTable(codesOf);
+
+/** Those that native kernels read, which are smaller for formats of five and six bits. */
+export const NATIVE_LAYOUTS: LayoutTable = layoutTable(nativeCodesOf);
+
+/** The layouts of a device's matrices, by whether it has native kernels when it is opened: some may be packed before others come. */
+export function layoutsOf({ native }: { readonly native?: unknown }): LayoutTable {
+  return native === undefined ? WEIGHT_LAYOUTS : NATIVE_LAYOUTS;
+}
 
 /** Rows of activations interleaved in a tile for `matMat`, as many as AMX's tiles hold; a single row uses `matVec`. */
 export const TILE_ROWS = 16;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   matmulScratchBytes,
+  NATIVE_LAYOUTS,
   recordBytes,
   TILE_ROWS,
   WEIGHT_LAYOUTS,
@@ -27,10 +28,22 @@ const RECORD_LIMIT = 4e-5;
 const FLOAT_LIMIT = 1e-11;
 
 const { offers } = await nativeHere();
-const benches = [
-  ...KERNEL_VARIANTS.map((variant) => new KernelBench(variant)),
-  ...offers.map((native) => new KernelBench('relaxed', native)),
-];
+const nativeBenches = offers.map((native) => new KernelBench('relaxed', native));
+const benches = [...KERNEL_VARIANTS.map((variant) => new KernelBench(variant)), ...nativeBenches];
+
+/** Kernels, and a case in a layout that they read. */
+interface Run {
+  readonly bench: KernelBench;
+  readonly of: Case;
+}
+
+/** A case with all kernels, and with the native ones in a layout of their own, if there is one. */
+function runsOf(of: Case): Run[] {
+  const layout = NATIVE_LAYOUTS[of.format.name];
+  const all = benches.map((bench) => ({ bench, of }));
+  if (!layout || layout.name === of.layout.name) return all;
+  return [...all, ...nativeBenches.map((bench) => ({ bench, of: { ...of, layout } }))];
+}
 
 function caseOf(name: string, rows: number, columns: number): Case {
   const format = formatNamed(name);
@@ -45,7 +58,7 @@ function caseOf(name: string, rows: number, columns: number): Case {
 }
 
 /** Packs in chunks of at most `chunkRows` rows. */
-function packed(bench: KernelBench, of: Case, chunkRows: number): number {
+function packed({ bench, of }: Run, chunkRows: number): number {
   const { layout, rows, columns, format } = of;
   const rowBytes = (columns / format.blockElements) * format.blockBytes;
   const src = bench.put(of.blocks, 2);
@@ -58,7 +71,7 @@ function packed(bench: KernelBench, of: Case, chunkRows: number): number {
   return weight;
 }
 
-function activations(bench: KernelBench, of: Case, x: Float32Array, lanes: number): number {
+function activations({ bench, of }: Run, x: Float32Array, lanes: number): number {
   const { columns, layout } = of;
   if (layout.activations === 'floats') return bench.put(x);
   const rows = x.length / columns;
@@ -81,12 +94,13 @@ function activations(bench: KernelBench, of: Case, x: Float32Array, lanes: numbe
 }
 
 /** Many rows at once; the weight's rows in chunks of `step`. */
-function productOfMany(bench: KernelBench, of: Case, x: Float32Array, step: number): Float32Array {
+function productOfMany(run: Run, x: Float32Array, step: number): Float32Array {
+  const { bench, of } = run;
   bench.reset();
   const { rows, columns, layout } = of;
   const tokens = x.length / columns;
-  const weight = packed(bench, of, 8);
-  const input = activations(bench, of, x, TILE_ROWS);
+  const weight = packed(run, 8);
+  const input = activations(run, x, TILE_ROWS);
   const stride = rows + 3;
   const y = bench.alloc(4 * stride * tokens);
   const scratch = bench.alloc(matmulScratchBytes(tokens, columns));
@@ -105,14 +119,15 @@ function productOfMany(bench: KernelBench, of: Case, x: Float32Array, step: numb
 }
 
 /** The rows of activations one by one. */
-function productOfEach(bench: KernelBench, of: Case, x: Float32Array, step: number): Float32Array {
+function productOfEach(run: Run, x: Float32Array, step: number): Float32Array {
+  const { bench, of } = run;
   const { rows, columns, layout } = of;
   const tokens = x.length / columns;
   const out = new Float32Array(rows * tokens);
   for (let token = 0; token < tokens; token++) {
     bench.reset();
-    const weight = packed(bench, of, rows);
-    const input = activations(bench, of, x.subarray(token * columns, (token + 1) * columns), 1);
+    const weight = packed(run, rows);
+    const input = activations(run, x.subarray(token * columns, (token + 1) * columns), 1);
     const y = bench.alloc(4 * rows);
     const scratch = bench.alloc(matmulScratchBytes(1, columns));
     for (let row = 0; row < rows; row += step) {
@@ -166,11 +181,11 @@ for (const name of Object.keys(WEIGHT_LAYOUTS)) {
   test(`${name} products: near f64, and the same however they are split, batched and built`, () => {
     const of = caseOf(name, 27, columnsOf(name));
     const x = uniform(6 * of.columns, 3);
-    const results = benches.flatMap((bench) => [
-      productOfMany(bench, of, x, 8),
-      productOfMany(bench, of, x, of.rows),
-      productOfEach(bench, of, x, 4),
-      productOfEach(bench, of, x, of.rows),
+    const results = runsOf(of).flatMap((run) => [
+      productOfMany(run, x, 8),
+      productOfMany(run, x, of.rows),
+      productOfEach(run, x, 4),
+      productOfEach(run, x, of.rows),
     ]);
     const [first, ...others] = results as [Float32Array, ...Float32Array[]];
     const error = errorOf(of, x, first);
@@ -183,20 +198,20 @@ for (const name of Object.keys(WEIGHT_LAYOUTS)) {
   test(`${name} weights lose nothing when they are packed`, () => {
     const of = caseOf(name, 9, columnsOf(name));
     const x = integral(of.columns);
-    for (const bench of benches) {
-      const error = errorOf(of, x, productOfEach(bench, of, x, of.rows));
+    for (const run of runsOf(of)) {
+      const error = errorOf(of, x, productOfEach(run, x, of.rows));
       assert.ok(error < FLOAT_LIMIT, `error ${error}`);
     }
   });
 }
 
 test('rows longer than a panel give the same one by one and together', () => {
-  for (const name of ['Q4_0', 'Q4_K', 'Q6_K', 'Q8_0', 'IQ4_XS', 'F16']) {
+  for (const name of ['Q4_0', 'Q5_1', 'Q4_K', 'Q5_K', 'Q6_K', 'Q8_0', 'IQ4_XS', 'F16']) {
     const of = caseOf(name, 5, 2560);
     const x = uniform(5 * of.columns, 11);
-    for (const bench of benches) {
-      const many = productOfMany(bench, of, x, of.rows);
-      assert.deepEqual(many, productOfEach(bench, of, x, of.rows), name);
+    for (const run of runsOf(of)) {
+      const many = productOfMany(run, x, of.rows);
+      assert.deepEqual(many, productOfEach(run, x, of.rows), name);
       assert.ok(errorOf(of, x, many) < RECORD_LIMIT, name);
     }
   }
@@ -215,10 +230,10 @@ test('extreme weights and activations stay within the integers that sum them', (
     format.decode(blocks, 0, weights, 0, blocks.length / format.blockBytes);
     // 127 so that the scale is one, which a half holds.
     const x = new Float32Array(4 * of.columns).map((_, i) => (i < 2 * of.columns ? 127 : -127));
-    for (const bench of benches) {
-      const y = productOfMany(bench, of, x, 4);
+    for (const run of runsOf(of)) {
+      const y = productOfMany(run, x, 4);
       assert.ok(errorOf(of, x, y) < FLOAT_LIMIT, `${name}: ${errorOf(of, x, y)}`);
-      assert.deepEqual(productOfEach(bench, of, x, 4), y, name);
+      assert.deepEqual(productOfEach(run, x, 4), y, name);
     }
   }
 });
@@ -234,10 +249,10 @@ test('halves from the smallest to the largest multiply exactly', () => {
   }
   of.format.decode(of.blocks, 0, of.weights, 0, halves.length);
   const x = integral(of.columns);
-  for (const bench of benches) {
-    const y = productOfEach(bench, of, x, of.rows);
+  for (const run of runsOf(of)) {
+    const y = productOfEach(run, x, of.rows);
     assert.ok(errorOf(of, x, y) < FLOAT_LIMIT);
-    assert.deepEqual(productOfMany(bench, of, x, of.rows), y);
+    assert.deepEqual(productOfMany(run, x, of.rows), y);
   }
 });
 
@@ -248,8 +263,8 @@ test('outputs may stand anywhere, however far behind the first ones the rows of 
     for (const bench of benches) {
       bench.reset();
       const y = bench.alloc(4 * 2 * 4);
-      const weight = packed(bench, of, of.rows);
-      const input = activations(bench, of, x, TILE_ROWS);
+      const weight = packed({ bench, of }, of.rows);
+      const input = activations({ bench, of }, x, TILE_ROWS);
       const scratch = bench.alloc(matmulScratchBytes(2, of.columns));
       const [begin, end] = [of.rows - 4, of.rows];
       // Before address 0: the kernel adds the row.
@@ -267,8 +282,8 @@ test('outputs may stand anywhere, however far behind the first ones the rows of 
 
 test('activations of zeros, of very small and of infinite numbers', () => {
   const of = caseOf('Q4_0', 4, 64);
-  for (const bench of benches) {
-    const product = (value: number) => productOfEach(bench, of, new Float32Array(of.columns).fill(value), 4);
+  for (const run of runsOf(of)) {
+    const product = (value: number) => productOfEach(run, new Float32Array(of.columns).fill(value), 4);
     assert.ok(product(0).every((y) => y === 0));
     assert.ok(product(1e-40).every((y) => Math.abs(y) < 1e-36));
     assert.ok(product(Number.POSITIVE_INFINITY).every((y) => !Number.isFinite(y)));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BankSet } from '../../../src/devices/cpu/memory/bank-set.ts';
 import { CpuProgram } from '../../../src/devices/cpu/program/cpu-program.ts';
+import { WEIGHT_LAYOUTS } from '../../../src/devices/cpu/weight-layouts.ts';
 import { F32, Q4_0, Q4_K } from '../../../src/formats/index.ts';
 import {
   add,
@@ -24,7 +25,7 @@ const HEADS = { heads: 4, kvHeads: 2, keySize: 16, valueSize: 16 } as const;
 function compile(graph: OpGraph, threads = 1): CpuProgram {
   const limits = { byteLength: 1 << 20, reservedBytes: 0, stagingBytes: 0 };
   const banks = new BankSet({ limits, memoryLimit: 0, spread: 1, onBank: () => {} });
-  return new CpuProgram(graph, { banks, threads });
+  return new CpuProgram(graph, { banks, threads, layouts: WEIGHT_LAYOUTS });
 }
 
 /** Phases as the kinds of the calls of their tasks. */

@@ -9,6 +9,8 @@
  * | codes | bytes | order |
  * |---|---|---|
  * | `NIBBLES` | 64 | for each half (16 columns): 2 vectors; byte 4r + i of vector v holds row r, column 4v + i (low nibble) and 8 + 4v + i (high) |
+ * | `FIVES` | 80 | the lower four bits as `NIBBLES`; then a vector of upper ones: byte 4r + i has them in bit v for the low nibbles of vector v, in bit 4 + v for the high ones |
+ * | `SIXES` | 96 | the lower four bits as `NIBBLES`; then two vectors of upper ones: byte 4r + i of vector v % 2 has them from bit v / 2 * 2 on for the low nibbles of vector v, 4 bits on for the high ones |
  * | `BYTES` | 128 | 8 vectors; byte 4r + i of vector v holds row r, column 4v + i |
  * | `PAIRS` | 128 | 16 pairs of columns; bytes 2r, 2r + 1 of pair p hold row r, columns 2p, 2p + 1, signed |
  *
@@ -37,6 +39,9 @@ export const LARGE: i32 = 2; // nibbles looked up: 0 .. 127
 export const WIDE: i32 = 3; // nibbles looked up: 0 .. 255, as two nibbles, less 128
 export const MEDIUM: i32 = 4; // bytes 0 .. 63
 export const SIGNED: i32 = 5; // pairs of signed bytes
+// For native kernels alone: these ones take longer to put such codes together than to read whole bytes.
+export const FIVE: i32 = 6; // fives as they are
+export const SIX: i32 = 7; // sixes as they are
 
 /** True where codes stand for the weights themselves, without an offset: constants are taken off in integers. */
 @inline
@@ -53,9 +58,14 @@ export const SUB: i32 = 4;
 export const SUB_16: i32 = 5;
 export const SUB_16_OFFSET: i32 = 6;
 
+/** Bytes of a group's nibbles; the upper bits of fives and sixes are behind them. */
+export const NIBBLE_BYTES: usize = 64;
+
 @inline
 export function codeBytes(codes: i32): usize {
-  return codes <= WIDE ? 64 : 128;
+  if (codes == FIVE) return NIBBLE_BYTES + 16;
+  if (codes == SIX) return NIBBLE_BYTES + 32;
+  return codes <= WIDE ? NIBBLE_BYTES : 128;
 }
 
 @inline

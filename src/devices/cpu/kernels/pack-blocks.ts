@@ -34,14 +34,41 @@ function writeHeader(format: i32, codes: i32, packed: usize): void {
   v128.store(packed + 48, i32x4.splat(0));
 }
 
+/** 16 numbers below 16 as eight bytes: the first eight in the low nibbles. */
+@inline
+function joinNibbles(q: v128): v128 {
+  const upper = i8x16.shuffle(q, q, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15);
+  return v128.or(q, i16x8.shl(upper, 4));
+}
+
+@inline
+function placeNibbles(q: v128, at: usize): void {
+  const both = joinNibbles(q);
+  v128.store32_lane(at, both, 0);
+  v128.store32_lane(at + 16, both, 1);
+}
+
+/** The upper bits of 32 codes of a row. */
+@inline
+function placeUpperBits(codes: i32, first: v128, second: v128, at: usize): void {
+  const low = joinNibbles(v128.and(i16x8.shr_u(first, 4), i8x16.splat(15)));
+  const high = joinNibbles(v128.and(i16x8.shr_u(second, 4), i8x16.splat(15)));
+  const both = v128.or(low, i16x8.shl(high, 2));
+  if (codes == L.FIVE) {
+    store<i32>(at, i32x4.extract_lane(both, 0) | (i32x4.extract_lane(both, 1) << 1));
+  } else {
+    v128.store32_lane(at, both, 0);
+    v128.store32_lane(at + 16, both, 1);
+  }
+}
+
 /** The codes of 16 columns of row `r` into half `half` of a group. */
 @inline
 function placeCodes(codes: i32, q: v128, group: usize, half: usize, r: usize): void {
   if (codes <= L.WIDE) {
-    const upper = i8x16.shuffle(q, q, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15);
-    const both = v128.or(q, i16x8.shl(upper, 4));
-    v128.store32_lane(group + 32 * half + 4 * r, both, 0);
-    v128.store32_lane(group + 32 * half + 16 + 4 * r, both, 1);
+    placeNibbles(q, group + 32 * half + 4 * r);
+  } else if (codes == L.FIVE || codes == L.SIX) {
+    placeNibbles(v128.and(q, i8x16.splat(15)), group + 32 * half + 4 * r);
   } else if (codes == L.MEDIUM) {
     const at = group + 64 * half + 4 * r;
     v128.store32_lane(at, q, 0);
@@ -106,7 +133,7 @@ function placeWords(format: i32, words: i32, src: usize, t: usize, g: usize, at:
 @inline
 function packBlocks(format: i32, codes: i32, words: i32, src: usize, stride: usize, rows: u32, at: usize, t: usize): void {
   const groups: usize = F.blockColumns(format) / 32;
-  const first = L.hasSubScales(words) ? at + L.SUPER_BYTES : at;
+  const base = L.hasSubScales(words) ? at + L.SUPER_BYTES : at;
   for (let r: usize = 0; r < 4; r++) {
     const present = r < rows;
     const block = src + r * stride;
@@ -114,9 +141,12 @@ function packBlocks(format: i32, codes: i32, words: i32, src: usize, stride: usi
     else memory.fill(t, 0, CANONICAL_BYTES);
     if (L.hasSubScales(words)) placeSuper(format, codes, t, at, r);
     for (let g: usize = 0; g < groups; g++) {
-      const group = first + g * L.groupBytes(codes, words);
-      placeCodes(codes, v128.load(t + 32 * g), group, 0, r);
-      placeCodes(codes, v128.load(t + 32 * g + 16), group, 1, r);
+      const group = base + g * L.groupBytes(codes, words);
+      const first = v128.load(t + 32 * g);
+      const second = v128.load(t + 32 * g + 16);
+      placeCodes(codes, first, group, 0, r);
+      placeCodes(codes, second, group, 1, r);
+      if (codes == L.FIVE || codes == L.SIX) placeUpperBits(codes, first, second, group + L.NIBBLE_BYTES + 4 * r);
       placeWords(format, words, present ? block : 0, t, g, group + L.codeBytes(codes), r);
     }
   }

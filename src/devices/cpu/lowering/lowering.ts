@@ -1,5 +1,6 @@
 import type { OpGraph, State, Tensor, Value, Weight } from '../../../ops/index.ts';
 import { type CpuOp, placeValues } from '../protocol/call-table.ts';
+import type { LayoutTable } from '../weight-layouts.ts';
 import type { LoweredCall } from './lowered-call.ts';
 import { CpuPackedWeight, type WeightUse } from './packed-weight.ts';
 import { type Operand, OperandTable } from './operands.ts';
@@ -33,7 +34,11 @@ export class Lowering {
   readonly #weights = new Map<string, CpuPackedWeight>();
   readonly #quantized = new Map<string, Tensor>();
 
-  constructor(readonly graph: OpGraph) {
+  constructor(
+    readonly graph: OpGraph,
+    /** Those of its matrices. */
+    readonly layouts: LayoutTable,
+  ) {
     this.operands = new OperandTable(graph);
   }
 
@@ -44,7 +49,7 @@ export class Lowering {
   /** The weight packed for a use; repeated calls return the same object. */
   packed(weight: Weight, use: WeightUse): CpuPackedWeight {
     const key = `${use} ${weight.id}`;
-    const packed = this.#weights.get(key) ?? CpuPackedWeight.of(weight, use);
+    const packed = this.#weights.get(key) ?? CpuPackedWeight.of(weight, use, this.layouts);
     this.#weights.set(key, packed);
     return packed;
   }

@@ -29,7 +29,7 @@ export function productInput(
     const why = `${weight.name} is ${weight.columns} columns wide`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: kind, why });
   }
-  const { layout } = weightLayoutOf(weight.format);
+  const { layout } = weightLayoutOf(weight.format, to.layouts);
   return layout.activations === 'records' ? quantized(x, spanOf(weight), to) : x;
 }
 

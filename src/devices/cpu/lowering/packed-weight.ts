@@ -3,6 +3,7 @@ import type { PackedWeight, WeightRows } from '../../../device/index.ts';
 import { type Weight, weightRowBytes } from '../../../ops/index.ts';
 import { type BankAddress, PACK, type PackWork } from '../protocol/command.ts';
 import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES, WEIGHT_SCRATCH_BYTES } from '../protocol/reserved.ts';
+import type { LayoutTable } from '../weight-layouts.ts';
 import { weightLayoutOf } from './weight-layout-of.ts';
 
 /**
@@ -26,13 +27,13 @@ export class CpuPackedWeight implements PackedWeight {
   }
 
   /** Throws `OP_UNSUPPORTED` for a matrix whose rows are too long for the workers' scratch. */
-  static of(weight: Weight, use: WeightUse): CpuPackedWeight {
+  static of(weight: Weight, use: WeightUse, layouts: LayoutTable): CpuPackedWeight {
     const { rows, columns, format } = weight;
     if (use === 'lookup') {
       return new CpuPackedWeight(weight, use, 'file', rows * weightRowBytes(weight), 1);
     }
     if (use === 'vector') return new CpuPackedWeight(weight, use, 'vector', rows * columns * 4, 1);
-    const { layout, decodes } = weightLayoutOf(format);
+    const { layout, decodes } = weightLayoutOf(format, layouts);
     const quadBytes = layout.rowAlignment * weightRowBytes(weight);
     const floatBytes = decodes ? layout.rowAlignment * columns * 4 : 0;
     const packedQuad = layout.packedBytes(layout.rowAlignment, columns);

@@ -1,6 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
 import type { TensorFormat } from '../../../formats/index.ts';
-import { WEIGHT_LAYOUTS, type WeightLayout } from '../weight-layouts.ts';
+import type { LayoutTable, WeightLayout } from '../weight-layouts.ts';
 
 /** How a format's matrices are stored: in its kernels' layout, or as F32 for a format without kernels. */
 export interface FormatLayout {
@@ -9,10 +9,10 @@ export interface FormatLayout {
   readonly decodes: boolean;
 }
 
-export function weightLayoutOf({ name }: TensorFormat): FormatLayout {
-  const own = WEIGHT_LAYOUTS[name];
+export function weightLayoutOf({ name }: TensorFormat, layouts: LayoutTable): FormatLayout {
+  const own = layouts[name];
   if (own) return { layout: own, decodes: false };
-  const layout = WEIGHT_LAYOUTS.F32;
+  const layout = layouts.F32;
   invariant(layout, 'F32 has a layout');
   return { layout, decodes: true };
 }

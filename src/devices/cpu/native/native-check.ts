@@ -15,6 +15,7 @@ import {
 import {
   matmulScratchBytes,
   recordBytes,
+  NATIVE_LAYOUTS,
   TILE_ROWS,
   WEIGHT_LAYOUTS,
   type WeightLayout,
@@ -38,11 +39,20 @@ function numbers(): () => number {
 }
 
 /** A format for each layout of weights. */
-function representatives(): readonly { format: TensorFormat; layout: WeightLayout }[] {
-  const found = new Map<string, { format: TensorFormat; layout: WeightLayout }>();
+interface Representative {
+  readonly format: TensorFormat;
+  readonly layout: WeightLayout;
+  /** The format's layout for WebAssembly. */
+  readonly expected: WeightLayout;
+}
+
+function representatives(): readonly Representative[] {
+  const found = new Map<string, Representative>();
   for (const format of ALL_FORMATS) {
-    const layout = WEIGHT_LAYOUTS[format.name];
-    if (layout && !found.has(layout.name)) found.set(layout.name, { format, layout });
+    const expected = WEIGHT_LAYOUTS[format.name];
+    for (const layout of [expected, NATIVE_LAYOUTS[format.name]]) {
+      if (expected && layout && !found.has(layout.name)) found.set(layout.name, { format, layout, expected });
+    }
   }
   return [...found.values()];
 }
@@ -57,15 +67,16 @@ export function wrongNativeKernel(
   native: NativeKernels,
 ): string | undefined {
   const check = new Check(exports, memory);
-  for (const { format, layout } of representatives()) {
-    const operands = check.operands(format, layout);
-    for (const name of [layout.matVec, layout.matMat]) {
-      const kernel = native.kernel(name);
-      if (!kernel) continue;
-      const compute = name === layout.matVec ? check.matVec : check.matMat;
-      const expected = compute(exports[name] as MatVecKernel & MatMatKernel, operands);
-      const found = compute(kernel as MatVecKernel & MatMatKernel, operands);
-      if (differ(expected, found)) return name;
+  for (const { format, layout, expected } of representatives()) {
+    const operands = check.operands(format, expected);
+    const own = layout === expected ? operands : check.packedAs(layout, operands);
+    for (const kind of ['matVec', 'matMat'] as const) {
+      const kernel = native.kernel(layout[kind]);
+      if (!kernel && layout === expected) continue;
+      if (!kernel) return layout[kind];
+      const compute = check[kind];
+      const right = compute(exports[expected[kind]] as MatVecKernel & MatMatKernel, operands);
+      if (differ(right, compute(kernel as MatVecKernel & MatMatKernel, own))) return layout[kind];
     }
   }
   for (const name of Object.keys(CHECKS) as NativeExport[]) {
@@ -96,6 +107,8 @@ function differ(expected: Uint32Array, found: Uint32Array): boolean {
 
 /** Addresses of a product's operands. */
 interface Operands extends Activations {
+  /** The weight as in a file. */
+  readonly file: number;
   readonly weight: number;
   readonly out: number;
   readonly scratch: number;
@@ -142,11 +155,21 @@ class Check {
     const file = this.#allocate(blocks.byteLength);
     new Uint8Array(this.#memory.buffer, file, blocks.byteLength).set(blocks);
     const scratch = this.#allocate(matmulScratchBytes(TOKENS, COLUMNS));
-    const weight = this.#allocate(layout.packedBytes(ROWS, COLUMNS));
-    (this.#exports[layout.pack] as PackKernel)(file, weight, 0, ROWS, COLUMNS, scratch);
+    const weight = this.#pack(layout, file, scratch);
     const span = format.blockElements === 256 ? 8 : 1;
     const x = layout.activations === 'floats' ? this.#rows() : this.#records(span, scratch);
-    return { weight, ...x, out: this.#allocate(4 * ROWS * TOKENS), scratch };
+    return { file, weight, ...x, out: this.#allocate(4 * ROWS * TOKENS), scratch };
+  }
+
+  /** The same operands with the weight in another layout. */
+  packedAs(layout: WeightLayout, of: Operands): Operands {
+    return { ...of, weight: this.#pack(layout, of.file, of.scratch) };
+  }
+
+  #pack(layout: WeightLayout, file: number, scratch: number): number {
+    const weight = this.#allocate(layout.packedBytes(ROWS, COLUMNS));
+    (this.#exports[layout.pack] as PackKernel)(file, weight, 0, ROWS, COLUMNS, scratch);
+    return weight;
   }
 
   #rows(): Activations {

@@ -22,6 +22,7 @@ import { Lowering } from '../lowering/lowering.ts';
 import type { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type Phase, schedule } from './schedule.ts';
 import type { Operand } from '../lowering/operands.ts';
+import type { LayoutTable } from '../weight-layouts.ts';
 
 /** A compiled graph: its calls in phases, and the memory that they use. */
 export class CpuProgram implements Program {
@@ -38,10 +39,10 @@ export class CpuProgram implements Program {
   /** Throws `OP_UNSUPPORTED`. */
   constructor(
     readonly graph: OpGraph,
-    of: { banks: BankSet; threads: number },
+    of: { banks: BankSet; threads: number; layouts: LayoutTable },
   ) {
     this.#banks = of.banks;
-    const lowering = new Lowering(graph);
+    const lowering = new Lowering(graph, of.layouts);
     this.counts = lowering.operands.tensor(graph.batch.counts);
     refuseHotExperts('cpu', graph);
     for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);

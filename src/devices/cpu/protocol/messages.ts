@@ -10,6 +10,7 @@ export type HostMessage =
       readonly index: number;
       readonly threads: number;
       readonly kernels: WasmModule;
+      /** They decide on the layouts of matrices: see `layoutsOf`. */
       readonly native: NativeBuild | undefined;
       /** Whether a message `native` may follow. */
       readonly nativeLater: boolean;

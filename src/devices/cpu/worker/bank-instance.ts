@@ -4,6 +4,7 @@ import type { Ffi } from '../../../device/index.ts';
 import type { KernelExports } from '../kernel-exports.ts';
 import { type NativeBuild, NativeKernels } from '../native/native-kernels.ts';
 import { scratchOf } from '../protocol/reserved.ts';
+import { type LayoutTable, WEIGHT_LAYOUTS } from '../weight-layouts.ts';
 
 type Kernel = (...args: number[]) => void;
 
@@ -17,24 +18,28 @@ export interface NativeSource {
 export interface InstanceOptions {
   readonly worker: number;
   readonly native?: NativeSource | undefined;
+  /** The layouts of matrices. Default: those that all kernels read. */
+  readonly layouts?: LayoutTable | undefined;
 }
 
 /** The kernels over one bank, with this worker's scratch in it. */
 export class BankInstance {
   readonly kernels: KernelExports;
+  readonly layouts: LayoutTable;
   /** `SCRATCH_BYTES` that no other worker uses. */
   readonly scratch: number;
   readonly #memory: WasmMemory;
   readonly #exports: WebAssembly.Exports;
   #native: NativeKernels | undefined;
 
-  constructor(kernels: WasmModule, memory: WasmMemory, { worker, native }: InstanceOptions) {
+  constructor(kernels: WasmModule, memory: WasmMemory, of: InstanceOptions) {
     const abort = () => invariant(false, 'a kernel does not abort');
     this.#memory = memory;
-    if (native) this.takeNative(native);
+    this.layouts = of.layouts ?? WEIGHT_LAYOUTS;
+    if (of.native) this.takeNative(of.native);
     this.#exports = new WebAssembly.Instance(kernels, { env: { memory, abort } }).exports;
     this.kernels = this.#exports as unknown as KernelExports;
-    this.scratch = scratchOf(this.kernels.heapBase(), worker);
+    this.scratch = scratchOf(this.kernels.heapBase(), of.worker);
   }
 
   /** Gives native kernels to those who ask for a kernel from now on. */

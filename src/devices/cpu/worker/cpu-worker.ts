@@ -5,6 +5,7 @@ import { COMMAND, COMMAND_KIND } from '../protocol/command.ts';
 import { ASLEEP, AWAKE, ControlBlock, reached, WORD } from '../protocol/control.ts';
 import type { Announcement, HostMessage, WorkerMessage } from '../protocol/messages.ts';
 import type { StepTable } from '../protocol/step-table.ts';
+import { type LayoutTable, layoutsOf } from '../weight-layouts.ts';
 import { BankInstance, type NativeSource } from './bank-instance.ts';
 import type { Phase } from './chunked.ts';
 import { CopyCommand } from './copy-command.ts';
@@ -81,6 +82,7 @@ class CpuWorker {
   readonly #kernels: WebAssembly.Module;
   readonly #ffi: Ffi | undefined;
   readonly #sharesThread: boolean;
+  readonly #layouts: LayoutTable;
   readonly #index: number;
   readonly #threads: number;
   readonly #shared: SharedPhase;
@@ -103,6 +105,7 @@ class CpuWorker {
     this.#port = port;
     this.#control = new ControlBlock(start.control);
     this.#kernels = start.kernels;
+    this.#layouts = layoutsOf(start);
     this.#index = start.index;
     this.#ffi = ffi;
     this.#sharesThread = sharesThread;
@@ -124,7 +127,7 @@ class CpuWorker {
 
   #hear(message: Announcement): void {
     if (message.kind === 'bank') {
-      const options = { worker: this.#index, native: this.#native };
+      const options = { worker: this.#index, native: this.#native, layouts: this.#layouts };
       this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, options));
     } else if (message.kind === 'step') {
       this.#build(message.id, message.table);

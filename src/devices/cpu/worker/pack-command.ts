@@ -37,7 +37,7 @@ export class PackCommand implements Phase {
     const source = this.#sourceOf(word(COMMAND.sourceBank), bank, { at: word(COMMAND.source), rowBytes });
     const packRows = packer({ bank, format, columns, target, use });
     this.#rowCount = word(COMMAND.rowCount);
-    const align = use === PACK.matrix ? weightLayoutOf(format).layout.rowAlignment : 1;
+    const align = use === PACK.matrix ? weightLayoutOf(format, bank.layouts).layout.rowAlignment : 1;
     this.#rowsAChunk = Math.max(align, Math.floor(GRAIN / rowBytes / align) * align);
     this.#pack = (first, count) => packRows(source(first, count), firstRow + first, count);
   }
@@ -96,7 +96,7 @@ function packer(of: {
     return (source, firstRow, count) =>
       decode(source, target + firstRow * columns * 4, count * rowBlocks, bank.scratch);
   }
-  const { layout, decodes } = weightLayoutOf(format);
+  const { layout, decodes } = weightLayoutOf(format, bank.layouts);
   const pack = bank.kernel<PackKernel>(layout.pack);
   if (!decodes) {
     return (source, firstRow, count) => pack(source, target, firstRow, count, columns, bank.scratch);

@@ -17,6 +17,11 @@ INLINE Bytes loadLanes(const u8* const (&at)[LANES]) {
   return _mm256_inserti128_si256(
       _mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)at[0])), _mm_loadu_si128((const __m128i*)at[1]), 1);
 }
+/** As many neighbouring lanes, over and over: one or two. */
+template <int COUNT>
+INLINE Bytes repeatLanes(const u8* at) {
+  return COUNT == 1 ? _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)at)) : loadBytes(at);
+}
 INLINE Bytes splatBytes(const u8* lane) { return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)lane)); }
 /** Four bytes, everywhere. */
 INLINE Bytes splatWord(const u8* at) { return _mm256_set1_epi32(*(const i32*)at); }
@@ -33,6 +38,20 @@ INLINE Bytes highNibbles(Bytes v) { return _mm256_and_si256(_mm256_srli_epi16(v,
 INLINE Bytes lookUp(Bytes table, Bytes codes) { return _mm256_shuffle_epi8(table, codes); }
 /** `low` below `high`, both nibbles. */
 INLINE Bytes joinNibbles(Bytes high, Bytes low) { return _mm256_or_si256(_mm256_slli_epi16(high, 4), low); }
+/** The words of lane l shifted right by `shifts(l)` bits: what leaves a byte enters the one below. */
+template <class Shifts>
+INLINE Bytes shiftLanes(Bytes v, Shifts shifts) {
+  const __m256i by =
+      _mm256_setr_epi32(shifts(0), shifts(0), shifts(0), shifts(0), shifts(1), shifts(1), shifts(1), shifts(1));
+  return _mm256_srlv_epi32(v, by);
+}
+/** Puts the lowest `BITS` bits of each byte above one nibble, and those four bits on above another. */
+template <int BITS>
+INLINE void addUpperBits(Bytes upper, Bytes& low, Bytes& high) {
+  const Bytes both = _mm256_set1_epi8(BITS == 1 ? 16 : 48);
+  low = _mm256_or_si256(low, _mm256_and_si256(_mm256_slli_epi16(upper, 4), both));
+  high = _mm256_or_si256(high, _mm256_and_si256(upper, both));
+}
 INLINE Bytes flipSigns(Bytes v) { return _mm256_xor_si256(v, _mm256_set1_epi8(-128)); }
 /** Bytes of each lane in this order. */
 INLINE Bytes shuffleLanes(Bytes v, const u8* order) { return _mm256_shuffle_epi8(v, splatBytes(order)); }

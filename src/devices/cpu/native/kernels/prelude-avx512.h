@@ -20,6 +20,12 @@ INLINE Bytes loadLanes(const u8* const (&at)[LANES]) {
       _mm256_castsi128_si256(_mm_loadu_si128((const __m128i*)at[2])), _mm_loadu_si128((const __m128i*)at[3]), 1);
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
+/** As many neighbouring lanes, over and over: one or two. */
+template <int COUNT>
+INLINE Bytes repeatLanes(const u8* at) {
+  if (COUNT == 1) return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)at));
+  return _mm512_broadcast_i64x4(_mm256_loadu_si256((const __m256i*)at));
+}
 INLINE Bytes splatBytes(const u8* lane) { return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)lane)); }
 /** Four bytes, everywhere. */
 INLINE Bytes splatWord(const u8* at) { return _mm512_set1_epi32(*(const i32*)at); }
@@ -37,6 +43,21 @@ INLINE Bytes highNibbles(Bytes v) { return _mm512_and_si512(_mm512_srli_epi16(v,
 INLINE Bytes lookUp(Bytes table, Bytes codes) { return _mm512_shuffle_epi8(table, codes); }
 /** `low` below `high`, both nibbles. */
 INLINE Bytes joinNibbles(Bytes high, Bytes low) { return _mm512_or_si512(_mm512_slli_epi16(high, 4), low); }
+/** The words of lane l shifted right by `shifts(l)` bits: what leaves a byte enters the one below. */
+template <class Shifts>
+INLINE Bytes shiftLanes(Bytes v, Shifts shifts) {
+  const __m512i by = _mm512_setr_epi32(
+      shifts(0), shifts(0), shifts(0), shifts(0), shifts(1), shifts(1), shifts(1), shifts(1),
+      shifts(2), shifts(2), shifts(2), shifts(2), shifts(3), shifts(3), shifts(3), shifts(3));
+  return _mm512_srlv_epi32(v, by);
+}
+/** Puts the lowest `BITS` bits of each byte above one nibble, and those four bits on above another. */
+template <int BITS>
+INLINE void addUpperBits(Bytes upper, Bytes& low, Bytes& high) {
+  const Bytes both = _mm512_set1_epi8(BITS == 1 ? 16 : 48);
+  low = _mm512_ternarylogic_epi32(low, _mm512_slli_epi16(upper, 4), both, 0xf8);
+  high = _mm512_ternarylogic_epi32(high, upper, both, 0xf8);
+}
 INLINE Bytes flipSigns(Bytes v) { return _mm512_xor_si512(v, _mm512_set1_epi8(-128)); }
 /** Bytes of each lane in this order. */
 INLINE Bytes shuffleLanes(Bytes v, const u8* order) { return _mm512_shuffle_epi8(v, splatBytes(order)); }

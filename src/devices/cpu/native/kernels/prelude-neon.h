@@ -16,6 +16,11 @@ using Floats = float32x4_t;
 INLINE Bytes loadBytes(const u8* at) { return vld1q_u8(at); }
 /** A vector with one lane of each of several places. */
 INLINE Bytes loadLanes(const u8* const (&at)[LANES]) { return vld1q_u8(at[0]); }
+/** As many neighbouring lanes, over and over: one. */
+template <int COUNT>
+INLINE Bytes repeatLanes(const u8* at) {
+  return vld1q_u8(at);
+}
 INLINE Bytes splatBytes(const u8* lane) { return vld1q_u8(lane); }
 /** Four bytes, everywhere. */
 INLINE Bytes splatWord(const u8* at) { return vreinterpretq_u8_u32(vld1q_dup_u32((const u32*)at)); }
@@ -30,6 +35,18 @@ INLINE Bytes highNibbles(Bytes v) { return vshrq_n_u8(v, 4); }
 INLINE Bytes lookUp(Bytes table, Bytes codes) { return vqtbl1q_u8(table, codes); }
 /** `low` below `high`, both nibbles. */
 INLINE Bytes joinNibbles(Bytes high, Bytes low) { return vorrq_u8(vshlq_n_u8(high, 4), low); }
+/** The bytes of lane l shifted right by `shifts(l)` bits. */
+template <class Shifts>
+INLINE Bytes shiftLanes(Bytes v, Shifts shifts) {
+  return vshlq_u8(v, vdupq_n_s8((signed char)-shifts(0)));
+}
+/** Puts the lowest `BITS` bits of each byte above one nibble, and those four bits on above another. */
+template <int BITS>
+INLINE void addUpperBits(Bytes upper, Bytes& low, Bytes& high) {
+  const Bytes both = vdupq_n_u8(BITS == 1 ? 16 : 48);
+  low = vorrq_u8(low, vandq_u8(vshlq_n_u8(upper, 4), both));
+  high = vorrq_u8(high, vandq_u8(upper, both));
+}
 INLINE Bytes flipSigns(Bytes v) { return veorq_u8(v, vdupq_n_u8(128)); }
 /** Bytes of each lane in this order. */
 INLINE Bytes shuffleLanes(Bytes v, const u8* order) { return vqtbl1q_u8(v, vld1q_u8(order)); }

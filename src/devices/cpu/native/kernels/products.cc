@@ -38,7 +38,7 @@ template <Codes CODES, Words WORDS>
 INLINE void groupSums(const Strip& strip, u64 at, const u8* x, const Tables& tables, Ints& first, Ints& second) {
   using D = Dot<bitsOf(CODES)>;
   constexpr bool split = splitsGroups(WORDS);
-  constexpr int vectors = codeBytes(CODES) / (16 * LANES);
+  constexpr int vectors = (hasNibbles(CODES) ? NIBBLE_BYTES : codeBytes(CODES)) / (16 * LANES);
   // A vector of nibbles may hold both halves of a group: then its lanes are added up by halves.
   constexpr bool mixed = split && vectors == 1;
   Ints sums[LANES];
@@ -48,12 +48,15 @@ INLINE void groupSums(const Strip& strip, u64 at, const u8* x, const Tables& tab
     typename D::Partial one = D::none();
     typename D::Partial two = D::none();
     for (int v = 0; v < vectors; v++) {
-      const Bytes codes = loadBytes(p + 16 * LANES * v);
       typename D::Partial& part = split && !mixed && 2 * v >= vectors ? two : one;
       if (hasNibbles(CODES)) {
-        part = D::add(part, weightsOf<CODES>(lowNibbles(codes), tables), spread(x, [=](int l) { return nibbleWord(v * LANES + l); }));
-        part = D::add(part, weightsOf<CODES>(highNibbles(codes), tables), spread(x, [=](int l) { return nibbleWord(v * LANES + l) + 2; }));
+        Bytes low;
+        Bytes high;
+        splitCodes<CODES>(p, v, low, high);
+        part = D::add(part, weightsOf<CODES>(low, tables), spread(x, [=](int l) { return nibbleWord(v * LANES + l); }));
+        part = D::add(part, weightsOf<CODES>(high, tables), spread(x, [=](int l) { return nibbleWord(v * LANES + l) + 2; }));
       } else {
+        const Bytes codes = loadBytes(p + 16 * LANES * v);
         part = D::add(part, weightsOf<CODES>(codes, tables), spread(x, [=](int l) { return v * LANES + l; }));
       }
     }
@@ -142,9 +145,11 @@ INLINE void unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables,
     following.fetch(groupBytes(CODES, WORDS));
     if (hasNibbles(CODES)) {
       for (int v = 0; v < 4; v++) {
-        const Bytes codes = loadLanes(strip.at(at + 16 * v).places);
-        panel->weights[nibbleWord(v)] = panelWeights<CODES, TILED>(lowNibbles(codes), tables);
-        panel->weights[nibbleWord(v) + 2] = panelWeights<CODES, TILED>(highNibbles(codes), tables);
+        Bytes low;
+        Bytes high;
+        splitStripCodes<CODES>(strip, at, v, low, high);
+        panel->weights[nibbleWord(v)] = panelWeights<CODES, TILED>(low, tables);
+        panel->weights[nibbleWord(v) + 2] = panelWeights<CODES, TILED>(high, tables);
       }
     } else {
       for (int v = 0; v < 8; v++) {
@@ -378,3 +383,7 @@ PRODUCTS(medium_half_offset, MEDIUM, HALF_OFFSET)
 PRODUCTS(medium_sub, MEDIUM, SUB)
 PRODUCTS(medium_sub16, MEDIUM, SUB_16)
 PRODUCTS(signed_half, SIGNED, HALF)
+PRODUCTS(five_half, FIVE, HALF)
+PRODUCTS(five_half_offset, FIVE, HALF_OFFSET)
+PRODUCTS(five_sub, FIVE, SUB)
+PRODUCTS(six_sub16, SIX, SUB_16)

@@ -42,8 +42,8 @@ class NextStrip {
   }
 };
 
-/** Bytes of a strip from which it is brought by `QuadsAhead`: a whole one that is larger would be gone from a core's own caches before its use. */
-constexpr u64 LARGE_STRIP = 64 * 1024;
+/** Bytes of a strip from which it is brought by `QuadsAhead`: first-level caches of 32 KiB would lose the beginning of a larger one before its use. */
+constexpr u64 LARGE_STRIP = 32 * 1024;
 
 /** Of a large strip, the next lines of each quad, and at its end those of the strip behind it, if there is one. */
 class QuadsAhead {

@@ -7,15 +7,18 @@ constexpr u32 HEADER_BIAS = 32;
 /** Bytes before eight groups with sub-scales. */
 constexpr u32 SUPER_BYTES = 32;
 
-enum Codes { SMALL, LIFTED, LARGE, WIDE, MEDIUM, SIGNED };
+enum Codes { SMALL, LIFTED, LARGE, WIDE, MEDIUM, SIGNED, FIVE, SIX };
 enum Words { HALF, HALF_OFFSET, FLOAT, FLOAT_16, SUB, SUB_16, SUB_16_OFFSET };
 
-constexpr bool hasNibbles(Codes codes) { return codes <= WIDE; }
+/** Bits of a code above its nibble, which stand behind the nibbles of its group. */
+constexpr int upperBits(Codes codes) { return codes == FIVE ? 1 : codes == SIX ? 2 : 0; }
+constexpr bool hasNibbles(Codes codes) { return codes <= WIDE || upperBits(codes) > 0; }
 constexpr bool isEightBit(Codes codes) { return codes == WIDE || codes == SIGNED; }
 constexpr bool isCentered(Codes codes) { return codes == LIFTED || isEightBit(codes); }
 /** Bits of a weight as it is multiplied: those below 128 count as 7. */
 constexpr int bitsOf(Codes codes) { return isEightBit(codes) ? 8 : codes <= LIFTED ? 4 : 7; }
-constexpr u32 codeBytes(Codes codes) { return hasNibbles(codes) ? 64 : 128; }
+constexpr u32 NIBBLE_BYTES = 64;
+constexpr u32 codeBytes(Codes codes) { return hasNibbles(codes) ? NIBBLE_BYTES + 16 * upperBits(codes) : 128; }
 constexpr u32 wordBytes(Words words) {
   return words == HALF || words == SUB || words == SUB_16 ? 8 : words == FLOAT_16 ? 32 : 16;
 }
@@ -28,6 +31,36 @@ constexpr u64 quadBytes(Codes codes, Words words, u32 groups) {
 
 /** Which four columns the low nibbles of a group's vector hold; the high ones hold the columns two words on. */
 constexpr int nibbleWord(int vector) { return 4 * (vector >> 1) + (vector & 1); }
+
+/**
+ * A quad's vector of codes in nibbles, the low ones and the high ones; `group` is where the group begins. The upper bits of vector v are
+ * in vector v % b of those with b bits a code, v / b codes from its lowest bits on: all that this takes is a shift of each lane.
+ */
+template <Codes CODES>
+INLINE void splitCodes(const u8* group, int vector, Bytes& low, Bytes& high) {
+  const Bytes codes = loadBytes(group + 16 * LANES * vector);
+  low = lowNibbles(codes);
+  high = highNibbles(codes);
+  if constexpr (upperBits(CODES) > 0) {
+    constexpr int bits = upperBits(CODES);
+    const u8* at = group + NIBBLE_BYTES + 16 * (vector * LANES % bits);
+    const Bytes upper = repeatLanes<(bits < LANES ? bits : LANES)>(at);
+    addUpperBits<bits>(shiftLanes(upper, [=](int l) { return (vector * LANES + l) / bits * bits; }), low, high);
+  }
+}
+
+/** The same of all quads of a strip, a lane of each, whose groups begin at an offset. */
+template <Codes CODES>
+INLINE void splitStripCodes(const Strip& strip, u64 group, int vector, Bytes& low, Bytes& high) {
+  const Bytes codes = loadLanes(strip.at(group + 16 * vector).places);
+  low = lowNibbles(codes);
+  high = highNibbles(codes);
+  if constexpr (upperBits(CODES) > 0) {
+    constexpr int bits = upperBits(CODES);
+    const Bytes upper = loadLanes(strip.at(group + NIBBLE_BYTES + 16 * (vector % bits)).places);
+    addUpperBits<bits>(shiftLanes(upper, [=](int) { return vector / bits * bits; }), low, high);
+  }
+}
 
 /** A weight's header. */
 struct Tables {

@@ -66,7 +66,7 @@ export function matmulCall(
   place: CallPlace,
 ): KernelCall {
   const { rows: columns, columns: inner } = weight;
-  const layout = layoutOf(weight);
+  const layout = layoutOf(weight, bank);
   const kernels = productKernels(weight, place);
   const rowBytes = layout.activations === 'records' ? recordRowBytes(inner) : 4 * inner;
   const block = blockRows(layout, rowBytes, bank);

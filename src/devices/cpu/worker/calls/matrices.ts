@@ -54,7 +54,7 @@ class MatricesProduct {
     this.#bank = place.bank;
     this.#kernels = productKernels(weight, place);
     this.#out = place.bank.floats(out.at, capacity * out.width);
-    this.#inRecords = layoutOf(weight).activations === 'records';
+    this.#inRecords = layoutOf(weight, place.bank).activations === 'records';
     this.#hasParts = x.width > weight.columns;
     const bytesOf = (columns: number) => (this.#inRecords ? recordBytes(1, columns) : 4 * columns);
     this.#rowBytes = bytesOf(x.width);

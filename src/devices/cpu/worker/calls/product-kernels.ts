@@ -20,7 +20,7 @@ export interface ProductKernels {
 /** The products of a matrix, wherever it is, with activations in the task's bank. */
 export function productKernels(weight: PlacedWeight, { bank, banks }: CallPlace): ProductKernels {
   const source = banks(weight.bank);
-  const { matVec, matMat } = layoutOf(weight);
+  const { matVec, matMat } = layoutOf(weight, bank);
   if (source === bank || (bank.isNative(matVec) && bank.isNative(matMat))) {
     const vector = bank.kernel<MatVecKernel>(matVec, source);
     const matrix = bank.kernel<MatMatKernel>(matMat, source);
@@ -54,7 +54,7 @@ class BroughtProducts implements ProductKernels {
   readonly #piece: Uint8Array;
 
   constructor(weight: PlacedWeight, source: BankInstance, bank: BankInstance) {
-    const layout = layoutOf(weight);
+    const layout = layoutOf(weight, bank);
     this.#bank = bank;
     this.#vector = bank.kernel(layout.matVec);
     this.#matrix = bank.kernel(layout.matMat);

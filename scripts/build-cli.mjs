@@ -19,6 +19,7 @@ const ENTRIES = {
   'hash-worker': 'src/node/hub/hash-worker.ts',
   'quantize-worker': 'src/node/quantize-worker.ts',
   'prompt-worker': 'src/node/prompt-worker.ts',
+  'worker-process': 'src/node/worker-process.ts',
   'hip-cuda-compile-process': 'src/node/hip-cuda-compile-process.ts',
   'native-compile-process': 'src/node/native-compile-process.ts',
 };

@@ -42,6 +42,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
   const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
   const { device, threads, cpuKernels, gpus, link, gpuLayers } = flags;
+  const { workers, workerSecret, workerDeadline } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
     ...sizes,
@@ -69,6 +70,9 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     ...gpus,
     link,
     gpuLayers,
+    workers,
+    workerSecret,
+    workerDeadline,
   };
   return {
     ...model,

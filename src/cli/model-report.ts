@@ -129,7 +129,9 @@ export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Pro
   const { device: name, threads, cpuKernels, logger } = options;
   const { tensorParallel, pipelineParallel, link, gpuLayers } = options;
   const split = { tensorParallel, pipelineParallel, link, gpuLayers };
-  const request = { device: name, threads, cpuKernels, ...split, logger };
+  const { workers, workerSecret, workerDeadline } = options;
+  const others = { workers, workerSecret, workerDeadline };
+  const request = { device: name, threads, cpuKernels, ...split, ...others, logger };
   try {
     await using device = await openDevice(request);
     const draft = options.draft && (await openDraft(options.draft, request));

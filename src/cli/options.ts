@@ -63,6 +63,9 @@ export interface DeviceFlags {
   readonly gpus?: GpuSplit;
   readonly link?: LinkChoice;
   readonly gpuLayers?: GpuLayers;
+  readonly workers?: readonly string[];
+  readonly workerSecret?: string;
+  readonly workerDeadline?: number;
 }
 
 /** Results for programs. */
@@ -278,6 +281,27 @@ export function deviceOptions(): Option[] {
     )
       .argParser(gpuLayersIn)
       .helpGroup('Device:'),
+    new Option(
+      '--workers <list>',
+      'processes that have the first layers, separated by commas, before those of --device: host:port of a `rocmforge worker`, or process, process=cuda:1 for one that is started here',
+    )
+      .argParser((text) => text.split(',').map((worker) => worker.trim()))
+      .helpGroup('Device:'),
+    ...workerTermOptions().map((option) => option.helpGroup('Device:')),
+  ];
+}
+
+/** What a worker and those who use it have in common. */
+export function workerTermOptions(): Option[] {
+  return [
+    new Option(
+      '--worker-secret <text>',
+      'what both sides of a connection with a worker have to know, 16 characters or more; others see a command line, so it is better in ROCMFORGE_WORKER_SECRET',
+    ),
+    new Option(
+      '--worker-deadline <seconds>',
+      'seconds after which the other side of such a connection counts as lost when it is silent (default: 30)',
+    ).argParser(wholeNumber(1)),
   ];
 }
 

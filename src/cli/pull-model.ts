@@ -50,9 +50,11 @@ export interface Judgement {
 export async function judge(
   hub: ModelHub,
   remote: RemoteModel,
-  { device, threads, cpuKernels, gpus, link, gpuLayers, context: size }: PullFlags,
+  flags: PullFlags,
   context: CommandContext,
 ): Promise<Judgement> {
+  const { device, threads, cpuKernels, gpus, link, gpuLayers, context: size } = flags;
+  const { workers, workerSecret, workerDeadline } = flags;
   const { models } = remote;
   const usual = preferredVariant(models) as GgufVariant<HubFile>;
   const { url, headers } = remote.address(usual.files[0] as HubFile);
@@ -60,6 +62,7 @@ export async function judge(
     http: { headers, fetch: hub.fetch },
     options: {
       ...{ device, threads, cpuKernels, ...gpus, link, gpuLayers },
+      ...{ workers, workerSecret, workerDeadline },
       ...{ context: size, shrinkContext: true, allowUnread: true },
     },
     context,

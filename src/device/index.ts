@@ -97,6 +97,7 @@ export {
 export { checkLinkChoice, LINK_CHOICES, type LinkChoice, type PeerLink } from './peer-link.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
+export { RowStaging } from './row-staging.ts';
 export { checkRows, rowsBytes } from './rows-check.ts';
 export { refuseCollective } from './refuse-collective.ts';
 export { refuseHotExperts } from './refuse-hot-experts.ts';

@@ -46,6 +46,16 @@ export interface DeviceRequest {
   readonly link?: LinkChoice | undefined;
   /** As `PlanOptions`: with a number of layers or `auto`, the CPU is opened beside the GPU. Default: the device has the whole model. */
   readonly gpuLayers?: GpuLayers | undefined;
+  /**
+   * Devices of other processes, each with a stage of consecutive layers before those of `device`, which has the last ones: workers of
+   * this host or another one by their addresses (`host:port`, see `WorkerServer`), and processes that are started here and end with the
+   * device (`process`, or `process=cuda:1` for a device). Adapters and the like are possible as on a pipeline. Default: none.
+   */
+  readonly workers?: readonly string[] | undefined;
+  /** The secret of the workers that are not started here. Default: the environment's `ROCMFORGE_WORKER_SECRET`. */
+  readonly workerSecret?: string | undefined;
+  /** Seconds after which a worker that is silent counts as lost. Default 30. */
+  readonly workerDeadline?: number | undefined;
   /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
@@ -59,6 +69,9 @@ export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
   pipelineParallel: true,
   link: true,
   gpuLayers: true,
+  workers: true,
+  workerSecret: true,
+  workerDeadline: true,
   logger: true,
 };
 
@@ -191,7 +204,7 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
  */
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   checkOptions('openDevice', request, DEVICE_REQUEST);
-  return await open(request, () => {});
+  return await open(request, () => {}, sessionOf(request));
 }
 
 /** Starts what `openDevice` does, for callers with other work to do meanwhile. */
@@ -200,16 +213,70 @@ export function beginDevice(request: DeviceRequest): DeviceOpening {
   const early = new Promise<Device>((resolve) => {
     onDescribed = resolve;
   });
-  const opened = open(request, onDescribed);
+  const opened = open(request, onDescribed, sessionOf(request));
   return { opened, described: Promise.race([early, opened]).catch(() => undefined) };
 }
 
-async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
+async function open(request: DeviceRequest, onDescribed: OnDescribed, session: string): Promise<Device> {
   checkRanks(request);
-  const { gpuLayers } = request;
+  const { gpuLayers, workers } = request;
+  if (workers !== undefined) return await openBehindWorkers(request, workers, session);
   if (gpuLayers === 0) return await openNamed(onCpu(request), onDescribed);
   if (gpuLayers !== undefined && gpuLayers !== 'all') return await openBesideCpu(request, gpuLayers);
   return await openNamed(request, onDescribed);
+}
+
+/** What a request's workers know it by, so that a device that is opened again gets those that it had. */
+const sessions = new WeakMap<DeviceRequest, string>();
+
+function sessionOf(request: DeviceRequest): string {
+  const session = sessions.get(request) ?? crypto.randomUUID();
+  sessions.set(request, session);
+  return session;
+}
+
+/** Opens devices of other processes and one of this one as the stages of a model. */
+async function openBehindWorkers(
+  request: DeviceRequest,
+  workers: readonly string[],
+  session: string,
+): Promise<Device> {
+  checkWorkers(request, workers);
+  const { threads, cpuKernels, workerSecret: secret, workerDeadline: deadline } = request;
+  const [{ DevicePipeline }, { openWorkers }] = await Promise.all([
+    import('../devices/group/index.ts'),
+    import('./open-workers.ts'),
+  ]);
+  const how = { request: { threads, cpuKernels }, session, secret, deadline };
+  const [own, others] = await Promise.allSettled([openNamed(request, () => {}), openWorkers(workers, how)]);
+  const stages = [
+    ...(others.status === 'fulfilled' ? others.value : []),
+    ...(own.status === 'fulfilled' ? [own.value] : []),
+  ];
+  try {
+    if (own.status === 'rejected') throw own.reason;
+    if (others.status === 'rejected') throw others.reason;
+    return new DevicePipeline(stages);
+  } catch (error) {
+    await Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
+    throw error;
+  }
+}
+
+/** Throws `INVALID_ARGUMENT` unless there are some, and one stage here. */
+function checkWorkers({ pipelineParallel = 1, gpuLayers = 'all' }: DeviceRequest, workers: unknown): void {
+  const areTexts = Array.isArray(workers) && workers.every((worker) => typeof worker === 'string');
+  if (!areTexts || workers.length === 0 || workers.length >= MAX_RANKS) {
+    const expected = `1 to ${MAX_RANKS - 1} of host:port, process or process=DEVICE`;
+    fail('INVALID_ARGUMENT', { name: 'workers', found: String(workers) || 'none', expected });
+  }
+  if (pipelineParallel === 1 && gpuLayers === 'all') return;
+  const found = pipelineParallel === 1 ? `gpuLayers ${gpuLayers}` : `${pipelineParallel} stages here`;
+  fail('INVALID_ARGUMENT', {
+    name: 'workers',
+    found,
+    expected: 'one stage here, with all layers of it on one device',
+  });
 }
 
 /**
@@ -400,11 +467,8 @@ export async function reopenDevice(
 ): Promise<Device> {
   const { device = 'auto', tensorParallel } = request;
   const ranks = tensorParallel === 'all' ? Number(details?.ranks ?? 1) : tensorParallel;
-  return await openDevice({
-    ...request,
-    device: device === 'auto' ? backend : device,
-    tensorParallel: ranks,
-  });
+  const again = { ...request, device: device === 'auto' ? backend : device, tensorParallel: ranks };
+  return await open(again, () => {}, sessionOf(request));
 }
 
 async function openBest(

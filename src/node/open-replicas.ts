@@ -1,3 +1,4 @@
+import { fail } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import type { WorkerHandle } from '../device/index.ts';
 import { Replicas } from '../engine/remote/replicas.ts';
@@ -24,7 +25,10 @@ export function openReplicas(
   options: ReplicaOptions,
   start: () => WorkerHandle = engineThread,
 ): Promise<Replicas> {
-  const { replicas, device, tensorParallel = 1, pipelineParallel = 1 } = options;
+  const { replicas, device, tensorParallel = 1, pipelineParallel = 1, workers } = options;
+  if (workers !== undefined) {
+    fail('INVALID_ARGUMENT', { name: 'workers', found: `${replicas} replicas`, expected: 'one replica' });
+  }
   const { signal: given, logger = silentLogger } = options;
   const threads = options.threads ?? Math.max(1, Math.floor(usableCores() / replicas));
   const progressOf = progressOfAll(replicas, options.onProgress);

@@ -19,6 +19,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'devices/group',
     'devices/hip-cuda',
     'devices/reference',
+    'devices/remote',
     'devices/null',
     'devices/webgpu',
   ],

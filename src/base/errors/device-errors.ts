@@ -45,4 +45,10 @@ export const deviceErrors = {
     'Run `rocmforge devices` to see which devices this machine has.',
     (p) => `device ${p.device} is not available: ${p.why}`,
   ),
+  REMOTE_REFUSED: entry<{ address: string; why: string }>(
+    503,
+    'A process of another host, or another one of this host, and this one do not agree to work together.',
+    'Start both with the same version of rocmforge and the same secret, and one model for each `rocmforge worker`.',
+    (p) => `no connection with ${p.address}: ${p.why}`,
+  ),
 } as const;

@@ -35,6 +35,12 @@ export const COMMANDS: readonly NamedCommand[] = [
     read: async () => (await import('./serve.ts')).serveCommand,
   },
   {
+    name: 'worker',
+    summary: "serve this machine's devices to a model of another process or machine",
+    opensDevice: true,
+    read: async () => (await import('./worker.ts')).workerCommand,
+  },
+  {
     name: 'embed',
     summary: 'compute the embeddings of texts',
     opensDevice: true,

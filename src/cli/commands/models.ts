@@ -24,11 +24,10 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
     ['models', 'some well-known models by size, with their licences'],
     ['models -d cuda --json', 'for a program, by the memory of a GPU'],
   ],
-  async run(
-    { flags: { device: name, threads, cpuKernels, gpus, link, gpuLayers, json } },
-    { output, logger },
-  ) {
-    const request = { device: name, threads, cpuKernels, ...gpus, link, gpuLayers, logger };
+  async run({ flags: { device: name, gpus, json, ...how } }, { output, logger }) {
+    const { threads, cpuKernels, link, gpuLayers, workers, workerSecret, workerDeadline } = how;
+    const split = { ...gpus, link, gpuLayers, workers, workerSecret, workerDeadline };
+    const request = { device: name, threads, cpuKernels, ...split, logger };
     await using device = await openDevice(request);
     const free = await freeOfAll(device);
     const { backend } = device.info;

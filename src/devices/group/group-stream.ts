@@ -9,6 +9,7 @@ import {
   type Step,
   type Stream,
   type WeightRows,
+  RowStaging,
 } from '../../device/index.ts';
 import { computeCollective } from '../../ops/index.ts';
 import { type GroupBuffer, groupBuffer, GroupPinned, onRank } from './group-memory.ts';
@@ -16,7 +17,6 @@ import type { BoundCollective } from './group-program.ts';
 import { GroupStep } from './group-step.ts';
 import { GroupWeight } from './group-weight.ts';
 import { MultiDeviceStream } from './multi-device-stream.ts';
-import { RowStaging } from './row-staging.ts';
 
 /** What a stream is created from. */
 export interface GroupStreamSetup {

@@ -10,10 +10,10 @@ import {
   type Step,
   type Stream,
   type WeightRows,
+  type RowStaging,
 } from '../../device/index.ts';
 import { GroupEvent } from './group-event.ts';
 import type { MultiDeviceStep } from './multi-device-step.ts';
-import type { RowStaging } from './row-staging.ts';
 import { WorkQueue } from './work-queue.ts';
 
 /** A step that throws `DISPOSED` after disposal, before it runs on any of the devices. */

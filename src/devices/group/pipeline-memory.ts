@@ -13,6 +13,14 @@ export interface PipelineBufferSetup {
   readonly ended: (buffer: PipelineBuffer) => void;
 }
 
+/** How many rows of a batch's capacity are in use (`BatchTensors.counts`). */
+export interface RowCounts {
+  readonly rows: number;
+  readonly outputs: number;
+}
+
+const COUNTS_BYTES = 8;
+
 /**
  * Memory of a pipeline: a buffer of the same size on each stage that uses it, in which offsets mean the same. What a step writes is on
  * its stage alone, until a step of another one reads it.
@@ -30,6 +38,8 @@ export class PipelineBuffer implements DeviceBuffer {
   #writer: number | undefined;
   /** Of each other stage: how many bytes from the start on are what the writer has. */
   readonly #reach: number[];
+  /** By offset, the numbers of rows in use that the host wrote there last. */
+  readonly #counts = new Map<number, RowCounts | undefined>();
 
   constructor({ byteLength, label, stages, passage, ended }: PipelineBufferSetup) {
     this.byteLength = byteLength;
@@ -66,6 +76,25 @@ export class PipelineBuffer implements DeviceBuffer {
   passed(stage: number, begin: number, end: number): void {
     const reach = this.#reach[stage] ?? 0;
     if (begin <= reach) this.#reach[stage] = Math.max(reach, end);
+  }
+
+  /** From the next upload on, keeps the numbers of rows in use at an offset. */
+  keepCounts(offset: number): void {
+    if (!this.#counts.has(offset)) this.#counts.set(offset, undefined);
+  }
+
+  /** Numbers that are kept; undefined before an upload. */
+  countsAt(offset: number): RowCounts | undefined {
+    return this.#counts.get(offset);
+  }
+
+  /** Records what the host writes, while it may be read. */
+  uploaded(source: Uint8Array, offset: number): void {
+    for (const at of this.#counts.keys()) {
+      if (at < offset || at + COUNTS_BYTES > offset + source.byteLength) continue;
+      const view = new DataView(source.buffer, source.byteOffset + at - offset, COUNTS_BYTES);
+      this.#counts.set(at, { rows: view.getInt32(0, true), outputs: view.getInt32(4, true) });
+    }
   }
 
   [Symbol.dispose](): void {

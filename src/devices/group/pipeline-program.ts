@@ -9,7 +9,14 @@ import {
   type Program,
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
-import { type OpGraph, type State, type Tensor, tensorBytes, type Weight } from '../../ops/index.ts';
+import {
+  capacityOf,
+  type OpGraph,
+  type State,
+  type Tensor,
+  tensorBytes,
+  type Weight,
+} from '../../ops/index.ts';
 import { onStage, type PipelineBuffer, pipelineBuffer } from './pipeline-memory.ts';
 
 /** A weight as the program of a stage needs it. */
@@ -37,12 +44,21 @@ export class StageWeight implements PackedWeight {
   }
 }
 
+/** What a stage reads and another one may have written: a range of which the rows in use pass. */
+export interface StageRead {
+  readonly range: BufferRange;
+  /** Undefined for what has no rows, all of which passes. */
+  readonly rows?: { readonly axis: 'rows' | 'outputs'; readonly bytes: number } | undefined;
+  /** Where the numbers of rows in use are. */
+  readonly counts: BufferRange;
+}
+
 /** A program of a stage, bound to addresses. */
 export interface PipelineExecutable extends Executable {
   readonly stage: number;
   readonly own: Executable;
   /** What it reads that another stage may have written. */
-  readonly reads: readonly BufferRange[];
+  readonly reads: readonly StageRead[];
   /** What it writes that another stage may read. */
   readonly writes: readonly PipelineBuffer[];
 }
@@ -76,9 +92,13 @@ export class PipelineProgram implements Program {
       this.weights.map((weight) => [weight.packed, onStage(bound(bindings.weights.get(weight)), stage)]),
     );
     const scratch = bindings.scratch && onStage(bindings.scratch, stage);
-    const reads = graph.inputs.map((input) => {
+    const counts = bound(bindings.values.get(graph.batch.counts));
+    pipelineBuffer(counts, 'counts').keepCounts(counts.offset);
+    const reads = graph.inputs.map((input): StageRead => {
       const { buffer, offset } = bound(bindings.values.get(input));
-      return { buffer, offset, byteLength: tensorBytes(input, graph.shape) };
+      const byteLength = tensorBytes(input, graph.shape);
+      const rows = rowsOf(input, byteLength / capacityOf(input.axis, graph.shape));
+      return { range: { buffer, offset, byteLength }, rows, counts };
     });
     const written = [...bindings.outputs.values()].map((range) => pipelineBuffer(range, 'output'));
     return {
@@ -86,10 +106,14 @@ export class PipelineProgram implements Program {
       buffers: boundBuffers(bindings),
       stage,
       own: this.#own.bind({ values, outputs, weights, scratch }),
-      reads: reads.filter((range) => crosses(pipelineBuffer(range, 'input'))),
+      reads: reads.filter(({ range }) => crosses(pipelineBuffer(range, 'input'))),
       writes: written.filter(crosses),
     };
   }
+}
+
+function rowsOf({ axis }: Tensor, bytes: number): StageRead['rows'] {
+  return axis === 'rows' || axis === 'outputs' ? { axis, bytes } : undefined;
 }
 
 /** Whether its contents pass from stage to stage. */

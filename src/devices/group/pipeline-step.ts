@@ -1,15 +1,15 @@
-import type { BufferRange, Device, Step } from '../../device/index.ts';
+import type { Device, Step } from '../../device/index.ts';
 import { allRecorded } from './member-objects.ts';
 import { MultiDeviceStep } from './multi-device-step.ts';
 import type { PipelineBuffer } from './pipeline-memory.ts';
-import type { PipelineExecutable } from './pipeline-program.ts';
+import type { PipelineExecutable, StageRead } from './pipeline-program.ts';
 
 /** What one stage runs before another one's turn. */
 interface StagePiece {
   readonly stage: number;
   readonly step: Step;
   /** What it reads and does not write before that. */
-  readonly reads: readonly BufferRange[];
+  readonly reads: readonly StageRead[];
   readonly writes: readonly PipelineBuffer[];
 }
 
@@ -51,13 +51,15 @@ function stretchesOf(executables: readonly PipelineExecutable[]): Stretch[] {
 }
 
 function valuesOf(stretch: Stretch): Pick<StagePiece, 'reads' | 'writes'> {
-  const reads = new Map<string, BufferRange>();
+  const reads = new Map<string, StageRead>();
   const writes = new Set<PipelineBuffer>();
   for (const executable of stretch) {
-    for (const range of executable.reads) {
-      const { buffer, offset, byteLength } = range;
+    for (const read of executable.reads) {
+      const { buffer, offset, byteLength } = read.range;
       const isOwn = [...writes].some((written) => written === buffer);
-      if (!isOwn) reads.set(`${buffer.label} ${offset} ${byteLength}`, range);
+      const { counts } = read;
+      const key = `${buffer.label} ${offset} ${byteLength} ${counts.buffer.label} ${counts.offset}`;
+      if (!isOwn) reads.set(key, read);
     }
     for (const buffer of executable.writes) writes.add(buffer);
   }

@@ -10,12 +10,12 @@ import {
   type Step,
   type Stream,
   type WeightRows,
+  RowStaging,
 } from '../../device/index.ts';
 import { MultiDeviceStream } from './multi-device-stream.ts';
 import { onStage, type PipelineBuffer, pipelineBuffer } from './pipeline-memory.ts';
-import { StageWeight } from './pipeline-program.ts';
+import { type StageRead, StageWeight } from './pipeline-program.ts';
 import { PipelineStep } from './pipeline-step.ts';
-import { RowStaging } from './row-staging.ts';
 
 /** What a stream is created from. */
 export interface PipelineStreamSetup {
@@ -40,10 +40,11 @@ export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineSt
 
   /** To all stages that have the buffer. */
   upload(source: Uint8Array, target: BufferRange): void {
-    const { stages } = this.check('upload target', target, source.byteLength);
+    const buffer = this.check('upload target', target, source.byteLength);
     this.queue.push(() => {
+      buffer.uploaded(source, target.offset);
       for (const [stage, stream] of this.streams.entries()) {
-        if (stages[stage]) stream.upload(source, onStage(target, stage));
+        if (buffer.stages[stage]) stream.upload(source, onStage(target, stage));
       }
     });
   }
@@ -101,7 +102,7 @@ export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineSt
 
   protected override async runOwn({ pieces }: PipelineStep): Promise<void> {
     for (const { stage, step, reads, writes } of pieces) {
-      const missing = reads.filter((range) => !isOn(range, stage));
+      const missing = reads.map(inUse).filter((range) => !isOn(range, stage));
       if (missing.length > 0) await this.#passOn(missing, stage);
       this.#stream(stage).run(step);
       for (const buffer of writes) buffer.written(stage);
@@ -131,6 +132,13 @@ export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineSt
     const free = arrived.catch(() => {});
     for (const range of ranges) pipelineBuffer(range, 'value').passageFree = free;
   }
+}
+
+/** The part of a range that has rows in use: others are neither read nor written. */
+function inUse({ range, rows, counts }: StageRead): BufferRange {
+  const found = rows && pipelineBuffer(counts, 'counts').countsAt(counts.offset);
+  if (!found) return range;
+  return { ...range, byteLength: Math.min(range.byteLength, found[rows.axis] * rows.bytes) };
 }
 
 function isOn(range: BufferRange, stage: number): boolean {

@@ -1,5 +1,7 @@
-import { invariant } from '../../base/errors.ts';
-import type { Device, PinnedBuffer, Stream } from '../../device/index.ts';
+import { invariant } from '../base/errors.ts';
+import type { Device } from './device.ts';
+import type { PinnedBuffer } from './memory.ts';
+import type { Stream } from './stream.ts';
 
 /** Pinned memory of a device through which rows of weights pass that the host copies there, piece by piece. */
 export class RowStaging implements Disposable {

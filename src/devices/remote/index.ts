@@ -1,0 +1,13 @@
+export type { ByteChannel } from './byte-channel.ts';
+export {
+  checkSecret,
+  greetClient,
+  type Greeted,
+  type Login,
+  greetServer,
+  MIN_SECRET,
+  type SharedTerms,
+} from './handshake.ts';
+export { RemoteDevice, type RemoteDeviceSetup } from './remote-device.ts';
+export { factsOf, type RemoteFacts } from './remote-facts.ts';
+export { ServedDevice } from './served-device.ts';

@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { fail } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
+import { greetServer, RemoteDevice, type SharedTerms } from '../devices/remote/index.ts';
+import type { DeviceRequest } from './devices.ts';
+import { packageFile } from './package-file.ts';
+import { SocketChannel, type SocketChannelOptions } from './socket-channel.ts';
+import { ownTerms, parseAddress, SECRET_VARIABLE, sharedTerms, type WorkerTerms } from './worker-terms.ts';
+
+const PROCESS = './worker-process.js';
+/** What says that a worker is a process of its own on this host. */
+const OWN_PROCESS = /^process(?:=(.+))?$/;
+
+/** Milliseconds for a connection, and for a process to say how it ended. */
+const CONNECT_MS = 10_000;
+const EXIT_MS = 1000;
+/** Milliseconds for a process to end by itself. */
+const END_MS = 3000;
+
+/** How workers are reached. */
+export interface WorkersRequest extends WorkerTerms {
+  /** What the processes that are started here open, besides their device. */
+  readonly request: Pick<DeviceRequest, 'threads' | 'cpuKernels'>;
+  /** Names what the workers are used for. */
+  readonly session: string;
+}
+
+/**
+ * Opens devices of other processes: of workers that listen at `host:port`, and of processes that are started here (`process`, or
+ * `process=cuda:1` for a device) and end with their device. All or none. Rejects with `DEVICE_UNAVAILABLE`, `REMOTE_REFUSED` or
+ * `INVALID_ARGUMENT`.
+ */
+export async function openWorkers(
+  workers: readonly string[],
+  how: WorkersRequest,
+): Promise<readonly Device[]> {
+  const opened = await Promise.allSettled(workers.map((worker) => openWorker(worker, how)));
+  const devices = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = opened.find((one) => one.status === 'rejected');
+  if (!failed) return devices;
+  await Promise.all(devices.map((device) => device[Symbol.asyncDispose]()));
+  throw failed.reason;
+}
+
+async function openWorker(worker: string, how: WorkersRequest): Promise<Device> {
+  const own = OWN_PROCESS.exec(worker);
+  if (own) return await startProcess(own[1] ?? 'auto', how);
+  const terms = sharedTerms(how);
+  const { host, port } = parseAddress(worker);
+  const socket = await connectTo(host, port);
+  return await greet(socket, { address: worker }, { terms, session: how.session });
+}
+
+async function connectTo(host: string, port: number): Promise<Socket> {
+  const socket = connect({ host, port });
+  const timer = AbortSignal.timeout(CONNECT_MS);
+  try {
+    await once(socket, 'connect', { signal: timer });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    const why = timer.aborted ? `no answer within ${CONNECT_MS / 1000} s` : messageOf(error);
+    return fail('DEVICE_UNAVAILABLE', { device: `${host}:${port}`, why }, error);
+  }
+}
+
+async function startProcess(device: string, { request, session, ...how }: WorkersRequest): Promise<Device> {
+  const terms = ownTerms(how);
+  const argument = JSON.stringify([{ ...request, device }, terms.deadline / 1000]);
+  const child = spawn(process.execPath, [fileURLToPath(packageFile(PROCESS, import.meta.url)), argument], {
+    env: { ...process.env, [SECRET_VARIABLE]: terms.secret },
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+  });
+  const exited = exitOf(child);
+  const socket = child.stdio[3] as Socket;
+  const channel: SocketChannelOptions = {
+    address: child.pid === undefined ? 'a process' : `process ${child.pid}`,
+    whyEnded: () => Promise.race([exited, setTimeout(EXIT_MS, undefined, { ref: false })]),
+    onHold: (held) => (held ? child.ref() : child.unref()),
+    onClose: () => endProcess(child, exited),
+  };
+  return await greet(socket, channel, { terms, session, isStarting: true });
+}
+
+async function greet(
+  socket: Socket,
+  options: SocketChannelOptions,
+  { terms, isStarting = false, ...login }: { terms: SharedTerms; session: string; isStarting?: boolean },
+): Promise<Device> {
+  const channel = new SocketChannel(socket, options);
+  const greeted = await greetServer(channel, terms, { ...login, isStarting });
+  return new RemoteDevice({ ...greeted, here: isStarting });
+}
+
+/** Says how a process ended, once it has. */
+async function exitOf(child: ChildProcess): Promise<string> {
+  return await new Promise((resolve) => {
+    child.once('error', (error) => resolve(`it could not be started: ${error.message}`));
+    child.once('exit', (code, signal) => resolve(`the process ended with ${signal ?? `code ${code}`}`));
+  });
+}
+
+/** A process ends when its pipe does; one that does not is ended. */
+async function endProcess(child: ChildProcess, exited: Promise<string>): Promise<void> {
+  child.ref();
+  const late = setTimeout(END_MS, true, { ref: false });
+  if ((await Promise.race([exited, late])) === true) child.kill('SIGKILL');
+  await exited;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -135,6 +135,9 @@ export {
   reportDevices,
 } from './node/devices.ts';
 export type { PullProgress } from './node/hub/pull.ts';
+export type { WorkerEvent } from './node/served-worker.ts';
+export { type WorkerDescription, WorkerServer, type WorkerServerOptions } from './node/worker-server.ts';
+export type { WorkerTerms } from './node/worker-terms.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
 export { loadModelInWorker } from './node/load-model-in-worker.ts';
 export type { WorkerModelOptions } from './node/open-engine.ts';

@@ -10,7 +10,7 @@ import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
 import { type GlobalFlags, globalOptions } from './options.ts';
 import { Output } from './output.ts';
-import { packageVersion } from '../node/package-version.ts';
+import { packageVersion } from '../node/package-root.ts';
 import { describeError, reportError } from './report-error.ts';
 import { applySettings, checkSettings, readUserSettings } from './user-settings.ts';
 

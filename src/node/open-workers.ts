@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import { greetServer, RemoteDevice, type SharedTerms } from '../devices/remote/index.ts';
-import type { DeviceRequest } from './devices.ts';
+import type { CpuKernels } from './cpu-kernels.ts';
 import { packageFile } from './package-file.ts';
 import { SocketChannel, type SocketChannelOptions } from './socket-channel.ts';
 import { ownTerms, parseAddress, SECRET_VARIABLE, sharedTerms, type WorkerTerms } from './worker-terms.ts';
@@ -24,7 +24,7 @@ const END_MS = 3000;
 /** How workers are reached. */
 export interface WorkersRequest extends WorkerTerms {
   /** What the processes that are started here open, besides their device. */
-  readonly request: Pick<DeviceRequest, 'threads' | 'cpuKernels'>;
+  readonly request: { readonly threads?: number | undefined; readonly cpuKernels?: CpuKernels | undefined };
   /** Names what the workers are used for. */
   readonly session: string;
 }
@@ -49,8 +49,8 @@ export async function openWorkers(
 async function openWorker(worker: string, how: WorkersRequest): Promise<Device> {
   const own = OWN_PROCESS.exec(worker);
   if (own) return await startProcess(own[1] ?? 'auto', how);
-  const terms = sharedTerms(how);
   const { host, port } = parseAddress(worker);
+  const terms = sharedTerms(how);
   const socket = await connectTo(host, port);
   return await greet(socket, { address: worker }, { terms, session: how.session });
 }

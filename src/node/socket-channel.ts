@@ -56,8 +56,7 @@ export class SocketChannel implements ByteChannel {
 
   onEnd(listener: (why: string) => void): void {
     void this.#closed.then(async () => {
-      if (this.#closing) return;
-      const why = await this.#options.whyEnded?.();
+      const why = this.#closing ? 'the connection was closed' : await this.#options.whyEnded?.();
       listener(why ?? this.#error?.message ?? 'the connection was cut');
     });
   }

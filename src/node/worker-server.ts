@@ -44,7 +44,7 @@ export class WorkerServer implements AsyncDisposable {
     this.description = description;
   }
 
-  /** Opens the device and listens. Rejects as `openDevice`, or with `INVALID_ARGUMENT` for terms or an address that cannot be. */
+  /** Opens the device and listens. Rejects as `openDevice`, with `INVALID_ARGUMENT` for terms that cannot be, or with `ADDRESS_IN_USE`. */
   static async open(options: WorkerServerOptions): Promise<WorkerServer> {
     const { host = '127.0.0.1', port = WORKER_PORT, device: request, onEvent } = options;
     const terms = sharedTerms(options);
@@ -85,12 +85,11 @@ async function listen(host: string, port: number, worker: ServedWorker): Promise
     if (worker.connections >= MAX_CONNECTIONS) socket.destroy();
     else void worker.serve(new SocketChannel(socket, { address: peerOf(socket) }));
   });
-  const found = `${host}:${port}`;
   try {
     await once(server.listen({ host, port }), 'listening');
   } catch (error) {
-    const expected = 'an address of this host and a port that is free';
-    return fail('INVALID_ARGUMENT', { name: 'the address of the worker', found, expected }, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    return fail('ADDRESS_IN_USE', { address: `${host}:${port}`, reason }, error);
   }
   return server;
 }

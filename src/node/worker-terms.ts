@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { fail } from '../base/errors.ts';
 import { timerSpan } from '../base/timer-span.ts';
 import { checkSecret, type SharedTerms } from '../devices/remote/index.ts';
-import { packageVersion } from './package-version.ts';
+import { packageVersion } from './package-root.ts';
 
 /** The environment variable with the secret of workers, for whoever gives none. */
 export const SECRET_VARIABLE = 'ROCMFORGE_WORKER_SECRET';
@@ -24,7 +24,7 @@ export interface WorkerTerms {
 export function sharedTerms({ secret, deadline = DEADLINE_SECONDS }: WorkerTerms): SharedTerms {
   const given = secret ?? process.env[SECRET_VARIABLE];
   if (given === undefined || given === '') {
-    const expected = `one, in the environment's ${SECRET_VARIABLE} or a file: nobody else may use the device`;
+    const expected = `one, such as that of the environment's ${SECRET_VARIABLE}: nobody else may use the device`;
     fail('INVALID_ARGUMENT', { name: 'the secret of workers', found: 'none', expected });
   }
   checkSecret(given);

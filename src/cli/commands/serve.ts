@@ -10,7 +10,7 @@ import type { ModelServer, ServerOptions } from '../../server/index.ts';
 import type { CliCommand, CommandCall, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { bundledModel } from '../../node/bundled-model.ts';
-import { packageVersion } from '../../node/package-version.ts';
+import { PACKAGE_ROOT, packageVersion } from '../../node/package-root.ts';
 import { limitYoungGeneration } from '../../node/young-generation.ts';
 import { loadOptionsOf, noteBundledModel } from '../load.ts';
 import {
@@ -25,7 +25,6 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { locatedModel } from '../pull-model.ts';
-import { PACKAGE_ROOT } from '../package-root.ts';
 import { profileOf, reportProfile } from '../profile.ts';
 import {
   answersOf,

@@ -1,7 +1,8 @@
-import { formatBytes } from '../../base/bytes.ts';
 import { Option } from 'commander';
-import type { CliCommand, CommandContext } from '../command.ts';
+import { formatBytes } from '../../base/bytes.ts';
 import type { WorkerEvent } from '../../node/served-worker.ts';
+import type { CliCommand, CommandContext } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
 import {
   type DeviceFlags,
   deviceOptions,
@@ -46,7 +47,7 @@ export const workerCommand: CliCommand<WorkerFlags> = {
   ],
   run: async ({ flags }, context) => {
     await serveUntilStopped(flags, context);
-    return undefined;
+    return EXIT.ok;
   },
 };
 

@@ -36,10 +36,15 @@ export class DevicePipeline extends MultiDevice {
   readonly pin?: (bytes: Uint8Array, label: string) => PinnedBuffer;
   readonly #packing: ReadonlySet<number>;
 
-  /** Throws `INVALID_ARGUMENT` for fewer than two stages. */
+  /** Throws `INVALID_ARGUMENT` for fewer than two stages, or groups of different sizes: layers are split one way. */
   constructor(stages: readonly Device[]) {
     if (stages.length < 2) {
       fail('INVALID_ARGUMENT', { name: 'stages', found: `${stages.length}`, expected: 'two or more' });
+    }
+    const sizes = new Set(stages.flatMap(({ group }) => group?.ranks ?? []));
+    if (sizes.size > 1) {
+      const found = `groups of ${[...sizes].join(', ')} ranks`;
+      fail('INVALID_ARGUMENT', { name: 'stages', found, expected: 'groups of one size' });
     }
     super('pipeline', 'stage', stages);
     this.stages = stages;

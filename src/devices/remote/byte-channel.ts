@@ -6,7 +6,7 @@ export interface ByteChannel {
   write(parts: readonly Uint8Array[]): void;
   /** Called with what arrives; bytes before the call wait for it. */
   onBytes(listener: (bytes: Uint8Array) => void): void;
-  /** Called once when the connection has ended, with the reason. */
+  /** Called once when the connection has ended, on either side, with the reason. */
   onEnd(listener: (why: string) => void): void;
   /** Whether bytes are taken; the other side's wait meanwhile, so that they need no memory here. */
   pause(paused: boolean): void;

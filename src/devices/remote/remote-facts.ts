@@ -37,7 +37,7 @@ const MANY_ROWS = 2 ** 24;
 /** A chunk's size, for what is more than that. */
 const CHUNK = 2 ** 20;
 
-/** Describes a device to another process. */
+/** Describes a device for another process to use it. */
 export async function factsOf(device: Device): Promise<RemoteFacts> {
   const { info, memoryRules, promptRows, group } = device;
   return {

@@ -86,7 +86,7 @@ export interface RemoteExecutable extends Executable {
   readonly sent: SentExecutable;
 }
 
-/** A graph compiled by another process. */
+/** A graph that another process has compiled. */
 export class RemoteProgram implements Program {
   readonly weights: readonly RemoteWeight[];
   readonly scratchBytes: number;

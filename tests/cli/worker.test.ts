@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { BUNDLED, ENDLESS, runCli, startCliIn } from '../support/run-cli.ts';
+
+const SECRET = 'a secret of a test of the command line';
+const CPU = ['-d', 'cpu', '-t', '1', '--cpu-kernels', 'wasm'];
+const RUN = ['run', '-m', BUNDLED, '-c', '64', '-q', '--temperature', '0'];
+
+test('a worker serves a model of another program until Ctrl-C, and says who uses it', async (t) => {
+  const env = { ...process.env, ROCMFORGE_WORKER_SECRET: SECRET };
+  const worker = startCliIn(t, env, ['worker', ...CPU, '--port', '0', '--json']);
+  const lines = createInterface({ input: worker.process.stdout });
+  const [first] = (await once(lines, 'line')) as [string];
+  const { event, address, device, memory } = JSON.parse(first);
+  assert.equal(event, 'listening');
+  assert.match(address, /^127\.0\.0\.1:\d+$/);
+  assert.equal(device.backend, 'cpu');
+  assert.ok(memory.free > 0);
+  const args = [...RUN, ...CPU, '-n', '8', '-p', 'Once'];
+  const alone = await runCli(t, args);
+  const other = startCliIn(t, env, [...args, '--workers', address]);
+  other.process.stdin.end();
+  assert.deepEqual(await other.result, alone);
+  assert.equal(alone.code, 0);
+  const wrong = await runCli(t, [...args, '--workers', address, '--worker-secret', 'x'.repeat(16)]);
+  assert.match(
+    wrong.stderr,
+    /error: no connection with 127.0.0.1:\d+: the secrets differ\nfix: {3}Start both/,
+  );
+  assert.equal(wrong.code, 1);
+  worker.process.kill('SIGINT');
+  const { code, stdout, stderr } = await worker.result;
+  assert.deepEqual([code, stderr], [0, '']);
+  const said = stdout.trim().split('\n');
+  const kinds = said.map((line) => (JSON.parse(line) as { event: string }).event);
+  assert.deepEqual(kinds, ['listening', 'connected', 'ended', 'refused']);
+});
+
+test('without a secret nothing is served', async (t) => {
+  const { code, stderr } = await runCli(t, ['worker', ...CPU, '--port', '0']);
+  assert.equal(code, 2);
+  assert.match(stderr, /the secret of workers: found none, expected one, .*ROCMFORGE_WORKER_SECRET/);
+});
+
+test('Ctrl-C ends an answer, and the process that computes a part of it', async (t) => {
+  const args = [...RUN, ...CPU, '-p', 'hi', ...ENDLESS, '--workers', 'process=cpu'];
+  const { process: running, result } = startCliIn(t, process.env, args);
+  await once(running.stdout, 'data');
+  const list = execFileSync('ps', ['-o', 'pid=,ppid=', '-A'], { encoding: 'utf8' });
+  const worker = list
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .find(([, parent]) => parent === running.pid)?.[0];
+  assert.ok(worker !== undefined);
+  running.kill('SIGINT');
+  const { code, stderr } = await result;
+  assert.deepEqual([code, stderr], [130, '']);
+  assert.throws(() => process.kill(worker, 0), { code: 'ESRCH' });
+});

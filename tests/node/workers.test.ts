@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { type Server, createServer, type AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { loadModel } from '../../src/index.ts';
+import type { LoadModelOptions } from '../../src/node/load-model.ts';
+import { openDevice } from '../../src/node/devices.ts';
+import type { WorkerEvent } from '../../src/node/served-worker.ts';
+import { WorkerServer, type WorkerServerOptions } from '../../src/node/worker-server.ts';
+import { familyPaths } from '../support/family-fixtures.ts';
+import { HUNG_MS, until } from '../support/hung.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { BUNDLED } from '../support/run-cli.ts';
+
+const SECRET = 'a secret of the tests of workers';
+const CPU = { device: 'cpu', threads: 1, cpuKernels: 'wasm' } as const;
+const TEXT = { temperature: 0, maxTokens: 24, ignoreEnd: true } as const;
+
+async function textOf(location: string, options: LoadModelOptions): Promise<string> {
+  await using model = await loadModel(location, { ...CPU, context: 64, ...options });
+  return await model.generate([1, 40, 41, 42], TEXT).text();
+}
+
+/** The processes that this one has started and that have not ended. */
+function children(): number[] {
+  const list = execFileSync('ps', ['-o', 'pid=,ppid=,args=', '-A'], { encoding: 'utf8' });
+  return list.split('\n').flatMap((line) => {
+    const [pid, parent] = line.trim().split(/\s+/).map(Number);
+    return pid !== undefined && parent === process.pid && line.includes('worker-process') ? [pid] : [];
+  });
+}
+
+async function openServer(options: Partial<WorkerServerOptions> = {}): Promise<WorkerServer> {
+  return await WorkerServer.open({ device: CPU, port: 0, secret: SECRET, ...options });
+}
+
+test('texts are those of one process: layers in two other ones', { timeout: HUNG_MS }, async () => {
+  const { model } = familyPaths({ name: 'qwen35', sizes: {} });
+  for (const path of [BUNDLED, model]) {
+    const expected = await textOf(path, {});
+    assert.equal(await textOf(path, { workers: ['process=cpu'] }), expected);
+    if (path === BUNDLED)
+      assert.equal(await textOf(path, { workers: ['process=cpu', 'process=cpu'] }), expected);
+  }
+  assert.deepEqual(children(), []);
+});
+
+for (const [what, signal] of [
+  ['is killed', 'SIGKILL'],
+  ['hangs', 'SIGSTOP'],
+] as const) {
+  test(
+    `a text goes on with the same tokens when its worker ${what} in the middle of it`,
+    { timeout: HUNG_MS },
+    async () => {
+      const expected = await textOf(BUNDLED, {});
+      await using model = await loadModel(BUNDLED, {
+        ...CPU,
+        context: 64,
+        workers: ['process=cpu'],
+        workerDeadline: 2,
+      });
+      const [first] = children();
+      assert.ok(first !== undefined);
+      let pieces = 0;
+      let text = '';
+      for await (const { text: piece } of model.generate([1, 40, 41, 42], TEXT)) {
+        text += piece;
+        if (++pieces === 5) process.kill(first, signal);
+      }
+      assert.equal(text, expected);
+      const now = children();
+      assert.ok(
+        now.length === 1 && now[0] !== first,
+        'another process took its place, and nothing is left of it',
+      );
+    },
+  );
+}
+
+test(
+  'a worker that listens serves one program at a time, and the next when that has left',
+  { timeout: HUNG_MS },
+  async () => {
+    const events: WorkerEvent[] = [];
+    await using server = await openServer({ onEvent: (event) => events.push(event) });
+    const { address } = server.description;
+    const use = { workers: [address], workerSecret: SECRET };
+    const expected = await textOf(BUNDLED, {});
+    assert.equal(await textOf(BUNDLED, use), expected);
+    await using model = await loadModel(BUNDLED, { ...CPU, context: 64, ...use });
+    await assert.rejects(openDevice({ ...CPU, ...use }), {
+      code: 'REMOTE_REFUSED',
+      message: /its device is in use/,
+    });
+    await assert.rejects(openDevice({ ...CPU, ...use, workerSecret: 'another secret of these tests' }), {
+      code: 'REMOTE_REFUSED',
+      message: /the secrets differ/,
+    });
+    assert.equal(await model.generate([1, 40, 41, 42], TEXT).text(), expected);
+    await model.dispose();
+    await until(
+      () => `${server.connections} connections`,
+      () => server.connections === 0,
+    );
+    assert.deepEqual(
+      events.map(({ kind }) => kind),
+      ['connected', 'ended', 'connected', 'refused', 'refused', 'ended'],
+    );
+  },
+);
+
+test('a program whose connection was cut unnoticed gets its worker back', { timeout: HUNG_MS }, async (t) => {
+  await using server = await openServer();
+  const proxy = await startProxy(t, Number(/\d+$/.exec(server.description.address)?.[0]));
+  const expected = await textOf(BUNDLED, {});
+  await using model = await loadModel(BUNDLED, {
+    ...CPU,
+    context: 64,
+    workers: [proxy.address],
+    workerSecret: SECRET,
+  });
+  let pieces = 0;
+  let text = '';
+  for await (const { text: piece } of model.generate([1, 40, 41, 42], TEXT)) {
+    text += piece;
+    if (++pieces === 5) proxy.cut();
+  }
+  assert.equal(text, expected);
+  assert.equal(proxy.connections, 2);
+});
+
+/** Passes connections on to a port; `cut` ends them on the side of who connected, of which the other side hears nothing. */
+async function startProxy(t: TestContext, port: number) {
+  const { connect } = await import('node:net');
+  const near: { destroy(): void }[] = [];
+  const far: { destroy(): void }[] = [];
+  const server: Server = createServer((socket) => {
+    const onward = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    onward.on('error', () => {});
+    socket.pipe(onward, { end: false });
+    onward.pipe(socket);
+    near.push(socket);
+    far.push(onward);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    for (const socket of [...near, ...far]) socket.destroy();
+    server.close();
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut: () => near.at(-1)?.destroy(),
+    get connections() {
+      return near.length;
+    },
+  };
+}
+
+test(
+  'what cannot be opened is said by its type, and leaves neither processes nor sockets',
+  { timeout: HUNG_MS },
+  async () => {
+    const before = children();
+    const sockets = () =>
+      process.getActiveResourcesInfo().filter((name) => /TCP|Pipe|Process/.test(name)).length;
+    const open = sockets();
+    await using free = await openServer();
+    const { address } = free.description;
+    await free[Symbol.asyncDispose]();
+    for (const [request, expected] of [
+      [{ workers: [] }, { code: 'INVALID_ARGUMENT', message: /workers: found none/ }],
+      [{ workers: ['::1:2'] }, { code: 'INVALID_ARGUMENT', message: /address of a worker/ }],
+      [{ workers: ['localhost:99999'] }, { code: 'INVALID_ARGUMENT' }],
+      [
+        { workers: [address], workerSecret: SECRET },
+        { code: 'DEVICE_UNAVAILABLE', message: /ECONNREFUSED/ },
+      ],
+      [
+        { workers: [address], workerSecret: 'short' },
+        { code: 'INVALID_ARGUMENT', message: /16 to 1024/ },
+      ],
+      [{ workers: [address] }, { code: 'INVALID_ARGUMENT', message: /ROCMFORGE_WORKER_SECRET/ }],
+      [
+        { workers: ['process=cpu', 'process=nothing'] },
+        { code: 'DEVICE_UNAVAILABLE', message: /found nothing/ },
+      ],
+      [
+        { workers: ['process'], gpuLayers: 3 },
+        { code: 'INVALID_ARGUMENT', message: /gpuLayers 3/ },
+      ],
+      [
+        { workers: ['process'], pipelineParallel: 2 },
+        { code: 'INVALID_ARGUMENT', message: /2 stages here/ },
+      ],
+      [
+        { workers: ['process=cpu'], workerDeadline: -1 },
+        { code: 'INVALID_ARGUMENT', message: /deadline/ },
+      ],
+      [
+        { device: 'nothing', workers: ['process=cpu'] },
+        { code: 'INVALID_ARGUMENT', message: /found nothing/ },
+      ],
+    ] as const) {
+      await assert.rejects(openDevice({ ...CPU, ...request }), expected);
+    }
+    for (const options of [
+      { secret: 'short' },
+      { device: { ...CPU, pipelineParallel: 2 } },
+      { device: { device: 'nothing' } },
+    ])
+      await assert.rejects(openServer(options), { code: 'INVALID_ARGUMENT' });
+    await assert.rejects(openServer({ host: '203.0.113.1' }), { code: 'ADDRESS_IN_USE' });
+    assert.deepEqual(children(), before);
+    await until(
+      () => `${sockets()} sockets, ${open} before`,
+      () => sockets() <= open,
+    );
+  },
+);
+
+test(
+  'a device is counted, opened and ended twenty times without anything left',
+  { timeout: HUNG_MS },
+  async () => {
+    await using server = await openServer();
+    const use = { ...CPU, workers: [server.description.address], workerSecret: SECRET };
+    for (let round = 0; round < 20; round++) {
+      const device = await openDevice(use);
+      using buffer = device.createBuffer(4096, 'round', [0, 1]);
+      await using stream = device.createStream('round');
+      const back = new Uint8Array(4096);
+      stream.upload(new Uint8Array(4096).fill(round), { buffer, offset: 0, byteLength: 4096 });
+      await stream.download({ buffer, offset: 0, byteLength: 4096 }, back);
+      assert.equal(back[4095], round);
+      await device[Symbol.asyncDispose]();
+      assert.equal(device.liveObjects(), 0);
+    }
+    await until(
+      () => `${server.connections} connections`,
+      () => server.connections === 0,
+    );
+  },
+);
+
+test('a process ends when the one that started it is killed', { timeout: HUNG_MS }, async () => {
+  const program = `
+    import { openDevice } from './dist/src/node/devices.js';
+    const device = await openDevice({ device: 'cpu', threads: 1, cpuKernels: 'wasm', workers: ['process=cpu'] });
+    console.log(/process (\\d+)/.exec(device.info.name)[1]);
+    setInterval(() => {}, 1000);`;
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: PROJECT_ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = (await once(parent.stdout, 'data')) as [Buffer];
+  const worker = Number(String(said));
+  assert.ok(worker > 0);
+  const isThere = () => {
+    try {
+      process.kill(worker, 0);
+    } catch {
+      return false;
+    }
+    // One that has ended and that nobody has waited for is still listed.
+    const status = `/proc/${worker}/stat`;
+    return !existsSync(status) || !/\) Z /.test(execFileSync('cat', [status], { encoding: 'utf8' }));
+  };
+  assert.ok(isThere());
+  parent.kill('SIGKILL');
+  await until(
+    () => `process ${worker} is still there`,
+    () => !isThere(),
+  );
+});

@@ -13,6 +13,17 @@ DEVICE T warp_max(T value) {
   return value;
 }
 
+/// The largest word of a warp's lanes: one instruction where there is one.
+DEVICE u32 warp_max_word(u32 value) {
+#if GPU_NVIDIA && __CUDA_ARCH__ >= 800
+  u32 largest;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(largest) : "r"(value));
+  return largest;
+#else
+  return warp_max(value);
+#endif
+}
+
 /// The sum over a block of WARPS * 32 threads, in every thread. `shared` has WARPS values; it may be used again after the
 /// next barrier.
 template <i32 WARPS, class T>

@@ -83,6 +83,15 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
   if (lane() == 0) drop_groups(scores);
   barrier();
 #endif
+  // The best of a lane's own experts: only the lane whose expert is chosen looks for its next.
+  [[maybe_unused]] auto best_of_lane = [&] {
+    u64 best = 0;
+    for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
+    return best;
+  };
+#ifndef CHOSEN
+  u64 best = best_of_lane();
+#endif
   f32 total = 0;
   // Choice j is kept by lane j % 32: what is written once need not be read again.
   i32 places[CHOICE_SLOTS];
@@ -92,13 +101,15 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
 #ifdef CHOSEN
       i32 place = max_of(0, min_of(i32(bias[i64(row) * TOP_K + j]), EXPERTS - 1));
 #else
-      u64 best = 0;
-      for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
-      i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
+      u32 score = u32(best >> 32), highest = warp_max_word(score);
+      i32 place = min_of(i32(~warp_max_word(score == highest ? u32(best) : 0)), EXPERTS - 1);
 #endif
       total += gates[place];
 #ifndef CHOSEN
-      if (i32(lane()) == place % 32) scores[place] = 2 * LOWEST;
+      if (i32(lane()) == place % 32) {
+        scores[place] = 2 * LOWEST;
+        best = best_of_lane();
+      }
 #endif
       if (i32(lane()) == j % 32) places[slot] = place, weights[slot] = gates[place];
 #ifdef COUNTED

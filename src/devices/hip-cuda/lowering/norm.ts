@@ -37,23 +37,28 @@ export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
   launchRmsNorm(op, { addend: NULL, y: op.out }, to);
 }
 
+/** How a group of values is divided among a block's threads. */
+function threadsOf(size: number): { readonly THREADS: number; readonly OWN: number } {
+  const wanted = 2 ** Math.ceil(Math.log2(size / OWN_VALUES));
+  const threads = Math.min(Math.max(wanted, MIN_THREADS), MAX_THREADS);
+  return { THREADS: threads, OWN: Math.ceil(size / threads) };
+}
+
 function launchRmsNorm(
   { x, size, weight, epsilon, out }: RmsNormOp,
   { addend, y }: { readonly addend: Operand; readonly y: Tensor },
   to: Lowering,
 ): void {
-  const wanted = 2 ** Math.ceil(Math.log2(size / OWN_VALUES));
-  const threads = Math.min(Math.max(wanted, MIN_THREADS), MAX_THREADS);
+  const division = threadsOf(size);
   to.launch({
     file: 'norm.hip',
     kernel: 'rms_norm',
     defines: {
-      THREADS: threads,
-      OWN: Math.ceil(size / threads),
+      ...division,
       ...(weight && weight.rows > 1 && { WEIGHT_BY_GROUP: 1 }),
     },
     grid: [to.capacity(out), out.width / size],
-    block: threads,
+    block: division.THREADS,
     args: [
       to.count(out),
       x,
@@ -78,11 +83,13 @@ export function lowerGaussianTopK({ x, deviations, out }: GaussianTopKOp, to: Lo
 }
 
 export function lowerLayerNorm({ x, weight, bias, epsilon, out }: LayerNormOp, to: Lowering): void {
+  const division = threadsOf(out.width);
   to.launch({
-    file: 'norm.hip',
+    file: 'layer-norm.hip',
     kernel: 'layer_norm',
+    defines: division,
     grid: [to.capacity(out)],
-    block: THREADS,
+    block: division.THREADS,
     args: [
       to.count(out),
       x,

@@ -15,6 +15,7 @@ import type {
   SharedWeightRmsNormOp,
   Tensor,
   TokenShiftOp,
+  UnaryOp,
   Weight,
   Wkv7Op,
 } from '../../ops/index.ts';
@@ -139,10 +140,10 @@ export interface RoundedRows {
 /** The form of `RoundedRows` as a kernel's result. */
 export type RoundedForm = `rounded-${HalfType}`;
 
-/** Rounds activations; those of a norm or of a gated product are computed on the way, from its `x`, or its gate and up. */
+/** Rounds activations; those of a norm, a function or a gated product are computed on the way, from its `x`, or its gate and up. */
 export interface RoundIntent {
   readonly kind: 'round';
-  readonly of: Tensor | SharedWeightRmsNormOp | GatedOp;
+  readonly of: Tensor | SharedWeightRmsNormOp | UnaryOp | GatedOp;
   readonly y: RoundedRows;
 }
 

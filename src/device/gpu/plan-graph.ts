@@ -15,6 +15,7 @@ import {
   fusePushedSum,
   fuseReduceResidual,
   fuseResidual,
+  fuseRoundedUnary,
   planMatmul,
 } from './products.ts';
 import { fuseGatedDelta, fuseShiftLerps, fuseWkv7, planWkv7 } from './recurrence.ts';
@@ -37,6 +38,7 @@ const FUSES: readonly Fuse[] = [
   fuseMatvecGroup,
   fuseElementProducts,
   fuseElementChain,
+  fuseRoundedUnary,
 ];
 
 /**

@@ -1,6 +1,6 @@
 import { alignUp } from '../../base/bytes.ts';
 import { invariant } from '../../base/errors.ts';
-import type { GatedOp, SharedWeightRmsNormOp, Tensor } from '../../ops/index.ts';
+import type { GatedOp, SharedWeightRmsNormOp, Tensor, UnaryOp } from '../../ops/index.ts';
 import type { Temporary } from './graph-lowering.ts';
 import type { ActivationForm, HalfType, ProductInput, RoundedRows, SplitHalves } from './intent.ts';
 import { isPacked, type PlanScope } from './plan-scope.ts';
@@ -33,7 +33,7 @@ export class PlannedActivations {
   readonly #parts = new Map<Temporary, number>();
   readonly #split = { f16: new Map<Tensor, SplitHalves>(), bf16: new Map<Tensor, SplitHalves>() };
   readonly #rounded = { f16: new Map<Tensor, RoundedRows>(), bf16: new Map<Tensor, RoundedRows>() };
-  readonly #gated = new Map<Tensor, GatedOp>();
+  readonly #applied = new Map<Tensor, GatedOp | UnaryOp>();
   readonly #to: PlanScope;
 
   constructor(to: PlanScope) {
@@ -46,9 +46,9 @@ export class PlannedActivations {
     this.#norms.set(norm.out, norm);
   }
 
-  /** Marks gate and up as fused with their rounding: only products of rounded rows read the result. */
-  absorbGated(op: GatedOp): void {
-    this.#gated.set(op.out, op);
+  /** Marks a function, or gate and up, as fused with the rounding: only products of rounded rows read the result. */
+  absorbFunction(op: GatedOp | UnaryOp): void {
+    this.#applied.set(op.out, op);
   }
 
   /**
@@ -93,7 +93,7 @@ export class PlannedActivations {
     const known = this.#rounded[type].get(x);
     if (known) return known;
     const y = this.provideRounded(x, type);
-    this.#to.add({ kind: 'round', of: this.#norms.get(x) ?? this.#gated.get(x) ?? x, y });
+    this.#to.add({ kind: 'round', of: this.#norms.get(x) ?? this.#applied.get(x) ?? x, y });
     return y;
   }
 

@@ -126,7 +126,13 @@ export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   const joins =
     found && takesEpilogues(found.weights, to, to.capacity(found.x)) && to.facts.joins(found.weights);
   if (joins) return { ops: [...found.ops, op], plan: () => planGated(op, found, to) };
-  return roundedFor(op.out, to) ? { ops: [op], plan: () => to.activations.absorbGated(op) } : undefined;
+  return roundedFor(op.out, to) ? { ops: [op], plan: () => to.activations.absorbFunction(op) } : undefined;
+}
+
+/** Fuses a function of one number with the rounding of its result, which only products of rounded rows read. */
+export function fuseRoundedUnary(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'unary' || !roundedFor(op.out, to)) return undefined;
+  return { ops: [op], plan: () => to.activations.absorbFunction(op) };
 }
 
 function planGated(op: GatedOp, { x, weights }: GatedProducts, to: GpuPlanner): void {

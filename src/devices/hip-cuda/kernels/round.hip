@@ -1,6 +1,7 @@
 // Rows of f32 as f16, or with BFLOATS as bf16, in the order in which they stand, for products by weights of that type. On the way rows
-// are RMS-normed where NORMED; where GATED, they are gates, which the activation turns into factors of `up`. Of f16, numbers beyond its
-// range are the largest. A block a row; a thread has OWN vectors of a row.
+// are RMS-normed where NORMED. Of f16, numbers beyond its range are the largest. A block a row; a thread has OWN vectors of a row.
+//
+//   FUNCTION  1: of the rows' activation   2: they are gates, which the activation turns into factors of `up`
 #include "activation.h"
 #include "results.h"
 #include "row-vectors.h"
@@ -20,7 +21,9 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
     i32 i = RowVectors::place(k);
     if (i >= width) continue;
     f32x4 v = row.at(k);
-#if GATED
+#if FUNCTION == 1
+    v = {activation(v.x), activation(v.y), activation(v.z), activation(v.w)};
+#elif FUNCTION == 2
     f32x4 u = *reinterpret_cast<const f32x4*>(up + start + i);
     v = {gated(v.x, u.x), gated(v.y, u.y), gated(v.z, u.z), gated(v.w, u.w)};
 #endif

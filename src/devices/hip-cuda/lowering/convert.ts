@@ -80,10 +80,14 @@ function normQuantize(
   });
 }
 
-/** Rounds a tensor, the norm of one, or a gated product to f16 or bf16: see `round.hip`. */
+/** What `round.hip` computes of what it rounds. */
+const FUNCTION_CODES = { none: 0, unary: 1, gated: 2 } as const;
+
+/** Rounds a tensor, the norm or a function of one, or a gated product to f16 or bf16: see `round.hip`. */
 export function emitRound({ of, y }: RoundIntent, to: Lowering): void {
   const norm = of.kind === 'rmsNorm' ? of : undefined;
   const gated = of.kind === 'gated' ? of : undefined;
+  const unary = of.kind === 'unary' ? of : undefined;
   const x = of.kind === 'tensor' ? of : of.kind === 'gated' ? of.gate : of.x;
   const division = rowThreads(x.width);
   to.launch({
@@ -93,8 +97,8 @@ export function emitRound({ of, y }: RoundIntent, to: Lowering): void {
       BFLOATS: y.type === 'bf16' ? 1 : 0,
       ROUNDED: 1,
       NORMED: norm ? 1 : 0,
-      GATED: gated ? 1 : 0,
-      ACTIVATION: gated ? activationCode(gated.fn) : 0,
+      FUNCTION: FUNCTION_CODES[gated ? 'gated' : unary ? 'unary' : 'none'],
+      ACTIVATION: activationCode((gated ?? unary)?.fn ?? 'silu'),
       ...division,
     },
     grid: [to.capacity(x)],

@@ -14,7 +14,14 @@ export type {
   NativeValues,
 } from './ffi.ts';
 export { headGroups } from './gpu/attention.ts';
-export type { AttentionFacts, ExpertFacts, GpuFacts, SplitFacts, Wkv7Facts } from './gpu/facts.ts';
+export type {
+  AttentionFacts,
+  ElementTileFacts,
+  ExpertFacts,
+  GpuFacts,
+  SplitFacts,
+  Wkv7Facts,
+} from './gpu/facts.ts';
 export type {
   ActivationForm,
   AddedExpertsIntent,

@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import { BF16, F16, F32, Q4_0, Q8_0, type TensorFormat } from '../../src/formats/index.ts';
-import { add, gated, matmul, scale } from '../../src/ops/index.ts';
+import { add, gated, matmul, scale, unary } from '../../src/ops/index.ts';
 import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
 import { HALF_PROMPTS } from '../support/contract/cases/layer.ts';
+import { lowRankCase } from '../support/contract/cases/low-rank.ts';
 import type { OpCase } from '../support/contract/op-case.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { plainBatch } from '../support/contract/ragged-batch.ts';
 import { amdTarget } from '../support/hip-cuda/amd-targets.ts';
 import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
 import { type Emulator, emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
+
+/** Rows from which these round activations, and products by weights of low rank for as many. */
+const ROUNDS_FROM = 17;
+const LOW_RANK = lowRankCase(F16, 37);
 
 const emulated = await emulatedTests('gfx1100');
 
@@ -19,10 +24,10 @@ const LIMITS: Readonly<Record<string, number>> = { F16: 2e-7, BF16: 1.2e-5 };
 function productCase(
   format: TensorFormat,
   rows: number,
-  around: 'bias' | 'residual' | 'residual inside' | 'gate' | 'feed forward' | 'nothing',
+  around: 'bias' | 'residual' | 'residual inside' | 'gate' | 'feed forward' | 'function' | 'nothing',
   columns = 256,
 ): OpCase {
-  const outputs = 24;
+  const outputs = 72;
   return {
     op: 'layer',
     name: `${format.name}, ${rows} rows, ${around}`,
@@ -39,6 +44,10 @@ function productCase(
         return { y: scale(g, sum, 2) };
       }
       if (around === 'nothing') return { y: scale(g, y, 2) };
+      if (around === 'function') {
+        const inner = unary(g, 'relu_squared', y);
+        return { y: scale(g, matmul(g, inner, g.weight('down', format, columns, outputs)), 2) };
+      }
       if (around === 'gate' || around === 'feed forward') {
         const inner = gated(g, 'silu', y, matmul(g, x, weight('up')));
         if (around === 'gate') return { y: inner };
@@ -57,6 +66,8 @@ const CASES: readonly (readonly [OpCase, products: number])[] = [
   [productCase(BF16, 20, 'residual'), 1],
   [productCase(F16, 33, 'feed forward'), 3],
   [productCase(BF16, 33, 'feed forward'), 3],
+  [productCase(F16, 34, 'function'), 2],
+  [productCase(BF16, 34, 'function'), 2],
   [productCase(Q8_0, 270, 'residual inside'), 1],
   [productCase(Q8_0, 260, 'residual'), 1],
   [productCase(Q4_0, 256, 'bias', 160), 1],
@@ -79,7 +90,7 @@ emulated(
           const before = emulator.control.calls('hipblasLtMatmul');
           await checkCase(device, of, {});
           // A shape's first product is one more: code must be loaded before a capture. Gate and up have one shape.
-          const shapes = products === 3 ? 2 : 1;
+          const shapes = Math.min(2, products);
           const calls = emulator.control.calls('hipblasLtMatmul') - before;
           assert.equal(calls, products + shapes, of.name);
         }
@@ -107,6 +118,21 @@ emulated('prompts by weights of 16 bits run on the library, behind tiles of atte
           of.name,
         );
       }
+    },
+    { blas: true },
+  ),
+);
+
+emulated('products by weights of low rank are one launch each, with what follows them', (emulator) =>
+  withDevice(
+    emulator,
+    async (device) => {
+      const before = emulator.control.calls('hipblasLtMatmul');
+      await checkCase(device, LOW_RANK, { roundsFrom: ROUNDS_FROM });
+      assert.equal(emulator.control.calls('hipblasLtMatmul'), before);
+      const lowered = HIP_CUDA_KERNELS.lower(caseGraph(LOW_RANK), amdTarget('gfx1100'));
+      const tiles = lowered.modules.filter(({ file }) => file === 'element-tiles.hip');
+      assert.equal(tiles.length, 2);
     },
     { blas: true },
   ),

@@ -1,5 +1,6 @@
 import { type MatmulOp, type Op, operandsOf, resultsOf, type Tensor, type Weight } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
+import { isElementTile } from './half-products.ts';
 import type { ElementProduct, ElementStep } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
@@ -11,8 +12,8 @@ const ROW_UNIT = 8;
 const NUMBERS: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
 
 /**
- * For few rows, fuses independent products by unquantized weights into one launch, with the elementwise operators that
- * follow each.
+ * Fuses independent products by unquantized weights into one launch, with the elementwise operators that follow each: of few rows, and
+ * of more by weights of low rank.
  */
 export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'matmul' || !to.has('elementProducts') || !isElementProduct(op, to)) return undefined;
@@ -23,10 +24,11 @@ export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined 
   };
 }
 
-/** True for products of few rows by unquantized weights. */
+/** True for products by unquantized weights of few rows, or of more by weights of low rank. */
 function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   const whole = weight.columns % ROW_UNIT === 0 && to.facts.joins([weight]);
-  return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && whole;
+  if (!to.hasFewRows(x)) return whole && isElementTile(weight, to, to.capacity(x));
+  return NUMBERS.has(weight.format.name) && whole;
 }
 
 /** Fuses two or more consecutive elementwise operators into one launch. */

@@ -13,6 +13,8 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly productForm: ActivationForm;
   /** Products of few rows by f16 or bf16 weights that read these once; undefined if there are none. */
   readonly splitKernels: SplitFacts | undefined;
+  /** Small products of many rows that one launch computes together; undefined if there are none. */
+  readonly elementTiles: ElementTileFacts | undefined;
   /** Whether unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
   readonly takesNumbers: boolean;
   /** Whether weights can be stacked in one buffer that a kernel binds. */
@@ -44,6 +46,14 @@ export interface SplitFacts {
   /** Maximum weights, stacked. */
   readonly weights: number;
   readonly types: readonly HalfType[];
+}
+
+/** Products of one launch, each with elementwise operators behind it, of more rows than matrix-vector kernels take. */
+export interface ElementTileFacts {
+  /** Fewest and most rows. */
+  readonly rows: { readonly least: number; readonly most: number };
+  /** The formats of weights: of f16 and bf16, activations are rounded to them, of f32 they are not. */
+  readonly formats: readonly string[];
 }
 
 /** Capabilities of a target's attention kernels. */

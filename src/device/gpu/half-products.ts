@@ -15,12 +15,35 @@ export interface HalfForm {
   readonly type: HalfType;
 }
 
+/** The most elements of a weight of low rank, and how much longer one side is than the other. */
+const LOW_RANK = { elements: 1 << 21, ratio: 4 } as const;
+
 /**
  * The form in which products by f16 or bf16 weights of more rows than matrix-vector kernels take read activations: few rows, which a
  * read of the weights bounds, in two matrices; more, which the matrix cores bound, rounded, by one weight and with the BLAS library.
- * Undefined for other products.
+ * Undefined for other products, of which those of `isElementTile` round activations themselves.
  */
 export function halfForm(weights: readonly Weight[], to: GpuPlanner, rows: number): HalfForm | undefined {
+  const [weight, ...others] = weights as [Weight];
+  return others.length === 0 && isElementTile(weight, to, rows) ? undefined : formOfMany(weights, to, rows);
+}
+
+/**
+ * Whether a product of so many rows is by a weight of low rank, such as a mixture's router, and one launch computes it with others like it:
+ * alone, it would leave most of a GPU idle.
+ */
+export function isElementTile(weight: Weight, to: GpuPlanner, rows: number): boolean {
+  const { elementTiles } = to.facts;
+  const { columns, rows: outputs, format } = weight;
+  const [short, long] = [Math.min(columns, outputs), Math.max(columns, outputs)];
+  const isLow = short * long <= LOW_RANK.elements && short * LOW_RANK.ratio <= long;
+  if (!elementTiles?.formats.includes(format.name) || !to.has('elementProducts') || !isLow) return false;
+  const { least, most } = elementTiles.rows;
+  const rounds = !(format.name in HALF_TYPES) || formOfMany([weight], to, rows)?.form === 'rounded';
+  return rows >= least && rows <= most && rounds;
+}
+
+function formOfMany(weights: readonly Weight[], to: GpuPlanner, rows: number): HalfForm | undefined {
   const [{ format }] = weights as [Weight];
   const whole = weights.every(({ columns, rows: outputs }) =>
     [columns, outputs].every((size) => size % LIBRARY_ROW_UNIT === 0),

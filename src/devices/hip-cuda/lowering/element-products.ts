@@ -9,7 +9,8 @@ import type { Tensor, Weight } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-import { bucketOf } from './staging.ts';
+import { tileGeometry } from './element-tiles.ts';
+import { bucketOf, MATVEC_ROWS } from './staging.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
@@ -45,7 +46,10 @@ interface ChainedProduct extends FloatProduct {
 
 /** One launch for products of one format on the same rows. */
 export function emitElementProducts({ products }: ElementProductsIntent, to: Lowering): void {
-  launchProducts(products.map(withChain), to);
+  const chained = products.map(withChain);
+  const [{ rows }] = chained as [ChainedProduct];
+  if (to.capacity(rows) <= MATVEC_ROWS) launchProducts(chained, to);
+  else launchTiles(chained, to);
 }
 
 /** A product of more rows than matrix-vector kernels take, in parts of so many; false if its weights are not read so. */
@@ -63,12 +67,7 @@ function launchProducts(products: readonly ChainedProduct[], to: Lowering): void
   const capacity = to.capacity(rows);
   const rowsAtOnce = bucketOf(capacity);
   const team = teamFor(products, to);
-  let blocks = 0;
-  const starts = products.map((product) => {
-    const start = blocks;
-    blocks += blocksOf(product, team);
-    return start;
-  });
+  const { blocks, starts } = placed(products, (product) => blocksOf(product, team));
   to.launch({
     file: 'float-matvec.hip',
     kernel: 'float_matvec',
@@ -76,17 +75,64 @@ function launchProducts(products: readonly ChainedProduct[], to: Lowering): void
       TEAM: team,
       WEIGHT: WEIGHT_CODES[weight.format.name] as number,
       ROWS: rowsAtOnce,
-      PARAMETERS: products.map(parametersOf).join(''),
-      SELECT_PRODUCT: products.map(chooseText).join(' '),
-      EPILOGUE: `switch (product) { ${products.map(epilogueText).join(' ')} }`,
+      ...productTexts(products),
     },
     grid: [blocks, Math.ceil(capacity / rowsAtOnce)],
     block: THREADS,
-    args: [
-      to.count(rows),
-      ...products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to)),
-    ],
+    args: [to.count(rows), ...productArgs(products, starts, to)],
   });
+}
+
+/** One launch for products of more rows on the matrix cores: see `element-tiles.hip`. */
+function launchTiles(products: readonly ChainedProduct[], to: Lowering): void {
+  const [{ rows, weight }] = products as [ChainedProduct];
+  const weights = products.map((product) => product.weight);
+  const { lines, waves, threads, rowTiles } = tileGeometry(weights, to.capacity(rows), to.target);
+  const { blocks, starts } = placed(products, (product) => Math.ceil(product.weight.rows / lines));
+  to.launch({
+    file: 'element-tiles.hip',
+    kernel: 'element_tiles',
+    defines: {
+      WEIGHT: WEIGHT_CODES[weight.format.name] as number,
+      TILE_LINES: lines,
+      WAVES: waves,
+      ...productTexts(products),
+    },
+    grid: [blocks, rowTiles],
+    block: threads,
+    args: [to.count(rows), ...productArgs(products, starts, to)],
+  });
+}
+
+/** The first block of each product, and how many all have. */
+function placed(
+  products: readonly ChainedProduct[],
+  blocksOfOne: (product: ChainedProduct) => number,
+): { readonly blocks: number; readonly starts: readonly number[] } {
+  let blocks = 0;
+  const starts = products.map((product) => {
+    const start = blocks;
+    blocks += blocksOfOne(product);
+    return start;
+  });
+  return { blocks, starts };
+}
+
+/** What a kernel's text says of its products. */
+function productTexts(products: readonly ChainedProduct[]): Readonly<Record<string, string>> {
+  return {
+    PARAMETERS: products.map(parametersOf).join(''),
+    SELECT_PRODUCT: products.map(chooseText).join(' '),
+    EPILOGUE: `switch (product) { ${products.map(epilogueText).join(' ')} }`,
+  };
+}
+
+function productArgs(
+  products: readonly ChainedProduct[],
+  starts: readonly number[],
+  to: Lowering,
+): readonly Operand[] {
+  return products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to));
 }
 
 function blocksOf({ weight }: FloatProduct, team: number): number {

@@ -3,6 +3,7 @@ import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { MAX_PARTITIONS, rowKernel, wantedBlocks } from './attention.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { mostAtOnce } from './collectives.ts';
+import { elementTiles } from './element-tiles.ts';
 import { splitKernels } from './split-product.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
@@ -30,6 +31,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     matvecRows: MATVEC_ROWS,
     productForm: 'f16',
     splitKernels: splitKernels(target),
+    elementTiles: elementTiles(target),
     takesNumbers: false,
     joins: () => true,
     buffers: Number.POSITIVE_INFINITY,

@@ -48,6 +48,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     matvecRows: MATVEC_ROWS,
     productForm,
     splitKernels: undefined,
+    elementTiles: undefined,
     takesNumbers: true,
     joins: (weights) => fitsOneChunk(weights, target),
     buffers: storageBindings,

@@ -7,6 +7,7 @@ import { ELEMENTWISE_CASES } from './elementwise.ts';
 import { EMBED_CASES } from './embed.ts';
 import { EXPERT_CASES } from './experts.ts';
 import { LAYER_CASES } from './layer.ts';
+import { LOW_RANK_CASES } from './low-rank.ts';
 import { MATMUL_CASES } from './matmul.ts';
 import { NORM_CASES } from './norm.ts';
 import { RECURRENCE_CASES } from './recurrence.ts';
@@ -34,6 +35,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...SAMPLE_CASES,
   ...EXPERT_CASES,
   ...LAYER_CASES,
+  ...LOW_RANK_CASES,
   ...RWKV_LAYER_CASES,
   ...DELTA_LAYER_CASES,
 ];

@@ -35,7 +35,7 @@ export function dotIsRight(exports: WasmExports, memory: WasmMemory): boolean {
     x[column] = activation(column);
   });
   (exports[layout.pack] as PackKernel)(at.file, at.packed, 0, ROWS, COLUMNS, scratch);
-  kernels.quantize(at.x, at.records, COLUMNS, 1, 0, scratch, 1);
+  kernels.quantize(at.x, at.records, COLUMNS, COLUMNS, 1, 1, 0, scratch, 1);
   (exports[layout.matVec] as MatVecKernel)(at.packed, at.records, at.y, 0, ROWS, COLUMNS, 1, scratch);
   return new Float32Array(memory.buffer, at.y, ROWS).every((found, row) => found === product(row));
 }

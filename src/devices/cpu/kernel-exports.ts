@@ -15,13 +15,15 @@ export interface KernelExports {
   /** `out = f16(x)`, `n` f32 values, rounded to nearest even. */
   narrow(x: number, out: number, n: number): void;
   /**
-   * Quantizes one row into lane `lane` of a tile of `lanes` (1 or `TILE_ROWS`) rows, `span` groups of 32 columns with one scale;
-   * `scratch` takes 128 bytes.
+   * Quantizes `columns` columns of each of `rows` rows of `width` into tiles of `lanes` (1 or `TILE_ROWS`) rows, from lane `lane` of the
+   * one at `out` on, `span` groups of 32 columns with one scale; `scratch` takes 128 bytes.
    */
   quantize(
     x: number,
     out: number,
     columns: number,
+    width: number,
+    rows: number,
     lanes: number,
     lane: number,
     scratch: number,

@@ -27,6 +27,9 @@ interface Case {
 const RECORD_LIMIT = 4e-5;
 const FLOAT_LIMIT = 1e-11;
 
+/** Rows of activations that are quantized in a call, neither all rows nor a part of a tile. */
+const ROWS_QUANTIZED = 5;
+
 const { offers } = await nativeHere();
 const nativeBenches = offers.map((native) => new KernelBench('relaxed', native));
 const benches = [...KERNEL_VARIANTS.map((variant) => new KernelBench(variant)), ...nativeBenches];
@@ -77,18 +80,13 @@ function activations({ bench, of }: Run, x: Float32Array, lanes: number): number
   const rows = x.length / columns;
   const records = bench.alloc(recordBytes(lanes === 1 ? 1 : rows, columns));
   const scratch = bench.alloc(128);
-  for (let row = 0; row < rows; row++) {
+  const span = of.format.blockElements === 256 ? 8 : 1;
+  for (let row = 0; row < rows; row += ROWS_QUANTIZED) {
+    const lane = row % lanes;
     const tile = records + Math.floor(row / lanes) * recordBytes(lanes, columns);
-    const source = bench.put(x.subarray(row * columns, (row + 1) * columns));
-    bench.kernels.quantize(
-      source,
-      tile,
-      columns,
-      lanes,
-      row % lanes,
-      scratch,
-      of.format.blockElements === 256 ? 8 : 1,
-    );
+    const some = x.subarray(row * columns, (row + ROWS_QUANTIZED) * columns);
+    const count = some.length / columns;
+    bench.kernels.quantize(bench.put(some), tile, columns, columns, count, lanes, lane, scratch, span);
   }
   return records;
 }

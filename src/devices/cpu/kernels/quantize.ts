@@ -89,21 +89,8 @@ function quantizeGroup(x: usize, record: usize, top: f32, rounds: bool): void {
   store<i32>(record + X_LIFT, -8 * sum);
 }
 
-/**
- * Quantizes the row of `columns` f32 at `x` into lane `lane` of the tile at `out`, `span` groups with one scale; `scratch`
- * takes 128 bytes.
- */
-export function quantize(
-  x: usize,
-  out: usize,
-  columns: u32,
-  lanes: u32,
-  lane: u32,
-  scratch: usize,
-  span: u32,
-): void {
-  const step = RECORD_BYTES * lanes;
-  out += RECORD_BYTES * lane;
+/** Quantizes the row of `columns` f32 at `x` into records that are `step` bytes apart, `span` groups with one scale. */
+function quantizeRow(x: usize, out: usize, columns: u32, step: usize, scratch: usize, span: u32): void {
   const whole = columns >> 5;
   for (let g: u32 = 0; g < whole; g += span) {
     const groups = min(span, whole - g);
@@ -119,4 +106,31 @@ export function quantize(
   memory.fill(scratch, 0, 128);
   memory.copy(scratch, x, rest << 2);
   quantizeGroup(scratch, out, absMax(scratch, 1), span == 1);
+}
+
+/**
+ * Quantizes `columns` f32 of each of `rows` rows of `width`, the first of which are at `x`, into lanes from lane `lane` of the tile at
+ * `out` on, which goes on in the next tile; `span` groups have one scale. `scratch` takes 128 bytes.
+ */
+export function quantize(
+  x: usize,
+  out: usize,
+  columns: u32,
+  width: u32,
+  rows: u32,
+  lanes: u32,
+  lane: u32,
+  scratch: usize,
+  span: u32,
+): void {
+  const step = RECORD_BYTES * lanes;
+  const tile = step * ((width + 31) >> 5);
+  for (; rows > 0; rows--) {
+    quantizeRow(x, out + RECORD_BYTES * lane, columns, step, scratch, span);
+    x += 4 * <usize>width;
+    lane++;
+    if (lane < lanes) continue;
+    lane = 0;
+    out += tile;
+  }
 }

@@ -180,13 +180,9 @@ class Check {
   #records(span: number, scratch: number): Activations {
     const one = this.#allocate(recordBytes(1, COLUMNS));
     const many = this.#allocate(recordBytes(TOKENS, COLUMNS));
-    for (let token = 0; token < TOKENS; token++) {
-      const x = this.#floats(COLUMNS);
-      const lane = token % TILE_ROWS;
-      const tile = many + ((token - lane) / TILE_ROWS) * recordBytes(TILE_ROWS, COLUMNS);
-      this.#kernels.quantize(x, tile, COLUMNS, TILE_ROWS, lane, scratch, span);
-      if (token === 0) this.#kernels.quantize(x, one, COLUMNS, 1, 0, scratch, span);
-    }
+    const x = this.#floats(TOKENS * COLUMNS);
+    this.#kernels.quantize(x, many, COLUMNS, COLUMNS, TOKENS, TILE_ROWS, 0, scratch, span);
+    this.#kernels.quantize(x, one, COLUMNS, COLUMNS, 1, 1, 0, scratch, span);
     return { one, many };
   }
 
@@ -238,15 +234,17 @@ class Check {
     return found.slice();
   };
 
-  /** Rows with scales of one group and of eight, and a rest. */
+  /** Rows of two tiles, with scales of one group and of eight, and a rest. */
   quantized(): (kernel: KernelExports['quantize']) => Uint32Array {
     this.#next = this.#kernels.heapBase();
     const columns = COLUMNS - 12;
     const bytes = recordBytes(TILE_ROWS, COLUMNS);
-    const [x, out, scratch] = [this.#floats(columns), this.#allocate(2 * bytes), this.#allocate(128)];
+    const [x, out, scratch] = [this.#floats(3 * columns), this.#allocate(4 * bytes), this.#allocate(128)];
     return (kernel) => {
-      const found = this.#cleared(out, bytes / 2);
-      [1, 8].forEach((span, i) => kernel(x, out + i * bytes, columns, TILE_ROWS, i, scratch, span));
+      const found = this.#cleared(out, bytes);
+      [1, 8].forEach((span, i) => {
+        kernel(x, out + 2 * i * bytes, columns, columns, 3, TILE_ROWS, TILE_ROWS - 1, scratch, span);
+      });
       return found.slice();
     };
   }

@@ -77,11 +77,8 @@ INLINE void quantizeGroup(const u8* x, u8* record, const Steps& steps) {
   *(i32*)(record + X_LIFT) = -8 * sum;
 }
 
-/** `quantize` of `../../kernel-exports.ts`, behind the address of WebAssembly's 0; it needs no scratch. */
-KERNEL void quantize(u8* base, u32 from, u32 to, u32 columns, u32 lanes, u32 lane, u32, u32 span) {
-  const u8* x = base + from;
-  u8* out = base + to + RECORD_BYTES * lane;
-  const u64 step = (u64)RECORD_BYTES * lanes;
+/** A row into records that are `step` bytes apart. */
+INLINE void quantizeRow(const u8* x, u8* out, u32 columns, u64 step, u32 span) {
   const u32 whole = columns >> 5;
   for (u32 g = 0; g < whole; g += span) {
     const u32 groups = whole - g < span ? whole - g : span;
@@ -93,4 +90,18 @@ KERNEL void quantize(u8* base, u32 from, u32 to, u32 columns, u32 lanes, u32 lan
   float last[32] = {};
   for (u32 i = 0; i < rest; i++) last[i] = ((const float*)x)[i];
   quantizeGroup((const u8*)last, out, Steps(topBits((const u8*)last, 32), span == 1));
+}
+
+/** `quantize` of `../../kernel-exports.ts`, behind the address of WebAssembly's 0; it needs no scratch. */
+KERNEL void quantize(u8* base, u32 from, u32 to, u32 columns, u32 width, u32 rows, u32 lanes, u32 lane, u32, u32 span) {
+  const u8* x = base + from;
+  u8* out = base + to;
+  const u64 step = (u64)RECORD_BYTES * lanes;
+  for (u32 row = 0; row < rows; row++, x += 4 * (u64)width) {
+    quantizeRow(x, out + RECORD_BYTES * lane, columns, step, span);
+    lane++;
+    if (lane < lanes) continue;
+    lane = 0;
+    out += step * ((width + 31) >> 5);
+  }
 }

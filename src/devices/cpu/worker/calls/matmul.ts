@@ -28,20 +28,11 @@ export function quantizeCall(of: Placed<QuantizeOp>, bank: BankInstance): Kernel
     columns,
     run({ firstRow, endRow, firstColumn, endColumn, rows }: Chunk) {
       const lanes = lanesOf(rows);
-      const group = (firstColumn / 32) * groupBytes * lanes;
-      for (let row = firstRow; row < endRow; row++) {
-        const lane = row % lanes;
-        const x = of.x.at + 4 * (row * columns + firstColumn);
-        quantize(
-          x,
-          out.at + (row - lane) * rowBytes + group,
-          endColumn - firstColumn,
-          lanes,
-          lane,
-          bank.scratch,
-          span,
-        );
-      }
+      const lane = firstRow % lanes;
+      const x = of.x.at + 4 * (firstRow * columns + firstColumn);
+      const to = out.at + (firstRow - lane) * rowBytes + (firstColumn / 32) * groupBytes * lanes;
+      const count = endColumn - firstColumn;
+      quantize(x, to, count, columns, endRow - firstRow, lanes, lane, bank.scratch, span);
     },
   };
 }

@@ -4,12 +4,31 @@ import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../fo
 export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed' | 'five' | 'six';
 
 /** The scale words of four rows and 32 columns. */
-export type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
+export type Words = 'half' | 'half_offset' | 'float' | 'float16' | SubWords | `half_${SubWords}`;
+
+/** Those of scales within a block's own. */
+type SubWords = 'sub' | 'sub16' | 'sub16_offset';
+
+/** How weights of a format are laid out. */
+export interface LayoutClasses {
+  readonly codes: Codes;
+  readonly words: Words;
+}
 
 /** Values in lookup tables are unsigned; beyond this spread they need eight bits. */
 const MAX_LOOKED_UP = 127;
 
-/** The kind of codes for a format's levels, which all kernels read. */
+/** Those that all kernels read. */
+export function classesOf(format: TensorFormat, layout: BlockLayout): LayoutClasses {
+  return { codes: codesOf(format, layout), words: wordsOf(format, layout) };
+}
+
+/** Those that native kernels read: codes in as many bits as they have where others read them in eight, and halves as in the file. */
+export function nativeClassesOf(format: TensorFormat, layout: BlockLayout): LayoutClasses {
+  return { codes: nativeCodesOf(format, layout), words: nativeWordsOf(format, layout) };
+}
+
+/** The kind of codes for a format's levels. */
 export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   const { levels } = layout;
   if (levels.kind === 'grid') return isOdd(gridLevels(layout)) ? 'small' : 'large';
@@ -22,8 +41,7 @@ export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   return wordsOf(format, layout) === 'half' ? 'lifted' : 'small';
 }
 
-/** The kind of codes that native kernels read: in as many bits as they have, where others read them in eight. */
-export function nativeCodesOf(format: TensorFormat, layout: BlockLayout): Codes {
+function nativeCodesOf(format: TensorFormat, layout: BlockLayout): Codes {
   const codes = codesOf(format, layout);
   const { levels } = layout;
   if (codes !== 'medium' || levels.kind === 'grid' || 'runs' in levels.code) return codes;
@@ -37,6 +55,16 @@ export function wordsOf({ blockElements }: TensorFormat, { scale, min }: BlockLa
   if (blockElements < 256) return min ? 'half_offset' : 'half';
   if (!scale.sub || !dependsOn(scale.sub.number, 4)) return 'sub';
   return min ? 'sub16_offset' : 'sub16';
+}
+
+function nativeWordsOf(format: TensorFormat, layout: BlockLayout): Words {
+  const words = wordsOf(format, layout);
+  const { levels, scale, min } = layout;
+  const isHalf = scale.as === 'half' && scale.number.length === 1 && scale.unit === undefined;
+  if (!isHalf || levels.kind === 'grid') return words;
+  // Offsets that are no minimum but products with the scale are no halves.
+  if (words === 'sub') return min ? 'half_sub' : words;
+  return words === 'sub16' || words === 'sub16_offset' ? `half_${words}` : words;
 }
 
 /** The levels of a codebook before signs are applied, in ascending order. */

@@ -8,7 +8,7 @@ import {
   type TensorFormat,
   type TernaryDigits,
 } from '../../formats/index.ts';
-import { codesOf, gridLevels, isOdd, nativeCodesOf, wordsOf } from './format-classes.ts';
+import { classesOf, codesOf, gridLevels, isOdd, nativeClassesOf } from './format-classes.ts';
 
 /** A quantized format for which kernels are generated. */
 interface Described {
@@ -75,15 +75,16 @@ const DECODED_BY_HAND = new Set(['Q4_0', 'Q8_0']);
 /** `kernels/format-exports.ts`: the packing and decoding kernels of each format. */
 export function formatExportsText(): string {
   const pack = ({ format, layout }: Described) => {
-    const words = `L.${layoutName(wordsOf(format, layout))}`;
-    const kinds = new Set([codesOf(format, layout), nativeCodesOf(format, layout)]);
-    return [...kinds].map(
-      (codes) => `/** The \`PackKernel\` of ${format.name} as ${codes} codes. */
-export function pack_${codes}_${format.name.toLowerCase()}(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
-  pack(F.${format.name}, L.${layoutName(codes)}, ${words}, src, packed, firstRow, rows, columns, scratch);
+    const kinds = [classesOf(format, layout), nativeClassesOf(format, layout)];
+    const packers = kinds.map(({ codes, words }) => {
+      const name = `pack_${codes}_${words}_${format.name.toLowerCase()}`;
+      return `/** A \`PackKernel\` of ${format.name}. */
+export function ${name}(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
+  pack(F.${format.name}, L.${layoutName(codes)}, L.${layoutName(words)}, src, packed, firstRow, rows, columns, scratch);
 }
-`,
-    );
+`;
+    });
+    return [...new Set(packers)];
   };
   const decode = ({ format }: Described) => `/** The \`DecodeKernel\` of ${format.name}. */
 export function decode_${format.name.toLowerCase()}(src: usize, out: usize, blocks: u32, scratch: usize): void {

@@ -1,5 +1,5 @@
 import { ALL_FORMATS, type BlockLayout, type TensorFormat } from '../../formats/index.ts';
-import { type Codes, codesOf, nativeCodesOf, type Words, wordsOf } from './format-classes.ts';
+import { classesOf, type Codes, type LayoutClasses, nativeClassesOf, type Words } from './format-classes.ts';
 
 /** How the CPU device stores the weights of each file format, and which kernels pack, decode and multiply them. */
 export interface WeightLayout {
@@ -22,9 +22,6 @@ export interface WeightLayout {
 export const QUAD_ROWS = 4;
 /** Bytes before the first quad: lookup tables and constants that the kernels read. */
 export const HEADER_BYTES = 64;
-/** Bytes before every eight groups in layouts with sub-scales. */
-const SUPER_BYTES = 32;
-
 /** Bytes of the codes of four rows and 32 columns; the kernels' `layout.ts` illustrates them. */
 const CODE_BYTES: Readonly<Record<Codes, number>> = {
   small: 64,
@@ -46,32 +43,43 @@ const WORD_BYTES: Readonly<Record<Words, number>> = {
   sub: 8,
   sub16: 8,
   sub16_offset: 16,
+  half_sub: 8,
+  half_sub16: 8,
+  half_sub16_offset: 16,
 };
 
-function quadBytesOf(codes: Codes, words: Words, columns: number): number {
+/** Bytes before every eight groups in layouts with sub-scales. */
+const SUPER_BYTES: Readonly<Partial<Record<Words, number>>> = {
+  sub: 32,
+  sub16: 32,
+  sub16_offset: 32,
+  half_sub: 16,
+  half_sub16: 8,
+  half_sub16_offset: 16,
+};
+
+function quadBytesOf({ codes, words }: LayoutClasses, columns: number): number {
   const groups = columns / 32;
-  const bytes = groups * (CODE_BYTES[codes] + WORD_BYTES[words]);
-  return words.startsWith('sub') ? bytes + (groups / 8) * SUPER_BYTES : bytes;
+  return groups * (CODE_BYTES[codes] + WORD_BYTES[words]) + (groups / 8) * (SUPER_BYTES[words] ?? 0);
 }
 
 function packedWith(quadBytes: (columns: number) => number) {
   return (rows: number, columns: number) => HEADER_BYTES + Math.ceil(rows / QUAD_ROWS) * quadBytes(columns);
 }
 
-/** The layout of a format that describes its blocks, as codes of one of its kinds. */
-function quantized(format: TensorFormat, layout: BlockLayout, codes: Codes): WeightLayout {
-  const words = wordsOf(format, layout);
-  const kernel = `${codes}_${words}`;
+/** A layout of a format that describes its blocks. */
+function quantized(format: TensorFormat, classes: LayoutClasses): WeightLayout {
+  const kernel = `${classes.codes}_${classes.words}`;
   const name = format.name.toLowerCase();
   return {
     name: kernel,
-    pack: `pack_${codes}_${name}`,
+    pack: `pack_${kernel}_${name}`,
     decode: `decode_${name}`,
     matVec: `matvec_${kernel}`,
     matMat: `matmat_${kernel}`,
     activations: 'records',
     rowAlignment: QUAD_ROWS,
-    packedBytes: packedWith((columns) => quadBytesOf(codes, words, columns)),
+    packedBytes: packedWith((columns) => quadBytesOf(classes, columns)),
   };
 }
 
@@ -94,7 +102,7 @@ function floats(type: 'f32' | 'f16' | 'bf16'): WeightLayout {
 /** A layout of each format, by ggml name. */
 export type LayoutTable = Readonly<Record<string, WeightLayout>>;
 
-function layoutTable(kindOfCodes: typeof codesOf): LayoutTable {
+function layoutTable(classes: (format: TensorFormat, layout: BlockLayout) => LayoutClasses): LayoutTable {
   return {
     F32: floats('f32'),
     F16: floats('f16'),
@@ -102,17 +110,17 @@ function layoutTable(kindOfCodes: typeof codesOf): LayoutTable {
     ...Object.fromEntries(
       ALL_FORMATS.flatMap((format) => {
         const { layout, name } = format;
-        return layout ? [[name, quantized(format, layout, kindOfCodes(format, layout))]] : [];
+        return layout ? [[name, quantized(format, classes(format, layout))]] : [];
       }),
     ),
   };
 }
 
 /** The layouts that all kernels read. */
-export const WEIGHT_LAYOUTS: LayoutTable = layoutTable(codesOf);
+export const WEIGHT_LAYOUTS: LayoutTable = layoutTable(classesOf);
 
-/** Those that native kernels read, which are smaller for formats of five and six bits. */
-export const NATIVE_LAYOUTS: LayoutTable = layoutTable(nativeCodesOf);
+/** Those that native kernels read, which are smaller for formats of five and six bits, and for those with scales within scales. */
+export const NATIVE_LAYOUTS: LayoutTable = layoutTable(nativeClassesOf);
 
 /** The layouts of a device's matrices, by whether it has native kernels when it is opened: some may be packed before others come. */
 export function layoutsOf({ native }: { readonly native?: unknown }): LayoutTable {

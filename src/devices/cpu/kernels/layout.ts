@@ -23,6 +23,7 @@
  * | `SUB` | 8 | i8 sub-scale[r], i8 sub-offset[r], of `scale` and `offset` |
  * | `SUB_16` | 8 | i8 sub-scale[r] of the first half, of the second half; offset = -bias * scale |
  * | `SUB_16_OFFSET` | 16 | i8 sub-scales of both halves, i8 sub-offsets of both halves |
+ * | `HALF_SUB`, `HALF_SUB_16`, `HALF_SUB_16_OFFSET` | 8, 8, 16 | the same; the vectors before eight groups are f16, and `HALF_SUB_16` has no `offset` |
  *
  * The header: 16 bytes that codes are looked up in (`value + bias`, or its upper nibble), 16 bytes of the lower nibbles where
  * a value takes eight bits, and f32 `-bias` four times. A product is
@@ -57,6 +58,16 @@ export const FLOAT_16: i32 = 3;
 export const SUB: i32 = 4;
 export const SUB_16: i32 = 5;
 export const SUB_16_OFFSET: i32 = 6;
+// For native kernels alone.
+export const HALF_SUB: i32 = 7;
+export const HALF_SUB_16: i32 = 8;
+export const HALF_SUB_16_OFFSET: i32 = 9;
+
+/** Scale words without regard to what is before eight groups. */
+@inline
+export function groupWords(words: i32): i32 {
+  return words >= HALF_SUB ? words - HALF_SUB + SUB : words;
+}
 
 /** Bytes of a group's nibbles; the upper bits of fives and sixes are behind them. */
 export const NIBBLE_BYTES: usize = 64;
@@ -70,8 +81,9 @@ export function codeBytes(codes: i32): usize {
 
 @inline
 export function wordBytes(words: i32): usize {
-  if (words == HALF || words == SUB || words == SUB_16) return 8;
-  return words == FLOAT_16 ? 32 : 16;
+  const own = groupWords(words);
+  if (own == HALF || own == SUB || own == SUB_16) return 8;
+  return own == FLOAT_16 ? 32 : 16;
 }
 
 @inline
@@ -82,11 +94,20 @@ export function hasSubScales(words: i32): bool {
 /** True where the two halves of a group have scales of their own. */
 @inline
 export function splitsGroups(words: i32): bool {
-  return words == FLOAT_16 || words == SUB_16 || words == SUB_16_OFFSET;
+  const own = groupWords(words);
+  return own == FLOAT_16 || own == SUB_16 || own == SUB_16_OFFSET;
 }
 
 /** Bytes before eight groups. */
 export const SUPER_BYTES: usize = 32;
+
+/** The same for any words. */
+@inline
+export function superBytes(words: i32): usize {
+  if (words == HALF_SUB_16) return 8;
+  if (words >= HALF_SUB) return 16;
+  return hasSubScales(words) ? SUPER_BYTES : 0;
+}
 
 @inline
 export function groupBytes(codes: i32, words: i32): usize {
@@ -96,6 +117,5 @@ export function groupBytes(codes: i32, words: i32): usize {
 /** Bytes of a quad of `groups` groups. */
 @inline
 export function quadBytes(codes: i32, words: i32, groups: u32): usize {
-  const bytes = groupBytes(codes, words) * groups;
-  return hasSubScales(words) ? bytes + SUPER_BYTES * (groups >> 3) : bytes;
+  return groupBytes(codes, words) * groups + superBytes(words) * (groups >> 3);
 }

@@ -88,9 +88,14 @@ function placeCodes(codes: i32, q: v128, group: usize, half: usize, r: usize): v
   }
 }
 
-/** What the four rows' `scale` and `offset` are before sub-scales. */
+/** What the four rows' `scale` and `offset` are before sub-scales; `src` is the row's block, or 0 for a padding row. */
 @inline
-function placeSuper(format: i32, codes: i32, t: usize, at: usize, r: usize): void {
+function placeSuper(format: i32, codes: i32, words: i32, src: usize, t: usize, at: usize, r: usize): void {
+  if (words >= L.HALF_SUB) {
+    store<u16>(at + 2 * r, src == 0 ? 0 : load<u16>(src + F.halfAt(format)));
+    if (F.hasOffset(format)) store<u16>(at + 8 + 2 * r, src == 0 ? 0 : load<u16>(src + F.minAt(format)) ^ 0x8000);
+    return;
+  }
   const scale = load<f32>(t + SCALE);
   store<f32>(at + 4 * r, <f32>F.codeStep(format) * scale);
   store<f32>(at + 16 + 4 * r, F.hasOffset(format) ? load<f32>(t + OFFSET) : scale * <f32>-biasOf(format, codes));
@@ -99,15 +104,16 @@ function placeSuper(format: i32, codes: i32, t: usize, at: usize, r: usize): voi
 /** The sub-scales of canonical group `g` of row `r` (for `SUB` with a constant bias the sub-scale is the sub-offset too). */
 @inline
 function placeSubScales(format: i32, words: i32, t: usize, g: usize, at: usize, r: usize): void {
+  const own = L.groupWords(words);
   const scales = t + SUB_SCALES + 2 * g;
   const offsets = t + SUB_OFFSETS + 2 * g;
   store<u8>(at + r, load<u8>(scales));
-  if (words == L.SUB) {
+  if (own == L.SUB) {
     store<u8>(at + 4 + r, F.hasOffset(format) ? load<u8>(offsets) : load<u8>(scales));
     return;
   }
   store<u8>(at + 4 + r, load<u8>(scales + 1));
-  if (words == L.SUB_16_OFFSET) {
+  if (own == L.SUB_16_OFFSET) {
     store<u8>(at + 8 + r, load<u8>(offsets));
     store<u8>(at + 12 + r, load<u8>(offsets + 1));
   }
@@ -133,13 +139,13 @@ function placeWords(format: i32, words: i32, src: usize, t: usize, g: usize, at:
 @inline
 function packBlocks(format: i32, codes: i32, words: i32, src: usize, stride: usize, rows: u32, at: usize, t: usize): void {
   const groups: usize = F.blockColumns(format) / 32;
-  const base = L.hasSubScales(words) ? at + L.SUPER_BYTES : at;
+  const base = at + L.superBytes(words);
   for (let r: usize = 0; r < 4; r++) {
     const present = r < rows;
     const block = src + r * stride;
     if (present) F.unpack(format, block, t);
     else memory.fill(t, 0, CANONICAL_BYTES);
-    if (L.hasSubScales(words)) placeSuper(format, codes, t, at, r);
+    if (L.hasSubScales(words)) placeSuper(format, codes, words, present ? block : 0, t, at, r);
     for (let g: usize = 0; g < groups; g++) {
       const group = base + g * L.groupBytes(codes, words);
       const first = v128.load(t + 32 * g);
@@ -164,7 +170,7 @@ export function pack(format: i32, codes: i32, words: i32, src: usize, packed: us
     const left = rows - r;
     for (let b: u32 = 0; b < blocks; b++) {
       packBlocks(format, codes, words, src + <usize>b * F.blockBytes(format), rowBytes, left, out, t);
-      out += L.groupBytes(codes, words) * groups + (L.hasSubScales(words) ? L.SUPER_BYTES : 0);
+      out += L.groupBytes(codes, words) * groups + L.superBytes(words);
     }
     src += rowBytes * 4;
   }

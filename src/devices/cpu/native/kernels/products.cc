@@ -87,9 +87,9 @@ INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 en
     const u8* record = x;
     for (u32 g = 0; g < groups; g++) {
       if (hasSubScales(WORDS) && (g & 7) == 0) {
-        above = SuperScales(strip, at);
-        at += SUPER_BYTES;
-        ahead.fetch(SUPER_BYTES);
+        above = superScalesOf<WORDS>(strip, at);
+        at += superBytes(WORDS);
+        ahead.fetch(superBytes(WORDS));
       }
       ahead.fetch(groupBytes(CODES, WORDS));
       Ints first;
@@ -138,9 +138,9 @@ INLINE void unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables,
   SuperScales above;
   for (u32 g = 0; g < groups; g++) {
     if (hasSubScales(WORDS) && (g & 7) == 0) {
-      above = SuperScales(strip, at);
-      at += SUPER_BYTES;
-      following.fetch(SUPER_BYTES);
+      above = superScalesOf<WORDS>(strip, at);
+      at += superBytes(WORDS);
+      following.fetch(superBytes(WORDS));
     }
     following.fetch(groupBytes(CODES, WORDS));
     if (hasNibbles(CODES)) {
@@ -385,5 +385,8 @@ PRODUCTS(medium_sub16, MEDIUM, SUB_16)
 PRODUCTS(signed_half, SIGNED, HALF)
 PRODUCTS(five_half, FIVE, HALF)
 PRODUCTS(five_half_offset, FIVE, HALF_OFFSET)
-PRODUCTS(five_sub, FIVE, SUB)
-PRODUCTS(six_sub16, SIX, SUB_16)
+PRODUCTS(five_half_sub, FIVE, HALF_SUB)
+PRODUCTS(six_half_sub16, SIX, HALF_SUB_16)
+PRODUCTS(small_half_sub, SMALL, HALF_SUB)
+PRODUCTS(small_half_sub16, SMALL, HALF_SUB_16)
+PRODUCTS(small_half_sub16_offset, SMALL, HALF_SUB_16_OFFSET)

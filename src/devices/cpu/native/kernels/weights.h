@@ -4,11 +4,8 @@
 
 constexpr u32 HEADER_LOW = 16;
 constexpr u32 HEADER_BIAS = 32;
-/** Bytes before eight groups with sub-scales. */
-constexpr u32 SUPER_BYTES = 32;
-
 enum Codes { SMALL, LIFTED, LARGE, WIDE, MEDIUM, SIGNED, FIVE, SIX };
-enum Words { HALF, HALF_OFFSET, FLOAT, FLOAT_16, SUB, SUB_16, SUB_16_OFFSET };
+enum Words { HALF, HALF_OFFSET, FLOAT, FLOAT_16, SUB, SUB_16, SUB_16_OFFSET, HALF_SUB, HALF_SUB_16, HALF_SUB_16_OFFSET };
 
 /** Bits of a code above its nibble, which stand behind the nibbles of its group. */
 constexpr int upperBits(Codes codes) { return codes == FIVE ? 1 : codes == SIX ? 2 : 0; }
@@ -19,14 +16,24 @@ constexpr bool isCentered(Codes codes) { return codes == LIFTED || isEightBit(co
 constexpr int bitsOf(Codes codes) { return isEightBit(codes) ? 8 : codes <= LIFTED ? 4 : 7; }
 constexpr u32 NIBBLE_BYTES = 64;
 constexpr u32 codeBytes(Codes codes) { return hasNibbles(codes) ? NIBBLE_BYTES + 16 * upperBits(codes) : 128; }
+/** Scale words without regard to what is before eight groups. */
+constexpr Words groupWords(Words words) { return words >= HALF_SUB ? (Words)(words - HALF_SUB + SUB) : words; }
 constexpr u32 wordBytes(Words words) {
-  return words == HALF || words == SUB || words == SUB_16 ? 8 : words == FLOAT_16 ? 32 : 16;
+  const Words of = groupWords(words);
+  return of == HALF || of == SUB || of == SUB_16 ? 8 : of == FLOAT_16 ? 32 : 16;
 }
 constexpr bool hasSubScales(Words words) { return words >= SUB; }
-constexpr bool splitsGroups(Words words) { return words == FLOAT_16 || words == SUB_16 || words == SUB_16_OFFSET; }
+/** Bytes before eight groups. */
+constexpr u32 superBytes(Words words) {
+  return !hasSubScales(words) ? 0 : words < HALF_SUB ? 32 : words == HALF_SUB_16 ? 8 : 16;
+}
+constexpr bool splitsGroups(Words words) {
+  const Words of = groupWords(words);
+  return of == FLOAT_16 || of == SUB_16 || of == SUB_16_OFFSET;
+}
 constexpr u32 groupBytes(Codes codes, Words words) { return codeBytes(codes) + wordBytes(words); }
 constexpr u64 quadBytes(Codes codes, Words words, u32 groups) {
-  return (u64)groupBytes(codes, words) * groups + (hasSubScales(words) ? SUPER_BYTES * (groups >> 3) : 0);
+  return (u64)groupBytes(codes, words) * groups + superBytes(words) * (groups >> 3);
 }
 
 /** Which four columns the low nibbles of a group's vector hold; the high ones hold the columns two words on. */
@@ -90,15 +97,19 @@ INLINE Bytes weightsOf(Bytes codes, const Tables& tables) {
   return codes;
 }
 
-/** The scales and offsets before sub-scales of eight groups. */
+/** The scales and offsets before sub-scales of eight groups; not all words have offsets there. */
 struct SuperScales {
-  Floats scale;
-  Floats offset;
-
-  __attribute__((always_inline)) SuperScales() : scale(noFloats()), offset(noFloats()) {}
-  __attribute__((always_inline)) SuperScales(const Strip& strip, u64 at)
-      : scale(loadLaneFloats(strip.at(at).places)), offset(loadLaneFloats(strip.at(at + 16).places)) {}
+  Floats scale = noFloats();
+  Floats offset = noFloats();
 };
+
+template <Words WORDS>
+INLINE SuperScales superScalesOf(const Strip& strip, u64 at) {
+  if (WORDS < HALF_SUB) return {loadLaneFloats(strip.at(at).places), loadLaneFloats(strip.at(at + 16).places)};
+  const Floats scale = loadLaneHalves(strip.at(at).places);
+  if (WORDS == HALF_SUB_16) return {scale, noFloats()};
+  return {scale, loadLaneHalves(strip.at(at + 8).places)};
+}
 
 /** A group's scales and offsets; `second...` of its second half, where that has its own: then `firstOffset` is the difference to it. */
 struct Scales {
@@ -110,19 +121,20 @@ struct Scales {
 
 template <Codes CODES, Words WORDS>
 INLINE Scales scalesOf(const Strip& strip, u64 at, const SuperScales& above, const Tables& tables) {
+  constexpr Words OF = groupWords(WORDS);
   Scales s;
-  if (hasSubScales(WORDS)) s.scale = mul(above.scale, loadLaneBytes(strip.at(at).places));
-  else if (WORDS == HALF || WORDS == HALF_OFFSET) s.scale = loadLaneHalves(strip.at(at).places);
+  if (hasSubScales(OF)) s.scale = mul(above.scale, loadLaneBytes(strip.at(at).places));
+  else if (OF == HALF || OF == HALF_OFFSET) s.scale = loadLaneHalves(strip.at(at).places);
   else s.scale = loadLaneFloats(strip.at(at).places);
   if (isCentered(CODES)) return s;
-  if (WORDS == HALF_OFFSET) s.firstOffset = loadLaneHalves(strip.at(at + 8).places);
-  else if (WORDS == SUB) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 4).places));
-  else if (WORDS == SUB_16_OFFSET) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 8).places));
+  if (OF == HALF_OFFSET) s.firstOffset = loadLaneHalves(strip.at(at + 8).places);
+  else if (OF == SUB) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 4).places));
+  else if (OF == SUB_16_OFFSET) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 8).places));
   else s.firstOffset = mul(s.scale, tables.bias);
-  if (!splitsGroups(WORDS)) return s;
-  if (WORDS == FLOAT_16) s.secondScale = loadLaneFloats(strip.at(at + 16).places);
+  if (!splitsGroups(OF)) return s;
+  if (OF == FLOAT_16) s.secondScale = loadLaneFloats(strip.at(at + 16).places);
   else s.secondScale = mul(above.scale, loadLaneBytes(strip.at(at + 4).places));
-  if (WORDS == SUB_16_OFFSET) s.secondOffset = mul(above.offset, loadLaneBytes(strip.at(at + 12).places));
+  if (OF == SUB_16_OFFSET) s.secondOffset = mul(above.offset, loadLaneBytes(strip.at(at + 12).places));
   else s.secondOffset = mul(s.secondScale, tables.bias);
   s.firstOffset = sub(s.firstOffset, s.secondOffset);
   return s;

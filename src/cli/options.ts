@@ -292,7 +292,7 @@ export function deviceOptions(): Option[] {
 }
 
 /** What a worker and those who use it have in common. */
-export function workerTermOptions(): Option[] {
+function workerTermOptions(): Option[] {
   return [
     new Option(
       '--worker-secret <text>',

@@ -103,11 +103,13 @@ export {
 } from './packing/packed-groups.ts';
 export { checkLinkChoice, LINK_CHOICES, type LinkChoice, type PeerLink } from './peer-link.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
+export { QueuedEvent } from './queued-event.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { RowStaging } from './row-staging.ts';
 export { checkRows, rowsBytes } from './rows-check.ts';
 export { refuseCollective } from './refuse-collective.ts';
 export { refuseHotExperts } from './refuse-hot-experts.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
-export type { DeviceEvent, PinnedRows, RowCut, Stream, WeightRows } from './stream.ts';
+export type { DeviceEvent, FileRows, PinnedRows, RowCut, Stream, WeightRows } from './stream.ts';
+export { WorkQueue } from './work-queue.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

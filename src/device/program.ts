@@ -21,6 +21,8 @@ export interface PackedWeight {
    * `MemoryRules.waiting` plans; false or absent if they are copied to their place.
    */
   waits?(format: TensorFormat): boolean;
+  /** True for a tensor of a model's file that the device's process, another than this one, has in a copy of that. */
+  hasOwn?(tensor: object): boolean;
   /** True if every device of a group has all of it. Absent on a single device. */
   readonly isCopied?: boolean;
   /** Which of a pipeline's stages has it. Absent on other devices. */

@@ -39,6 +39,14 @@ export interface PinnedRows {
   readonly onCopy?: ((copied: DeviceEvent) => void) | undefined;
 }
 
+/** Rows of a tensor of a model's file, of which the device's process has a copy of its own. */
+export interface FileRows {
+  /** The tensor's name. */
+  readonly tensor: string;
+  /** Bytes from the tensor's beginning to the first row. */
+  readonly offset: number;
+}
+
 /**
  * An ordered queue of work on a device. Every call returns immediately; work runs in the order of the calls. Host
  * memory passed to `upload` or `pack` may be modified once an event recorded after the call has completed. Arguments
@@ -55,6 +63,11 @@ export interface Stream extends AsyncDisposable {
   download(source: BufferRange, into: Uint8Array): Promise<void>;
   /** Packs rows of a weight from pinned memory into the layout that the program requires. */
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void;
+  /**
+   * Packs rows that the device's process, another than this one, reads from its own file, in the format of that: only for a weight that
+   * has them there (`PackedWeight.hasOwn`).
+   */
+  packOwn?(weight: PackedWeight, rows: WeightRows, from: FileRows, target: BufferRange): void;
   run(step: Step): void;
   /** A point in the queue: complete when everything before it is. */
   record(): DeviceEvent;

@@ -15,6 +15,7 @@ export type {
   DeviceBuffer,
   DeviceEvent,
   DeviceInfo,
+  FileRows,
   GroupFacts,
   Executable,
   Ffi,

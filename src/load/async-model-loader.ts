@@ -7,6 +7,7 @@ import type {
   DecodeWork,
   Device,
   DeviceEvent,
+  FileRows,
   MemoryBudget,
   PinnedRows,
   Stream,
@@ -87,7 +88,7 @@ export interface PinnedCopy {
   readonly done: Promise<void>;
 }
 
-/** Maximum concurrent copies from pinned pages: more than two milliseconds of the link's time. More are not faster. */
+/** Maximum concurrent copies from pinned pages, or from a file of the device's process: more than two milliseconds of the link's time. More are not faster. */
 const MAX_COPIES = 16;
 
 /** One chunk at a time: read, decoded on one thread and copied before the next one starts; a synchronous loader. */
@@ -264,7 +265,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   #advance(): void {
     for (;;) {
       const load = this.#queue.next();
-      const rows = load?.next && this.#pages.rowsOf(load.next);
+      const rows = load?.next && (this.#ownRows(load, load.next) ?? this.#pages.rowsOf(load.next));
       if (load && rows) {
         this.#noteWaiting(false);
         if (this.#copies === MAX_COPIES) return;
@@ -279,11 +280,17 @@ export class AsyncModelLoader implements AsyncDisposable {
     }
   }
 
+  /** Where a chunk is in the file that the device's process has itself; undefined if it has none, or cannot use it as it is. */
+  #ownRows({ tensor: { packed, isPlain } }: WeightLoad, { tensor, fileOffset, become }: Chunk) {
+    const isFound = !isPlain && !become && packed.hasOwn?.(tensor);
+    return isFound ? { tensor: tensor.name, offset: fileOffset - tensor.offset } : undefined;
+  }
+
   #start(load: WeightLoad, chunk: Chunk, on: { slot: RingSlot; reader: number }): void {
     this.#track(load, this.#move(load, chunk, on), () => this.#ring.give(on.slot));
   }
 
-  #startCopy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): void {
+  #startCopy(load: WeightLoad, chunk: Chunk, rows: PinnedRows | FileRows): void {
     this.#copies++;
     this.#track(load, this.#copy(load, chunk, rows), () => this.#copies--);
   }
@@ -309,7 +316,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     await this.#hand(load, chunk, { pinned: slot.pinned(offset + chunk.bytes), offset });
   }
 
-  async #copy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): Promise<void> {
+  async #copy(load: WeightLoad, chunk: Chunk, rows: PinnedRows | FileRows): Promise<void> {
     const unchanged = (load.unchanged ??= this.#pages.checkUnchanged(load.tensor));
     const { checkBeside, onRead } = load.options;
     if (!checkBeside) await unchanged;
@@ -318,7 +325,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /** Queues a chunk on a stream; resolves when it is on the device. */
-  async #hand(load: WeightLoad, chunk: Chunk, of: PinnedRows): Promise<void> {
+  async #hand(load: WeightLoad, chunk: Chunk, of: PinnedRows | FileRows): Promise<void> {
     const { signal, onArrived } = load.options;
     throwIfAborted(signal, 'loading');
     if (load.failed) return;
@@ -426,8 +433,9 @@ function handToStream(
   stream: Stream,
   { packed, range, isPlain }: LazyTensor,
   chunk: Chunk,
-  from: PinnedRows,
+  from: PinnedRows | FileRows,
 ): void {
+  if ('tensor' in from) return stream.packOwn?.(packed, chunk, from, range);
   if (!isPlain) return stream.pack(packed, chunk, from, range);
   const { firstRow, rowCount, bytes } = chunk;
   const { pinned, offset } = from;

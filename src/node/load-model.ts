@@ -1,6 +1,6 @@
 import { BYTES, checkValues, FLAG, FUNCTION, objectWith, type ValueKinds } from '../base/option-values.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import type { BlockDecoder } from '../device/index.ts';
+import type { BlockDecoder, Device } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { MODEL_OPTIONS, MODEL_VALUES } from '../engine/option-names.ts';
 import type { GgufFile } from '../gguf/index.ts';
@@ -112,9 +112,10 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
     const described = options.draft ? undefined : await opening.described;
     const compiling = described && LanguageModel.compile({ ...source, device: described }, model);
     compiling?.catch(() => {});
-    const device = await opening.opened;
+    const device = await withOwnFiles(await opening.opened, gguf, options);
     const compiled = device === described ? compiling : undefined;
-    const reopen = shared ? undefined : () => reopenDevice(device.info, options);
+    const again = async () => withOwnFiles(await reopenDevice(device.info, options), gguf, options);
+    const reopen = shared ? undefined : again;
     const draft = options.draft && (await openDraft(options.draft, options));
     const { sharedConstraints } = await import('./constraints.ts');
     const openFile = (file: string) => openGguf(file, { http: { ...(headers && { headers }) } });
@@ -123,6 +124,19 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
   } catch (error) {
     if (!shared) await opening.opened.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** The device, with the model's file for those of its workers that have a copy. Rejects as `useOwnFiles`, without the device. */
+async function withOwnFiles(device: Device, gguf: GgufFile, { workers }: DeviceRequest): Promise<Device> {
+  if (workers === undefined) return device;
+  const { useOwnFiles } = await import('./open-workers.ts');
+  try {
+    await useOwnFiles(device, gguf);
+    return device;
+  } catch (error) {
+    await device[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -5,6 +5,8 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
+import { modelFingerprint } from '../engine/model-fingerprint.ts';
+import type { GgufFile } from '../gguf/index.ts';
 import { greetServer, RemoteDevice, type SharedTerms } from '../devices/remote/index.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 import { packageFile } from './package-file.ts';
@@ -44,6 +46,17 @@ export async function openWorkers(
   if (!failed) return devices;
   await Promise.all(devices.map((device) => device[Symbol.asyncDispose]()));
   throw failed.reason;
+}
+
+/**
+ * Has workers with a file of the model read its weights from there. Rejects with `REMOTE_REFUSED` if one has a file of another model, and
+ * with errors of reading.
+ */
+export async function useOwnFiles({ stages = [] }: Device, gguf: GgufFile): Promise<void> {
+  const remote = stages.filter((stage) => stage instanceof RemoteDevice && stage.model !== undefined);
+  if (remote.length === 0) return;
+  const fingerprint = await modelFingerprint(gguf, {});
+  for (const stage of remote as RemoteDevice[]) stage.useOwnFile(fingerprint, gguf.tensors);
 }
 
 async function openWorker(worker: string, how: WorkersRequest): Promise<Device> {

@@ -5,6 +5,7 @@ import {
   factsOf,
   greetClient,
   type Login,
+  type OwnFile,
   ServedDevice,
   type SharedTerms,
 } from '../devices/remote/index.ts';
@@ -20,6 +21,8 @@ export interface ServedWorkerOptions {
   readonly terms: SharedTerms;
   /** Opens the device; again after a loss. */
   open(): Promise<Device>;
+  /** A model's file, of which a program that opens the same model need not send the weights. */
+  readonly file?: (OwnFile & { readonly fingerprint: string }) | undefined;
   readonly onEvent?: (event: WorkerEvent) => void;
 }
 
@@ -83,7 +86,7 @@ export class ServedWorker implements AsyncDisposable {
     try {
       const greeted = await greetClient(channel, terms, (login) => this.#admit(channel, login, ended));
       onEvent?.({ kind: 'connected', address });
-      const reason = await ServedDevice.serve(await this.device(), greeted);
+      const reason = await ServedDevice.serve(await this.device(), greeted, this.#options.file);
       onEvent?.({ kind: 'ended', address, reason });
     } catch (error) {
       onEvent?.({
@@ -108,7 +111,7 @@ export class ServedWorker implements AsyncDisposable {
       await before.channel.close();
       await before.ended;
     }
-    return factsOf(await this.device());
+    return factsOf(await this.device(), this.#options.file?.fingerprint);
   }
 
   async #open(): Promise<Device> {

@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { fail } from '../base/errors.ts';
 import type { DeviceInfo, MemoryInfo } from '../device/index.ts';
+import { modelFingerprint } from '../engine/model-fingerprint.ts';
+import type { GgufFile } from '../gguf/index.ts';
 import { type DeviceRequest, openDevice } from './devices.ts';
+import { openGguf } from './open-gguf.ts';
 import { ServedWorker, type WorkerEvent } from './served-worker.ts';
 import { SocketChannel } from './socket-channel.ts';
 import { sharedTerms, WORKER_PORT, type WorkerTerms } from './worker-terms.ts';
@@ -18,6 +21,11 @@ export interface WorkerServerOptions extends WorkerTerms {
   readonly port?: number | undefined;
   /** What is served; several devices are served as one. */
   readonly device?: DeviceRequest | undefined;
+  /**
+   * The path of a file of the model that will be asked for: its weights are read here instead of being sent. A program with another model
+   * is then refused. Default: weights are sent.
+   */
+  readonly model?: string | undefined;
   /** Called when someone connects, was refused, or has left. */
   readonly onEvent?: ((event: WorkerEvent) => void) | undefined;
 }
@@ -37,19 +45,27 @@ export class WorkerServer implements AsyncDisposable {
   readonly description: WorkerDescription;
   readonly #server: Server;
   readonly #worker: ServedWorker;
+  readonly #file: GgufFile | undefined;
 
-  private constructor(server: Server, worker: ServedWorker, description: WorkerDescription) {
+  private constructor(
+    server: Server,
+    worker: ServedWorker,
+    of: { readonly description: WorkerDescription; readonly file: GgufFile | undefined },
+  ) {
     this.#server = server;
     this.#worker = worker;
-    this.description = description;
+    this.#file = of.file;
+    this.description = of.description;
   }
 
-  /** Opens the device and listens. Rejects as `openDevice`, with `INVALID_ARGUMENT` for terms that cannot be, or with `ADDRESS_IN_USE`. */
+  /** Opens the device and listens. Rejects as `openDevice` and `openGguf`, with `INVALID_ARGUMENT` for terms that cannot be, or with `ADDRESS_IN_USE`. */
   static async open(options: WorkerServerOptions): Promise<WorkerServer> {
-    const { host = '127.0.0.1', port = WORKER_PORT, device: request, onEvent } = options;
+    const { host = '127.0.0.1', port = WORKER_PORT, device: request, model, onEvent } = options;
     const terms = sharedTerms(options);
     const open = () => openDevice(request);
-    const worker = new ServedWorker({ terms, open, ...(onEvent && { onEvent }) });
+    const gguf = model === undefined ? undefined : await openGguf(model);
+    const file = gguf && (await ownFile(gguf));
+    const worker = new ServedWorker({ terms, open, file, ...(onEvent && { onEvent }) });
     try {
       const device = await worker.device();
       if (device.stages) {
@@ -60,9 +76,10 @@ export class WorkerServer implements AsyncDisposable {
       const { address, family, port: own } = server.address() as AddressInfo;
       const shown = family === 'IPv6' ? `[${address}]` : address;
       const description = { address: `${shown}:${own}`, device: device.info, memory: await device.memory() };
-      return new WorkerServer(server, worker, description);
+      return new WorkerServer(server, worker, { description, file: gguf });
     } catch (error) {
       await worker[Symbol.asyncDispose]();
+      await gguf?.dispose();
       throw error;
     }
   }
@@ -76,7 +93,26 @@ export class WorkerServer implements AsyncDisposable {
     const closed = this.#server.listening ? once(this.#server, 'close') : undefined;
     this.#server.close();
     await this.#worker[Symbol.asyncDispose]();
+    await this.#file?.dispose();
     await closed;
+  }
+}
+
+/** A model's file as a worker reads from it. Closes it if it cannot be read. */
+async function ownFile(gguf: GgufFile) {
+  try {
+    const fingerprint = await modelFingerprint(gguf, {});
+    const tensor = (name: string) => {
+      const found = gguf.tensor(name);
+      const read = async (offset: number, into: Uint8Array) => {
+        await found?.source.read(found.offset + offset, into);
+      };
+      return found && { byteLength: found.byteLength, format: found.format, read };
+    };
+    return { fingerprint, tensor };
+  } catch (error) {
+    await gguf.dispose();
+    throw error;
   }
 }
 

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { wholeOf } from '../../src/device/index.ts';
-import { GroupEvent } from '../../src/devices/group/group-event.ts';
+import { QueuedEvent, wholeOf, WorkQueue } from '../../src/device/index.ts';
 import { DeviceGroup, DevicePipeline } from '../../src/devices/group/index.ts';
-import { WorkQueue } from '../../src/devices/group/work-queue.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { GraphBuilder, scale } from '../../src/ops/index.ts';
@@ -23,7 +21,7 @@ test(
       queue.result(async () => 1),
       /at once/,
     );
-    const event = new GroupEvent();
+    const event = new QueuedEvent();
     queue.reach(event, () => []);
     await assert.rejects(event.completed(), /at once/);
   },
@@ -31,7 +29,7 @@ test(
 
 test('an event that cannot be recorded fails', { timeout: HUNG_MS }, async () => {
   const queue = new WorkQueue();
-  const event = new GroupEvent();
+  const event = new QueuedEvent();
   queue.reach(event, () => {
     throw new RangeError('no event');
   });

@@ -9,12 +9,13 @@ import { FrameReader, type FrameRules } from '../../src/devices/remote/frame-rea
 import { packGraph, unpackGraph } from '../../src/devices/remote/graph-text.ts';
 import { factsOf, greetClient, greetServer } from '../../src/devices/remote/index.ts';
 import { rulesOf } from '../../src/devices/remote/remote-facts.ts';
+import { F32 } from '../../src/formats/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { SocketChannel } from '../../src/node/socket-channel.ts';
-import { GraphBuilder, scale } from '../../src/ops/index.ts';
+import { GraphBuilder, matmul, scale } from '../../src/ops/index.ts';
 import { LOSS_CASES } from '../support/device-loss.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
 import { graphOfEverything } from '../support/graph-of-everything.ts';
@@ -237,6 +238,59 @@ test('memory that the other side does not have fails what is recorded with it, b
   stream.upload(new Uint8Array(256), wholeOf(second));
   await assert.rejects(stream.synchronize(), { code: 'OUT_OF_MEMORY' });
   taken[Symbol.dispose]();
+  await remote[Symbol.asyncDispose]();
+  await serving;
+  assert.equal(device.liveObjects(), 0);
+});
+
+test('rows of a file of the other side are read there, and none that are not in it', async () => {
+  const file = new Uint8Array(4 * 64).map((_, at) => at);
+  const reads: number[] = [];
+  const own = {
+    tensor: (name: string) =>
+      name === 'w'
+        ? {
+            byteLength: file.byteLength,
+            format: F32,
+            read: async (offset: number, into: Uint8Array) => {
+              reads.push(offset);
+              into.set(file.subarray(offset, offset + into.byteLength));
+            },
+          }
+        : undefined,
+  };
+  await using device = openReferenceDevice();
+  const { remote, serving } = await servedPair(device, 'a test', own);
+  const info = { name: 'w' };
+  assert.throws(() => remote.useOwnFile('another', [info]), { code: 'REMOTE_REFUSED' });
+  remote.useOwnFile('the model', [info]);
+  const g = new GraphBuilder('rows', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
+  g.output('y', matmul(g, g.input('x', { axis: 'rows', width: 16 }), g.weight('w', F32, 4, 16)));
+  const program = await remote.compile(g.finish());
+  const [weight] = program.weights;
+  assert.ok(weight);
+  assert.equal(weight.hasOwn?.(info), true);
+  assert.equal(weight.hasOwn?.({ name: 'w' }), false);
+  using buffer = remote.createBuffer(256, 'w');
+  const target = { buffer, offset: 0, byteLength: 256 };
+  const rows = { part: 0, firstRow: 1, rowCount: 2, format: F32 };
+  const stream = remote.createStream('load');
+  stream.upload(new Uint8Array(256), target);
+  stream.packOwn(weight, rows, { tensor: 'w', offset: 64 }, target);
+  const found = new Uint8Array(256);
+  await stream.download(target, found);
+  assert.deepEqual(found.subarray(64, 192), file.subarray(64, 192));
+  assert.deepEqual(reads, [64]);
+  for (const from of [
+    { tensor: 'other', offset: 0 },
+    { tensor: 'w', offset: 200 },
+    { tensor: 'w', offset: -64 },
+  ]) {
+    const failing = remote.createStream('fails');
+    failing.packOwn(weight, rows, from, target);
+    await assert.rejects(failing.synchronize(), /the file of this process has no 128 bytes/);
+  }
+  assert.deepEqual(reads, [64]);
   await remote[Symbol.asyncDispose]();
   await serving;
   assert.equal(device.liveObjects(), 0);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { type Server, createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { loadModel } from '../../src/index.ts';
 import type { LoadModelOptions } from '../../src/node/load-model.ts';
 import { openDevice } from '../../src/node/devices.ts';
@@ -132,17 +133,55 @@ test('a program whose connection was cut unnoticed gets its worker back', { time
   assert.equal(proxy.connections, 2);
 });
 
+test(
+  'a worker with a file of its own reads the weights there, and takes no other model',
+  { timeout: HUNG_MS },
+  async (t) => {
+    const expected = await textOf(BUNDLED, {});
+    const { size } = statSync(BUNDLED);
+    const { model: other } = familyPaths({ name: 'llama', sizes: {} });
+    const sent: number[] = [];
+    for (const model of [undefined, BUNDLED]) {
+      await using server = await openServer({ model });
+      const proxy = await startProxy(t, Number(/\d+$/.exec(server.description.address)?.[0]));
+      const use = { workers: [proxy.address], workerSecret: SECRET };
+      assert.equal(await textOf(BUNDLED, use), expected);
+      sent.push(proxy.sent);
+      if (model === undefined) continue;
+      await assert.rejects(textOf(other, use), { code: 'REMOTE_REFUSED', message: /file is another one/ });
+      assert.equal(await textOf(BUNDLED, use), expected, 'the device is free again');
+      const killed = await loadModel(BUNDLED, { ...CPU, context: 64, ...use });
+      let [text, pieces] = ['', 0];
+      for await (const { text: piece } of killed.generate([1, 40, 41, 42], TEXT)) {
+        text += piece;
+        if (++pieces === 5) proxy.cut();
+      }
+      assert.equal(text, expected);
+      await killed.dispose();
+    }
+    const [all = 0, few = 0] = sent;
+    assert.ok(all > size / 4 && few < all / 4, `${all} and ${few} bytes of a file of ${size}`);
+    await assert.rejects(openServer({ model: fileURLToPath(import.meta.url) }), { code: 'GGUF_MAGIC' });
+  },
+);
+
 /** Passes connections on to a port; `cut` ends them on the side of who connected, of which the other side hears nothing. */
 async function startProxy(t: TestContext, port: number) {
   const { connect } = await import('node:net');
+  let sent = 0;
+  const cut = new Set<unknown>();
   const near: { destroy(): void }[] = [];
   const far: { destroy(): void }[] = [];
   const server: Server = createServer((socket) => {
     const onward = connect(port, '127.0.0.1');
     socket.on('error', () => {});
     onward.on('error', () => {});
+    socket.on('data', ({ length }) => (sent += length));
     socket.pipe(onward, { end: false });
     onward.pipe(socket);
+    socket.on('close', () => {
+      if (!cut.has(socket)) onward.destroy();
+    });
     near.push(socket);
     far.push(onward);
   });
@@ -153,9 +192,17 @@ async function startProxy(t: TestContext, port: number) {
   });
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cut: () => near.at(-1)?.destroy(),
+    cut: () => {
+      const last = near.at(-1);
+      cut.add(last);
+      last?.destroy();
+    },
     get connections() {
       return near.length;
+    },
+    /** Bytes to the other side. */
+    get sent() {
+      return sent;
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   factsOf,
   greetClient,
   greetServer,
+  type OwnFile,
   RemoteDevice,
   ServedDevice,
 } from '../../src/devices/remote/index.ts';
@@ -28,14 +29,15 @@ export async function socketPair(): Promise<[Socket, Socket]> {
 export async function servedPair(
   device: Device,
   address = 'a test',
+  file?: OwnFile,
 ): Promise<{ readonly remote: RemoteDevice; readonly serving: Promise<Error>; readonly socket: Socket }> {
   const [near, far] = await socketPair();
   const greeting = greetClient(new SocketChannel(far, { address: 'the client' }), TERMS, () =>
-    factsOf(device),
+    factsOf(device, file && 'the model'),
   );
   const [greeted, served] = await Promise.all([
     greetServer(new SocketChannel(near, { address }), TERMS, { session: 'test' }),
-    greeting.then((client) => ({ serving: ServedDevice.serve(device, client) })),
+    greeting.then((client) => ({ serving: ServedDevice.serve(device, client, file) })),
   ]);
   return { remote: new RemoteDevice({ ...greeted, here: true }), serving: served.serving, socket: near };
 }

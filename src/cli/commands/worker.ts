@@ -3,16 +3,10 @@ import { formatBytes } from '../../base/bytes.ts';
 import type { WorkerEvent } from '../../node/served-worker.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import {
-  type DeviceFlags,
-  deviceOptions,
-  jsonOption,
-  type JsonFlags,
-  wholeNumber,
-  workerTermOptions,
-} from '../options.ts';
+import { type DeviceFlags, deviceOptions, jsonOption, type JsonFlags, wholeNumber } from '../options.ts';
 
 interface WorkerFlags extends DeviceFlags, JsonFlags {
+  readonly model?: string;
   readonly host?: string;
   readonly port?: number;
 }
@@ -23,12 +17,15 @@ const NOT_OF_WORKERS = ['--workers', '--gpu-layers'];
 /** `rocmforge worker`: this host's devices for a model of another process. */
 export const workerCommand: CliCommand<WorkerFlags> = {
   options: [
+    new Option(
+      '-m, --model <file>',
+      'a file of the model that will be asked for, whose weights are then read here instead of being sent; other models are refused',
+    ),
     new Option('--host <address>', 'the address to listen on (default: 127.0.0.1, this machine only)'),
     new Option('--port <number>', 'the port to listen on; 0 for a free one (default: 7979)').argParser(
       wholeNumber(0, 65_535),
     ),
-    ...deviceOptions().filter(({ long }) => !NOT_OF_WORKERS.includes(long ?? '') && !isTerm(long)),
-    ...workerTermOptions(),
+    ...deviceOptions().filter(({ long }) => !NOT_OF_WORKERS.includes(long ?? '')),
     jsonOption(),
   ],
   examples: [
@@ -41,6 +38,10 @@ export const workerCommand: CliCommand<WorkerFlags> = {
       'four GPUs as one stage, for other machines of a network that you trust',
     ],
     [
+      'worker --host 10.0.0.2 --device cuda -m model.gguf',
+      'the same with a file of the model, so that its weights are not sent',
+    ],
+    [
       'run -m model.gguf --workers 10.0.0.2 "Hello"',
       'on another machine: the first layers of the model on that worker',
     ],
@@ -51,16 +52,13 @@ export const workerCommand: CliCommand<WorkerFlags> = {
   },
 };
 
-function isTerm(long: string | undefined): boolean {
-  return workerTermOptions().some((option) => option.long === long);
-}
-
 async function serveUntilStopped(
   flags: WorkerFlags,
   { output, logger, signal }: CommandContext,
 ): Promise<void> {
   const { WorkerServer } = await import('../../node/worker-server.ts');
-  const { device, threads, cpuKernels, gpus, link, host, port, workerSecret, workerDeadline, json } = flags;
+  const { device, threads, cpuKernels, gpus, link, workerSecret, workerDeadline } = flags;
+  const { host, port, model, json } = flags;
   const write = (text: string, record: object) => (json ? output.json(record) : output.write(text));
   let told: Promise<void> = Promise.resolve();
   const tell = (event: WorkerEvent) => {
@@ -70,6 +68,7 @@ async function serveUntilStopped(
     device: { device, threads, cpuKernels, ...gpus, link, logger },
     host,
     port,
+    model,
     secret: workerSecret,
     deadline: workerDeadline,
     onEvent: tell,

@@ -7,14 +7,14 @@ import {
   type DeviceEvent,
   type PackedWeight,
   type PinnedRows,
+  QueuedEvent,
   type Step,
   type Stream,
   type WeightRows,
+  WorkQueue,
   type RowStaging,
 } from '../../device/index.ts';
-import { GroupEvent } from './group-event.ts';
 import type { MultiDeviceStep } from './multi-device-step.ts';
-import { WorkQueue } from './work-queue.ts';
 
 /** A step that throws `DISPOSED` after disposal, before it runs on any of the devices. */
 type CheckedStep = Step & Pick<MultiDeviceStep<never>, 'check'>;
@@ -80,7 +80,7 @@ export abstract class MultiDeviceStream<
 
   wait(event: DeviceEvent): void {
     this.#lifetime.check();
-    if (!(event instanceof GroupEvent)) {
+    if (!(event instanceof QueuedEvent)) {
       const [found, expected] = ['an event of another device', `an event of this ${this.#kind}`];
       return fail('BINDING', { graph: this.label, value: 'event', found, expected });
     }
@@ -125,8 +125,8 @@ export abstract class MultiDeviceStream<
     for (const [index, stream] of this.streams.entries()) work(stream, index);
   }
 
-  #record(): GroupEvent {
-    const event = new GroupEvent();
+  #record(): QueuedEvent {
+    const event = new QueuedEvent();
     this.queue.reach(event, () => this.streams.map((stream) => stream.record()));
     return event;
   }

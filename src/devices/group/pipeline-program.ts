@@ -42,6 +42,10 @@ export class StageWeight implements PackedWeight {
   waits(format: TensorFormat): boolean {
     return this.packed.waits?.(format) ?? false;
   }
+
+  hasOwn(tensor: object): boolean {
+    return this.packed.hasOwn?.(tensor) ?? false;
+  }
 }
 
 /** What a stage reads and another one may have written: a range of which the rows in use pass. */

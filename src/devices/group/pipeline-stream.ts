@@ -4,6 +4,7 @@ import {
   checkCopySizes,
   checkRows,
   type Device,
+  type FileRows,
   type PackedWeight,
   type PinnedRows,
   rowsBytes,
@@ -72,11 +73,7 @@ export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineSt
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.check('pack target', target, weight.byteLength);
     checkRows({ graph: this.label, weight, decodes: () => true }, rows, from);
-    if (!(weight instanceof StageWeight)) {
-      const found = 'a weight of a single device';
-      fail('BINDING', { graph: this.label, value: 'pack', found, expected: "the pipeline's own" });
-    }
-    const { stage, packed } = weight;
+    const { stage, packed } = this.#stageWeight(weight);
     const staging = this.staging[stage];
     this.queue.push(() => {
       const stream = this.#stream(stage);
@@ -90,6 +87,17 @@ export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineSt
         pack: (pinned) => stream.pack(packed, rows, { pinned, offset: 0 }, place),
       });
     });
+  }
+
+  packOwn(weight: PackedWeight, rows: WeightRows, from: FileRows, target: BufferRange): void {
+    this.check('pack target', target, weight.byteLength);
+    const { stage, packed } = this.#stageWeight(weight);
+    const stream = this.#stream(stage);
+    if (!stream.packOwn) {
+      const [found, expected] = ['a stage of this process', 'one with a file of its own'];
+      fail('BINDING', { graph: this.label, value: 'packOwn', found, expected });
+    }
+    this.queue.push(() => stream.packOwn?.(packed, rows, from, onStage(target, stage)));
   }
 
   protected override ownBuffer(range: BufferRange, use: string): PipelineBuffer {
@@ -107,6 +115,12 @@ export class PipelineStream extends MultiDeviceStream<PipelineBuffer, PipelineSt
       this.#stream(stage).run(step);
       for (const buffer of writes) buffer.written(stage);
     }
+  }
+
+  #stageWeight(weight: PackedWeight): StageWeight {
+    if (weight instanceof StageWeight) return weight;
+    const found = 'a weight of a single device';
+    return fail('BINDING', { graph: this.label, value: 'pack', found, expected: "the pipeline's own" });
   }
 
   #stream(stage: number): Stream {

@@ -54,6 +54,8 @@ export const FRAME = {
   settle: 32,
   /** request, program, weight, part, format */
   readyToDecode: 33,
+  /** As `pack`; a text that says where the rows are in the other side's own file. */
+  packOwn: 34,
 
   /** request; a text with the result, or bytes. */
   answer: 48,

@@ -21,7 +21,13 @@ import type { Greeted } from './handshake.ts';
 import { RemoteCalls } from './remote-calls.ts';
 import { type RemoteFacts, rulesOf } from './remote-facts.ts';
 import { RemoteBuffer, remoteBuffer, RemotePinned } from './remote-memory.ts';
-import { type RemoteExecutable, RemoteProgram, RemoteWeight, type SentProgram } from './remote-program.ts';
+import {
+  type ProgramOwner,
+  type RemoteExecutable,
+  RemoteProgram,
+  RemoteWeight,
+  type SentProgram,
+} from './remote-program.ts';
 import { RemoteStep, RemoteStream } from './remote-stream.ts';
 
 /** A connection to a process that serves a device, and what is known of that. */
@@ -36,7 +42,7 @@ export interface RemoteDeviceSetup extends Greeted {
  * It is lost when the connection ends, when the other side is silent for the deadline, and when the device itself is. What has no answer
  * cannot fail at once: memory that there was too little of fails what is recorded with it. It owns the connection.
  */
-export class RemoteDevice implements Device {
+export class RemoteDevice implements Device, ProgramOwner {
   readonly lost: Promise<Error>;
   readonly memoryRules: MemoryRules;
   readonly #facts: RemoteFacts;
@@ -46,6 +52,8 @@ export class RemoteDevice implements Device {
   readonly #budget: MemoryBudget;
   /** The formats that are decoded while a part is packed. */
   readonly #decoded = new WeakMap<RemoteWeight, Set<string>>();
+  /** Tensors that its process has in a file of its own. */
+  #tensors: ReadonlySet<object> = new Set();
   readonly #programs = new FinalizationRegistry<number>((program) =>
     this.#calls.order({ kind: FRAME.dropProgram, operands: [program] }),
   );
@@ -76,6 +84,30 @@ export class RemoteDevice implements Device {
 
   get promptRows(): number | undefined {
     return this.#facts.promptRows;
+  }
+
+  /** The fingerprint of the model of which its process has a file; undefined if it has none. */
+  get model(): string | undefined {
+    return this.#facts.model;
+  }
+
+  /**
+   * Says that a model's tensors are those of the file that the process has, from which it then reads them itself. Throws `REMOTE_REFUSED`
+   * for a file of another model.
+   */
+  useOwnFile(fingerprint: string, tensors: readonly object[]): void {
+    if (fingerprint !== this.model) {
+      const { address } = this.#calls.connection;
+      fail('REMOTE_REFUSED', {
+        address,
+        why: 'the model of its file is another one than the one that is opened',
+      });
+    }
+    this.#tensors = new Set(tensors);
+  }
+
+  hasTensor(tensor: object): boolean {
+    return this.#tensors.has(tensor);
   }
 
   async memory(): Promise<MemoryInfo> {

@@ -17,6 +17,8 @@ export interface RemoteFacts {
   /** Row capacities below any that is asked for. */
   readonly rowCapacities: readonly number[];
   readonly group?: GroupFacts | undefined;
+  /** The fingerprint of the model of which its process has a file. */
+  readonly model?: string | undefined;
 }
 
 /** How a device allocates memory, as numbers: found by asking its rules. */
@@ -37,8 +39,8 @@ const MANY_ROWS = 2 ** 24;
 /** A chunk's size, for what is more than that. */
 const CHUNK = 2 ** 20;
 
-/** Describes a device for another process to use it. */
-export async function factsOf(device: Device): Promise<RemoteFacts> {
+/** Describes a device for another process to use it, and the `model` of which there is a file. */
+export async function factsOf(device: Device, model?: string): Promise<RemoteFacts> {
   const { info, memoryRules, promptRows, group } = device;
   return {
     info,
@@ -47,6 +49,7 @@ export async function factsOf(device: Device): Promise<RemoteFacts> {
     promptRows,
     rowCapacities: device.rowCapacities(MANY_ROWS).filter((rows) => rows < MANY_ROWS),
     group,
+    model,
   };
 }
 
@@ -92,13 +95,14 @@ export function rulesOf(
 
 /** Facts as they arrived. Throws for what is none. */
 export function checkFacts(found: unknown): RemoteFacts {
-  const { info, memory, group, rules, rowCapacities } = (found ?? {}) as Partial<RemoteFacts>;
+  const { info, memory, group, rules, rowCapacities, model } = (found ?? {}) as Partial<RemoteFacts>;
   const { unit, own, largestBuffer, waiting } = rules ?? {};
   const counts = [memory?.total, memory?.free, unit, own, largestBuffer, waiting?.fixed, waiting?.perStream];
+  const isModel = model === undefined || typeof model === 'string';
   const isGroup = group === undefined || (isCount(group.ranks) && isCount(group.gatherAtLeast));
   const isInfo = typeof info?.backend === 'string' && typeof info.name === 'string' && isRecord(info.details);
   const areRows = Array.isArray(rowCapacities) && rowCapacities.every(isCount);
-  if (!isInfo || !isGroup || !areRows || ![...counts, waiting?.extra].every(isCount)) {
+  if (!isInfo || !isGroup || !isModel || !areRows || ![...counts, waiting?.extra].every(isCount)) {
     throw new RangeError('what it says of its device is not known here');
   }
   return found as RemoteFacts;

@@ -71,6 +71,16 @@ export class RemoteWeight implements PackedWeight {
   waits(format: TensorFormat): boolean {
     return this.#waits.has(format);
   }
+
+  hasOwn(tensor: object): boolean {
+    return this.program.owner.hasTensor(tensor);
+  }
+}
+
+/** The device whose programs and weights these are. */
+export interface ProgramOwner {
+  /** Whether its process has a tensor of a model's file in a copy of its own. */
+  hasTensor(tensor: object): boolean;
 }
 
 /** The graph's own weight if that is what was described. */
@@ -97,7 +107,7 @@ export class RemoteProgram implements Program {
     readonly id: number,
     sent: SentProgram,
     /** Whose it is. */
-    readonly owner: object,
+    readonly owner: ProgramOwner,
   ) {
     this.scratchBytes = sent.scratchBytes;
     this.weights = sent.weights.map((weight, index) => new RemoteWeight(this, index, weight));

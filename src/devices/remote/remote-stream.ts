@@ -6,6 +6,7 @@ import {
   checkRange,
   checkRows,
   type DeviceEvent,
+  type FileRows,
   type PackedWeight,
   type PinnedRows,
   rowsBytes,
@@ -14,7 +15,7 @@ import {
   type WeightRows,
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
-import { FRAME } from './frame.ts';
+import { FRAME, type Frame } from './frame.ts';
 import type { RemoteCalls } from './remote-calls.ts';
 import { RemoteEvent } from './remote-event.ts';
 import { type RemoteBuffer, remoteBuffer } from './remote-memory.ts';
@@ -99,19 +100,17 @@ export class RemoteStream implements Stream {
   }
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
-    const { label, owner, decodes } = this.#setup;
-    const { id } = this.#check('pack target', target, weight.byteLength);
-    if (!(weight instanceof RemoteWeight) || weight.program.owner !== owner) {
-      const found = 'a weight of another device';
-      fail('BINDING', { graph: label, value: 'pack', found, expected: "the remote device's own" });
-    }
-    checkRows({ graph: label, weight, decodes: (part, format) => decodes(weight, part, format) }, rows, from);
+    const { label, decodes } = this.#setup;
+    const own = this.#ownWeight(weight);
+    checkRows({ graph: label, weight, decodes: (part, format) => decodes(own, part, format) }, rows, from);
     invariant(!from.cut, 'the rows of a remote device follow one another');
-    const { part, firstRow, rowCount, format } = rows;
     const data = from.pinned.bytes.subarray(from.offset, from.offset + rowsBytes(weight, rows));
-    const of = [weight.program.id, weight.index, part, firstRow, rowCount];
-    const own = format ?? weight.parts[part]?.format;
-    this.#order(FRAME.pack, [id, target.offset, ...of, own?.ggmlType ?? -1], data);
+    this.#orderRows({ kind: FRAME.pack, data }, own, rows, target);
+  }
+
+  packOwn(weight: PackedWeight, rows: WeightRows, from: FileRows, target: BufferRange): void {
+    const { tensor, offset } = from;
+    this.#orderRows({ kind: FRAME.packOwn, text: { tensor, offset } }, this.#ownWeight(weight), rows, target);
   }
 
   run(step: Step): void {
@@ -153,6 +152,20 @@ export class RemoteStream implements Stream {
 
   #order(kind: number, operands: readonly number[], data?: Uint8Array): void {
     this.#setup.calls.order({ kind, operands: [this.#setup.id, ...operands], data });
+  }
+
+  #ownWeight(weight: PackedWeight): RemoteWeight {
+    const { label, owner } = this.#setup;
+    if (weight instanceof RemoteWeight && weight.program.owner === owner) return weight;
+    const found = 'a weight of another device';
+    return fail('BINDING', { graph: label, value: 'pack', found, expected: "the remote device's own" });
+  }
+
+  #orderRows(frame: Frame, weight: RemoteWeight, rows: WeightRows, target: BufferRange): void {
+    const { id } = this.#check('pack target', target, weight.byteLength);
+    const { part, firstRow, rowCount, format = weight.parts[part]?.format } = rows;
+    const of = [weight.program.id, weight.index, part, firstRow, rowCount, format?.ggmlType ?? -1];
+    this.#setup.calls.order({ ...frame, operands: [this.#setup.id, id, target.offset, ...of] });
   }
 
   #check(value: string, range: BufferRange, byteLength: number): RemoteBuffer {

@@ -1,5 +1,12 @@
 import { packError } from '../../base/sent-error.ts';
-import { type BufferRange, type Device, rowsBytes, type WeightRows } from '../../device/index.ts';
+import {
+  type BufferRange,
+  type Device,
+  type FileRows,
+  rowsBytes,
+  type WeightRows,
+} from '../../device/index.ts';
+import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
 import { type Connection, unexpected } from './connection.ts';
 import { FRAME, type FrameHead } from './frame.ts';
@@ -19,9 +26,24 @@ const TEXTS: ReadonlyMap<number, number> = new Map([
   [FRAME.record, GRAPH_BYTES],
   [FRAME.createBuffer, LABEL_BYTES],
   [FRAME.createStream, LABEL_BYTES],
+  [FRAME.packOwn, LABEL_BYTES],
 ]);
 /** Maximum bytes of one upload. */
 const UPLOAD_BYTES = 64 * 2 ** 20;
+
+/** A model's file of which the serving process has a copy. */
+export interface OwnFile {
+  /** A tensor's bytes; undefined for one that is not there. */
+  readonly tensor: (name: string) => OwnTensor | undefined;
+}
+
+/** A tensor of such a file. */
+export interface OwnTensor {
+  readonly byteLength: number;
+  readonly format: TensorFormat;
+  /** Reads bytes from an offset in it. */
+  read(offset: number, into: Uint8Array): Promise<void>;
+}
 
 type Handler = (operands: readonly number[], frame: ReadFrame) => void | Promise<void>;
 
@@ -32,13 +54,15 @@ type Handler = (operands: readonly number[], frame: ReadFrame) => void | Promise
 export class ServedDevice {
   readonly #device: Device;
   readonly #connection: Connection;
+  readonly #file: OwnFile | undefined;
   readonly #objects = new ServedObjects();
   readonly #handlers: ReadonlyMap<number, Handler>;
   /** Answers that are still computed. */
   readonly #answering = new Set<Promise<void>>();
 
-  private constructor(device: Device, connection: Connection) {
+  private constructor(device: Device, connection: Connection, file: OwnFile | undefined) {
     this.#device = device;
+    this.#file = file;
     this.#connection = connection;
     this.#handlers = new Map<number, Handler>([
       ...this.#creations(),
@@ -48,8 +72,8 @@ export class ServedDevice {
   }
 
   /** Resolves when the connection has ended and nothing is left of what it made; with the reason for which it ended. */
-  static async serve(device: Device, { connection, expect }: Greeted): Promise<Error> {
-    const served = new ServedDevice(device, connection);
+  static async serve(device: Device, { connection, expect }: Greeted, file?: OwnFile): Promise<Error> {
+    const served = new ServedDevice(device, connection, file);
     // The device stays: what waits for its loss must not keep every connection.
     let told: Connection | undefined = connection;
     void device.lost.then((error) => told?.send({ kind: FRAME.lost, text: packError(error) }));
@@ -130,11 +154,12 @@ export class ServedDevice {
       ],
       [
         FRAME.pack,
-        ([stream = 0, buffer = 0, offset = 0, ...of], { data }) =>
-          streams.get(stream).pack(data, (): RowsTarget => {
-            const { weight, rows } = this.#rowsOf([stream, buffer, offset, ...of]);
-            return { weight, rows, range: this.#range(buffer, offset, weight.byteLength) };
-          }),
+        (operands, { data }) => streams.get(operands[0] ?? 0).pack(data, () => this.#rowsTarget(operands)),
+      ],
+      [
+        FRAME.packOwn,
+        (operands, { text }) =>
+          streams.get(operands[0] ?? 0).pack(this.#ownRows(operands, text), () => this.#rowsTarget(operands)),
       ],
       [FRAME.run, ([stream = 0, step = 0]) => streams.get(stream).run(() => steps.get(step))],
       [FRAME.mark, ([stream = 0, event = 0]) => this.#mark(streams.get(stream), event)],
@@ -201,7 +226,7 @@ export class ServedDevice {
       // A range outside its buffer is refused before there is memory for it.
       const range = this.#range(buffer, offset, bytes);
       const into = new Uint8Array(bytes);
-      await streams.get(stream).download(() => range, into);
+      await streams.get(stream).download(range, into);
       this.#connection.send({ kind: FRAME.answer, operands: [request], data: into });
     };
     const reading = read()
@@ -211,20 +236,18 @@ export class ServedDevice {
   }
 
   #mark(stream: ServedStream, id: number): void {
-    const missed = (error: unknown) =>
-      this.#connection.send({ kind: FRAME.missed, operands: [id], text: packError(error) });
-    let event;
-    try {
-      event = stream.record();
-    } catch (error) {
-      return missed(error);
-    }
     const { events } = this.#objects;
+    const event = stream.record();
     events.set(id, event);
-    event.completed().then(() => {
-      events.delete(id);
-      this.#connection.send({ kind: FRAME.reached, operands: [id, performance.now()] });
-    }, missed);
+    // One that has failed stays: whoever waits for it fails, too.
+    event.completed().then(
+      () => {
+        events.delete(id);
+        this.#connection.send({ kind: FRAME.reached, operands: [id, performance.now()] });
+      },
+      (error: unknown) =>
+        this.#connection.send({ kind: FRAME.missed, operands: [id], text: packError(error) }),
+    );
   }
 
   #fail(request: number, error: unknown): void {
@@ -254,6 +277,27 @@ export class ServedDevice {
     const own = this.#objects.weight(program, weight);
     const rows: WeightRows = { part, firstRow, rowCount, format: formatWith(format) };
     return { weight: own, rows };
+  }
+
+  #rowsTarget(operands: readonly number[]): RowsTarget {
+    const [, buffer = 0, offset = 0] = operands;
+    const { weight, rows } = this.#rowsOf(operands);
+    return { weight, rows, range: this.#range(buffer, offset, weight.byteLength) };
+  }
+
+  /** Rows of this process's own file. Rejects for what is not there, before there is memory for it. */
+  async #ownRows(operands: readonly number[], text: unknown): Promise<Uint8Array> {
+    const { tensor: name, offset } = (text ?? {}) as Partial<FileRows>;
+    const { weight, rows } = this.#rowsOf(operands);
+    const bytes = rowsBytes(weight, rows);
+    const tensor = this.#file?.tensor(String(name));
+    const isThere = offset !== undefined && offset >= 0 && offset + bytes <= (tensor?.byteLength ?? 0);
+    if (!tensor || !isThere || tensor.format !== rows.format) {
+      throw new RangeError(`the file of this process has no ${bytes} bytes at ${offset} of ${name}`);
+    }
+    const into = new Uint8Array(bytes);
+    await tensor.read(offset, into);
+    return into;
   }
 }
 

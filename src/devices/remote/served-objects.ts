@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import type { Device, DeviceBuffer, DeviceEvent, PackedWeight, Program, Step } from '../../device/index.ts';
+import type { Device, DeviceBuffer, PackedWeight, Program, QueuedEvent, Step } from '../../device/index.ts';
 import { ALL_FORMATS, formatOf, type TensorFormat } from '../../formats/index.ts';
 import { packWeight } from './graph-text.ts';
 import type { SentExecutable, SentProgram, SentRange } from './remote-program.ts';
@@ -60,7 +60,7 @@ export class ServedObjects {
   readonly programs = new NamedObjects<Program>('program');
   readonly steps = new NamedObjects<Step>('step');
   /** Events that have not been reached, or that failed. */
-  readonly events = new Map<number, DeviceEvent>();
+  readonly events = new Map<number, QueuedEvent>();
 
   /** Part of a weight of a program. */
   weight(program: number, index: number): PackedWeight {

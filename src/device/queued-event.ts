@@ -1,9 +1,12 @@
-import { fail } from '../../base/errors.ts';
-import type { DeviceEvent } from '../../device/index.ts';
+import { fail } from '../base/errors.ts';
+import type { DeviceEvent } from './stream.ts';
 
-/** A point in a group's stream: reached when its work was handed to the ranks, complete when all of them have done it. */
-export class GroupEvent implements DeviceEvent {
-  /** The ranks' events, once there are any. */
+/**
+ * A point in a stream whose work waits for the host now and then: reached when what is before it was handed to the devices' own streams,
+ * complete when all of them have done it.
+ */
+export class QueuedEvent implements DeviceEvent {
+  /** The events of the devices' streams, once there are any. */
   readonly reached: Promise<readonly DeviceEvent[]>;
   #events: readonly DeviceEvent[] | undefined;
   #error: unknown;
@@ -38,13 +41,13 @@ export class GroupEvent implements DeviceEvent {
     await Promise.all(events.map((event) => event.completed()));
   }
 
-  /** Of the rank that took longest. */
+  /** Of the device that took longest. */
   elapsedSince(earlier: DeviceEvent): number {
-    const from = earlier instanceof GroupEvent ? earlier.#events : undefined;
+    const from = earlier instanceof QueuedEvent ? earlier.#events : undefined;
     if (!from || !this.#events) {
-      const expected = 'two completed events of one group';
+      const expected = 'two completed events of one device';
       fail('INVALID_ARGUMENT', { name: 'elapsedSince', found: 'an event that has not completed', expected });
     }
-    return Math.max(...this.#events.map((event, rank) => event.elapsedSince(from[rank] as DeviceEvent)));
+    return Math.max(...this.#events.map((event, index) => event.elapsedSince(from[index] as DeviceEvent)));
   }
 }

@@ -1,12 +1,12 @@
-import type { DeviceEvent } from '../../device/index.ts';
-import type { GroupEvent } from './group-event.ts';
+import type { QueuedEvent } from './queued-event.ts';
+import type { DeviceEvent } from './stream.ts';
 
 /** Work that has reached the front of the queue; a promise holds back what is behind it. */
 type Work = () => void | Promise<void>;
 
 /**
- * The work of a stream that several devices' streams make up: handed on in the order of the calls, at once unless something before it
- * has to wait for the host.
+ * The work of a stream that hands it on to those of one or several devices: in the order of the calls, at once unless something before
+ * it has to wait for the host.
  */
 export class WorkQueue {
   readonly #waiting: Work[] = [];
@@ -31,7 +31,7 @@ export class WorkQueue {
   }
 
   /** Queues an event, which fails if something before it has, or if it cannot be recorded. */
-  reach(event: GroupEvent, record: () => readonly DeviceEvent[]): void {
+  reach(event: QueuedEvent, record: () => readonly DeviceEvent[]): void {
     this.#enqueue(() => {
       if (this.#error !== undefined) return event.fail(this.#error);
       try {

@@ -2,6 +2,7 @@ import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { FAULT_CASE, LOSS_CASES } from '../support/device-loss.ts';
 import { emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
+import { servedPair } from '../support/remote-pair.ts';
 
 const emulated = await emulatedTests('gfx1100');
 
@@ -22,6 +23,22 @@ for (const { name, run } of LOSS_CASES.slice(0, 1)) {
       const cpu = await openCpu({ threads: 1, cpuKernels: 'wasm' });
       return {
         device: new DevicePipeline([cpu, emulator.device()]),
+        lose: () => emulator.control.lose(STATUS.launchFailure),
+      };
+    }),
+  );
+}
+
+for (const { name, run } of LOSS_CASES.slice(0, 1)) {
+  emulated(`of another process beside the CPU, ${name}`, (emulator) =>
+    run(async () => {
+      emulator.control.reset();
+      const gpu = emulator.device();
+      const { remote, serving } = await servedPair(gpu);
+      void serving.then(() => gpu[Symbol.asyncDispose]());
+      const cpu = await openCpu({ threads: 1, cpuKernels: 'wasm' });
+      return {
+        device: new DevicePipeline([remote, cpu]),
         lose: () => emulator.control.lose(STATUS.launchFailure),
       };
     }),

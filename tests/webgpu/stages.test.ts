@@ -4,6 +4,7 @@ import type { GoldenDevice } from '../support/golden-tests.ts';
 import { onOnePipeline } from '../support/rank-devices.ts';
 import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { servedPair } from '../support/remote-pair.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { test } from 'node:test';
 
@@ -27,4 +28,19 @@ const device: GoldenDevice = {
 testGoldensOf(
   FAMILY_FIXTURES.filter(({ name }) => NAMES.includes(name)),
   device,
+);
+
+const openRemote = onOnePipeline(async () => {
+  const gpu = await openSoftwareGpu();
+  const { remote, serving } = await servedPair(gpu);
+  void serving.then(() => gpu[Symbol.asyncDispose]());
+  return new DevicePipeline([remote, await openCpu({ threads: 1, cpuKernels: 'wasm' })]);
+});
+testGoldensOf(
+  FAMILY_FIXTURES.filter(({ name }) => ['llama', 'qwen3moe', 'rwkv7'].includes(name)),
+  {
+    ...device,
+    name: 'WebGPU over a connection, before the CPU',
+    open: (path, options) => openRemote(path, { ...options, batch: Math.min(options.batch ?? ROWS, ROWS) }),
+  },
 );

@@ -43,26 +43,26 @@ export function sum16Small(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1:
   );
 }
 
-/** Weights up to 63: 16 bits hold the sum of two vectors. Gives 32-bit row sums. */
+/** Weights up to 63: 16 bits hold the sum of two vectors. Gives 32-bit row sums times `by`: ones, or each row's sub-scale twice. */
 @inline
-export function sum16Medium(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+export function sum16Medium(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128, by: v128): v128 {
   return i32x4.add(
-    rowSums(i16x8.add(dotPairs(x0, w0), dotPairs(x1, w1))),
-    rowSums(i16x8.add(dotPairs(x2, w2), dotPairs(x3, w3))),
+    i32x4.dot_i16x8_s(i16x8.add(dotPairs(x0, w0), dotPairs(x1, w1)), by),
+    i32x4.dot_i16x8_s(i16x8.add(dotPairs(x2, w2), dotPairs(x3, w3)), by),
   );
 }
 
-/** Weights up to 127: 16 bits hold one vector's sum. Gives 32-bit row sums. */
+/** Weights up to 127: 16 bits hold one vector's sum. Gives 32-bit row sums times `by`: ones, or each row's sub-scale twice. */
 @inline
-export function sum16Large(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+export function sum16Large(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128, by: v128): v128 {
   return i32x4.add(
     i32x4.add(
-      rowSums(dotPairs(x0, w0)),
-      rowSums(dotPairs(x1, w1)),
+      i32x4.dot_i16x8_s(dotPairs(x0, w0), by),
+      i32x4.dot_i16x8_s(dotPairs(x1, w1), by),
     ),
     i32x4.add(
-      rowSums(dotPairs(x2, w2)),
-      rowSums(dotPairs(x3, w3)),
+      i32x4.dot_i16x8_s(dotPairs(x2, w2), by),
+      i32x4.dot_i16x8_s(dotPairs(x3, w3), by),
     ),
   );
 }

@@ -21,13 +21,15 @@
  * | `FLOAT` | 16 | f32 scale[r]; offset = -bias * scale |
  * | `FLOAT_16` | 32 | the same for each half of the group |
  * | `SUB` | 8 | i8 sub-scale[r], i8 sub-offset[r], of `scale` and `offset` |
- * | `SUB_16` | 8 | i8 sub-scale[r] of the first half, of the second half; offset = -bias * scale |
+ * | `SUB_16` | 8 | i8 sub-scale[r] of the first half, of the second half, of `scale` and `offset` |
  * | `SUB_16_OFFSET` | 16 | i8 sub-scales of both halves, i8 sub-offsets of both halves |
  * | `HALF_SUB`, `HALF_SUB_16`, `HALF_SUB_16_OFFSET` | 8, 8, 16 | the same; the vectors before eight groups are f16, and `HALF_SUB_16` has no `offset` |
  *
  * The header: 16 bytes that codes are looked up in (`value + bias`, or its upper nibble), 16 bytes of the lower nibbles where
  * a value takes eight bits, and f32 `-bias` four times. A product is
- * `sum over groups of scale * xs * sum(code * x) + offset * xs * sum(x)`.
+ * `sum over groups of scale * xs * sum(code * x) + offset * xs * sum(x)`. With sub-scales it is a sum over super-blocks, whose
+ * activations share `xs`: `scale * xs * S + offset * xs * M` with whole numbers `S`, the sum over groups of
+ * `sub-scale * sum(code * x)`, and `M`, that of `sub-offset * sum(x)`, which fit into 32 bits in every format.
  */
 export const HEADER_BYTES: usize = 64;
 export const HEADER_LOW: usize = 16;

@@ -1,6 +1,6 @@
 /**
- * A packed weight times one row of quantized activations. Every output is one chain of f32 additions over the groups in their
- * order, the same that `matmat.ts` computes.
+ * A packed weight times one row of quantized activations. Every output is one chain of f32 additions in the order of the groups, or
+ * with sub-scales of the super-blocks, whose sums are whole numbers: the same that `matmat.ts` computes.
  */
 import {
   highNibbles,
@@ -13,12 +13,12 @@ import {
 } from './dot';
 import { storeOutputs } from './store';
 import * as L from './layout';
-import { RECORD_BYTES, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM } from './quantize';
-import { offsetOf, scaleOf, secondOffsetOf, secondScaleOf } from './scales';
+import { RECORD_BYTES, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM, X_SUMS } from './quantize';
+import { offsetOf, scaleOf, secondScaleOf, secondSubScales, subOffsets, subScales, superProduct } from './scales';
 
-/** Sums over half a group of nibbles, as they are or looked up, that stay below 16: in 16 bits. */
+/** Sums over half a group of nibbles, as they are or looked up, that stay below 16: in 16 bits; else row sums times `by`. */
 @inline
-function nibbleSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128, table: v128): v128 {
+function nibbleSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128, table: v128, by: v128): v128 {
   const q0 = v128.load(p);
   const q1 = v128.load(p + 16);
   if (codes == L.SMALL || codes == L.LIFTED) {
@@ -28,17 +28,17 @@ function nibbleSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128
   const w1 = lookUp(table, lowNibbles(q1));
   const w2 = lookUp(table, highNibbles(q0));
   const w3 = lookUp(table, highNibbles(q1));
-  if (codes == L.LARGE) return sum16Large(x0, x1, x2, x3, w0, w1, w2, w3);
+  if (codes == L.LARGE) return sum16Large(x0, x1, x2, x3, w0, w1, w2, w3, by);
   return sum16Small(x0, x1, x2, x3, w0, w1, w2, w3);
 }
 
-/** Sums over half a group: of 16 bits where weights are below 16, else row sums. */
+/** Sums over half a group: of 16 bits where weights are below 16, else row sums times `by`: ones, or each row's sub-scale twice. */
 @inline
-function halfSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128, table: v128): v128 {
+function halfSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128, table: v128, by: v128): v128 {
   if (codes == L.MEDIUM) {
-    return sum16Medium(x0, x1, x2, x3, v128.load(p), v128.load(p + 16), v128.load(p + 32), v128.load(p + 48));
+    return sum16Medium(x0, x1, x2, x3, v128.load(p), v128.load(p + 16), v128.load(p + 32), v128.load(p + 48), by);
   }
-  return nibbleSums(codes, p, x0, x1, x2, x3, table);
+  return nibbleSums(codes, p, x0, x1, x2, x3, table, by);
 }
 
 /** Row sums of two pairs of signed columns with activations widened to 16 bits. */
@@ -78,16 +78,16 @@ function groupSums(codes: i32, first: v128, second: v128, low: v128, x: usize): 
 
 /** What the group whose scale words are at `at` adds to four outputs, out of its sums. */
 @inline
-function groupProduct(codes: i32, words: i32, at: usize, x: usize, first: v128, second: v128, low: v128, tables: usize, scale: v128, offset: v128): v128 {
+function groupProduct(codes: i32, words: i32, at: usize, x: usize, first: v128, second: v128, low: v128, tables: usize): v128 {
   const xScale = v128.load32_splat(x + X_SCALE);
-  const own = scaleOf(words, at, scale);
+  const own = scaleOf(words, at);
+  const bias = v128.load(tables + L.HEADER_BIAS);
   if (L.splitsGroups(words)) {
-    const other = secondScaleOf(words, at, scale);
-    const bias = v128.load(tables + L.HEADER_BIAS);
-    const firstOffset = offsetOf(words, at, own, offset, bias);
-    const secondOffset = secondOffsetOf(words, at, other, offset, bias);
-    const a = f32x4.mul(f32x4.convert_i32x4_s(codes == L.SMALL ? rowSums(first) : first), own);
-    const b = f32x4.mul(f32x4.convert_i32x4_s(codes == L.SMALL ? rowSums(second) : second), other);
+    const other = secondScaleOf(at);
+    const firstOffset = offsetOf(words, at, own, bias);
+    const secondOffset = offsetOf(words, at, other, bias);
+    const a = f32x4.mul(f32x4.convert_i32x4_s(first), own);
+    const b = f32x4.mul(f32x4.convert_i32x4_s(second), other);
     const c = f32x4.mul(f32x4.sub(firstOffset, secondOffset), v128.load32_splat(x + X_FIRST_SUM));
     const d = f32x4.mul(secondOffset, v128.load32_splat(x + X_SUM));
     return f32x4.add(f32x4.mul(f32x4.add(a, b), xScale), f32x4.add(c, d));
@@ -95,8 +95,21 @@ function groupProduct(codes: i32, words: i32, at: usize, x: usize, first: v128, 
   const sums = groupSums(codes, first, second, low, x);
   const product = f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(own, xScale));
   if (L.isCentered(codes)) return product;
-  const shift = offsetOf(words, at, own, offset, v128.load(tables + L.HEADER_BIAS));
+  const shift = offsetOf(words, at, own, bias);
   return f32x4.add(product, f32x4.mul(shift, v128.load32_splat(x + X_SUM)));
+}
+
+/** The same of a group with sub-scales, in whole numbers: what the super-block's scale is multiplied by. */
+@inline
+function scaledSums(codes: i32, words: i32, x: usize, first: v128, second: v128, low: v128, by: v128, bySecond: v128): v128 {
+  if (codes == L.WIDE) {
+    const upper = i32x4.dot_i16x8_s(i16x8.add(first, second), i16x8.shl(by, 4));
+    const lifted = i32x4.dot_i16x8_s(v128.load32_splat(x + X_SUMS), i16x8.shl(by, 7));
+    return i32x4.sub(i32x4.add(upper, i32x4.dot_i16x8_s(low, by)), lifted);
+  }
+  if (codes != L.SMALL) return i32x4.add(first, second);
+  if (!L.splitsGroups(words)) return i32x4.dot_i16x8_s(i16x8.add(first, second), by);
+  return i32x4.add(i32x4.dot_i16x8_s(first, by), i32x4.dot_i16x8_s(second, bySecond));
 }
 
 /** The bytes of all records as 16 bits, 64 bytes a group. */
@@ -114,7 +127,7 @@ function widenRecords(x: usize, step: usize, groups: u32, out: usize): void {
 
 /**
  * `groups` groups of two quads (at `p` and `apart` bytes on), sharing the loads of activations; adds to the two vectors of
- * sums at `sums`. `scales` is the super-block's pair of vectors, where there is one.
+ * sums at `sums`. With sub-scales they are a super-block, and `scales` is its pair of vectors.
  */
 @inline
 function addGroups(codes: i32, words: i32, p: usize, apart: usize, x: usize, step: usize, wide: usize, groups: u32, tables: usize, scales: usize, sums: usize): void {
@@ -123,14 +136,21 @@ function addGroups(codes: i32, words: i32, p: usize, apart: usize, x: usize, ste
   const high = v128.load(tables);
   const low = v128.load(tables + L.HEADER_LOW);
   const hasSuper = L.hasSubScales(words);
-  const scaleA = hasSuper ? v128.load(scales) : high;
-  const offsetA = hasSuper ? v128.load(scales + 16) : high;
-  const scaleB = hasSuper ? v128.load(scales + apart) : high;
-  const offsetB = hasSuper ? v128.load(scales + apart + 16) : high;
+  const xScale = v128.load32_splat(x + X_SCALE);
+  const ones = i16x8.splat(1);
   let a = v128.load(sums);
   let b = v128.load(sums + 16);
+  let scaledA = i32x4.splat(0);
+  let scaledB = scaledA;
+  let shiftedA = scaledA;
+  let shiftedB = scaledA;
   for (let g: u32 = 0; g < groups; g++) {
     const q = p + apart;
+    const byA = hasSuper ? subScales(p + words0) : ones;
+    const byB = hasSuper ? subScales(q + words0) : ones;
+    const splitsSuper = hasSuper && L.splitsGroups(words);
+    const bySecondA = splitsSuper ? secondSubScales(p + words0) : byA;
+    const bySecondB = splitsSuper ? secondSubScales(q + words0) : byB;
     let firstA = high;
     let firstB = high;
     let secondA = high;
@@ -145,28 +165,42 @@ function addGroups(codes: i32, words: i32, p: usize, apart: usize, x: usize, ste
       let x1 = v128.load32_splat(x + 4);
       let x2 = v128.load32_splat(x + 8);
       let x3 = v128.load32_splat(x + 12);
-      firstA = halfSums(codes, p, x0, x1, x2, x3, high);
-      firstB = halfSums(codes, q, x0, x1, x2, x3, high);
+      firstA = halfSums(codes, p, x0, x1, x2, x3, high, byA);
+      firstB = halfSums(codes, q, x0, x1, x2, x3, high, byB);
       if (codes == L.WIDE) {
-        lowA = halfSums(codes, p, x0, x1, x2, x3, low);
-        lowB = halfSums(codes, q, x0, x1, x2, x3, low);
+        lowA = halfSums(codes, p, x0, x1, x2, x3, low, byA);
+        lowB = halfSums(codes, q, x0, x1, x2, x3, low, byB);
       }
       x0 = v128.load32_splat(x + 16);
       x1 = v128.load32_splat(x + 20);
       x2 = v128.load32_splat(x + 24);
       x3 = v128.load32_splat(x + 28);
-      secondA = halfSums(codes, p + half, x0, x1, x2, x3, high);
-      secondB = halfSums(codes, q + half, x0, x1, x2, x3, high);
+      secondA = halfSums(codes, p + half, x0, x1, x2, x3, high, bySecondA);
+      secondB = halfSums(codes, q + half, x0, x1, x2, x3, high, bySecondB);
       if (codes == L.WIDE) {
-        lowA = i16x8.add(lowA, halfSums(codes, p + half, x0, x1, x2, x3, low));
-        lowB = i16x8.add(lowB, halfSums(codes, q + half, x0, x1, x2, x3, low));
+        lowA = i16x8.add(lowA, halfSums(codes, p + half, x0, x1, x2, x3, low, byA));
+        lowB = i16x8.add(lowB, halfSums(codes, q + half, x0, x1, x2, x3, low, byB));
       }
     }
-    a = f32x4.add(a, groupProduct(codes, words, p + words0, x, firstA, secondA, lowA, tables, scaleA, offsetA));
-    b = f32x4.add(b, groupProduct(codes, words, q + words0, x, firstB, secondB, lowB, tables, scaleB, offsetB));
+    if (hasSuper) {
+      scaledA = i32x4.add(scaledA, scaledSums(codes, words, x, firstA, secondA, lowA, byA, bySecondA));
+      scaledB = i32x4.add(scaledB, scaledSums(codes, words, x, firstB, secondB, lowB, byB, bySecondB));
+      if (!L.isCentered(codes)) {
+        const both = v128.load32_splat(x + X_SUMS);
+        shiftedA = i32x4.add(shiftedA, i32x4.dot_i16x8_s(subOffsets(words, p + words0), both));
+        shiftedB = i32x4.add(shiftedB, i32x4.dot_i16x8_s(subOffsets(words, q + words0), both));
+      }
+    } else {
+      a = f32x4.add(a, groupProduct(codes, words, p + words0, x, firstA, secondA, lowA, tables));
+      b = f32x4.add(b, groupProduct(codes, words, q + words0, x, firstB, secondB, lowB, tables));
+    }
     p += L.groupBytes(codes, words);
     x += step;
     wide += 64;
+  }
+  if (hasSuper) {
+    a = f32x4.add(a, superProduct(codes, scales, xScale, scaledA, shiftedA));
+    b = f32x4.add(b, superProduct(codes, scales + apart, xScale, scaledB, shiftedB));
   }
   v128.store(sums, a);
   v128.store(sums + 16, b);

@@ -1,10 +1,11 @@
 /**
  * A quad's groups unpacked for many rows of activations. A panel group holds 128 bytes of codes (8 vectors in the order of
- * `BYTES`; 256 where a weight takes eight bits: upper nibbles, lower nibbles), then its scales and offsets.
+ * `BYTES`; 256 where a weight takes eight bits: upper nibbles, lower nibbles), then its scales and offsets, or its sub-scales and
+ * sub-offsets in 16 bits. With sub-scales, a super-block's pair of vectors stands before its eight groups.
  */
 import { highNibbles, lookUp, lowNibbles } from './dot';
 import * as L from './layout';
-import { offsetOf, scaleOf, secondOffsetOf, secondScaleOf } from './scales';
+import { offsetOf, scaleOf, secondScaleOf, secondSubScales, subOffsets, subScales } from './scales';
 
 /** True where a panel holds weights as two planes of nibbles. */
 @inline
@@ -12,10 +13,12 @@ export function isEightBit(codes: i32): bool {
   return codes == L.WIDE || codes == L.SIGNED;
 }
 
+/** Bytes of a panel group. */
 @inline
-function panelBytes(codes: i32, words: i32): usize {
+export function panelBytes(codes: i32, words: i32): usize {
   if (isEightBit(codes)) return 272;
-  return L.splitsGroups(words) ? 192 : 160;
+  if (!L.splitsGroups(words)) return 160;
+  return L.hasSubScales(words) ? 176 : 192;
 }
 
 @inline
@@ -45,46 +48,57 @@ function expandSigned(p: usize, panel: usize): void {
   }
 }
 
+/** Scales and offsets of the group whose scale words are at `at`. */
+@inline
+function expandScales(codes: i32, words: i32, at: usize, panel: usize, tables: usize): void {
+  const own = scaleOf(words, at);
+  v128.store(panel, own);
+  if (L.isCentered(codes)) return;
+  const bias = v128.load(tables + L.HEADER_BIAS);
+  const first = offsetOf(words, at, own, bias);
+  if (!L.splitsGroups(words)) {
+    v128.store(panel + 16, first);
+    return;
+  }
+  const second = secondScaleOf(at);
+  const secondOffset = offsetOf(words, at, second, bias);
+  v128.store(panel + 16, second);
+  v128.store(panel + 32, f32x4.sub(first, secondOffset));
+  v128.store(panel + 48, secondOffset);
+}
+
+/** Its sub-scales and sub-offsets. */
+@inline
+function expandSubScales(codes: i32, words: i32, at: usize, panel: usize): void {
+  v128.store(panel, subScales(at));
+  if (L.isCentered(codes)) return;
+  v128.store(panel + 16, subOffsets(words, at));
+  if (L.splitsGroups(words)) v128.store(panel + 32, secondSubScales(at));
+}
+
 /** A group's codes and scales into the panel. */
 @inline
-function expandGroup(codes: i32, words: i32, p: usize, panel: usize, tables: usize, scale: v128, offset: v128): void {
+function expandGroup(codes: i32, words: i32, p: usize, panel: usize, tables: usize): void {
   if (codes == L.MEDIUM) memory.copy(panel, p, 128);
   else if (codes == L.SIGNED) expandSigned(p, panel);
   else expandNibbles(p, panel, v128.load(tables), codes == L.LARGE || codes == L.WIDE);
   if (codes == L.WIDE) expandNibbles(p, panel + 128, v128.load(tables + L.HEADER_LOW), true);
   const at = p + L.codeBytes(codes);
-  const own = scaleOf(words, at, scale);
-  if (isEightBit(codes)) {
-    v128.store(panel + 256, own);
-    return;
-  }
-  const bias = v128.load(tables + L.HEADER_BIAS);
-  const first = offsetOf(words, at, own, offset, bias);
-  v128.store(panel + 128, own);
-  if (codes == L.LIFTED) return;
-  if (!L.splitsGroups(words)) {
-    v128.store(panel + 144, first);
-    return;
-  }
-  const second = secondScaleOf(words, at, scale);
-  const secondOffset = secondOffsetOf(words, at, second, offset, bias);
-  v128.store(panel + 144, second);
-  v128.store(panel + 160, f32x4.sub(first, secondOffset));
-  v128.store(panel + 176, secondOffset);
+  const scales = panel + (isEightBit(codes) ? 256 : 128);
+  if (L.hasSubScales(words)) expandSubScales(codes, words, at, scales);
+  else expandScales(codes, words, at, scales, tables);
 }
 
 /** `groups` groups from `p` on into the panel; gives the address after them. */
 @inline
 export function expand(codes: i32, words: i32, p: usize, groups: u32, panel: usize, tables: usize): usize {
-  let scale = f32x4.splat(0);
-  let offset = scale;
   for (let g: u32 = 0; g < groups; g++) {
     if (L.hasSubScales(words) && (g & 7) == 0) {
-      scale = v128.load(p);
-      offset = v128.load(p + 16);
+      memory.copy(panel, p, L.SUPER_BYTES);
       p += L.SUPER_BYTES;
+      panel += L.SUPER_BYTES;
     }
-    expandGroup(codes, words, p, panel, tables, scale, offset);
+    expandGroup(codes, words, p, panel, tables);
     p += L.groupBytes(codes, words);
     panel += panelBytes(codes, words);
   }

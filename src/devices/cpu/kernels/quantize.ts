@@ -9,7 +9,7 @@ import { narrowToHalves, widenHalfBits } from './half';
  * | 32 | f32 s |
  * | 36 | f32 s * sum(q) |
  * | 40 | f32 s * sum(q) of the first 16 columns |
- * | 44 | i32 -8 * sum(q): what lifting weights by 8 adds to a product, to be taken off |
+ * | 44 | with a span of one group i32 -8 * sum(q): what lifting weights by 8 adds to a product, to be taken off; with a span of eight i16 sum(q) of the first 16 columns, i16 sum(q) of the others |
  *
  * `lanes` rows (1, or tiles of 16 for products of many rows) stand interleaved: a record a lane, then the next group.
  * A span is one group, or eight: ggml's K-quants multiply activations that share a scale over 256 columns (`block_q8_K`),
@@ -22,6 +22,7 @@ export const X_SCALE: usize = 32;
 export const X_SUM: usize = 36;
 export const X_FIRST_SUM: usize = 40;
 export const X_LIFT: usize = 44;
+export const X_SUMS: usize = 44;
 
 /** The least and the most that a normal half holds. */
 const MIN_HALF: f32 = 6.103515625e-5;
@@ -64,12 +65,12 @@ function asHalf(scale: f32): f32 {
   return widenHalfBits(i32x4.extract_lane(narrowToHalves(f32x4.splat(scale)), 0));
 }
 
-/** The record of 32 values at `x`, none of them larger than `top`. */
+/** The record of 32 values at `x`, none of them larger than `top`; `alone` if they are a span. */
 @inline
-function quantizeGroup(x: usize, record: usize, top: f32, rounds: bool): void {
+function quantizeGroup(x: usize, record: usize, top: f32, alone: bool): void {
   const factor: f32 = top < TINY ? 0 : <f32>127 / top;
   const inverse = f32x4.splat(factor);
-  const exact: f32 = rounds ? asHalf(top / 127) : <f32>1 / factor;
+  const exact: f32 = alone ? asHalf(top / 127) : <f32>1 / factor;
   const scale: f32 = top < TINY ? 0 : exact;
   const first = i8x16.narrow_i16x8_s(
     i16x8.narrow_i32x4_s(rounded(x, inverse), rounded(x + 16, inverse)),
@@ -80,13 +81,19 @@ function quantizeGroup(x: usize, record: usize, top: f32, rounds: bool): void {
     i16x8.narrow_i32x4_s(rounded(x + 96, inverse), rounded(x + 112, inverse)),
   );
   const firstSum = sumOfBytes(first);
-  const sum = firstSum + sumOfBytes(second);
+  const secondSum = sumOfBytes(second);
+  const sum = firstSum + secondSum;
   v128.store(record, first);
   v128.store(record + 16, second);
   store<f32>(record + X_SCALE, scale);
   store<f32>(record + X_SUM, scale * <f32>sum);
   store<f32>(record + X_FIRST_SUM, scale * <f32>firstSum);
-  store<i32>(record + X_LIFT, -8 * sum);
+  if (alone) {
+    store<i32>(record + X_LIFT, -8 * sum);
+    return;
+  }
+  store<i16>(record + X_SUMS, <i16>firstSum);
+  store<i16>(record + X_SUMS + 2, <i16>secondSum);
 }
 
 /** Quantizes the row of `columns` f32 at `x` into records that are `step` bytes apart, `span` groups with one scale. */

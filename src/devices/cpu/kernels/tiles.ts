@@ -3,8 +3,9 @@
  */
 import { dotPairs, rowSums, sum16Large, sum16Medium, sum16Small } from './dot';
 import * as L from './layout';
-import { isEightBit } from './panel';
-import { RECORD_BYTES, TILE_STEP, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM } from './quantize';
+import { isEightBit, panelBytes } from './panel';
+import { RECORD_BYTES, TILE_STEP, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM, X_SUMS } from './quantize';
+import { superProduct } from './scales';
 
 /** From the first record of four to the others. */
 const ROW_1: usize = RECORD_BYTES;
@@ -16,12 +17,12 @@ function smallSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
   return sum16Small(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
 }
 @inline
-function mediumSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
-  return sum16Medium(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+function mediumSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128, by: v128): v128 {
+  return sum16Medium(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3, by);
 }
 @inline
-function largeSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
-  return sum16Large(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+function largeSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128, by: v128): v128 {
+  return sum16Large(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3, by);
 }
 
 /** `sum + weights * x`, in 16 bits. */
@@ -44,13 +45,34 @@ function liftedProduct(sums: v128, x: usize, scale: v128): v128 {
   return f32x4.mul(f32x4.convert_i32x4_s(centered), f32x4.mul(scale, v128.load32_splat(x + X_SCALE)));
 }
 
-/** Adds `groups` panel groups to the four sums (a vector of four outputs for each row of the tile) at `acc`. */
+/** What a group's sums of activations add to a super-block's `M` (see `layout.ts`). */
 @inline
-function nibbleTile(lifted: bool, panel: usize, x: usize, acc: usize, groups: u32): void {
-  let a0 = v128.load(acc);
-  let a1 = v128.load(acc + 16);
-  let a2 = v128.load(acc + 32);
-  let a3 = v128.load(acc + 48);
+function shifted(x: usize, offsets: v128): v128 {
+  return i32x4.dot_i16x8_s(offsets, v128.load32_splat(x + X_SUMS));
+}
+
+/** Adds what a super-block makes of the row of activations whose scale is at `x` to four outputs at `acc`. */
+@inline
+function addSuper(codes: i32, acc: usize, scales: usize, x: usize, scaled: v128, shifts: v128): void {
+  v128.store(acc, f32x4.add(v128.load(acc), superProduct(codes, scales, v128.load32_splat(x + X_SCALE), scaled, shifts)));
+}
+
+/**
+ * Adds `groups` panel groups, or with sub-scales a super-block, to the four sums (a vector of four outputs for each row of the tile) at
+ * `acc`. With sub-scales, `a0` to `a3` and `m0` to `m3` are whole numbers.
+ */
+@inline
+function nibbleTile(lifted: bool, hasSub: bool, panel: usize, x: usize, acc: usize, groups: u32): void {
+  const scales = panel;
+  if (hasSub) panel += L.SUPER_BYTES;
+  let m0 = i32x4.splat(0);
+  let m1 = m0;
+  let m2 = m0;
+  let m3 = m0;
+  let a0 = hasSub ? m0 : v128.load(acc);
+  let a1 = hasSub ? m0 : v128.load(acc + 16);
+  let a2 = hasSub ? m0 : v128.load(acc + 32);
+  let a3 = hasSub ? m0 : v128.load(acc + 48);
   for (let g: u32 = 0; g < groups; g++) {
     let w = v128.load(panel);
     let s0 = dotPairs(v128.load32_splat(x), w);
@@ -94,12 +116,31 @@ function nibbleTile(lifted: bool, panel: usize, x: usize, acc: usize, groups: u3
     s3 = more(s3, x + ROW_3 + 28, w);
     const scale = v128.load(panel + 128);
     const offset = lifted ? scale : v128.load(panel + 144);
-    a0 = f32x4.add(a0, nibbleProduct(lifted, s0, x, scale, offset));
-    a1 = f32x4.add(a1, nibbleProduct(lifted, s1, x + ROW_1, scale, offset));
-    a2 = f32x4.add(a2, nibbleProduct(lifted, s2, x + ROW_2, scale, offset));
-    a3 = f32x4.add(a3, nibbleProduct(lifted, s3, x + ROW_3, scale, offset));
+    if (hasSub) {
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(s0, scale));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(s1, scale));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(s2, scale));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(s3, scale));
+      m0 = i32x4.add(m0, shifted(x, offset));
+      m1 = i32x4.add(m1, shifted(x + ROW_1, offset));
+      m2 = i32x4.add(m2, shifted(x + ROW_2, offset));
+      m3 = i32x4.add(m3, shifted(x + ROW_3, offset));
+    } else {
+      a0 = f32x4.add(a0, nibbleProduct(lifted, s0, x, scale, offset));
+      a1 = f32x4.add(a1, nibbleProduct(lifted, s1, x + ROW_1, scale, offset));
+      a2 = f32x4.add(a2, nibbleProduct(lifted, s2, x + ROW_2, scale, offset));
+      a3 = f32x4.add(a3, nibbleProduct(lifted, s3, x + ROW_3, scale, offset));
+    }
     panel += 160;
     x += TILE_STEP;
+  }
+  if (hasSub) {
+    x -= TILE_STEP;
+    addSuper(L.SMALL, acc, scales, x, a0, m0);
+    addSuper(L.SMALL, acc + 16, scales, x + ROW_1, a1, m1);
+    addSuper(L.SMALL, acc + 32, scales, x + ROW_2, a2, m2);
+    addSuper(L.SMALL, acc + 48, scales, x + ROW_3, a3, m3);
+    return;
   }
   v128.store(acc, a0);
   v128.store(acc + 16, a1);
@@ -110,10 +151,21 @@ function nibbleTile(lifted: bool, panel: usize, x: usize, acc: usize, groups: u3
 /** What a panel group adds for the row of activations whose record is at `x`. */
 @inline
 function panelProduct(codes: i32, x: usize, scale: v128, offset: v128, w0: v128, w1: v128, w2: v128, w3: v128, w4: v128, w5: v128, w6: v128, w7: v128): v128 {
-  let sums: v128;
-  if (codes == L.MEDIUM) sums = i32x4.add(mediumSums(x, w0, w1, w2, w3), mediumSums(x + 16, w4, w5, w6, w7));
-  else sums = i32x4.add(largeSums(x, w0, w1, w2, w3), largeSums(x + 16, w4, w5, w6, w7));
-  return product(sums, x, scale, offset);
+  const ones = i16x8.splat(1);
+  return product(groupSums(codes, x, w0, w1, w2, w3, w4, w5, w6, w7, ones, ones), x, scale, offset);
+}
+
+/** A group's row sums, those of its first half times `by`, of the second times `bySecond`. */
+@inline
+function groupSums(codes: i32, x: usize, w0: v128, w1: v128, w2: v128, w3: v128, w4: v128, w5: v128, w6: v128, w7: v128, by: v128, bySecond: v128): v128 {
+  return i32x4.add(halfSums(codes, x, w0, w1, w2, w3, by), halfSums(codes, x + 16, w4, w5, w6, w7, bySecond));
+}
+
+@inline
+function halfSums(codes: i32, x: usize, w0: v128, w1: v128, w2: v128, w3: v128, by: v128): v128 {
+  if (codes == L.SMALL) return i32x4.dot_i16x8_s(smallSums(x, w0, w1, w2, w3), by);
+  if (codes == L.MEDIUM) return mediumSums(x, w0, w1, w2, w3, by);
+  return largeSums(x, w0, w1, w2, w3, by);
 }
 
 @inline
@@ -152,38 +204,75 @@ function tile(codes: i32, panel: usize, x: usize, acc: usize, groups: u32): void
   v128.store(acc + 48, a3);
 }
 
+/** The same for a super-block. */
 @inline
-function halfSums(codes: i32, x: usize, p: usize): v128 {
-  const w0 = v128.load(p);
-  const w1 = v128.load(p + 16);
-  const w2 = v128.load(p + 32);
-  const w3 = v128.load(p + 48);
-  if (codes == L.SMALL) return rowSums(smallSums(x, w0, w1, w2, w3));
-  if (codes == L.MEDIUM) return mediumSums(x, w0, w1, w2, w3);
-  return largeSums(x, w0, w1, w2, w3);
+function superTile(codes: i32, words: i32, panel: usize, x: usize, acc: usize): void {
+  const scales = panel;
+  panel += L.SUPER_BYTES;
+  let m0 = i32x4.splat(0);
+  let m1 = m0;
+  let m2 = m0;
+  let m3 = m0;
+  let a0 = m0;
+  let a1 = m0;
+  let a2 = m0;
+  let a3 = m0;
+  for (let g: u32 = 0; g < 8; g++) {
+    const w0 = v128.load(panel);
+    const w1 = v128.load(panel + 16);
+    const w2 = v128.load(panel + 32);
+    const w3 = v128.load(panel + 48);
+    const w4 = v128.load(panel + 64);
+    const w5 = v128.load(panel + 80);
+    const w6 = v128.load(panel + 96);
+    const w7 = v128.load(panel + 112);
+    const by = v128.load(panel + 128);
+    const bySecond = L.splitsGroups(words) ? v128.load(panel + 160) : by;
+    a0 = i32x4.add(a0, groupSums(codes, x, w0, w1, w2, w3, w4, w5, w6, w7, by, bySecond));
+    a1 = i32x4.add(a1, groupSums(codes, x + ROW_1, w0, w1, w2, w3, w4, w5, w6, w7, by, bySecond));
+    a2 = i32x4.add(a2, groupSums(codes, x + ROW_2, w0, w1, w2, w3, w4, w5, w6, w7, by, bySecond));
+    a3 = i32x4.add(a3, groupSums(codes, x + ROW_3, w0, w1, w2, w3, w4, w5, w6, w7, by, bySecond));
+    const offset = v128.load(panel + 144);
+    m0 = i32x4.add(m0, shifted(x, offset));
+    m1 = i32x4.add(m1, shifted(x + ROW_1, offset));
+    m2 = i32x4.add(m2, shifted(x + ROW_2, offset));
+    m3 = i32x4.add(m3, shifted(x + ROW_3, offset));
+    panel += L.splitsGroups(words) ? 176 : 160;
+    x += TILE_STEP;
+  }
+  x -= TILE_STEP;
+  addSuper(codes, acc, scales, x, a0, m0);
+  addSuper(codes, acc + 16, scales, x + ROW_1, a1, m1);
+  addSuper(codes, acc + 32, scales, x + ROW_2, a2, m2);
+  addSuper(codes, acc + 48, scales, x + ROW_3, a3, m3);
+}
+
+/** A half's row sums. */
+@inline
+function largeHalf(x: usize, p: usize): v128 {
+  return largeSums(x, v128.load(p), v128.load(p + 16), v128.load(p + 32), v128.load(p + 48), i16x8.splat(1));
 }
 
 /** The same as `panelProduct` for groups whose halves have scales of their own. */
 @inline
-function splitProduct(codes: i32, x: usize, panel: usize): v128 {
-  const a = f32x4.mul(f32x4.convert_i32x4_s(halfSums(codes, x, panel)), v128.load(panel + 128));
-  const b = f32x4.mul(f32x4.convert_i32x4_s(halfSums(codes, x + 16, panel + 64)), v128.load(panel + 144));
+function splitProduct(x: usize, panel: usize): v128 {
+  const a = f32x4.mul(f32x4.convert_i32x4_s(largeHalf(x, panel)), v128.load(panel + 128));
+  const b = f32x4.mul(f32x4.convert_i32x4_s(largeHalf(x + 16, panel + 64)), v128.load(panel + 144));
   const c = f32x4.mul(v128.load(panel + 160), v128.load32_splat(x + X_FIRST_SUM));
   const d = f32x4.mul(v128.load(panel + 176), v128.load32_splat(x + X_SUM));
   return f32x4.add(f32x4.mul(f32x4.add(a, b), v128.load32_splat(x + X_SCALE)), f32x4.add(c, d));
 }
 
-@inline
-function splitTile(codes: i32, panel: usize, x: usize, acc: usize, groups: u32): void {
+function splitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
   let a0 = v128.load(acc);
   let a1 = v128.load(acc + 16);
   let a2 = v128.load(acc + 32);
   let a3 = v128.load(acc + 48);
   for (let g: u32 = 0; g < groups; g++) {
-    a0 = f32x4.add(a0, splitProduct(codes, x, panel));
-    a1 = f32x4.add(a1, splitProduct(codes, x + RECORD_BYTES, panel));
-    a2 = f32x4.add(a2, splitProduct(codes, x + 2 * RECORD_BYTES, panel));
-    a3 = f32x4.add(a3, splitProduct(codes, x + 3 * RECORD_BYTES, panel));
+    a0 = f32x4.add(a0, splitProduct(x, panel));
+    a1 = f32x4.add(a1, splitProduct(x + RECORD_BYTES, panel));
+    a2 = f32x4.add(a2, splitProduct(x + 2 * RECORD_BYTES, panel));
+    a3 = f32x4.add(a3, splitProduct(x + 3 * RECORD_BYTES, panel));
     panel += 192;
     x += TILE_STEP;
   }
@@ -201,7 +290,22 @@ function eightBitProduct(upper: v128, lower: v128, x: usize, scale: v128): v128 
   return f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(scale, v128.load32_splat(x + X_SCALE)));
 }
 
-function eightBitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
+/** The same times the group's sub-scales, in whole numbers. */
+@inline
+function eightBitSums(upper: v128, lower: v128, x: usize, by: v128): v128 {
+  const both = i32x4.add(i32x4.dot_i16x8_s(upper, i16x8.shl(by, 4)), i32x4.dot_i16x8_s(lower, by));
+  return i32x4.sub(both, i32x4.dot_i16x8_s(v128.load32_splat(x + X_SUMS), i16x8.shl(by, 7)));
+}
+
+/** Adds `groups` panel groups, or with sub-scales a super-block, to the four sums at `acc`. */
+@inline
+function eightBitTile(hasSub: bool, panel: usize, x: usize, acc: usize, groups: u32): void {
+  const scales = panel;
+  if (hasSub) panel += L.SUPER_BYTES;
+  let a0 = i32x4.splat(0);
+  let a1 = a0;
+  let a2 = a0;
+  let a3 = a0;
   for (let g: u32 = 0; g < groups; g++) {
     let u0 = i16x8.splat(0);
     let u1 = u0;
@@ -228,21 +332,34 @@ function eightBitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
       l3 = i16x8.add(l3, dotPairs(x3, lower));
     }
     const scale = v128.load(panel + 256);
-    v128.store(acc, f32x4.add(v128.load(acc), eightBitProduct(u0, l0, x, scale)));
-    v128.store(acc + 16, f32x4.add(v128.load(acc + 16), eightBitProduct(u1, l1, x + RECORD_BYTES, scale)));
-    v128.store(acc + 32, f32x4.add(v128.load(acc + 32), eightBitProduct(u2, l2, x + 2 * RECORD_BYTES, scale)));
-    v128.store(acc + 48, f32x4.add(v128.load(acc + 48), eightBitProduct(u3, l3, x + 3 * RECORD_BYTES, scale)));
+    if (hasSub) {
+      a0 = i32x4.add(a0, eightBitSums(u0, l0, x, scale));
+      a1 = i32x4.add(a1, eightBitSums(u1, l1, x + ROW_1, scale));
+      a2 = i32x4.add(a2, eightBitSums(u2, l2, x + ROW_2, scale));
+      a3 = i32x4.add(a3, eightBitSums(u3, l3, x + ROW_3, scale));
+    } else {
+      v128.store(acc, f32x4.add(v128.load(acc), eightBitProduct(u0, l0, x, scale)));
+      v128.store(acc + 16, f32x4.add(v128.load(acc + 16), eightBitProduct(u1, l1, x + RECORD_BYTES, scale)));
+      v128.store(acc + 32, f32x4.add(v128.load(acc + 32), eightBitProduct(u2, l2, x + 2 * RECORD_BYTES, scale)));
+      v128.store(acc + 48, f32x4.add(v128.load(acc + 48), eightBitProduct(u3, l3, x + 3 * RECORD_BYTES, scale)));
+    }
     panel += 272;
     x += TILE_STEP;
   }
+  if (!hasSub) return;
+  x -= TILE_STEP;
+  addSuper(L.WIDE, acc, scales, x, a0, a0);
+  addSuper(L.WIDE, acc + 16, scales, x + ROW_1, a1, a1);
+  addSuper(L.WIDE, acc + 32, scales, x + ROW_2, a2, a2);
+  addSuper(L.WIDE, acc + 48, scales, x + ROW_3, a3, a3);
 }
 
 /** Each kind of tile is compiled once. */
 function liftedTile(panel: usize, x: usize, acc: usize, groups: u32): void {
-  nibbleTile(true, panel, x, acc, groups);
+  nibbleTile(true, false, panel, x, acc, groups);
 }
 function smallTile(panel: usize, x: usize, acc: usize, groups: u32): void {
-  nibbleTile(false, panel, x, acc, groups);
+  nibbleTile(false, false, panel, x, acc, groups);
 }
 function mediumTile(panel: usize, x: usize, acc: usize, groups: u32): void {
   tile(L.MEDIUM, panel, x, acc, groups);
@@ -250,25 +367,57 @@ function mediumTile(panel: usize, x: usize, acc: usize, groups: u32): void {
 function largeTile(panel: usize, x: usize, acc: usize, groups: u32): void {
   tile(L.LARGE, panel, x, acc, groups);
 }
-function smallSplitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
-  splitTile(L.SMALL, panel, x, acc, groups);
+function wideTile(panel: usize, x: usize, acc: usize, groups: u32): void {
+  eightBitTile(false, panel, x, acc, groups);
 }
-function mediumSplitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
-  splitTile(L.MEDIUM, panel, x, acc, groups);
+function smallSuper(panel: usize, x: usize, acc: usize): void {
+  nibbleTile(false, true, panel, x, acc, 8);
 }
-function largeSplitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
-  splitTile(L.LARGE, panel, x, acc, groups);
+function mediumSuper(panel: usize, x: usize, acc: usize): void {
+  superTile(L.MEDIUM, L.SUB, panel, x, acc);
+}
+function largeSuper(panel: usize, x: usize, acc: usize): void {
+  superTile(L.LARGE, L.SUB, panel, x, acc);
+}
+function wideSuper(panel: usize, x: usize, acc: usize): void {
+  eightBitTile(true, panel, x, acc, 8);
+}
+function smallSplitSuper(panel: usize, x: usize, acc: usize): void {
+  superTile(L.SMALL, L.SUB_16, panel, x, acc);
+}
+function mediumSplitSuper(panel: usize, x: usize, acc: usize): void {
+  superTile(L.MEDIUM, L.SUB_16, panel, x, acc);
+}
+function largeSplitSuper(panel: usize, x: usize, acc: usize): void {
+  superTile(L.LARGE, L.SUB_16, panel, x, acc);
+}
+
+/** Adds a super-block to the sums of a tile, by the kind of weights. */
+@inline
+function anySuper(codes: i32, words: i32, panel: usize, x: usize, acc: usize): void {
+  if (L.splitsGroups(words)) {
+    if (codes == L.SMALL) smallSplitSuper(panel, x, acc);
+    else if (codes == L.MEDIUM) mediumSplitSuper(panel, x, acc);
+    else largeSplitSuper(panel, x, acc);
+  } else if (codes == L.SMALL) smallSuper(panel, x, acc);
+  else if (codes == L.MEDIUM) mediumSuper(panel, x, acc);
+  else if (codes == L.WIDE) wideSuper(panel, x, acc);
+  else largeSuper(panel, x, acc);
 }
 
 /** Adds `groups` panel groups to the sums of a tile, by the kind of weights. */
 @inline
 export function anyTile(codes: i32, words: i32, panel: usize, x: usize, acc: usize, groups: u32): void {
-  if (isEightBit(codes)) eightBitTile(panel, x, acc, groups);
-  else if (L.splitsGroups(words)) {
-    if (codes == L.SMALL) smallSplitTile(panel, x, acc, groups);
-    else if (codes == L.MEDIUM) mediumSplitTile(panel, x, acc, groups);
-    else largeSplitTile(panel, x, acc, groups);
-  } else if (codes == L.LIFTED) liftedTile(panel, x, acc, groups);
+  if (L.hasSubScales(words)) {
+    const superBytes = L.SUPER_BYTES + 8 * panelBytes(codes, words);
+    for (let g: u32 = 0; g < groups; g += 8) {
+      anySuper(codes, words, panel, x, acc);
+      panel += superBytes;
+      x += 8 * TILE_STEP;
+    }
+  } else if (isEightBit(codes)) wideTile(panel, x, acc, groups);
+  else if (L.splitsGroups(words)) splitTile(panel, x, acc, groups);
+  else if (codes == L.LIFTED) liftedTile(panel, x, acc, groups);
   else if (codes == L.SMALL) smallTile(panel, x, acc, groups);
   else if (codes == L.MEDIUM) mediumTile(panel, x, acc, groups);
   else largeTile(panel, x, acc, groups);

@@ -59,5 +59,45 @@ INLINE void multiplyTile(u32 place, const u8* weights, const u8* x, u64 rowBytes
 }
 #undef MULTIPLY_TILE
 
+/** Sums in the registers begin. */
+INLINE void zeroTiles() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+
+/** Adds the products of a tile of unsigned and a tile of signed weights behind it with a tile of activations to the first two sums. */
+INLINE void addTile(const u8* weights, const u8* x, u64 rowBytes) {
+  __asm__ volatile("" ::: "memory");
+  _tile_loadd(6, x, rowBytes);
+  _tile_loadd(4, weights, 64);
+  _tile_dpbsud(0, 6, 4);
+  _tile_loadd(5, weights + 512, 64);
+  _tile_dpbssd(1, 6, 5);
+}
+
+/** The same, and with a second tile of activations to the other two sums. */
+INLINE void addTwoTiles(const u8* weights, const u8* x, const u8* second, u64 rowBytes) {
+  addTile(weights, x, rowBytes);
+  _tile_loadd(7, second, rowBytes);
+  _tile_dpbsud(2, 7, 4);
+  _tile_dpbssd(3, 7, 5);
+}
+
+/** The first two sums out of the registers. */
+INLINE void storeTiles(SumsOfTile& first, SumsOfTile& second) {
+  _tile_stored(0, first, 64);
+  _tile_stored(1, second, 64);
+  __asm__ volatile("" ::: "memory");
+}
+
+/** The other two. */
+INLINE void storeOtherTiles(SumsOfTile& third, SumsOfTile& fourth) {
+  _tile_stored(2, third, 64);
+  _tile_stored(3, fourth, 64);
+  __asm__ volatile("" ::: "memory");
+}
+
 /** Nibbles as what they are above eight. */
 INLINE Bytes aboveEight(Bytes nibbles) { return _mm512_sub_epi8(nibbles, _mm512_set1_epi8(8)); }

@@ -58,6 +58,13 @@ INLINE Bytes shuffleLanes(Bytes v, const u8* order) { return _mm256_shuffle_epi8
 
 INLINE Ints splatInts(i32 value) { return _mm256_set1_epi32(value); }
 INLINE Ints addInts(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+INLINE Ints mulInts(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }
+
+/** Two numbers of 16 bits for each 32-bit lane. */
+using Pairs = __m256i;
+INLINE Pairs pairsOf(Ints first, Ints second) { return _mm256_blend_epi16(first, _mm256_slli_epi32(second, 16), 0xaa); }
+/** Adds the products of pairs with the pair at `x`. */
+INLINE Ints addPaired(Ints sum, Pairs pairs, const u8* x) { return addInts(sum, _mm256_madd_epi16(pairs, splatWord(x))); }
 
 /** Eight-bit weights are multiplied signed. */
 constexpr bool EIGHT_BITS_LIFTED = false;
@@ -129,8 +136,8 @@ INLINE Floats mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 INLINE Floats toFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
 
 /** Four signed bytes of each place. */
-INLINE Floats loadLaneBytes(const u8* const (&at)[LANES]) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_setr_epi32(*(const i32*)at[0], *(const i32*)at[1], 0, 0)));
+INLINE Ints loadLaneBytes(const u8* const (&at)[LANES]) {
+  return _mm256_cvtepi8_epi32(_mm_setr_epi32(*(const i32*)at[0], *(const i32*)at[1], 0, 0));
 }
 /** Four halves of each place. */
 INLINE Floats loadLaneHalves(const u8* const (&at)[LANES]) {

@@ -64,6 +64,15 @@ INLINE Bytes shuffleLanes(Bytes v, const u8* order) { return _mm512_shuffle_epi8
 
 INLINE Ints splatInts(i32 value) { return _mm512_set1_epi32(value); }
 INLINE Ints addInts(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+INLINE Ints mulInts(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
+
+/** Two numbers of 16 bits for each 32-bit lane. */
+using Pairs = __m512i;
+INLINE Pairs pairsOf(Ints first, Ints second) {
+  return _mm512_mask_blend_epi16(0xaaaaaaaa, first, _mm512_slli_epi32(second, 16));
+}
+/** Adds the products of pairs with the pair at `x`. */
+INLINE Ints addPaired(Ints sum, Pairs pairs, const u8* x) { return _mm512_dpwssd_epi32(sum, pairs, splatWord(x)); }
 
 /** Eight-bit weights are multiplied unsigned, 128 too large. */
 constexpr bool EIGHT_BITS_LIFTED = true;
@@ -110,8 +119,8 @@ INLINE __m128i pairOfWords(const u8* a, const u8* b, const u8* c, const u8* d) {
   return _mm_setr_epi32(*(const i32*)a, *(const i32*)b, *(const i32*)c, *(const i32*)d);
 }
 /** Four signed bytes of each place. */
-INLINE Floats loadLaneBytes(const u8* const (&at)[LANES]) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(pairOfWords(at[0], at[1], at[2], at[3])));
+INLINE Ints loadLaneBytes(const u8* const (&at)[LANES]) {
+  return _mm512_cvtepi8_epi32(pairOfWords(at[0], at[1], at[2], at[3]));
 }
 /** Four halves of each place. */
 INLINE Floats loadLaneHalves(const u8* const (&at)[LANES]) {

@@ -53,6 +53,19 @@ INLINE Bytes shuffleLanes(Bytes v, const u8* order) { return vqtbl1q_u8(v, vld1q
 
 INLINE Ints splatInts(i32 value) { return vdupq_n_s32(value); }
 INLINE Ints addInts(Ints a, Ints b) { return vaddq_s32(a, b); }
+INLINE Ints mulInts(Ints a, Ints b) { return vmulq_s32(a, b); }
+
+/** Two numbers of 16 bits for each 32-bit lane. */
+struct Pairs {
+  Ints first;
+  Ints second;
+};
+INLINE Pairs pairsOf(Ints first, Ints second) { return {first, second}; }
+/** Adds the products of pairs with the pair at `x`. */
+INLINE Ints addPaired(Ints sum, const Pairs& pairs, const u8* x) {
+  const short* two = (const short*)x;
+  return vmlaq_n_s32(vmlaq_n_s32(sum, pairs.first, two[0]), pairs.second, two[1]);
+}
 
 /** Eight-bit weights are multiplied signed. */
 constexpr bool EIGHT_BITS_LIFTED = false;
@@ -121,9 +134,9 @@ INLINE Floats mul(Floats a, Floats b) { return vmulq_f32(a, b); }
 INLINE Floats toFloats(Ints v) { return vcvtq_f32_s32(v); }
 
 /** Four signed bytes of each place. */
-INLINE Floats loadLaneBytes(const u8* const (&at)[LANES]) {
+INLINE Ints loadLaneBytes(const u8* const (&at)[LANES]) {
   const int8x8_t bytes = vreinterpret_s8_u32(vld1_dup_u32((const u32*)at[0]));
-  return toFloats(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
+  return vmovl_s16(vget_low_s16(vmovl_s8(bytes)));
 }
 INLINE Floats loadHalves(const u8* at) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(at))); }
 /** Four halves of each place. */

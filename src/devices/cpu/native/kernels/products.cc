@@ -10,12 +10,13 @@ constexpr u32 ROWS_TOGETHER = 4;
 
 constexpr u32 STRIP_ROWS = 4 * LANES;
 
-/** What centered codes are above the weights in a sum of products, to be taken off. */
-template <Codes CODES>
-INLINE i32 liftOf(const u8* x) {
+/** A sum of products without what centered codes are above the weights. */
+template <Codes CODES, Words WORDS>
+INLINE Ints lowered(Ints sums, const u8* x) {
+  if (CODES != LIFTED && !(isEightBit(CODES) && EIGHT_BITS_LIFTED)) return sums;
+  if (hasSubScales(WORDS)) return addPaired(sums, pairsOf(splatInts(-128), splatInts(-128)), x + X_SUMS);
   const i32 lift = *(const i32*)(x + X_LIFT);
-  if (CODES == LIFTED) return lift;
-  return isEightBit(CODES) && EIGHT_BITS_LIFTED ? lift * 16 : 0;
+  return addInts(sums, splatInts(CODES == LIFTED ? lift : 16 * lift));
 }
 
 /** What a group adds to the outputs of a strip. */
@@ -31,6 +32,38 @@ INLINE Floats splitProduct(Ints first, Ints second, const u8* x, const Scales& s
   const Floats c = mul(s.firstOffset, splatFloat(x + X_FIRST_SUM));
   const Floats d = mul(s.secondOffset, splatFloat(x + X_SUM));
   return add(mul(add(a, b), splatFloat(x + X_SCALE)), add(c, d));
+}
+
+/** The sums of a super-block, in whole numbers: see `../../kernels/layout.ts`. */
+struct SuperSums {
+  Ints scaled = splatInts(0);
+  Ints shifted = splatInts(0);
+
+  /** Adds those of a group. */
+  template <Codes CODES, Words WORDS>
+  __attribute__((always_inline)) void addGroup(Ints first, Ints second, const u8* x, const SubScales& s) {
+    scaled = addInts(scaled, mulInts(first, s.first));
+    if (splitsGroups(WORDS)) scaled = addInts(scaled, mulInts(second, s.second));
+    if (!isCentered(CODES)) shifted = addPaired(shifted, s.offsets, x + X_SUMS);
+  }
+  /** What they add to the outputs of a strip. */
+  template <Codes CODES>
+  __attribute__((always_inline)) Floats product(const u8* x, const SuperScales& above) const {
+    const Floats xScale = splatFloat(x + X_SCALE);
+    const Floats product = mul(toFloats(scaled), mul(above.scale, xScale));
+    return isCentered(CODES) ? product : add(product, mul(toFloats(shifted), mul(above.offset, xScale)));
+  }
+};
+
+/** Adds a group to the outputs of a strip, or with sub-scales to the sums of its super-block. */
+template <Codes CODES, Words WORDS>
+INLINE void addGroup(Ints first, Ints second, const u8* x, const Scales& s, Floats& sum, SuperSums&) {
+  sum = add(sum, splitsGroups(WORDS) ? splitProduct(first, second, x, s)
+                                     : wholeProduct(isCentered(CODES), first, x, s.scale, s.firstOffset));
+}
+template <Codes CODES, Words WORDS>
+INLINE void addGroup(Ints first, Ints second, const u8* x, const SubScales& s, Floats&, SuperSums& sums) {
+  sums.template addGroup<CODES, WORDS>(first, second, x, s);
 }
 
 /** A group's sums for a single row of activations: of its halves, or of both in `first`. */
@@ -65,7 +98,7 @@ INLINE void groupSums(const Strip& strip, u64 at, const u8* x, const Tables& tab
   }
   if (mixed) sumHalves(sums, first, second);
   else {
-    first = addInts(sumLanes(sums), splatInts(liftOf<CODES>(x)));
+    first = lowered<CODES, WORDS>(sumLanes(sums), x);
     if (split) second = sumLanes(others);
   }
 }
@@ -75,6 +108,7 @@ template <Codes CODES, Words WORDS, typename Ahead>
 INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
   const u32 groups = (columns + 31) >> 5;
   const u64 quad = quadBytes(CODES, WORDS, groups);
+  const u32 blockGroups = hasSubScales(WORDS) ? SUPER_GROUPS : groups;
   const u64 step = (u64)RECORD_BYTES * lanes;
   const Tables tables(packed);
   for (u32 r = begin; r < end; r += STRIP_ROWS) {
@@ -82,24 +116,28 @@ INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 en
     const Strip strip(packed, quad, r, rows);
     Ahead ahead(strip, quad, r + STRIP_ROWS >= end);
     Floats sum = noFloats();
-    SuperScales above;
     u64 at = 0;
     const u8* record = x;
-    for (u32 g = 0; g < groups; g++) {
-      if (hasSubScales(WORDS) && (g & 7) == 0) {
-        above = superScalesOf<WORDS>(strip, at);
+    for (u32 block = 0; block < groups; block += blockGroups) {
+      SuperScales above;
+      SuperSums sums;
+      if (hasSubScales(WORDS)) {
+        above = superScalesOf<WORDS>(strip, at, tables);
         at += superBytes(WORDS);
         ahead.fetch(superBytes(WORDS));
       }
-      ahead.fetch(groupBytes(CODES, WORDS));
-      Ints first;
-      Ints second;
-      groupSums<CODES, WORDS>(strip, at, record, tables, first, second);
-      const Scales s = scalesOf<CODES, WORDS>(strip, at + codeBytes(CODES), above, tables);
-      sum = add(sum, splitsGroups(WORDS) ? splitProduct(first, second, record, s)
-                                         : wholeProduct(isCentered(CODES), first, record, s.scale, s.firstOffset));
-      at += groupBytes(CODES, WORDS);
-      record += step;
+      for (u32 g = 0; g < blockGroups; g++) {
+        ahead.fetch(groupBytes(CODES, WORDS));
+        Ints first;
+        Ints second;
+        groupSums<CODES, WORDS>(strip, at, record, tables, first, second);
+        ScalesOf<WORDS> scales;
+        loadScales<CODES, WORDS>(strip, at + codeBytes(CODES), tables, scales);
+        addGroup<CODES, WORDS>(first, second, record, scales, sum, sums);
+        at += groupBytes(CODES, WORDS);
+        record += step;
+      }
+      if (hasSubScales(WORDS)) sum = add(sum, sums.template product<CODES>(record - step, above));
     }
     storeSomeFloats(y + 4 * (u64)r, sum, rows);
   }
@@ -116,15 +154,38 @@ INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32
 constexpr u32 PANEL_GROUPS = 16;
 
 /** A strip's group unpacked: the weights of all rows, four columns a vector, and their scales. */
+template <Words WORDS>
 struct PanelGroup {
   Bytes weights[8];
-  Scales scales;
+  ScalesOf<WORDS> scales;
 };
 
-/** What panels hold, out of codes. Tiles multiply signed weights: nothing has to be taken off the sums of centered ones. */
+/** A strip's groups unpacked. */
+template <Words WORDS>
+struct Panel {
+  PanelGroup<WORDS> groups[PANEL_GROUPS];
+  SuperScales above[hasSubScales(WORDS) ? PANEL_GROUPS / SUPER_GROUPS : 1];
+};
+
+/** A strip's group: the weights of all rows, four columns a vector. */
+template <Codes CODES>
+INLINE void unpackWeights(const Strip& strip, u64 at, const Tables& tables, Bytes (&weights)[8]) {
+  if (hasNibbles(CODES)) {
+    for (int v = 0; v < 4; v++) {
+      Bytes low;
+      Bytes high;
+      splitStripCodes<CODES>(strip, at, v, low, high);
+      weights[nibbleWord(v)] = weightsOf<CODES>(low, tables);
+      weights[nibbleWord(v) + 2] = weightsOf<CODES>(high, tables);
+    }
+  } else {
+    for (int v = 0; v < 8; v++) weights[v] = weightsOf<CODES>(loadLanes(strip.at(at + 16 * v).places), tables);
+  }
+}
+
+/** What panels hold, out of weights. Tiles multiply signed weights: nothing has to be taken off the sums of centered ones. */
 template <Codes CODES, bool TILED>
-INLINE Bytes panelWeights(Bytes codes, const Tables& tables) {
-  const Bytes weights = weightsOf<CODES>(codes, tables);
+INLINE Bytes panelWeights(Bytes weights) {
 #if defined(__AMX_INT8__)
   if (TILED && CODES == LIFTED) return aboveEight(weights);
   if (TILED && isEightBit(CODES)) return flipSigns(weights);
@@ -134,32 +195,21 @@ INLINE Bytes panelWeights(Bytes codes, const Tables& tables) {
 
 /** Fills a panel with groups that lie at an offset in each quad, and brings those that follow. */
 template <Codes CODES, Words WORDS, bool TILED>
-INLINE void unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, NextPanel following, PanelGroup* panel) {
-  SuperScales above;
+INLINE void unpack(const Strip& strip, u64 at, u32 groups, const Tables& tables, NextPanel following, Panel<WORDS>& into) {
+  PanelGroup<WORDS>* panel = into.groups;
   for (u32 g = 0; g < groups; g++) {
-    if (hasSubScales(WORDS) && (g & 7) == 0) {
-      above = superScalesOf<WORDS>(strip, at);
+    if (hasSubScales(WORDS) && g % SUPER_GROUPS == 0) {
+      into.above[g / SUPER_GROUPS] = superScalesOf<WORDS>(strip, at, tables);
       at += superBytes(WORDS);
       following.fetch(superBytes(WORDS));
     }
     following.fetch(groupBytes(CODES, WORDS));
-    if (hasNibbles(CODES)) {
-      for (int v = 0; v < 4; v++) {
-        Bytes low;
-        Bytes high;
-        splitStripCodes<CODES>(strip, at, v, low, high);
-        panel->weights[nibbleWord(v)] = panelWeights<CODES, TILED>(low, tables);
-        panel->weights[nibbleWord(v) + 2] = panelWeights<CODES, TILED>(high, tables);
-      }
-    } else {
-      for (int v = 0; v < 8; v++) {
-        panel->weights[v] = panelWeights<CODES, TILED>(loadLanes(strip.at(at + 16 * v).places), tables);
-      }
-    }
+    unpackWeights<CODES>(strip, at, tables, panel->weights);
+    for (int v = 0; v < 8; v++) panel->weights[v] = panelWeights<CODES, TILED>(panel->weights[v]);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
     pairRows(panel->weights);
 #endif
-    panel->scales = scalesOf<CODES, WORDS>(strip, at + codeBytes(CODES), above, tables);
+    loadScales<CODES, WORDS>(strip, at + codeBytes(CODES), tables, panel->scales);
     at += groupBytes(CODES, WORDS);
     panel++;
   }
@@ -174,7 +224,7 @@ struct TileSums {
 
 /** The sums of a group of `STRIPS` panels; each word of activations serves all of them. */
 template <Codes CODES, Words WORDS, u32 STRIPS>
-INLINE void sumTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 g, const u8* x, TileSums<STRIPS>& sums) {
+INLINE void sumTile(const Panel<WORDS> (&panels)[STRIPS], u32 g, const u8* x, TileSums<STRIPS>& sums) {
   constexpr bool split = splitsGroups(WORDS);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
   constexpr u32 pairs = ROWS_TOGETHER / 2;
@@ -190,7 +240,7 @@ INLINE void sumTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 g, con
       for (u32 s = 0; s < STRIPS; s++) {
         for (int half = 0; half < 2; half++) {
           Ints& part = split && v >= 4 ? second[s][half][p] : first[s][half][p];
-          part = multiplyPairs(part, panels[s][g].weights[v + half], both);
+          part = multiplyPairs(part, panels[s].groups[g].weights[v + half], both);
         }
       }
     }
@@ -215,7 +265,7 @@ INLINE void sumTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 g, con
       const Bytes word = splatWord(x + RECORD_BYTES * t + 4 * v);
       for (u32 s = 0; s < STRIPS; s++) {
         typename D::Partial& part = split && v >= 4 ? second[s][t] : first[s][t];
-        part = D::add(part, panels[s][g].weights[v], word);
+        part = D::add(part, panels[s].groups[g].weights[v], word);
       }
     }
   }
@@ -230,18 +280,27 @@ INLINE void sumTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 g, con
 
 /** Adds what the panels of `STRIPS` strips make of a tile of activations to its outputs. */
 template <Codes CODES, Words WORDS, u32 STRIPS>
-INLINE void passTile(const PanelGroup (&panels)[STRIPS][PANEL_GROUPS], u32 groups, const u8* x, Floats (&totals)[STRIPS][ROWS_TOGETHER]) {
-  for (u32 g = 0; g < groups; g++, x += TILE_STEP) {
-    TileSums<STRIPS> sums;
-    sumTile<CODES, WORDS, STRIPS>(panels, g, x, sums);
+INLINE void passTile(const Panel<WORDS> (&panels)[STRIPS], u32 groups, const u8* x, Floats (&totals)[STRIPS][ROWS_TOGETHER]) {
+  const u32 blockGroups = hasSubScales(WORDS) ? SUPER_GROUPS : groups;
+  for (u32 block = 0; block < groups; block += blockGroups) {
+    SuperSums supers[STRIPS][ROWS_TOGETHER];
+    for (u32 g = block; g < block + blockGroups; g++, x += TILE_STEP) {
+      TileSums<STRIPS> sums;
+      sumTile<CODES, WORDS, STRIPS>(panels, g, x, sums);
+      for (u32 t = 0; t < ROWS_TOGETHER; t++) {
+        const u8* record = x + RECORD_BYTES * t;
+        for (u32 s = 0; s < STRIPS; s++) {
+          const Ints whole = lowered<CODES, WORDS>(sums.first[s][t], record);
+          addGroup<CODES, WORDS>(whole, sums.second[s][t], record, panels[s].groups[g].scales, totals[s][t], supers[s][t]);
+        }
+      }
+    }
+    if (!hasSubScales(WORDS)) continue;
     for (u32 t = 0; t < ROWS_TOGETHER; t++) {
-      const u8* record = x + RECORD_BYTES * t;
+      const u8* record = x - TILE_STEP + RECORD_BYTES * t;
       for (u32 s = 0; s < STRIPS; s++) {
-        const Scales& of = panels[s][g].scales;
-        const Ints whole = addInts(sums.first[s][t], splatInts(liftOf<CODES>(record)));
-        totals[s][t] = add(totals[s][t], splitsGroups(WORDS)
-                                             ? splitProduct(whole, sums.second[s][t], record, of)
-                                             : wholeProduct(isCentered(CODES), whole, record, of.scale, of.firstOffset));
+        const SuperScales& above = panels[s].above[block / SUPER_GROUPS];
+        totals[s][t] = add(totals[s][t], supers[s][t].template product<CODES>(record, above));
       }
     }
   }
@@ -263,91 +322,127 @@ struct ManyRows {
   __attribute__((always_inline)) u8* output(u32 token, u32 row) const { return y + 4 * ((u64)stride * token + row); }
 };
 
-/** A part of a product: some tokens, and groups that lie at an offset in each quad. */
+/** Tokens whose records of a panel's groups stay in the second-level cache while all strips pass over them: whole tiles. */
+constexpr u32 SLAB_TOKENS = 512;
+
+/**
+ * Strips whose outputs are added up beside one another: rows of outputs themselves are often a power of two apart, and caches hold only
+ * a few of such places.
+ */
+constexpr u32 BLOCK_STRIPS = 64 / STRIP_ROWS;
+using Totals = Floats[BLOCK_STRIPS][SLAB_TOKENS];
+
+/** Some tokens, and rows of weights that are computed together. */
+struct Block {
+  u32 token, tokens;
+  u32 row, rows;
+
+  __attribute__((always_inline)) u32 strips() const { return (rows + STRIP_ROWS - 1) / STRIP_ROWS; }
+  /** Rows of a strip. */
+  __attribute__((always_inline)) u32 rowsOf(u32 strip) const {
+    const u32 left = rows - strip * STRIP_ROWS;
+    return left < STRIP_ROWS ? left : STRIP_ROWS;
+  }
+  __attribute__((always_inline)) Strip strip(const ManyRows& of, u64 quad, u32 index) const {
+    return Strip(of.packed, quad, row + index * STRIP_ROWS, rowsOf(index));
+  }
+  __attribute__((always_inline)) void store(const ManyRows& of, const Totals& totals) const {
+    for (u32 s = 0; s < strips(); s++) {
+      for (u32 t = 0; t < tokens; t++) storeSomeFloats(of.output(token + t, row + s * STRIP_ROWS), totals[s][t], rowsOf(s));
+    }
+  }
+};
+
+/** A part of a block: groups that lie at an offset in each quad. */
 struct Pass {
-  u32 token, end;
   u32 group, groups;
   u64 at;
 };
 
 #if defined(__AMX_INT8__)
 #include "tiled-products.h"
+#include "tiled-super-blocks.h"
 #endif
 
-/** Adds a pass to the outputs of `STRIPS` strips from row `r`, `rows` in all, none of the strips empty. The groups at `next` follow. */
+/** Adds a pass to the outputs of `STRIPS` strips of a block from `strip` on. The groups at `next` follow. */
 template <Codes CODES, Words WORDS, u32 STRIPS, bool TILED>
-INLINE void passStrips(const ManyRows& of, const Tables& tables, const Pass& pass, u32 r, u32 rows, const u8* next) {
+INLINE void passStrips(
+    const ManyRows& of, const Tables& tables, const Block& block, const Pass& pass, u32 strip, const u8* next, Totals& totals) {
   const u64 quad = quadBytes(CODES, WORDS, of.groups());
-  u32 part[STRIPS];
-  PanelGroup panels[STRIPS][PANEL_GROUPS];
+  Panel<WORDS> panels[STRIPS];
   for (u32 s = 0; s < STRIPS; s++) {
-    part[s] = rows - s * STRIP_ROWS < STRIP_ROWS ? rows - s * STRIP_ROWS : STRIP_ROWS;
-    const Strip strip(of.packed, quad, r + s * STRIP_ROWS, part[s]);
     const NextPanel following(next + s * LANES * quad, quad);
-    unpack<CODES, WORDS, TILED>(strip, pass.at, pass.groups, tables, following, panels[s]);
+    unpack<CODES, WORDS, TILED>(block.strip(of, quad, strip + s), pass.at, pass.groups, tables, following, panels[s]);
   }
 #if defined(__AMX_INT8__)
-  if (TILED) {
-    tileStrip<CODES, WORDS>(of, panels[0], pass, r, rows);
+  if constexpr (TILED) {
+    tileStrip<CODES, WORDS>(of, panels[0].groups, block, pass, totals[strip]);
     return;
   }
 #endif
-  for (u32 token = pass.token; token < pass.end; token += ROWS_TOGETHER) {
-    const u32 there = of.tokens - token < ROWS_TOGETHER ? of.tokens - token : ROWS_TOGETHER;
-    Floats totals[STRIPS][ROWS_TOGETHER];
+  for (u32 token = 0; token < block.tokens; token += ROWS_TOGETHER) {
+    Floats sums[STRIPS][ROWS_TOGETHER];
     for (u32 s = 0; s < STRIPS; s++) {
-      for (u32 t = 0; t < ROWS_TOGETHER; t++) {
-        const bool begins = pass.group == 0 || t >= there;
-        totals[s][t] = begins ? noFloats() : loadSomeFloats(of.output(token + t, r + s * STRIP_ROWS), part[s]);
-      }
+      for (u32 t = 0; t < ROWS_TOGETHER; t++) sums[s][t] = pass.group == 0 ? noFloats() : totals[strip + s][token + t];
     }
-    passTile<CODES, WORDS, STRIPS>(panels, pass.groups, of.record(token, pass.group), totals);
+    passTile<CODES, WORDS, STRIPS>(panels, pass.groups, of.record(block.token + token, pass.group), sums);
     for (u32 s = 0; s < STRIPS; s++) {
-      for (u32 t = 0; t < there; t++) storeSomeFloats(of.output(token + t, r + s * STRIP_ROWS), totals[s][t], part[s]);
+      for (u32 t = 0; t < ROWS_TOGETHER; t++) totals[strip + s][token + t] = sums[s][t];
     }
   }
 }
 
-/** Tokens whose records of a panel's groups stay in the second-level cache while all strips pass over them. */
-constexpr u32 SLAB_TOKENS = 512;
-
+/** Computes the outputs of a block. */
 template <Codes CODES, Words WORDS, bool TILED>
-INLINE void matMatSlabs(const ManyRows& of, u32 begin, u32 end) {
-  const Tables tables(of.packed);
+INLINE void matMatBlock(const ManyRows& of, const Tables& tables, const Block& block) {
   const u32 groups = of.groups();
   const u64 quad = quadBytes(CODES, WORDS, groups);
-  constexpr u32 together = (TILED ? 1 : STRIPS_TOGETHER) * STRIP_ROWS;
-  const auto place = [&](u32 r, u64 at) { return of.packed + HEADER_BYTES + (u64)(r >> 2) * quad + at; };
-  for (u32 token = 0; token < of.tokens; token += SLAB_TOKENS) {
-    Pass pass = {token, of.tokens - token < SLAB_TOKENS ? of.tokens : token + SLAB_TOKENS, 0, 0, 0};
-    for (; pass.group < groups; pass.group += PANEL_GROUPS) {
-      pass.groups = groups - pass.group < PANEL_GROUPS ? groups - pass.group : PANEL_GROUPS;
-      const u64 behind = pass.at + quadBytes(CODES, WORDS, pass.groups);
-      for (u32 r = begin; r < end;) {
-        const bool several = together > STRIP_ROWS && r + together - STRIP_ROWS < end;
-        const u32 most = several ? together : STRIP_ROWS;
-        const u32 rows = end - r < most ? end - r : most;
-        const u8* next = r + rows < end ? place(r + rows, pass.at) : place(begin, behind);
-        if (several) passStrips<CODES, WORDS, together / STRIP_ROWS, TILED>(of, tables, pass, r, rows, next);
-        else passStrips<CODES, WORDS, 1, TILED>(of, tables, pass, r, rows, next);
-        r += rows;
-      }
-      pass.at = behind;
+  const u32 strips = block.strips();
+  constexpr u32 most = TILED ? 1 : STRIPS_TOGETHER;
+  Totals totals;
+  for (Pass pass = {}; pass.group < groups; pass.group += PANEL_GROUPS) {
+    pass.groups = groups - pass.group < PANEL_GROUPS ? groups - pass.group : PANEL_GROUPS;
+    const u64 behind = pass.at + quadBytes(CODES, WORDS, pass.groups);
+    for (u32 s = 0; s < strips;) {
+      const u32 together = s + most <= strips ? most : 1;
+      const bool last = s + together >= strips;
+      const u8* next = block.strip(of, quad, last ? 0 : s + together).quads[0] + (last ? behind : pass.at);
+      if (together > 1) passStrips<CODES, WORDS, most, TILED>(of, tables, block, pass, s, next, totals);
+      else passStrips<CODES, WORDS, 1, TILED>(of, tables, block, pass, s, next, totals);
+      s += together;
     }
+    pass.at = behind;
+  }
+  block.store(of, totals);
+}
+
+/** The blocks of rows `begin` to `end` for all tokens. */
+template <typename Compute>
+INLINE void forEachBlock(const ManyRows& of, u32 begin, u32 end, Compute compute) {
+  constexpr u32 most = BLOCK_STRIPS * STRIP_ROWS;
+  for (u32 token = 0; token < of.tokens; token += SLAB_TOKENS) {
+    const u32 tokens = of.tokens - token < SLAB_TOKENS ? of.tokens - token : SLAB_TOKENS;
+    for (u32 row = begin; row < end; row += most) compute(Block{token, tokens, row, end - row < most ? end - row : most});
   }
 }
 
 template <Codes CODES, Words WORDS>
 INLINE void matMat(const ManyRows& of, u32 begin, u32 end) {
+  const Tables tables(of.packed);
 #if defined(__AMX_INT8__)
   if (of.tokens > ROWS_TOGETHER) {
-    shapeTiles(splitsGroups(WORDS) ? 16 : 32);
-    matMatSlabs<CODES, WORDS, true>(of, begin, end);
+    shapeTiles(WORDS == FLOAT_16 ? 16 : 32);
+    forEachBlock(of, begin, end, [&](const Block& block) __attribute__((always_inline)) {
+      if constexpr (hasSubScales(WORDS)) multiplySuperBlocks<CODES, WORDS>(of, tables, block);
+      else matMatBlock<CODES, WORDS, true>(of, tables, block);
+    });
     releaseTiles();
     return;
   }
 #endif
-  matMatSlabs<CODES, WORDS, false>(of, begin, end);
+  forEachBlock(of, begin, end, [&](const Block& block) __attribute__((always_inline)) {
+    matMatBlock<CODES, WORDS, false>(of, tables, block);
+  });
 }
 
 /**

@@ -60,8 +60,8 @@ INLINE WideInts rounded(Wide x) {
   return (WideInts)(x + SHIFTER) - __builtin_bit_cast(i32, SHIFTER);
 }
 
-/** The record of 32 values. */
-INLINE void quantizeGroup(const u8* x, u8* record, const Steps& steps) {
+/** The record of 32 values; `alone` if they are a span. */
+INLINE void quantizeGroup(const u8* x, u8* record, const Steps& steps, bool alone) {
   WideInts halves[2] = {};
   for (u32 i = 0; i < 32; i += WIDTH) {
     const Wide scaled = *(const Wide*)(x + 4 * i) * steps.inverse;
@@ -70,11 +70,16 @@ INLINE void quantizeGroup(const u8* x, u8* record, const Steps& steps) {
     halves[i / 16] += q;
   }
   const i32 first = sumOf(halves[0]);
-  const i32 sum = first + sumOf(halves[1]);
+  const i32 second = sumOf(halves[1]);
   *(float*)(record + X_SCALE) = steps.scale;
-  *(float*)(record + X_SUM) = steps.scale * (float)sum;
+  *(float*)(record + X_SUM) = steps.scale * (float)(first + second);
   *(float*)(record + X_FIRST_SUM) = steps.scale * (float)first;
-  *(i32*)(record + X_LIFT) = -8 * sum;
+  if (alone) {
+    *(i32*)(record + X_LIFT) = -8 * (first + second);
+  } else {
+    *(short*)(record + X_SUMS) = (short)first;
+    *(short*)(record + X_SUMS + 2) = (short)second;
+  }
 }
 
 /** A row into records that are `step` bytes apart. */
@@ -83,13 +88,13 @@ INLINE void quantizeRow(const u8* x, u8* out, u32 columns, u64 step, u32 span) {
   for (u32 g = 0; g < whole; g += span) {
     const u32 groups = whole - g < span ? whole - g : span;
     const Steps steps(topBits(x, 32 * groups), span == 1);
-    for (u32 i = 0; i < groups; i++, x += 128, out += step) quantizeGroup(x, out, steps);
+    for (u32 i = 0; i < groups; i++, x += 128, out += step) quantizeGroup(x, out, steps, span == 1);
   }
   const u32 rest = columns & 31;
   if (rest == 0) return;
   float last[32] = {};
   for (u32 i = 0; i < rest; i++) last[i] = ((const float*)x)[i];
-  quantizeGroup((const u8*)last, out, Steps(topBits((const u8*)last, 32), span == 1));
+  quantizeGroup((const u8*)last, out, Steps(topBits((const u8*)last, 32), span == 1), span == 1);
 }
 
 /** `quantize` of `../../kernel-exports.ts`, behind the address of WebAssembly's 0; it needs no scratch. */

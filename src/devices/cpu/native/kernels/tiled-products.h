@@ -1,5 +1,5 @@
 /**
- * Products of many rows of activations by tiles of bytes, part of `products.cc`. A tile holds one group (or half a group that has scales
+ * Products of weights without sub-scales with many rows of activations by tiles of bytes, part of `products.cc`. A tile holds one group (or half a group that has scales
  * of its own) of a tile of tokens, and of a strip's rows: sums over more columns would mix scales. What the tiles' unit makes is scaled
  * and added up in the order of all other kernels.
  */
@@ -13,7 +13,7 @@ constexpr u32 GROUPS_TOGETHER = splitsGroups(WORDS) ? TILES_TOGETHER / 2 : TILES
 
 /** The sums of a panel's group with a tile of tokens whose records begin at `x`, those of its halves one after the other. */
 template <Words WORDS>
-INLINE void multiplyGroup(u32 place, const PanelGroup& of, const u8* x, SumsOfTile* sums) {
+INLINE void multiplyGroup(u32 place, const PanelGroup<WORDS>& of, const u8* x, SumsOfTile* sums) {
   constexpr u32 parts = TILES_TOGETHER / GROUPS_TOGETHER<WORDS>;
   for (u32 i = 0; i < parts; i++) {
     multiplyTile(place * parts + i, (const u8*)&of.weights[4 * i], x + 16 * i, RECORD_BYTES, sums[i]);
@@ -32,16 +32,13 @@ INLINE void scaleGroup(const Scales& scales, const u8* x, const SumsOfTile* sums
   }
 }
 
-/** Adds what a panel makes of the first `TOKENS` tokens of a tile, of which `there` are there, to the outputs of a strip. */
+/** Adds what a panel makes of the first `TOKENS` tokens of a tile whose records begin at `x` to a strip's outputs of them. */
 template <Codes CODES, Words WORDS, u32 TOKENS>
-INLINE void passTokens(const ManyRows& of, const PanelGroup* panel, const Pass& pass, u32 token, u32 there, u32 r, u32 rows) {
+INLINE void passTokens(const PanelGroup<WORDS>* panel, const Pass& pass, const u8* x, Floats* outputs) {
   constexpr u32 together = GROUPS_TOGETHER<WORDS>;
   constexpr u32 parts = TILES_TOGETHER / together;
-  const u8* x = of.record(token, pass.group);
   Floats totals[TOKENS];
-  for (u32 t = 0; t < TOKENS; t++) {
-    totals[t] = pass.group == 0 || t >= there ? noFloats() : loadSomeFloats(of.output(token + t, r), rows);
-  }
+  for (u32 t = 0; t < TOKENS; t++) totals[t] = pass.group == 0 ? noFloats() : outputs[t];
   // The tiles' unit is some groups ahead of the vectors that scale its sums, and each has something to do at any time.
   alignas(64) SumsOfTile sums[TILES_TOGETHER];
   const auto multiply = [&](u32 g, u32 place) __attribute__((always_inline)) {
@@ -56,16 +53,16 @@ INLINE void passTokens(const ManyRows& of, const PanelGroup* panel, const Pass& 
       scaleGroup<CODES, WORDS>(panel[g + i].scales, x + (u64)TILE_STEP * (g + i), &sums[i * parts], totals);
     }
   }
-  for (u32 t = 0; t < there; t++) storeSomeFloats(of.output(token + t, r), totals[t], rows);
+  for (u32 t = 0; t < TOKENS; t++) outputs[t] = totals[t];
 }
 
 /** Adds a pass to the outputs of a strip. */
 template <Codes CODES, Words WORDS>
-INLINE void tileStrip(const ManyRows& of, const PanelGroup* panel, const Pass& pass, u32 r, u32 rows) {
+INLINE void tileStrip(const ManyRows& of, const PanelGroup<WORDS>* panel, const Block& block, const Pass& pass, Floats* totals) {
   constexpr u32 half = TILE_TOKENS / 2;
-  for (u32 token = pass.token; token < pass.end; token += TILE_TOKENS) {
-    const u32 left = pass.end - token;
-    if (left > half) passTokens<CODES, WORDS, TILE_TOKENS>(of, panel, pass, token, left < TILE_TOKENS ? left : TILE_TOKENS, r, rows);
-    else passTokens<CODES, WORDS, half>(of, panel, pass, token, left, r, rows);
+  for (u32 token = 0; token < block.tokens; token += TILE_TOKENS) {
+    const u8* x = of.record(block.token + token, pass.group);
+    if (block.tokens - token > half) passTokens<CODES, WORDS, TILE_TOKENS>(panel, pass, x, totals + token);
+    else passTokens<CODES, WORDS, half>(panel, pass, x, totals + token);
   }
 }

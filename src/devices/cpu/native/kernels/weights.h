@@ -97,19 +97,8 @@ INLINE Bytes weightsOf(Bytes codes, const Tables& tables) {
   return codes;
 }
 
-/** The scales and offsets before sub-scales of eight groups; not all words have offsets there. */
-struct SuperScales {
-  Floats scale = noFloats();
-  Floats offset = noFloats();
-};
-
-template <Words WORDS>
-INLINE SuperScales superScalesOf(const Strip& strip, u64 at) {
-  if (WORDS < HALF_SUB) return {loadLaneFloats(strip.at(at).places), loadLaneFloats(strip.at(at + 16).places)};
-  const Floats scale = loadLaneHalves(strip.at(at).places);
-  if (WORDS == HALF_SUB_16) return {scale, noFloats()};
-  return {scale, loadLaneHalves(strip.at(at + 8).places)};
-}
+/** Groups of a super-block, which have sub-scales. */
+constexpr u32 SUPER_GROUPS = 8;
 
 /** A group's scales and offsets; `second...` of its second half, where that has its own: then `firstOffset` is the difference to it. */
 struct Scales {
@@ -120,22 +109,76 @@ struct Scales {
 };
 
 template <Codes CODES, Words WORDS>
-INLINE Scales scalesOf(const Strip& strip, u64 at, const SuperScales& above, const Tables& tables) {
-  constexpr Words OF = groupWords(WORDS);
+INLINE Scales scalesOf(const Strip& strip, u64 at, const Tables& tables) {
   Scales s;
-  if (hasSubScales(OF)) s.scale = mul(above.scale, loadLaneBytes(strip.at(at).places));
-  else if (OF == HALF || OF == HALF_OFFSET) s.scale = loadLaneHalves(strip.at(at).places);
+  if (WORDS == HALF || WORDS == HALF_OFFSET) s.scale = loadLaneHalves(strip.at(at).places);
   else s.scale = loadLaneFloats(strip.at(at).places);
   if (isCentered(CODES)) return s;
-  if (OF == HALF_OFFSET) s.firstOffset = loadLaneHalves(strip.at(at + 8).places);
-  else if (OF == SUB) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 4).places));
-  else if (OF == SUB_16_OFFSET) s.firstOffset = mul(above.offset, loadLaneBytes(strip.at(at + 8).places));
+  if (WORDS == HALF_OFFSET) s.firstOffset = loadLaneHalves(strip.at(at + 8).places);
   else s.firstOffset = mul(s.scale, tables.bias);
-  if (!splitsGroups(OF)) return s;
-  if (OF == FLOAT_16) s.secondScale = loadLaneFloats(strip.at(at + 16).places);
-  else s.secondScale = mul(above.scale, loadLaneBytes(strip.at(at + 4).places));
-  if (OF == SUB_16_OFFSET) s.secondOffset = mul(above.offset, loadLaneBytes(strip.at(at + 12).places));
-  else s.secondOffset = mul(s.secondScale, tables.bias);
+  if (!splitsGroups(WORDS)) return s;
+  s.secondScale = loadLaneFloats(strip.at(at + 16).places);
+  s.secondOffset = mul(s.secondScale, tables.bias);
   s.firstOffset = sub(s.firstOffset, s.secondOffset);
   return s;
+}
+
+/** The scales and offsets before sub-scales of eight groups. */
+struct SuperScales {
+  Floats scale = noFloats();
+  Floats offset = noFloats();
+};
+
+template <Words WORDS>
+INLINE SuperScales superScalesOf(const Strip& strip, u64 at, const Tables& tables) {
+  if (WORDS < HALF_SUB) return {loadLaneFloats(strip.at(at).places), loadLaneFloats(strip.at(at + 16).places)};
+  const Floats scale = loadLaneHalves(strip.at(at).places);
+  if (WORDS == HALF_SUB_16) return {scale, mul(scale, tables.bias)};
+  return {scale, loadLaneHalves(strip.at(at + 8).places)};
+}
+
+/** A group's sub-scales, or its halves', and what the sums of the halves' activations are multiplied by. */
+struct SubScales {
+  Ints first;
+  Ints second;
+  Pairs offsets;
+};
+
+template <Codes CODES, Words WORDS>
+INLINE SubScales subScalesOf(const Strip& strip, u64 at) {
+  constexpr Words OF = groupWords(WORDS);
+  SubScales s;
+  s.first = loadLaneBytes(strip.at(at).places);
+  if (splitsGroups(OF)) s.second = loadLaneBytes(strip.at(at + 4).places);
+  if (isCentered(CODES)) return s;
+  if (OF == SUB) {
+    const Ints offset = loadLaneBytes(strip.at(at + 4).places);
+    s.offsets = pairsOf(offset, offset);
+  } else if (OF == SUB_16_OFFSET) {
+    s.offsets = pairsOf(loadLaneBytes(strip.at(at + 8).places), loadLaneBytes(strip.at(at + 12).places));
+  } else {
+    s.offsets = pairsOf(s.first, s.second);
+  }
+  return s;
+}
+
+/** What a kind of scale words says of a group. */
+template <bool HAS_SUB_SCALES>
+struct GroupScales {
+  using Type = Scales;
+};
+template <>
+struct GroupScales<true> {
+  using Type = SubScales;
+};
+template <Words WORDS>
+using ScalesOf = typename GroupScales<hasSubScales(WORDS)>::Type;
+
+template <Codes CODES, Words WORDS>
+INLINE void loadScales(const Strip& strip, u64 at, const Tables& tables, Scales& scales) {
+  scales = scalesOf<CODES, WORDS>(strip, at, tables);
+}
+template <Codes CODES, Words WORDS>
+INLINE void loadScales(const Strip& strip, u64 at, const Tables&, SubScales& scales) {
+  scales = subScalesOf<CODES, WORDS>(strip, at);
 }

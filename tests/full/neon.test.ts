@@ -63,6 +63,8 @@ test(
     const [command = '', ...words] = EMULATOR;
     const env = {
       ...process.env,
+      // As a process of its own, not as one of the tests' runner.
+      NODE_TEST_CONTEXT: undefined,
       NODE_PATH: modules,
       CXX: '/nowhere',
       XDG_CACHE_HOME: join(folder, 'cache'),

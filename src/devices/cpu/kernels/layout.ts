@@ -23,7 +23,7 @@
  * | `SUB` | 8 | i8 sub-scale[r], i8 sub-offset[r], of `scale` and `offset` |
  * | `SUB_16` | 8 | i8 sub-scale[r] of the first half, of the second half, of `scale` and `offset` |
  * | `SUB_16_OFFSET` | 16 | i8 sub-scales of both halves, i8 sub-offsets of both halves |
- * | `HALF_SUB`, `HALF_SUB_16`, `HALF_SUB_16_OFFSET` | 8, 8, 16 | the same; the vectors before eight groups are f16, and `HALF_SUB_16` has no `offset` |
+ * | `HALF_SUB`, `HALF_SUB_16`, `HALF_SUB_16_OFFSET` | 8, 8, 16 | the same; the vectors before eight groups are f16, and `HALF_SUB_16` has no `offset`, which is -bias * scale |
  *
  * The header: 16 bytes that codes are looked up in (`value + bias`, or its upper nibble), 16 bytes of the lower nibbles where
  * a value takes eight bits, and f32 `-bias` four times. A product is

@@ -87,15 +87,16 @@ function launchProducts(products: readonly ChainedProduct[], to: Lowering): void
 function launchTiles(products: readonly ChainedProduct[], to: Lowering): void {
   const [{ rows, weight }] = products as [ChainedProduct];
   const weights = products.map((product) => product.weight);
-  const { lines, waves, threads, rowTiles } = tileGeometry(weights, to.capacity(rows), to.target);
-  const { blocks, starts } = placed(products, (product) => Math.ceil(product.weight.rows / lines));
+  const { defines, threads, rowTiles } = tileGeometry(weights, to.capacity(rows), to.target);
+  const { blocks, starts } = placed(products, (product) =>
+    Math.ceil(product.weight.rows / defines.TILE_LINES),
+  );
   to.launch({
     file: 'element-tiles.hip',
     kernel: 'element_tiles',
     defines: {
       WEIGHT: WEIGHT_CODES[weight.format.name] as number,
-      TILE_LINES: lines,
-      WAVES: waves,
+      ...defines,
       ...productTexts(products),
     },
     grid: [blocks, rowTiles],

@@ -57,19 +57,17 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* slot
   if (own_rows.first >= own_rows.end) return;
   i32 slot = own_rows.slot, rows = own_rows.end, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
   i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
-  bool in_range = value < VALUE_SIZE, loaded = false;
+  bool in_range = value < VALUE_SIZE;
   if (SHORT_ROWS > 0 && next_chunk<LANES>(own_rows.first, rows, slot, slots, positions).count >= SHORT_ROWS) return;
   Sources of = DELTA_SOURCES(head);
   f32* stored = state + ((i64(slot) * heads + head) * VALUE_SIZE + (in_range ? value : 0)) * KEY_SIZE;
   f32 line[COLUMNS];
+  load_columns<SPLIT, COLUMNS>(line, stored, part);
   Chunk chunk = next_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (chunk.begins) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
-    } else if (!loaded) {
-      load_columns<SPLIT, COLUMNS>(line, stored, part);
     }
-    loaded = true;
     load_chunk(shared, chunk, of, first);
     barrier();
     for (i32 t = 0; t < chunk.count; t++) {
@@ -94,6 +92,6 @@ KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* slot
     barrier();
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
-  if (!loaded || !in_range) return;
+  if (!in_range) return;
   store_columns<SPLIT, COLUMNS>(stored, line, part);
 }

@@ -30,21 +30,19 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* s
   if (SHORT_ROWS > 0 && next_chunk<LANES>(own_rows.first, rows, slot, slots, positions).count >= SHORT_ROWS) return;
   i32 lines = width / groups, slices = (lines + SLICE - 1) / SLICE, group = i32(block_x()) / slices;
   i32 first = i32(block_x()) % slices * SLICE, line_of_group = first + own;
-  bool in_range = line_of_group < lines, loaded = false;
+  bool in_range = line_of_group < lines;
   i32 line = group * lines + (in_range ? line_of_group : 0), head = line / head_size;
   f32* stored = state + (i64(slot) * width + line) * STATE_SIZE;
   f32 values[COLUMNS], rate[RATES == 1 ? 1 : COLUMNS], skip = RATES ? skips[head] : 0.0f;
   UNROLL for (i32 n = 0; n < (RATES == 1 ? 1 : COLUMNS); n++) {
     rate[n] = RATES ? rates[i64(head) * RATES + (RATES == 1 ? 0 : column_of<SPLIT>(part, n))] : 0.0f;
   }
+  load_columns<SPLIT, COLUMNS>(values, stored, part);
   Chunk chunk = next_chunk<CHUNK>(own_rows.first, rows, slot, slots, positions);
   while (chunk.count > 0) {
     if (chunk.begins) {
       UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = 0;
-    } else if (!loaded) {
-      load_columns<SPLIT, COLUMNS>(values, stored, part);
     }
-    loaded = true;
     for (i32 i = thread(); i < chunk.count * STATE_SIZE; i += THREADS) {
       i32 t = i / STATE_SIZE, n = i % STATE_SIZE;
       i64 at = (i64(chunk.first + t) * groups + group) * STATE_SIZE + n;
@@ -80,6 +78,6 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* s
     barrier();
     chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
   }
-  if (!loaded || !in_range) return;
+  if (!in_range) return;
   store_columns<SPLIT, COLUMNS>(stored, values, part);
 }

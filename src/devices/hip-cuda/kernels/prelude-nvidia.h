@@ -67,13 +67,13 @@ DEVICE u32 pack_half2(f32 low, f32 high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
-// The first instructions of an octet that is decoded are volatile: the compiler would try to sink each chain of them to where it is used,
-// for a second or more in kernels that decode many, and make the same code of it.
 DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
   u32 result;
   asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
   return result;
 }
+/// The first instructions of an octet that is decoded are volatile: the compiler would try to sink each chain of them to where it is used,
+/// for a second or more in kernels that decode many, and make the same code of it.
 DEVICE u32 half2_sub(u32 a, u32 b) {
   u32 result;
   asm volatile("sub.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));

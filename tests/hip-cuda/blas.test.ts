@@ -4,6 +4,7 @@ import { add, gated, matmul, scale, unary } from '../../src/ops/index.ts';
 import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
 import { HALF_PROMPTS } from '../support/contract/cases/layer.ts';
 import { lowRankCase } from '../support/contract/cases/low-rank.ts';
+import { RWKV_LAYER_CASES } from '../support/contract/cases/rwkv-layer.ts';
 import type { OpCase } from '../support/contract/op-case.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { plainBatch } from '../support/contract/ragged-batch.ts';
@@ -133,6 +134,21 @@ emulated('products by weights of low rank are one launch each, with what follows
       const lowered = HIP_CUDA_KERNELS.lower(caseGraph(LOW_RANK), amdTarget('gfx1100'));
       const tiles = lowered.modules.filter(({ file }) => file === 'element-tiles.hip');
       assert.equal(tiles.length, 2);
+    },
+    { blas: true },
+  ),
+);
+
+emulated('interpolations that only the library multiplies are rounded where they are computed', (emulator) =>
+  withDevice(
+    emulator,
+    async (device) => {
+      for (const of of RWKV_LAYER_CASES.filter(({ name }) => /F16.*a prompt/.test(name))) {
+        await checkCase(device, of, { roundsFrom: ROUNDS_FROM });
+        const { modules } = HIP_CUDA_KERNELS.lower(caseGraph(of), amdTarget('gfx1100'));
+        const shift = modules.find(({ file }) => file === 'shift-lerps.hip');
+        assert.match(String(shift?.defines['STORES']), /rounded\(lerp/, of.name);
+      }
     },
     { blas: true },
   ),

@@ -102,9 +102,9 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   reduceResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
   pushedSum: ({ x, op, addend, y }) => ({ reads: [x.x, addend], writes: [op.x, y] }),
   gatedNorm: ({ norm, op, y }) => ({ reads: [norm.x, op.gate], writes: [y] }),
-  shiftLerps: ({ shift, lerps, norm }) => ({
+  shiftLerps: ({ shift, lerps, rounded, norm }) => ({
     reads: [norm?.x ?? shift.x],
-    writes: lerps.map(({ out }) => out),
+    writes: lerps.map(({ out }, m) => rounded[m]?.memory ?? out),
   }),
   wkv7: ({ op }) => plain(op),
   fusedWkv7: ({ op, of }) => ({ reads: [op.r, op.w, op.v, op.a, of.key, of.gate], writes: [of.out] }),

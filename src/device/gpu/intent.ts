@@ -361,6 +361,8 @@ export interface ShiftLerpsIntent {
   readonly kind: 'shiftLerps';
   readonly shift: TokenShiftOp;
   readonly lerps: readonly ShiftLerp[];
+  /** Where the result of each goes instead of its tensor, if only products of rounded rows read it. */
+  readonly rounded: readonly (RoundedRows | undefined)[];
   readonly norm: LayerNormOp | undefined;
 }
 

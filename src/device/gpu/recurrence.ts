@@ -1,7 +1,8 @@
 import type { GatedDeltaOp, LayerNormOp, Op, Tensor, TokenShiftOp, Weight, Wkv7Op } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
-import type { FusedGatedDeltaOperands, FusedWkvOperands, RowPart, ShiftLerp } from './intent.ts';
+import { roundedFor } from './half-products.ts';
+import type { FusedGatedDeltaOperands, FusedWkvOperands, RoundedRows, RowPart, ShiftLerp } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
 /** With more rows, norms are computed once instead of by every workgroup. */
@@ -30,8 +31,17 @@ export function fuseShiftLerps(op: Op, to: GpuPlanner): Fusion | undefined {
   const norm = normOf(op, lerps.length + 1, to);
   return {
     ops: [op, ...lerps, ...(norm ? [norm] : [])],
-    plan: () => to.add({ kind: 'shiftLerps', shift: op, lerps, norm }),
+    plan: () => to.add({ kind: 'shiftLerps', shift: op, lerps, rounded: roundedLerps(lerps, to), norm }),
   };
+}
+
+/** Where lerps go that only products of rounded rows read: those of one type. */
+function roundedLerps(lerps: readonly ShiftLerp[], to: GpuPlanner): readonly (RoundedRows | undefined)[] {
+  const types = lerps.map(({ out }) => roundedFor(out, to));
+  const one = types.find((type) => type !== undefined);
+  return lerps.map(({ out }, m) =>
+    one && types[m] === one ? to.activations.provideRounded(out, one) : undefined,
+  );
 }
 
 function isShiftLerp(reader: Op, { x, out }: TokenShiftOp): boolean {

@@ -3,9 +3,11 @@
 //
 //   NORMED      rows are normalized by mean and variance first
 //   PARAMETERS  a vector of weights and a result for each lerp
-//   STORES      stores each lerp from `values[q]` to `before[q]` for column `i`, at `at`
+//   STORES      stores each lerp from `values[q]` to `before[q]` for column `i`, at `at`, some rounded to f16 or, with BFLOATS, bf16
+#define ROUNDED 1
 #include "functions.h"
 #include "reduce.h"
+#include "results.h"
 
 #if NORMED
 struct Moments {

@@ -29,12 +29,13 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
 const SHIFTED_ROWS = 4;
 
 /** All interpolations of rows with the previous ones (token shift). */
-export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Lowering): void {
+export function emitShiftLerps({ shift, lerps, rounded, norm }: ShiftLerpsIntent, to: Lowering): void {
   const { x, last, batch } = shift;
   const vector = (weight: Weight | undefined): Operand => (weight ? to.weight([weight], FLOAT_LAYOUT) : NULL);
-  const stores = lerps.map(
-    ({ row }, m) => `y${m}[at] = lerp(values[q], before[q], t${m}[${row} * i64(width) + i]);`,
-  );
+  const stores = lerps.map(({ row }, m) => {
+    const value = `lerp(values[q], before[q], t${m}[${row} * i64(width) + i])`;
+    return `y${m}[at] = ${rounded[m] ? `rounded(${value})` : value};`;
+  });
   const rows = norm ? 1 : SHIFTED_ROWS;
   to.launch({
     file: 'shift-lerps.hip',
@@ -42,7 +43,8 @@ export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Low
     defines: {
       NORMED: norm ? 1 : 0,
       ROWS: rows,
-      PARAMETERS: lerps.map((_, m) => `, const f32* t${m}, f32* y${m}`).join(''),
+      BFLOATS: rounded.some((y) => y?.type === 'bf16') ? 1 : 0,
+      PARAMETERS: lerps.map((_, m) => `, const f32* t${m}, ${rounded[m] ? 'u16' : 'f32'}* y${m}`).join(''),
       STORES: stores.join(' '),
     },
     grid: [Math.ceil(x.width / THREADS), Math.ceil(to.capacity(x) / rows)],
@@ -58,7 +60,7 @@ export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Low
       float(norm?.epsilon ?? 0),
       last,
       int(x.width),
-      ...lerps.flatMap(({ t, out }) => [vector(t), out]),
+      ...lerps.flatMap(({ t, out }, m) => [vector(t), rounded[m]?.memory ?? out]),
     ],
   });
 }

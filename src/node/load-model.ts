@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { BYTES, checkValues, FLAG, FUNCTION, objectWith, type ValueKinds } from '../base/option-values.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
@@ -112,9 +114,9 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
     const described = options.draft ? undefined : await opening.described;
     const compiling = described && LanguageModel.compile({ ...source, device: described }, model);
     compiling?.catch(() => {});
-    const device = await withOwnFiles(await opening.opened, gguf, options);
+    const device = await withOwnFiles(await opening.opened, { gguf, path }, options);
     const compiled = device === described ? compiling : undefined;
-    const again = async () => withOwnFiles(await reopenDevice(device.info, options), gguf, options);
+    const again = async () => withOwnFiles(await reopenDevice(device.info, options), { gguf, path }, options);
     const reopen = shared ? undefined : again;
     const draft = options.draft && (await openDraft(options.draft, options));
     const { sharedConstraints } = await import('./constraints.ts');
@@ -129,11 +131,15 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
 }
 
 /** The device, with the model's file for those of its workers that have a copy. Rejects as `useOwnFiles`, without the device. */
-async function withOwnFiles(device: Device, gguf: GgufFile, { workers }: DeviceRequest): Promise<Device> {
+async function withOwnFiles(
+  device: Device,
+  { gguf, path }: { readonly gguf: GgufFile; readonly path: string },
+  { workers }: DeviceRequest,
+): Promise<Device> {
   if (workers === undefined) return device;
   const { useOwnFiles } = await import('./open-workers.ts');
   try {
-    await useOwnFiles(device, gguf);
+    await useOwnFiles(device, { gguf, path: existsSync(path) ? resolve(path) : undefined });
     return device;
   } catch (error) {
     await device[Symbol.asyncDispose]();

@@ -49,14 +49,19 @@ export async function openWorkers(
 }
 
 /**
- * Has workers with a file of the model read its weights from there. Rejects with `REMOTE_REFUSED` if one has a file of another model, and
- * with errors of reading.
+ * Has workers read the model's weights from files of their own: those that were started here from its `path`, if it has one, and others
+ * that have a file. Rejects with `REMOTE_REFUSED` if that is one of another model, and with errors of reading.
  */
-export async function useOwnFiles({ stages = [] }: Device, gguf: GgufFile): Promise<void> {
-  const remote = stages.filter((stage) => stage instanceof RemoteDevice && stage.model !== undefined);
-  if (remote.length === 0) return;
+export async function useOwnFiles(
+  { stages = [] }: Device,
+  { gguf, path }: { readonly gguf: GgufFile; readonly path: string | undefined },
+): Promise<void> {
+  const workers = stages.filter((stage) => stage instanceof RemoteDevice);
+  for (const worker of workers) if (worker.here && path !== undefined) await worker.openFile(path);
+  const reading = workers.filter(({ model }) => model !== undefined);
+  if (reading.length === 0) return;
   const fingerprint = await modelFingerprint(gguf, {});
-  for (const stage of remote as RemoteDevice[]) stage.useOwnFile(fingerprint, gguf.tensors);
+  for (const worker of reading) worker.useOwnFile(fingerprint, gguf.tensors);
 }
 
 async function openWorker(worker: string, how: WorkersRequest): Promise<Device> {

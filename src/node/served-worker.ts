@@ -5,7 +5,7 @@ import {
   factsOf,
   greetClient,
   type Login,
-  type OwnFile,
+  type OwnFiles,
   ServedDevice,
   type SharedTerms,
 } from '../devices/remote/index.ts';
@@ -21,8 +21,8 @@ export interface ServedWorkerOptions {
   readonly terms: SharedTerms;
   /** Opens the device; again after a loss. */
   open(): Promise<Device>;
-  /** A model's file, of which a program that opens the same model need not send the weights. */
-  readonly file?: (OwnFile & { readonly fingerprint: string }) | undefined;
+  /** Files of models, of which a program that opens the same model need not send the weights. */
+  readonly files?: OwnFiles | undefined;
   readonly onEvent?: (event: WorkerEvent) => void;
 }
 
@@ -86,7 +86,7 @@ export class ServedWorker implements AsyncDisposable {
     try {
       const greeted = await greetClient(channel, terms, (login) => this.#admit(channel, login, ended));
       onEvent?.({ kind: 'connected', address });
-      const reason = await ServedDevice.serve(await this.device(), greeted, this.#options.file);
+      const reason = await ServedDevice.serve(await this.device(), greeted, this.#options.files);
       onEvent?.({ kind: 'ended', address, reason });
     } catch (error) {
       onEvent?.({
@@ -111,7 +111,7 @@ export class ServedWorker implements AsyncDisposable {
       await before.channel.close();
       await before.ended;
     }
-    return factsOf(await this.device(), this.#options.file?.fingerprint);
+    return factsOf(await this.device(), this.#options.files?.file?.fingerprint);
   }
 
   async #open(): Promise<Device> {

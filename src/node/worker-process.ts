@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { openDevice, type DeviceRequest } from './devices.ts';
+import { openModelFile } from './model-file.ts';
 import { ServedWorker } from './served-worker.ts';
 import { SocketChannel } from './socket-channel.ts';
 import { sharedTerms } from './worker-terms.ts';
@@ -14,7 +15,11 @@ const PIPE = 3;
 async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
   const [request, deadline] = JSON.parse(process.argv[2] ?? '[]') as [DeviceRequest, number];
-  const worker = new ServedWorker({ terms: sharedTerms({ deadline }), open: () => openDevice(request) });
+  const worker = new ServedWorker({
+    terms: sharedTerms({ deadline }),
+    open: () => openDevice(request),
+    files: { open: openModelFile },
+  });
   await worker.serve(new SocketChannel(new Socket({ fd: PIPE }), { address: 'the process that started it' }));
   await worker[Symbol.asyncDispose]();
 }

@@ -2,10 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { fail } from '../base/errors.ts';
 import type { DeviceInfo, MemoryInfo } from '../device/index.ts';
-import { modelFingerprint } from '../engine/model-fingerprint.ts';
-import type { GgufFile } from '../gguf/index.ts';
 import { type DeviceRequest, openDevice } from './devices.ts';
-import { openGguf } from './open-gguf.ts';
+import { type ModelFile, openModelFile } from './model-file.ts';
 import { ServedWorker, type WorkerEvent } from './served-worker.ts';
 import { SocketChannel } from './socket-channel.ts';
 import { sharedTerms, WORKER_PORT, type WorkerTerms } from './worker-terms.ts';
@@ -45,12 +43,12 @@ export class WorkerServer implements AsyncDisposable {
   readonly description: WorkerDescription;
   readonly #server: Server;
   readonly #worker: ServedWorker;
-  readonly #file: GgufFile | undefined;
+  readonly #file: ModelFile | undefined;
 
   private constructor(
     server: Server,
     worker: ServedWorker,
-    of: { readonly description: WorkerDescription; readonly file: GgufFile | undefined },
+    of: { readonly description: WorkerDescription; readonly file: ModelFile | undefined },
   ) {
     this.#server = server;
     this.#worker = worker;
@@ -63,9 +61,8 @@ export class WorkerServer implements AsyncDisposable {
     const { host = '127.0.0.1', port = WORKER_PORT, device: request, model, onEvent } = options;
     const terms = sharedTerms(options);
     const open = () => openDevice(request);
-    const gguf = model === undefined ? undefined : await openGguf(model);
-    const file = gguf && (await ownFile(gguf));
-    const worker = new ServedWorker({ terms, open, file, ...(onEvent && { onEvent }) });
+    const file = model === undefined ? undefined : await openModelFile(model);
+    const worker = new ServedWorker({ terms, open, files: { file }, ...(onEvent && { onEvent }) });
     try {
       const device = await worker.device();
       if (device.stages) {
@@ -76,10 +73,10 @@ export class WorkerServer implements AsyncDisposable {
       const { address, family, port: own } = server.address() as AddressInfo;
       const shown = family === 'IPv6' ? `[${address}]` : address;
       const description = { address: `${shown}:${own}`, device: device.info, memory: await device.memory() };
-      return new WorkerServer(server, worker, { description, file: gguf });
+      return new WorkerServer(server, worker, { description, file });
     } catch (error) {
       await worker[Symbol.asyncDispose]();
-      await gguf?.dispose();
+      await file?.[Symbol.asyncDispose]();
       throw error;
     }
   }
@@ -93,26 +90,8 @@ export class WorkerServer implements AsyncDisposable {
     const closed = this.#server.listening ? once(this.#server, 'close') : undefined;
     this.#server.close();
     await this.#worker[Symbol.asyncDispose]();
-    await this.#file?.dispose();
+    await this.#file?.[Symbol.asyncDispose]();
     await closed;
-  }
-}
-
-/** A model's file as a worker reads from it. Closes it if it cannot be read. */
-async function ownFile(gguf: GgufFile) {
-  try {
-    const fingerprint = await modelFingerprint(gguf, {});
-    const tensor = (name: string) => {
-      const found = gguf.tensor(name);
-      const read = async (offset: number, into: Uint8Array) => {
-        await found?.source.read(found.offset + offset, into);
-      };
-      return found && { byteLength: found.byteLength, format: found.format, read };
-    };
-    return { fingerprint, tensor };
-  } catch (error) {
-    await gguf.dispose();
-    throw error;
   }
 }
 

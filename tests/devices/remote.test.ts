@@ -247,6 +247,7 @@ test('rows of a file of the other side are read there, and none that are not in 
   const file = new Uint8Array(4 * 64).map((_, at) => at);
   const reads: number[] = [];
   const own = {
+    fingerprint: 'the model',
     tensor: (name: string) =>
       name === 'w'
         ? {
@@ -262,7 +263,9 @@ test('rows of a file of the other side are read there, and none that are not in 
   await using device = openReferenceDevice();
   const { remote, serving } = await servedPair(device, 'a test', own);
   const info = { name: 'w' };
+  assert.equal(remote.model, 'the model');
   assert.throws(() => remote.useOwnFile('another', [info]), { code: 'REMOTE_REFUSED' });
+  await assert.rejects(remote.openFile('/etc/hostname'), /nobody may name files here/);
   remote.useOwnFile('the model', [info]);
   const g = new GraphBuilder('rows', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
   g.output('y', matmul(g, g.input('x', { axis: 'rows', width: 16 }), g.weight('w', F32, 4, 16)));

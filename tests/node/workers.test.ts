@@ -5,6 +5,7 @@ import { existsSync, statSync } from 'node:fs';
 import { type Server, createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { RemoteDevice } from '../../src/devices/remote/index.ts';
 import { loadModel } from '../../src/index.ts';
 import type { LoadModelOptions } from '../../src/node/load-model.ts';
 import { openDevice } from '../../src/node/devices.ts';
@@ -47,6 +48,19 @@ test('texts are those of one process: layers in two other ones', { timeout: HUNG
   }
   assert.deepEqual(children(), []);
 });
+
+test(
+  'a process that is started here reads the weights from the model’s own file',
+  { timeout: HUNG_MS },
+  async () => {
+    await using model = await loadModel(BUNDLED, { ...CPU, context: 64, workers: ['process=cpu'] });
+    const [first] = model.device.stages ?? [];
+    assert.ok(first instanceof RemoteDevice && first.here);
+    assert.match(first.model ?? '', /^[\da-f]{64}$/);
+    assert.ok(model.gguf.tensors.every((tensor) => first.hasTensor(tensor)));
+    await model.loaded;
+  },
+);
 
 for (const [what, signal] of [
   ['is killed', 'SIGKILL'],

@@ -33,11 +33,11 @@ export async function servedPair(
 ): Promise<{ readonly remote: RemoteDevice; readonly serving: Promise<Error>; readonly socket: Socket }> {
   const [near, far] = await socketPair();
   const greeting = greetClient(new SocketChannel(far, { address: 'the client' }), TERMS, () =>
-    factsOf(device, file && 'the model'),
+    factsOf(device, file?.fingerprint),
   );
   const [greeted, served] = await Promise.all([
     greetServer(new SocketChannel(near, { address }), TERMS, { session: 'test' }),
-    greeting.then((client) => ({ serving: ServedDevice.serve(device, client, file) })),
+    greeting.then((client) => ({ serving: ServedDevice.serve(device, client, { file }) })),
   ]);
   return { remote: new RemoteDevice({ ...greeted, here: true }), serving: served.serving, socket: near };
 }

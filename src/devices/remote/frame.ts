@@ -56,6 +56,8 @@ export const FRAME = {
   readyToDecode: 33,
   /** As `pack`; a text that says where the rows are in the other side's own file. */
   packOwn: 34,
+  /** request; a text with the path of a file of the model. Answered with its fingerprint, by a process that is started for one program. */
+  openFile: 35,
 
   /** request; a text with the result, or bytes. */
   answer: 48,

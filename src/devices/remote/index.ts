@@ -10,4 +10,4 @@ export {
 } from './handshake.ts';
 export { RemoteDevice, type RemoteDeviceSetup } from './remote-device.ts';
 export { factsOf, type RemoteFacts } from './remote-facts.ts';
-export { type OwnFile, ServedDevice } from './served-device.ts';
+export { type OwnFile, type OwnFiles, ServedDevice } from './served-device.ts';

@@ -33,7 +33,7 @@ import { RemoteStep, RemoteStream } from './remote-stream.ts';
 /** A connection to a process that serves a device, and what is known of that. */
 export interface RemoteDeviceSetup extends Greeted {
   readonly facts: RemoteFacts;
-  /** Whether its process is on this host. */
+  /** Whether its process was started here, on this host. */
   readonly here: boolean;
 }
 
@@ -45,6 +45,8 @@ export interface RemoteDeviceSetup extends Greeted {
 export class RemoteDevice implements Device, ProgramOwner {
   readonly lost: Promise<Error>;
   readonly memoryRules: MemoryRules;
+  /** Whether its process was started here. */
+  readonly here: boolean;
   readonly #facts: RemoteFacts;
   readonly #calls: RemoteCalls;
   readonly #live: LiveObjects;
@@ -52,6 +54,7 @@ export class RemoteDevice implements Device, ProgramOwner {
   readonly #budget: MemoryBudget;
   /** The formats that are decoded while a part is packed. */
   readonly #decoded = new WeakMap<RemoteWeight, Set<string>>();
+  #model: string | undefined;
   /** Tensors that its process has in a file of its own. */
   #tensors: ReadonlySet<object> = new Set();
   readonly #programs = new FinalizationRegistry<number>((program) =>
@@ -59,7 +62,9 @@ export class RemoteDevice implements Device, ProgramOwner {
   );
 
   constructor({ facts, here, ...greeted }: RemoteDeviceSetup) {
+    this.here = here;
     this.#facts = facts;
+    this.#model = facts.model;
     this.memoryRules = rulesOf(facts.rules, here);
     this.#calls = new RemoteCalls(greeted);
     this.#live = new LiveObjects(`device ${this.info.name}`);
@@ -88,7 +93,12 @@ export class RemoteDevice implements Device, ProgramOwner {
 
   /** The fingerprint of the model of which its process has a file; undefined if it has none. */
   get model(): string | undefined {
-    return this.#facts.model;
+    return this.#model;
+  }
+
+  /** Has a process that was started here open a file, of which it may be asked. Rejects as that does. */
+  async openFile(path: string): Promise<void> {
+    this.#model = String(await this.#calls.request({ kind: FRAME.openFile, text: path }));
   }
 
   /**

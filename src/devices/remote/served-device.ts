@@ -19,6 +19,8 @@ import { type RowsTarget, ServedStream } from './served-stream.ts';
 
 /** Bytes of a label. */
 const LABEL_BYTES = 4096;
+/** Bytes of a path. */
+const PATH_BYTES = 64 * 1024;
 /** Bytes of a graph, or of what a step consists of. */
 const GRAPH_BYTES = 64 * 2 ** 20;
 const TEXTS: ReadonlyMap<number, number> = new Map([
@@ -27,14 +29,25 @@ const TEXTS: ReadonlyMap<number, number> = new Map([
   [FRAME.createBuffer, LABEL_BYTES],
   [FRAME.createStream, LABEL_BYTES],
   [FRAME.packOwn, LABEL_BYTES],
+  [FRAME.openFile, PATH_BYTES],
 ]);
 /** Maximum bytes of one upload. */
 const UPLOAD_BYTES = 64 * 2 ** 20;
 
 /** A model's file of which the serving process has a copy. */
 export interface OwnFile {
+  /** Identifies the model. */
+  readonly fingerprint: string;
   /** A tensor's bytes; undefined for one that is not there. */
   readonly tensor: (name: string) => OwnTensor | undefined;
+}
+
+/** Files of the process that serves. */
+export interface OwnFiles {
+  /** The one that it has. */
+  readonly file?: OwnFile | undefined;
+  /** Opens one for whoever has the connection, if these may name files. */
+  readonly open?: ((path: string) => Promise<OwnFile>) | undefined;
 }
 
 /** A tensor of such a file. */
@@ -54,15 +67,17 @@ type Handler = (operands: readonly number[], frame: ReadFrame) => void | Promise
 export class ServedDevice {
   readonly #device: Device;
   readonly #connection: Connection;
-  readonly #file: OwnFile | undefined;
+  readonly #openFile: OwnFiles['open'];
+  #file: OwnFile | undefined;
   readonly #objects = new ServedObjects();
   readonly #handlers: ReadonlyMap<number, Handler>;
   /** Answers that are still computed. */
   readonly #answering = new Set<Promise<void>>();
 
-  private constructor(device: Device, connection: Connection, file: OwnFile | undefined) {
+  private constructor(device: Device, connection: Connection, { file, open }: OwnFiles) {
     this.#device = device;
     this.#file = file;
+    this.#openFile = open;
     this.#connection = connection;
     this.#handlers = new Map<number, Handler>([
       ...this.#creations(),
@@ -72,8 +87,8 @@ export class ServedDevice {
   }
 
   /** Resolves when the connection has ended and nothing is left of what it made; with the reason for which it ended. */
-  static async serve(device: Device, { connection, expect }: Greeted, file?: OwnFile): Promise<Error> {
-    const served = new ServedDevice(device, connection, file);
+  static async serve(device: Device, { connection, expect }: Greeted, files: OwnFiles = {}): Promise<Error> {
+    const served = new ServedDevice(device, connection, files);
     // The device stays: what waits for its loss must not keep every connection.
     let told: Connection | undefined = connection;
     void device.lost.then((error) => told?.send({ kind: FRAME.lost, text: packError(error) }));
@@ -194,6 +209,15 @@ export class ServedDevice {
             const { label, executables } = text as { label: string; executables: SentExecutable[] };
             const step = await this.#objects.record(device, executables, label);
             steps.make(id, () => step);
+          }),
+      ],
+      [
+        FRAME.openFile,
+        ([request = 0], { text }) =>
+          this.#answer(request, async () => {
+            if (!this.#openFile) throw new RangeError('nobody may name files here');
+            this.#file = await this.#openFile(String(text));
+            return this.#file.fingerprint;
           }),
       ],
       [FRAME.memory, ([request = 0]) => this.#answer(request, () => device.memory())],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { packedGroups, quantPlanes, SCALE_BYTES } from '../../src/device/index.ts';
-import { WEIGHT_LAYOUTS } from '../../src/devices/cpu/weight-layouts.ts';
+import { NATIVE_LAYOUTS, WEIGHT_LAYOUTS } from '../../src/devices/cpu/weight-layouts.ts';
 import { packedBytes } from '../../src/devices/hip-cuda/lowering/packed-formats.ts';
 import { packedFormat, planePlaces } from '../../src/devices/webgpu/lowering/packed-formats.ts';
 import { ALL_FORMATS } from '../../src/formats/index.ts';
@@ -27,6 +27,16 @@ for (const format of ALL_FORMATS) {
     assert.ok(planePlaces(webgpu, count).byteLength <= MOST * file);
   });
 }
+
+test('native kernels of the CPU read weights of four to six bits about as large as in the file, and none larger than others do', () => {
+  for (const { layout, name, blockBytes, blockElements } of ALL_FORMATS) {
+    if (!layout) continue;
+    const bytes = NATIVE_LAYOUTS[name]?.packedBytes(ROWS, COLUMNS) ?? Number.POSITIVE_INFINITY;
+    assert.ok(bytes <= (WEIGHT_LAYOUTS[name]?.packedBytes(ROWS, COLUMNS) ?? 0), name);
+    const file = ((ROWS * COLUMNS) / blockElements) * blockBytes;
+    if (/^Q[456]_[01K]$/.test(name)) assert.ok(bytes <= 1.03 * file, `${name}: ${bytes / file}`);
+  }
+});
 
 test('numbers have none', () => {
   for (const format of ALL_FORMATS) {

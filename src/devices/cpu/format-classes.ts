@@ -49,7 +49,7 @@ function nativeCodesOf(format: TensorFormat, layout: BlockLayout): Codes {
 }
 
 /** The kind of scale words for a format's scales. */
-export function wordsOf({ blockElements }: TensorFormat, { scale, min }: BlockLayout): Words {
+function wordsOf({ blockElements }: TensorFormat, { scale, min }: BlockLayout): Words {
   if (scale.as === 'e8m0') return 'float';
   if (scale.as === 'e4m3') return 'float16';
   if (blockElements < 256) return min ? 'half_offset' : 'half';

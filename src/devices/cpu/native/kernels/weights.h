@@ -4,6 +4,7 @@
 
 constexpr u32 HEADER_LOW = 16;
 constexpr u32 HEADER_BIAS = 32;
+
 enum Codes { SMALL, LIFTED, LARGE, WIDE, MEDIUM, SIGNED, FIVE, SIX };
 enum Words { HALF, HALF_OFFSET, FLOAT, FLOAT_16, SUB, SUB_16, SUB_16_OFFSET, HALF_SUB, HALF_SUB_16, HALF_SUB_16_OFFSET };
 
@@ -14,6 +15,7 @@ constexpr bool isEightBit(Codes codes) { return codes == WIDE || codes == SIGNED
 constexpr bool isCentered(Codes codes) { return codes == LIFTED || isEightBit(codes); }
 /** Bits of a weight as it is multiplied: those below 128 count as 7. */
 constexpr int bitsOf(Codes codes) { return isEightBit(codes) ? 8 : codes <= LIFTED ? 4 : 7; }
+/** Bytes of a group's nibbles; upper bits are behind them. */
 constexpr u32 NIBBLE_BYTES = 64;
 constexpr u32 codeBytes(Codes codes) { return hasNibbles(codes) ? NIBBLE_BYTES + 16 * upperBits(codes) : 128; }
 /** Scale words without regard to what is before eight groups. */
@@ -40,8 +42,8 @@ constexpr u64 quadBytes(Codes codes, Words words, u32 groups) {
 constexpr int nibbleWord(int vector) { return 4 * (vector >> 1) + (vector & 1); }
 
 /**
- * A quad's vector of codes in nibbles, the low ones and the high ones; `group` is where the group begins. The upper bits of vector v are
- * in vector v % b of those with b bits a code, v / b codes from its lowest bits on: all that this takes is a shift of each lane.
+ * A quad's vector of codes in nibbles, the low ones and the high ones; `group` is where the group begins. Of upper bits, b a code,
+ * those of vector v begin at bit v / b * b of vector v % b: a shift of each lane brings them to where they are added.
  */
 template <Codes CODES>
 INLINE void splitCodes(const u8* group, int vector, Bytes& low, Bytes& high) {

@@ -14,10 +14,11 @@ constexpr int DIGIT_SHIFT = CODES == SMALL ? 4 : 7;
 
 constexpr u32 DIGITS = 2;
 
-/** A strip's super-block unpacked. */
-struct SuperPanel {
-  /** Of each group, four columns a vector. */
-  Bytes digits[SUPER_GROUPS][DIGITS][8];
+/** The digits of a strip's super-block: of each group, four columns a vector. */
+using SuperDigits = Bytes[SUPER_GROUPS][DIGITS][8];
+
+/** What its sums are scaled with. */
+struct SuperFactors {
   Pairs offsets[SUPER_GROUPS];
   SuperScales above;
 };
@@ -74,13 +75,15 @@ class SuperUnpacker {
   u64 at;
   const Tables& tables;
   NextPanel following;
-  SuperPanel& panel;
+  SuperDigits& digits;
+  SuperFactors& factors;
   u32 group = 0;
 
  public:
-  __attribute__((always_inline)) SuperUnpacker(const Strip& strip, u64 at, const Tables& tables, NextPanel following, SuperPanel& panel)
-      : strip(strip), at(at + superBytes(WORDS)), tables(tables), following(following), panel(panel) {
-    panel.above = superScalesOf<WORDS>(strip, at, tables);
+  __attribute__((always_inline)) SuperUnpacker(
+      const Strip& strip, u64 at, const Tables& tables, NextPanel following, SuperDigits& digits, SuperFactors& factors)
+      : strip(strip), at(at + superBytes(WORDS)), tables(tables), following(following), digits(digits), factors(factors) {
+    factors.above = superScalesOf<WORDS>(strip, at, tables);
     this->following.fetch(superBytes(WORDS));
   }
   __attribute__((always_inline)) bool done() const { return group == SUPER_GROUPS; }
@@ -89,10 +92,10 @@ class SuperUnpacker {
     Bytes weights[8];
     unpackWeights<CODES>(strip, at, tables, weights);
     const SubScales scales = subScalesOf<CODES, WORDS>(strip, at + codeBytes(CODES));
-    Bytes(&digits)[DIGITS][8] = panel.digits[group];
-    digitsOf<CODES>(weights, scales.first, digits[0], digits[1]);
-    digitsOf<CODES>(weights + 4, splitsGroups(WORDS) ? scales.second : scales.first, digits[0] + 4, digits[1] + 4);
-    if (!isCentered(CODES)) panel.offsets[group] = scales.offsets;
+    Bytes(&own)[DIGITS][8] = digits[group];
+    digitsOf<CODES>(weights, scales.first, own[0], own[1]);
+    digitsOf<CODES>(weights + 4, splitsGroups(WORDS) ? scales.second : scales.first, own[0] + 4, own[1] + 4);
+    if (!isCentered(CODES)) factors.offsets[group] = scales.offsets;
     at += groupBytes(CODES, WORDS);
     group++;
   }
@@ -100,7 +103,7 @@ class SuperUnpacker {
 
 /** Sums of a turn that have to be scaled and added to outputs, a row of `STRIP_ROWS` a token; `there` tokens are there. */
 struct SuperTurn {
-  const SuperPanel* panel;
+  const SuperFactors* factors;
   const u8* x;
   const SumsOfSuper* sums;
   Floats* totals;
@@ -122,10 +125,10 @@ INLINE void scaleTokens(const SuperTurn& of, u64 tileBytes, u32 first) {
     sums.scaled = addInts(loadBytes((const u8*)digits[0][row]), upper);
     if (!isCentered(CODES)) {
       for (u32 g = 0; g < SUPER_GROUPS; g++) {
-        sums.shifted = addPaired(sums.shifted, of.panel->offsets[g], x + (u64)TILE_STEP * g + X_SUMS);
+        sums.shifted = addPaired(sums.shifted, of.factors->offsets[g], x + (u64)TILE_STEP * g + X_SUMS);
       }
     }
-    const Floats product = sums.template product<CODES>(x, of.panel->above);
+    const Floats product = sums.template product<CODES>(x, of.factors->above);
     of.totals[token] = add(of.begins ? noFloats() : of.totals[token], product);
   }
 }
@@ -140,13 +143,16 @@ INLINE void multiplySuperBlocks(const ManyRows& of, const Tables& tables, const 
   const u32 panels = strips * (of.groups() / SUPER_GROUPS);
   const u32 turns = (block.tokens + TURN_TOKENS - 1) / TURN_TOKENS;
   const auto offsetOf = [&](u32 panel) { return quadBytes(CODES, WORDS, panel / strips * SUPER_GROUPS); };
-  // Scales are read one panel later than digits, while the panel behind is unpacked.
-  SuperPanel unpacked[3];
+  // A single turn leaves each group to the panel behind: so all that a thread needs stays in its half of a first-level cache.
+  SuperDigits digits[2];
+  const auto digitsOf = [&](u32 panel) __attribute__((always_inline)) -> SuperDigits& { return digits[turns > 1 ? panel & 1 : 0]; };
+  // Factors are read one panel later than digits, while those of the panel behind are unpacked.
+  SuperFactors factors[3];
   const auto unpacker = [&](u32 panel) __attribute__((always_inline)) {
     const u32 next = panel + 1 < panels ? panel + 1 : panel;
     const NextPanel following(block.strip(of, quad, next % strips).quads[0] + offsetOf(next), quad);
     const Strip strip = block.strip(of, quad, panel % strips);
-    return SuperUnpacker<CODES, WORDS>(strip, offsetOf(panel), tables, following, unpacked[panel % 3]);
+    return SuperUnpacker<CODES, WORDS>(strip, offsetOf(panel), tables, following, digitsOf(panel), factors[panel % 3]);
   };
   alignas(64) SumsOfSuper sums[2];
   Totals totals;
@@ -154,7 +160,7 @@ INLINE void multiplySuperBlocks(const ManyRows& of, const Tables& tables, const 
   u32 turnsBefore = 0;
   for (SuperUnpacker<CODES, WORDS> first = unpacker(0); !first.done();) first.unpackGroup();
   for (u32 panel = 0; panel < panels; panel++) {
-    const SuperPanel& own = unpacked[panel % 3];
+    const SuperDigits& own = digitsOf(panel);
     SuperUnpacker<CODES, WORDS> next = unpacker(panel + 1 < panels ? panel + 1 : panel);
     u32 untilNext = turns;
     for (u32 turn = 0; turn < turns; turn++) {
@@ -165,7 +171,7 @@ INLINE void multiplySuperBlocks(const ManyRows& of, const Tables& tables, const 
       zeroTiles();
       for (u32 g = 0; g < SUPER_GROUPS; g++) {
         const u8* records = x + (u64)TILE_STEP * g;
-        const u8* weights = (const u8*)own.digits[g];
+        const u8* weights = (const u8*)own[g];
         if (two) addTwoTiles(weights, records, records + tileBytes, RECORD_BYTES);
         else addTile(weights, records, RECORD_BYTES);
         scaleTokens<CODES>(before, tileBytes, g * STEP_TOKENS);
@@ -176,7 +182,7 @@ INLINE void multiplySuperBlocks(const ManyRows& of, const Tables& tables, const 
       storeTiles(made[0][0], made[0][1]);
       if (two) storeOtherTiles(made[1][0], made[1][1]);
       const u32 left = block.tokens - token;
-      before = {&own, x, &made, totals[panel % strips] + token, left < TURN_TOKENS ? left : TURN_TOKENS, panel < strips};
+      before = {&factors[panel % 3], x, &made, totals[panel % strips] + token, left < TURN_TOKENS ? left : TURN_TOKENS, panel < strips};
     }
   }
   for (u32 first = 0; first < TURN_TOKENS; first += STEP_TOKENS) scaleTokens<CODES>(before, tileBytes, first);

@@ -244,8 +244,8 @@ function declare<P extends readonly (string | undefined)[]>(
 function distinct(sequences: readonly GoldenSequence[]): GoldenSequence[] {
   return sequences.flatMap((sequence, index) => {
     const { ids, lse, top, next } = sequence;
-    const earlier = sequences.slice(0, index).map((other) => commonLength(other.ids, ids));
-    const from = Math.max(sequence.from, ...earlier);
+    const covered = sequences.slice(0, index).filter((other) => other.from <= sequence.from);
+    const from = Math.max(sequence.from, ...covered.map((other) => commonLength(other.ids, ids)));
     if (from >= ids.length) return [];
     const skipped = from - sequence.from;
     const rest = { lse: lse.slice(skipped), top: top.slice(skipped), next: next.slice(skipped) };

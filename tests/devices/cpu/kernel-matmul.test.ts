@@ -203,6 +203,16 @@ for (const name of Object.keys(WEIGHT_LAYOUTS)) {
   });
 }
 
+test('more rows than are taken together give the same one by one and together', () => {
+  for (const name of ['Q4_0', 'Q4_K', 'Q6_K', 'F16']) {
+    const of = caseOf(name, 69, 256);
+    const x = uniform(531 * of.columns, 13);
+    for (const run of runsOf(of)) {
+      assert.deepEqual(productOfMany(run, x, of.rows), productOfEach(run, x, of.rows), name);
+    }
+  }
+});
+
 test('rows longer than a panel give the same one by one and together', () => {
   for (const name of ['Q4_0', 'Q5_1', 'Q4_K', 'Q5_K', 'Q6_K', 'Q8_0', 'IQ4_XS', 'F16']) {
     const of = caseOf(name, 5, 2560);

@@ -22,10 +22,13 @@ import {
 } from '../weight-layouts.ts';
 import type { NativeExport, NativeKernels } from './native-kernels.ts';
 
-/** Neither a multiple of the rows that any variant computes together, nor of the rows of activations, nor of the columns. */
+/**
+ * Neither a multiple of the rows that any variant computes together, nor of the rows of activations, nor of the columns; and more rows of
+ * activations than any variant computes together.
+ */
 const ROWS = 21;
 const COLUMNS = 768;
-const TOKENS = 21;
+const TOKENS = 37;
 
 const PAGE = 65536;
 

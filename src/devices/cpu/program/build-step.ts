@@ -176,7 +176,7 @@ function matrixColumnsOf(calls: readonly LoweredCall[], unit: number): number {
   return agree ? of.columns : 0;
 }
 
-/** Rows of weights that native kernels multiply together at most: fewer take them as long. */
+/** Rows of weights that native kernels unpack together at most: fewer take them as long. */
 const BAND = 32;
 
 /** A unit of whole bands, for chunks of about `most` columns, if these hold one. */

@@ -75,6 +75,7 @@ INLINE void addTile(const u8* weights, const u8* x, u64 rowBytes) {
   _tile_dpbsud(0, 6, 4);
   _tile_loadd(5, weights + 512, 64);
   _tile_dpbssd(1, 6, 5);
+  __asm__ volatile("" ::: "memory");
 }
 
 /** The same, and with a second tile of activations to the other two sums. */
@@ -83,6 +84,7 @@ INLINE void addTwoTiles(const u8* weights, const u8* x, const u8* second, u64 ro
   _tile_loadd(7, second, rowBytes);
   _tile_dpbsud(2, 7, 4);
   _tile_dpbssd(3, 7, 5);
+  __asm__ volatile("" ::: "memory");
 }
 
 /** The first two sums out of the registers. */

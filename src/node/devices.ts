@@ -204,10 +204,13 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
  */
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   checkOptions('openDevice', request, DEVICE_REQUEST);
-  return await open(request, () => {}, sessionOf(request));
+  return await open(request, () => {}, crypto.randomUUID());
 }
 
-/** Starts what `openDevice` does, for callers with other work to do meanwhile. */
+/**
+ * Starts what `openDevice` does, for callers with other work to do meanwhile. With the same object, `reopenDevice` gets the same workers
+ * again: one for each device that is opened.
+ */
 export function beginDevice(request: DeviceRequest): DeviceOpening {
   let onDescribed: OnDescribed = () => {};
   const early = new Promise<Device>((resolve) => {

@@ -82,12 +82,14 @@ export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
  */
 export async function loadModel(location?: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const model = modelOptionsOf(options);
+  // An object of this device's own, which is opened again with it; the caller may use its options for other models.
+  const request: DeviceRequest = { ...options };
   const { signal, logger, threads, sharedMemory, headers } = options;
   const path = await locateModel(location, options);
   const shared = sharedMemory && Promise.resolve(sharedMemory.device);
   // A driver starts on its own thread; meanwhile the rest of the code and the file are loaded, and the model is
   // compiled.
-  const opening = shared ? { described: shared, opened: shared } : beginDevice(options);
+  const opening = shared ? { described: shared, opened: shared } : beginDevice(request);
   opening.opened.catch(() => {});
   const opened: AsyncDisposable[] = [];
   const keep = <T extends AsyncDisposable>(resource: T): T => {
@@ -116,7 +118,7 @@ export async function loadModel(location?: string, options: LoadModelOptions = {
     compiling?.catch(() => {});
     const device = await withOwnFiles(await opening.opened, { gguf, path }, options);
     const compiled = device === described ? compiling : undefined;
-    const again = async () => withOwnFiles(await reopenDevice(device.info, options), { gguf, path }, options);
+    const again = async () => withOwnFiles(await reopenDevice(device.info, request), { gguf, path }, options);
     const reopen = shared ? undefined : again;
     const draft = options.draft && (await openDraft(options.draft, options));
     const { sharedConstraints } = await import('./constraints.ts');

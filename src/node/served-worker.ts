@@ -4,6 +4,7 @@ import {
   type ByteChannel,
   factsOf,
   greetClient,
+  type Greeted,
   type Login,
   type OwnFiles,
   ServedDevice,
@@ -37,6 +38,8 @@ interface InUse {
 export class ServedWorker implements AsyncDisposable {
   readonly #options: ServedWorkerOptions;
   readonly #channels = new Set<ByteChannel>();
+  /** Those of whom it is not known that they know the secret, oldest first. */
+  readonly #strangers = new Set<ByteChannel>();
   readonly #serving = new Set<Promise<void>>();
   #device: Promise<Device> | undefined;
   #used: InUse | undefined;
@@ -60,12 +63,22 @@ export class ServedWorker implements AsyncDisposable {
   /** Serves whoever is at the other end, once that is known; never rejects. Resolves when that connection has ended. */
   serve(channel: ByteChannel): Promise<void> {
     this.#channels.add(channel);
+    this.#strangers.add(channel);
     const serving = this.#serve(channel).finally(() => {
       this.#channels.delete(channel);
       this.#serving.delete(serving);
     });
     this.#serving.add(serving);
     return serving;
+  }
+
+  /** Closes the connection that has gone without a proof of the secret for longest. False if there is none. */
+  dropStranger(): boolean {
+    const [oldest] = this.#strangers;
+    if (!oldest) return false;
+    this.#strangers.delete(oldest);
+    void oldest.close();
+    return true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -77,41 +90,59 @@ export class ServedWorker implements AsyncDisposable {
   }
 
   async #serve(channel: ByteChannel): Promise<void> {
-    const { terms, onEvent } = this.#options;
+    const { terms, files } = this.#options;
     const { address } = channel;
     let end: () => void = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
+    let before: Promise<void> | undefined;
+    let greeted: Greeted | undefined;
     try {
-      const greeted = await greetClient(channel, terms, (login) => this.#admit(channel, login, ended));
-      onEvent?.({ kind: 'connected', address });
-      const reason = await ServedDevice.serve(await this.device(), greeted, this.#options.files);
-      onEvent?.({ kind: 'ended', address, reason });
-    } catch (error) {
-      onEvent?.({
-        kind: 'refused',
-        address,
-        error: error instanceof Error ? error : new Error(String(error)),
+      greeted = await greetClient(channel, terms, async (login) => {
+        this.#strangers.delete(channel);
+        before = this.#admit(channel, login, ended);
+        await before;
+        return factsOf(await this.device(), files?.file?.fingerprint);
       });
+      this.#tell({ kind: 'connected', address });
+      const reason = await ServedDevice.serve(await this.device(), greeted, files);
+      this.#tell({ kind: 'ended', address, reason });
+    } catch (found) {
+      const error = found instanceof Error ? found : new Error(String(found));
+      await greeted?.fail(error);
+      this.#tell({ kind: 'refused', address, error });
     } finally {
+      this.#strangers.delete(channel);
+      await channel.close();
+      // Whoever takes this one's place waits for those before it, too.
+      await before;
       if (this.#used?.channel === channel) this.#used = undefined;
       end();
     }
   }
 
-  /** Gives the device to a connection that knows the secret; one before it for the same session was cut, and has not noticed yet. */
-  async #admit(channel: ByteChannel, { session }: Login, ended: Promise<void>) {
+  /**
+   * Gives the device to a connection that knows the secret; one before it for the same session was cut, and has not noticed yet. Throws
+   * if another session has it; resolves when that one has freed it, and never rejects.
+   */
+  #admit(channel: ByteChannel, { session }: Login, ended: Promise<void>): Promise<void> {
     const before = this.#used;
     if (before && before.session !== session) {
       fail('REMOTE_REFUSED', { address: channel.address, why: 'its device is in use' });
     }
     this.#used = { session, channel, ended };
-    if (before) {
-      await before.channel.close();
-      await before.ended;
+    void before?.channel.close();
+    return before?.ended ?? Promise.resolve();
+  }
+
+  /** What a listener throws is its own: the device is served nevertheless. */
+  #tell(event: WorkerEvent): void {
+    try {
+      this.#options.onEvent?.(event);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error));
     }
-    return factsOf(await this.device(), this.#options.files?.file?.fingerprint);
   }
 
   async #open(): Promise<Device> {

@@ -97,7 +97,8 @@ export class WorkerServer implements AsyncDisposable {
 
 async function listen(host: string, port: number, worker: ServedWorker): Promise<Server> {
   const server = createServer((socket) => {
-    if (worker.connections >= MAX_CONNECTIONS) socket.destroy();
+    // Who says nothing must not keep out who has something to say.
+    if (worker.connections >= MAX_CONNECTIONS && !worker.dropStranger()) socket.destroy();
     else void worker.serve(new SocketChannel(socket, { address: peerOf(socket) }));
   });
   try {
@@ -106,6 +107,8 @@ async function listen(host: string, port: number, worker: ServedWorker): Promise
     const reason = error instanceof Error ? error.message : String(error);
     return fail('ADDRESS_IN_USE', { address: `${host}:${port}`, reason }, error);
   }
+  // A connection that the system did not give, such as for want of a file descriptor; the next one may come.
+  server.on('error', (error) => process.emitWarning(error));
   return server;
 }
 

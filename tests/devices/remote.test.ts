@@ -8,7 +8,7 @@ import { encodeFrame, FRAME, HEAD_BYTES } from '../../src/devices/remote/frame.t
 import { FrameReader, type FrameRules } from '../../src/devices/remote/frame-reader.ts';
 import { packGraph, unpackGraph } from '../../src/devices/remote/graph-text.ts';
 import { factsOf, greetClient, greetServer } from '../../src/devices/remote/index.ts';
-import { rulesOf } from '../../src/devices/remote/remote-facts.ts';
+import { checkFacts, rulesOf } from '../../src/devices/remote/remote-facts.ts';
 import { F32 } from '../../src/formats/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
@@ -138,7 +138,7 @@ test('another secret and another version are refused on both sides', async () =>
   isRefusal(server, /client: the secrets differ/);
   const [newer, older] = await failedGreeting({ version: 'newer' });
   isRefusal(newer, /it is rocmforge test with protocol 1, this one newer with 1/);
-  isRefusal(older, /it is rocmforge test/);
+  isRefusal(older, /client: it refused, and says why itself/);
 });
 
 test('a server that does not know the secret gets no device, and one that is none is unavailable', async () => {
@@ -147,7 +147,10 @@ test('a server that does not know the secret gets no device, and one that is non
     far.on('error', () => {}).resume();
     await once(far, 'close');
   };
-  const hello = encodeFrame({ kind: FRAME.hello, text: { protocol: 1, version: 'test', nonce: '00' } });
+  const hello = encodeFrame({
+    kind: FRAME.hello,
+    text: { protocol: 1, version: 'test', nonce: '00', deadline: 1000 },
+  });
   const facts = await factsOf(openReferenceDevice());
   const welcome = encodeFrame({ kind: FRAME.welcome, text: { proof: '00'.repeat(32), facts } });
   for (const [answer, expected] of [
@@ -157,6 +160,27 @@ test('a server that does not know the secret gets no device, and one that is non
       { code: 'DEVICE_UNAVAILABLE', message: /no frame/ },
     ],
     [encodeFrame({ kind: FRAME.hello, text: {} }), { code: 'REMOTE_REFUSED', message: /no nonce/ }],
+    ...[undefined, 0.5, 2 ** 31, '1000'].map(
+      (deadline) =>
+        [
+          encodeFrame({
+            kind: FRAME.hello,
+            text: { protocol: 1, version: 'test', nonce: '00', deadline },
+          }),
+          { code: 'REMOTE_REFUSED', message: /no deadline of 1 to 2147483647 ms/ },
+        ] as const,
+    ),
+    ...[null, 5, 'x', [], {}, { code: 'REMOTE_REFUSED', params: null }].map(
+      (text) =>
+        [
+          encodeFrame({ kind: FRAME.refused, text }),
+          { code: 'DEVICE_UNAVAILABLE', message: /it gave no reason/ },
+        ] as const,
+    ),
+    [
+      encodeFrame({ kind: FRAME.refused, text: refusalWith('no\u001b[2J\n\u202eway') }),
+      { code: 'REMOTE_REFUSED', message: /: no \[2J way$/ },
+    ],
     [encodeFrame({ kind: FRAME.alive, text: {} }), { code: 'DEVICE_UNAVAILABLE' }],
   ] as const) {
     const [near, far] = await socketPair();
@@ -165,6 +189,66 @@ test('a server that does not know the secret gets no device, and one that is non
     await assert.rejects(greeting, expected);
     await ended;
   }
+});
+
+/** A refusal as it is sent. */
+function refusalWith(why: string) {
+  return { code: 'REMOTE_REFUSED', params: { address: 'y', why } };
+}
+
+test('nothing that an unknown one sends is shown as it is, or at length', async () => {
+  const orders = `\u001b]0;owned\u0007\n10.0.0.9:1 uses the device\n${'A'.repeat(9000)}`;
+  const login = { protocol: 1, version: orders, nonce: '', session: '', proof: '', deadline: 1000 };
+  for (const frame of [
+    { kind: FRAME.refused, text: refusalWith(orders) },
+    { kind: FRAME.login, text: login },
+    { kind: FRAME.login, text: orders },
+  ]) {
+    const [near, far] = await socketPair();
+    const greeting = greetClient(new SocketChannel(far, { address: 'unknown' }), TERMS, () =>
+      assert.fail('it is not known'),
+    );
+    near.on('error', () => {}).resume();
+    for (const part of encodeFrame(frame)) near.write(part);
+    const { message } = (await greeting.catch((error: unknown) => error)) as Error;
+    assert.match(message, /with unknown: |unknown is not available: /);
+    assert.doesNotMatch(message, /\p{Cc}/u);
+    assert.ok(message.length < 400);
+  }
+});
+
+test('what a device says of itself is shown without orders to a terminal', async () => {
+  const { info, ...facts } = await factsOf(openReferenceDevice());
+  const found = checkFacts({
+    ...facts,
+    info: { ...info, name: 'a\u001b[2Jb', details: { 'c\n': 'd\r', e: 5 } },
+  });
+  assert.equal(found.info.name, 'a [2Jb');
+  assert.deepEqual(found.info.details, { 'c ': 'd ', e: 5 });
+});
+
+test('both sides of different patience say that they are there as often as the other expects', async () => {
+  const intervals: number[] = [];
+  const counting = (socket: Socket, address: string) =>
+    new (class extends SocketChannel {
+      override every(milliseconds: number, work: () => void): () => void {
+        // The time for an answer to a greeting is none of signs of life.
+        if (milliseconds < 10_000) intervals.push(milliseconds);
+        return super.every(milliseconds, work);
+      }
+    })(socket, { address });
+  const [near, far] = await socketPair();
+  const device = openReferenceDevice();
+  const [server, client] = await Promise.all([
+    greetServer(counting(near, 'server'), { ...TERMS, deadline: 2000 }, { session: 's' }),
+    greetClient(counting(far, 'client'), { ...TERMS, deadline: 30_000 }, () => factsOf(device)),
+  ]);
+  assert.deepEqual(intervals, [500, 500]);
+  await Promise.all(
+    [server, client].map(({ connection }) => connection.close(new Error('the test is over'))),
+  );
+  server.connection.watch(2000, 2000);
+  assert.equal(intervals.length, 2, 'a connection that has ended is not watched');
 });
 
 test('who is greeted and then sends what was not asked for is cut off', async () => {
@@ -191,14 +275,20 @@ test(
   { timeout: HUNG_MS },
   async () => {
     const [near, far] = await socketPair();
-    const channel = new SocketChannel(far, { address: 'client' });
+    let isSilent = false;
+    const channel = new (class extends SocketChannel {
+      override write(parts: readonly Uint8Array[]): void {
+        if (!isSilent) super.write(parts);
+      }
+    })(far, { address: 'client' });
     const terms = { ...TERMS, deadline: 200 };
     const device = openReferenceDevice();
     const [greeted, client] = await Promise.all([
       greetServer(new SocketChannel(near, { address: 'the silent one' }), terms, { session: 's' }),
       greetClient(channel, TERMS, () => factsOf(device)),
     ]);
-    // It neither answers nor says that it is there, as its own deadline is longer.
+    // It neither answers nor says that it is there.
+    isSilent = true;
     client.expect({
       textLimit: () => 1000,
       admit: () => new Uint8Array(0),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { type Server, createServer, type AddressInfo } from 'node:net';
+import { type Server, connect, createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { RemoteDevice } from '../../src/devices/remote/index.ts';
@@ -127,6 +127,41 @@ test(
   },
 );
 
+test(
+  'models that are loaded with the same options do not take workers from each other',
+  { timeout: HUNG_MS },
+  async () => {
+    await using server = await openServer();
+    const options = { ...CPU, context: 64, workers: [server.description.address], workerSecret: SECRET };
+    await using first = await loadModel(BUNDLED, options);
+    await assert.rejects(loadModel(BUNDLED, options), { code: 'REMOTE_REFUSED', message: /in use/ });
+    assert.ok((await first.generate([1, 40, 41, 42], TEXT).text()).length > 0);
+  },
+);
+
+test('silent connections do not keep out who knows the secret', { timeout: HUNG_MS }, async (t) => {
+  await using server = await openServer();
+  const port = Number(/\d+$/.exec(server.description.address)?.[0]);
+  const silent = Array.from({ length: 16 }, () =>
+    connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .resume(),
+  );
+  t.after(() => {
+    for (const socket of silent) socket.destroy();
+  });
+  await until(
+    () => `${server.connections} connections`,
+    () => server.connections === 16,
+  );
+  await using device = await openDevice({
+    ...CPU,
+    workers: [server.description.address],
+    workerSecret: SECRET,
+  });
+  assert.equal(device.stages?.length, 2);
+});
+
 test('a program whose connection was cut unnoticed gets its worker back', { timeout: HUNG_MS }, async (t) => {
   await using server = await openServer();
   const proxy = await startProxy(t, Number(/\d+$/.exec(server.description.address)?.[0]));
@@ -181,7 +216,6 @@ test(
 
 /** Passes connections on to a port; `cut` ends them on the side of who connected, of which the other side hears nothing. */
 async function startProxy(t: TestContext, port: number) {
-  const { connect } = await import('node:net');
   let sent = 0;
   const cut = new Set<unknown>();
   const near: { destroy(): void }[] = [];

@@ -1,12 +1,13 @@
 import { RocmforgeError } from '../../base/errors.ts';
 import type { ByteChannel } from './byte-channel.ts';
+import { foreignText } from './foreign-text.ts';
 import { encodeFrame, FRAME, type Frame, type FrameHead } from './frame.ts';
 import { FrameReader, type FrameRules, type ReadFrame } from './frame-reader.ts';
 
 /** What a side of a connection expects, besides signs of life. */
 export type Expected = Pick<FrameRules, 'textLimit' | 'admit' | 'take'>;
 
-/** Signs of life in a deadline: a few may be late, or a turn of the event loop long. */
+/** Signs of life in the shorter deadline: a few may be late, or a turn of the event loop long. */
 const TICKS = 4;
 
 /**
@@ -51,10 +52,15 @@ export class Connection {
     this.#reader.changeRules(this.#rulesFor(expected));
   }
 
-  /** Sends signs of life from now on, and ends when the other side has sent nothing for so many milliseconds. */
-  watch(deadline: number): void {
+  /**
+   * Sends signs of life from now on, and ends when the other side has sent nothing for so many milliseconds. That one waits `theirs`:
+   * signs are as frequent as the shorter of both needs them.
+   */
+  watch(deadline: number, theirs: number): void {
+    if (this.#reason) return;
+    const interval = Math.min(deadline, theirs) / TICKS;
     this.#quiet = 0;
-    this.#stopTicking = this.#channel.every(deadline / TICKS, () => this.#tick(deadline));
+    this.#stopTicking = this.#channel.every(interval, () => this.#tick(deadline, interval));
   }
 
   /** Sends a frame; does nothing once the connection has ended. */
@@ -83,11 +89,11 @@ export class Connection {
     return this.#closing;
   }
 
-  #tick(deadline: number): void {
+  #tick(deadline: number, interval: number): void {
     this.send({ kind: FRAME.alive });
     // Who does not read cannot hear.
     this.#quiet = this.#isPaused ? 0 : this.#quiet + 1;
-    if (this.#quiet > TICKS) this.lose(`it was silent for ${deadline / 1000} s`);
+    if (this.#quiet * interval > deadline) this.lose(`it was silent for ${deadline / 1000} s`);
   }
 
   #rulesFor({ textLimit, admit, take }: Expected): FrameRules {
@@ -100,7 +106,7 @@ export class Connection {
         this.#isPaused = paused;
         this.#channel.pause(paused);
       },
-      refuse: (why) => this.lose(`the protocol was broken: ${why}`),
+      refuse: (why) => this.lose(`the protocol was broken: ${foreignText(why)}`),
     };
   }
 }

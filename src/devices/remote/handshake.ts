@@ -3,6 +3,7 @@ import { packError, type SentError, unpackError } from '../../base/sent-error.ts
 import type { UnsharedBytes } from '../../base/web-types.ts';
 import type { ByteChannel } from './byte-channel.ts';
 import { Connection, type Expected, unexpected } from './connection.ts';
+import { foreignText } from './foreign-text.ts';
 import { FRAME, PROTOCOL } from './frame.ts';
 import type { ReadFrame } from './frame-reader.ts';
 import { checkFacts, type RemoteFacts } from './remote-facts.ts';
@@ -13,13 +14,15 @@ export interface SharedTerms {
   readonly secret: string;
   /** The version of rocmforge. */
   readonly version: string;
-  /** Milliseconds after which a silent side is given up. */
+  /** Milliseconds after which a silent side is given up, which each side chooses: 1 to `MAX_DEADLINE`. */
   readonly deadline: number;
 }
 
 /** Characters of a secret: a shorter one could be guessed from a recorded greeting. */
 export const MIN_SECRET = 16;
 const MAX_SECRET = 1024;
+/** The longest delay of a timer. */
+const MAX_DEADLINE = 2 ** 31 - 1;
 
 /** Bytes of the text of a greeting, from whom nobody knows yet. */
 const GREETING_BYTES = 16 * 1024;
@@ -42,6 +45,8 @@ export interface Greeted {
   readonly connection: Connection;
   /** What is expected from here on. */
   expect(expected: Expected): void;
+  /** Ends the connection because there is no device for it any more, which the other side is told. */
+  fail(error: Error): Promise<void>;
 }
 
 /** Who connected, as far as that matters. */
@@ -59,24 +64,25 @@ export async function greetServer(
   { secret, version, deadline }: SharedTerms,
   { session, isStarting = false }: Login & { readonly isStarting?: boolean },
 ): Promise<Greeted & { readonly facts: RemoteFacts }> {
-  const greeting = new Greeting(channel);
+  const greeting = new Greeting(channel, (text) => refusalOf(channel.address, text));
   const { connection } = greeting;
   return await greeting.during(async () => {
-    const hello = fieldsOf(await greeting.next(FRAME.hello, isStarting ? OPENING_MS : HELLO_MS), [
-      'nonce',
-      'version',
-    ]);
+    const said = await greeting.next(FRAME.hello, isStarting ? OPENING_MS : HELLO_MS);
+    const hello = fieldsOf(said, ['nonce', 'version']);
     checkVersions(connection.address, hello, version);
+    const theirs = deadlineOf(said);
     const nonce = newNonce();
     const nonces = `${hello.nonce} ${nonce}`;
     const proof = await prove(secret, 'client', nonces);
-    connection.send({ kind: FRAME.login, text: { protocol: PROTOCOL, version, session, nonce, proof } });
+    const login = { protocol: PROTOCOL, version, deadline, session, nonce, proof };
+    connection.send({ kind: FRAME.login, text: login });
     const welcome = await greeting.next(FRAME.welcome, OPENING_MS);
     const { proof: answer } = fieldsOf(welcome, ['proof']);
     if (!(await isProof(secret, 'server', { nonces, proof: answer }))) {
       refuse(connection.address, 'it does not know the secret');
     }
-    return { ...greeting.greeted(deadline), facts: checkFacts((welcome.text as { facts?: unknown }).facts) };
+    const facts = checkFacts((welcome.text as { facts?: unknown }).facts);
+    return { ...greeting.greeted(deadline, theirs), facts };
   });
 }
 
@@ -89,25 +95,28 @@ export async function greetClient(
   { secret, version, deadline }: SharedTerms,
   facts: (login: Login) => Promise<RemoteFacts>,
 ): Promise<Greeted> {
-  const greeting = new Greeting(channel);
+  // Nobody knows yet who that is: what it says is not for the one who runs this process.
+  const refusal = () =>
+    new RocmforgeError('REMOTE_REFUSED', {
+      address: channel.address,
+      why: 'it refused, and says why itself',
+    });
+  const greeting = new Greeting(channel, refusal);
   const { connection } = greeting;
   return await greeting.during(async () => {
     const own = newNonce();
-    connection.send({ kind: FRAME.hello, text: { protocol: PROTOCOL, version, nonce: own } });
-    const login = fieldsOf(await greeting.next(FRAME.login, HELLO_MS), [
-      'nonce',
-      'version',
-      'session',
-      'proof',
-    ]);
+    connection.send({ kind: FRAME.hello, text: { protocol: PROTOCOL, version, deadline, nonce: own } });
+    const said = await greeting.next(FRAME.login, HELLO_MS);
+    const login = fieldsOf(said, ['nonce', 'version', 'session', 'proof']);
     checkVersions(connection.address, login, version);
+    const theirs = deadlineOf(said);
     const nonces = `${own} ${login.nonce}`;
     if (!(await isProof(secret, 'client', { nonces, proof: login.proof }))) {
       refuse(connection.address, 'the secrets differ');
     }
     const described = await facts({ session: login.session });
     const proof = await prove(secret, 'server', nonces);
-    const greeted = greeting.greeted(deadline);
+    const greeted = greeting.greeted(deadline, theirs);
     connection.send({ kind: FRAME.welcome, text: { proof, facts: described } });
     return greeted;
   });
@@ -120,9 +129,12 @@ class Greeting {
   #arrived: () => void = () => {};
   #release: () => void = () => {};
   readonly #channel: ByteChannel;
+  readonly #refusal: (text: unknown) => Error;
 
-  constructor(channel: ByteChannel) {
+  /** `refusal` is the error for a refusal of the other side, with what that said. */
+  constructor(channel: ByteChannel, refusal: (text: unknown) => Error) {
     this.#channel = channel;
+    this.#refusal = refusal;
     const expected: Expected = {
       textLimit: () => GREETING_BYTES,
       admit: unexpected,
@@ -177,21 +189,25 @@ class Greeting {
     stop();
     if (this.connection.reason) throw this.connection.reason;
     const frame = this.#frames.shift() as ReadFrame;
-    if (frame.kind === FRAME.refused) throw refusalOf(this.connection.address, frame.text);
+    if (frame.kind === FRAME.refused) throw this.#refusal(frame.text);
     if (frame.kind !== kind)
       refuse(this.connection.address, `it sent frame ${frame.kind} instead of ${kind}`);
     return frame;
   }
 
   /** What arrives from here on is no greeting any more. */
-  greeted(deadline: number): Greeted {
+  greeted(deadline: number, theirs: number): Greeted {
     const { connection } = this;
-    connection.watch(deadline);
+    connection.watch(deadline, theirs);
     return {
       connection,
       expect: (expected) => {
         connection.expect(expected);
         this.#release();
+      },
+      fail: async (error) => {
+        connection.send({ kind: FRAME.lost, text: packError(error) });
+        await connection.close(error);
       },
     };
   }
@@ -204,7 +220,7 @@ interface Versions {
 
 function checkVersions(address: string, found: Versions, version: string): void {
   if (found.protocol === PROTOCOL && found.version === version) return;
-  const shown = found.version.slice(0, 40);
+  const shown = foreignText(found.version);
   refuse(
     address,
     `it is rocmforge ${shown} with protocol ${found.protocol}, this one ${version} with ${PROTOCOL}`,
@@ -217,12 +233,13 @@ function refuse(address: string, why: string): never {
 
 /** The other side's error, as far as it is one that may be expected from it. */
 function refusalOf(address: string, text: unknown): Error {
-  const sent = text as Partial<SentError> | undefined;
-  const error = sent && 'code' in sent ? unpackSafely(sent as SentError) : undefined;
+  const isSent = typeof text === 'object' && text !== null && 'code' in text;
+  const error = isSent ? unpackSafely(text as SentError) : undefined;
   if (error?.code === 'REMOTE_REFUSED') {
-    return new RocmforgeError('REMOTE_REFUSED', { address, why: (error.params as { why: string }).why });
+    const { why } = error.params as { why: unknown };
+    return new RocmforgeError('REMOTE_REFUSED', { address, why: foreignText(String(why)) });
   }
-  const why = error?.message ?? 'it gave no reason';
+  const why = foreignText(error?.message ?? 'it gave no reason');
   return new RocmforgeError('DEVICE_UNAVAILABLE', { device: address, why });
 }
 
@@ -244,6 +261,13 @@ function fieldsOf<Name extends string>(
   const wrong = names.find((name) => typeof found[name] !== 'string');
   if (wrong !== undefined) throw new RangeError(`the greeting has no ${wrong}`);
   return { ...(found as Record<Name, string>), protocol: Number(found['protocol']) };
+}
+
+/** After how many milliseconds of silence the other side gives up. Throws for what is none. */
+function deadlineOf({ text }: ReadFrame): number {
+  const { deadline } = text as { readonly deadline?: unknown };
+  if (typeof deadline === 'number' && deadline >= 1 && deadline <= MAX_DEADLINE) return deadline;
+  throw new RangeError(`the greeting has no deadline of 1 to ${MAX_DEADLINE} ms`);
 }
 
 function newNonce(): string {

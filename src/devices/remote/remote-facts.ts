@@ -7,6 +7,7 @@ import {
   type MemoryRules,
   totalOf,
 } from '../../device/index.ts';
+import { foreignText } from './foreign-text.ts';
 
 /** What is known of a device before it is used, as its process tells it. */
 export interface RemoteFacts {
@@ -105,7 +106,21 @@ export function checkFacts(found: unknown): RemoteFacts {
   if (!isInfo || !isGroup || !isModel || !areRows || ![...counts, waiting?.extra].every(isCount)) {
     throw new RangeError('what it says of its device is not known here');
   }
-  return found as RemoteFacts;
+  return { ...(found as RemoteFacts), info: shownInfo(info as DeviceInfo) };
+}
+
+/** What people are shown of a device. */
+function shownInfo({ backend, name, details, ...rest }: DeviceInfo): DeviceInfo {
+  const shown = Object.entries(details).map(([what, value]) => [
+    foreignText(what),
+    typeof value === 'string' ? foreignText(value) : value,
+  ]);
+  return {
+    ...rest,
+    backend: foreignText(backend),
+    name: foreignText(name),
+    details: Object.fromEntries(shown),
+  };
 }
 
 function isRecord(found: unknown): boolean {

@@ -77,13 +77,22 @@ export class ServedObjects {
     );
   }
 
-  /** Ends everything: streams first, which may still use the rest. */
+  /** Ends everything: streams first, which may still use the rest. Rejects with the first error of an end, when all have ended. */
   async end(): Promise<void> {
-    for (const stream of this.streams.takeAll()) await stream[Symbol.asyncDispose]();
-    for (const step of this.steps.takeAll()) step[Symbol.dispose]();
-    for (const buffer of this.buffers.takeAll()) buffer[Symbol.dispose]();
+    const streams = this.streams.takeAll();
+    const failed: unknown[] = [];
+    const ended = await Promise.allSettled(streams.map((stream) => stream[Symbol.asyncDispose]()));
+    for (const one of ended) if (one.status === 'rejected') failed.push(one.reason);
+    for (const one of [...this.steps.takeAll(), ...this.buffers.takeAll()]) {
+      try {
+        one[Symbol.dispose]();
+      } catch (error) {
+        failed.push(error);
+      }
+    }
     this.programs.takeAll();
     this.events.clear();
+    if (failed.length > 0) throw failed[0];
   }
 
   #bind(sent: SentExecutable) {

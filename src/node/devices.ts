@@ -56,6 +56,8 @@ export interface DeviceRequest {
   readonly workerSecret?: string | undefined;
   /** Seconds after which a worker that is silent counts as lost. Default 30. */
   readonly workerDeadline?: number | undefined;
+  /** Gives up workers that have not answered yet. */
+  readonly signal?: AbortSignal | undefined;
   /** Receives messages about opening. Default: none. */
   readonly logger?: Logger | undefined;
 }
@@ -72,6 +74,7 @@ export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
   workers: true,
   workerSecret: true,
   workerDeadline: true,
+  signal: true,
   logger: true,
 };
 
@@ -245,12 +248,12 @@ async function openBehindWorkers(
   session: string,
 ): Promise<Device> {
   checkWorkers(request, workers);
-  const { threads, cpuKernels, workerSecret: secret, workerDeadline: deadline } = request;
+  const { threads, cpuKernels, workerSecret: secret, workerDeadline: deadline, signal } = request;
   const [{ DevicePipeline }, { openWorkers }] = await Promise.all([
     import('../devices/group/index.ts'),
     import('./open-workers.ts'),
   ]);
-  const how = { request: { threads, cpuKernels }, session, secret, deadline };
+  const how = { request: { threads, cpuKernels }, session, secret, deadline, signal };
   const [own, others] = await Promise.allSettled([openNamed(request, () => {}), openWorkers(workers, how)]);
   const stages = [
     ...(others.status === 'fulfilled' ? others.value : []),
@@ -470,7 +473,13 @@ export async function reopenDevice(
 ): Promise<Device> {
   const { device = 'auto', tensorParallel } = request;
   const ranks = tensorParallel === 'all' ? Number(details?.ranks ?? 1) : tensorParallel;
-  const again = { ...request, device: device === 'auto' ? backend : device, tensorParallel: ranks };
+  // What gave up the first opening says nothing of this one.
+  const again = {
+    ...request,
+    device: device === 'auto' ? backend : device,
+    tensorParallel: ranks,
+    signal: undefined,
+  };
   return await open(again, () => {}, sessionOf(request));
 }
 

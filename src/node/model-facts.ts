@@ -1,4 +1,4 @@
-import { RocmforgeError } from '../base/errors.ts';
+import { fail, RocmforgeError } from '../base/errors.ts';
 import { CallClient } from '../calls/index.ts';
 import type { ModelDetails } from '../server/model-details.ts';
 import { sharedHostMemory } from './host-memory.ts';
@@ -25,12 +25,20 @@ let thread: { readonly client: CallClient<FactsCalls>; calls: number } | undefin
 /** Settles when earlier digests are there: one file at a time is read. */
 let digesting: Promise<void> = Promise.resolve();
 
-/** The memory that a model would take, in bytes, planned on another thread. Rejects as `LanguageModel.fit`. */
-export function modelMemory(
+/**
+ * The memory that a model would take, in bytes, planned on another thread. Rejects as `LanguageModel.fit`, and with `INVALID_ARGUMENT` for
+ * one that is on other machines, too.
+ */
+export async function modelMemory(
   location: string,
   options: WorkerModelOptions,
   signal: AbortSignal,
 ): Promise<number> {
+  if (options.workers !== undefined) {
+    const expected =
+      'models of this process alone, or a number of models (--max-models) instead of their memory';
+    fail('INVALID_ARGUMENT', { name: 'workers', found: options.workers.join(','), expected });
+  }
   return call('memory', { location, options: sentOptions(options), hostMemory: sharedHostMemory() }, signal);
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { fail } from '../base/errors.ts';
+import { fail, throwIfAborted } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import { modelFingerprint } from '../engine/model-fingerprint.ts';
 import type { GgufFile } from '../gguf/index.ts';
@@ -20,6 +20,9 @@ const OWN_PROCESS = /^process(?:=(.+))?$/;
 /** Milliseconds for a connection, and for a process to say how it ended. */
 const CONNECT_MS = 10_000;
 const EXIT_MS = 1000;
+/** What is aborted, for messages. */
+const OPENING = 'opening workers';
+
 /** Milliseconds for a process to end by itself. */
 const END_MS = 3000;
 
@@ -29,12 +32,14 @@ export interface WorkersRequest extends WorkerTerms {
   readonly request: { readonly threads?: number | undefined; readonly cpuKernels?: CpuKernels | undefined };
   /** Names what the workers are used for. */
   readonly session: string;
+  /** Gives up those that have not answered yet. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Opens devices of other processes: of workers that listen at `host:port`, and of processes that are started here (`process`, or
- * `process=cuda:1` for a device) and end with their device. All or none. Rejects with `DEVICE_UNAVAILABLE`, `REMOTE_REFUSED` or
- * `INVALID_ARGUMENT`.
+ * `process=cuda:1` for a device) and end with their device. All or none. Rejects with `DEVICE_UNAVAILABLE`, `REMOTE_REFUSED`,
+ * `INVALID_ARGUMENT` or `ABORTED`.
  */
 export async function openWorkers(
   workers: readonly string[],
@@ -65,28 +70,35 @@ export async function useOwnFiles(
 }
 
 async function openWorker(worker: string, how: WorkersRequest): Promise<Device> {
+  const { session, signal } = how;
+  throwIfAborted(signal, OPENING);
   const own = OWN_PROCESS.exec(worker);
   if (own) return await startProcess(own[1] ?? 'auto', how);
   const { host, port } = parseAddress(worker);
   const terms = sharedTerms(how);
-  const socket = await connectTo(host, port);
-  return await greet(socket, { address: worker }, { terms, session: how.session });
+  const socket = await connectTo(host, port, signal);
+  return await greet(socket, { address: worker }, { terms, session, signal });
 }
 
-async function connectTo(host: string, port: number): Promise<Socket> {
+async function connectTo(host: string, port: number, signal: AbortSignal | undefined): Promise<Socket> {
   const socket = connect({ host, port });
   const timer = AbortSignal.timeout(CONNECT_MS);
   try {
-    await once(socket, 'connect', { signal: timer });
+    await once(socket, 'connect', { signal: signal ? AbortSignal.any([timer, signal]) : timer });
     return socket;
   } catch (error) {
     socket.destroy();
-    const why = timer.aborted ? `no answer within ${CONNECT_MS / 1000} s` : messageOf(error);
+    throwIfAborted(signal, OPENING);
+    const found = timer.aborted ? `no answer within ${CONNECT_MS / 1000} s` : messageOf(error);
+    const why = `${found}; is \`rocmforge worker\` running there, with this --host and --port, and does a firewall let it be reached?`;
     return fail('DEVICE_UNAVAILABLE', { device: `${host}:${port}`, why }, error);
   }
 }
 
-async function startProcess(device: string, { request, session, ...how }: WorkersRequest): Promise<Device> {
+async function startProcess(
+  device: string,
+  { request, session, signal, ...how }: WorkersRequest,
+): Promise<Device> {
   const terms = ownTerms(how);
   const argument = JSON.stringify([{ ...request, device }, terms.deadline / 1000]);
   const child = spawn(process.execPath, [fileURLToPath(packageFile(PROCESS, import.meta.url)), argument], {
@@ -101,17 +113,32 @@ async function startProcess(device: string, { request, session, ...how }: Worker
     onHold: (held) => (held ? child.ref() : child.unref()),
     onClose: () => endProcess(child, exited),
   };
-  return await greet(socket, channel, { terms, session, isStarting: true });
+  return await greet(socket, channel, { terms, session, signal, isStarting: true });
+}
+
+/** How a worker is greeted. */
+interface Greeting extends Pick<WorkersRequest, 'session' | 'signal'> {
+  readonly terms: SharedTerms;
+  readonly isStarting?: boolean;
 }
 
 async function greet(
   socket: Socket,
   options: SocketChannelOptions,
-  { terms, isStarting = false, ...login }: { terms: SharedTerms; session: string; isStarting?: boolean },
+  { terms, session, signal, isStarting = false }: Greeting,
 ): Promise<Device> {
   const channel = new SocketChannel(socket, options);
-  const greeted = await greetServer(channel, terms, { ...login, isStarting });
-  return new RemoteDevice({ ...greeted, here: isStarting });
+  const giveUp = () => void channel.close();
+  signal?.addEventListener('abort', giveUp, { once: true });
+  try {
+    const greeted = await greetServer(channel, terms, { session, isStarting });
+    return new RemoteDevice({ ...greeted, here: isStarting });
+  } catch (error) {
+    throwIfAborted(signal, OPENING);
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', giveUp);
+  }
 }
 
 /** Says how a process ended, once it has. */

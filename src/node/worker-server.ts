@@ -21,7 +21,7 @@ export interface WorkerServerOptions extends WorkerTerms {
   readonly device?: DeviceRequest | undefined;
   /**
    * The path of a file of the model that will be asked for: its weights are read here instead of being sent. A program with another model
-   * is then refused. Default: weights are sent.
+   * is then refused; they are compared by metadata and samples of the weights, so that a damaged copy is not noticed. Default: weights are sent.
    */
   readonly model?: string | undefined;
   /** Called when someone connects, was refused, or has left. */

@@ -41,6 +41,10 @@ const MISTAKES: readonly Failure[] = [
   ['run --prompt-file @/picture.png', /picture\.png, which is no text, expected text in UTF-8/],
   ['run --prompt-file @/windows.txt', /windows\.txt, which is in UTF-16, as PowerShell writes files/],
   ['run --system-file @/none.txt -p x', /--system-file: found ENOENT/],
+  [
+    'serve --models-memory 1GiB --workers process',
+    /'--models-memory <size>' cannot be used with option '--workers <list>'/,
+  ],
   ['serve --port http', /'http' is invalid\. Expected a whole number from 0 to 65535/],
   ['serve --port 99999', /'99999' is invalid\. Expected a whole number from 0 to 65535/],
   ['serve --api-key-file @/none -m @/tiny.gguf --port 0', /the key file: found .*none, expected a file/],

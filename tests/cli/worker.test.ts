@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { BUNDLED, ENDLESS, runCli, startCliIn } from '../support/run-cli.ts';
@@ -37,6 +38,32 @@ test('a worker serves a model of another program until Ctrl-C, and says who uses
   const said = stdout.trim().split('\n');
   const kinds = said.map((line) => (JSON.parse(line) as { event: string }).event);
   assert.deepEqual(kinds, ['listening', 'connected', 'ended', 'refused']);
+});
+
+test('Ctrl-C ends the wait for a worker that does not answer', async (t) => {
+  const mute = createServer((socket) => void socket.on('error', () => {}).resume());
+  await once(mute.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => mute.close());
+  const address = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+  const env = { ...process.env, ROCMFORGE_WORKER_SECRET: SECRET };
+  const { process: waiting, result } = startCliIn(t, env, [...RUN, ...CPU, '-p', 'x', '--workers', address]);
+  await once(mute, 'connection');
+  waiting.kill('SIGINT');
+  assert.deepEqual(await result, { code: 130, signal: null, stdout: '', stderr: '' });
+});
+
+test('a check on one device leaves the workers to the model that is checked', async (t) => {
+  const env = { ...process.env, ROCMFORGE_WORKER_SECRET: SECRET };
+  const worker = startCliIn(t, env, ['worker', ...CPU, '--port', '0', '--json']);
+  const [first] = (await once(createInterface({ input: worker.process.stdout }), 'line')) as [string];
+  const { address } = JSON.parse(first) as { address: string };
+  const args = ['bench', '-m', BUNDLED, ...CPU, '--check', 'cpu', '-p', '4', '-n', '2', '--workers', address];
+  const { process: bench, result } = startCliIn(t, env, args);
+  bench.stdin.end();
+  const { code, stderr } = await result;
+  assert.equal(code, 0, stderr);
+  worker.process.kill('SIGINT');
+  await worker.result;
 });
 
 test('without a secret nothing is served', async (t) => {

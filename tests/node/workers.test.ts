@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { type Server, connect, createServer, type AddressInfo } from 'node:net';
+import { type Server, connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { RemoteDevice } from '../../src/devices/remote/index.ts';
@@ -139,6 +139,32 @@ test(
   },
 );
 
+test(
+  'who does not wait for workers any more is told at once, and nothing is left',
+  { timeout: HUNG_MS },
+  async (t) => {
+    const sockets = new Set<Socket>();
+    const mute = createServer((socket) => void sockets.add(socket.on('error', () => {}).resume()));
+    await once(mute.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => mute.close());
+    const workers = [`127.0.0.1:${(mute.address() as AddressInfo).port}`, 'process=cpu'];
+    const stop = new AbortController();
+    const options = { ...CPU, context: 64, workers, workerSecret: SECRET, signal: stop.signal };
+    const loading = loadModel(BUNDLED, options);
+    loading.catch(() => {});
+    const [socket] = (await once(mute, 'connection')) as [Socket];
+    const closed = once(socket, 'close');
+    stop.abort();
+    await assert.rejects(loading, { code: 'ABORTED' });
+    await closed;
+    assert.deepEqual(children(), []);
+    await assert.rejects(openDevice({ ...CPU, workers, workerSecret: SECRET, signal: stop.signal }), {
+      code: 'ABORTED',
+    });
+    assert.equal(sockets.size, 1, 'nobody connects for a signal that has fired');
+  },
+);
+
 test('silent connections do not keep out who knows the secret', { timeout: HUNG_MS }, async (t) => {
   await using server = await openServer();
   const port = Number(/\d+$/.exec(server.description.address)?.[0]);
@@ -272,7 +298,7 @@ test(
       [{ workers: ['localhost:99999'] }, { code: 'INVALID_ARGUMENT' }],
       [
         { workers: [address], workerSecret: SECRET },
-        { code: 'DEVICE_UNAVAILABLE', message: /ECONNREFUSED/ },
+        { code: 'DEVICE_UNAVAILABLE', message: /ECONNREFUSED.*rocmforge worker.* running .*firewall/ },
       ],
       [
         { workers: [address], workerSecret: 'short' },

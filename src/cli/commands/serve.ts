@@ -121,7 +121,7 @@ function whatOptions(): Option[] {
       'memory of all loaded models, of each GPU if there are several, such as 20GiB, instead of --max-models; also a limit for each (--memory)',
     )
       .argParser(byteSize)
-      .conflicts(['maxModels', 'memory']),
+      .conflicts(['maxModels', 'memory', 'workers']),
     ...servedAdapterOptions(),
     new Option('--no-autoload', 'load models by POST /models/load only, not for the requests that name them'),
     new Option(

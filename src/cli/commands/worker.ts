@@ -19,7 +19,7 @@ export const workerCommand: CliCommand<WorkerFlags> = {
   options: [
     new Option(
       '-m, --model <file>',
-      'a file of the model that will be asked for, whose weights are then read here instead of being sent; other models are refused',
+      'a file of the model that will be asked for, whose weights are then read here instead of being sent; other models are refused, by metadata and samples of the weights: a damaged copy is not noticed',
     ),
     new Option('--host <address>', 'the address to listen on (default: 127.0.0.1, this machine only)'),
     new Option('--port <number>', 'the port to listen on; 0 for a free one (default: 7979)').argParser(

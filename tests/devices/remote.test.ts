@@ -389,6 +389,32 @@ test('rows of a file of the other side are read there, and none that are not in 
   assert.equal(device.liveObjects(), 0);
 });
 
+test('an end that fails leaves no other object of its connection behind', async () => {
+  await using device = openReferenceDevice();
+  const createBuffer = device.createBuffer.bind(device);
+  let made = 0;
+  const create: typeof createBuffer = (...of) => {
+    const buffer = createBuffer(...of);
+    if (made++ > 0) return buffer;
+    const dispose = buffer[Symbol.dispose].bind(buffer);
+    return Object.assign(buffer, {
+      [Symbol.dispose]: () => {
+        dispose();
+        throw new Error('the driver refuses');
+      },
+    });
+  };
+  const { remote, serving, socket } = await servedPair(Object.assign(device, { createBuffer: create }));
+  const failed = assert.rejects(serving, /the driver refuses/);
+  for (const label of ['first', 'second']) remote.createBuffer(256, label);
+  await remote.memory();
+  assert.equal(device.liveObjects(), 2);
+  socket.destroy();
+  await failed;
+  await remote[Symbol.asyncDispose]();
+  assert.equal(device.liveObjects(), 0);
+});
+
 test('how a device allocates is described well enough to plan for it', async () => {
   const MIB = 2 ** 20;
   const rules = {

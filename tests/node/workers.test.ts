@@ -9,6 +9,7 @@ import { RemoteDevice } from '../../src/devices/remote/index.ts';
 import { loadModel } from '../../src/index.ts';
 import type { LoadModelOptions } from '../../src/node/load-model.ts';
 import { openDevice } from '../../src/node/devices.ts';
+import { modelMemory } from '../../src/node/model-facts.ts';
 import type { WorkerEvent } from '../../src/node/served-worker.ts';
 import { WorkerServer, type WorkerServerOptions } from '../../src/node/worker-server.ts';
 import { familyPaths } from '../support/family-fixtures.ts';
@@ -164,6 +165,14 @@ test(
     assert.equal(sockets.size, 1, 'nobody connects for a signal that has fired');
   },
 );
+
+test('memory of models on other machines is not counted here', async () => {
+  const options = { ...CPU, workers: ['process=cpu'] };
+  await assert.rejects(modelMemory(BUNDLED, options, new AbortController().signal), {
+    code: 'INVALID_ARGUMENT',
+    message: /workers: found process=cpu, expected .*--max-models/,
+  });
+});
 
 test('silent connections do not keep out who knows the secret', { timeout: HUNG_MS }, async (t) => {
   await using server = await openServer();

@@ -1,4 +1,4 @@
-/** Characters that are shown of a text of another process. */
+/** Characters that are shown of a text of the other side. */
 const SHOWN = 200;
 
 /** A text of another process for people to read: short, on one line, and nothing in it is an order to a terminal. */

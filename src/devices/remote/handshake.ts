@@ -95,7 +95,7 @@ export async function greetClient(
   { secret, version, deadline }: SharedTerms,
   facts: (login: Login) => Promise<RemoteFacts>,
 ): Promise<Greeted> {
-  // Nobody knows yet who that is: what it says is not for the one who runs this process.
+  // Nobody knows yet who that is: what it says is not for this side's operator.
   const refusal = () =>
     new RocmforgeError('REMOTE_REFUSED', {
       address: channel.address,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { childProcesses } from '../support/child-processes.ts';
 import { BUNDLED, ENDLESS, runCli, startCliIn } from '../support/run-cli.ts';
 
 const SECRET = 'a secret of a test of the command line';
@@ -76,11 +76,7 @@ test('Ctrl-C ends an answer, and the process that computes a part of it', async 
   const args = [...RUN, ...CPU, '-p', 'hi', ...ENDLESS, '--workers', 'process=cpu'];
   const { process: running, result } = startCliIn(t, process.env, args);
   await once(running.stdout, 'data');
-  const list = execFileSync('ps', ['-o', 'pid=,ppid=', '-A'], { encoding: 'utf8' });
-  const worker = list
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
-    .find(([, parent]) => parent === running.pid)?.[0];
+  const worker = childProcesses(running.pid)[0]?.pid;
   assert.ok(worker !== undefined);
   running.kill('SIGINT');
   const { code, stderr } = await result;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { type Server, connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,7 @@ import { openDevice } from '../../src/node/devices.ts';
 import { modelMemory } from '../../src/node/model-facts.ts';
 import type { WorkerEvent } from '../../src/node/served-worker.ts';
 import { WorkerServer, type WorkerServerOptions } from '../../src/node/worker-server.ts';
+import { childProcesses } from '../support/child-processes.ts';
 import { familyPaths } from '../support/family-fixtures.ts';
 import { HUNG_MS, until } from '../support/hung.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
@@ -28,11 +29,7 @@ async function textOf(location: string, options: LoadModelOptions): Promise<stri
 
 /** The processes that this one has started and that have not ended. */
 function children(): number[] {
-  const list = execFileSync('ps', ['-o', 'pid=,ppid=,args=', '-A'], { encoding: 'utf8' });
-  return list.split('\n').flatMap((line) => {
-    const [pid, parent] = line.trim().split(/\s+/).map(Number);
-    return pid !== undefined && parent === process.pid && line.includes('worker-process') ? [pid] : [];
-  });
+  return childProcesses().flatMap(({ pid, words }) => (words.includes('worker-process') ? [pid] : []));
 }
 
 async function openServer(options: Partial<WorkerServerOptions> = {}): Promise<WorkerServer> {
@@ -397,7 +394,7 @@ test('a process ends when the one that started it is killed', { timeout: HUNG_MS
     }
     // One that has ended and that nobody has waited for is still listed.
     const status = `/proc/${worker}/stat`;
-    return !existsSync(status) || !/\) Z /.test(execFileSync('cat', [status], { encoding: 'utf8' }));
+    return !existsSync(status) || !/\) Z /.test(readFileSync(status, 'utf8'));
   };
   assert.ok(isThere());
   parent.kill('SIGKILL');

@@ -13,6 +13,7 @@ export type {
   NativeType,
   NativeValues,
 } from './ffi.ts';
+export { HostPinned } from './host-pinned.ts';
 export { headGroups } from './gpu/attention.ts';
 export type {
   AttentionFacts,

@@ -101,7 +101,8 @@ export class DeviceGroup extends MultiDevice {
   }
 
   #pinned(bytes: Uint8Array, label: string, native: PinnedBuffer | undefined): GroupPinned {
-    return this.live.add(new GroupPinned(bytes, label, native, (pinned) => this.live.remove(pinned)));
+    const pinned: GroupPinned = new GroupPinned(bytes, label, native, () => this.live.remove(pinned));
+    return this.live.add(pinned);
   }
 
   get promptRows(): number | undefined {

@@ -1,6 +1,6 @@
 import { Lifetime } from '../../base/disposal.ts';
 import { fail } from '../../base/errors.ts';
-import type { BufferRange, DeviceBuffer, PinnedBuffer } from '../../device/index.ts';
+import { type BufferRange, type DeviceBuffer, HostPinned, type PinnedBuffer } from '../../device/index.ts';
 
 /** Memory of a group: a buffer of the same size on every rank, in which offsets mean the same. */
 export class GroupBuffer implements DeviceBuffer {
@@ -34,37 +34,18 @@ export class GroupBuffer implements DeviceBuffer {
  * Host memory of a group. The ranks copy out of it what is theirs, if they can; otherwise the host cuts that out, and the memory needs no
  * pinning: the ranks' own pinned memory is behind their streams.
  */
-export class GroupPinned implements PinnedBuffer {
-  readonly #bytes: Uint8Array;
-  readonly #lifetime: Lifetime;
-  readonly #ended: (buffer: GroupPinned) => void;
-
+export class GroupPinned extends HostPinned {
   /** `native`: the same memory, as the ranks copy out of it. */
   constructor(
     bytes: Uint8Array,
     label: string,
     readonly native: PinnedBuffer | undefined,
-    ended: (buffer: GroupPinned) => void,
+    ended: () => void,
   ) {
-    this.#bytes = bytes;
-    this.#ended = ended;
-    this.#lifetime = new Lifetime(`pinned ${label}`);
-  }
-
-  get byteLength(): number {
-    return this.#bytes.byteLength;
-  }
-
-  /** Throws `DISPOSED` after disposal. */
-  get bytes(): Uint8Array {
-    this.#lifetime.check();
-    return this.#bytes;
-  }
-
-  [Symbol.dispose](): void {
-    if (!this.#lifetime.end()) return;
-    this.native?.[Symbol.dispose]();
-    this.#ended(this);
+    super(bytes, label, () => {
+      native?.[Symbol.dispose]();
+      ended();
+    });
   }
 }
 

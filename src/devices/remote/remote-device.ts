@@ -6,6 +6,7 @@ import {
   type DeviceInfo,
   type Executable,
   type GroupFacts,
+  HostPinned,
   LiveObjects,
   MemoryBudget,
   type MemoryInfo,
@@ -20,7 +21,7 @@ import { packGraph } from './graph-text.ts';
 import type { Greeted } from './handshake.ts';
 import { RemoteCalls } from './remote-calls.ts';
 import { type RemoteFacts, rulesOf } from './remote-facts.ts';
-import { RemoteBuffer, remoteBuffer, RemotePinned } from './remote-memory.ts';
+import { RemoteBuffer, remoteBuffer } from './remote-memory.ts';
 import {
   type ProgramOwner,
   type RemoteExecutable,
@@ -140,12 +141,12 @@ export class RemoteDevice implements Device, ProgramOwner {
     return this.#live.add(new RemoteBuffer({ byteLength, label, id, owner: this }, ended));
   }
 
-  createPinned(byteLength: number, label: string): RemotePinned {
+  createPinned(byteLength: number, label: string): HostPinned {
     this.#live.check();
     checkByteLength(byteLength);
-    return this.#live.add(
-      new RemotePinned(this.#allocate(byteLength, label), label, (pinned) => this.#live.remove(pinned)),
-    );
+    const bytes = this.#allocate(byteLength, label);
+    const pinned: HostPinned = new HostPinned(bytes, label, () => this.#live.remove(pinned));
+    return this.#live.add(pinned);
   }
 
   createStream(label: string): RemoteStream {

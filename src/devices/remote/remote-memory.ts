@@ -1,6 +1,6 @@
 import { Lifetime } from '../../base/disposal.ts';
 import { fail } from '../../base/errors.ts';
-import type { BufferRange, DeviceBuffer, PinnedBuffer } from '../../device/index.ts';
+import type { BufferRange, DeviceBuffer } from '../../device/index.ts';
 
 /** Memory of a remote device, named by a number. */
 export class RemoteBuffer implements DeviceBuffer {
@@ -27,33 +27,6 @@ export class RemoteBuffer implements DeviceBuffer {
   /** Throws `DISPOSED` after disposal. */
   check(): void {
     this.#lifetime.check();
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#lifetime.end()) this.#ended(this);
-  }
-}
-
-/** Memory of this process from which rows and inputs are sent. */
-export class RemotePinned implements PinnedBuffer {
-  readonly #bytes: Uint8Array;
-  readonly #lifetime: Lifetime;
-  readonly #ended: (pinned: RemotePinned) => void;
-
-  constructor(bytes: Uint8Array, label: string, ended: (pinned: RemotePinned) => void) {
-    this.#bytes = bytes;
-    this.#ended = ended;
-    this.#lifetime = new Lifetime(`pinned ${label}`);
-  }
-
-  get byteLength(): number {
-    return this.#bytes.byteLength;
-  }
-
-  /** Throws `DISPOSED` after disposal. */
-  get bytes(): Uint8Array {
-    this.#lifetime.check();
-    return this.#bytes;
   }
 
   [Symbol.dispose](): void {

@@ -81,8 +81,8 @@ function groupSums(codes: i32, first: v128, second: v128, low: v128, x: usize): 
 function groupProduct(codes: i32, words: i32, at: usize, x: usize, first: v128, second: v128, low: v128, tables: usize): v128 {
   const xScale = v128.load32_splat(x + X_SCALE);
   const own = scaleOf(words, at);
-  const bias = v128.load(tables + L.HEADER_BIAS);
   if (L.splitsGroups(words)) {
+    const bias = v128.load(tables + L.HEADER_BIAS);
     const other = secondScaleOf(at);
     const firstOffset = offsetOf(words, at, own, bias);
     const secondOffset = offsetOf(words, at, other, bias);
@@ -95,7 +95,7 @@ function groupProduct(codes: i32, words: i32, at: usize, x: usize, first: v128, 
   const sums = groupSums(codes, first, second, low, x);
   const product = f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(own, xScale));
   if (L.isCentered(codes)) return product;
-  const shift = offsetOf(words, at, own, bias);
+  const shift = offsetOf(words, at, own, v128.load(tables + L.HEADER_BIAS));
   return f32x4.add(product, f32x4.mul(shift, v128.load32_splat(x + X_SUM)));
 }
 

@@ -7,9 +7,9 @@ import { narrowToHalves, widenHalfBits } from './half';
  * |---|---|
  * | 0 | 32 signed bytes q = round(x / s), ties to even, with s = max abs(x) / 127 over the group's span |
  * | 32 | f32 s |
- * | 36 | f32 s * sum(q) |
- * | 40 | f32 s * sum(q) of the first 16 columns |
- * | 44 | with a span of one group i32 -8 * sum(q): what lifting weights by 8 adds to a product, to be taken off; with a span of eight i16 sum(q) of the first 16 columns, i16 sum(q) of the others |
+ * | 36 | with a span of one group: f32 s * sum(q) |
+ * | 40 | with a span of one group: f32 s * sum(q) of the first 16 columns |
+ * | 44 | with a span of one group: i32 -8 * sum(q), what lifting weights by 8 adds to a product, to be taken off; of eight: i16 sum(q) of the first 16 columns, i16 sum(q) of the others |
  *
  * `lanes` rows (1, or tiles of 16 for products of many rows) stand interleaved: a record a lane, then the next group.
  * A span is one group, or eight: ggml's K-quants multiply activations that share a scale over 256 columns (`block_q8_K`),
@@ -86,9 +86,9 @@ function quantizeGroup(x: usize, record: usize, top: f32, alone: bool): void {
   v128.store(record, first);
   v128.store(record + 16, second);
   store<f32>(record + X_SCALE, scale);
-  store<f32>(record + X_SUM, scale * <f32>sum);
-  store<f32>(record + X_FIRST_SUM, scale * <f32>firstSum);
   if (alone) {
+    store<f32>(record + X_SUM, scale * <f32>sum);
+    store<f32>(record + X_FIRST_SUM, scale * <f32>firstSum);
     store<i32>(record + X_LIFT, -8 * sum);
     return;
   }

@@ -57,6 +57,15 @@ function addSuper(codes: i32, acc: usize, scales: usize, x: usize, scaled: v128,
   v128.store(acc, f32x4.add(v128.load(acc), superProduct(codes, scales, v128.load32_splat(x + X_SCALE), scaled, shifts)));
 }
 
+/** The same for the four rows of activations of a tile, the first of whose last records is at `x`. */
+@inline
+function addSupers(codes: i32, acc: usize, scales: usize, x: usize, a0: v128, a1: v128, a2: v128, a3: v128, m0: v128, m1: v128, m2: v128, m3: v128): void {
+  addSuper(codes, acc, scales, x, a0, m0);
+  addSuper(codes, acc + 16, scales, x + ROW_1, a1, m1);
+  addSuper(codes, acc + 32, scales, x + ROW_2, a2, m2);
+  addSuper(codes, acc + 48, scales, x + ROW_3, a3, m3);
+}
+
 /**
  * Adds `groups` panel groups, or with sub-scales a super-block, to the four sums (a vector of four outputs for each row of the tile) at
  * `acc`. With sub-scales, `a0` to `a3` and `m0` to `m3` are whole numbers.
@@ -135,11 +144,7 @@ function nibbleTile(lifted: bool, hasSub: bool, panel: usize, x: usize, acc: usi
     x += TILE_STEP;
   }
   if (hasSub) {
-    x -= TILE_STEP;
-    addSuper(L.SMALL, acc, scales, x, a0, m0);
-    addSuper(L.SMALL, acc + 16, scales, x + ROW_1, a1, m1);
-    addSuper(L.SMALL, acc + 32, scales, x + ROW_2, a2, m2);
-    addSuper(L.SMALL, acc + 48, scales, x + ROW_3, a3, m3);
+    addSupers(L.SMALL, acc, scales, x - TILE_STEP, a0, a1, a2, a3, m0, m1, m2, m3);
     return;
   }
   v128.store(acc, a0);
@@ -240,11 +245,7 @@ function superTile(codes: i32, words: i32, panel: usize, x: usize, acc: usize): 
     panel += L.splitsGroups(words) ? 176 : 160;
     x += TILE_STEP;
   }
-  x -= TILE_STEP;
-  addSuper(codes, acc, scales, x, a0, m0);
-  addSuper(codes, acc + 16, scales, x + ROW_1, a1, m1);
-  addSuper(codes, acc + 32, scales, x + ROW_2, a2, m2);
-  addSuper(codes, acc + 48, scales, x + ROW_3, a3, m3);
+  addSupers(codes, acc, scales, x - TILE_STEP, a0, a1, a2, a3, m0, m1, m2, m3);
 }
 
 /** A half's row sums. */
@@ -346,12 +347,7 @@ function eightBitTile(hasSub: bool, panel: usize, x: usize, acc: usize, groups: 
     panel += 272;
     x += TILE_STEP;
   }
-  if (!hasSub) return;
-  x -= TILE_STEP;
-  addSuper(L.WIDE, acc, scales, x, a0, a0);
-  addSuper(L.WIDE, acc + 16, scales, x + ROW_1, a1, a1);
-  addSuper(L.WIDE, acc + 32, scales, x + ROW_2, a2, a2);
-  addSuper(L.WIDE, acc + 48, scales, x + ROW_3, a3, a3);
+  if (hasSub) addSupers(L.WIDE, acc, scales, x - TILE_STEP, a0, a1, a2, a3, a0, a1, a2, a3);
 }
 
 /** Each kind of tile is compiled once. */

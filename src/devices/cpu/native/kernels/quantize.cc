@@ -72,9 +72,9 @@ INLINE void quantizeGroup(const u8* x, u8* record, const Steps& steps, bool alon
   const i32 first = sumOf(halves[0]);
   const i32 second = sumOf(halves[1]);
   *(float*)(record + X_SCALE) = steps.scale;
-  *(float*)(record + X_SUM) = steps.scale * (float)(first + second);
-  *(float*)(record + X_FIRST_SUM) = steps.scale * (float)first;
   if (alone) {
+    *(float*)(record + X_SUM) = steps.scale * (float)(first + second);
+    *(float*)(record + X_FIRST_SUM) = steps.scale * (float)first;
     *(i32*)(record + X_LIFT) = -8 * (first + second);
   } else {
     *(short*)(record + X_SUMS) = (short)first;

@@ -54,6 +54,8 @@ export interface BenchmarkTest {
   readonly speculative?: true;
 }
 
+const GREEDY = { temperature: 0, ignoreEnd: true } as const;
+
 /** Default prompt length for several sequences. */
 export const DEFAULT_DEPTH = 128;
 
@@ -135,11 +137,11 @@ async function speedOf(
   test: BenchmarkTest,
   signal: AbortSignal | undefined,
 ): Promise<{ speed: number; accepted: number }> {
-  const { prompts, generated } = test;
+  const { generated } = test;
   model.reset();
-  if (prompts.length > 1) await continueAll(model, { ...test, generated: 1 }, signal);
+  const prompts = test.prompts.length > 1 ? await readAll(model, test, signal) : test.prompts;
   const begin = performance.now();
-  const ends = await continueAll(model, test, signal);
+  const ends = await continueAll(model, { ...test, prompts }, signal);
   const seconds = (performance.now() - begin) / 1000;
   const sum = (of: (end: TextEnd) => number) => ends.reduce((total, end) => total + of(end), 0);
   const proposed = sum((end) => end.proposedTokens);
@@ -151,6 +153,24 @@ async function speedOf(
   return { speed: (generated - 1) / (end?.generateSeconds ?? 0), accepted };
 }
 
+/**
+ * Computes all prompts, and returns each with the token that follows it: what the slots then hold is continued by one row,
+ * also the states of recurrences, which cannot go back to before a prompt's last token.
+ */
+function readAll(
+  model: LanguageModel,
+  { prompts }: BenchmarkTest,
+  signal: AbortSignal | undefined,
+): Promise<number[][]> {
+  const options = { ...GREEDY, maxTokens: 1, speculation: 0, signal };
+  const read = async (ids: readonly number[]) => {
+    const known = [...ids];
+    for await (const { token } of model.generate(ids, options)) if (token) known.push(token.id);
+    return known;
+  };
+  return Promise.all(prompts.map(read));
+}
+
 /** Continues all prompts at once, greedily. */
 async function continueAll(
   model: LanguageModel,
@@ -159,7 +179,7 @@ async function continueAll(
 ): Promise<TextEnd[]> {
   const { prompts, generated, speculative } = of;
   const speculation = speculative ? undefined : 0;
-  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, speculation, signal };
+  const options = { ...GREEDY, maxTokens: generated, speculation, signal };
   const streams = prompts.map((ids) => model.generate(ids, options));
   await Promise.all(streams.map((stream) => stream.text()));
   return streams.map((stream) => stream.end);

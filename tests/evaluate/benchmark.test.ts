@@ -5,6 +5,8 @@ import { LanguageModel } from '../../src/engine/language-model.ts';
 import { checkBenchmark } from '../../src/evaluate/benchmark-check.ts';
 import { type BenchmarkOptions, runBenchmark } from '../../src/evaluate/benchmark.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { loadModel } from '../../src/node/load-model.ts';
+import { fixture } from '../support/fixture.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 
 /** A signal that is given as soon as the model begins a text. */
@@ -33,5 +35,32 @@ test('a signal ends a benchmark in the middle of a prompt, and its check, too', 
     });
     const rounds = run(model, { ...ONE_ROUND, signal: givenAtBegin(model) });
     await assert.rejects(rounds.next(), { code: 'ABORTED' });
+  }
+});
+
+/** What a model has computed of the texts that were begun since: the rows of each prompt. */
+function rowsOfPrompts(model: LanguageModel): () => number[] {
+  const streams: ReturnType<LanguageModel['generate']>[] = [];
+  const generate = model.generate.bind(model);
+  model.generate = (...asked) => {
+    const stream = generate(...asked);
+    streams.push(stream);
+    return stream;
+  };
+  return () => streams.map(({ end }) => end.promptTokens - end.cachedTokens);
+}
+
+test('many sequences are measured after their prompts, also where states cannot go back', async () => {
+  const parallel = 3;
+  const depth = 20;
+  for (const family of ['llama', 'rwkv7']) {
+    const opened = { device: 'cpu', threads: 1, context: 64, sequences: parallel } as const;
+    await using model = await loadModel(fixture(`families/${family}.gguf`), opened);
+    const rows = rowsOfPrompts(model);
+    const options = { promptTokens: 0, generatedTokens: 4, parallel, depth, repetitions: 0 };
+    for await (const _ of runBenchmark(model, options));
+    // One alone; all prompts; and then what is measured.
+    const each = (of: number) => Array.from({ length: parallel }, () => of);
+    assert.deepEqual(rows(), [1, ...each(depth), ...each(1)], family);
   }
 });

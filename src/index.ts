@@ -133,6 +133,7 @@ export {
   openDevice,
   type Ranks,
   reportDevices,
+  type WorkerSplit,
 } from './node/devices.ts';
 export type { PullProgress } from './node/hub/pull.ts';
 export type { WorkerEvent } from './node/served-worker.ts';

@@ -42,7 +42,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
   const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
   const { device, threads, cpuKernels, gpus, link, gpuLayers } = flags;
-  const { workers, workerSecret, workerDeadline } = flags;
+  const { workers, workerSplit, workerSecret, workerDeadline } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
   const model = {
     ...sizes,
@@ -71,6 +71,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     link,
     gpuLayers,
     workers,
+    workerSplit,
     workerSecret,
     workerDeadline,
   };

@@ -129,8 +129,8 @@ export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Pro
   const { device: name, threads, cpuKernels, logger } = options;
   const { tensorParallel, pipelineParallel, link, gpuLayers } = options;
   const split = { tensorParallel, pipelineParallel, link, gpuLayers };
-  const { workers, workerSecret, workerDeadline } = options;
-  const others = { workers, workerSecret, workerDeadline };
+  const { workers, workerSplit, workerSecret, workerDeadline } = options;
+  const others = { workers, workerSplit, workerSecret, workerDeadline };
   const request = { device: name, threads, cpuKernels, ...split, ...others, logger };
   try {
     await using device = await openDevice(request);

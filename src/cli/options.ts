@@ -7,7 +7,7 @@ import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.
 import { EXPERT_PLACES, type ExpertPlace } from '../model/expert-place.ts';
 import { CACHE_TYPES, type CacheType } from '../model/layer-states.ts';
 import { CPU_KERNELS, type CpuKernels } from '../node/cpu-kernels.ts';
-import { DEVICE_NAMES, type DeviceRequest } from '../node/devices.ts';
+import { DEVICE_NAMES, type DeviceRequest, WORKER_SPLITS, type WorkerSplit } from '../node/devices.ts';
 import type { GpuLayers } from '../plan/parts/plan-options.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
 import { type ControlVectorFlags, controlVectorOptions } from './control-vector-options.ts';
@@ -64,6 +64,7 @@ export interface DeviceFlags {
   readonly link?: LinkChoice;
   readonly gpuLayers?: GpuLayers;
   readonly workers?: readonly string[];
+  readonly workerSplit?: WorkerSplit;
   readonly workerSecret?: string;
   readonly workerDeadline?: number;
 }
@@ -283,9 +284,15 @@ export function deviceOptions(): Option[] {
       .helpGroup('Device:'),
     new Option(
       '--workers <list>',
-      'processes that have the first layers, separated by commas, before those of --device: host:port of a `rocmforge worker`, or process, process=cuda:1 for one that is started here',
+      'processes that have the first layers, before those of --device, or a part of all (--worker-split), separated by commas: host:port of a `rocmforge worker`, or process, process=cuda:1 for one that is started here',
     )
       .argParser((text) => text.split(',').map((worker) => worker.trim()))
+      .helpGroup('Device:'),
+    new Option(
+      '--worker-split <what>',
+      'what --workers have: layers, or tensors, a part of every layer each, as the GPUs of --gpus do: one device a worker, which compute together by NCCL or RCCL (default: layers)',
+    )
+      .choices(WORKER_SPLITS)
       .helpGroup('Device:'),
     ...workerTermOptions().map((option) => option.helpGroup('Device:')),
   ];

@@ -54,7 +54,7 @@ export async function judge(
   context: CommandContext,
 ): Promise<Judgement> {
   const { device, threads, cpuKernels, gpus, link, gpuLayers, context: size } = flags;
-  const { workers, workerSecret, workerDeadline } = flags;
+  const { workers, workerSplit, workerSecret, workerDeadline } = flags;
   const { models } = remote;
   const usual = preferredVariant(models) as GgufVariant<HubFile>;
   const { url, headers } = remote.address(usual.files[0] as HubFile);
@@ -62,7 +62,7 @@ export async function judge(
     http: { headers, fetch: hub.fetch },
     options: {
       ...{ device, threads, cpuKernels, ...gpus, link, gpuLayers },
-      ...{ workers, workerSecret, workerDeadline },
+      ...{ workers, workerSplit, workerSecret, workerDeadline },
       ...{ context: size, shrinkContext: true, allowUnread: true },
     },
     context,

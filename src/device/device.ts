@@ -1,7 +1,7 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { OpGraph } from '../ops/graph.ts';
 import type { DeviceBuffer, MemoryRules, PinnedBuffer, PinnedUse } from './memory.ts';
-import type { LinkChoice, PeerLink } from './peer-link.ts';
+import type { LinkChoice, PeerLink, PeerPlace } from './peer-link.ts';
 import type { Executable, PackedWeight, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
 
@@ -120,6 +120,22 @@ export interface Device extends AsyncDisposable {
     ranks: readonly Device[],
     options?: { readonly link?: LinkChoice | undefined },
   ): Promise<PeerLink | undefined>;
+  /**
+   * Makes an id by which ranks in several processes find one another through a library, of which this device is rank 0. Absent on a
+   * device that is never linked. Rejects with `DEVICE_UNAVAILABLE` where there is no such library.
+   */
+  newPeerId?(): Promise<Uint8Array>;
+  /**
+   * Links this device with those of other processes, each of which joins with the same id and another rank: then as `linkPeers`. Absent on
+   * a device that is never linked. Rejects with `DEVICE_UNAVAILABLE` where there is no library, or not all ranks join, and with the reason
+   * of the signal.
+   */
+  joinPeers?(place: PeerPlace): Promise<PeerLink>;
+  /**
+   * Resolves when what was asked of a device of another process has left this one: the thread may then be held up until the other one does
+   * it. Never rejects. Absent on devices that this process has itself.
+   */
+  flushed?(): Promise<void>;
   /** Number of buffers, pinned buffers, streams and steps that have been created but not disposed. */
   liveObjects(): number;
 }

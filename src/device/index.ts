@@ -102,10 +102,17 @@ export {
   SCALE_BYTES,
   type ScaleKind,
 } from './packing/packed-groups.ts';
-export { checkLinkChoice, LINK_CHOICES, type LinkChoice, type PeerLink } from './peer-link.ts';
+export {
+  checkLinkChoice,
+  LINK_CHOICES,
+  type LinkChoice,
+  type PeerLink,
+  type PeerPlace,
+} from './peer-link.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { QueuedEvent } from './queued-event.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
+export { copyCut, cutSpan } from './row-cut.ts';
 export { RowStaging } from './row-staging.ts';
 export { checkRows, rowsBytes } from './rows-check.ts';
 export { refuseCollective } from './refuse-collective.ts';

@@ -12,6 +12,16 @@ export interface PeerLink extends AsyncDisposable {
   abort(reason: unknown): void;
 }
 
+/** The place of a rank in a group whose ranks are in several processes. */
+export interface PeerPlace {
+  /** Names the group: what `Device.newPeerId` of rank 0 gave. */
+  readonly id: Uint8Array;
+  readonly rank: number;
+  readonly ranks: number;
+  /** Gives up waiting for the others, with its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Every `LinkChoice`. */
 export const LINK_CHOICES = ['auto', 'peer', 'nccl', 'host'] as const;
 

@@ -1,6 +1,7 @@
 import { fail, invariant } from '../base/errors.ts';
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { PackedWeight } from './program.ts';
+import { cutSpan } from './row-cut.ts';
 import type { PinnedRows, WeightRows } from './stream.ts';
 
 /** Bytes of rows of a weight in the format in which they are handed over. */
@@ -47,9 +48,7 @@ export function checkRows({ graph, weight, decodes }: PackTarget, rows: WeightRo
     fail('BINDING', { ...use, found: `rows in ${format.name}`, expected });
   }
   const { pinned, offset, cut } = from;
-  const bytes = cut
-    ? Math.max(0, ...cut.rows.map(({ end: last }) => last)) * cut.stride
-    : rowsBytes(weight, rows);
+  const bytes = cut ? cutSpan(cut) : rowsBytes(weight, rows);
   if (offset < 0 || offset + bytes > pinned.byteLength) {
     fail('BINDING', {
       ...use,

@@ -26,6 +26,16 @@ export interface RowCut {
   readonly bytes: readonly Range[];
 }
 
+/** Rows of a tensor of a model's file, of which the device's process has a copy of its own. */
+export interface FileRows {
+  /** As the program that opened the model has it. */
+  readonly tensor: { readonly name: string };
+  /** Bytes from the tensor's beginning to the first row. */
+  readonly offset: number;
+  /** Where the rows lie from there on, if not one after another. */
+  readonly cut?: RowCut | undefined;
+}
+
 /** Pinned memory that contains rows as in the file. */
 export interface PinnedRows {
   readonly pinned: PinnedBuffer;
@@ -33,18 +43,12 @@ export interface PinnedRows {
   readonly offset: number;
   /** Where the rows lie from there on, if not one after another: only where `Device.packsCuts`. */
   readonly cut?: RowCut | undefined;
+  /** Where the same rows are in the model's file, if they are there as they are: for those of a group's devices that have a copy of it. */
+  readonly file?: FileRows | undefined;
   /** Maximum bytes that are packed at once over the stream, so that its buffers need not grow. */
   readonly maxBytes?: number | undefined;
   /** Called with an event between the copy and the packing, by devices that do these one after the other. */
   readonly onCopy?: ((copied: DeviceEvent) => void) | undefined;
-}
-
-/** Rows of a tensor of a model's file, of which the device's process has a copy of its own. */
-export interface FileRows {
-  /** The tensor's name. */
-  readonly tensor: string;
-  /** Bytes from the tensor's beginning to the first row. */
-  readonly offset: number;
 }
 
 /**

@@ -29,6 +29,7 @@ export type {
   NativeValues,
   PackedWeight,
   PeerLink,
+  PeerPlace,
   PinnedBuffer,
   PinnedRows,
   PinnedUse,

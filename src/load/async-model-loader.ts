@@ -281,9 +281,8 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /** Where a chunk is in the file that the device's process has itself; undefined if it has none, or cannot use it as it is. */
-  #ownRows({ tensor: { packed, isPlain } }: WeightLoad, { tensor, fileOffset, become }: Chunk) {
-    const isFound = !isPlain && !become && packed.hasOwn?.(tensor);
-    return isFound ? { tensor: tensor.name, offset: fileOffset - tensor.offset } : undefined;
+  #ownRows({ tensor: { packed, isPlain } }: WeightLoad, chunk: Chunk): FileRows | undefined {
+    return !isPlain && packed.hasOwn?.(chunk.tensor) ? fileRows(chunk) : undefined;
   }
 
   #start(load: WeightLoad, chunk: Chunk, on: { slot: RingSlot; reader: number }): void {
@@ -429,6 +428,11 @@ export class AsyncModelLoader implements AsyncDisposable {
 
 function nothing(): void {}
 
+/** Where a chunk is in the model's file; undefined for one that becomes another format. */
+function fileRows({ tensor, fileOffset, become }: Chunk): FileRows | undefined {
+  return become ? undefined : { tensor, offset: fileOffset - tensor.offset };
+}
+
 function handToStream(
   stream: Stream,
   { packed, range, isPlain }: LazyTensor,
@@ -436,7 +440,7 @@ function handToStream(
   from: PinnedRows | FileRows,
 ): void {
   if ('tensor' in from) return stream.packOwn?.(packed, chunk, from, range);
-  if (!isPlain) return stream.pack(packed, chunk, from, range);
+  if (!isPlain) return stream.pack(packed, chunk, { ...from, file: fileRows(chunk) }, range);
   const { firstRow, rowCount, bytes } = chunk;
   const { pinned, offset } = from;
   const at = range.offset + (bytes / rowCount) * firstRow;

@@ -17,6 +17,12 @@ const MAX_INDEX = 1023;
 /** Over which devices a model is split: so many of a kind, all of that kind, or those with the given indices. */
 export type Ranks = number | 'all' | readonly number[];
 
+/** Every `WorkerSplit`. */
+export const WORKER_SPLITS = ['layers', 'tensors'] as const;
+
+/** What workers have of a model: some of its `layers` each, or a part of every layer, as the devices of `tensorParallel` do (`tensors`). */
+export type WorkerSplit = (typeof WORKER_SPLITS)[number];
+
 /** A request for a device. */
 export interface DeviceRequest {
   /** `auto`, or a backend with an optional index: `hip`, `cuda:1`, `cpu`. */
@@ -47,11 +53,16 @@ export interface DeviceRequest {
   /** As `PlanOptions`: with a number of layers or `auto`, the CPU is opened beside the GPU. Default: the device has the whole model. */
   readonly gpuLayers?: GpuLayers | undefined;
   /**
-   * Devices of other processes, each with a stage of consecutive layers before those of `device`, which has the last ones: workers of
-   * this host or another one by their addresses (`host:port`, see `WorkerServer`), and processes that are started here and end with the
+   * Devices of other processes, each with a stage of consecutive layers before those of `device`, which has the last ones, or with its
+   * part of every layer (`workerSplit`): workers of this host or another one by their addresses (`host:port`, see `WorkerServer`), and processes that are started here and end with the
    * device (`process`, or `process=cuda:1` for a device). Adapters and the like are possible as on a pipeline. Default: none.
    */
   readonly workers?: readonly string[] | undefined;
+  /**
+   * What the workers have: `layers`, or `tensors`: they and `device` are the ranks of one group, each with a single device of the same kind
+   * and a process of its own. NCCL or RCCL computes what they have in common, or the host, through the connections. Default `layers`.
+   */
+  readonly workerSplit?: WorkerSplit | undefined;
   /** The secret of the workers that are not started here. Default: the environment's `ROCMFORGE_WORKER_SECRET`. */
   readonly workerSecret?: string | undefined;
   /** Seconds after which a worker that is silent counts as lost. Default 30. */
@@ -72,6 +83,7 @@ export const DEVICE_REQUEST: OptionNames<DeviceRequest> = {
   link: true,
   gpuLayers: true,
   workers: true,
+  workerSplit: true,
   workerSecret: true,
   workerDeadline: true,
   signal: true,
@@ -226,7 +238,7 @@ export function beginDevice(request: DeviceRequest): DeviceOpening {
 async function open(request: DeviceRequest, onDescribed: OnDescribed, session: string): Promise<Device> {
   checkRanks(request);
   const { gpuLayers, workers } = request;
-  if (workers !== undefined) return await openBehindWorkers(request, workers, session);
+  if (workers !== undefined) return await openWithWorkers(request, workers, session);
   if (gpuLayers === 0) return await openNamed(onCpu(request), onDescribed);
   if (gpuLayers !== undefined && gpuLayers !== 'all') return await openBesideCpu(request, gpuLayers);
   return await openNamed(request, onDescribed);
@@ -241,48 +253,77 @@ function sessionOf(request: DeviceRequest): string {
   return session;
 }
 
-/** Opens devices of other processes and one of this one as the stages of a model. */
-async function openBehindWorkers(
+/** Opens devices of other processes and one of this one as the stages of a model, or as the ranks of its layers. */
+async function openWithWorkers(
   request: DeviceRequest,
   workers: readonly string[],
   session: string,
 ): Promise<Device> {
   checkWorkers(request, workers);
-  const { threads, cpuKernels, workerSecret: secret, workerDeadline: deadline, signal } = request;
-  const [{ DevicePipeline }, { openWorkers }] = await Promise.all([
+  const { link, workerSplit = 'layers', logger } = request;
+  const { cpuKernels, workerSecret: secret, workerDeadline: deadline, signal } = request;
+  const [{ DeviceGroup, DevicePipeline }, { openWorkers, startedHere }] = await Promise.all([
     import('../devices/group/index.ts'),
     import('./open-workers.ts'),
   ]);
+  const areRanks = workerSplit === 'tensors';
+  // Ranks compute at the same time, on the same cores if they are here.
+  const threads = areRanks
+    ? await sharedThreads(request, workers.filter(startedHere).length)
+    : request.threads;
   const how = { request: { threads, cpuKernels }, session, secret, deadline, signal };
-  const [own, others] = await Promise.allSettled([openNamed(request, () => {}), openWorkers(workers, how)]);
-  const stages = [
-    ...(others.status === 'fulfilled' ? others.value : []),
-    ...(own.status === 'fulfilled' ? [own.value] : []),
-  ];
+  const here = areRanks ? { ...request, threads, link: undefined } : request;
+  const [own, others] = await Promise.allSettled([openNamed(here, () => {}), openWorkers(workers, how)]);
+  const elsewhere = others.status === 'fulfilled' ? others.value : [];
+  const opened = [...elsewhere, ...(own.status === 'fulfilled' ? [own.value] : [])];
   try {
     if (own.status === 'rejected') throw own.reason;
     if (others.status === 'rejected') throw others.reason;
-    return new DevicePipeline(stages);
+    if (!areRanks) return new DevicePipeline([...elsewhere, own.value]);
+    const ranks = [own.value, ...elsewhere];
+    checkApart([own.value, ...elsewhere.filter((worker) => worker.here)]);
+    const sharesMemory = own.value.info.backend === 'cpu' && elsewhere.every((worker) => worker.here);
+    return new DeviceGroup(ranks, { sharesMemory, link, logger });
   } catch (error) {
-    await Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
+    await Promise.all(opened.map((device) => device[Symbol.asyncDispose]()));
     throw error;
   }
 }
 
-/** Throws `INVALID_ARGUMENT` unless there are some, and one stage here. */
-function checkWorkers({ pipelineParallel = 1, gpuLayers = 'all' }: DeviceRequest, workers: unknown): void {
+/** Threads of each of a CPU's ranks in processes of this host: this one's, and so many others. */
+async function sharedThreads({ threads }: DeviceRequest, others: number): Promise<number> {
+  const { usableCores } = await import('./cpu-threads.ts');
+  return Math.max(1, Math.floor((threads ?? usableCores()) / (1 + others)));
+}
+
+/** Throws `INVALID_ARGUMENT` for devices of this host of which two are the same GPU: they would wait for one another on it. */
+function checkApart(devices: readonly Device[]): void {
+  const places = devices.flatMap(({ info }) => info.details.bus ?? []);
+  const twice = places.find((place, index) => places.indexOf(place) !== index);
+  if (twice === undefined) return;
+  const expected = 'another GPU for each, such as process=cuda:1 beside the device cuda:0';
+  fail('INVALID_ARGUMENT', { name: 'workers', found: `two ranks on the GPU at ${twice}`, expected });
+}
+
+/** Throws `INVALID_ARGUMENT` unless there are some, and one stage here, or one rank. */
+function checkWorkers(
+  { pipelineParallel = 1, tensorParallel = 1, gpuLayers = 'all', workerSplit = 'layers' }: DeviceRequest,
+  workers: unknown,
+): void {
   const areTexts = Array.isArray(workers) && workers.every((worker) => typeof worker === 'string');
   if (!areTexts || workers.length === 0 || workers.length >= MAX_RANKS) {
     const expected = `1 to ${MAX_RANKS - 1} of host:port, process or process=DEVICE`;
     fail('INVALID_ARGUMENT', { name: 'workers', found: String(workers) || 'none', expected });
   }
-  if (pipelineParallel === 1 && gpuLayers === 'all') return;
-  const found = pipelineParallel === 1 ? `gpuLayers ${gpuLayers}` : `${pipelineParallel} stages here`;
-  fail('INVALID_ARGUMENT', {
-    name: 'workers',
-    found,
-    expected: 'one stage here, with all layers of it on one device',
-  });
+  if (pipelineParallel !== 1 || gpuLayers !== 'all') {
+    const found = pipelineParallel === 1 ? `gpuLayers ${gpuLayers}` : `${pipelineParallel} stages here`;
+    const expected = 'one stage here, with all layers of it on one device';
+    fail('INVALID_ARGUMENT', { name: 'workers', found, expected });
+  }
+  if (workerSplit === 'layers' || tensorParallel === 1) return;
+  const found = `workerSplit ${workerSplit} with tensorParallel ${String(tensorParallel)}`;
+  const expected = 'one device here, and a worker for each other one, such as process=cuda:1';
+  fail('INVALID_ARGUMENT', { name: 'workers', found, expected });
 }
 
 /**
@@ -424,8 +465,15 @@ function checkRanks({
   pipelineParallel: stages = 1,
   link = 'auto',
   gpuLayers,
+  workers,
+  workerSplit,
 }: DeviceRequest): void {
   checkLinkChoice(link);
+  if (workerSplit !== undefined && !(workers && WORKER_SPLITS.includes(workerSplit))) {
+    const found = workers ? workerSplit : `${workerSplit} without workers`;
+    const expected = `${WORKER_SPLITS.join(' or ')}, of workers`;
+    fail('INVALID_ARGUMENT', { name: 'workerSplit', found, expected });
+  }
   const most = typeof ranks === 'number' ? Math.floor(MAX_RANKS / ranks) : 1;
   if (!isCount(stages, 1, most)) {
     const expected = `a whole number of stages, of at most ${MAX_RANKS} devices together, each of a number of devices`;

@@ -44,7 +44,7 @@ export interface WorkersRequest extends WorkerTerms {
 export async function openWorkers(
   workers: readonly string[],
   how: WorkersRequest,
-): Promise<readonly Device[]> {
+): Promise<readonly RemoteDevice[]> {
   const opened = await Promise.allSettled(workers.map((worker) => openWorker(worker, how)));
   const devices = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const failed = opened.find((one) => one.status === 'rejected');
@@ -58,10 +58,10 @@ export async function openWorkers(
  * that have a file. Rejects with `REMOTE_REFUSED` if that is one of another model, and with errors of reading.
  */
 export async function useOwnFiles(
-  { stages = [] }: Device,
+  { devices = [] }: Device,
   { gguf, path }: { readonly gguf: GgufFile; readonly path: string | undefined },
 ): Promise<void> {
-  const workers = stages.filter((stage) => stage instanceof RemoteDevice);
+  const workers = devices.filter((device) => device instanceof RemoteDevice);
   for (const worker of workers) if (worker.here && path !== undefined) await worker.openFile(path);
   const reading = workers.filter(({ model }) => model !== undefined);
   if (reading.length === 0) return;
@@ -69,7 +69,12 @@ export async function useOwnFiles(
   for (const worker of reading) worker.useOwnFile(fingerprint, gguf.tensors);
 }
 
-async function openWorker(worker: string, how: WorkersRequest): Promise<Device> {
+/** Whether a worker is a process that is started here. */
+export function startedHere(worker: string): boolean {
+  return OWN_PROCESS.test(worker);
+}
+
+async function openWorker(worker: string, how: WorkersRequest): Promise<RemoteDevice> {
   const { session, signal } = how;
   throwIfAborted(signal, OPENING);
   const own = OWN_PROCESS.exec(worker);
@@ -98,7 +103,7 @@ async function connectTo(host: string, port: number, signal: AbortSignal | undef
 async function startProcess(
   device: string,
   { request, session, signal, ...how }: WorkersRequest,
-): Promise<Device> {
+): Promise<RemoteDevice> {
   const terms = ownTerms(how);
   const argument = JSON.stringify([{ ...request, device }, terms.deadline / 1000]);
   const child = spawn(process.execPath, [fileURLToPath(packageFile(PROCESS, import.meta.url)), argument], {
@@ -126,7 +131,7 @@ async function greet(
   socket: Socket,
   options: SocketChannelOptions,
   { terms, session, signal, isStarting = false }: Greeting,
-): Promise<Device> {
+): Promise<RemoteDevice> {
   const channel = new SocketChannel(socket, options);
   const giveUp = () => void channel.close();
   signal?.addEventListener('abort', giveUp, { once: true });

@@ -50,6 +50,13 @@ export class SocketChannel implements ByteChannel {
     for (const part of parts) socket.write(part);
   }
 
+  flushed(): Promise<void> {
+    const socket = this.#socket;
+    if (!socket.writable) return Promise.resolve();
+    // Called when it was sent, and with an error when the socket ends before.
+    return new Promise((resolve) => socket.write(new Uint8Array(0), () => resolve()));
+  }
+
   onBytes(listener: (bytes: Uint8Array) => void): void {
     this.#socket.on('data', listener);
   }

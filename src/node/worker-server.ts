@@ -36,7 +36,7 @@ export interface WorkerDescription {
 }
 
 /**
- * Serves this host's devices to a model of another process, as a stage of its layers (`DeviceRequest.workers`). Whoever connects has
+ * Serves this host's devices to a model of another process, as a stage or a rank of its layers (`DeviceRequest.workers`). Whoever connects has
  * to know the secret; what is sent is not encrypted. Dispose it to end.
  */
 export class WorkerServer implements AsyncDisposable {

@@ -83,3 +83,10 @@ test('Ctrl-C ends an answer, and the process that computes a part of it', async 
   assert.deepEqual([code, stderr], [130, '']);
   assert.throws(() => process.kill(worker, 0), { code: 'ESRCH' });
 });
+
+test('the memory of ranks in several processes is told before anything is loaded', async (t) => {
+  const args = ['inspect', BUNDLED, '--fit', ...CPU, '--workers', 'process=cpu', '--worker-split', 'tensors'];
+  const { code, stdout, stderr } = await runCli(t, args);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /free on each of 2 devices \(cpu\)/);
+});

@@ -369,21 +369,38 @@ test('rows of a file of the other side are read there, and none that are not in 
   const rows = { part: 0, firstRow: 1, rowCount: 2, format: F32 };
   const stream = remote.createStream('load');
   stream.upload(new Uint8Array(256), target);
-  stream.packOwn(weight, rows, { tensor: 'w', offset: 64 }, target);
+  stream.packOwn(weight, rows, { tensor: { name: 'w' }, offset: 64 }, target);
   const found = new Uint8Array(256);
   await stream.download(target, found);
   assert.deepEqual(found.subarray(64, 192), file.subarray(64, 192));
-  assert.deepEqual(reads, [64]);
-  for (const from of [
-    { tensor: 'other', offset: 0 },
-    { tensor: 'w', offset: 200 },
-    { tensor: 'w', offset: -64 },
-  ]) {
+  const columns = { stride: 64, rows: [{ start: 0, end: 2 }], bytes: [{ start: 0, end: 16 }] };
+  const right = { ...columns, rows: [{ start: 0, end: 4 }], bytes: [{ start: 32, end: 64 }] };
+  stream.packOwn(weight, rows, { tensor: { name: 'w' }, offset: 0, cut: right }, target);
+  await stream.download(target, found);
+  const cut = [0, 64, 128, 192].flatMap((row) => [...file.subarray(row + 32, row + 64)]);
+  assert.deepEqual([...found.subarray(64, 192)], cut);
+  assert.deepEqual(reads.splice(0), [64, 0]);
+  const w = { name: 'w' };
+  const [half, none] = [{ start: 0, end: 32 }, [] as const];
+  const absent = /the file of this process has no 128 bytes/;
+  const wrong = /rows of a file are some of a tensor/;
+  for (const [from, message] of [
+    [{ tensor: { name: 'other' }, offset: 0 }, absent],
+    [{ tensor: w, offset: 200 }, absent],
+    [{ tensor: w, offset: -64 }, wrong],
+    [{ tensor: w, offset: 64, cut: columns }, wrong],
+    [{ tensor: w, offset: 64, cut: { stride: 16, rows: [{ start: 0, end: 4 }], bytes: [half] } }, wrong],
+    [{ tensor: w, offset: 64, cut: { stride: 64, rows: none, bytes: none } }, wrong],
+    [
+      { tensor: w, offset: 0, cut: { stride: 128, rows: [{ start: 0, end: 4 }], bytes: [half] } },
+      /the file of this process has no 512 bytes/,
+    ],
+  ] as const) {
     const failing = remote.createStream('fails');
     failing.packOwn(weight, rows, from, target);
-    await assert.rejects(failing.synchronize(), /the file of this process has no 128 bytes/);
+    await assert.rejects(failing.synchronize(), message);
   }
-  assert.deepEqual(reads, [64]);
+  assert.deepEqual(reads, []);
   await remote[Symbol.asyncDispose]();
   await serving;
   assert.equal(device.liveObjects(), 0);

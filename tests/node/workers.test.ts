@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { RemoteDevice } from '../../src/devices/remote/index.ts';
 import { loadModel } from '../../src/index.ts';
 import type { LoadModelOptions } from '../../src/node/load-model.ts';
-import { openDevice } from '../../src/node/devices.ts';
+import { type DeviceRequest, openDevice } from '../../src/node/devices.ts';
 import { modelMemory } from '../../src/node/model-facts.ts';
 import type { WorkerEvent } from '../../src/node/served-worker.ts';
 import { WorkerServer, type WorkerServerOptions } from '../../src/node/worker-server.ts';
@@ -48,6 +48,22 @@ test('texts are those of one process: layers in two other ones', { timeout: HUNG
 });
 
 test(
+  'texts are those of one process: a part of every layer in other ones',
+  { timeout: HUNG_MS },
+  async () => {
+    const { model } = familyPaths({ name: 'qwen35', sizes: {} });
+    for (const [path, workers] of [
+      [BUNDLED, ['process=cpu']],
+      [model, ['process=cpu', 'process=cpu']],
+    ] as const) {
+      const expected = await textOf(path, {});
+      assert.equal(await textOf(path, { workers, workerSplit: 'tensors' }), expected);
+    }
+    assert.deepEqual(children(), []);
+  },
+);
+
+test(
   'a process that is started here reads the weights from the model’s own file',
   { timeout: HUNG_MS },
   async () => {
@@ -60,9 +76,10 @@ test(
   },
 );
 
-for (const [what, signal] of [
-  ['is killed', 'SIGKILL'],
-  ['hangs', 'SIGSTOP'],
+for (const [what, signal, workerSplit] of [
+  ['is killed', 'SIGKILL', undefined],
+  ['hangs', 'SIGSTOP', undefined],
+  ['that has a part of every layer is killed', 'SIGKILL', 'tensors'],
 ] as const) {
   test(
     `a text goes on with the same tokens when its worker ${what} in the middle of it`,
@@ -73,6 +90,7 @@ for (const [what, signal] of [
         ...CPU,
         context: 64,
         workers: ['process=cpu'],
+        workerSplit,
         workerDeadline: 2,
       });
       const [first] = children();
@@ -226,8 +244,11 @@ test(
       await using server = await openServer({ model });
       const proxy = await startProxy(t, Number(/\d+$/.exec(server.description.address)?.[0]));
       const use = { workers: [proxy.address], workerSecret: SECRET };
-      assert.equal(await textOf(BUNDLED, use), expected);
-      sent.push(proxy.sent);
+      for (const workerSplit of ['layers', 'tensors'] as const) {
+        const before = proxy.sent;
+        assert.equal(await textOf(BUNDLED, { ...use, workerSplit }), expected);
+        sent.push(proxy.sent - before);
+      }
       if (model === undefined) continue;
       await assert.rejects(textOf(other, use), { code: 'REMOTE_REFUSED', message: /file is another one/ });
       assert.equal(await textOf(BUNDLED, use), expected, 'the device is free again');
@@ -240,8 +261,11 @@ test(
       assert.equal(text, expected);
       await killed.dispose();
     }
-    const [all = 0, few = 0] = sent;
-    assert.ok(all > size / 4 && few < all / 4, `${all} and ${few} bytes of a file of ${size}`);
+    // Half the layers, or half of each; and what ranks compute together, if this is the host's to do.
+    const [layers = 0, tensors = 0, own = 0, ownParts = 0] = sent;
+    const said = `${sent.join(', ')} bytes of a file of ${size}`;
+    assert.ok(layers > size / 4 && own < layers / 4, said);
+    assert.ok(tensors - ownParts > size / 4, said);
     await assert.rejects(openServer({ model: fileURLToPath(import.meta.url) }), { code: 'GGUF_MAGIC' });
   },
 );
@@ -324,6 +348,19 @@ test(
         { code: 'INVALID_ARGUMENT', message: /2 stages here/ },
       ],
       [
+        { workers: ['process=cpu'], workerSplit: 'tensors', tensorParallel: 2 },
+        { code: 'INVALID_ARGUMENT', message: /a worker for each other one, such as process=cuda:1/ },
+      ],
+      [
+        { workers: ['process=reference'], workerSplit: 'tensors' },
+        { code: 'INVALID_ARGUMENT', message: /found cpu, reference, expected two or more of one kind/ },
+      ],
+      [
+        { workers: ['process=cpu'], workerSplit: 'rows' },
+        { code: 'INVALID_ARGUMENT', message: /workerSplit: found rows, expected layers or tensors/ },
+      ],
+      [{ workerSplit: 'tensors' }, { code: 'INVALID_ARGUMENT', message: /tensors without workers/ }],
+      [
         { workers: ['process=cpu'], workerDeadline: -1 },
         { code: 'INVALID_ARGUMENT', message: /deadline/ },
       ],
@@ -332,7 +369,7 @@ test(
         { code: 'INVALID_ARGUMENT', message: /found nothing/ },
       ],
     ] as const) {
-      await assert.rejects(openDevice({ ...CPU, ...request }), expected);
+      await assert.rejects(openDevice({ ...CPU, ...(request as DeviceRequest) }), expected);
     }
     for (const options of [
       { secret: 'short' },
@@ -348,6 +385,24 @@ test(
     );
   },
 );
+
+test('a worker with several devices is a stage and no rank', { timeout: HUNG_MS }, async () => {
+  await using server = await openServer({ device: { ...CPU, tensorParallel: 2 } });
+  const use = { ...CPU, workers: [server.description.address], workerSecret: SECRET };
+  await assert.rejects(openDevice({ ...use, workerSplit: 'tensors' }), {
+    code: 'INVALID_ARGUMENT',
+    message: /expected single devices: a worker of its own for each/,
+  });
+});
+
+test('what NCCL computes is refused where devices are never linked', { timeout: HUNG_MS }, async () => {
+  const split = { workers: ['process=cpu'], workerSplit: 'tensors', link: 'nccl' } as const;
+  await assert.rejects(textOf(BUNDLED, split), {
+    code: 'DEVICE_UNAVAILABLE',
+    message: /devices of this kind are never linked/,
+  });
+  assert.deepEqual(children(), []);
+});
 
 test(
   'a device is counted, opened and ended twenty times without anything left',

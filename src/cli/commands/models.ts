@@ -25,9 +25,11 @@ export const modelsCommand: CliCommand<ModelsFlags> = {
     ['models -d cuda --json', 'for a program, by the memory of a GPU'],
   ],
   async run({ flags: { device: name, gpus, json, ...how } }, { output, logger }) {
-    const { threads, cpuKernels, link, gpuLayers, workers, workerSecret, workerDeadline } = how;
-    const split = { ...gpus, link, gpuLayers, workers, workerSecret, workerDeadline };
-    const request = { device: name, threads, cpuKernels, ...split, logger };
+    const { threads, cpuKernels, link, gpuLayers } = how;
+    const { workers, workerSplit, workerSecret, workerDeadline } = how;
+    const split = { ...gpus, link, gpuLayers };
+    const others = { workers, workerSplit, workerSecret, workerDeadline };
+    const request = { device: name, threads, cpuKernels, ...split, ...others, logger };
     await using device = await openDevice(request);
     const free = await freeOfAll(device);
     const { backend } = device.info;

@@ -11,8 +11,8 @@ interface WorkerFlags extends DeviceFlags, JsonFlags {
   readonly port?: number;
 }
 
-/** Options of the device that say where a model's first layers are: a worker has a stage of its own only. */
-const NOT_OF_WORKERS = ['--workers', '--gpu-layers'];
+/** Options of the device that say what others have of a model: a worker has its own part only. */
+const NOT_OF_WORKERS = ['--workers', '--worker-split', '--gpu-layers'];
 
 /** `rocmforge worker`: this host's devices for a model of another process. */
 export const workerCommand: CliCommand<WorkerFlags> = {

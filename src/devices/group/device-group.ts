@@ -1,4 +1,5 @@
 import { fail } from '../../base/errors.ts';
+import { type Logger, silentLogger } from '../../base/log.ts';
 import {
   checkByteLength,
   type Device,
@@ -21,6 +22,7 @@ import { GroupBuffer, groupBuffer, GroupPinned } from './group-memory.ts';
 import { type GroupExecutable, GroupProgram } from './group-program.ts';
 import { GroupStep } from './group-step.ts';
 import { GroupStream } from './group-stream.ts';
+import { joinRanks } from './join-ranks.ts';
 import { MultiDevice } from './multi-device.ts';
 
 /** Options of a group. */
@@ -29,6 +31,8 @@ export interface DeviceGroupOptions {
   readonly sharesMemory?: boolean;
   /** What computes collectives. Default: `auto`. */
   readonly link?: LinkChoice | undefined;
+  /** Receives why ranks in several processes are not linked. Default: none. */
+  readonly logger?: Logger | undefined;
   /** As `GroupFacts`. Default 1 Mi. */
   readonly gatherAtLeast?: number;
 }
@@ -38,8 +42,8 @@ const GATHER_AT_LEAST = 2 ** 20;
 /**
  * Devices of a kind as one: each is a rank, and has its shard of the weights and of the states (tensor parallelism; Shoeybi et al.
  * 2019, "Megatron-LM"). It runs graphs that were recorded for as many ranks. What the ranks compute together (`CollectiveOp`) passes
- * through the host, unless the devices can be linked: they need not see one another's memory. Sizes are those of one rank, the largest. The group owns
- * its devices.
+ * through the host, unless the devices can be linked: they need not see one another's memory, nor be in one process: some may be in
+ * others. Sizes are those of one rank, the largest. The group owns its devices.
  */
 export class DeviceGroup extends MultiDevice {
   readonly memoryRules: MemoryRules;
@@ -47,23 +51,35 @@ export class DeviceGroup extends MultiDevice {
   readonly devices: readonly Device[];
   readonly #sharesMemory: boolean;
   readonly #linkChoice: LinkChoice | undefined;
+  readonly #logger: Logger;
   #linking: Promise<PeerLink | undefined> | undefined;
 
-  /** Throws `INVALID_ARGUMENT` for fewer than two devices, or devices of different kinds. */
+  /** Throws `INVALID_ARGUMENT` for fewer than two devices, devices of different kinds, or groups of them. */
   constructor(
     devices: readonly Device[],
-    { sharesMemory = false, gatherAtLeast = GATHER_AT_LEAST, link }: DeviceGroupOptions = {},
+    {
+      sharesMemory = false,
+      gatherAtLeast = GATHER_AT_LEAST,
+      link,
+      logger = silentLogger,
+    }: DeviceGroupOptions = {},
   ) {
     const kinds = new Set(devices.map(({ info }) => info.backend));
     if (devices.length < 2 || kinds.size !== 1) {
       const found = devices.map(({ info }) => info.backend).join(', ');
       fail('INVALID_ARGUMENT', { name: 'devices', found, expected: 'two or more of one kind' });
     }
+    const whole = devices.find(({ group, stages }) => group ?? stages);
+    if (whole) {
+      const expected = 'single devices: a worker of its own for each one of another process';
+      fail('INVALID_ARGUMENT', { name: 'devices', found: whole.info.name, expected });
+    }
     super('group', 'rank', devices);
     this.devices = devices;
     this.group = { ranks: devices.length, gatherAtLeast };
     this.#sharesMemory = sharesMemory;
     this.#linkChoice = link;
+    this.#logger = logger;
     this.memoryRules = groupRules(this.#first.memoryRules);
   }
 
@@ -158,6 +174,9 @@ export class DeviceGroup extends MultiDevice {
   async #linkNow(): Promise<PeerLink | undefined> {
     const link = this.#linkChoice;
     const first = this.#first;
+    if (this.devices.some(({ flushed }) => flushed)) {
+      return joinRanks(this.devices, { link, logger: this.#logger });
+    }
     if (first.linkPeers) return first.linkPeers(this.devices, { link });
     if (link === 'peer' || link === 'nccl') {
       const why = 'devices of this kind are never linked: the host computes what they have in common';

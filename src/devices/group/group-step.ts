@@ -21,7 +21,7 @@ export class GroupStep extends MultiDeviceStep<StepPiece> {
     const recording = stretchesOf(executables.flatMap(({ pieces }) => pieces)).map(
       async (stretch): Promise<StepPiece> => {
         if (!Array.isArray(stretch)) return stretch;
-        const ranks = devices.map((device, rank) =>
+        const ranks = recordOnAll(devices, (device, rank) =>
           device.record(
             stretch.map((piece) => piece[rank] as Executable),
             `${label} of rank ${rank}`,
@@ -33,6 +33,21 @@ export class GroupStep extends MultiDeviceStep<StepPiece> {
     const pieces = await allRecorded(recording, disposePiece);
     return new GroupStep({ label, pieces, disposePiece, ended });
   }
+}
+
+/**
+ * Records on all ranks. A device of this process may hold up the thread until the others record, too: those of other processes are asked
+ * first.
+ */
+function recordOnAll(
+  devices: readonly Device[],
+  record: (device: Device, rank: number) => Promise<Step>,
+): readonly Promise<Step>[] {
+  const areAllHere = devices.every(({ flushed }) => !flushed);
+  if (areAllHere) return devices.map(record);
+  const elsewhere = devices.map((device, rank) => (device.flushed ? record(device, rank) : undefined));
+  const asked = Promise.all(devices.map(async (device) => device.flushed?.()));
+  return devices.map((device, rank) => elsewhere[rank] ?? asked.then(() => record(device, rank)));
 }
 
 /** Consecutive programs together, by rank, and collectives between them. */

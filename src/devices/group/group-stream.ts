@@ -4,8 +4,10 @@ import {
   checkCopySizes,
   checkRows,
   type Device,
+  type FileRows,
   type PackedWeight,
   type PinnedRows,
+  type RowCut,
   type Step,
   type Stream,
   type WeightRows,
@@ -27,6 +29,16 @@ export interface GroupStreamSetup {
   readonly ended: (stream: Stream) => void;
 }
 
+/** Rows that are handed over to all ranks. */
+interface GroupRows {
+  readonly weight: GroupWeight;
+  readonly rows: WeightRows;
+  readonly target: BufferRange;
+  readonly from: PinnedRows;
+  /** The memory of `from`. */
+  readonly pinned: GroupPinned;
+}
+
 /**
  * A stream of every rank, as one. Work is handed on to the ranks' streams in the order of the calls; only what needs the host in the
  * middle, which is a collective or a piece of pinned memory that is not free yet, holds back what is behind it.
@@ -35,9 +47,12 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
   /** Where collectives are computed: of each rank, and the result. */
   #parts: Float32Array[] = [];
   #sum = new Float32Array(0);
+  /** By rank. */
+  readonly #packsCuts: readonly boolean[];
 
   constructor({ label, devices, streams, ended }: GroupStreamSetup) {
     super('group', { label, streams, staging: devices.map((device) => new RowStaging(device)), ended });
+    this.#packsCuts = devices.map(({ packsCuts = false }) => packsCuts);
   }
 
   upload(source: Uint8Array, target: BufferRange): void {
@@ -63,23 +78,12 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.check('pack target', target, weight.byteLength);
     checkRows({ graph: this.label, weight }, rows, from);
-    const { pinned, offset } = from;
-    if (!(weight instanceof GroupWeight && pinned instanceof GroupPinned)) {
+    if (!(weight instanceof GroupWeight && from.pinned instanceof GroupPinned)) {
       const found = 'a weight or memory of a single device';
       fail('BINDING', { graph: this.label, value: 'pack', found, expected: "the group's own" });
     }
-    const { bytes, native } = pinned;
-    if (native) {
-      this.queue.push(() => this.#packCuts(weight, { rows, target, from: { ...from, pinned: native } }));
-      return;
-    }
-    this.queue.push(async () => {
-      await Promise.all(
-        this.streams.map((stream, rank) =>
-          this.#packOn(stream, rank, { weight, rows, source: bytes.subarray(offset), target }),
-        ),
-      );
-    });
+    const { pinned } = from;
+    this.queue.push(() => this.#packOnAll({ weight, rows, target, from, pinned }));
   }
 
   protected override ownBuffer(range: BufferRange, use: string): GroupBuffer {
@@ -103,36 +107,32 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
     return this.streams[0] as Stream;
   }
 
-  /** Each rank copies its own out of the memory, over its own link. */
-  #packCuts(
-    weight: GroupWeight,
-    of: { readonly rows: WeightRows; readonly target: BufferRange; readonly from: PinnedRows },
-  ): void {
-    const { pinned, offset, maxBytes } = of.from;
-    this.each((stream, rank) => {
-      const packed = weight.ranks[rank];
-      const taken = packed && weight.take(rank, of.rows);
-      if (!taken) return;
-      stream.pack(packed, taken.rows, { pinned, offset, maxBytes, cut: taken.cut }, onRank(of.target, rank));
-    });
+  /** Each rank takes its own. What has to wait for pinned memory holds back what is behind it. */
+  #packOnAll(rows: GroupRows): Promise<void> | undefined {
+    const waiting = this.streams.flatMap((stream, rank) => this.#packOn(stream, rank, rows) ?? []);
+    return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => {});
   }
 
-  async #packOn(
-    stream: Stream,
-    rank: number,
-    of: {
-      readonly weight: GroupWeight;
-      readonly rows: WeightRows;
-      readonly source: Uint8Array;
-      readonly target: BufferRange;
-    },
-  ): Promise<void> {
+  /** Out of the file that a rank's process has itself; out of the memory, over its own link; or as the host cuts it out. */
+  #packOn(stream: Stream, rank: number, of: GroupRows): Promise<void> | undefined {
     const packed = of.weight.ranks[rank];
     const taken = packed && of.weight.take(rank, of.rows);
-    if (!taken) return;
-    await (this.staging[rank] as RowStaging).pack(stream, taken.byteLength, {
-      fill: (into) => taken.fill(of.source, into),
-      pack: (pinned) => stream.pack(packed, taken.rows, { pinned, offset: 0 }, onRank(of.target, rank)),
+    if (!taken) return undefined;
+    const { rows, cut, byteLength, fill } = taken;
+    const target = onRank(of.target, rank);
+    const { offset, maxBytes, file } = of.from;
+    if (file && stream.packOwn && packed.hasOwn?.(file.tensor)) {
+      stream.packOwn(packed, rows, cutOf(file, cut), target);
+      return undefined;
+    }
+    const { native, bytes } = of.pinned;
+    if (native && this.#packsCuts[rank]) {
+      stream.pack(packed, rows, { pinned: native, offset, maxBytes, cut }, target);
+      return undefined;
+    }
+    return (this.staging[rank] as RowStaging).pack(stream, byteLength, {
+      fill: (into) => fill(bytes.subarray(offset), into),
+      pack: (pinned) => stream.pack(packed, rows, { pinned, offset: 0 }, target),
     });
   }
 
@@ -179,6 +179,13 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
     if ((this.#parts[rank]?.length ?? 0) < length) this.#parts[rank] = new Float32Array(length);
     return (this.#parts[rank] as Float32Array).subarray(0, length);
   }
+}
+
+/** Where in the file rows are that are cut out of others: from the first one of the cut on. */
+function cutOf({ tensor, offset }: FileRows, { stride, rows, bytes }: RowCut): FileRows {
+  const first = rows[0]?.start ?? 0;
+  const own = rows.map(({ start, end }) => ({ start: start - first, end: end - first }));
+  return { tensor, offset: offset + first * stride, cut: { stride, rows: own, bytes } };
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {

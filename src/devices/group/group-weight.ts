@@ -1,5 +1,5 @@
 import { alignUp } from '../../base/bytes.ts';
-import type { PackedWeight, RowCut, WeightRows } from '../../device/index.ts';
+import { copyCut, type PackedWeight, type RowCut, type WeightRows } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
 import { lengthOf, type Range, type Weight } from '../../ops/index.ts';
 
@@ -68,21 +68,8 @@ export class GroupWeight implements PackedWeight {
       rows: { part, firstRow: first, rowCount: count, format: own },
       byteLength: count * lengthOf(cut.bytes),
       cut,
-      fill: (source, target) => fillRows(cut, source, target),
+      fill: (source, target) => copyCut(cut, source, target),
     };
-  }
-}
-
-/** Copies rows that are cut out of a matrix to where they follow one another. */
-function fillRows({ stride, rows, bytes }: RowCut, source: Uint8Array, target: Uint8Array): void {
-  let at = 0;
-  for (const { start, end } of rows) {
-    for (let base = start * stride; base < end * stride; base += stride) {
-      for (const piece of bytes) {
-        target.set(source.subarray(base + piece.start, base + piece.end), at);
-        at += piece.end - piece.start;
-      }
-    }
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type MemoryRules,
   type PackedWeight,
   type PeerLink,
+  type PeerPlace,
   type Program,
   type Step,
 } from '../../device/index.ts';
@@ -37,7 +38,7 @@ import { allocatePinned, type HipCudaPinned, pinForeign } from './memory/hip-cud
 import { PinnedViews } from './memory/pinned-views.ts';
 import type { HipCudaPeerLink } from './peers/hip-cuda-peer-link.ts';
 import { NcclLink } from './peers/nccl-link.ts';
-import { type LinkOptions, openLink } from './peers/open-link.ts';
+import { joinLink, type LinkOptions, newLinkId, openLink } from './peers/open-link.ts';
 import { StagingPool } from './streams/staging-pool.ts';
 import type { HipCudaContext } from './streams/hip-cuda-context.ts';
 import { Opening } from './opening.ts';
@@ -61,6 +62,9 @@ export interface HipCudaDeviceOptions {
   /** Disposed after the device. */
   readonly owned?: AsyncDisposable;
 }
+
+/** What links devices that are here. */
+type OwnLink = HipCudaPeerLink | NcclLink<CapturedLaunches>;
 
 /** Row capacities for which a step is recorded separately. */
 const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -93,8 +97,8 @@ export class HipCudaDevice implements Device {
   readonly #weights = new WeakSet<PackedWeight>();
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
-  /** The link that it is a rank of. */
-  #linked: { readonly link: HipCudaPeerLink | NcclLink<CapturedLaunches>; readonly rank: number } | undefined;
+  /** The link that it is a rank of, and its place among the ranks that are here. */
+  #linked: { readonly link: OwnLink; readonly place: number } | undefined;
   /** While it is being linked. */
   #linking: Promise<PeerLink | undefined> | undefined;
   readonly #scheduler: Scheduler;
@@ -227,7 +231,7 @@ export class HipCudaDevice implements Device {
     const lowered = this.#kernels.lower(graph, {
       ...this.target,
       blas: blas !== undefined,
-      peers: this.#linked && this.#linked.link.ranks[this.#linked.rank],
+      peers: this.#linked && this.#linked.link.ranks[this.#linked.place],
     });
     await this.#store.load(lowered.modules);
     this.#live.check();
@@ -249,11 +253,11 @@ export class HipCudaDevice implements Device {
       return { driver: this.#driver, launcher: this.#launcher, launches };
     };
     const launches = executables.flatMap((executable) => (executable as HipCudaExecutable).launches);
-    const { link, rank = 0 } = this.#linked ?? {};
+    const { link, place = 0 } = this.#linked ?? {};
     if (!(link instanceof NcclLink && executables.some(hasCollectives))) {
       return this.#stepOf(capture(part()), label);
     }
-    return this.#stepOf(await link.capture(rank, part), label, () => link.stepEnded());
+    return this.#stepOf(await link.capture(place, part), label, () => link.stepEnded());
   }
 
   #stepOf(graph: Address, label: string, onEnd = () => {}): HipCudaStep {
@@ -274,12 +278,48 @@ export class HipCudaDevice implements Device {
         expected: `devices of ${this.info.backend}`,
       });
     });
+    const linked = devices.map((device) => ({
+      driver: device.#driver,
+      target: device.target.name,
+      multiprocessors: device.target.multiprocessors,
+    }));
+    return HipCudaDevice.#linkOnce(devices, (ended) =>
+      openLink(linked, { ...this.#linkSetup(ended), options }),
+    );
+  }
+
+  async newPeerId(): Promise<Uint8Array> {
+    this.#live.check();
+    return newLinkId(this.#driver, this.#linkSetup());
+  }
+
+  async joinPeers(place: PeerPlace): Promise<PeerLink> {
+    this.#live.check();
+    const setup = (ended: () => void) => ({ ...this.#linkSetup(ended), options: {} });
+    const link = await HipCudaDevice.#linkOnce([this], (ended) =>
+      joinLink(this.#driver, place, setup(ended)),
+    );
+    invariant(link, 'it is linked or says why not');
+    return link;
+  }
+
+  #linkSetup(ended = () => {}) {
+    const { ffi, logger } = this.#context;
+    const [scheduler, libraries] = [this.#scheduler, this.#collectiveLibraries];
+    return { ffi, logger, scheduler, libraries, captureAll, ended };
+  }
+
+  /** Links devices of this process by what is opened for them, once. */
+  static async #linkOnce(
+    devices: readonly HipCudaDevice[],
+    open: (ended: () => void) => Promise<OwnLink | undefined>,
+  ): Promise<PeerLink | undefined> {
     await Promise.all(devices.map((device) => device.#opening.opened));
     invariant(
       devices.every((device) => device.#linking === undefined && device.#linked === undefined),
       'a device is linked once',
     );
-    const linking = this.#linkNow(devices, options);
+    const linking = HipCudaDevice.#linkNow(devices, open);
     for (const device of devices) device.#linking = linking;
     try {
       return await linking;
@@ -288,21 +328,12 @@ export class HipCudaDevice implements Device {
     }
   }
 
-  async #linkNow(devices: readonly HipCudaDevice[], options: LinkOptions): Promise<PeerLink | undefined> {
-    const linked = devices.map((device) => ({
-      driver: device.#driver,
-      target: device.target.name,
-      multiprocessors: device.target.multiprocessors,
-    }));
-    const { ffi, logger } = this.#context;
-    const link = await openLink(linked, {
-      ...{ ffi, logger, options },
-      scheduler: this.#scheduler,
-      libraries: this.#collectiveLibraries,
-      captureAll,
-      ended: () => {
-        for (const device of devices) device.#linked = undefined;
-      },
+  static async #linkNow(
+    devices: readonly HipCudaDevice[],
+    open: (ended: () => void) => Promise<OwnLink | undefined>,
+  ): Promise<PeerLink | undefined> {
+    const link = await open(() => {
+      for (const device of devices) device.#linked = undefined;
     });
     if (!link) return undefined;
     try {
@@ -311,8 +342,8 @@ export class HipCudaDevice implements Device {
       await link[Symbol.asyncDispose]();
       throw error;
     }
-    for (const [rank, device] of devices.entries()) {
-      device.#linked = { link, rank };
+    for (const [place, device] of devices.entries()) {
+      device.#linked = { link, place };
       void device.lost.then((reason) => link.abort(reason));
     }
     return link;

@@ -68,6 +68,11 @@ export class Connection {
     if (!this.#reason) this.#channel.write(encodeFrame(frame));
   }
 
+  /** Resolves when what was sent before has left this process; never rejects. */
+  flushed(): Promise<void> {
+    return this.#reason ? Promise.resolve() : this.#channel.flushed();
+  }
+
   /** Whether it keeps the process alive. */
   hold(held: boolean): void {
     if (!this.#reason) this.#channel.hold(held);

@@ -58,6 +58,12 @@ export const FRAME = {
   packOwn: 34,
   /** request; a text with the path of a file of the model. Answered with its fingerprint, by a process that is started for one program. */
   openFile: 35,
+  /** request, rank, ranks; a text with the id by which they find one another. Answered when all have joined. */
+  joinPeers: 36,
+  /** request */
+  leavePeers: 37,
+  /** A text with the error for which nothing waits for the others any more. */
+  abortPeers: 38,
 
   /** request; a text with the result, or bytes. */
   answer: 48,

@@ -1,6 +1,5 @@
-import { RocmforgeError } from '../../base/errors.ts';
-import { type SentError, unpackError } from '../../base/sent-error.ts';
 import { type Connection, unexpected } from './connection.ts';
+import { errorIn } from './error-in.ts';
 import { FRAME, type Frame, type FrameHead } from './frame.ts';
 import type { ReadFrame } from './frame-reader.ts';
 import type { Greeted } from './handshake.ts';
@@ -90,13 +89,13 @@ export class RemoteCalls {
   #take(frame: ReadFrame): void {
     const { kind, operands, text, dataBytes } = frame;
     const [id = -1, time = 0] = operands;
-    if (kind === FRAME.lost) return this.connection.lose(errorOf(text).message);
+    if (kind === FRAME.lost) return this.connection.lose(errorIn(text).message);
     if (kind === FRAME.reached || kind === FRAME.missed) {
       const event = this.#events.get(id);
       if (!event) unexpected(frame);
       this.#events.delete(id);
       if (kind === FRAME.reached) event.reach(time);
-      else event.fail(errorOf(text));
+      else event.fail(errorIn(text));
     } else if (kind === FRAME.answer || kind === FRAME.failed) {
       const waiting = this.#waiting.get(id);
       const isWhole =
@@ -104,7 +103,7 @@ export class RemoteCalls {
       if (!waiting || !isWhole) unexpected(frame);
       this.#waiting.delete(id);
       if (kind === FRAME.answer) waiting.resolve(text);
-      else waiting.reject(errorOf(text));
+      else waiting.reject(errorIn(text));
     } else unexpected(frame);
     this.#holdIfNeeded();
   }
@@ -122,13 +121,4 @@ export class RemoteCalls {
     this.#waiting.clear();
     this.#events.clear();
   }
-}
-
-/** The other side's error. Throws for what is none. */
-function errorOf(text: unknown): Error {
-  const sent = text as Partial<SentError> | undefined;
-  const isError = typeof sent === 'object' && (typeof sent.code === 'string' || 'message' in sent);
-  if (!isError) throw new RangeError('an error was sent without one');
-  const error = unpackError(sent as SentError);
-  return error instanceof RocmforgeError ? error : Object.assign(error, { stack: error.message });
 }

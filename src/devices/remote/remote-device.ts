@@ -1,4 +1,5 @@
 import { fail, RocmforgeError } from '../../base/errors.ts';
+import { packError } from '../../base/sent-error.ts';
 import {
   buffersOf,
   checkByteLength,
@@ -12,6 +13,8 @@ import {
   type MemoryInfo,
   type MemoryRules,
   type PackedWeight,
+  type PeerLink,
+  type PeerPlace,
   type Program,
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
@@ -207,6 +210,26 @@ export class RemoteDevice implements Device, ProgramOwner {
     if (!this.#live.ended) return this.#live.add(step);
     step[Symbol.dispose]();
     return fail('DISPOSED', { what: `device ${this.info.name}` });
+  }
+
+  async joinPeers({ id, rank, ranks, signal }: PeerPlace): Promise<PeerLink> {
+    this.#live.check();
+    const calls = this.#calls;
+    const abort = (reason: unknown) => calls.order({ kind: FRAME.abortPeers, text: packError(reason) });
+    const giveUp = () => abort(signal?.reason);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    try {
+      await calls.request({ kind: FRAME.joinPeers, operands: [rank, ranks], text: [...id] });
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+    }
+    // The link of a connection that has ended ends by itself.
+    const leave = () => calls.request({ kind: FRAME.leavePeers }).catch(() => {});
+    return { abort, [Symbol.asyncDispose]: async () => void (await leave()) };
+  }
+
+  flushed(): Promise<void> {
+    return this.#calls.connection.flushed();
   }
 
   async settle(): Promise<void> {

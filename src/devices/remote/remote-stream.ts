@@ -20,6 +20,7 @@ import type { RemoteCalls } from './remote-calls.ts';
 import { RemoteEvent } from './remote-event.ts';
 import { type RemoteBuffer, remoteBuffer } from './remote-memory.ts';
 import { RemoteWeight } from './remote-program.ts';
+import type { SentRows } from './sent-rows.ts';
 
 /** Bytes that are moved by one frame at most, so that the other side needs no more memory for them. A multiple of any alignment. */
 const MOVED_AT_ONCE = 32 * 2 ** 20;
@@ -109,8 +110,9 @@ export class RemoteStream implements Stream {
   }
 
   packOwn(weight: PackedWeight, rows: WeightRows, from: FileRows, target: BufferRange): void {
-    const { tensor, offset } = from;
-    this.#orderRows({ kind: FRAME.packOwn, text: { tensor, offset } }, this.#ownWeight(weight), rows, target);
+    const { tensor, ...place } = from;
+    const text: SentRows = { tensor: tensor.name, ...place };
+    this.#orderRows({ kind: FRAME.packOwn, text }, this.#ownWeight(weight), rows, target);
   }
 
   run(step: Step): void {

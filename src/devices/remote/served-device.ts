@@ -1,26 +1,32 @@
 import { packError } from '../../base/sent-error.ts';
 import {
   type BufferRange,
+  copyCut,
+  cutSpan,
   type Device,
-  type FileRows,
   rowsBytes,
   type WeightRows,
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
 import { type Connection, unexpected } from './connection.ts';
+import { errorIn } from './error-in.ts';
 import { FRAME, type FrameHead } from './frame.ts';
 import type { ReadFrame } from './frame-reader.ts';
 import { unpackGraph } from './graph-text.ts';
 import type { Greeted } from './handshake.ts';
 import type { SentExecutable } from './remote-program.ts';
 import { describeProgram, formatWith, ServedObjects } from './served-objects.ts';
+import { checkSentRows } from './sent-rows.ts';
+import { ServedPeers } from './served-peers.ts';
 import { type RowsTarget, ServedStream } from './served-stream.ts';
 
 /** Bytes of a label. */
 const LABEL_BYTES = 4096;
 /** Bytes of a path. */
 const PATH_BYTES = 64 * 1024;
+/** Bytes of a text that says where rows are. */
+const CUT_BYTES = 2 ** 20;
 /** Bytes of a graph, or of what a step consists of. */
 const GRAPH_BYTES = 64 * 2 ** 20;
 const TEXTS: ReadonlyMap<number, number> = new Map([
@@ -28,8 +34,10 @@ const TEXTS: ReadonlyMap<number, number> = new Map([
   [FRAME.record, GRAPH_BYTES],
   [FRAME.createBuffer, LABEL_BYTES],
   [FRAME.createStream, LABEL_BYTES],
-  [FRAME.packOwn, LABEL_BYTES],
+  [FRAME.packOwn, CUT_BYTES],
   [FRAME.openFile, PATH_BYTES],
+  [FRAME.joinPeers, LABEL_BYTES],
+  [FRAME.abortPeers, PATH_BYTES],
 ]);
 /** Maximum bytes of one upload. */
 const UPLOAD_BYTES = 64 * 2 ** 20;
@@ -70,12 +78,14 @@ export class ServedDevice {
   readonly #openFile: OwnFiles['open'];
   #file: OwnFile | undefined;
   readonly #objects = new ServedObjects();
+  readonly #peers: ServedPeers;
   readonly #handlers: ReadonlyMap<number, Handler>;
   /** Answers that are still computed. */
   readonly #answering = new Set<Promise<void>>();
 
   private constructor(device: Device, connection: Connection, { file, open }: OwnFiles) {
     this.#device = device;
+    this.#peers = new ServedPeers(device);
     this.#file = file;
     this.#openFile = open;
     this.#connection = connection;
@@ -83,6 +93,7 @@ export class ServedDevice {
       ...this.#creations(),
       ...this.#streamOrders(),
       ...this.#deviceRequests(),
+      ...this.#peerRequests(),
     ]);
   }
 
@@ -99,8 +110,11 @@ export class ServedDevice {
     });
     const reason = await connection.ended;
     told = undefined;
+    // Others may have ended as well, for which kernels would wait.
+    served.#peers.abort(reason);
     await Promise.all(served.#answering);
     await served.#objects.end();
+    await served.#peers.leave();
     return reason;
   }
 
@@ -233,6 +247,19 @@ export class ServedDevice {
     ];
   }
 
+  #peerRequests(): [number, Handler][] {
+    const peers = this.#peers;
+    return [
+      [
+        FRAME.joinPeers,
+        ([request = 0, rank = 0, ranks = 0], { text }) =>
+          this.#answer(request, () => peers.join({ id: idIn(text), rank, ranks })),
+      ],
+      [FRAME.leavePeers, ([request = 0]) => this.#answer(request, () => peers.leave())],
+      [FRAME.abortPeers, (_, { text }) => peers.abort(errorIn(text))],
+    ];
+  }
+
   /** Answers a request when its work is done; what is behind it does not wait. */
   #answer(request: number, work: () => Promise<unknown>): void {
     const answering = work()
@@ -311,18 +338,28 @@ export class ServedDevice {
 
   /** Rows of this process's own file. Rejects for what is not there, before there is memory for it. */
   async #ownRows(operands: readonly number[], text: unknown): Promise<Uint8Array> {
-    const { tensor: name, offset } = (text ?? {}) as Partial<FileRows>;
     const { weight, rows } = this.#rowsOf(operands);
     const bytes = rowsBytes(weight, rows);
-    const tensor = this.#file?.tensor(String(name));
-    const isThere = offset !== undefined && offset >= 0 && offset + bytes <= (tensor?.byteLength ?? 0);
-    if (!tensor || !isThere || tensor.format !== rows.format) {
-      throw new RangeError(`the file of this process has no ${bytes} bytes at ${offset} of ${name}`);
+    const { tensor: name, offset, cut } = checkSentRows(text, bytes);
+    const tensor = this.#file?.tensor(name);
+    const span = cut ? cutSpan(cut) : bytes;
+    if (!tensor || offset + span > tensor.byteLength || tensor.format !== rows.format) {
+      throw new RangeError(`the file of this process has no ${span} bytes at ${offset} of ${name}`);
     }
+    const found = new Uint8Array(span);
+    await tensor.read(offset, found);
+    if (!cut) return found;
     const into = new Uint8Array(bytes);
-    await tensor.read(offset, into);
+    copyCut(cut, found, into);
     return into;
   }
+}
+
+/** Throws for what is no id. */
+function idIn(text: unknown): Uint8Array {
+  const isByte = (one: unknown) => Number.isInteger(one) && (one as number) >= 0 && (one as number) < 256;
+  if (!Array.isArray(text) || !text.every(isByte)) throw new RangeError('an id consists of bytes');
+  return Uint8Array.from(text as number[]);
 }
 
 /** Throws for what is no graph. */

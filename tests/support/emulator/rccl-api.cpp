@@ -1,6 +1,10 @@
 // The calls of librccl that rocmforge binds: communicators that do not block, whose collectives meet on the emulated streams. Numbers
-// travel through the host, as RCCL's do where cards have no access to one another's memory. What would hang with RCCL hangs here, until
-// it is aborted, or is refused.
+// travel through memory of the host that all ranks share, in whatever process they are, as RCCL's do where cards have no access to one
+// another's memory. What would hang with RCCL hangs here, until it is aborted, or is refused.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -40,21 +44,48 @@ struct Config {
   int blocking;
 };
 
-// A meeting of all ranks: what each has brought, and how many have taken what they need.
-struct Meeting {
-  std::vector<std::vector<float>> brought;
-  size_t arrived = 0, left = 0;
+constexpr int kMostRanks = 8;
+// Numbers that a rank brings to a meeting at most; of memory, only what is written is taken.
+constexpr size_t kMostNumbers = 4 << 20;
+
+// What a rank brings. Two follow one another: who comes to a meeting has left the one before, so that nobody reads what lies there from
+// the one before that.
+struct Brought {
+  size_t count;
+  float numbers[kMostNumbers];
 };
 
-// The ranks of one communicator. Never freed: graphs may outlive communicators.
+// The file that the ranks of one communicator share; all zero at first.
+struct Shared {
+  std::atomic<int> ranks, joined, finalized;
+  std::atomic<bool> taken[kMostRanks];
+  std::atomic<uint64_t> arrived[kMostRanks];  // of each rank, the number of meetings that it has come to
+  Brought brought[kMostRanks][2];
+};
+
+// The file of an id, which ends with its name.
+std::string fileOf(const Id& id) {
+  const std::string folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : "/tmp/";
+  return folder + (id.bytes + kIdBytes - 32);
+}
+
+Shared* share(const std::string& file) {
+  const int opened = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (opened < 0) return nullptr;
+  void* const mapped = ftruncate(opened, sizeof(Shared)) == 0
+                           ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0)
+                           : MAP_FAILED;
+  close(opened);
+  return mapped == MAP_FAILED ? nullptr : static_cast<Shared*>(mapped);
+}
+
+// The ranks of one communicator in this process. Never freed: graphs may outlive communicators.
 struct Clique {
-  explicit Clique(int ranks) : ranks(ranks), next(ranks, 0), joined(ranks, false), aborted(ranks) {}
+  Clique(int ranks, std::string file, Shared* shared) : ranks(ranks), file(std::move(file)), shared(shared), aborted(ranks) {}
   const int ranks;
-  std::mutex mutex;
-  std::vector<uint64_t> next;  // of each rank, the number of its next meeting
-  std::map<uint64_t, Meeting> meetings;
-  std::vector<bool> joined;
-  int joinedCount = 0, finalized = 0;
+  const std::string file;
+  Shared* shared;
+  int joined = 0;
   std::vector<std::atomic<bool>> aborted;  // of each rank
   std::atomic<int> ended{0};
   // Collectives that are queued, or in graphs that were not destroyed.
@@ -105,14 +136,13 @@ int failed(const char* call) { return emulatorEnter(call) == 0 ? kSuccess : kUnh
 // Waits as a kernel does: the other cards go on meanwhile. False when it was aborted.
 template <typename Ready>
 bool await(Clique& clique, int rank, Ready ready) {
-  for (;;) {
+  while (!ready()) {
     if (clique.aborted[rank] || emulatorLost()) return false;
-    {
-      std::lock_guard lock(clique.mutex);
-      if (ready()) return true;
-    }
     emulatorPass();
+    // The others may be in another process, on this core.
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
+  return true;
 }
 
 // One rank's part of a meeting, on its stream.
@@ -122,43 +152,40 @@ struct Part {
   bool sums;
   const float* from;
   float* to;
-  size_t counts[8];  // of a sum, the first; otherwise what each rank shows
+  size_t counts[kMostRanks];  // of a sum, the first; otherwise what each rank shows
 };
 
 void meet(const void* argument) {
   const Part& part = *static_cast<const Part*>(argument);
-  Clique& clique = *part.clique;
+  Shared& shared = *part.clique->shared;
+  const int ranks = part.clique->ranks;
   const size_t own = part.sums ? part.counts[0] : part.counts[part.rank];
-  uint64_t number;
-  {
-    std::lock_guard lock(clique.mutex);
-    number = clique.next[part.rank]++;
-    Meeting& meeting = clique.meetings[number];
-    meeting.brought.resize(clique.ranks);
-    meeting.brought[part.rank].assign(part.from, part.from + own);
-    meeting.arrived++;
-  }
-  const auto everybodyIsThere = [&] { return clique.meetings[number].arrived == static_cast<size_t>(clique.ranks); };
-  if (!await(clique, part.rank, everybodyIsThere)) return;
-  std::lock_guard lock(clique.mutex);
-  Meeting& meeting = clique.meetings[number];
+  const uint64_t number = shared.arrived[part.rank];
+  Brought& mine = shared.brought[part.rank][number % 2];
+  mine.count = own;
+  memcpy(mine.numbers, part.from, own * sizeof(float));
+  shared.arrived[part.rank] = number + 1;
+  const auto everybodyIsThere = [&] {
+    for (int rank = 0; rank < ranks; rank++)
+      if (shared.arrived[rank] <= number) return false;
+    return true;
+  };
+  if (!await(*part.clique, part.rank, everybodyIsThere)) return;
+  const auto numberOf = [&](int rank, size_t i) {
+    const Brought& brought = shared.brought[rank][number % 2];
+    return i < brought.count ? brought.numbers[i] : __builtin_nanf("");
+  };
   float* to = part.to;
   if (part.sums) {
     for (size_t i = 0; i < own; i++) {
       float sum = 0;
-      for (int rank = 0; rank < clique.ranks; rank++) {
-        const std::vector<float>& brought = meeting.brought[rank];
-        sum += i < brought.size() ? brought[i] : __builtin_nanf("");
-      }
+      for (int rank = 0; rank < ranks; rank++) sum += numberOf(rank, i);
       to[i] = sum;
     }
   } else {
-    for (int rank = 0; rank < clique.ranks; rank++) {
-      const std::vector<float>& brought = meeting.brought[rank];
-      for (size_t i = 0; i < part.counts[rank]; i++) *to++ = i < brought.size() ? brought[i] : __builtin_nanf("");
-    }
+    for (int rank = 0; rank < ranks; rank++)
+      for (size_t i = 0; i < part.counts[rank]; i++) *to++ = numberOf(rank, i);
   }
-  if (++meeting.left == static_cast<size_t>(clique.ranks)) clique.meetings.erase(number);
 }
 
 void drop(const void* argument) { static_cast<const Part*>(argument)->clique->held--; }
@@ -176,9 +203,16 @@ int submit(const char* call, const Communicator& by, void* stream, const Part& p
 // The last of a process's communicators that ends waits until no graph has a collective of any of them.
 void end(Communicator* communicator) {
   Clique& clique = *communicator->clique;
-  if (++clique.ended == clique.joinedCount)
+  const bool isLast = ++clique.ended == clique.joined;
+  if (isLast)
     while (clique.held > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::lock_guard lock(mutex);
+  if (isLast) {
+    // Others may never have come.
+    unlink(clique.file.c_str());
+    munmap(clique.shared, sizeof(Shared));
+    clique.shared = nullptr;
+  }
   communicators().erase(communicator);
   delete communicator;
 }
@@ -202,14 +236,15 @@ int submitGathering(const std::vector<Collective>& own) {
   return submit("ncclSend", by, own[0].stream, part);
 }
 
-// Queues what was grouped. One thread has all ranks here: a rank whose others are not in the group would wait for them for ever.
+// Queues what was grouped. One thread has all ranks of this process: a rank whose others here are not in the group would wait for them for
+// ever.
 int submitAll(const std::vector<Collective>& all) {
   std::map<Communicator*, std::vector<Collective>> byRank;
   for (const Collective& one : all) byRank[one.by].push_back(one);
   for (auto& [by, own] : byRank) {
     size_t present = 0;
     for (const auto& [other, rest] : byRank) present += other->clique == by->clique;
-    if (present != static_cast<size_t>(by->clique->ranks)) return kInvalidUsage;
+    if (present != static_cast<size_t>(by->clique->joined)) return kInvalidUsage;
     by->pending = 1;
     if (own.front().kind == Collective::sum) {
       for (const Collective& one : own) {
@@ -227,6 +262,7 @@ int queue(const char* call, Collective collective, void* communicator, int type)
   Communicator* const by = alive(communicator);
   if (!by || type != kFloats) return kInvalidArgument;
   if (const int status = failed(call)) return status;
+  if (collective.count > kMostNumbers) return kInvalidArgument;
   // Nothing is asked of a communicator that has not done what it was asked for before.
   if (by->pending > 0 || by->isFinalized || !grouped || emulatorCard() != by->card) return kInvalidUsage;
   const bool held = collective.kind == Collective::send      ? emulatorHolds(collective.from, 4 * collective.count)
@@ -262,20 +298,30 @@ RCCL_CALL ncclGetUniqueId(Id* id) {
   static std::atomic<uint64_t> made{0};
   memset(id, 0, sizeof *id);
   // Behind the first bytes, so that all of the structure has to arrive.
-  snprintf(id->bytes + 96, 32, "emulated %llu", static_cast<unsigned long long>(++made));
+  snprintf(id->bytes + kIdBytes - 32, 32, "emulated-rccl-%d-%llu", getpid(), static_cast<unsigned long long>(++made));
   return kSuccess;
 }
 
 RCCL_CALL ncclCommInitRankConfig(void** made, int ranks, Id id, int rank, const Config* config) {
   if (const int status = failed("ncclCommInitRankConfig")) return status;
-  if (config->magic != 0xcafebeef || config->size < sizeof(Config) || rank < 0 || rank >= ranks) return kInvalidArgument;
+  if (config->magic != 0xcafebeef || config->size < sizeof(Config) || rank < 0 || rank >= ranks || ranks > kMostRanks)
+    return kInvalidArgument;
   if (config->blocking != 0 || !grouped) return kInvalidUsage;
   std::lock_guard lock(mutex);
   Clique*& clique = cliques()[std::string(id.bytes, kIdBytes)];
-  if (!clique) clique = new Clique(ranks);
-  if (clique->ranks != ranks || clique->joined[rank]) return kInvalidArgument;
-  clique->joined[rank] = true;
-  clique->joinedCount++;
+  if (!clique) {
+    const std::string file = fileOf(id);
+    Shared* const shared = share(file);
+    if (!shared) return kUnhandledError;
+    clique = new Clique(ranks, file, shared);
+  }
+  Shared& shared = *clique->shared;
+  int none = 0;
+  if (!shared.ranks.compare_exchange_strong(none, ranks) && none != ranks) return kInvalidArgument;
+  if (shared.taken[rank].exchange(true)) return kInvalidArgument;
+  clique->joined++;
+  // The file is needed no more once all have it.
+  if (++shared.joined == ranks) unlink(clique->file.c_str());
   auto* const communicator = new Communicator{clique, rank, emulatorCard(), 2};
   communicators().insert(communicator);
   *made = communicator;
@@ -286,9 +332,10 @@ RCCL_CALL ncclCommGetAsyncError(void* address, int* result) {
   Communicator* const communicator = alive(address);
   if (!communicator) return kInvalidArgument;
   if (const int status = failed("ncclCommGetAsyncError")) return status;
-  Clique& clique = *communicator->clique;
-  const bool isWaiting = clique.joinedCount < clique.ranks ||
-                         (communicator->isFinalized && (clique.finalized < clique.ranks || clique.held > 0));
+  const Clique& clique = *communicator->clique;
+  const Shared& shared = *clique.shared;
+  const bool isWaiting = shared.joined < clique.ranks ||
+                         (communicator->isFinalized && (shared.finalized < clique.ranks || clique.held > 0));
   if (!isWaiting && communicator->pending > 0) communicator->pending--;
   *result = communicator->error ? communicator->error : isWaiting || communicator->pending > 0 ? kInProgress : kSuccess;
   return kSuccess;
@@ -300,7 +347,7 @@ RCCL_CALL ncclCommFinalize(void* address) {
   if (const int status = failed("ncclCommFinalize")) return status;
   if (communicator->pending > 0 || communicator->isFinalized) return kInvalidUsage;
   communicator->isFinalized = true;
-  communicator->clique->finalized++;
+  communicator->clique->shared->finalized++;
   communicator->pending = 1;
   return kInProgress;
 }

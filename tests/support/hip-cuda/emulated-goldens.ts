@@ -127,10 +127,15 @@ function devicesOf(emulator: Emulator, cards: number, first = 0, link: 'peer' | 
   return cards === 1 ? (devices[0] as Device) : new DeviceGroup(devices, { ...SPLIT_ALL, link });
 }
 
-async function openOn(device: Device, path: string, options: GoldenOptions): Promise<LanguageModel> {
+/** Opens a model on a device, which it disposes unless `sharesDevice`. */
+export async function openOn(
+  device: Device,
+  path: string,
+  { sharesDevice = false, ...options }: GoldenOptions & { readonly sharesDevice?: boolean },
+): Promise<LanguageModel> {
   const gguf = await openGguf(path);
   const adapters = await openAdapters(gguf, options);
-  const parts = { gguf, device, ...adapters, architectures: ALL_ARCHITECTURES };
+  const parts = { gguf, device, sharesDevice, ...adapters, architectures: ALL_ARCHITECTURES };
   const { batch = ROWS } = options;
   const rows = batch > MAX_ROWS ? ROWS : batch;
   return LanguageModel.open(parts, { ...modelOptionsOf(options), batch: rows, logitRows: rows });

@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import type { Address, Ffi, NativeLibrary, NativeMemory } from '../../../device/index.ts';
+import type { Address, Ffi, NativeLibrary, NativeMemory, PeerPlace } from '../../../device/index.ts';
 import type { Scheduler } from '../platform.ts';
 import type { NcclTable } from './nccl-table.ts';
 import { MAX_LINKED_RANKS } from './peer-rank.ts';
@@ -35,13 +35,25 @@ export type LibraryCollective =
       readonly counts: readonly number[];
     };
 
+/** A rank whose device this process has. */
+export interface OwnRank {
+  readonly rank: number;
+  /** Makes its device the thread's current one. */
+  use(): void;
+}
+
+/** What a rank computes with the others by. */
+export interface Communicator extends OwnRank {
+  readonly address: Address;
+}
+
 /** What a rank computes with the others, on a stream of its own. */
 export interface QueuedCollective {
   readonly of: LibraryCollective;
   readonly stream: Address;
 }
 
-/** Queues a collective on all ranks, by rank. */
+/** Queues a collective on all ranks of this process, in their order. */
 export type QueueCollective = (collectives: readonly QueuedCollective[]) => void;
 
 /** How long communicators may take to find one another, and to do anything else that is asked of them on the host. */
@@ -87,26 +99,34 @@ export class NcclLibrary implements Disposable {
     return `${this.#table.name} ${versionText(this.#version)} (${this.file})`;
   }
 
-  /**
-   * Begins to create a communicator for each rank, which `use` makes the current device. All are ready once `isReady` is true of each.
-   * Rejects with `DRIVER_CALL`, leaving none behind.
-   */
-  async createAll(ranks: number, use: (rank: number) => void): Promise<readonly Address[]> {
-    const { address, bytes, view } = this.#memory;
+  /** An id by which ranks find one another, through this process, wherever they are. Throws `DRIVER_CALL`. */
+  newId(): Uint8Array {
+    const { address, bytes } = this.#memory;
     this.#check('GetUniqueId', this.#calls.uniqueId(address + PLACE.id));
-    const id = { bytes: bytes.slice(PLACE.id, PLACE.id + ID_BYTES) };
+    return bytes.slice(PLACE.id, PLACE.id + ID_BYTES);
+  }
+
+  /**
+   * Begins to create a communicator for each rank of this process, of `ranks` in all of which the others do the same elsewhere. All are
+   * ready once `isReady` is true of each. Rejects with `DRIVER_CALL`, leaving none behind.
+   */
+  async createAll(
+    own: readonly OwnRank[],
+    { id, ranks }: Pick<PeerPlace, 'id' | 'ranks'>,
+  ): Promise<readonly Communicator[]> {
+    const { address, view } = this.#memory;
     writeConfig(view);
-    const made: Address[] = [];
+    const made: Communicator[] = [];
     try {
       this.#grouped(() => {
-        for (let rank = 0; rank < ranks; rank++) {
-          use(rank);
-          const place = PLACE.communicators + 8 * rank;
+        for (const [index, of] of own.entries()) {
+          of.use();
+          const place = PLACE.communicators + 8 * index;
           view.setBigUint64(place, 0n, true);
           const config = address + PLACE.config;
-          const status = this.#calls.create(address + place, ranks, id, rank, config);
+          const status = this.#calls.create(address + place, ranks, { bytes: id }, of.rank, config);
           const communicator = Number(view.getBigUint64(place, true));
-          if (communicator !== 0) made.push(communicator);
+          if (communicator !== 0) made.push({ ...of, address: communicator });
           this.#check('CommInitRankConfig', status);
         }
       });
@@ -118,9 +138,9 @@ export class NcclLibrary implements Disposable {
   }
 
   /** Whether a communicator has done what it was last asked for, on the host. Throws `DRIVER_CALL` with its error. */
-  isReady(communicator: Address): boolean {
+  isReady({ address }: Communicator): boolean {
     const place = this.#memory.address + PLACE.result;
-    this.#check('CommGetAsyncError', this.#calls.asyncError(communicator, place));
+    this.#check('CommGetAsyncError', this.#calls.asyncError(address, place));
     const status = this.#memory.view.getInt32(PLACE.result, true);
     if (status === IN_PROGRESS) return false;
     this.#check('CommGetAsyncError', status);
@@ -128,18 +148,19 @@ export class NcclLibrary implements Disposable {
   }
 
   /**
-   * Queues a collective of all ranks, which are those of this process: on each of them what `collectives` says. Waits until all are
-   * queued, at first for connections. Throws `DRIVER_CALL`, and `DEVICE_UNAVAILABLE` if that takes longer than `seconds`.
+   * Queues a collective on all ranks of this process: on each of them what `collectives` says. Waits until all are queued, at first for
+   * connections to the others. Throws `DRIVER_CALL`, and `DEVICE_UNAVAILABLE` if that takes longer than `seconds`.
    */
   queue(
-    communicators: readonly Address[],
+    communicators: readonly Communicator[],
     collectives: readonly QueuedCollective[],
-    { use, seconds = WAIT_SECONDS }: { use: (rank: number) => void; seconds?: number | undefined },
+    { seconds = WAIT_SECONDS }: { seconds?: number | undefined },
   ): void {
     this.#grouped(() => {
-      for (const [rank, { of, stream }] of collectives.entries()) {
-        use(rank);
-        this.#queueOn(communicators[rank] as Address, { rank, of, stream });
+      for (const [index, { of, stream }] of collectives.entries()) {
+        const communicator = communicators[index] as Communicator;
+        communicator.use();
+        this.#queueOn(communicator, { of, stream });
       }
     });
     const last = performance.now() + 1000 * seconds;
@@ -150,15 +171,20 @@ export class NcclLibrary implements Disposable {
 
   /**
    * Resolves once `isReady` is true of all, which are asked every millisecond. Rejects with `DRIVER_CALL`, and with `DEVICE_UNAVAILABLE`
-   * if that takes longer than `seconds`.
+   * if that takes longer than `seconds`, or with the reason of the signal.
    */
   async ready(
-    communicators: readonly Address[],
-    { scheduler, seconds = WAIT_SECONDS }: { scheduler: Scheduler; seconds?: number | undefined },
+    communicators: readonly Communicator[],
+    {
+      scheduler,
+      seconds = WAIT_SECONDS,
+      signal,
+    }: { scheduler: Scheduler; seconds?: number | undefined; signal?: AbortSignal | undefined },
   ): Promise<void> {
     const last = performance.now() + 1000 * seconds;
     for (const communicator of communicators) {
       while (!this.isReady(communicator)) {
+        signal?.throwIfAborted();
         if (performance.now() > last) this.#refuseToWait(seconds);
         await new Promise<void>((resolve) => scheduler.later(resolve, 1));
       }
@@ -166,29 +192,29 @@ export class NcclLibrary implements Disposable {
   }
 
   /** Begins to end a communicator, which waits for the others, and for what was queued on it. Throws `DRIVER_CALL`. */
-  finalize(communicator: Address): void {
-    this.#check('CommFinalize', this.#calls.finalize(communicator));
+  finalize({ address }: Communicator): void {
+    this.#check('CommFinalize', this.#calls.finalize(address));
   }
 
   /** Frees a communicator that is ready after `finalize`. Throws `DRIVER_CALL`. */
-  destroy(communicator: Address): void {
-    this.#check('CommDestroy', this.#calls.destroy(communicator));
+  destroy({ address }: Communicator): void {
+    this.#check('CommDestroy', this.#calls.destroy(address));
   }
 
   /**
    * Ends communicators with all that they have queued, in whatever state they are, without this thread. Resolves when they have ended,
    * for which the last of a process waits until all graphs with collectives are destroyed.
    */
-  async abortAll(communicators: readonly Address[]): Promise<void> {
+  async abortAll(communicators: readonly Communicator[]): Promise<void> {
     // All at once: this thread may wait for a device next, whose kernels wait for the abortion of another rank.
-    await Promise.all(communicators.map((communicator) => this.#calls.abort(communicator)));
+    await Promise.all(communicators.map(({ address }) => this.#calls.abort(address)));
   }
 
   [Symbol.dispose](): void {
     this.#memory[Symbol.dispose]();
   }
 
-  #queueOn(communicator: Address, { rank, of, stream }: QueuedCollective & { readonly rank: number }): void {
+  #queueOn({ address: communicator, rank }: Communicator, { of, stream }: QueuedCollective): void {
     const calls = this.#calls;
     if (of.kind === 'allReduce') {
       const { from, to, count } = of;

@@ -1,11 +1,11 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import { isRocmforgeError, RocmforgeError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
-import type { Address, PeerLink } from '../../../device/index.ts';
+import type { Address, PeerLink, PeerPlace } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { Scheduler } from '../platform.ts';
 import { CaptureMeeting } from './capture-meeting.ts';
-import type { NcclLibrary, QueueCollective } from './nccl-library.ts';
+import type { Communicator, NcclLibrary, QueueCollective } from './nccl-library.ts';
 import type { LibraryRank } from './peer-rank.ts';
 
 /** What a link through a library is opened with. */
@@ -13,27 +13,33 @@ export interface NcclLinkSetup<Part> {
   readonly scheduler: Scheduler;
   readonly logger: Logger;
   readonly ended: () => void;
-  /** Captures what the devices run, by rank, into executable graphs. Throws what a driver or `queue` does, with nothing left. */
+  /** Captures what the devices run, in their order, into executable graphs. Throws what a driver or `queue` does, with nothing left. */
   readonly captureAll: (parts: readonly Part[], queue: QueueCollective) => readonly Address[];
   /** How long communicators may take on the host for what is asked of them. */
   readonly seconds?: number | undefined;
 }
 
+/** Ranks of a group: some of this process, which follow one another, and others elsewhere. */
+export interface LinkPlace extends Pick<PeerPlace, 'id' | 'ranks' | 'signal'> {
+  /** The first rank that this process has. */
+  readonly first: number;
+}
+
 /**
- * NCCL or RCCL between devices of one driver in this process, which need no access to one another's memory. What the library queues is
- * captured into the ranks' steps, all at once. An error of a communicator, or `abort`, loses all ranks' devices. Communicators end after
- * the last of those steps, as the library waits for them. `Part`: what is captured on one device.
+ * NCCL or RCCL between devices, which need no access to one another's memory: of one driver in this process, and of others elsewhere.
+ * What the library queues is captured into the ranks' steps, all of this process at once. An error of a communicator, or `abort`, loses
+ * all its devices. Communicators end after the last of those steps, as the library waits for them. `Part`: what is captured on one device.
  */
 export class NcclLink<Part> implements PeerLink {
-  /** What kernels of each rank are planned for. */
+  /** What kernels of each rank of this process are planned for. */
   readonly ranks: readonly LibraryRank[];
   readonly #library: NcclLibrary;
   readonly #drivers: readonly Driver[];
-  readonly #communicators: readonly Address[];
+  readonly #communicators: readonly Communicator[];
   readonly #watches: readonly Disposable[];
   readonly #lifetime = new Lifetime('link between devices');
   readonly #setup: NcclLinkSetup<Part>;
-  /** Steps that not all ranks have brought yet, by their number among those of a rank. */
+  /** Steps that not all ranks of this process have brought yet, by their number among those of a rank. */
   readonly #meetings = new Map<number, CaptureMeeting<Part>>();
   readonly #brought: number[];
   /** Captured steps that were not disposed. */
@@ -46,46 +52,50 @@ export class NcclLink<Part> implements PeerLink {
   private constructor(
     library: NcclLibrary,
     drivers: readonly Driver[],
-    communicators: readonly Address[],
-    setup: NcclLinkSetup<Part>,
+    communicators: readonly Communicator[],
+    of: NcclLinkSetup<Part> & Pick<LinkPlace, 'ranks'>,
   ) {
     this.#library = library;
     this.#drivers = drivers;
     this.#communicators = communicators;
-    this.#setup = setup;
+    this.#setup = of;
     this.#brought = drivers.map(() => 0);
-    this.ranks = drivers.map((_, rank) => ({ kind: 'library', rank, ranks: drivers.length }));
+    this.ranks = communicators.map(({ rank }) => ({ kind: 'library', rank, ranks: of.ranks }));
     this.#watches = drivers.map((driver) => driver.watch(() => this.#fault()));
   }
 
-  /** Links devices that are open. Rejects with `DRIVER_CALL` or `DEVICE_UNAVAILABLE`, leaving nothing behind but the library, which the link owns once it is there. */
+  /**
+   * Links devices that are open. Rejects with `DRIVER_CALL`, `DEVICE_UNAVAILABLE` or the reason of the signal, leaving nothing behind but
+   * the library, which the link owns once it is there.
+   */
   static async open<Part>(
     library: NcclLibrary,
     drivers: readonly Driver[],
-    setup: NcclLinkSetup<Part>,
+    of: NcclLinkSetup<Part> & LinkPlace,
   ): Promise<NcclLink<Part>> {
-    const communicators = await library.createAll(drivers.length, (rank) => drivers[rank]?.use());
+    const own = drivers.map((driver, index) => ({ rank: of.first + index, use: () => driver.use() }));
+    const communicators = await library.createAll(own, of);
     try {
-      await library.ready(communicators, setup);
+      await library.ready(communicators, of);
     } catch (error) {
       await library.abortAll(communicators);
       throw error;
     }
-    return new NcclLink(library, drivers, communicators, setup);
+    return new NcclLink(library, drivers, communicators, of);
   }
 
   /**
-   * Captures a rank's step when all ranks have brought theirs, of which the n-th on each belong together; resolves with its executable
+   * Captures a step of the `index`-th rank of this process when all of them have brought theirs, of which the n-th on each belong together; resolves with its executable
    * graph, whose end `stepEnded` has to be told. Rejects on all ranks with what the driver or the library does, or `part` of one of them throws.
    */
-  async capture(rank: number, part: () => Part): Promise<Address> {
+  async capture(index: number, part: () => Part): Promise<Address> {
     this.#lifetime.check();
     if (this.#aborted) throw this.#lost(this.#aborted.why);
-    const number = this.#brought[rank] as number;
-    this.#brought[rank] = number + 1;
+    const number = this.#brought[index] as number;
+    this.#brought[index] = number + 1;
     const meeting = this.#meetings.get(number) ?? new CaptureMeeting<Part>(this.ranks.length);
     this.#meetings.set(number, meeting);
-    const captured = meeting.bring(rank, part);
+    const captured = meeting.bring(index, part);
     if (meeting.isComplete) {
       this.#meetings.delete(number);
       this.#hold(meeting);
@@ -150,8 +160,7 @@ export class NcclLink<Part> implements PeerLink {
     let refusal: unknown;
     const queue: QueueCollective = (met) => {
       try {
-        const use = (rank: number) => this.#drivers[rank]?.use();
-        this.#library.queue(this.#communicators, met, { use, seconds: this.#setup.seconds });
+        this.#library.queue(this.#communicators, met, { seconds: this.#setup.seconds });
       } catch (error) {
         refusal = error;
         throw error;

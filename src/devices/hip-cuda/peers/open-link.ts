@@ -1,9 +1,11 @@
-import { fail, isRocmforgeError } from '../../../base/errors.ts';
-import { checkLinkChoice, type Ffi, type LinkChoice } from '../../../device/index.ts';
+import { fail, isRocmforgeError, type RocmforgeError } from '../../../base/errors.ts';
+import { checkLinkChoice, type Ffi, type LinkChoice, type PeerPlace } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import type { DriverLibrary } from '../driver/driver-library.ts';
 import { HipCudaPeerLink, type LinkedDevice, type PeerLinkOptions } from './hip-cuda-peer-link.ts';
 import { NcclLibrary } from './nccl-library.ts';
-import { NcclLink, type NcclLinkSetup } from './nccl-link.ts';
-import { cudaNccl, hipNccl } from './nccl-table.ts';
+import { type LinkPlace, NcclLink, type NcclLinkSetup } from './nccl-link.ts';
+import { cudaNccl, hipNccl, type NcclTable } from './nccl-table.ts';
 import { MAX_LINKED_RANKS } from './peer-rank.ts';
 
 /** How devices are linked. */
@@ -14,12 +16,16 @@ export interface LinkOptions extends PeerLinkOptions {
   readonly seconds?: number | undefined;
 }
 
-/** What a link is opened with. */
-export interface OpenLinkSetup<Part> extends NcclLinkSetup<Part> {
+/** Where NCCL or RCCL is searched for. */
+export interface LibrarySetup {
   readonly ffi: Ffi;
-  readonly options: LinkOptions;
-  /** Where to search for NCCL or RCCL, instead of the usual places. */
+  /** Instead of the usual places. */
   readonly libraries: readonly string[] | undefined;
+}
+
+/** What a link is opened with. */
+export interface OpenLinkSetup<Part> extends NcclLinkSetup<Part>, LibrarySetup {
+  readonly options: LinkOptions;
 }
 
 /**
@@ -60,7 +66,6 @@ async function openNccl<Part>(
   devices: readonly LinkedDevice[],
   setup: OpenLinkSetup<Part>,
 ): Promise<NcclLink<Part> | { readonly why: string }> {
-  const { ffi, logger, libraries, options } = setup;
   const [first] = devices;
   if (!first || devices.length < 2) return { why: 'there is only one' };
   if (devices.length > MAX_LINKED_RANKS) return { why: `there are more than ${MAX_LINKED_RANKS}` };
@@ -69,22 +74,80 @@ async function openNccl<Part>(
   if (new Set(devices.map(({ driver }) => driver.ordinal)).size < devices.length) {
     return { why: 'one is there twice' };
   }
-  const table = driver.api === 'cuda' ? cudaNccl : hipNccl;
-  let library: NcclLibrary | undefined;
+  const drivers = devices.map(({ driver }) => driver);
   try {
-    const drivers = devices.map(({ driver }) => driver);
-    library = new NcclLibrary(ffi, table, libraries);
-    const link = await NcclLink.open(library, drivers, { ...setup, seconds: options.seconds });
-    logger.debug('devices are linked', {
-      devices: drivers.map(({ device }) => device),
-      by: library.description,
-    });
+    return await linkBy(drivers, setup, (library) => ({
+      id: library.newId(),
+      first: 0,
+      ranks: drivers.length,
+    }));
+  } catch (error) {
+    if (!isRocmforgeError(error)) throw error;
+    return { why: whyOf(error, driver) };
+  }
+}
+
+/** An id for ranks in several processes. Throws `DEVICE_UNAVAILABLE`. */
+export function newLinkId({ library: driver, device }: Driver, setup: LibrarySetup): Uint8Array {
+  try {
+    using library = libraryOf(driver, setup);
+    return library.newId();
+  } catch (error) {
+    return unavailable(error, driver, device);
+  }
+}
+
+/** Links a device that is open with those of other processes. Rejects with `DEVICE_UNAVAILABLE` and the reason of the signal, leaving nothing behind. */
+export async function joinLink<Part>(
+  driver: Driver,
+  { id, rank, ranks, signal }: PeerPlace,
+  setup: OpenLinkSetup<Part>,
+): Promise<NcclLink<Part>> {
+  if (ranks > MAX_LINKED_RANKS) {
+    fail('DEVICE_UNAVAILABLE', { device: driver.device, why: `there are more than ${MAX_LINKED_RANKS}` });
+  }
+  try {
+    return await linkBy([driver], setup, () => ({ id, first: rank, ranks, signal }));
+  } catch (error) {
+    signal?.throwIfAborted();
+    return unavailable(error, driver.library, driver.device);
+  }
+}
+
+/** Links devices of this process by the library, as ranks of the place that there is for them. */
+async function linkBy<Part>(
+  drivers: readonly Driver[],
+  setup: OpenLinkSetup<Part>,
+  place: (library: NcclLibrary) => LinkPlace,
+): Promise<NcclLink<Part>> {
+  const [first] = drivers as readonly [Driver];
+  const library = libraryOf(first.library, setup);
+  try {
+    const of = place(library);
+    const link = await NcclLink.open(library, drivers, { ...setup, ...of, seconds: setup.options.seconds });
+    const devices = drivers.map(({ device }) => device);
+    setup.logger.debug('devices are linked', { devices, by: library.description, ranks: of.ranks });
     return link;
   } catch (error) {
-    library?.[Symbol.dispose]();
-    if (!isRocmforgeError(error)) throw error;
-    return {
-      why: error.code === 'LIBRARY_NOT_FOUND' ? `${error.message}. ${table.advice}` : error.message,
-    };
+    library[Symbol.dispose]();
+    throw error;
   }
+}
+
+function libraryOf({ api }: DriverLibrary, { ffi, libraries }: LibrarySetup): NcclLibrary {
+  return new NcclLibrary(ffi, tableOf(api), libraries);
+}
+
+function tableOf(api: DriverLibrary['api']): NcclTable {
+  return api === 'cuda' ? cudaNccl : hipNccl;
+}
+
+/** Why there is no link by the library, with what helps. */
+function whyOf({ code, message }: RocmforgeError, { api }: DriverLibrary): string {
+  return code === 'LIBRARY_NOT_FOUND' ? `${message}. ${tableOf(api).advice}` : message;
+}
+
+function unavailable(error: unknown, driver: DriverLibrary, device: string): never {
+  if (!isRocmforgeError(error)) throw error;
+  return fail('DEVICE_UNAVAILABLE', { device, why: whyOf(error, driver) }, error);
 }

@@ -10,7 +10,7 @@ import type { Phase, ScheduledTask } from './schedule.ts';
 import type { Operand } from '../lowering/operands.ts';
 import { Staging, type StagingRound, type StagedCopies } from './staging.ts';
 import { alignUp } from '../../../base/bytes.ts';
-import { CHUNKS_PER_THREAD, MAX_CHUNK, MIN_CHUNK } from './chunk-size.ts';
+import { CHUNKS_PER_THREAD, LEAST_CHUNK, MAX_CHUNK, MIN_CHUNK } from './chunk-size.ts';
 
 /** A step's table, and the memory that it allocated for operands in other banks than their task. */
 export interface BuiltStep {
@@ -144,8 +144,8 @@ function splitOf(task: ScheduledTask, threads: number): Split {
   const { axis, columns, calls, locality } = task;
   const rowsTogether = calls.some((call) => call.rowsTogether);
   if (locality === 'row') {
-    const whole = { columns: 1, columnUnit: 1, columnGrain: 1, byColumns: false, matrixColumns: 0 };
-    return { axis, rowsTogether, ...whole };
+    const whole = { columns: 1, columnUnit: 1, columnGrain: 1, leastColumns: 1 };
+    return { axis, rowsTogether, ...whole, byColumns: false, matrixColumns: 0 };
   }
   const unit = Math.min(columns, task.columnUnit);
   const columnBytes = calls.reduce((sum, call) => sum + call.columnBytes, 0);
@@ -154,6 +154,8 @@ function splitOf(task: ScheduledTask, threads: number): Split {
   const most = Math.max(unit, Math.floor(bytes / columnBytes));
   const columnUnit = rowsTogether ? bandOf(unit, most) : unit;
   const columnGrain = alignUp(most, columnUnit);
+  const least = Math.max(unit, Math.floor(LEAST_CHUNK / columnBytes));
+  const leastColumns = alignUp(least, columns < threads * BAND ? unit : bandOf(unit, BAND));
   const matrixColumns = matrixColumnsOf(calls, columnUnit);
   return {
     axis,
@@ -161,6 +163,7 @@ function splitOf(task: ScheduledTask, threads: number): Split {
     columns,
     columnUnit,
     columnGrain,
+    leastColumns,
     byColumns: locality === 'wide',
     matrixColumns,
   };

@@ -118,7 +118,7 @@ function copyTask(operand: Operand, source: BankAddress, target: BankAddress): T
   return {
     bank: target.bank,
     split: {
-      ...{ axis, rowsTogether: false, columns, columnUnit: 1, columnGrain },
+      ...{ axis, rowsTogether: false, columns, columnUnit: 1, columnGrain, leastColumns: 1 },
       ...{ byColumns: true, matrixColumns: 0 },
     },
     calls: [{ kind: 'stage', columns, source, target, rowUnit }],

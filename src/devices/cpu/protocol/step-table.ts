@@ -14,6 +14,8 @@ export interface Split {
   readonly columnUnit: number;
   /** Columns per chunk while there are few rows. */
   readonly columnGrain: number;
+  /** Columns of the smallest chunks of many rows that are taken together, of which larger ones have a multiple. */
+  readonly leastColumns: number;
   /** Whether columns are divided even if there are enough rows for all threads. */
   readonly byColumns: boolean;
   /** Columns of a row that one matrix computes, if rows may be taken together by the matrices that they have in common; otherwise 0. */

@@ -3,6 +3,7 @@ import type { Split } from '../protocol/step-table.ts';
 import type { BankInstance } from './bank-instance.ts';
 import type { Chunked, RowCounts } from './chunked.ts';
 import type { MatrixRows } from './matrix-rows.ts';
+import { ShrinkingRanges } from './shrinking-ranges.ts';
 
 /** The rows and columns to compute, and the total number of rows in use. */
 export interface Chunk {
@@ -40,7 +41,10 @@ export interface MatrixCall {
 /** Ranges of rows or columns per thread if there are many rows. */
 const RANGES_PER_THREAD = 8;
 
-/** Number of rows from which even a few columns are substantial work. */
+/** The same, of columns that are divided although there are several rows, if each takes as long. */
+const EVEN_RANGES_PER_THREAD = 4;
+
+/** Number of rows that are taken together from which even a few columns are substantial work. */
 const MANY_ROWS = 16;
 
 /** Ranges of columns per thread where rows are taken together by matrices, which have different numbers of rows. */
@@ -57,6 +61,9 @@ export class KernelTask implements Chunked {
   #rowGrain = 1;
   #columnGrain = 1;
   #columnRanges = 1;
+  /** Those of many rows that are taken together, and whether these are in the open phase. */
+  #shrinking: ShrinkingRanges | undefined;
+  #shrinks = false;
   /** Of the calls, which agree on it; undefined where rows are not taken together by matrices. */
   readonly #matrixRows: MatrixRows | undefined;
   /** Whether they are, in the open phase, and whether this worker has looked which ones. */
@@ -82,20 +89,27 @@ export class KernelTask implements Chunked {
       this.#prepareMatrices(matrixRows, rows);
       return;
     }
+    this.#shrinks = rowsTogether && rows >= MANY_ROWS;
     const ranges = rowsTogether ? 1 : Math.min(rows, this.#threads * RANGES_PER_THREAD);
     this.#rowGrain = Math.ceil(rows / Math.max(1, ranges));
     const divides = byColumns || rowsTogether || ranges < this.#threads * RANGES_PER_THREAD;
-    this.#columnGrain = divides ? this.#grainFor(rows) : columns;
-    this.#columnRanges = Math.ceil(columns / this.#columnGrain);
+    this.#columnGrain = divides ? this.#grainOf(ranges) : columns;
+    this.#columnRanges = this.#shrinks ? this.#ranges.count : Math.ceil(columns / this.#columnGrain);
     this.chunks = rows === 0 ? 0 : Math.ceil(rows / this.#rowGrain) * this.#columnRanges;
   }
 
-  /** With many rows, a chunk with any number of columns is enough work, so there are just enough chunks for balance. */
-  #grainFor(rows: number): number {
-    const { rowsTogether, columns, columnUnit, columnGrain } = this.#split;
-    if (!rowsTogether || rows < MANY_ROWS) return columnGrain;
-    const even = columns / (this.#threads * RANGES_PER_THREAD);
+  /** Work that is the same for all elements is divided no finer than balance takes: of a few rows, each would have as many chunks as one alone. */
+  #grainOf(rowRanges: number): number {
+    const { columns, columnUnit, columnGrain, byColumns, rowsTogether } = this.#split;
+    if (byColumns || rowsTogether) return columnGrain;
+    const even = (columns * rowRanges) / (this.#threads * EVEN_RANGES_PER_THREAD);
     return Math.max(columnGrain, Math.ceil(even / columnUnit) * columnUnit);
+  }
+
+  get #ranges(): ShrinkingRanges {
+    const { columns, leastColumns } = this.#split;
+    this.#shrinking ??= new ShrinkingRanges(columns, leastColumns, this.#threads);
+    return this.#shrinking;
   }
 
   /** A chunk is some columns of one matrix, for all its rows; parts that have none are chunks, too. */
@@ -145,13 +159,15 @@ export class KernelTask implements Chunked {
   #runRows(index: number): void {
     const chunk = this.#chunk;
     const row = Math.floor(index / this.#columnRanges) * this.#rowGrain;
-    const column = (index % this.#columnRanges) * this.#columnGrain;
+    const range = index % this.#columnRanges;
+    const column = this.#shrinks ? this.#ranges.begin(range) : range * this.#columnGrain;
+    const end = this.#shrinks ? this.#ranges.end(range) : column + this.#columnGrain;
     chunk.firstRow = row;
     chunk.endRow = Math.min(chunk.rows, row + this.#rowGrain);
     const wholeRows = this.#split.columns === 1;
     for (const call of this.#calls) {
       chunk.firstColumn = wholeRows ? 0 : column;
-      chunk.endColumn = wholeRows ? call.columns : Math.min(call.columns, column + this.#columnGrain);
+      chunk.endColumn = wholeRows ? call.columns : Math.min(call.columns, end);
       call.run(chunk);
     }
   }

@@ -132,10 +132,10 @@ export interface Device extends AsyncDisposable {
    */
   joinPeers?(place: PeerPlace): Promise<PeerLink>;
   /**
-   * Resolves when what was asked of a device of another process has left this one: the thread may then be held up until the other one does
-   * it. Never rejects. Absent on devices that this process has itself.
+   * Sends what was asked of a device of another process; resolves when it has left this one, undefined if it has already. This thread may
+   * then be held up until the other one does it. Never rejects. Absent on devices that this process has itself.
    */
-  flushed?(): Promise<void>;
+  flushed?(): Promise<void> | undefined;
   /** Number of buffers, pinned buffers, streams and steps that have been created but not disposed. */
   liveObjects(): number;
 }

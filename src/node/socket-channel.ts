@@ -42,17 +42,16 @@ export class SocketChannel implements ByteChannel {
     if (!this.#isCorked) {
       this.#isCorked = true;
       socket.cork();
-      process.nextTick(() => {
-        this.#isCorked = false;
-        socket.uncork();
-      });
+      process.nextTick(() => this.#uncork());
     }
     for (const part of parts) socket.write(part);
   }
 
-  flushed(): Promise<void> {
+  flushed(): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!socket.writable) return Promise.resolve();
+    this.#uncork();
+    // What the system takes at once is not in the socket any more.
+    if (!socket.writable || socket.writableLength === 0) return undefined;
     // Called when it was sent, and with an error when the socket ends before.
     return new Promise((resolve) => socket.write(new Uint8Array(0), () => resolve()));
   }
@@ -87,6 +86,12 @@ export class SocketChannel implements ByteChannel {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  #uncork(): void {
+    if (!this.#isCorked) return;
+    this.#isCorked = false;
+    this.#socket.uncork();
   }
 
   async #close(): Promise<void> {

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { QueuedEvent, wholeOf, WorkQueue } from '../../src/device/index.ts';
+import {
+  type Device,
+  QueuedEvent,
+  type Step,
+  type Stream,
+  wholeOf,
+  WorkQueue,
+} from '../../src/device/index.ts';
 import { DeviceGroup, DevicePipeline } from '../../src/devices/group/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { GraphBuilder, scale } from '../../src/ops/index.ts';
+import { changed } from '../support/changed.ts';
 import { failingDevice } from '../support/failing-device.ts';
 import { HUNG_MS } from '../support/hung.ts';
 
@@ -76,4 +84,63 @@ test('a pipeline and a group do not record what is bound to memory of another de
     await using device = new Kind([openReferenceDevice(), openReferenceDevice()]);
     await assert.rejects(device.record([executable], 'foreign'), { code: 'BINDING' });
   }
+});
+
+test('ranks of other processes are told what to record and to run before this one does', async () => {
+  const order: string[] = [];
+  let sent: () => void = () => {};
+  const noted = (name: string, device: Device, methods: Partial<Device> = {}): Device =>
+    changed<Device>(device, {
+      record: (executables, label) => {
+        order.push(`${name} records`);
+        return device.record(executables, label);
+      },
+      createStream: (label) => {
+        const stream = device.createStream(label);
+        const run = (step: Step) => {
+          order.push(`${name} runs`);
+          stream.run(step);
+        };
+        return changed<Stream>(stream, { run });
+      },
+      ...methods,
+    });
+  let isSlow = true;
+  const flushed = (): Promise<void> | undefined => {
+    order.push('leaving');
+    if (!isSlow) return undefined;
+    return new Promise((resolve) => {
+      sent = resolve;
+    });
+  };
+  await using group = new DeviceGroup([
+    noted('here', openReferenceDevice()),
+    noted('elsewhere', openReferenceDevice(), { flushed }),
+  ]);
+  const g = new GraphBuilder('twice', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
+  g.output('y', scale(g, g.input('x', { axis: 'rows', width: 4 }), 2));
+  const program = await group.compile(g.finish());
+  using buffer = group.createBuffer(4096, 'all');
+  const at = (offset: number) => ({ buffer, offset, byteLength: 1024 });
+  const executable = program.bind({
+    values: new Map(program.graph.inputs.map((input) => [input, at(0)])),
+    outputs: new Map([['y', at(2048)]]),
+    weights: new Map(),
+    scratch: at(3072),
+  });
+  await using stream = group.createStream('runs');
+  stream.upload(new Uint8Array(1024), at(0));
+  const recording = group.record([executable], 'twice');
+  assert.deepEqual(order.splice(0), ['elsewhere records', 'leaving']);
+  sent();
+  using step = await recording;
+  assert.deepEqual(order.splice(0), ['here records']);
+  stream.run(step);
+  assert.deepEqual(order.splice(0), ['elsewhere runs', 'leaving']);
+  sent();
+  await stream.synchronize();
+  assert.deepEqual(order.splice(0), ['here runs']);
+  isSlow = false;
+  stream.run(step);
+  assert.deepEqual(order.splice(0), ['elsewhere runs', 'leaving', 'here runs'], 'what has left at once');
 });

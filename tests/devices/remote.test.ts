@@ -522,3 +522,23 @@ test('a group of another process is a stage beside a group of this one, and only
   await serving;
   await far[Symbol.asyncDispose]();
 });
+
+test('what was sent leaves at once, or is waited for', { timeout: HUNG_MS }, async () => {
+  const [near, far] = await socketPair();
+  const channel = new SocketChannel(near, { address: 'a test' });
+  channel.write([new Uint8Array(100)]);
+  assert.equal(channel.flushed(), undefined);
+  assert.equal(near.writableLength, 0);
+  far.pause();
+  channel.write([new Uint8Array(64 * 2 ** 20)]);
+  const leaving = channel.flushed();
+  assert.ok(leaving);
+  far.resume();
+  await leaving;
+  channel.write([new Uint8Array(64 * 2 ** 20)]);
+  const cut = channel.flushed();
+  far.destroy();
+  await cut;
+  await channel.close();
+  assert.equal(channel.flushed(), undefined);
+});

@@ -47,12 +47,11 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
   /** Where collectives are computed: of each rank, and the result. */
   #parts: Float32Array[] = [];
   #sum = new Float32Array(0);
-  /** By rank. */
-  readonly #packsCuts: readonly boolean[];
+  readonly #devices: readonly Device[];
 
   constructor({ label, devices, streams, ended }: GroupStreamSetup) {
     super('group', { label, streams, staging: devices.map((device) => new RowStaging(device)), ended });
-    this.#packsCuts = devices.map(({ packsCuts = false }) => packsCuts);
+    this.#devices = devices;
   }
 
   upload(source: Uint8Array, target: BufferRange): void {
@@ -95,11 +94,8 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
   }
 
   protected override runOwn(step: GroupStep): void | Promise<void> {
-    const { pieces } = step;
-    if (pieces.every(({ kind }) => kind === 'steps')) {
-      for (const piece of pieces) if (piece.kind === 'steps') this.#runOn(piece.ranks);
-      return undefined;
-    }
+    const [first, ...others] = step.pieces;
+    if (first?.kind === 'steps' && others.length === 0) return this.#runTogether(first.ranks);
     return this.#runThroughHost(step);
   }
 
@@ -126,7 +122,7 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
       return undefined;
     }
     const { native, bytes } = of.pinned;
-    if (native && this.#packsCuts[rank]) {
+    if (native && this.#devices[rank]?.packsCuts) {
       stream.pack(packed, rows, { pinned: native, offset, maxBytes, cut }, target);
       return undefined;
     }
@@ -136,15 +132,30 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
     });
   }
 
-  #runOn(ranks: readonly Step[]): void {
-    this.each((stream, rank) => stream.run(ranks[rank] as Step));
+  /**
+   * Runs steps that may wait for one another. Ranks of other processes are told first: this thread may be held up by its own device, and
+   * could not tell them while that waits for them.
+   */
+  #runTogether(ranks: readonly Step[]): void | Promise<void> {
+    this.#runOn(ranks, true);
+    const telling = this.#devices.flatMap((device) => device.flushed?.() ?? []);
+    if (telling.length === 0) return this.#runOn(ranks, false);
+    return Promise.all(telling).then(() => this.#runOn(ranks, false));
+  }
+
+  /** On the ranks of other processes, or on those of this one. */
+  #runOn(ranks: readonly Step[], elsewhere: boolean): void {
+    this.each((stream, rank) => {
+      const isElsewhere = this.#devices[rank]?.flushed !== undefined;
+      if (isElsewhere === elsewhere) stream.run(ranks[rank] as Step);
+    });
   }
 
   /** Runs a step whose collectives the host computes, of the rows that are in use. */
   async #runThroughHost({ pieces }: GroupStep): Promise<void> {
     let counts: Int32Array | undefined;
     for (const piece of pieces) {
-      if (piece.kind === 'steps') this.#runOn(piece.ranks);
+      if (piece.kind === 'steps') this.each((stream, rank) => stream.run(piece.ranks[rank] as Step));
       else {
         counts ??= await this.#countsOf(piece);
         await this.#compute(piece, counts[piece.count] as number);

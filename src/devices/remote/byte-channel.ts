@@ -4,8 +4,8 @@ export interface ByteChannel {
   readonly address: string;
   /** Sends bytes behind those before. They must not change until the other side is known to have read them. */
   write(parts: readonly Uint8Array[]): void;
-  /** Resolves when all that was written before has left this process, or the connection has ended. */
-  flushed(): Promise<void>;
+  /** Sends all that was written before; resolves when it has left, or the connection has ended; undefined if it has already. */
+  flushed(): Promise<void> | undefined;
   /** Called with what arrives; bytes before the call wait for it. */
   onBytes(listener: (bytes: Uint8Array) => void): void;
   /** Called once when the connection has ended, on either side, with the reason. */

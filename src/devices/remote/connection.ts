@@ -68,9 +68,9 @@ export class Connection {
     if (!this.#reason) this.#channel.write(encodeFrame(frame));
   }
 
-  /** Resolves when what was sent before has left this process; never rejects. */
-  flushed(): Promise<void> {
-    return this.#reason ? Promise.resolve() : this.#channel.flushed();
+  /** Resolves when what was sent before has left; undefined if it has already. Never rejects. */
+  flushed(): Promise<void> | undefined {
+    return this.#reason ? undefined : this.#channel.flushed();
   }
 
   /** Whether it keeps the process alive. */

@@ -228,7 +228,7 @@ export class RemoteDevice implements Device, ProgramOwner {
     return { abort, [Symbol.asyncDispose]: async () => void (await leave()) };
   }
 
-  flushed(): Promise<void> {
+  flushed(): Promise<void> | undefined {
     return this.#calls.connection.flushed();
   }
 

@@ -4,6 +4,7 @@ import { type GpuFacts, type Intent, type OptionalKind, planGraph } from '../../
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { OpGraph } from '../../src/ops/index.ts';
 import { ALL_CASES } from '../support/contract/cases/index.ts';
+import { chainCase } from '../support/contract/cases/low-rank.ts';
 import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
 import { LISTED_MODELS, LISTED_TARGETS, listedGraphs } from '../support/launch-lists.ts';
 import { replayPlan } from '../support/replay-plan.ts';
@@ -71,6 +72,24 @@ test('so do plans of the operator contract', () => {
       const { length: planned } = check(graph, facts, `${of.name}, ${name}`);
       assert.ok(planned <= 2 * graph.ops.length, `${of.name}, ${name}: ${planned} intents`);
     }
+  }
+});
+
+test('each link of a chain of low rank is launched with a large product beside it', () => {
+  const graph = caseGraph(chainCase(1));
+  for (const { name, facts } of LISTED_TARGETS.filter((target) => target.facts.mixesProducts)) {
+    const intents: readonly Intent[] = planGraph(graph, facts);
+    const launches = intents.flatMap((intent) =>
+      intent.kind === 'elementProducts' ? [intent.products.map(({ op }) => op.weight.name)] : [],
+    );
+    assert.deepEqual(
+      launches,
+      [
+        ['v', 'w1'],
+        ['r', 'w2'],
+      ],
+      name,
+    );
   }
 });
 

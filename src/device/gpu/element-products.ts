@@ -1,6 +1,6 @@
 import { type MatmulOp, type Op, operandsOf, resultsOf, type Tensor, type Weight } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
-import { isElementTile } from './half-products.ts';
+import { isElementTile, isLowRank } from './half-products.ts';
 import type { ElementProduct, ElementStep } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
@@ -15,13 +15,12 @@ const NUMBERS: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
  * Fuses independent products by unquantized weights into one launch, with the elementwise operators that follow each: of few rows, and
  * of more by weights of low rank.
  */
-export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined {
+export function fuseElementProducts(op: Op, to: GpuPlanner): readonly Fusion[] | undefined {
   if (op.kind !== 'matmul' || !to.has('elementProducts') || !isElementProduct(op, to)) return undefined;
-  const products = new ProductGroup(to).collect(op);
-  return {
-    ops: products.flatMap(({ op: product, steps }) => [product, ...steps.map((step) => step.op)]),
+  return launchesFrom(op, to).map((products) => ({
+    ops: products.flatMap(operatorsOf),
     plan: () => to.add({ kind: 'elementProducts', products }),
-  };
+  }));
 }
 
 /** True for products by unquantized weights of few rows, or of more by weights of low rank. */
@@ -29,6 +28,35 @@ function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   const whole = weight.columns % ROW_UNIT === 0 && to.facts.joins([weight]);
   if (!to.hasFewRows(x)) return whole && isElementTile(weight, to, to.capacity(x));
   return NUMBERS.has(weight.format.name) && whole;
+}
+
+/**
+ * The products that are launched with one. If products of low rank need some of them, these are a second launch, with those of the first that
+ * nothing reads before: so a chain of low rank, each link too small for a GPU, runs beside large products.
+ */
+function launchesFrom(op: MatmulOp, to: GpuPlanner): readonly (readonly ElementProduct[])[] {
+  const group = new ProductGroup(to);
+  const products = group.collect(op);
+  const { next } = group;
+  if (next?.kind !== 'matmul' || !mixesProducts(next, to) || !isElementProduct(next, to)) return [products];
+  const chained = new ProductGroup(to).collect(next, products);
+  if (!chained.every((product) => isLowRank(product.op.weight))) return [products];
+  const end = Math.max(...chained.flatMap(operatorsOf).map((of) => to.uses.place(of)));
+  const isLate = ({ out }: ElementProduct) => {
+    const readers = to.uses.readers(out);
+    return readers.length > 0 && readers.every((reader) => to.uses.place(reader) > end);
+  };
+  const late = products.filter(isLate).slice(0, MAX_PRODUCTS - chained.length);
+  return [products.filter((product) => !late.includes(product)), [...late, ...chained]];
+}
+
+/** Whether a product is launched with others whatever their formats and sizes. */
+function mixesProducts({ x }: MatmulOp, to: GpuPlanner): boolean {
+  return to.facts.mixesProducts && to.hasFewRows(x);
+}
+
+function operatorsOf({ op, steps }: ElementProduct): readonly Op[] {
+  return [op, ...steps.map((step) => step.op)];
 }
 
 /** Fuses two or more consecutive elementwise operators into one launch. */
@@ -79,17 +107,25 @@ class ProductGroup {
   readonly #products: GrowingProduct[] = [];
   /** What the group computes; nothing may read it before the group is launched. */
   readonly #computed = new Set<Tensor>();
+  /** The operator that has to run after the group; undefined at the graph's end. */
+  next: Op | undefined;
 
   constructor(to: GpuPlanner) {
     this.#to = to;
   }
 
-  collect(first: MatmulOp): readonly ElementProduct[] {
+  /** Collects products from `first` on that are not among `earlier` ones, which are computed before. */
+  collect(first: MatmulOp, earlier: readonly ElementProduct[] = []): readonly ElementProduct[] {
     const { ops } = this.#to.graph;
+    const known = new Set(earlier.flatMap(operatorsOf));
     for (let place = this.#to.uses.place(first); place < ops.length; place++) {
       const op = ops[place] as Op;
+      if (known.has(op)) continue;
       if (!this.#readsGroup(op)) this.#join(op, first);
-      else if (!this.#extend(op)) break;
+      else if (!this.#extend(op)) {
+        this.next = op;
+        break;
+      }
     }
     return this.#products;
   }
@@ -100,7 +136,8 @@ class ProductGroup {
 
   #join(op: Op, first: MatmulOp): void {
     if (op.kind !== 'matmul' || !isElementProduct(op, this.#to)) return;
-    const alike = op.weight.format === first.weight.format && op.x.axis === first.x.axis;
+    const isOfFormat = op.weight.format === first.weight.format || mixesProducts(first, this.#to);
+    const alike = isOfFormat && op.x.axis === first.x.axis;
     if (!alike || this.#products.length === MAX_PRODUCTS) return;
     this.#products.push({ op, steps: [], out: op.out });
     this.#computed.add(op.out);

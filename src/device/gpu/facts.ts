@@ -17,6 +17,11 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly elementTiles: ElementTileFacts | undefined;
   /** Whether unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
   readonly takesNumbers: boolean;
+  /**
+   * Whether independent products of few rows by unquantized weights are one launch whatever their formats and sizes, so that small ones run beside
+   * large ones.
+   */
+  readonly mixesProducts: boolean;
   /** Whether weights can be stacked in one buffer that a kernel binds. */
   joins(weights: readonly Weight[]): boolean;
   /** Maximum buffers that a kernel binds. */

@@ -7,8 +7,8 @@ export interface Fusion {
   plan(): void;
 }
 
-/** Looks for a group of operators identified by `op`. */
-export type Fuse = (op: Op, to: GpuPlanner) => Fusion | undefined;
+/** Looks for a group of operators identified by `op`, or for several that depend on each other. */
+export type Fuse = (op: Op, to: GpuPlanner) => Fusion | readonly Fusion[] | undefined;
 
 /**
  * What is planned at each operator: nothing for the members of a group except its last. Groups are found rule by rule,
@@ -20,14 +20,16 @@ export function findFusions(to: GpuPlanner, fuses: readonly Fuse[]): ReadonlyMap
   for (const fuse of fuses) {
     for (const op of graph.ops) {
       if (taken.has(op)) continue;
-      const fusion = fuse(op, to);
-      if (!fusion || fusion.ops.some((member) => taken.has(member))) continue;
-      for (const member of fusion.ops) {
-        taken.add(member);
-        found.set(member, []);
+      const fusions = [fuse(op, to) ?? []].flat();
+      if (fusions.some(({ ops }) => ops.some((member) => taken.has(member)))) continue;
+      for (const fusion of fusions) {
+        for (const member of fusion.ops) {
+          taken.add(member);
+          found.set(member, []);
+        }
+        const last = fusion.ops.reduce((a, b) => (uses.place(a) > uses.place(b) ? a : b));
+        found.set(last, [fusion]);
       }
-      const last = fusion.ops.reduce((a, b) => (uses.place(a) > uses.place(b) ? a : b));
-      found.set(last, [fusion]);
     }
   }
   return found;

@@ -34,13 +34,18 @@ export function halfForm(weights: readonly Weight[], to: GpuPlanner, rows: numbe
  */
 export function isElementTile(weight: Weight, to: GpuPlanner, rows: number): boolean {
   const { elementTiles } = to.facts;
-  const { columns, rows: outputs, format } = weight;
-  const [short, long] = [Math.min(columns, outputs), Math.max(columns, outputs)];
-  const isLow = short * long <= LOW_RANK.elements && short * LOW_RANK.ratio <= long;
-  if (!elementTiles?.formats.includes(format.name) || !to.has('elementProducts') || !isLow) return false;
+  const { format } = weight;
+  const computes = elementTiles?.formats.includes(format.name) && to.has('elementProducts');
+  if (!elementTiles || !computes || !isLowRank(weight)) return false;
   const { least, most } = elementTiles.rows;
   const rounds = !(format.name in HALF_TYPES) || formOfMany([weight], to, rows)?.form === 'rounded';
   return rows >= least && rows <= most && rounds;
+}
+
+/** Whether a weight is of low rank: small, and longer on one side. */
+export function isLowRank({ columns, rows }: Weight): boolean {
+  const [short, long] = [Math.min(columns, rows), Math.max(columns, rows)];
+  return short * long <= LOW_RANK.elements && short * LOW_RANK.ratio <= long;
 }
 
 function formOfMany(weights: readonly Weight[], to: GpuPlanner, rows: number): HalfForm | undefined {

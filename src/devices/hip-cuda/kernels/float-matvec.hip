@@ -1,117 +1,127 @@
 // Products of f32 activations with unquantized weights, several of them in one launch: block y has up to ROWS rows from ROWS * y
-// on. A team of warps takes LINES outputs, whose weights are in flight before the activations are there.
+// on. A team of threads takes an output, whose weights are in flight before the activations are there.
 //
-//   WEIGHT      0 f32   1 f16   2 bf16
-//   TEAM        warps that share lines, each taking a part of the columns
-//   PARAMETERS  the parameters of all products
-//   SELECT_PRODUCT      finds the product that the block belongs to: `product`, `x`, `weight`, `outputs`, `columns`, `first_block`
-//   EPILOGUE      stores what becomes of `value`, output `n` of a row, at `at` among the product's outputs
+//   PARAMETERS      the parameters of all products
+//   SELECT_PRODUCT  finds the product that the block belongs to: `product`, `x`, `weight`, `outputs`, `columns`, `first_block`
+//   MULTIPLY        computes `out` of it, by `multiplied` for the format of its weights and the threads of a team
+//   EPILOGUE        stores what becomes of `value`, output `n` of a row, at `at` among the product's outputs
 #include "activation.h"
 #include "reduce.h"
 
-#define WARPS 8
-#define LINES 1
-constexpr i32 ELEMENTS = WEIGHT == 0 ? 4 : 8;
-/// Vectors of a line that a lane loads at once.
+constexpr i32 THREADS = 256;
+/// Vectors of a line that a thread loads at once.
 constexpr i32 DEPTH = 4;
-/// Vectors that a team loads side by side.
-constexpr i32 STEP = 32 * TEAM;
 
-struct Batch {
-  u32x4 vectors[DEPTH][LINES];
+/// The formats of weights.
+constexpr i32 F32 = 0, F16 = 1, BF16 = 2;
+
+struct Product {
+  const f32* x;
+  const u8* weight;
+  i32 outputs, columns, first_block;
 };
 
+/// The output that a thread stores, of a row from the block's first on; a negative row where it stores none.
+struct Output {
+  i32 row, n;
+  f32 value;
+};
+
+template <i32 WEIGHT>
 DEVICE void widen(u32 word, f32* out) {
-#if WEIGHT == 0
-  out[0] = bit_cast<f32>(word);
-#elif WEIGHT == 1
-  out[0] = half_to_float(u16(word)), out[1] = half_to_float(u16(word >> 16));
-#else
-  out[0] = bit_cast<f32>(word << 16), out[1] = bit_cast<f32>(word & 0xffff0000u);
-#endif
+  if constexpr (WEIGHT == F32) out[0] = bit_cast<f32>(word);
+  else if constexpr (WEIGHT == F16) out[0] = half_to_float(u16(word)), out[1] = half_to_float(u16(word >> 16));
+  else out[0] = bit_cast<f32>(word << 16), out[1] = bit_cast<f32>(word & 0xffff0000u);
 }
 
-KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count PARAMETERS) {
-  i32 block = block_x(), product = 0, outputs = 0, columns = 0, first_block = 0;
-  const f32* x = nullptr;
-  const u8* weight = nullptr;
-  SELECT_PRODUCT
-  i32 team = (thread() >> 5) / TEAM, member = thread() & (32 * TEAM - 1);
-  i32 line = (block - first_block) * (WARPS / TEAM * LINES) + team * LINES;
-  i32 vectors = columns / ELEMENTS, rounds = (vectors + STEP * DEPTH - 1) / (STEP * DEPTH);
-  const u32x4* lines[LINES];
-  UNROLL for (i32 l = 0; l < LINES; l++) {
-    lines[l] = reinterpret_cast<const u32x4*>(weight) + i64(min_of(line + l, outputs - 1)) * vectors;
-  }
-  auto load = [&](Batch& batch, i32 round) {
+/// The sum over teams of up to 32 neighbouring lanes.
+template <i32 TEAM>
+DEVICE f32 team_sum(f32 value) {
+  UNROLL for (i32 step = TEAM / 2; step > 0; step >>= 1) value += shuffle_xor(value, step);
+  return value;
+}
+
+/// Multiplies `rows` rows of a product's activations from `first_row` on by the lines of a block's teams of TEAM threads; `shared` has a sum
+/// for each warp and row. What is to be there before the activations is read before `grid_dependency_wait`.
+template <i32 WEIGHT, i32 TEAM>
+DEVICE Output multiplied(const Product& of, i32 first_row, i32 rows, f32* shared) {
+  constexpr i32 ELEMENTS = WEIGHT == F32 ? 4 : 8;
+  i32 team = thread() / TEAM, member = thread() % TEAM;
+  i32 n = (i32(block_x()) - of.first_block) * (THREADS / TEAM) + team;
+  i32 vectors = of.columns / ELEMENTS, rounds = (vectors + TEAM * DEPTH - 1) / (TEAM * DEPTH);
+  const u32x4* line = reinterpret_cast<const u32x4*>(of.weight) + i64(min_of(n, of.outputs - 1)) * vectors;
+  auto load = [&](u32x4* batch, i32 round) {
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      i32 at = min_of((round * DEPTH + u) * STEP + member, vectors - 1);
-      UNROLL for (i32 l = 0; l < LINES; l++) batch.vectors[u][l] = load_streaming(lines[l] + at);
+      batch[u] = load_streaming(line + min_of((round * DEPTH + u) * TEAM + member, vectors - 1));
     }
   };
-  Batch even, odd;
+  u32x4 even[DEPTH], odd[DEPTH];
   load(even, 0);
   load(odd, 1);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 first_row = i32(block_y()) * ROWS, rows = *count - first_row;
-  f32 sums[ROWS][LINES] = {};
-  auto take = [&](Batch& batch, i32 round) {
+  if (rows <= 0) return {-1, 0, 0};
+  f32 sums[ROWS] = {};
+  auto take = [&](u32x4* batch, i32 round) {
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      i32 at = (round * DEPTH + u) * STEP + member;
+      i32 at = (round * DEPTH + u) * TEAM + member;
       if (at < vectors) {
-        f32 weights[LINES][ELEMENTS];
-        UNROLL for (i32 l = 0; l < LINES; l++) {
-          u32x4 v = batch.vectors[u][l];
-          widen(v.x, weights[l]), widen(v.y, weights[l] + ELEMENTS / 4);
-          widen(v.z, weights[l] + ELEMENTS / 2), widen(v.w, weights[l] + ELEMENTS / 4 * 3);
-        }
+        f32 weights[ELEMENTS];
+        u32x4 v = batch[u];
+        widen<WEIGHT>(v.x, weights), widen<WEIGHT>(v.y, weights + ELEMENTS / 4);
+        widen<WEIGHT>(v.z, weights + ELEMENTS / 2), widen<WEIGHT>(v.w, weights + ELEMENTS / 4 * 3);
         UNROLL for (i32 r = 0; r < ROWS; r++) {
-          const f32x4* from = reinterpret_cast<const f32x4*>(x + i64(first_row + min_of(r, rows - 1)) * columns + at * ELEMENTS);
+          const f32x4* from = reinterpret_cast<const f32x4*>(of.x + i64(first_row + min_of(r, rows - 1)) * of.columns + at * ELEMENTS);
           UNROLL for (i32 q = 0; q < ELEMENTS / 4; q++) {
             f32x4 four = from[q];
-            UNROLL for (i32 l = 0; l < LINES; l++) {
-              sums[r][l] = fused_multiply_add(four.x, weights[l][4 * q], sums[r][l]);
-              sums[r][l] = fused_multiply_add(four.y, weights[l][4 * q + 1], sums[r][l]);
-              sums[r][l] = fused_multiply_add(four.z, weights[l][4 * q + 2], sums[r][l]);
-              sums[r][l] = fused_multiply_add(four.w, weights[l][4 * q + 3], sums[r][l]);
-            }
+            sums[r] = fused_multiply_add(four.x, weights[4 * q], sums[r]);
+            sums[r] = fused_multiply_add(four.y, weights[4 * q + 1], sums[r]);
+            sums[r] = fused_multiply_add(four.z, weights[4 * q + 2], sums[r]);
+            sums[r] = fused_multiply_add(four.w, weights[4 * q + 3], sums[r]);
           }
         }
       }
     }
     load(batch, round + 2);
   };
-  if (rows <= 0) return;
   for (i32 round = 0; round < rounds; round += 2) {
     take(even, round);
     take(odd, round + 1);
   }
-#if TEAM == 1
   f32 value = 0;
-  UNROLL for (i32 r = 0; r < ROWS; r++) {
-    UNROLL for (i32 l = 0; l < LINES; l++) {
-      f32 sum = warp_sum(sums[r][l]);
-      if (i32(lane()) == r * LINES + l) value = sum;
+  if constexpr (TEAM <= LANES) {
+    UNROLL for (i32 r = 0; r < ROWS; r++) {
+      f32 sum = team_sum<TEAM>(sums[r]);
+      if (member == r) value = sum;
     }
-  }
-#else
-  SHARED f32 partial_sums[WARPS][ROWS * LINES];
-  UNROLL for (i32 r = 0; r < ROWS; r++) {
-    UNROLL for (i32 l = 0; l < LINES; l++) {
-      f32 sum = warp_sum(sums[r][l]);
-      if (lane() == 0) partial_sums[thread() >> 5][r * LINES + l] = sum;
+  } else {
+    UNROLL for (i32 r = 0; r < ROWS; r++) {
+      f32 sum = warp_sum(sums[r]);
+      if (lane() == 0) shared[(thread() / LANES) * ROWS + r] = sum;
     }
+    barrier();
+    constexpr i32 WARPS = TEAM / LANES;
+    UNROLL for (i32 w = 0; w < WARPS; w++) value += shared[(team * WARPS + w) * ROWS + min_of(member, ROWS - 1)];
   }
-  barrier();
-  if (member >= ROWS * LINES) return;
-  f32 value = 0;
-  UNROLL for (i32 w = 0; w < TEAM; w++) value += partial_sums[team * TEAM + w][member];
-#endif
-  i32 row = member / LINES, n = line + member % LINES;
-  if (row >= ROWS || row >= rows || n >= outputs) return;
-  i64 at = i64(first_row + row) * outputs + n;
+  bool stores = member < ROWS && member < rows && n < of.outputs;
+  return {stores ? member : -1, n, value};
+}
+
+KERNEL_RESIDENT(float_matvec, THREADS, (ROWS > 1 ? 2 : 4), const i32* count PARAMETERS) {
+  SHARED f32 shared[THREADS / LANES * ROWS];
+  i32 block = block_x(), product = 0, outputs = 0, columns = 0, first_block = 0;
+  const f32* x = nullptr;
+  const u8* weight = nullptr;
+  i32 first_row = i32(block_y()) * ROWS, rows = *count - first_row;
+  SELECT_PRODUCT
+  Product of = {x, weight, outputs, columns, first_block};
+  Output out = {};
+  MULTIPLY
+  if (out.row < 0) return;
+  i32 n = out.n;
+  f32 value = out.value;
+  i64 at = i64(first_row + out.row) * outputs + n;
   EPILOGUE
 }

@@ -32,24 +32,37 @@ KERNEL_RESIDENT(wkv7_rows, THREADS, RESIDENT, const i32* count, const i32* slots
        const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width FUSED_PARAMETERS) {
   SHARED Shared shared;
   grid_launch_dependents();
-  grid_dependency_wait();
+  // The state and all weights are there before the rows' operands: no other launch of a step writes them.
   SlotRows own_rows = rows_of_block(count, slots, slot_rows);
-  if (own_rows.first >= own_rows.end) return;
+  bool used = own_rows.first < own_rows.end;
   i32 slot = own_rows.slot, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() * HEAD_SIZE;
   f32* stored = state + (i64(slot) * width + head + own) * HEAD_SIZE;
   f32 line[COLUMNS];
-  load_columns<SPLIT, COLUMNS>(line, stored, part);
+  if (used) load_columns<SPLIT, COLUMNS>(line, stored, part);
 #if FUSED
   i32 warp = thread() >> 5, stored_element = 32 * warp + i32(lane());
   bool stores = stored_element < HEAD_SIZE;
   i32 element = stores ? stored_element : 0;
+  f32 removal_factor = k_k[head + element], key_factor = k_a[head + element];
+  f32 norm_factor = norm_weight[head + element], norm_shift = norm_bias[head + element];
+  f32 removal_factors[ELEMENTS], key_factors[ELEMENTS], bonus_factors[ELEMENTS];
+  UNROLL for (i32 e = 0; e < ELEMENTS; e++) {
+    i32 j = head + min_of(32 * e + i32(lane()), HEAD_SIZE - 1);
+    removal_factors[e] = k_k[j], key_factors[e] = k_a[j], bonus_factors[e] = r_k[j];
+  }
 #else
   bool stores = part == 0;
   i32 element = own;
 #endif
+  i32 position = used ? positions[own_rows.first] : 0;
+  grid_dependency_wait();
+  if (!used) return;
   for (i32 row = own_rows.first; row < own_rows.end; row++) {
-    if (slots[row] != slot) continue;
-    if (positions[row] == 0) {
+    if (row > own_rows.first) {
+      if (slots[row] != slot) continue;
+      position = positions[row];
+    }
+    if (position == 0) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
     }
     i64 start = i64(row) * width + head, i = start + element;
@@ -60,14 +73,14 @@ KERNEL_RESIDENT(wkv7_rows, THREADS, RESIDENT, const i32* count, const i32* slots
     UNROLL for (i32 e = 0; e < ELEMENTS; e++) {
       i32 j = 32 * e + lane();
       if (j >= HEAD_SIZE) continue;
-      f32 own_key = k[start + j], scaled = own_key * k_k[head + j];
+      f32 own_key = k[start + j], scaled = own_key * removal_factors[e];
       length += scaled * scaled;
-      bonus += r[start + j] * (own_key + (own_key * a[start + j] - own_key) * k_a[head + j]) * r_k[head + j];
+      bonus += r[start + j] * (own_key + (own_key * a[start + j] - own_key) * key_factors[e]) * bonus_factors[e];
     }
     length = warp_sum(length);
     bonus = warp_sum(bonus);
-    f32 removal = key * k_k[head + element] / max_of(length_epsilon, square_root(length));
-    key = key + (key * rate - key) * k_a[head + element];
+    f32 removal = key * removal_factor / max_of(length_epsilon, square_root(length));
+    key = key + (key * rate - key) * key_factor;
 #else
     f32 removal = kk[i];
 #endif
@@ -99,7 +112,7 @@ KERNEL_RESIDENT(wkv7_rows, THREADS, RESIDENT, const i32* count, const i32* slots
       square += centred * centred;
     }
     f32 deviation = square_root(warp_sum(square) / f32(HEAD_SIZE) + norm_epsilon);
-    f32 normed = (shared.sums[element] - mean) / deviation * norm_weight[head + element] + norm_bias[head + element];
+    f32 normed = (shared.sums[element] - mean) / deviation * norm_factor + norm_shift;
     if (stores) out[i] = (normed + stored_value * bonus) * stored_gate;
 #else
     if (stores) out[i] = sum;

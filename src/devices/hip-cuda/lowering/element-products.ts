@@ -5,7 +5,7 @@ import type {
   ElementStep,
 } from '../../../device/index.ts';
 import { F32 } from '../../../formats/index.ts';
-import type { Tensor, Weight } from '../../../ops/index.ts';
+import { type Tensor, type Weight, weightRowBytes } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -14,16 +14,18 @@ import { bucketOf, MATVEC_ROWS } from './staging.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-const WARPS = 8;
-/** Outputs that a team of warps computes at once. */
-const LINES = 1;
+/** Threads that share an output: of the usual lines, of short ones, and all of a block's where outputs are few. */
+const TEAMS = { usual: 32, short: 8, few: THREADS } as const;
+/** Vectors of a short line at most: a warp would have few or none for each lane, and then add up its sums. */
+const SHORT_VECTORS = 80;
+const VECTOR_BYTES = 16;
 
 /** Rows up to which a product by few outputs, such as a mixture's router, is computed in parts of few rows. */
 const MAX_ROWS = 32;
 /** Blocks of such a product, of one output each: it is bound by latency, and its weights stay in the cache. */
 const MAX_BLOCKS = 512;
 
-/** The codes of formats in `float-matvec.hip`. */
+/** The codes of formats in `float-matvec.hip` and `element-tiles.hip`. */
 const WEIGHT_CODES: Readonly<Record<string, number>> = { F32: 0, F16: 1, BF16: 2 };
 
 /** A product of rows of f32. */
@@ -44,7 +46,7 @@ interface ChainedProduct extends FloatProduct {
   readonly text: string;
 }
 
-/** One launch for products of one format on the same rows. */
+/** One launch for products on the same rows: of one format where tiles compute them. */
 export function emitElementProducts({ products }: ElementProductsIntent, to: Lowering): void {
   const chained = products.map(withChain);
   const [{ rows }] = chained as [ChainedProduct];
@@ -56,25 +58,24 @@ export function emitElementProducts({ products }: ElementProductsIntent, to: Low
 export function tryFewFloatRows(product: FloatProduct, to: Lowering): boolean {
   const { rows, weight } = product;
   const whole = weight.columns % (weight.format === F32 ? 4 : 8) === 0;
-  const few = to.capacity(rows) <= MAX_ROWS && blocksOf(product, WARPS) <= MAX_BLOCKS;
+  const few = to.capacity(rows) <= MAX_ROWS && blocksOf(product, TEAMS.few) <= MAX_BLOCKS;
   if (!(weight.format.name in WEIGHT_CODES && whole && few)) return false;
   launchProducts([{ ...product, operands: [], text: 'value' }], to);
   return true;
 }
 
 function launchProducts(products: readonly ChainedProduct[], to: Lowering): void {
-  const [{ rows, weight }] = products as [ChainedProduct];
+  const [{ rows }] = products as [ChainedProduct];
   const capacity = to.capacity(rows);
   const rowsAtOnce = bucketOf(capacity);
-  const team = teamFor(products, to);
-  const { blocks, starts } = placed(products, (product) => blocksOf(product, team));
+  const teams = teamsFor(products, to);
+  const { blocks, starts } = placed(products, (product, p) => blocksOf(product, teams[p] as number));
   to.launch({
     file: 'float-matvec.hip',
     kernel: 'float_matvec',
     defines: {
-      TEAM: team,
-      WEIGHT: WEIGHT_CODES[weight.format.name] as number,
       ROWS: rowsAtOnce,
+      MULTIPLY: multiplyText(products, teams),
       ...productTexts(products),
     },
     grid: [blocks, Math.ceil(capacity / rowsAtOnce)],
@@ -108,12 +109,12 @@ function launchTiles(products: readonly ChainedProduct[], to: Lowering): void {
 /** The first block of each product, and how many all have. */
 function placed(
   products: readonly ChainedProduct[],
-  blocksOfOne: (product: ChainedProduct) => number,
+  blocksOfOne: (product: ChainedProduct, p: number) => number,
 ): { readonly blocks: number; readonly starts: readonly number[] } {
   let blocks = 0;
-  const starts = products.map((product) => {
+  const starts = products.map((product, p) => {
     const start = blocks;
-    blocks += blocksOfOne(product);
+    blocks += blocksOfOne(product, p);
     return start;
   });
   return { blocks, starts };
@@ -137,13 +138,29 @@ function productArgs(
 }
 
 function blocksOf({ weight }: FloatProduct, team: number): number {
-  return Math.ceil(weight.rows / ((WARPS / team) * LINES));
+  return Math.ceil(weight.rows / (THREADS / team));
 }
 
-/** Warps that share an output: a whole block if there would otherwise be too few blocks for the multiprocessors. */
-function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
-  const blocks = products.reduce((sum, product) => sum + blocksOf(product, 1), 0);
-  return blocks < to.target.multiprocessors ? WARPS : 1;
+/** Threads that share an output of each product: a whole block if there would otherwise be too few blocks for the multiprocessors. */
+function teamsFor(products: readonly ChainedProduct[], to: Lowering): number[] {
+  const blocks = products.reduce((sum, product) => sum + blocksOf(product, TEAMS.usual), 0);
+  if (blocks < to.target.multiprocessors) return products.map(() => TEAMS.few);
+  return products.map(({ weight }) =>
+    weightRowBytes(weight) <= SHORT_VECTORS * VECTOR_BYTES ? TEAMS.short : TEAMS.usual,
+  );
+}
+
+/** Computes a product with the kernel for its weights' format and its teams. */
+function multiplyText(products: readonly ChainedProduct[], teams: readonly number[]): string {
+  const cases = new Map<string, string>();
+  products.forEach(({ weight }, p) => {
+    const kind = `${WEIGHT_CODES[weight.format.name] as number}, ${teams[p] as number}`;
+    cases.set(kind, `${cases.get(kind) ?? ''}case ${p}: `);
+  });
+  const texts = [...cases].map(
+    ([kind, labels]) => `${labels}out = multiplied<${kind}>(of, first_row, rows, shared); break;`,
+  );
+  return `switch (product) { ${texts.join(' ')} }`;
 }
 
 function withChain(product: ElementProduct, p: number): ChainedProduct {

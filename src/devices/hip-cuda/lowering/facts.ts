@@ -33,6 +33,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     splitKernels: splitKernels(target),
     elementTiles: elementTiles(target),
     takesNumbers: false,
+    mixesProducts: true,
     joins: () => true,
     buffers: Number.POSITIVE_INFINITY,
     bindsOnce: false,

@@ -32,8 +32,9 @@ const SHIFTED_ROWS = 4;
 export function emitShiftLerps({ shift, lerps, rounded, norm }: ShiftLerpsIntent, to: Lowering): void {
   const { x, last, batch } = shift;
   const vector = (weight: Weight | undefined): Operand => (weight ? to.weight([weight], FLOAT_LAYOUT) : NULL);
-  const stores = lerps.map(({ row }, m) => {
-    const value = `lerp(values[q], before[q], t${m}[${row} * i64(width) + i])`;
+  const factors = lerps.map(({ row }, m) => `f32 factor${m} = t${m}[${row} * i64(width) + column];`);
+  const stores = lerps.map((_, m) => {
+    const value = `lerp(values[q], before[q], factor${m})`;
     return `y${m}[at] = ${rounded[m] ? `rounded(${value})` : value};`;
   });
   const rows = norm ? 1 : SHIFTED_ROWS;
@@ -42,9 +43,11 @@ export function emitShiftLerps({ shift, lerps, rounded, norm }: ShiftLerpsIntent
     kernel: 'shift_lerps',
     defines: {
       NORMED: norm ? 1 : 0,
+      ...(norm ? { OWN: Math.ceil(x.width / THREADS) } : {}),
       ROWS: rows,
       BFLOATS: rounded.some((y) => y?.type === 'bf16') ? 1 : 0,
       PARAMETERS: lerps.map((_, m) => `, const f32* t${m}, ${rounded[m] ? 'u16' : 'f32'}* y${m}`).join(''),
+      FACTORS: factors.join(' '),
       STORES: stores.join(' '),
     },
     grid: [Math.ceil(x.width / THREADS), Math.ceil(to.capacity(x) / rows)],

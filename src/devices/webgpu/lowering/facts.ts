@@ -50,6 +50,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     splitKernels: undefined,
     elementTiles: undefined,
     takesNumbers: true,
+    mixesProducts: false,
     joins: (weights) => fitsOneChunk(weights, target),
     buffers: storageBindings,
     bindsOnce: true,

@@ -35,6 +35,35 @@ export function lowRankCase(format: TensorFormat, rows: number): OpCase {
   };
 }
 
-export const LOW_RANK_CASES: readonly OpCase[] = [F32, F16, BF16].flatMap((format) =>
-  [37, 128].map((rows) => lowRankCase(format, rows)),
-);
+/**
+ * A chain of low rank beside large products of another format, one of which its end reads: devices may launch the others with either link. Outputs
+ * are enough for all multiprocessors, so that teams of threads take lines to their measure.
+ */
+export function chainCase(rows: number): OpCase {
+  return {
+    op: 'layer',
+    name: `a chain of low rank beside products, ${rows} rows`,
+    batch: plainBatch(rows),
+    record: (g) => {
+      const [width, outputs, rank] = [704, 1160, 40];
+      const x = g.input('x', { axis: 'rows', width });
+      const first = g.input('first', { axis: 'rows', width: outputs });
+      const r = matmul(g, x, g.weight('r', F16, outputs, width));
+      const value = matmul(g, x, g.weight('v', F16, outputs, width));
+      const inner = unary(g, 'tanh', matmul(g, x, g.weight('w1', F32, rank, width)));
+      const pull = unary(
+        g,
+        'sigmoid',
+        add(g, matmul(g, inner, g.weight('w2', F32, outputs, rank)), g.weight('w0', F32, 1, outputs)),
+      );
+      const pulled = lerp(g, value, first, { t: pull });
+      return { inner, pulled, scaled: scale(g, r, 0.5) };
+    },
+    fill: Object.fromEntries(['r', 'v', 'w1', 'w2'].map((name) => [name, tamed])),
+  };
+}
+
+export const LOW_RANK_CASES: readonly OpCase[] = [
+  ...[F32, F16, BF16].flatMap((format) => [37, 128].map((rows) => lowRankCase(format, rows))),
+  ...[1, 2].map(chainCase),
+];

@@ -24,7 +24,6 @@ const LONGEST_FIRST = [
   'hip-cuda/families',
   'webgpu/goldens',
   'webgpu/families',
-  'webgpu/loading',
   'devices/cpu.test',
   'browser/',
   'webgpu/',

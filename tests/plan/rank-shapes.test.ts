@@ -1,4 +1,4 @@
 import { testShards } from '../support/rank-shapes.ts';
 
 // A thousand: tests/full/rank-shapes.test.ts.
-testShards(6);
+testShards(2);

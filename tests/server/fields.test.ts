@@ -194,7 +194,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const many = Array.from({ length: 257 }, (_, at) => [`a${at}`, 1]);
     assert.equal((await ask({ logit_bias: many })).status, 400);
   },
-  keep_alive: elsewhere('clients/ollama.test.ts'),
+  keep_alive: elsewhere('../full/client-ollama.test.ts'),
   logprobs: async (ask) => {
     assert.doesNotMatch((await ask({})).body, /"logprobs":[[{]/);
     assert.match((await ask({ logprobs: 1 })).body + (await ask({ logprobs: true })).body, /"logprobs":[[{]/);

@@ -62,7 +62,7 @@ test('tools are bound and called, and their results go back', async () => {
 });
 
 test('structured output has the form that is asked for', async () => {
-  const chat = new ChatRocmforge({ model, options: { temperature: 0 } });
+  const chat = new ChatRocmforge({ model, options: { temperature: 0, reasoning: { enabled: false } } });
   const schema = z.object({ city: z.string().max(8), size: z.enum(['small', 'large']) });
   const typed = await chat.withStructuredOutput(schema).invoke('A city');
   assert.deepEqual(schema.parse(typed), typed);

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Ollama } from 'ollama';
-import { HttpListener } from '../../../src/node/http-listener.ts';
-import { modelFilesIn, servedModels } from '../../../src/node/model-files.ts';
-import { ModelFolder } from '../../../src/node/model-folder.ts';
-import { ModelServer } from '../../../src/server/index.ts';
-import { fixture } from '../../support/fixture.ts';
-import { tinyBytes } from '../../support/tiny-model.ts';
+import { HttpListener } from '../../src/node/http-listener.ts';
+import { modelFilesIn, servedModels } from '../../src/node/model-files.ts';
+import { ModelFolder } from '../../src/node/model-folder.ts';
+import { ModelServer } from '../../src/server/index.ts';
+import { fixture } from '../support/fixture.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
 
 // The package itself, unchanged, with every method but those of Ollama's own cloud (webSearch, webFetch).
 let folder = '';

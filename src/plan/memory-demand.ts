@@ -129,6 +129,32 @@ export function bufferSizesOf(plans: readonly BatchPlan[], setup: PlanSetup): Bu
   return sizes;
 }
 
+/** Device bytes of each layer's weights and states on the stage, or each device of the stage, that has it. */
+export function layerMemory(plans: readonly BatchPlan[], setup: PlanSetup): readonly number[] {
+  const { graphs, parts = [] } = plans.at(-1) ?? {};
+  const layers = new Set(graphs?.layers);
+  const weights = weightsOf(plans);
+  const sizes = new Map(bufferSizesOf(plans, setup));
+  const counted = new Set<LazyTensor | string>();
+  const bytes = Array.from({ length: graphs?.layers.at(-1)?.order ?? 0 }, () => 0);
+  for (const [index, { part }] of parts.entries()) {
+    if (!layers.has(part)) continue;
+    const states = part.graph.states.map((state) => stateName(part, state));
+    const taken = new Map<LazyTensor | string, number>([
+      ...(weights[index] ?? []).map((weight) => [weight, weight.byteLength] as const),
+      ...[...states, ...states.map(checkpointName)].map(
+        (name) => [name, sizes.get(name)?.bytes ?? 0] as const,
+      ),
+    ]);
+    for (const [what, of] of taken) {
+      // What several layers use counts with the first.
+      if (!counted.has(what)) bytes[part.order - 1] = (bytes[part.order - 1] ?? 0) + of;
+      counted.add(what);
+    }
+  }
+  return bytes;
+}
+
 /** The inputs that stay on the device between steps: block tables and sampling parameters. */
 export function persistentInputs({ shape, state }: PlanSetup): PersistentInput[] {
   const tables = Math.max(1, state.groups.filter(({ kind }) => kind !== 'slots').length);

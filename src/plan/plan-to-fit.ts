@@ -1,4 +1,5 @@
 import { isRocmforgeError } from '../base/errors.ts';
+import { startsWithin } from './deal-layers.ts';
 import { ExecutionPlan } from './execution-plan.ts';
 import { expertSlotBytes } from './memory-demand.ts';
 import { excessOf, type FitPlan, type MemoryLimits, type StageFit } from './memory/fit-plan.ts';
@@ -7,6 +8,7 @@ import { legalStarts } from './ranks/stage-graphs.ts';
 import { describeOnStage, limitsOn } from './stage-layers.ts';
 import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
+  type DealtOptions,
   DEFAULT_BATCH,
   type ModelDescription,
   type ModelSource,
@@ -24,31 +26,33 @@ export interface CompiledModel {
 export interface PlannedModel extends CompiledModel {
   readonly fit: FitPlan;
   /** The options it is planned for: the context may be smaller than requested. */
-  readonly options: PlanOptions;
+  readonly options: DealtOptions;
 }
 
 /** Minimum context when it is reduced. */
 const MIN_CONTEXT = 256;
 /** Maximum attempts to find how many experts fit: the driver rounds. */
 const SLOT_ATTEMPTS = 6;
+/** Maximum attempts to deal layers out: the driver rounds, and a stage's scratch depends on its layers. */
+const DEAL_ATTEMPTS = 6;
 /** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
 /** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
-export async function compileModel(source: ModelSource, options: PlanOptions): Promise<CompiledModel> {
+export async function compileModel(source: ModelSource, options: DealtOptions): Promise<CompiledModel> {
   const description = describeOnStage(source, options);
   return { description, plan: await ExecutionPlan.compile(description.setup) };
 }
 
 /**
  * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
- * fit, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise a large GPU's
+ * fit on the stages of a pipeline, layers move from those that are too full to others. If that does not help, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise a large GPU's
  * batch gives way to the usual one, then layers are on the CPU if `gpuLayers` is `auto`, `shrinkContext` finds the largest context
  * with which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
  */
 export async function planToFit(
   source: ModelSource,
-  options: PlanOptions,
+  options: DealtOptions,
   limits: MemoryLimits,
   compiled: Promise<CompiledModel> = compileModel(source, options),
 ): Promise<PlannedModel> {
@@ -58,17 +62,48 @@ export async function planToFit(
     return planSlots(source, options, { compiled: await compiled, limits: within });
   const asked = tryFit(plan, within);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
+  const dealt = isWhole ? undefined : await dealWithin(source, options, { plan, limits });
+  if (dealt && 'fit' in dealt) return dealt;
   const usesLargeBatch = options.batch === undefined && plan.shape.rows > DEFAULT_BATCH;
   if (!isWhole && usesLargeBatch) return planToFit(source, { ...options, batch: DEFAULT_BATCH }, limits);
   if (options.gpuLayers === 'auto' && !isWhole) {
     const beside = await besideCpu(source, options, { plan, limits });
     if (beside) return beside;
   }
+  const nearest = dealt ?? { plan, options };
   const smaller =
-    options.shrinkContext && !isWhole ? await shrink(source, options, { plan, limits: within }) : undefined;
+    options.shrinkContext && !isWhole
+      ? await shrink(source, nearest.options, { plan: nearest.plan, limits: within })
+      : undefined;
   if (smaller) return smaller;
   if ('fit' in asked) return { description, plan, fit: asked.fit, options };
-  throw asked.refusal;
+  throw (dealt ?? asked).refusal;
+}
+
+/** Layers that are dealt out as well as the room on the stages allows, though it does not suffice. */
+interface TooLarge extends CompiledModel {
+  readonly options: DealtOptions;
+  readonly refusal: unknown;
+}
+
+/** Deals the layers of a pipeline's stages out by the room that is there; undefined if the caller has said where they are. */
+async function dealWithin(
+  source: ModelSource,
+  options: DealtOptions,
+  { plan, limits }: { plan: ExecutionPlan; limits: MemoryLimits },
+): Promise<PlannedModel | TooLarge | undefined> {
+  if (!source.device.stages || options.gpuLayers !== undefined) return undefined;
+  let nearest: TooLarge | undefined;
+  for (let attempt = 0; attempt < DEAL_ATTEMPTS; attempt++) {
+    const starts = startsWithin(nearest?.plan ?? plan, limits);
+    if (!starts || starts.join() === nearest?.options.starts?.join()) break;
+    const dealt = { ...options, starts };
+    const compiled = { ...(await compileModel(source, dealt)), options: dealt };
+    const found = tryFit(compiled.plan, limits);
+    if ('fit' in found) return { ...compiled, ...found };
+    nearest = { ...compiled, ...found };
+  }
+  return nearest;
 }
 
 /**
@@ -112,7 +147,7 @@ async function planSlots(
   for (let attempt = 0; options.expertSlots === undefined && attempt < SLOT_ATTEMPTS; attempt++) {
     const whole = plan.fit();
     const excess = excessOf(whole, limits, plan.setup.device.memoryRules);
-    if (excess === 0 || whole.expertSlots === 1) break;
+    if (excess <= 0 || whole.expertSlots === 1) break;
     const fewer = Math.ceil(excess / expertSlotBytes(plan.plans));
     fitting = { ...options, expertSlots: Math.max(1, whole.expertSlots - fewer) };
     ({ description, plan } = await compileModel(source, fitting));
@@ -122,7 +157,7 @@ async function planSlots(
 
 async function shrink(
   source: ModelSource,
-  options: PlanOptions,
+  options: DealtOptions,
   { plan, limits }: { plan: ExecutionPlan; limits: MemoryLimits },
 ): Promise<PlannedModel | undefined> {
   let whole = plan.fit();

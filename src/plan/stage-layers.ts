@@ -1,10 +1,10 @@
 import type { Device } from '../device/index.ts';
 import type { MemoryLimits } from './memory/fit-plan.ts';
 import {
+  type DealtOptions,
   describeModel,
   type ModelDescription,
   type ModelSource,
-  type PlanOptions,
 } from './parts/plan-options.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 
@@ -12,7 +12,7 @@ import type { PlanSetup } from './parts/plan-setup.ts';
  * Describes a model for its device, or for the stage of a pipeline that has all of it, if `gpuLayers` says so: the CPU for 0, the GPU
  * for as many as there are, and to begin with for `auto`. Throws as `describeModel`.
  */
-export function describeOnStage(source: ModelSource, options: PlanOptions): ModelDescription {
+export function describeOnStage(source: ModelSource, options: DealtOptions): ModelDescription {
   const { stages } = source.device;
   const { gpuLayers, ...others } = options;
   if (!stages || gpuLayers === undefined) return describeModel(source, options);

@@ -235,7 +235,7 @@ interface Bound {
   readonly bytes: number;
   readonly limit: number;
   /** What the bytes are used for. */
-  readonly parts: Partial<Record<PartOfMemory, number>>;
+  readonly parts: Readonly<Partial<Record<PartOfMemory, number>>>;
 }
 
 type PartOfMemory = 'weights' | 'experts' | 'cache' | 'scratch' | 'loading' | 'host' | 'driver';
@@ -262,13 +262,30 @@ function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Boun
   ];
 }
 
-/** The most bytes by which a plan exceeds one of the limits of the device's memory; 0 if it is within all. */
-export function excessOf(
-  plan: FitPlan,
-  { hostMemory: _, ...limits }: MemoryLimits,
-  rules: MemoryRules,
-): number {
-  return Math.max(0, ...boundsOf(plan, limits, rules).map(({ bytes, limit }) => bytes - limit));
+/** The most bytes by which a plan exceeds one of the limits of the device's memory; negative if it leaves so many of each. */
+export function excessOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): number {
+  const { bytes, limit } = tightestOf(plan, limits, rules);
+  return bytes - limit;
+}
+
+/** Of the limits of the device's memory, that which a plan exceeds most, or of which it leaves least. */
+function tightestOf(plan: FitPlan, { hostMemory: _, ...limits }: MemoryLimits, rules: MemoryRules): Bound {
+  return boundsOf(plan, limits, rules).reduce((a, b) => (b.bytes - b.limit > a.bytes - a.limit ? b : a));
+}
+
+/** Throws `MODEL_TOO_LARGE` with the sums if plans for several devices need more than all of these have. */
+export function checkTogether(
+  plans: readonly { readonly plan: FitPlan; readonly limits: MemoryLimits; readonly rules: MemoryRules }[],
+): void {
+  const bounds = plans.map(({ plan, limits, rules }) => tightestOf(plan, limits, rules));
+  const [bytes, limit] = [totalOf(bounds.map((of) => of.bytes)), totalOf(bounds.map((of) => of.limit))];
+  if (bytes <= limit) return;
+  const parts: Partial<Record<PartOfMemory, number>> = {};
+  for (const [name, of] of bounds.flatMap((bound) => Object.entries(bound.parts))) {
+    const part = name as PartOfMemory;
+    parts[part] = (parts[part] ?? 0) + of;
+  }
+  refuse({ bytes, limit, parts });
 }
 
 function refuse({ parts, limit }: Bound): never {

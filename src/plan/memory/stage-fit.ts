@@ -1,4 +1,11 @@
-import { type FitPlan, fitPlan, type MemoryDemand, type MemoryLimits, type StageFit } from './fit-plan.ts';
+import {
+  checkTogether,
+  type FitPlan,
+  fitPlan,
+  type MemoryDemand,
+  type MemoryLimits,
+  type StageFit,
+} from './fit-plan.ts';
 import { totalOf } from '../../device/index.ts';
 
 /** What a stage of a pipeline needs, and what there is. */
@@ -35,10 +42,13 @@ export function limitedTotal({ total, draft, stages }: FitPlan): number {
 }
 
 /**
- * Plans the memory of a pipeline, stage by stage, with sizes that are those of all stages together. Throws `MODEL_TOO_LARGE` if one of
- * them has too little: none is streamed.
+ * Plans the memory of a pipeline, stage by stage, with sizes that are those of all stages together. Throws `MODEL_TOO_LARGE` if they
+ * have too little together, or one of them has: none is streamed.
  */
 export function fitStages(stages: readonly StageDemand[]): FitPlan {
+  checkTogether(
+    stages.map(({ demand, limits }) => ({ plan: fitPlan(demand, {}), limits, rules: demand.rules })),
+  );
   const fits = stages.map(({ demand, limits, ...stage }): StageFit => {
     return { ...fitPlan(demand, limits), ...stage };
   });

@@ -140,7 +140,8 @@ export interface PlanOptions {
   /**
    * Layers on the GPU of a pipeline of the CPU and a GPU, for a model that is too large for the GPU: the last ones, behind which the
    * output counts as one (llama.cpp's `-ngl`), as it does there. The others are computed by the CPU. `all`, or more than there are, has
-   * the whole model on the GPU, 0 on the CPU, and `auto` as many as fit. Default: as many bytes on each stage.
+   * the whole model on the GPU, 0 on the CPU, and `auto` as many as fit. Default: as many bytes on each stage,
+   * or what fits where that is less.
    */
   readonly gpuLayers?: GpuLayers | undefined;
   /** Experts of each layer that have memory on the device if not all do. Default: as many as fit. */
@@ -170,6 +171,12 @@ export interface PlanOptions {
   readonly decode?: DecodePlace | undefined;
 }
 
+/** The options of a model on the stages of a pipeline, once its layers are dealt out to them. */
+export interface DealtOptions extends PlanOptions {
+  /** The first layer of each stage. Default: as `gpuLayers` says. */
+  readonly starts?: readonly number[] | undefined;
+}
+
 /** How many layers are on the GPU, beside the CPU. */
 export type GpuLayers = number | 'auto' | 'all';
 
@@ -194,7 +201,7 @@ export interface ModelDescription {
  * Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are checked when a
  * shape is recorded, which throws `MODEL_TENSOR_…` and `MODEL_UNREAD`.
  */
-export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
+export function describeModel(source: ModelSource, options: DealtOptions): ModelDescription {
   checkCounts(options);
   checkCacheType(options.cacheType);
   checkGpuLayers(source.device, options.gpuLayers);
@@ -432,7 +439,7 @@ function expertsOf({ device }: ModelSource, options: PlanOptions): ExpertsElsewh
 function inPieces(
   graphs: ModelGraphs,
   source: ModelSource,
-  { at, taps, ...options }: PlanOptions & { readonly at: ExpertsElsewhere },
+  { at, taps, ...options }: DealtOptions & { readonly at: ExpertsElsewhere },
 ): ModelGraphs {
   const { group, stages } = source.device;
   if (group) checkRanks(source, { ...options, taps });
@@ -451,7 +458,7 @@ function inPieces(
 function onStages(
   graphs: ModelGraphs,
   { device }: ModelSource,
-  { taps, experts, gpuLayers, deterministic: exact }: PlanOptions,
+  { taps, experts, gpuLayers, starts, deterministic: exact }: DealtOptions,
 ): ModelGraphs {
   const { group, stages = [] } = device;
   if (experts === 'stream' || experts === 'host') {
@@ -462,7 +469,7 @@ function onStages(
   const layers = whole.layers.at(-1)?.order ?? 0;
   const isCut = typeof gpuLayers === 'number';
   // The output counts as one of the GPU's layers.
-  const from = isCut ? [0, layers + 1 - gpuLayers] : evenStarts(whole, stages.length);
+  const from = isCut ? [0, layers + 1 - gpuLayers] : (starts ?? evenStarts(whole, stages.length));
   const placed = stageGraphs(whole, from);
   if (!group) return placed;
   const split = partsOf(stageGraphs(splitModel(whole, { ...group, exact }), from));

@@ -63,7 +63,7 @@ export function layerBytes({ layers }: ModelGraphs): readonly number[] {
 }
 
 /** Bytes of the weights of embedding, head and predictor; a table that several of them read counts once. */
-function bytesOfOthers(graphs: ModelGraphs): number {
+export function bytesOfOthers(graphs: ModelGraphs): number {
   const layers = new Set(graphs.layers);
   const others = partsOf(graphs).filter((part) => !layers.has(part));
   const weights = others.flatMap(({ prefix, graph }) =>

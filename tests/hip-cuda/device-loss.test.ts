@@ -30,19 +30,22 @@ for (const { name, run } of LOSS_CASES.slice(0, 1)) {
 }
 
 for (const { name, run } of LOSS_CASES.slice(0, 1)) {
-  emulated(`of another process beside the CPU, ${name}`, (emulator) =>
-    run(async () => {
+  emulated(`of another process beside the CPU, ${name}`, async (emulator) => {
+    // The other side ends behind this one.
+    const ends: Promise<void>[] = [];
+    await run(async () => {
       emulator.control.reset();
       const gpu = emulator.device();
       const { remote, serving } = await servedPair(gpu);
-      void serving.then(() => gpu[Symbol.asyncDispose]());
+      ends.push(serving.then(() => gpu[Symbol.asyncDispose]()));
       const cpu = await openCpu({ threads: 1, cpuKernels: 'wasm' });
       return {
         device: new DevicePipeline([remote, cpu]),
         lose: () => emulator.control.lose(STATUS.launchFailure),
       };
-    }),
-  );
+    });
+    await Promise.all(ends);
+  });
 }
 
 emulated(FAULT_CASE.name, (emulator) =>

@@ -21,7 +21,6 @@ const isWanted = (file) => {
 const LONGEST_FIRST = [
   'webgpu/contract',
   'hip-cuda/contract',
-  'hip-cuda/families',
   'webgpu/goldens',
   'webgpu/families',
   'devices/cpu.test',

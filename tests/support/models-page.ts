@@ -5,7 +5,7 @@ import { type FamilyFixture, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 export const FAMILY_DEVICES = [
   { device: 'reference', test: 'tests/goldens/families.test.ts' },
   { device: 'cpu', test: 'tests/goldens/families.test.ts' },
-  { device: 'hip-cuda', test: 'tests/hip-cuda/families.test.ts' },
+  { device: 'hip-cuda', test: 'tests/full/gfx942-families.test.ts' },
   { device: 'webgpu', test: 'tests/webgpu/families.test.ts' },
 ] as const;
 

@@ -48,10 +48,13 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
   #parts: Float32Array[] = [];
   #sum = new Float32Array(0);
   readonly #devices: readonly Device[];
+  /** Whether some ranks are in other processes. */
+  readonly #reachesOthers: boolean;
 
   constructor({ label, devices, streams, ended }: GroupStreamSetup) {
     super('group', { label, streams, staging: devices.map((device) => new RowStaging(device)), ended });
     this.#devices = devices;
+    this.#reachesOthers = devices.some(({ flushed }) => flushed);
   }
 
   upload(source: Uint8Array, target: BufferRange): void {
@@ -137,6 +140,7 @@ export class GroupStream extends MultiDeviceStream<GroupBuffer, GroupStep> {
    * could not tell them while that waits for them.
    */
   #runTogether(ranks: readonly Step[]): void | Promise<void> {
+    if (!this.#reachesOthers) return this.#runOn(ranks, false);
     this.#runOn(ranks, true);
     const telling = this.#devices.flatMap((device) => device.flushed?.() ?? []);
     if (telling.length === 0) return this.#runOn(ranks, false);

@@ -48,12 +48,22 @@ DEVICE Output multiplied(const Product& of, i32 first_row, i32 rows, f32* shared
   constexpr i32 ELEMENTS = WEIGHT == F32 ? 4 : 8;
   i32 team = thread() / TEAM, member = thread() % TEAM;
   i32 n = (i32(block_x()) - of.first_block) * (THREADS / TEAM) + team;
-  i32 vectors = of.columns / ELEMENTS, rounds = (vectors + TEAM * DEPTH - 1) / (TEAM * DEPTH);
-  const u32x4* line = reinterpret_cast<const u32x4*>(of.weight) + i64(min_of(n, of.outputs - 1)) * vectors;
+  // A thread's vector is QUADS of four elements, which lie a team apart: so the team reads neighbouring activations, too.
+  constexpr i32 QUADS = ELEMENTS / 4;
+  i32 quads = of.columns / 4, rounds = (quads + TEAM * DEPTH * QUADS - 1) / (TEAM * DEPTH * QUADS);
+  const u8* line = of.weight + i64(min_of(n, of.outputs - 1)) * quads * (16 / QUADS);
+  auto quad_of = [&](i32 round, i32 u, i32 q) { return ((round * DEPTH + u) * QUADS + q) * TEAM + member; };
   auto load = [&](u32x4* batch, i32 round) {
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      batch[u] = load_streaming(line + min_of((round * DEPTH + u) * TEAM + member, vectors - 1));
+      i32 at = min_of(quad_of(round, u, 0), quads - 1);
+      if constexpr (QUADS == 1) {
+        batch[u] = load_streaming(reinterpret_cast<const u32x4*>(line) + at);
+      } else {
+        u32x2 first = load_streaming(reinterpret_cast<const u32x2*>(line) + at);
+        u32x2 second = load_streaming(reinterpret_cast<const u32x2*>(line) + min_of(quad_of(round, u, 1), quads - 1));
+        batch[u] = {first.x, first.y, second.x, second.y};
+      }
     }
   };
   u32x4 even[DEPTH], odd[DEPTH];
@@ -66,21 +76,19 @@ DEVICE Output multiplied(const Product& of, i32 first_row, i32 rows, f32* shared
   auto take = [&](u32x4* batch, i32 round) {
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      i32 at = (round * DEPTH + u) * TEAM + member;
-      if (at < vectors) {
-        f32 weights[ELEMENTS];
-        u32x4 v = batch[u];
-        widen<WEIGHT>(v.x, weights), widen<WEIGHT>(v.y, weights + ELEMENTS / 4);
-        widen<WEIGHT>(v.z, weights + ELEMENTS / 2), widen<WEIGHT>(v.w, weights + ELEMENTS / 4 * 3);
+      f32 weights[ELEMENTS];
+      u32x4 v = batch[u];
+      widen<WEIGHT>(v.x, weights), widen<WEIGHT>(v.y, weights + ELEMENTS / 4);
+      widen<WEIGHT>(v.z, weights + ELEMENTS / 2), widen<WEIGHT>(v.w, weights + ELEMENTS / 4 * 3);
+      UNROLL for (i32 q = 0; q < QUADS; q++) {
+        i32 at = quad_of(round, u, q);
+        if (at >= quads) continue;
         UNROLL for (i32 r = 0; r < ROWS; r++) {
-          const f32x4* from = reinterpret_cast<const f32x4*>(of.x + i64(first_row + min_of(r, rows - 1)) * of.columns + at * ELEMENTS);
-          UNROLL for (i32 q = 0; q < ELEMENTS / 4; q++) {
-            f32x4 four = from[q];
-            sums[r] = fused_multiply_add(four.x, weights[4 * q], sums[r]);
-            sums[r] = fused_multiply_add(four.y, weights[4 * q + 1], sums[r]);
-            sums[r] = fused_multiply_add(four.z, weights[4 * q + 2], sums[r]);
-            sums[r] = fused_multiply_add(four.w, weights[4 * q + 3], sums[r]);
-          }
+          f32x4 four = reinterpret_cast<const f32x4*>(of.x + i64(first_row + min_of(r, rows - 1)) * of.columns)[at];
+          sums[r] = fused_multiply_add(four.x, weights[4 * q], sums[r]);
+          sums[r] = fused_multiply_add(four.y, weights[4 * q + 1], sums[r]);
+          sums[r] = fused_multiply_add(four.z, weights[4 * q + 2], sums[r]);
+          sums[r] = fused_multiply_add(four.w, weights[4 * q + 3], sums[r]);
         }
       }
     }

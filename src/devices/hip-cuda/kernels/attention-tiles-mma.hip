@@ -73,9 +73,9 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, block_row = block_x() * TILE_ROWS, wave = thread() / 32, heads = kv_heads * GROUP;
-  if (block_row >= used) return;
-  i32 head = i32(block_y()) * HEADS + wave / ROW_WAVES, wave_row = 16 * (wave % ROW_WAVES), first_row = block_row + wave_row;
+  i32 used = *count, block_row = block_row_of(used, TILE_ROWS), wave = thread() / 32, heads = kv_heads * GROUP;
+  if (block_row < 0) return;
+  i32 head = i32(block_x()) * HEADS + wave / ROW_WAVES, wave_row = 16 * (wave % ROW_WAVES), first_row = block_row + wave_row;
   i32 rows = min_of(TILE_ROWS, used - block_row);
   for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
     shared.slots[i] = i < rows ? slots[block_row + i] : -1;

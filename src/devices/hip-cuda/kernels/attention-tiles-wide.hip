@@ -165,10 +165,9 @@ KERNEL_RESIDENT(attention_tiles, THREADS, 1, const i32* count, const f32* q, con
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   grid_launch_dependents();
   grid_dependency_wait();
-  // The last rows look furthest: they come first.
-  i32 used = *count, block_row = ((used - 1) / TILE_ROWS - i32(block_x())) * TILE_ROWS, heads = kv_heads * GROUP;
-  if (block_row < 0 || used <= 0) return;
-  i32 head = i32(block_y()) * HEADS, rows = min_of(TILE_ROWS, used - block_row);
+  i32 used = *count, block_row = block_row_of(used, TILE_ROWS), heads = kv_heads * GROUP;
+  if (block_row < 0) return;
+  i32 head = i32(block_x()) * HEADS, rows = min_of(TILE_ROWS, used - block_row);
   Wave wave = {16 * (i32(thread() / 32) % LINE_WAVES), i32(thread() / 32) / LINE_WAVES};
   for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
     shared.slots[i] = i < rows ? slots[block_row + i] : -1;

@@ -18,6 +18,10 @@
 // A macro, because the compilers do not agree on the side that a function for constants belongs to.
 #define LINE_OCTETS(size) (((size) / 8 + 3) / 8 * 8 + 4)
 
+/// The first row of a block, negative where there is none: last rows come first, for all heads, because they see most, and a long
+/// block that begins last would end alone.
+DEVICE i32 block_row_of(i32 used, i32 rows) { return used > 0 ? ((used - 1) / rows - i32(block_y())) * rows : -1; }
+
 /// Sixteen lines of a shared tile, of 32 values of k.
 template <i32 LINE>
 DEVICE Fragment load_fragment(const u32x4* tile, i32 first, i32 step) {

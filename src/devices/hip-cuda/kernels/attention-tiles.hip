@@ -124,8 +124,8 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, first_row = block_x() * TILE_ROWS, head = block_y(), heads = kv_heads * GROUP;
-  if (first_row >= used) return;
+  i32 used = *count, first_row = block_row_of(used, TILE_ROWS), head = block_x(), heads = kv_heads * GROUP;
+  if (first_row < 0) return;
   i32 rows = min_of(TILE_ROWS, used - first_row), wave = thread() / MATRIX_LANES;
   for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
     shared.slots[i] = i < rows ? slots[first_row + i] : -1;

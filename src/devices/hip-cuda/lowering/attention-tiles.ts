@@ -126,7 +126,7 @@ export function emitAttentionTiles({ op, y, form }: AttentionTilesIntent, to: Lo
       BFLOATS: form === 'rounded-bf16' ? 1 : 0,
       ...(tiling.file !== 'attention-tiles.hip' && { HEADS: tiling.heads }),
     },
-    grid: [Math.ceil(to.capacity(op.out) / tiling.rows), heads / tiling.heads],
+    grid: [heads / tiling.heads, Math.ceil(to.capacity(op.out) / tiling.rows)],
     block: tiling.waves * matrixLanes(to.target),
     sharedBytes: tiling.bytes,
     args: [...attentionArgs(op, to), y, int(kvHeads), ...scoreArgs(op, to)],

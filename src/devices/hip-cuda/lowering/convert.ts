@@ -2,6 +2,7 @@ import { alignUp } from '../../../base/bytes.ts';
 import type { ConvertIntent, RoundIntent, SplitHalvesIntent } from '../../../device/index.ts';
 import { activationCode } from './elementwise.ts';
 import { float, int, NULL } from './launch-template.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { Lowering } from './lowering.ts';
 import { F16_CHUNK } from './staging.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -18,16 +19,24 @@ const VECTOR = 4;
 const MIN_THREADS = 32;
 const MAX_THREADS = 1024;
 
-/** How rows of so many elements are divided among a block's threads: see `row-vectors.h`. */
-function rowThreads(elements: number): { readonly THREADS: number; readonly OWN: number } {
-  const wanted = 2 ** Math.ceil(Math.log2(elements / VECTOR));
+/** Vectors of a thread where there are rows enough to fill the multiprocessors, as many as it holds: see `KEPT` in `row-vectors.h`. */
+const MANY_VECTORS = 4;
+
+/** How rows of so many elements, of which there are `rows`, are divided among a block's threads: see `row-vectors.h`. */
+function rowThreads(
+  elements: number,
+  rows: number,
+  { multiprocessors }: HipCudaTarget,
+): { readonly THREADS: number; readonly OWN: number } {
+  const each = rows >= 4 * multiprocessors ? MANY_VECTORS : 1;
+  const wanted = 2 ** Math.ceil(Math.log2(elements / VECTOR / each));
   const threads = Math.min(Math.max(wanted, MIN_THREADS), MAX_THREADS);
   return { THREADS: threads, OWN: Math.ceil(elements / VECTOR / threads) };
 }
 
 /** Converts a tensor to the form that kernels for the matrix cores read. */
 function toF16({ x, norm, parts, y }: ConvertIntent, to: Lowering): void {
-  const division = rowThreads(alignUp(x.width / parts, F16_CHUNK));
+  const division = rowThreads(alignUp(x.width / parts, F16_CHUNK), to.capacity(x), to.target);
   to.launch({
     file: 'convert-f16.hip',
     kernel: 'convert_f16',
@@ -89,7 +98,7 @@ export function emitRound({ of, y }: RoundIntent, to: Lowering): void {
   const gated = of.kind === 'gated' ? of : undefined;
   const unary = of.kind === 'unary' ? of : undefined;
   const x = of.kind === 'tensor' ? of : of.kind === 'gated' ? of.gate : of.x;
-  const division = rowThreads(x.width);
+  const division = rowThreads(x.width, to.capacity(x), to.target);
   to.launch({
     file: 'round.hip',
     kernel: 'round_rows',
@@ -117,7 +126,7 @@ export function emitRound({ of, y }: RoundIntent, to: Lowering): void {
 
 /** Splits a tensor into two matrices of f16 or bf16 with row scales: see `split-halves.hip`. */
 export function emitSplitHalves({ x, norm, y }: SplitHalvesIntent, to: Lowering): void {
-  const division = rowThreads(x.width);
+  const division = rowThreads(x.width, to.capacity(x), to.target);
   to.launch({
     file: 'split-halves.hip',
     kernel: 'split_halves',

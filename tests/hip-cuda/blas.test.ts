@@ -28,7 +28,7 @@ function productCase(
   around: 'bias' | 'residual' | 'residual inside' | 'gate' | 'feed forward' | 'function' | 'nothing',
   columns = 256,
 ): OpCase {
-  const outputs = 72;
+  const outputs = 96;
   return {
     op: 'layer',
     name: `${format.name}, ${rows} rows, ${around}`,
@@ -73,6 +73,7 @@ const CASES: readonly (readonly [OpCase, products: number])[] = [
   [productCase(Q8_0, 260, 'residual'), 1],
   [productCase(Q4_0, 256, 'bias', 160), 1],
   [productCase(Q4_0, 256, 'gate'), 1],
+  [productCase(Q4_0, 258, 'feed forward'), 2],
   [productCase(F32, 70, 'nothing'), 1],
 ];
 

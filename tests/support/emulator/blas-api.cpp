@@ -87,11 +87,11 @@ constexpr uint32_t kMark = 0x616c676f;
 struct Product {
   const void *first, *second;
   const float* addend;
-  float* out;
+  void* out;
   uint64_t rows, columns, depth;
   int64_t leadingFirst, leadingSecond, leadingOut;
   float factor;
-  int type;
+  int type, outType;
   uint8_t* workspace;
   size_t workspaceBytes;
 };
@@ -123,16 +123,20 @@ void compute(const void* arguments) {
         sum += first * numberAt(of.second, j * of.leadingSecond + l, of.type);
       }
       const uint64_t at = j * of.leadingOut + i;
-      of.out[at] = static_cast<float>(of.factor * sum + (of.addend ? of.addend[at] : 0));
+      const double value = of.factor * sum + (of.addend ? of.addend[at] : 0);
+      if (of.outType == kFloats) static_cast<float*>(of.out)[at] = static_cast<float>(value);
+      else static_cast<_Float16*>(of.out)[at] = static_cast<_Float16>(value);
     }
   }
 }
 
-// Whether the layouts are those of the one kind of product that there is: numbers of one type, the first transposed, to floats.
+// Whether the layouts are those of the kinds of products that there are: numbers of one type, the first transposed, to floats, or halves
+// to halves.
 bool fits(const Operation* operation, const Layout* a, const Layout* b, const Layout* c, const Layout* d) {
   if (!operation || !a || !b || !c || !d) return false;
   if (operation->transposeFirst != kTransposed || operation->transposeSecond != kPlain) return false;
-  if (b->type != a->type || c->type != kFloats || d->type != kFloats) return false;
+  const bool halves = a->type == kHalves && d->type == kHalves;
+  if (b->type != a->type || c->type != d->type || !(d->type == kFloats || halves)) return false;
   const bool shapes = a->rows == b->rows && d->rows == a->columns && d->columns == b->columns;
   return shapes && c->rows == d->rows && c->columns == d->columns && c->leading == d->leading;
 }
@@ -198,7 +202,7 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
                           const void* chosen, void* workspace, size_t workspaceBytes, void* stream) {
   const Layout *x = layoutOf(a), *y = layoutOf(b), *z = layoutOf(d);
   if (!as<Handle>(handle, Kind::handle)) return kInvalidValue;
-  const bool adds = *beta == 1 && addend != out, plain = *beta == 0 && addend == out;
+  const bool adds = *beta == 1 && addend != out && z->type == kFloats, plain = *beta == 0 && addend == out;
   if (!fits(operationOf(operation), x, y, layoutOf(c), z) || !(adds || plain)) return kNotSupported;
   Algorithm algorithm;
   memcpy(&algorithm, chosen, sizeof algorithm);
@@ -212,7 +216,7 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
   const Product product{first,
                         second,
                         adds ? static_cast<const float*>(addend) : nullptr,
-                        static_cast<float*>(out),
+                        out,
                         z->rows,
                         z->columns,
                         x->rows,
@@ -221,6 +225,7 @@ BLAS_CALL hipblasLtMatmul(void* handle, void* operation, const float* alpha, con
                         z->leading,
                         *alpha,
                         x->type,
+                        z->type,
                         static_cast<uint8_t*>(workspace),
                         workspaceBytes};
   return emulatorSubmit("hipblasLtMatmul", stream, compute, &product, sizeof product, nullptr);

@@ -2,6 +2,7 @@
 // those whose k blocks divide among them.
 //
 //   PIECES  matrices of sums that are added up, each `apart` numbers behind the one before; of gates and ups there is one
+//   HALVES  1 where sums of gates and ups are f16; those beyond its range are its largest
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves   3 the same as f32
 #include "activation.h"
 #include "halves.h"
@@ -14,6 +15,16 @@ DEVICE f32x4 load_sums(const f32* from, i32 apart) {
   return sum;
 }
 #if OUTPUT >= 2
+/// Four of the gates or ups from number `at` on.
+DEVICE f32x4 load_part(const f32* sums, i64 at) {
+#if HALVES
+  u32x2 four = *reinterpret_cast<const u32x2*>(reinterpret_cast<const u16*>(sums) + at);
+  auto half = [](u32 word) { return clamp_half(half_to_float(u16(word))); };
+  return {half(four.x), half(four.x >> 16), half(four.y), half(four.y >> 16)};
+#else
+  return load_four(sums + at);
+#endif
+}
 DEVICE f32x4 gate_four(f32x4 gate, f32x4 up) {
   return {gated(gate.x, up.x), gated(gate.y, up.y), gated(gate.z, up.z), gated(gate.w, up.w)};
 }
@@ -32,7 +43,7 @@ KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, i32 
 #elif OUTPUT == 1
   f32x4 value = add_four(load_sums(sums + at, apart), load_four(addend + at));
 #else
-  f32x4 value = gate_four(load_four(sums + at + i64(row) * outputs), load_four(sums + at + i64(row + 1) * outputs));
+  f32x4 value = gate_four(load_part(sums, at + i64(row) * outputs), load_part(sums, at + i64(row + 1) * outputs));
 #endif
 #if OUTPUT == 2
   store_four_halves(static_cast<u16*>(y) + i64(row) * padded_width(outputs), n, value);

@@ -45,9 +45,11 @@ export interface CopyLaunch {
   readonly bytes: number;
 }
 
-/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from numbers of `columns`, all row-major. */
+/** A matrix product for the driver's BLAS library: `rows` x `outputs` from numbers of `columns`, all row-major. */
 export interface BlasShape {
   readonly type: 'f32' | 'f16' | 'bf16';
+  /** Of the results, which are summed in f32; f16 only from f16, beyond whose range they are infinite. */
+  readonly results: 'f32' | 'f16';
   readonly rows: number;
   readonly outputs: number;
   readonly columns: number;

@@ -15,12 +15,14 @@ interface UnfinishedProduct {
   readonly weights: readonly Weight[];
   readonly epilogue: ProductIntent['epilogue'];
   readonly sums: Operand;
+  /** Of the sums; gates' and ups' alone may be f16, the range of which infinite ones leave. */
+  readonly type: 'f32' | 'f16';
   readonly pieces: number;
 }
 
 /** Launches the epilogue of a product. */
 export function finishProduct(
-  { rows, weights, epilogue, sums, pieces }: UnfinishedProduct,
+  { rows, weights, epilogue, sums, type, pieces }: UnfinishedProduct,
   to: Lowering,
 ): void {
   const capacity = to.capacity(rows);
@@ -28,7 +30,7 @@ export function finishProduct(
   to.launch({
     file: 'finish-product.hip',
     kernel: 'finish_product',
-    defines: { PIECES: pieces, ...productDefines(epilogue) },
+    defines: { PIECES: pieces, HALVES: type === 'f16' ? 1 : 0, ...productDefines(epilogue) },
     grid: [Math.ceil(outputs / FINISHED / THREADS), capacity],
     block: THREADS,
     args: [to.count(rows), sums, int(outputs), int(capacity * outputs), addendOf(epilogue, to), epilogue.y],
@@ -63,6 +65,6 @@ export function productSums(
   return {
     defines: { SPLITS: splits, OUTPUT: 0, ACTIVATION: 0 },
     args: [NULL, sums, int(apart)],
-    finish: () => finishProduct({ rows, weights, epilogue, sums, pieces: splits }, to),
+    finish: () => finishProduct({ rows, weights, epilogue, sums, type: 'f32', pieces: splits }, to),
   };
 }

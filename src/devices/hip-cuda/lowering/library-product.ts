@@ -1,9 +1,10 @@
 import { alignUp } from '../../../base/bytes.ts';
-import type {
-  HalfType,
-  LibraryProductIntent,
-  ProductIntent,
-  RoundedProductIntent,
+import {
+  type HalfType,
+  type LibraryProductIntent,
+  packedGroups,
+  type ProductIntent,
+  type RoundedProductIntent,
 } from '../../../device/index.ts';
 import { F32 } from '../../../formats/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
@@ -72,15 +73,29 @@ function multiply(
   const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
   const addend = addendOf(epilogue, to);
   const isWhole = epilogue.kind === 'residual' || (epilogue.kind === 'store' && addend === NULL);
-  const sums = isWhole && to.liesInScratch(epilogue.y) ? epilogue.y : to.temporary(4 * capacity * width);
+  const results = takesHalves({ type, weights, epilogue }) ? 'f16' : 'f32';
+  const bytes = (results === 'f16' ? 2 : 4) * capacity * width;
+  const sums = isWhole && to.liesInScratch(epilogue.y) ? epilogue.y : to.temporary(bytes);
   const added = sums === epilogue.y ? addend : NULL;
   to.multiply({
-    shape: { type, rows: capacity, outputs: width, columns, workspaceBytes: WORKSPACE_BYTES },
+    shape: { type, results, rows: capacity, outputs: width, columns, workspaceBytes: WORKSPACE_BYTES },
     factor,
     args: [x, w, sums, to.temporary(WORKSPACE_BYTES), added],
   });
   if (sums === epilogue.y) return;
-  finishProduct({ rows, weights, epilogue, sums, pieces: 1 }, to);
+  finishProduct({ rows, weights, epilogue, sums, type: results, pieces: 1 }, to);
+}
+
+/**
+ * Whether gates and ups of quantized weights are halves in memory, which read and write half as much: their product becomes halves anyway.
+ */
+function takesHalves({
+  type,
+  weights,
+  epilogue,
+}: Pick<ReadyProduct, 'type' | 'weights' | 'epilogue'>): boolean {
+  const isQuantized = weights.every(({ format }) => packedGroups(format) !== undefined);
+  return epilogue.kind === 'gated' && epilogue.form === 'f16' && type === 'f16' && isQuantized;
 }
 
 /** Minimum rows for which the library is faster by weights of f32. */
@@ -97,7 +112,7 @@ export function tryFloatProduct({ rows, x, weights, epilogue }: ProductIntent, t
   if (!to.target.blas || weight.format !== F32 || capacity < MIN_FLOAT_ROWS || !isPlain) return false;
   const { rows: outputs, columns } = weight;
   to.multiply({
-    shape: { type: 'f32', rows: capacity, outputs, columns, workspaceBytes: WORKSPACE_BYTES },
+    shape: { type: 'f32', results: 'f32', rows: capacity, outputs, columns, workspaceBytes: WORKSPACE_BYTES },
     factor: 1,
     args: [x.x, to.weight([weight], FILE_LAYOUT), epilogue.y, to.temporary(WORKSPACE_BYTES), NULL],
   });

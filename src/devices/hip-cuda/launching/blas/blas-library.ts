@@ -52,12 +52,12 @@ export class BlasLibrary implements Disposable {
     this.#driver.use();
     const plan = this.#plan(shape);
     this.#plans.set(keyOf(shape), plan);
-    const { type, rows, outputs, columns, workspaceBytes } = shape;
-    const size = type === 'f32' ? 4 : 2;
+    const { type, results, rows, outputs, columns, workspaceBytes } = shape;
+    const size = sizeOf(type);
     const bytes = Math.max(
       size * rows * columns,
       size * outputs * columns,
-      4 * rows * outputs,
+      sizeOf(results) * rows * outputs,
       workspaceBytes,
     );
     const memory = this.#driver.allocate(bytes, 'a first product');
@@ -106,7 +106,7 @@ export class BlasLibrary implements Disposable {
     return this.#handle;
   }
 
-  #plan({ type, rows, outputs, columns, workspaceBytes }: BlasShape): ProductPlan {
+  #plan({ type, results, rows, outputs, columns, workspaceBytes }: BlasShape): ProductPlan {
     const { computeFloats, transposeFirst, transposed, algorithmBytes } = this.#table;
     const handle = this.#open();
     const calls = this.#calls;
@@ -121,7 +121,7 @@ export class BlasLibrary implements Disposable {
       this.#created('MatrixLayoutCreate', calls.createLayout(this.#result, type, height, width, height));
     const w = layout(TYPES[type], columns, outputs);
     const x = layout(TYPES[type], columns, rows);
-    const y = layout(TYPES.f32, outputs, rows);
+    const y = layout(TYPES[results], outputs, rows);
     const preference = this.#created('MatmulPreferenceCreate', calls.createPreference(this.#result));
     this.#memory.view.setBigUint64(PLACE.word, BigInt(workspaceBytes), true);
     this.#check('MatmulPreferenceSetAttribute', calls.setPreference(preference, MAX_WORKSPACE, word, 8));
@@ -159,8 +159,12 @@ export class BlasLibrary implements Disposable {
   }
 }
 
-function keyOf({ type, rows, outputs, columns, workspaceBytes }: BlasShape): string {
-  return [type, rows, outputs, columns, workspaceBytes].join(' ');
+function sizeOf(type: BlasShape['type']): number {
+  return type === 'f32' ? 4 : 2;
+}
+
+function keyOf({ type, results, rows, outputs, columns, workspaceBytes }: BlasShape): string {
+  return [type, results, rows, outputs, columns, workspaceBytes].join(' ');
 }
 
 function bindCalls(library: NativeLibrary, prefix: string) {

@@ -35,6 +35,12 @@ export function headGroups({ heads, kvHeads }: AttentionOp, atOnce: number): num
   return kvHeads * Math.ceil(heads / kvHeads / atOnce);
 }
 
+/** Number of workgroups for all rows, without partitions. */
+function workgroupsOf(op: AttentionOp, to: GpuPlanner): number {
+  const rows = to.capacity(op.out);
+  return rows * headGroups(op, to.facts.attention.headsAtOnce(op, rows));
+}
+
 /** Attention that is launched after the operators that append to its cache. */
 interface PlannedAttention {
   /** Counters that an earlier launch has to zero. */
@@ -89,7 +95,7 @@ function attentionInForm(
     return { zeroed: undefined, plan };
   }
   const partitions = partitionsOf(op, to);
-  const count = to.capacity(op.out) * headGroups(op, to.facts.attention.headsAtOnce(op));
+  const count = workgroupsOf(op, to);
   const inLast = partitions > 1 && mergesInLastGroup && zeroes;
   // Where the last workgroup can merge, launches that only merge write f32.
   const writesForms = (partitions === 1 || inLast || !mergesInLastGroup) && op.valueSize % GROUP === 0;
@@ -113,8 +119,7 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { cache, batch, reach = Number.POSITIVE_INFINITY } = op;
   const { chunk = 2 * reach + 1, window = chunk } = op;
   const context = Math.min(window, tableWidth(batch) * cache.blockSize);
-  const groups = to.capacity(op.out) * headGroups(op, facts.headsAtOnce(op));
-  const wanted = Math.floor(facts.wantedGroups(op, groups) / groups);
+  const wanted = Math.floor(facts.wantedGroups(op, to.capacity(op.out)) / workgroupsOf(op, to));
   const usual = Math.min(USUAL_PARTITIONS, Math.ceil(context / facts.shortestPartition));
   const long = Math.min(facts.mostPartitions, Math.ceil(context / LONG_PARTITION));
   return Math.max(1, Math.min(wanted, Math.max(usual, long)));

@@ -63,10 +63,10 @@ export interface ElementTileFacts {
 
 /** Capabilities of a target's attention kernels. */
 export interface AttentionFacts {
-  /** Query heads of one key head that a workgroup computes at once. */
-  headsAtOnce(op: AttentionOp): number;
-  /** Number of workgroups that keep the GPU busy, if there are `groups` without partitions. */
-  wantedGroups(op: AttentionOp, groups: number): number;
+  /** Query heads of one key head that a workgroup computes at once, of so many rows. */
+  headsAtOnce(op: AttentionOp, rows: number): number;
+  /** Number of workgroups that keep the GPU busy, partitions of so many rows' contexts among them. */
+  wantedGroups(op: AttentionOp, rows: number): number;
   /** Minimum positions of a context partition. */
   readonly shortestPartition: number;
   /** Most partitions of a context, however long: the kernels that merge them have room for so many. */

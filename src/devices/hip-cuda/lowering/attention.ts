@@ -16,6 +16,7 @@ import { float, int, NULL } from './launch-template.ts';
 import { DRIVER_SHARED } from '../launching/hip-cuda-module.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { Lowering } from './lowering.ts';
+import { MATVEC_ROWS } from './staging.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** The kernels' codes for cache types: CACHE of `paged-cache.h`, and those of `cache-types.h`. */
@@ -122,24 +123,26 @@ const SUMMED_UNIT = 64;
 const PRODUCT_HEADS = 8;
 const MAX_PRODUCTS = 2;
 
-/** The kernel for the operator on a target: NVIDIA's matrix cores take a cache of f16 and what all key heads see alike. */
-export function rowKernel(op: AttentionOp, { vendor }: HipCudaTarget): RowKernel {
+/** The kernel for so many rows on a target: NVIDIA's matrix cores take a cache of f16 and what all key heads see alike. */
+export function rowKernel(op: AttentionOp, rows: number, { vendor }: HipCudaTarget): RowKernel {
   const { keys, values } = op.cache;
   const sizes = [op.keySize, op.valueSize];
   const isSummed = sizes.every((size) => size % SUMMED_UNIT === 0 && size <= MAX_SUMMED_HEAD);
   const isPlain = keys.type === 'f16' && values?.type === 'f16' && op.reach === undefined;
   if (vendor === 'nvidia' && isSummed && isPlain) {
-    const isHeld =
-      Math.max(...sizes) <= MAX_SHARING_HEAD && tableWidth(op.batch) * op.cache.blockSize < LONG_CONTEXT;
-    if (isHeld) return { file: 'attention-mma.hip', heads: PRODUCT_HEADS, groups: 3 };
+    const isWide = Math.max(...sizes) > MAX_SHARING_HEAD;
+    const isLong = tableWidth(op.batch) * op.cache.blockSize >= LONG_CONTEXT;
+    const isCopied = isWide || isLong || (rows > MATVEC_ROWS && op.heads / op.kvHeads <= COPIED_GROUP);
+    if (!isCopied) return { file: 'attention-mma.hip', heads: PRODUCT_HEADS, groups: 3 };
     return { file: 'attention-copied.hip', heads: MAX_PRODUCTS * PRODUCT_HEADS, groups: mostResident(op) };
   }
   return { file: 'attention.hip', heads: HEADS_AT_ONCE, groups: 2 };
 }
 
-/** Blocks that keep a GPU busy when the context of few rows is partitioned, of which there are `blocks` without partitions. */
-export function wantedBlocks(op: AttentionOp, blocks: number, target: HipCudaTarget): number {
-  const { file, groups } = rowKernel(op, target);
+/** Blocks that keep a GPU busy when the context of so many rows is partitioned. */
+export function wantedBlocks(op: AttentionOp, rows: number, target: HipCudaTarget): number {
+  const { file, heads, groups } = rowKernel(op, rows, target);
+  const blocks = rows * headGroups(op, heads);
   // Nearly one for each multiprocessor, whose registers one of most threads takes: more would come after one another.
   const isAlone =
     file === 'attention-mma.hip' && blocks < target.multiprocessors && 2 * blocks >= target.multiprocessors;
@@ -148,6 +151,11 @@ export function wantedBlocks(op: AttentionOp, blocks: number, target: HipCudaTar
 
 /** Positions from which on a context is read in parts that are on their way one behind another. */
 const LONG_CONTEXT = 2048;
+/**
+ * Query heads of a key head up to which more rows than matrix-vector kernels take read shorter contexts so, too. Copies take shared memory
+ * from the caches of the kernels around them: mixtures, whose key heads have eight query heads, lost by that.
+ */
+const COPIED_GROUP = 4;
 
 /** Size of a head up to which several blocks of `attention-copied.hip` share a multiprocessor's registers. */
 const MAX_SHARING_HEAD = 128;
@@ -185,7 +193,7 @@ interface RowShape {
 
 function rowShape(of: AttentionIntent, to: Lowering): RowShape {
   const { op, partitions } = of;
-  const { file } = rowKernel(op, to.target);
+  const { file } = rowKernel(op, to.capacity(op.out), to.target);
   if (file === 'attention-copied.hip') return copiedShape(of, to);
   const few = hasFewBlocks(op, to) && partitions <= FEW_PARTITIONS;
   if (file === 'attention-mma.hip') {
@@ -290,7 +298,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const merge = partitions === 1 ? MERGE.none : arrivals ? MERGE.lastBlock : MERGE.apart;
   const bytes = 4 * capacity * heads * partitions * (valueSize + 2);
   const partials = merge === MERGE.none ? NULL : to.temporary(bytes);
-  const { file, heads: atOnce } = rowKernel(op, to.target);
+  const { file, heads: atOnce } = rowKernel(op, to.capacity(op.out), to.target);
   const shape = rowShape(of, to);
   to.launch({
     file,

@@ -42,8 +42,8 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     mostPushed: target.peers?.kind === 'kernels' ? mostAtOnce(target.peers) : 0,
     f16RowUnit: F16_CHUNK,
     attention: {
-      headsAtOnce: (op) => rowKernel(op, target).heads,
-      wantedGroups: (op, groups) => wantedBlocks(op, groups, target),
+      headsAtOnce: (op, rows) => rowKernel(op, rows, target).heads,
+      wantedGroups: (op, rows) => wantedBlocks(op, rows, target),
       shortestPartition: MIN_PARTITION_LENGTH,
       mostPartitions: MAX_PARTITIONS,
       mergesInLastGroup: true,

@@ -105,6 +105,9 @@ DEVICE void merge_partitions(MergeMemory<MOST>& shared, const RowOfHeads& of, co
 }
 
 #ifdef MERGE
+/// Parts of a block that a thread reads at once.
+#define PARTS_AT_ONCE 32
+
 /// What PARTS of a block computed of up to MOST heads, beside the sums that belong to their largest scores.
 template <i32 PARTS, i32 MOST>
 struct RowParts {
@@ -132,7 +135,10 @@ DEVICE void finish_row(RowParts<PARTS, MOST>& shared, const f32 (*sums)[MOST][WI
   for (i32 i = thread(); i < to.heads * VALUE; i += THREADS) {
     i32 h = i / VALUE, element = i % VALUE;
     f32 sum = 0;
-    UNROLL for (i32 p = 0; p < PARTS; p++) sum = fused_multiply_add(shared.weights[p][h].largest, sums[p][h][element], sum);
+    // Of short heads there are many parts: the compiler would read all of them first.
+    UNROLL_BY(PARTS_AT_ONCE) for (i32 p = 0; p < PARTS; p++) {
+      sum = fused_multiply_add(shared.weights[p][h].largest, sums[p][h][element], sum);
+    }
     Merged merged = shared.merged[h];
     if (is_whole) {
       to.write(i, sum / denominator(merged.largest, merged.total, to.head + h, of));

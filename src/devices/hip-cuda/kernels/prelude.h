@@ -25,6 +25,7 @@ typedef double f64;
 #define DEVICE_MEMBER
 #define CONSTANT static const
 #define UNROLL
+#define UNROLL_BY(count)
 #else
 #define DEVICE static __attribute__((device)) inline __attribute__((always_inline))
 /// A function that is not inlined: large, and off the hot path. Inlined everywhere, such functions take seconds to compile.
@@ -32,6 +33,8 @@ typedef double f64;
 #define DEVICE_MEMBER __attribute__((device)) inline __attribute__((always_inline))
 #define CONSTANT static __attribute__((device)) const
 #define UNROLL _Pragma("unroll")
+#define PRAGMA(words) _Pragma(#words)
+#define UNROLL_BY(count) PRAGMA(unroll count)
 #endif
 
 struct alignas(8) u32x2 {

@@ -386,8 +386,10 @@ async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promi
 
 /** A shape by its name, with another number of layers behind a colon, and a rank's share of it behind a slash. */
 function shapeCalled(name: string): SyntheticShape {
-  const [, known = '', layers, ranks = '1'] = /^([^:/]+)(?::(\d+))?(?:\/(\d+))?$/.exec(name) ?? [];
+  const [, known = '', layers, ranks] = /^([^:/]+)(?::(\d+))?(?:\/(\d+))?$/.exec(name) ?? [];
   const shape = syntheticShape(known, layers === undefined ? {} : { layers: Number(layers) });
+  // A shape that names no head size has its family's, which may be wider than the width divided by the heads.
+  if (ranks === undefined) return shape;
   const share = (of: number) => Math.max(1, of / Number(ranks));
   const { width, heads, headSize = width / heads, kvHeads, hidden } = shape;
   return { ...shape, headSize, heads: share(heads), kvHeads: share(kvHeads), hidden: share(hidden) };

@@ -47,8 +47,8 @@ export interface KernelExports {
   clamp(x: number, low: number, high: number, out: number, n: number): void;
   /** `out = fn(x)`; `fn` is the index in `ACTIVATIONS`. */
   unary(fn: number, x: number, out: number, n: number): void;
-  /** `out = fn(gate) * up`. */
-  gated(fn: number, gate: number, up: number, out: number, n: number): void;
+  /** `out = fn(gate) * up` for `n` values of each of `rows` rows, which are `width` values apart; `fn` is the index in `GATED_FUNCTIONS`. */
+  gated(fn: number, gate: number, up: number, out: number, n: number, rows: number, width: number): void;
   /** `x[r] += vector` for `rows` contiguous rows of `n`. */
   addToRows(vector: number, x: number, rows: number, n: number): void;
   /** One row (or one head): `out = x / sqrt(mean(x²) + epsilon) * weight`; `weight` 0 for none. */

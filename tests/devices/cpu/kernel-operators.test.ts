@@ -91,7 +91,7 @@ for (const [fn, name] of ACTIVATIONS.entries()) {
     for (const n of [1, 2, 3, 4, 5, 6, 7, 8, 9, 37]) {
       const [gate, up] = [random(n, n), random(n, n + 100)];
       const got = resultOf(n, (bench, out) =>
-        bench.kernels.gated(fn, bench.put(gate), bench.put(up), out, n),
+        bench.kernels.gated(fn, bench.put(gate), bench.put(up), out, n, 1, n),
       );
       near(
         got,
@@ -101,9 +101,25 @@ for (const [fn, name] of ACTIVATIONS.entries()) {
       );
       const inPlace = resultOf(n, (bench, out) => {
         bench.bytes.set(new Uint8Array(gate.buffer), out);
-        bench.kernels.gated(fn, out, bench.put(up), out, n);
+        bench.kernels.gated(fn, out, bench.put(up), out, n, 1, n);
       });
       assert.deepEqual(inPlace, got);
+      // Some columns of three rows: what stands between them stays.
+      const width = n + 3;
+      const [gates, ups] = [random(3 * width, n + 200), random(3 * width, n + 300)];
+      const columns = resultOf(3 * width, (bench, out) => {
+        bench.bytes.set(new Uint8Array(gates.buffer), out);
+        bench.kernels.gated(fn, out, bench.put(ups), out, n, 3, width);
+      });
+      const expected = gates.slice();
+      for (let at = 0; at < expected.length; at += width) {
+        const [x, y] = [gates.subarray(at, at + n), ups.subarray(at, at + n)];
+        const row = resultOf(n, (bench, out) =>
+          bench.kernels.gated(fn, bench.put(x), bench.put(y), out, n, 1, n),
+        );
+        expected.set(row, at);
+      }
+      assert.deepEqual(columns, expected);
     }
   });
 }

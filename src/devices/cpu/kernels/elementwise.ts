@@ -74,14 +74,23 @@ function unaryOf(fn: i32, x: usize, out: usize, n: u32): void {
 }
 
 @inline
-function gatedOf(fn: i32, gate: usize, up: usize, out: usize, n: u32): void {
-  for (; n >= 4; n -= 4) {
-    v128.store(out, f32x4.mul(apply(fn, v128.load(gate)), factorOf(fn, v128.load(up))));
-    gate += 16;
-    up += 16;
-    out += 16;
+function gatedOf(fn: i32, gate: usize, up: usize, out: usize, n: u32, rows: u32, width: u32): void {
+  for (; rows > 0; rows--) {
+    let i: u32 = 0;
+    for (; i + 4 <= n; i += 4) {
+      const at: usize = i << 2;
+      v128.store(out + at, f32x4.mul(apply(fn, v128.load(gate + at)), factorOf(fn, v128.load(up + at))));
+    }
+    if (i < n) {
+      const at: usize = i << 2;
+      const rest = n - i;
+      const value = f32x4.mul(apply(fn, loadTail(gate + at, rest)), factorOf(fn, loadTail(up + at, rest)));
+      storeTail(out + at, value, rest);
+    }
+    gate += width << 2;
+    up += width << 2;
+    out += width << 2;
   }
-  if (n > 0) storeTail(out, f32x4.mul(apply(fn, loadTail(gate, n)), factorOf(fn, loadTail(up, n))), n);
 }
 
 /** `out = fn(x)`, `fn` by its number in `ACTIVATIONS`. */
@@ -98,19 +107,22 @@ export function unary(fn: i32, x: usize, out: usize, n: u32): void {
   else unaryOf(SOFTPLUS, x, out, n);
 }
 
-/** `out = fn(gate) * up`, `fn` by its number in `GATED_FUNCTIONS`. */
-export function gated(fn: i32, gate: usize, up: usize, out: usize, n: u32): void {
-  if (fn == SILU) gatedOf(SILU, gate, up, out, n);
-  else if (fn == GELU) gatedOf(GELU, gate, up, out, n);
-  else if (fn == GELU_TANH) gatedOf(GELU_TANH, gate, up, out, n);
-  else if (fn == GELU_QUICK) gatedOf(GELU_QUICK, gate, up, out, n);
-  else if (fn == RELU) gatedOf(RELU, gate, up, out, n);
-  else if (fn == RELU_SQUARED) gatedOf(RELU_SQUARED, gate, up, out, n);
-  else if (fn == SIGMOID) gatedOf(SIGMOID, gate, up, out, n);
-  else if (fn == TANH) gatedOf(TANH, gate, up, out, n);
-  else if (fn == EXP) gatedOf(EXP, gate, up, out, n);
-  else if (fn == SWIGLU_OAI) gatedOf(SWIGLU_OAI, gate, up, out, n);
-  else gatedOf(SOFTPLUS, gate, up, out, n);
+/**
+ * `out = fn(gate) * up`, `fn` by its number in `GATED_FUNCTIONS`, for `n` values of each of `rows` rows, which are `width` values
+ * apart.
+ */
+export function gated(fn: i32, gate: usize, up: usize, out: usize, n: u32, rows: u32, width: u32): void {
+  if (fn == SILU) gatedOf(SILU, gate, up, out, n, rows, width);
+  else if (fn == GELU) gatedOf(GELU, gate, up, out, n, rows, width);
+  else if (fn == GELU_TANH) gatedOf(GELU_TANH, gate, up, out, n, rows, width);
+  else if (fn == GELU_QUICK) gatedOf(GELU_QUICK, gate, up, out, n, rows, width);
+  else if (fn == RELU) gatedOf(RELU, gate, up, out, n, rows, width);
+  else if (fn == RELU_SQUARED) gatedOf(RELU_SQUARED, gate, up, out, n, rows, width);
+  else if (fn == SIGMOID) gatedOf(SIGMOID, gate, up, out, n, rows, width);
+  else if (fn == TANH) gatedOf(TANH, gate, up, out, n, rows, width);
+  else if (fn == EXP) gatedOf(EXP, gate, up, out, n, rows, width);
+  else if (fn == SWIGLU_OAI) gatedOf(SWIGLU_OAI, gate, up, out, n, rows, width);
+  else gatedOf(SOFTPLUS, gate, up, out, n, rows, width);
 }
 
 /** `out = a + b`. */

@@ -252,15 +252,15 @@ class Check {
     };
   }
 
-  /** Each function of some values and a rest. */
+  /** Each function of some values and a rest, of two rows with something between them. */
   activated(): (kernel: KernelExports['gated']) => Uint32Array {
     this.#next = this.#kernels.heapBase();
-    const count = 37;
-    const [gate, up] = [this.#floats(count, 12), this.#floats(count, 9)];
-    const out = this.#allocate(4 * count * GATED_FUNCTIONS.length);
+    const [count, width] = [37, 41];
+    const [gate, up] = [this.#floats(2 * width, 12), this.#floats(2 * width, 9)];
+    const out = this.#allocate(8 * width * GATED_FUNCTIONS.length);
     return (kernel) => {
-      const found = this.#cleared(out, count * GATED_FUNCTIONS.length);
-      GATED_FUNCTIONS.forEach((_, fn) => kernel(fn, gate, up, out + 4 * count * fn, count));
+      const found = this.#cleared(out, 2 * width * GATED_FUNCTIONS.length);
+      GATED_FUNCTIONS.forEach((_, fn) => kernel(fn, gate, up, out + 8 * width * fn, count, 2, width));
       return found.slice();
     };
   }

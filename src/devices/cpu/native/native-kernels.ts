@@ -14,7 +14,7 @@ export interface NativeBuild {
 export type FfiLoader = () => Promise<Ffi>;
 
 /** The exports other than products that have native kernels, with how many numbers they take. */
-export const NATIVE_EXPORTS = { attention: 13, quantize: 9, gated: 5 } as const;
+export const NATIVE_EXPORTS = { attention: 13, quantize: 9, gated: 7 } as const;
 
 export type NativeExport = keyof typeof NATIVE_EXPORTS;
 

@@ -46,7 +46,7 @@ INLINE Wide factorOf(Wide up) {
 }
 
 template <Functions FN>
-INLINE void gatedOf(const u8* gate, const u8* up, u8* out, u32 n) {
+INLINE void gatedRow(const u8* gate, const u8* up, u8* out, u32 n) {
   u32 i = 0;
   for (; i + WIDTH <= n; i += WIDTH) {
     *(Wide*)(out + 4 * i) = apply<FN>(*(const Wide*)(gate + 4 * i)) * factorOf<FN>(*(const Wide*)(up + 4 * i));
@@ -57,22 +57,28 @@ INLINE void gatedOf(const u8* gate, const u8* up, u8* out, u32 n) {
   storeSomeFloats(out + 4 * i, (Floats)(apply<FN>(g) * factorOf<FN>(u)), n - i);
 }
 
+template <Functions FN>
+INLINE void gatedOf(const u8* gate, const u8* up, u8* out, u32 n, u32 rows, u64 rowBytes) {
+  for (; rows > 0; rows--, gate += rowBytes, up += rowBytes, out += rowBytes) gatedRow<FN>(gate, up, out, n);
+}
+
 /** `gated` of `../../kernel-exports.ts`, behind the address of WebAssembly's 0. */
-KERNEL void gated(u8* base, u32 fn, u32 gate, u32 up, u32 out, u32 n) {
+KERNEL void gated(u8* base, u32 fn, u32 gate, u32 up, u32 out, u32 n, u32 rows, u32 width) {
   const u8* g = base + gate;
   const u8* u = base + up;
   u8* y = base + out;
+  const u64 rowBytes = 4 * (u64)width;
   switch (fn) {
-    case SILU: return gatedOf<SILU>(g, u, y, n);
-    case GELU: return gatedOf<GELU>(g, u, y, n);
-    case GELU_TANH: return gatedOf<GELU_TANH>(g, u, y, n);
-    case GELU_QUICK: return gatedOf<GELU_QUICK>(g, u, y, n);
-    case RELU: return gatedOf<RELU>(g, u, y, n);
-    case RELU_SQUARED: return gatedOf<RELU_SQUARED>(g, u, y, n);
-    case SIGMOID: return gatedOf<SIGMOID>(g, u, y, n);
-    case TANH: return gatedOf<TANH>(g, u, y, n);
-    case EXP: return gatedOf<EXP>(g, u, y, n);
-    case SWIGLU_OAI: return gatedOf<SWIGLU_OAI>(g, u, y, n);
-    default: return gatedOf<SOFTPLUS>(g, u, y, n);
+    case SILU: return gatedOf<SILU>(g, u, y, n, rows, rowBytes);
+    case GELU: return gatedOf<GELU>(g, u, y, n, rows, rowBytes);
+    case GELU_TANH: return gatedOf<GELU_TANH>(g, u, y, n, rows, rowBytes);
+    case GELU_QUICK: return gatedOf<GELU_QUICK>(g, u, y, n, rows, rowBytes);
+    case RELU: return gatedOf<RELU>(g, u, y, n, rows, rowBytes);
+    case RELU_SQUARED: return gatedOf<RELU_SQUARED>(g, u, y, n, rows, rowBytes);
+    case SIGMOID: return gatedOf<SIGMOID>(g, u, y, n, rows, rowBytes);
+    case TANH: return gatedOf<TANH>(g, u, y, n, rows, rowBytes);
+    case EXP: return gatedOf<EXP>(g, u, y, n, rows, rowBytes);
+    case SWIGLU_OAI: return gatedOf<SWIGLU_OAI>(g, u, y, n, rows, rowBytes);
+    default: return gatedOf<SOFTPLUS>(g, u, y, n, rows, rowBytes);
   }
 }

@@ -64,8 +64,8 @@ struct FloatProduct {
 };
 
 /** The outputs of a strip for `TOKENS` rows of activations from `token` on, of which some are there. */
-template <FloatType TYPE, u32 TOKENS, typename Ahead>
-INLINE void floatStrip(const FloatProduct& of, const Strip& strip, Ahead& ahead, u32 token, u32 r, u32 rows) {
+template <FloatType TYPE, u32 TOKENS>
+INLINE void floatStrip(const FloatProduct& of, const Strip& strip, QuadsAhead& ahead, u32 token, u32 r, u32 rows) {
   const u8* x[TOKENS];
   Wide even[TOKENS] = {};
   Wide odd[TOKENS] = {};
@@ -94,25 +94,19 @@ INLINE void floatStrip(const FloatProduct& of, const Strip& strip, Ahead& ahead,
   }
 }
 
-template <FloatType TYPE, typename Ahead>
-INLINE void floatStrips(const FloatProduct& of, u32 begin, u32 end) {
+template <FloatType TYPE>
+INLINE void floatProduct(const FloatProduct& of, u32 begin, u32 end) {
   const u64 quad = floatQuadBytes(TYPE, of.columns);
   for (u32 r = begin; r < end; r += FLOAT_STRIP_ROWS) {
     const u32 rows = end - r < FLOAT_STRIP_ROWS ? end - r : FLOAT_STRIP_ROWS;
     const Strip strip(of.packed, quad, r, rows);
-    Ahead ahead(strip, quad, r + FLOAT_STRIP_ROWS >= end);
+    QuadsAhead ahead(strip, quad, r + FLOAT_STRIP_ROWS >= end);
     u32 token = 0;
     for (; token + 1 < of.tokens; token += FLOAT_ROWS_TOGETHER) {
       floatStrip<TYPE, FLOAT_ROWS_TOGETHER>(of, strip, ahead, token, r, rows);
     }
     if (token < of.tokens) floatStrip<TYPE, 1>(of, strip, ahead, token, r, rows);
   }
-}
-
-template <FloatType TYPE>
-INLINE void floatProduct(const FloatProduct& of, u32 begin, u32 end) {
-  if (LANES * floatQuadBytes(TYPE, of.columns) < LARGE_STRIP) floatStrips<TYPE, NextStrip>(of, begin, end);
-  else floatStrips<TYPE, QuadsAhead>(of, begin, end);
 }
 
 /** The kernels of a type, behind the addresses of WebAssembly's 0 that products have; they need no scratch. */

@@ -103,9 +103,9 @@ INLINE void groupSums(const Strip& strip, u64 at, const u8* x, const Tables& tab
   }
 }
 
-/** Products of a row of activations; `Ahead` brings weights before their use. */
-template <Codes CODES, Words WORDS, typename Ahead>
-INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
+/** Products of a row of activations. */
+template <Codes CODES, Words WORDS>
+INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
   const u32 groups = (columns + 31) >> 5;
   const u64 quad = quadBytes(CODES, WORDS, groups);
   const u32 blockGroups = hasSubScales(WORDS) ? SUPER_GROUPS : groups;
@@ -114,7 +114,7 @@ INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 en
   for (u32 r = begin; r < end; r += STRIP_ROWS) {
     const u32 rows = end - r < STRIP_ROWS ? end - r : STRIP_ROWS;
     const Strip strip(packed, quad, r, rows);
-    Ahead ahead(strip, quad, r + STRIP_ROWS >= end);
+    QuadsAhead ahead(strip, quad, r + STRIP_ROWS >= end);
     Floats sum = noFloats();
     u64 at = 0;
     const u8* record = x;
@@ -141,13 +141,6 @@ INLINE void matVecStrips(const u8* packed, const u8* x, u8* y, u32 begin, u32 en
     }
     storeSomeFloats(y + 4 * (u64)r, sum, rows);
   }
-}
-
-template <Codes CODES, Words WORDS>
-INLINE void matVec(const u8* packed, const u8* x, u8* y, u32 begin, u32 end, u32 columns, u32 lanes) {
-  const u64 strip = LANES * quadBytes(CODES, WORDS, (columns + 31) >> 5);
-  if (strip < LARGE_STRIP) matVecStrips<CODES, WORDS, NextStrip>(packed, x, y, begin, end, columns, lanes);
-  else matVecStrips<CODES, WORDS, QuadsAhead>(packed, x, y, begin, end, columns, lanes);
 }
 
 /** Groups of a strip that are unpacked at a time, a multiple of eight: those of `STRIPS_TOGETHER` strips stay in the first-level cache. */

@@ -25,36 +25,22 @@ struct Strip {
 };
 
 /**
- * The strip behind another, brought into the first-level cache line by line while that one is computed: processors foresee neither four
- * neighbouring streams nor their jumps from strip to strip, and would wait for memory half of the time.
+ * The next lines of a strip's quads, and at its end those of the strip behind it, if there is one, brought into the first-level cache
+ * while others are computed: processors foresee neither four neighbouring streams nor their jumps from strip to strip. Not more than
+ * some kilobytes ahead: two threads of a core share such a cache, and whole strips would push out one another before their use.
  */
-class NextStrip {
-  const u8* next;
-  const u8* until;
-
- public:
-  __attribute__((always_inline)) NextStrip(const Strip& strip, u64 quad, bool) : next(strip.quads[0] + LANES * quad), until(next) {}
-
-  /** Asks for as many bytes as the strip before it has just used of each quad. */
-  __attribute__((always_inline)) void fetch(u32 bytes) {
-    until += LANES * bytes;
-    for (; next < until; next += 64) __builtin_prefetch(next);
-  }
-};
-
-/** Bytes of a strip from which it is brought by `QuadsAhead`: first-level caches of 32 KiB would lose the beginning of a larger one before its use. */
-constexpr u64 LARGE_STRIP = 32 * 1024;
-
-/** Of a large strip, the next lines of each quad, and at its end those of the strip behind it, if there is one. */
 class QuadsAhead {
-  static constexpr u64 DISTANCE = 2048;
+  static constexpr u64 DISTANCE = 8192 / LANES;
   const u8* first;
   u64 quad;
-  u64 at = DISTANCE;
+  u64 at;
   bool more;
 
  public:
-  __attribute__((always_inline)) QuadsAhead(const Strip& strip, u64 quad, bool isLast) : first(strip.quads[0]), quad(quad), more(!isLast) {}
+  __attribute__((always_inline)) QuadsAhead(const Strip& strip, u64 quad, bool isLast)
+      : first(strip.quads[0]), quad(quad), at(DISTANCE < quad ? DISTANCE : quad), more(!isLast) {
+    step();
+  }
 
   /** Asks for as many bytes of each quad as are used next. */
   __attribute__((always_inline)) void fetch(u32 bytes) {
@@ -64,6 +50,11 @@ class QuadsAhead {
       }
     }
     at += bytes;
+    step();
+  }
+
+ private:
+  __attribute__((always_inline)) void step() {
     if (at < quad || !more) return;
     first += LANES * quad;
     at -= quad;

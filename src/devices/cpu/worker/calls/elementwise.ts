@@ -90,5 +90,14 @@ export function unaryCall({ x, fn, out }: Placed<UnaryOp>, { kernels }: BankInst
 export function gatedCall({ gate, up, fn, out }: Placed<GatedOp>, bank: BankInstance): KernelCall {
   const gated = bank.kernel<KernelExports['gated']>('gated');
   const code = GATED_FUNCTIONS.indexOf(fn);
-  return forValues(out.width, (i, n) => gated(code, gate.at + 4 * i, up.at + 4 * i, out.at + 4 * i, n));
+  const columns = out.width;
+  return {
+    columns,
+    // All rows at once: a native kernel's call costs as much as some hundred values.
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
+      const at = 4 * (firstRow * columns + firstColumn);
+      const count = endColumn - firstColumn;
+      gated(code, gate.at + at, up.at + at, out.at + at, count, endRow - firstRow, columns);
+    },
+  };
 }

@@ -257,7 +257,7 @@ class ModelRecorder {
     const scope = this.#scope(g, prefix);
     const result = recordLayer(scope, spec, x, inputs);
     const control = scope.optional(CONTROL_VECTOR, 1, result.width);
-    g.output('x', control ? add(g, result, control) : result);
+    g.output('x', control ? add(g, result, control) : result, 'any');
     const kind = this.#kindOf({ graph: g.finish(), grouped: states.grouped });
     const { owner } = states;
     const borrowed = owner === undefined ? {} : { statePrefix: layerPrefix(owner) };

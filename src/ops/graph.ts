@@ -18,6 +18,8 @@ import type {
 export interface Output {
   readonly name: string;
   readonly tensor: Tensor;
+  /** `any` where rows behind those in use may be written, as in scratch. */
+  readonly unusedRows?: 'any';
 }
 
 /**
@@ -106,10 +108,10 @@ export class GraphBuilder implements Recorder<Op> {
     return state;
   }
 
-  /** Marks a result as bound to external memory. */
-  output(name: string, tensor: Tensor): void {
+  /** Marks a result as bound to external memory, whose rows behind those in use stay as they are unless it says `any`. */
+  output(name: string, tensor: Tensor, unusedRows?: Output['unusedRows']): void {
     this.require(tensor.role === 'temp', `output ${name} is computed by an operator, not an input`);
-    this.#outputs.push({ name, tensor });
+    this.#outputs.push({ name, tensor, ...(unusedRows && { unusedRows }) });
   }
 
   /** Appends an operator; called by the operators' own recording functions. */

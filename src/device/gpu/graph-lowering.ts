@@ -19,10 +19,14 @@ export interface LaunchScratch {
 /** What every lowering tracks, whatever its launches are: rows, required weights, scratch. */
 export abstract class GraphLowering<Laid extends PackedWeight> {
   readonly #outputs: ReadonlySet<Tensor>;
+  /** Results whose unused rows stay as they are. */
+  readonly #kept: ReadonlySet<Tensor>;
   readonly #weights = new Map<string, Laid>();
 
   constructor(readonly graph: OpGraph) {
     this.#outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
+    const kept = graph.outputs.filter(({ unusedRows }) => unusedRows !== 'any');
+    this.#kept = new Set(kept.map(({ tensor }) => tensor));
   }
 
   /** Row capacity of a tensor. */
@@ -75,7 +79,13 @@ export abstract class GraphLowering<Laid extends PackedWeight> {
     return { byteLength, offsetOf };
   }
 
-  /** Whether an operand is neither bound from outside nor a result: its unused rows may be written. */
+  /** Whether an operand's unused rows may be written: it lies in scratch, or is a result that says so. */
+  mayFill(operand: object): boolean {
+    const isResult = this.#outputs.has(operand as Tensor) && !this.#kept.has(operand as Tensor);
+    return isResult || this.liesInScratch(operand);
+  }
+
+  /** Whether an operand is neither bound from outside nor a result. */
   liesInScratch(operand: object): operand is Tensor | Temporary {
     const of = operand as Partial<Tensor | Temporary>;
     if (of.kind === 'temporary') return true;

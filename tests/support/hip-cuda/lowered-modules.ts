@@ -41,7 +41,7 @@ async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<Op
 /** The graph of a case of the operator contract. */
 export function caseGraph(of: OpCase): OpGraph {
   const graph = new GraphBuilder(of.name, of.batch.shape);
-  for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor);
+  for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor, of.unusedRows);
   return graph.finish();
 }
 

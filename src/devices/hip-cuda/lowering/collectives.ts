@@ -120,7 +120,7 @@ function reduceByLibrary(
   to: Lowering,
 ): void {
   const count = to.capacity(x) * x.width;
-  const isWhole = addend === NULL && to.liesInScratch(y);
+  const isWhole = addend === NULL && to.mayFill(y);
   const sums = isWhole ? y : to.temporary(4 * count);
   to.collect({ collective: { kind: 'allReduce', count }, args: [x, sums] });
   if (isWhole) return;

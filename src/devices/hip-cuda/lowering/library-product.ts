@@ -63,7 +63,7 @@ interface ReadyProduct {
 
 /**
  * Multiplies with the library, which adds a residual, too; a launch of its own does the rest of the epilogue. The library's sums include
- * unused rows: scratch may contain these, but externally bound memory may not.
+ * unused rows: scratch may contain these, but externally bound memory only where the graph says so.
  */
 function multiply(
   { rows, type, columns, factor, weights, x, w, epilogue }: ReadyProduct,
@@ -75,7 +75,7 @@ function multiply(
   const isWhole = epilogue.kind === 'residual' || (epilogue.kind === 'store' && addend === NULL);
   const results = takesHalves({ type, weights, epilogue }) ? 'f16' : 'f32';
   const bytes = (results === 'f16' ? 2 : 4) * capacity * width;
-  const sums = isWhole && to.liesInScratch(epilogue.y) ? epilogue.y : to.temporary(bytes);
+  const sums = isWhole && to.mayFill(epilogue.y) ? epilogue.y : to.temporary(bytes);
   const added = sums === epilogue.y ? addend : NULL;
   to.multiply({
     shape: { type, results, rows: capacity, outputs: width, columns, workspaceBytes: WORKSPACE_BYTES },
@@ -108,7 +108,7 @@ const MIN_FLOAT_ROWS = 64;
 export function tryFloatProduct({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): boolean {
   const [weight] = weights as [Weight];
   const capacity = to.capacity(rows);
-  const isPlain = addendOf(epilogue, to) === NULL && to.liesInScratch(epilogue.y);
+  const isPlain = addendOf(epilogue, to) === NULL && to.mayFill(epilogue.y);
   if (!to.target.blas || weight.format !== F32 || capacity < MIN_FLOAT_ROWS || !isPlain) return false;
   const { rows: outputs, columns } = weight;
   to.multiply({

@@ -14,12 +14,13 @@ processes, alternating in every round.
 
 npm run bench:peer -- [model.gguf ...] [options]
 
-  --threads N   threads of both (default: the processor's)
-  --rounds N    rounds, of which medians are printed (default: 3)
-  --prompt N    tokens of the prompt (default: 128)
-  --generate N  tokens that are generated (default: 64)
-  --json        print JSON
-  -h, --help    print this
+  --threads N      threads of both (default: the processor's)
+  --rounds N       rounds, a process of each, of which medians are printed (default: 3)
+  --repetitions N  measurements in a process after a first one that does not count (default: 5)
+  --prompt N       tokens of the prompt (default: 128)
+  --generate N     tokens that are generated (default: 64)
+  --json           print JSON
+  -h, --help       print this
 
 Without files: a model of 1.1B in Q4_0 with random weights, which is made once, and the bundled one.`;
 
@@ -35,6 +36,7 @@ const { values, positionals } = parseArgs({
   options: {
     threads: { type: 'string', default: String(availableParallelism()) },
     rounds: { type: 'string', default: '3' },
+    repetitions: { type: 'string', default: '5' },
     prompt: { type: 'string', default: '128' },
     generate: { type: 'string', default: '64' },
     json: { type: 'boolean', default: false },
@@ -44,6 +46,7 @@ const { values, positionals } = parseArgs({
 interface Plan {
   readonly threads: number;
   readonly rounds: number;
+  readonly repetitions: number;
   readonly promptTokens: number;
   readonly generatedTokens: number;
 }
@@ -61,6 +64,7 @@ interface Comparison {
 const plan: Plan = {
   threads: Number(values.threads),
   rounds: Number(values.rounds),
+  repetitions: Number(values.repetitions),
   promptTokens: Number(values.prompt),
   generatedTokens: Number(values.generate),
 };
@@ -86,7 +90,7 @@ function standardModels(): string[] {
 }
 
 function compare(model: string, module: string, of: Plan): Comparison[] {
-  const { threads, promptTokens, generatedTokens } = of;
+  const { threads, repetitions, promptTokens, generatedTokens } = of;
   const ours = { prompt: [] as number[], generation: [] as number[] };
   const peers = { prompt: [] as number[], generation: [] as number[] };
   let kernels = 'wasm';
@@ -95,9 +99,9 @@ function compare(model: string, module: string, of: Plan): Comparison[] {
     kernels = mine.kernels ?? kernels;
     ours.prompt.push(mine.prompt);
     ours.generation.push(mine.generation);
-    const theirs = runPeer({ module, model, threads, promptTokens, generatedTokens, repetitions: 1 });
-    peers.prompt.push(...theirs.prompt);
-    peers.generation.push(...theirs.generation);
+    const theirs = runPeer({ module, model, threads, promptTokens, generatedTokens, repetitions });
+    peers.prompt.push(median(theirs.prompt));
+    peers.generation.push(median(theirs.generation));
     console.error(`${basename(model)}: round ${round} of ${of.rounds}, ${kernels} kernels`);
   }
   const test = (name: string, kind: 'prompt' | 'generation'): Comparison => {
@@ -107,8 +111,8 @@ function compare(model: string, module: string, of: Plan): Comparison[] {
   return [test(`pp${promptTokens}`, 'prompt'), test(`tg${generatedTokens}`, 'generation')];
 }
 
-function runOurs(model: string, { threads, promptTokens, generatedTokens }: Plan) {
-  const sizes = ['-p', `${promptTokens}`, '-n', `${generatedTokens}`, '-r', '1'];
+function runOurs(model: string, { threads, repetitions, promptTokens, generatedTokens }: Plan) {
+  const sizes = ['-p', `${promptTokens}`, '-n', `${generatedTokens}`, '-r', `${repetitions}`];
   const args = ['bench', '-m', model, '-d', 'cpu', '-t', `${threads}`, ...sizes, '--json'];
   const text = execFileSync(process.execPath, [CLI, ...args], {
     encoding: 'utf8',

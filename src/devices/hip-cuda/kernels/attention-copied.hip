@@ -1,4 +1,4 @@
-// Attention of single rows as `attention-mma.hip` computes it, for wide heads, long contexts, and several rows of few query heads a key
+// Attention of single rows as `attention-mma.hip` computes it, for wide heads, long contexts, and many rows of few query heads a key
 // head. Each warp takes sixteen positions at once, which it copies to shared memory of its own: the next keys while it adds values, the
 // next values while it multiplies keys. So no warp waits for another, and what is on its way takes no registers. More of it on its way
 // gained nothing, and the memory that it took was the cache of the kernels before and after.

@@ -16,7 +16,6 @@ import { float, int, NULL } from './launch-template.ts';
 import { DRIVER_SHARED } from '../launching/hip-cuda-module.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { Lowering } from './lowering.ts';
-import { MATVEC_ROWS } from './staging.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** The kernels' codes for cache types: CACHE of `paged-cache.h`, and those of `cache-types.h`. */
@@ -132,7 +131,7 @@ export function rowKernel(op: AttentionOp, rows: number, { vendor }: HipCudaTarg
   if (vendor === 'nvidia' && isSummed && isPlain) {
     const isWide = Math.max(...sizes) > MAX_SHARING_HEAD;
     const isLong = tableWidth(op.batch) * op.cache.blockSize >= LONG_CONTEXT;
-    const isCopied = isWide || isLong || (rows > MATVEC_ROWS && op.heads / op.kvHeads <= COPIED_GROUP);
+    const isCopied = isWide || isLong || (rows >= COPIED_ROWS && op.heads / op.kvHeads <= COPIED_GROUP);
     if (!isCopied) return { file: 'attention-mma.hip', heads: PRODUCT_HEADS, groups: 3 };
     return { file: 'attention-copied.hip', heads: MAX_PRODUCTS * PRODUCT_HEADS, groups: mostResident(op) };
   }
@@ -152,9 +151,11 @@ export function wantedBlocks(op: AttentionOp, rows: number, target: HipCudaTarge
 /** Positions from which on a context is read in parts that are on their way one behind another. */
 const LONG_CONTEXT = 2048;
 /**
- * Query heads of a key head up to which more rows than matrix-vector kernels take read shorter contexts so, too. Copies take shared memory
- * from the caches of the kernels around them: mixtures, whose key heads have eight query heads, lost by that.
+ * Rows from which on, and query heads of a key head up to which, shorter contexts are read so, too: as many rows as fill the GPU several
+ * times. 16 lost by it, and mixtures, whose key heads have eight query heads: copies take shared memory from the caches of the kernels
+ * around them.
  */
+const COPIED_ROWS = 33;
 const COPIED_GROUP = 4;
 
 /** Size of a head up to which several blocks of `attention-copied.hip` share a multiprocessor's registers. */

@@ -1,5 +1,5 @@
 /**
- * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...] [--gpus N]`. For a model
+ * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...] [--gpus N] [--dequantized]`. For a model
  * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
  * before the number, one sequence's prompt; `1@8192` is one token behind 8 192 others): the time of a whole step, and of
  * each kind of launch, for all layers of a step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
@@ -43,6 +43,8 @@ interface Work {
   readonly prompt: boolean;
   /** Positions before the first row. */
   readonly past: number;
+  /** Whether weights have dequantized copies. */
+  readonly dequantized: boolean;
 }
 
 /** A workload with a cache of this many blocks. */
@@ -238,7 +240,7 @@ async function compiledPlan(
     context,
     state: { groups, slots, context, checkpoints: false },
     record: (of) => {
-      const graphs = syntheticGraphs(model, { shape: of, ...cache });
+      const graphs = syntheticGraphs(model, { shape: of, ...cache, dequantized: work.dequantized });
       return device.group ? splitModel(graphs, device.group) : graphs;
     },
   });
@@ -420,7 +422,7 @@ function formatCalled(name: string): TensorFormat {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { gpus: { type: 'string', default: '1' } },
+  options: { gpus: { type: 'string', default: '1' }, dequantized: { type: 'boolean', default: false } },
 });
 const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = positionals;
 const model = await modelOf(shapeCalled(shapeName), formatName);
@@ -436,5 +438,5 @@ for (const batch of batches.length > 0 ? batches : ['1']) {
   const prompt = batch.startsWith('p');
   const [rows = 1, depth] = (prompt ? batch.slice(1) : batch).split('@').map(Number);
   const past = depth ?? (prompt ? 0 : rows === 1 ? 64 : 192);
-  await measure(whole, cards, { model, work: { rows, prompt, past } });
+  await measure(whole, cards, { model, work: { rows, prompt, past, dequantized: values.dequantized } });
 }

@@ -40,7 +40,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const cacheType = cacheTypeOf(flags);
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation, taps };
-  const { deterministic, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
+  const { deterministic, dequantized, embedding, experts, expertSlots, expertPrefetch, allowUnread } = flags;
   const { device, threads, cpuKernels, gpus, link, gpuLayers } = flags;
   const { workers, workerSplit, workerSecret, workerDeadline } = flags;
   const pooling = flags.pooling === 'cls' ? ('first' as const) : flags.pooling;
@@ -49,6 +49,7 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
     deterministic,
     weights,
     decode,
+    dequantized,
     embedding,
     experts,
     expertSlots,

@@ -100,19 +100,21 @@ function devicesText(device: string, ranks: number): string {
 }
 
 /** Lines that are omitted if they are zero. */
-const RARE = new Set(['host', 'draft', 'pinned']);
+const RARE = new Set(['dequantized', 'host', 'draft', 'pinned']);
 
 /** The memory plan, one line per item. */
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
   const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
   const { streamedParts, allWeights, allocations, slots, slotBytes, expertSlots, copied } = need.fit;
+  const { dequantized } = need.fit;
   const staying =
     streamedParts > 0
       ? `of ${formatBytes(allWeights)}`
       : `${expertSlots > 0 ? 'slots for experts, and all else' : 'all'} resident, in ${allocations} buffers`;
   const rows: [string, number, string][] = [
     ['weights', weights, staying],
+    ['dequantized', dequantized, 'of them are copies for faster prompts'],
     ['cache', cache, `for ${need.context} positions`],
     ['scratch', scratch, 'intermediate results'],
     ['ring', ring, 'pinned while weights load'],

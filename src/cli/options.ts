@@ -39,6 +39,7 @@ export interface ModelFlags extends AdapterFlags, ControlVectorFlags, RopeFlags,
   readonly draftDevice?: string;
   readonly deterministic?: boolean;
   readonly decode?: DecodePlace;
+  readonly dequantized?: boolean;
   readonly embedding?: EmbeddingPlace;
   readonly experts?: ExpertPlace;
   readonly expertSlots?: number;
@@ -131,6 +132,11 @@ export function modelOptions(): Option[] {
     new Option('--decode <place>', 'where matrices are dequantized (default: device, if it can)')
       .choices(DECODE_PLACES)
       .helpGroup('Model:'),
+    new Option(
+      '--dequantized',
+      'dequantized copies of matrices beside them, for faster prompts (default: on a large GPU whose memory they take a quarter of at most)',
+    ).helpGroup('Model:'),
+    new Option('--no-dequantized', 'no dequantized copies of matrices').helpGroup('Model:'),
     new Option(
       '--embedding <place>',
       'where embeddings are kept; host saves device memory (default: device; per-layer ones: the host of a GPU)',

@@ -23,6 +23,14 @@ export interface GroupFacts {
   readonly gatherAtLeast: number;
 }
 
+/** What a device says of dequantized copies of weights, which it has beside quantized ones where graphs allow it. */
+export interface DequantizedFacts {
+  /** Minimum rows of a step that is faster for them. */
+  readonly minRows: number;
+  /** Bytes of copies up to which a model takes so much of its memory unasked. */
+  readonly maxBytes: number;
+}
+
 /** Sizes of the memory for buffers, in bytes. */
 export interface MemoryInfo {
   readonly total: number;
@@ -86,6 +94,8 @@ export interface Device extends AsyncDisposable {
   createStream(label: string): Stream;
   /** Prompt tokens of a step that fill the hardware, if these are more than usual. */
   readonly promptRows?: number | undefined;
+  /** Absent on a device that makes no dequantized copies of weights. */
+  readonly dequantized?: DequantizedFacts | undefined;
   /**
    * The row capacities for which a model of at most `rows` token rows should be compiled, in ascending order; the last
    * is `rows`. A device whose step time is proportional to the rows in use needs one.

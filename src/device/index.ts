@@ -1,7 +1,7 @@
 export { bound, boundBuffers, buffersOf, checkBindings } from './binding-check.ts';
 export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
 export { checkByteLength } from './byte-length.ts';
-export type { Device, DeviceInfo, GroupFacts, MemoryInfo } from './device.ts';
+export type { DequantizedFacts, Device, DeviceInfo, GroupFacts, MemoryInfo } from './device.ts';
 export type {
   Address,
   AsyncNativeFunction,
@@ -15,6 +15,7 @@ export type {
 } from './ffi.ts';
 export { HostPinned } from './host-pinned.ts';
 export { headGroups } from './gpu/attention.ts';
+export { dequantizedWeights } from './gpu/dequantized.ts';
 export type {
   AttentionFacts,
   ElementTileFacts,
@@ -72,7 +73,7 @@ export type {
 } from './gpu/intent.ts';
 export type { HeadOps } from './gpu/match-heads.ts';
 export { planGraph } from './gpu/plan-graph.ts';
-export { MAX_GROUPED } from './gpu/products.ts';
+export { MAX_GROUPED, MIN_DEQUANTIZED_ROWS } from './gpu/products.ts';
 export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
 export { HostDevice, type HostDeviceSetup } from './host/host-device.ts';
 export { HostEvent } from './host/host-event.ts';

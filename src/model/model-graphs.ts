@@ -61,6 +61,8 @@ export interface GraphOptions extends StateOptions {
   readonly embedding?: EmbeddingPlaces | undefined;
   /** Whether the model's predictor is recorded. Default false. */
   readonly predicts?: boolean | undefined;
+  /** Whether weights may have dequantized copies beside them (`OpGraph.dequantized`). Default false. */
+  readonly dequantized?: boolean | undefined;
 }
 
 /** One part of the model: its graph, and the prefix of its weights' names in the file. */
@@ -474,7 +476,8 @@ class ModelRecorder {
   }
 
   #builder(name: string): GraphBuilder {
-    return new GraphBuilder(name, this.options.shape);
+    const { shape, dequantized } = this.options;
+    return new GraphBuilder(name, shape, dequantized ? { dequantized } : {});
   }
 
   /** The scope of a part of the model, or of its predictor. */

@@ -81,7 +81,8 @@ export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
  * Rejects with the typed errors of `GgufFile.open`, `openDevice` and `LanguageModel.open`, leaving nothing open.
  */
 export async function loadModel(location?: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
-  const model = modelOptionsOf(options);
+  // Memory that models share is for more of them.
+  const model = modelOptionsOf({ ...(options.sharedMemory && { dequantized: false }), ...options });
   // An object of this device's own, which is opened again with it; the caller may use its options for other models.
   const request: DeviceRequest = { ...options };
   const { signal, logger, threads, sharedMemory, headers } = options;

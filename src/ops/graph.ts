@@ -42,6 +42,11 @@ export interface OpGraph {
   readonly ranks?: readonly OpGraph[];
   /** Which of a pipeline's stages runs it. */
   readonly stage?: number;
+  /**
+   * Whether quantized weights may have dequantized copies beside them, for products of many rows. All graphs of a model say the same, as
+   * they share its weights.
+   */
+  readonly dequantized?: true;
 }
 
 /** Records operators for one batch shape. The functions that record an operator are in the operator's own file. */
@@ -57,6 +62,7 @@ export class GraphBuilder implements Recorder<Op> {
   constructor(
     readonly name: string,
     readonly shape: BatchShape,
+    readonly options: Pick<OpGraph, 'dequantized'> = {},
   ) {
     const index = (tensorName: string, axis: Axis, width = 1) =>
       this.input(tensorName, { axis, width, type: 'i32' });
@@ -134,6 +140,7 @@ export class GraphBuilder implements Recorder<Op> {
       weights: [...this.#weights.values()],
       states: [...this.#states.values()],
       ops: this.#ops,
+      ...this.options,
     };
   }
 

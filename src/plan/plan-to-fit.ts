@@ -1,7 +1,7 @@
-import { isRocmforgeError } from '../base/errors.ts';
+import { fail, isRocmforgeError } from '../base/errors.ts';
 import { startsWithin } from './deal-layers.ts';
 import { ExecutionPlan } from './execution-plan.ts';
-import { expertSlotBytes } from './memory-demand.ts';
+import { expertSlotBytes, weightsOf } from './memory-demand.ts';
 import { excessOf, type FitPlan, type MemoryLimits, type StageFit } from './memory/fit-plan.ts';
 import { stageLimits } from './memory/stage-fit.ts';
 import { legalStarts } from './ranks/stage-graphs.ts';
@@ -38,17 +38,29 @@ const DEAL_ATTEMPTS = 6;
 /** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
-/** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
+/** Compiles a model for its device. Rejects with `INVALID_ARGUMENT` if there are no dequantized copies as asked for, as `describeModel`, or as the device's `compile`. */
 export async function compileModel(source: ModelSource, options: DealtOptions): Promise<CompiledModel> {
   const description = describeOnStage(source, options);
-  return { description, plan: await ExecutionPlan.compile(description.setup) };
+  const plan = await ExecutionPlan.compile(description.setup);
+  if (options.dequantized) requireCopies(plan);
+  return { description, plan };
+}
+
+/** Throws `INVALID_ARGUMENT` if no weight has a dequantized copy. */
+function requireCopies({ plans }: ExecutionPlan): void {
+  const weights = weightsOf(plans).flat();
+  if (weights.some(({ packed: { dequantizedBytes = 0 } }) => dequantizedBytes > 0)) return;
+  const expected =
+    'quantized matrices, steps of 128 tokens or more, and a HIP or CUDA device with its BLAS library';
+  fail('INVALID_ARGUMENT', { name: 'dequantized', found: 'true', expected });
 }
 
 /**
  * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
- * fit on the stages of a pipeline, layers move from those that are too full to others. If that does not help, and experts are streamed by use or in the host's memory, as many of them are on the device as fit; otherwise a large GPU's
- * batch gives way to the usual one, then layers are on the CPU if `gpuLayers` is `auto`, `shrinkContext` finds the largest context
- * with which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
+ * fit, dequantized copies that nobody asked for give way. If that does not help, on the stages of a pipeline layers move from those that
+ * are too full to others. If that does not help, and experts are streamed by use or in the host's memory, as many of them are on the
+ * device as fit; otherwise a large GPU's batch gives way to the usual one, then layers are on the CPU if `gpuLayers` is `auto`,
+ * `shrinkContext` finds the largest context with which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
  */
 export async function planToFit(
   source: ModelSource,
@@ -62,6 +74,8 @@ export async function planToFit(
     return planSlots(source, options, { compiled: await compiled, limits: within });
   const asked = tryFit(plan, within);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
+  if (!isWhole && plan.setup.dequantized && options.dequantized === undefined)
+    return planToFit(source, { ...options, dequantized: false }, limits);
   const dealt = isWhole ? undefined : await dealWithin(source, options, { plan, limits });
   if (dealt && 'fit' in dealt) return dealt;
   const usesLargeBatch = options.batch === undefined && plan.shape.rows > DEFAULT_BATCH;

@@ -5,7 +5,9 @@ import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
 import { HALF_PROMPTS } from '../support/contract/cases/layer.ts';
 import { lowRankCase } from '../support/contract/cases/low-rank.ts';
 import { RWKV_LAYER_CASES } from '../support/contract/cases/rwkv-layer.ts';
+import { caseData } from '../support/contract/case-data.ts';
 import type { OpCase } from '../support/contract/op-case.ts';
+import { runCase } from '../support/contract/run-case.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { plainBatch } from '../support/contract/ragged-batch.ts';
 import { amdTarget } from '../support/hip-cuda/amd-targets.ts';
@@ -112,6 +114,32 @@ emulated(
     );
     assert.equal(objectsOf(emulator), 0);
   },
+);
+
+/** How often launches of a graph decode weights. */
+function decodings(of: OpCase): number {
+  const lowered = HIP_CUDA_KERNELS.lower(caseGraph(of), { ...amdTarget('gfx1100'), blas: true });
+  const launches = lowered.launches({ of: () => 0, weight: () => 0, scratch: 0 });
+  return launches.filter((launch) => launch.kind === 'kernel' && launch.kernel === 'decode_f16').length;
+}
+
+emulated('by dequantized copies, prompts come to the same numbers, and no step decodes', (emulator) =>
+  withDevice(
+    emulator,
+    async (device) => {
+      for (const [of] of CASES.filter(([{ name }]) => name.startsWith('Q'))) {
+        const copied: OpCase = { ...of, dequantized: true };
+        const [before, after] = [
+          await runCase(device, caseData(of)),
+          await runCase(device, caseData(copied)),
+        ];
+        assert.deepEqual(after.outputs, before.outputs, of.name);
+        assert.ok(decodings(of) > 0, of.name);
+        assert.equal(decodings(copied), 0, of.name);
+      }
+    },
+    { blas: true },
+  ),
 );
 
 emulated('prompts by weights of 16 bits run on the library, behind tiles of attention', (emulator) =>

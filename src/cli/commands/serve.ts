@@ -157,11 +157,13 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { ModelServer, OtlpTracing, PrometheusMetrics, createLogger, modelFilesIn, servedModels, pageFiles } =
     await import('../../node/serve.ts');
   const { parallel: sequences, replicas, cachePositions, model: _model, modelsMemory, ...shared } = flags;
+  const isOfSeveral = modelsMemory !== undefined || (flags.maxModels ?? 1) > 1;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
   const runtime = paceOf(flags);
   const opened = {
-    ...loadOptionsOf({ ...shared, sequences }),
+    // Memory to spare is other models'.
+    ...loadOptionsOf({ ...(isOfSeveral && { dequantized: false }), ...shared, sequences }),
     ...servedAdaptersOf(flags),
     ...(modelsMemory !== undefined && { memory: modelsMemory }),
     cachePositions,

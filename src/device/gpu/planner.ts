@@ -1,5 +1,6 @@
 import { invariant } from '../../base/errors.ts';
-import { capacityOf, type Op, type OpGraph, type Tensor } from '../../ops/index.ts';
+import { capacityOf, type Op, type OpGraph, type Tensor, type Weight } from '../../ops/index.ts';
+import { dequantizedWeights } from './dequantized.ts';
 import type { GpuFacts } from './facts.ts';
 import type { Temporary } from './graph-lowering.ts';
 import { GraphUses } from './graph-uses.ts';
@@ -13,6 +14,8 @@ export class GpuPlanner implements PlanScope {
   readonly activations = new PlannedActivations(this);
   /** Operators that are fused with others. */
   readonly taken = new Set<Op>();
+  /** The weights that have dequantized copies. */
+  readonly dequantized: ReadonlySet<Weight>;
   readonly #intents: Intent[] = [];
 
   constructor(
@@ -20,6 +23,7 @@ export class GpuPlanner implements PlanScope {
     readonly facts: GpuFacts,
   ) {
     this.uses = new GraphUses(graph);
+    this.dequantized = dequantizedWeights(graph);
   }
 
   /** What the target has to launch, in order. */

@@ -11,6 +11,7 @@ import {
   type Tensor,
   type Weight,
 } from '../../ops/index.ts';
+import { FINISHED_OUTPUTS } from './dequantized.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 import { halfForm, isReadInHalves, roundedFor } from './half-products.ts';
@@ -20,8 +21,8 @@ import type { GpuPlanner } from './planner.ts';
 
 /** From this number of rows on, a BLAS library gains more than decoding packed weights for it costs. */
 const MIN_LIBRARY_ROWS = 256;
-/** Outputs that the epilogue of a library product processes at a time. */
-const FINISHED_OUTPUTS = 4;
+/** The same by weights that have dequantized copies: those of more rows than fit into a warpgroup's tile gain. */
+export const MIN_DEQUANTIZED_ROWS = 128;
 
 /** Maximum products of few rows in one launch. */
 export const MAX_GROUPED = 4;
@@ -116,7 +117,9 @@ function buffersOf(epilogue: Epilogue): number {
 /** True if there is a BLAS library and the product is large enough for it. */
 function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
   const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
-  return to.has('libraryProduct') && outputs % FINISHED_OUTPUTS === 0 && to.capacity(x) >= MIN_LIBRARY_ROWS;
+  const areCopied = weights.every((weight) => to.dequantized.has(weight));
+  const least = areCopied ? MIN_DEQUANTIZED_ROWS : MIN_LIBRARY_ROWS;
+  return to.has('libraryProduct') && outputs % FINISHED_OUTPUTS === 0 && to.capacity(x) >= least;
 }
 
 /** Fuses gate and up into one product with the activation, in the form that the next product reads. */

@@ -2,6 +2,7 @@ import { fail } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import {
   checkByteLength,
+  type DequantizedFacts,
   type Device,
   type DeviceBuffer,
   type DeviceInfo,
@@ -123,6 +124,12 @@ export class DeviceGroup extends MultiDevice {
 
   get promptRows(): number | undefined {
     return this.#first.promptRows;
+  }
+
+  /** Each device has copies of its own parts. */
+  get dequantized(): DequantizedFacts | undefined {
+    const { dequantized } = this.#first;
+    return dequantized && { ...dequantized, maxBytes: dequantized.maxBytes * this.devices.length };
   }
 
   rowCapacities(rows: number): readonly number[] {

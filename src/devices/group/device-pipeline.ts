@@ -1,5 +1,6 @@
 import { fail, invariant } from '../../base/errors.ts';
 import {
+  type DequantizedFacts,
   type Device,
   type DeviceBuffer,
   type DeviceInfo,
@@ -98,6 +99,14 @@ export class DevicePipeline extends MultiDevice {
   get promptRows(): number | undefined {
     const rows = this.stages.flatMap(({ promptRows }) => promptRows ?? []);
     return rows.length === this.stages.length ? Math.min(...rows) : undefined;
+  }
+
+  /** Stages that make no copies make none in a pipeline either. */
+  get dequantized(): DequantizedFacts | undefined {
+    const facts = this.stages.flatMap(({ dequantized }) => dequantized ?? []);
+    if (facts.length === 0) return undefined;
+    const minRows = Math.min(...facts.map((of) => of.minRows));
+    return { minRows, maxBytes: totalOf(facts.map(({ maxBytes }) => maxBytes)) };
   }
 
   /** Those of any stage. */

@@ -18,6 +18,7 @@ export class GroupWeight implements PackedWeight {
   /** The whole tensors, as the file has them. */
   readonly parts: readonly Weight[];
   readonly byteLength: number;
+  readonly dequantizedBytes: number;
   readonly layout: string;
   readonly rowAlignment: number;
   readonly isCopied: boolean;
@@ -27,6 +28,7 @@ export class GroupWeight implements PackedWeight {
     const [first] = there;
     this.parts = (first?.parts ?? []).map(wholeOf);
     this.byteLength = Math.max(...there.map(({ byteLength }) => byteLength));
+    this.dequantizedBytes = Math.max(...there.map(({ dequantizedBytes = 0 }) => dequantizedBytes));
     this.layout = ranks
       .map((rank) => rank && [rank.layout, ...rank.parts.map(shardName)].join(' '))
       .join(' | ');

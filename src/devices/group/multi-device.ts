@@ -1,6 +1,7 @@
 import {
   buffersOf,
   checkByteLength,
+  type DequantizedFacts,
   type Device,
   type DeviceBuffer,
   type DeviceInfo,
@@ -29,6 +30,7 @@ export abstract class MultiDevice implements Device {
   abstract readonly info: DeviceInfo;
   abstract readonly devices: readonly Device[];
   abstract readonly promptRows: number | undefined;
+  abstract readonly dequantized: DequantizedFacts | undefined;
   /** By rank or by stage. */
   protected readonly members: readonly Device[];
   protected readonly live: LiveObjects;

@@ -23,6 +23,7 @@ import { onStage, type PipelineBuffer, pipelineBuffer } from './pipeline-memory.
 export class StageWeight implements PackedWeight {
   readonly parts: readonly Weight[];
   readonly byteLength: number;
+  readonly dequantizedBytes: number;
   readonly layout: string;
   readonly rowAlignment: number;
   readonly isCopied: boolean;
@@ -34,6 +35,7 @@ export class StageWeight implements PackedWeight {
   ) {
     this.parts = packed.parts;
     this.byteLength = packed.byteLength;
+    this.dequantizedBytes = packed.dequantizedBytes ?? 0;
     this.layout = packed.layout;
     this.rowAlignment = packed.rowAlignment;
     this.isCopied = packed.isCopied ?? false;

@@ -4,11 +4,13 @@ import {
   type Address,
   buffersOf,
   checkByteLength,
+  type DequantizedFacts,
   type Device,
   type DeviceInfo,
   type Executable,
   type Ffi,
   LiveObjects,
+  MIN_DEQUANTIZED_ROWS,
   type MemoryInfo,
   type MemoryRules,
   type PackedWeight,
@@ -71,6 +73,8 @@ const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** What fills a GPU of so many multiprocessors, which no smaller one needs. */
 const LARGE = { multiprocessors: 64, promptRows: 2048 } as const;
+/** The share of its memory that copies of weights may take unasked. */
+const DEQUANTIZED_SHARE = 1 / 4;
 
 /**
  * A GPU under HIP or CUDA, created by `describeHipCudaDevice`. Until `open` has been called, only `compile` may be
@@ -97,6 +101,7 @@ export class HipCudaDevice implements Device {
   readonly #weights = new WeakSet<PackedWeight>();
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
+  readonly #totalMemory: number;
   /** The link that it is a rank of, and its place among the ranks that are here. */
   #linked: { readonly link: OwnLink; readonly place: number } | undefined;
   /** While it is being linked. */
@@ -113,6 +118,7 @@ export class HipCudaDevice implements Device {
     this.lost = lost;
     this.target = targetOf(driver, fullTarget);
     this.info = infoOf(driver, this.target, fullTarget);
+    this.#totalMemory = driver.totalMemory();
     this.#kernels = kernels;
     this.#owned = owned;
     const events = new EventPool(driver);
@@ -213,6 +219,11 @@ export class HipCudaDevice implements Device {
 
   get promptRows(): number | undefined {
     return this.target.multiprocessors >= LARGE.multiprocessors ? LARGE.promptRows : undefined;
+  }
+
+  get dequantized(): DequantizedFacts {
+    const isLarge = this.target.multiprocessors >= LARGE.multiprocessors;
+    return { minRows: MIN_DEQUANTIZED_ROWS, maxBytes: isLarge ? DEQUANTIZED_SHARE * this.#totalMemory : 0 };
   }
 
   /**

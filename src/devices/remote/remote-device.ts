@@ -3,6 +3,7 @@ import { packError } from '../../base/sent-error.ts';
 import {
   buffersOf,
   checkByteLength,
+  type DequantizedFacts,
   type Device,
   type DeviceInfo,
   type Executable,
@@ -89,6 +90,10 @@ export class RemoteDevice implements Device, ProgramOwner {
 
   get group(): GroupFacts | undefined {
     return this.#facts.group;
+  }
+
+  get dequantized(): DequantizedFacts | undefined {
+    return this.#facts.dequantized;
   }
 
   get promptRows(): number | undefined {

@@ -1,5 +1,6 @@
 import { alignUp } from '../../base/bytes.ts';
 import {
+  type DequantizedFacts,
   type Device,
   type DeviceInfo,
   type GroupFacts,
@@ -15,6 +16,7 @@ export interface RemoteFacts {
   readonly memory: MemoryInfo;
   readonly rules: RemoteRules;
   readonly promptRows?: number | undefined;
+  readonly dequantized?: DequantizedFacts | undefined;
   /** Row capacities below any that is asked for. */
   readonly rowCapacities: readonly number[];
   readonly group?: GroupFacts | undefined;
@@ -42,12 +44,13 @@ const CHUNK = 2 ** 20;
 
 /** Describes a device for another process to use it, and the `model` of which there is a file. */
 export async function factsOf(device: Device, model?: string): Promise<RemoteFacts> {
-  const { info, memoryRules, promptRows, group } = device;
+  const { info, memoryRules, promptRows, dequantized, group } = device;
   return {
     info,
     memory: await device.memory(),
     rules: describeRules(memoryRules),
     promptRows,
+    dequantized,
     rowCapacities: device.rowCapacities(MANY_ROWS).filter((rows) => rows < MANY_ROWS),
     group,
     model,
@@ -96,14 +99,23 @@ export function rulesOf(
 
 /** Facts as they arrived. Throws for what is none. */
 export function checkFacts(found: unknown): RemoteFacts {
-  const { info, memory, group, rules, rowCapacities, model } = (found ?? {}) as Partial<RemoteFacts>;
+  const { info, memory, group, rules, rowCapacities, dequantized, model } = (found ??
+    {}) as Partial<RemoteFacts>;
   const { unit, own, largestBuffer, waiting } = rules ?? {};
   const counts = [memory?.total, memory?.free, unit, own, largestBuffer, waiting?.fixed, waiting?.perStream];
   const isModel = model === undefined || typeof model === 'string';
   const isGroup = group === undefined || (isCount(group.ranks) && isCount(group.gatherAtLeast));
+  const areCopies = dequantized === undefined || (isCount(dequantized.minRows) && dequantized.maxBytes >= 0);
   const isInfo = typeof info?.backend === 'string' && typeof info.name === 'string' && isRecord(info.details);
   const areRows = Array.isArray(rowCapacities) && rowCapacities.every(isCount);
-  if (!isInfo || !isGroup || !isModel || !areRows || ![...counts, waiting?.extra].every(isCount)) {
+  if (
+    !isInfo ||
+    !isGroup ||
+    !isModel ||
+    !areRows ||
+    !areCopies ||
+    ![...counts, waiting?.extra].every(isCount)
+  ) {
     throw new RangeError('what it says of its device is not known here');
   }
   return { ...(found as RemoteFacts), info: shownInfo(info as DeviceInfo) };

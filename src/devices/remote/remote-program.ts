@@ -23,6 +23,7 @@ export interface SentProgram {
 export interface SentPackedWeight {
   readonly parts: readonly SentWeight[];
   readonly byteLength: number;
+  readonly dequantizedBytes: number;
   readonly layout: string;
   readonly rowAlignment: number;
   readonly isCopied: boolean;
@@ -47,6 +48,7 @@ export interface SentExecutable {
 export class RemoteWeight implements PackedWeight {
   readonly parts: readonly Weight[];
   readonly byteLength: number;
+  readonly dequantizedBytes: number;
   readonly layout: string;
   readonly rowAlignment: number;
   readonly isCopied: boolean;
@@ -62,6 +64,7 @@ export class RemoteWeight implements PackedWeight {
     const known = new Map(program.graph.weights.map((weight) => [weight.id, weight]));
     this.parts = sent.parts.map((part) => same(known.get(part.id), unpackWeight(part)));
     this.byteLength = sent.byteLength;
+    this.dequantizedBytes = sent.dequantizedBytes;
     this.layout = sent.layout;
     this.rowAlignment = sent.rowAlignment;
     this.isCopied = sent.isCopied;

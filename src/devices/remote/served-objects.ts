@@ -130,6 +130,7 @@ export function describeProgram({ scratchBytes, weights }: Program): SentProgram
       byteLength: weight.byteLength,
       layout: weight.layout,
       rowAlignment: weight.rowAlignment,
+      dequantizedBytes: weight.dequantizedBytes ?? 0,
       isCopied: weight.isCopied ?? false,
       waits: ALL_FORMATS.filter((format) => weight.waits?.(format)).map(({ ggmlType }) => ggmlType),
     })),

@@ -30,6 +30,8 @@ export interface MemoryLimits {
 export interface FitPlan {
   /** Device memory of the weights: all of them, or the resident ones and the slots for the others. */
   readonly weights: number;
+  /** Their part that are dequantized copies. */
+  readonly dequantized: number;
   /** KV cache and token history for the context. */
   readonly cache: number;
   /** Scratch, outputs of parts, logits, small inputs. */
@@ -211,6 +213,7 @@ function planWith(
   const streamed = expertPages + passing.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
   return {
     weights,
+    dequantized: totalOf(wanted.parts.flat().map(({ packed }) => packed.dequantizedBytes ?? 0)),
     cache,
     scratch,
     ring,

@@ -57,6 +57,7 @@ export function fitStages(stages: readonly StageDemand[]): FitPlan {
   const resident = fits.flatMap(({ placement }) => placement.resident);
   return {
     weights: sum(({ weights }) => weights),
+    dequantized: sum(({ dequantized }) => dequantized),
     cache: sum(({ cache }) => cache),
     scratch: sum(({ scratch }) => scratch),
     ring: sum(({ ring }) => ring),

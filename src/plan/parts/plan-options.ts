@@ -1,6 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import { checkOptions } from '../../base/options.ts';
-import type { Device } from '../../device/index.ts';
+import { type Device, totalOf } from '../../device/index.ts';
+import { F16 } from '../../formats/index.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import type { DecodePlace } from '../../load/chunk.ts';
 import { formatUnder, type WeightPolicy } from '../../formats/weight-policy.ts';
@@ -124,6 +125,11 @@ export interface PlanOptions {
   /** Format of matrices on the device. Default `blocks`: that of the file. */
   readonly weights?: WeightPolicy | undefined;
   /**
+   * Whether quantized matrices have dequantized copies in f16 beside them on a HIP or CUDA device, for steps of 128 rows or more: 16 bits
+   * more a weight. Default: if they take at most a quarter of a large GPU's memory, the model fits with them, and shares no memory.
+   */
+  readonly dequantized?: boolean | undefined;
+  /**
    * Where the embedding is. `host` saves device memory for large vocabularies: the rows of each step are decoded on the
    * host and uploaded, and each sequence's token is read back before its next step. Default `device`, but the values
    * for all layers (Gemma 3n, Gemma 4's E models), whose table is larger than the rest of the model, stay on the host of
@@ -226,6 +232,7 @@ export function describeModel(source: ModelSource, options: DealtOptions): Model
   const groups = sizedGroups(config, options, { rows, slots, context, drafts: speculation });
   const checkpoints = speculation > 0 && groups.some(({ kind }) => kind === 'slots');
   const embedding = placesOf(device, options.embedding);
+  const dequantized = isDequantized(source, options, rows);
   const graphOptions = {
     groups,
     cacheType: options.cacheType ?? DEFAULT_CACHE_TYPE,
@@ -235,6 +242,7 @@ export function describeModel(source: ModelSource, options: DealtOptions): Model
     weights: options.weights ?? 'blocks',
     embedding,
     predicts,
+    dequantized,
     adapters: adapters && { count: adapters.count, perRow: adapters.perRow },
   } as const;
   const setup: PlanSetup = {
@@ -257,10 +265,21 @@ export function describeModel(source: ModelSource, options: DealtOptions): Model
     ...(predicts && draftSteps(config, speculation)),
     preparedSteps: options.preparedSteps,
     context,
+    dequantized,
     poolWeights: options.pool,
     adaptersARow: adapters?.perRow ?? 0,
   };
   return { config, setup, unread };
+}
+
+/** Whether weights have dequantized copies: if some step is faster for them, and either they are wanted or there is memory to spare. */
+function isDequantized({ gguf, device }: ModelSource, options: PlanOptions, rows: number): boolean {
+  const { dequantized: wanted, weights = 'blocks', experts = 'device' } = options;
+  const { dequantized: facts } = device;
+  if (!facts || rows < facts.minRows || weights !== 'blocks') return false;
+  if (wanted !== undefined || experts !== 'device') return wanted ?? false;
+  const matrices = gguf.tensors.filter(({ shape, format }) => shape.length === 2 && format.blockElements > 1);
+  return totalOf(matrices.map(({ elementCount }) => F16.blockBytes * elementCount)) <= facts.maxBytes;
 }
 
 /** The file's tensors, and those of merged matrices, control vectors, adapters and a drafter. */

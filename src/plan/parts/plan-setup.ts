@@ -45,6 +45,8 @@ export interface PlanSetup {
   readonly context: number;
   /** The size of the sequence state. */
   readonly state: StateSize;
+  /** Whether graphs allow dequantized copies of weights. Default false. */
+  readonly dequantized?: boolean | undefined;
   /** Whether the weights of a part share one buffer. Default: each has its own. */
   readonly poolWeights?: boolean | undefined;
   /** Maximum adapters of a row; 0 without adapters. */

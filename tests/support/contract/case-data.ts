@@ -43,7 +43,8 @@ const INPUT_MARK = 0x3c;
 
 /** Records the case and generates its contents, the same each time. What the batch does not use is poisoned. */
 export function caseData(of: OpCase): CaseData {
-  const graph = new GraphBuilder(`${of.op} ${of.name}`, of.batch.shape);
+  const { dequantized } = of;
+  const graph = new GraphBuilder(`${of.op} ${of.name}`, of.batch.shape, dequantized && { dequantized });
   for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor, of.unusedRows);
   const finished = graph.finish();
   const random = seededRandom(0x5eed + of.name.length);

@@ -1,4 +1,4 @@
-import type { GraphBuilder, OpKind, Output, Tensor } from '../../../src/ops/index.ts';
+import type { GraphBuilder, OpGraph, OpKind, Output, Tensor } from '../../../src/ops/index.ts';
 import type { RaggedBatch } from './ragged-batch.ts';
 
 /** A value's elements before they are stored: f16 and f32 as numbers, i32 as integers. */
@@ -23,6 +23,8 @@ export interface OpCase {
   readonly fill?: Readonly<Record<string, Fill>>;
   /** What the results' rows behind those in use may become, as `GraphBuilder.output` has it. */
   readonly unusedRows?: Output['unusedRows'];
+  /** Whether weights may have dequantized copies, as the graph has it. */
+  readonly dequantized?: OpGraph['dequantized'];
   /** Results that contain pairs of (id as i32 bits, number). */
   readonly pairs?: readonly string[];
   /** A limit on the normalized squared error instead of the operator's own, and the reason. */

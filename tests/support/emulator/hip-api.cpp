@@ -172,6 +172,13 @@ HIP_CALL hipExtGetLinkTypeAndHopCount(int device, int peer, uint32_t* type, uint
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+HIP_CALL hipDeviceTotalMem(size_t* total, int device) {
+  if (const Status failed = state().enter("hipDeviceTotalMem")) return failed;
+  if (!exists(device)) return kInvalidDevice;
+  *total = cardAt(device).memory.limit();
+  return kSuccess;
+}
+
 HIP_CALL hipMemGetInfo(size_t* free, size_t* total) {
   if (const Status failed = state().enter("hipMemGetInfo")) return failed;
   *total = card().memory.limit();

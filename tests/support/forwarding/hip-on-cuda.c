@@ -102,6 +102,7 @@ HIP int hipExtGetLinkTypeAndHopCount(int ordinal, int peer, unsigned *type, unsi
   return CUDA_SUCCESS;
 }
 
+HIP int hipDeviceTotalMem(size_t *total, int ordinal) { return cuDeviceTotalMem(total, ordinal); }
 HIP int hipMemGetInfo(size_t *available, size_t *total) { return cuMemGetInfo(available, total); }
 HIP int hipMalloc(CUdeviceptr *address, size_t bytes) { return cuMemAlloc(address, bytes); }
 HIP int hipExtMallocWithFlags(CUdeviceptr *address, size_t bytes, unsigned flags) {

@@ -40,7 +40,8 @@ async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<Op
 
 /** The graph of a case of the operator contract. */
 export function caseGraph(of: OpCase): OpGraph {
-  const graph = new GraphBuilder(of.name, of.batch.shape);
+  const { dequantized } = of;
+  const graph = new GraphBuilder(of.name, of.batch.shape, dequantized && { dequantized });
   for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor, of.unusedRows);
   return graph.finish();
 }

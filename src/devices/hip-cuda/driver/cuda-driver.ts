@@ -78,6 +78,7 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
   const version = call('cuDriverGetVersion', 'address');
   const deviceName = call('cuDeviceGetName', 'address', 'i32', 'i32');
   const busId = call('cuDeviceGetPCIBusId', 'address', 'i32', 'i32');
+  const totalMemory = call('cuDeviceTotalMem_v2', 'address', 'i32');
   const canAccessPeer = call('cuDeviceCanAccessPeer', 'address', 'i32', 'i32');
   const peerAttribute = call('cuDeviceGetP2PAttribute', 'address', 'i32', 'i32', 'i32');
   const errorName = call('cuGetErrorName', 'i32', 'address');
@@ -89,6 +90,7 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
     version: () => version(results.address),
     deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
     busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
+    totalMemory: (ordinal) => totalMemory(results.address, ordinal),
     attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
     pinsReadOnly: (ordinal) =>
       attribute(results.address, READ_ONLY_HOST_REGISTER_SUPPORTED, ordinal) === SUCCESS &&

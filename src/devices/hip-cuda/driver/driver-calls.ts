@@ -36,6 +36,8 @@ export interface DriverCalls {
   deviceName(ordinal: number): Status;
   /** Returns a text, `0000:65:00.0`. */
   busId(ordinal: number): Status;
+  /** Returns the bytes of a device's memory, as a pointer. */
+  totalMemory(ordinal: number): Status;
   /** Returns an integer. */
   attribute(which: keyof DeviceAttributes, ordinal: number): Status;
   /** Whether the device can copy from pinned read-only pages. */

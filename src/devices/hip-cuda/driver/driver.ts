@@ -83,6 +83,12 @@ export class Driver {
     return this.library.results.text();
   }
 
+  /** Bytes of the device's memory, known before the device is initialized. */
+  totalMemory(): number {
+    this.#check('total memory', this.library.calls.totalMemory(this.#options.ordinal));
+    return this.library.results.pointer();
+  }
+
   target(): string {
     const { status, name } = this.library.calls.target(this.#options.ordinal);
     this.#check('device target', status);

@@ -76,12 +76,14 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
   const version = call('hipRuntimeGetVersion', 'address');
   const deviceName = call('hipDeviceGetName', 'address', 'i32', 'i32');
   const busId = call('hipDeviceGetPCIBusId', 'address', 'i32', 'i32');
+  const totalMemory = call('hipDeviceTotalMem', 'address', 'i32');
   return {
     init: () => init(0),
     deviceCount: () => deviceCount(results.address),
     version: () => version(results.address),
     deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
     busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
+    totalMemory: (ordinal) => totalMemory(results.address, ordinal),
     attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
     // The flag for this exists in CUDA only (8 means something else here), and its effect on a file's pages has not
     // been measured.

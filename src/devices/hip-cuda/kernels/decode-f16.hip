@@ -1,16 +1,18 @@
-// A packed matrix as f16 for the BLAS library: the order of halves.h, WEIGHT_SCALE times larger. A thread makes an octet; rows are
-// filled up with zeros to whole chunks, as those of activations are.
+// Some rows of a packed matrix as f16 for the BLAS library: the order of halves.h, WEIGHT_SCALE times larger. A thread makes an octet;
+// rows are filled up with zeros to whole chunks, as those of activations are. `out` is the place of the matrix's first row.
 #include "decode.h"
 
-KERNEL(decode_f16, 256, const u8* weight, i32 rows, i32 row_groups, u32x4* out) {
+KERNEL(decode_f16, 256, const u8* weight, i32 rows, i32 row_groups, i32 first_row, i32 row_count, u32x4* out) {
   grid_launch_dependents();
   i64 at = i64(block_x()) * 256 + thread();
   i32 row_chunks = (row_groups + CHUNK_GROUPS - 1) / CHUNK_GROUPS, chunk = i32(at / CHUNK_OCTETS), row = chunk / row_chunks;
-  if (row >= rows) {
+  if (row >= row_count) {
     grid_dependency_wait();
     return;
   }
   i32 t = i32(at % CHUNK_OCTETS) >> 2, in_row = (chunk - row * row_chunks) * CHUNK_GROUPS + i32(at & 3);
+  row += first_row;
+  at += i64(first_row) * row_chunks * CHUNK_OCTETS;
   u32x4 made = {};
   if (in_row < row_groups) {
     i64 groups = i64(rows) * row_groups, group = i64(row) * row_groups + in_row;

@@ -36,10 +36,12 @@ export interface HipCudaWeight extends PackedWeight {
    */
   decodes?(part: number, format: TensorFormat): KernelModule | undefined;
   /**
-   * The address to which rows are copied if they need no packing, for a weight at `target`; otherwise the launch that
-   * packs them from their address on the device, a multiple of 256 bytes.
+   * The address to which rows are copied if they need no packing, for a weight at `target`; otherwise the launches that
+   * pack them from their address on the device, a multiple of 256 bytes.
    */
-  pack(rows: WeightRows, target: Address): Address | ((source: Address) => Launch);
+  pack(rows: WeightRows, target: Address): Address | ((source: Address) => readonly Launch[]);
+  /** Where in it a copy lies whose rows are f16 in whole chunks (halves.h), for the BLAS library; undefined without one. */
+  readonly dequantizedAt?: number;
 }
 
 /** A graph as kernels. */

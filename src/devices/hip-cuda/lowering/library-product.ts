@@ -13,31 +13,44 @@ import { finishProduct } from './finish-product.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-import { packedFile, weightScale } from './packed-formats.ts';
+import { weightScale } from './packed-formats.ts';
 import { F16_CHUNK } from './staging.ts';
-import { FILE_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
+import {
+  DEQUANTIZE_THREADS,
+  dequantizedOctets,
+  dequantizeModule,
+  FILE_LAYOUT,
+  GROUP_LAYOUT,
+} from './weight-layout.ts';
 
 /** Maximum workspace of the library's kernels for Hopper. */
 const WORKSPACE_BYTES = 32 << 20;
-const THREADS = 256;
 
-/** Decodes the weights to f16, and multiplies with the library. */
+/** Multiplies with the library by the weights' dequantized copy, which is made for it where they have none that stays. */
 export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void {
   const { x, weights } = of;
   const [first] = weights as [Weight];
-  const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
   const columns = alignUp(first.columns, F16_CHUNK);
-  const decoded = to.temporary(2 * width * columns);
-  to.launch({
-    file: 'decode-f16.hip',
-    kernel: 'decode_f16',
-    defines: { PACKED_FORMAT: packedFile(first.format) },
-    grid: [Math.ceil((width * columns) / 8 / THREADS)],
-    block: THREADS,
-    args: [to.weight(weights, GROUP_LAYOUT), int(width), int(first.columns / 32), decoded],
-  });
   const factor = 1 / weightScale(first.format);
-  multiply({ ...of, type: 'f16', columns, factor, w: decoded, x: x.x }, to);
+  multiply({ ...of, type: 'f16', columns, factor, w: dequantized(weights, to), x: x.x }, to);
+}
+
+function dequantized(weights: readonly Weight[], to: Lowering): Operand {
+  const packed = to.weight(weights, GROUP_LAYOUT);
+  if (packed.dequantizedAt !== undefined)
+    return { kind: 'address', of: packed, offset: packed.dequantizedAt };
+  const [{ columns }] = weights as [Weight];
+  const rows = weights.reduce((sum, weight) => sum + weight.rows, 0);
+  const octets = dequantizedOctets(rows, columns);
+  const made = to.temporary(16 * octets);
+  to.launch({
+    ...dequantizeModule(weights),
+    kernel: 'decode_f16',
+    grid: [Math.ceil(octets / DEQUANTIZE_THREADS)],
+    block: DEQUANTIZE_THREADS,
+    args: [packed, int(rows), int(columns / 32), int(0), int(rows), made],
+  });
+  return made;
 }
 
 /** Multiplies rounded activations by the weights as stored in the file. */

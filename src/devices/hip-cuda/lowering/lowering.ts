@@ -1,5 +1,5 @@
 import { invariant } from '../../../base/errors.ts';
-import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
+import { dequantizedWeights, GraphLowering, type LaunchScratch } from '../../../device/index.ts';
 import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
@@ -7,7 +7,7 @@ import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import type { CollectivePlan, LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
 import type { AnyTemplate, Arg } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
-import type { WeightLayout } from './weight-layout.ts';
+import { DEQUANTIZED_LAYOUT, GROUP_LAYOUT, type WeightLayout } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
 /** A kernel with its module, a product of the BLAS library, or a collective of the link's. */
@@ -19,6 +19,8 @@ type PlannedLaunch =
 export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScope {
   readonly #launches: PlannedLaunch[] = [];
   readonly #modules = new Map<string, KernelModule>();
+  /** The weights that have dequantized copies beside them. */
+  readonly #dequantized: ReadonlySet<Weight>;
   /** The choices of experts that are grouped, by the tensor of their ids. */
   readonly groupedChoices = new Map<Tensor, GroupedChoices>();
 
@@ -27,6 +29,7 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
     readonly target: HipCudaTarget,
   ) {
     super(graph);
+    this.#dequantized = target.blas ? dequantizedWeights(graph) : new Set();
   }
 
   count(tensor: Tensor): Arg {
@@ -34,11 +37,12 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
     return { kind: 'address', of: this.graph.batch.counts, offset: 4 * index };
   }
 
-  weight(parts: readonly Weight[], layout: WeightLayout): HipCudaWeight {
+  weight(parts: readonly Weight[], asked: WeightLayout): HipCudaWeight {
+    const isCopied = asked === GROUP_LAYOUT && parts.every((part) => this.#dequantized.has(part));
+    const layout = isCopied ? DEQUANTIZED_LAYOUT : asked;
     return this.weightOnce(parts, layout.name, () => {
       const weight = layout.of(parts);
-      const module = layout.module(parts);
-      if (module) this.#addModule(module);
+      for (const module of layout.modules(parts)) this.#addModule(module);
       return weight;
     });
   }

@@ -15,13 +15,14 @@ import {
 } from '../launching/launch.ts';
 import { formatFile } from '../texts/format-text.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
+import { F16_CHUNK } from './staging.ts';
 
 /** A layout of weights on the device. */
 export interface WeightLayout {
   /** Its name in `PackedWeight.layout`. */
   readonly name: string;
-  /** The kernel that packing needs, if any. */
-  module(parts: readonly Weight[]): KernelModule | undefined;
+  /** The kernels that packing needs. */
+  modules(parts: readonly Weight[]): readonly KernelModule[];
   of(parts: readonly Weight[]): HipCudaWeight;
 }
 
@@ -65,11 +66,11 @@ function decodeLaunch(
   format: TensorFormat,
   become: TensorFormat,
   { elements, to }: { elements: number; to: Address },
-): (source: Address) => Launch {
+): (source: Address) => readonly Launch[] {
   const steps = elements / (format.blockElements === 1 ? 1 : 8);
   const kernel = become.name === 'F16' ? 'pack_f16' : 'pack_floats';
   const module = decodeModule(format);
-  return (source) => packLaunch(module, kernel, [steps, 256], [pointer(source), pointer(to), i64(steps)]);
+  return (source) => [packLaunch(module, kernel, [steps, 256], [pointer(source), pointer(to), i64(steps)])];
 }
 
 function single(parts: readonly Weight[]): Weight {
@@ -81,7 +82,7 @@ function single(parts: readonly Weight[]): Weight {
 /** A single weight, with its rows as in the file, or decoded to its format. */
 export const FILE_LAYOUT: WeightLayout = {
   name: 'file',
-  module: () => undefined,
+  modules: () => [],
   of: (parts) => {
     const weight = single(parts);
     const rowBytes = weightRowBytes(weight);
@@ -104,7 +105,7 @@ export const FILE_LAYOUT: WeightLayout = {
 /** Vectors decoded to f32, one after another. */
 export const FLOAT_LAYOUT: WeightLayout = {
   name: 'f32',
-  module: ([first]) => (first && first.format !== F32 ? decodeModule(first.format) : undefined),
+  modules: ([first]) => (first && first.format !== F32 ? [decodeModule(first.format)] : []),
   of: (parts) => {
     const [first] = parts;
     invariant(
@@ -132,7 +133,7 @@ export const FLOAT_LAYOUT: WeightLayout = {
 /** Stacked weights of one quantized format and width, as planes of quants and scales. */
 export const GROUP_LAYOUT: WeightLayout = {
   name: 'groups',
-  module: groupModule,
+  modules: (parts) => [groupModule(parts)],
   of: (parts) => {
     const rows = parts.reduce((sum, part) => sum + part.rows, 0);
     const [first] = parts;
@@ -154,6 +155,55 @@ export const GROUP_LAYOUT: WeightLayout = {
   },
 };
 
+/** The kernel that makes f16 of rows of packed weights, the launch of which has the same number of threads per block. */
+export function dequantizeModule([first]: readonly Weight[]): KernelModule {
+  invariant(first, 'a packed weight has a part');
+  return { file: 'decode-f16.hip', defines: { PACKED_FORMAT: packedFile(first.format) } };
+}
+
+/** Threads of a block of `decode_f16`, each of which makes an octet. */
+export const DEQUANTIZE_THREADS = 256;
+const OCTET = 8;
+
+/** Octets of so many rows in f16, which end with whole chunks. */
+export function dequantizedOctets(rows: number, columns: number): number {
+  return (rows * alignUp(columns, F16_CHUNK)) / OCTET;
+}
+
+/** `GROUP_LAYOUT` with a copy in f16 behind it, made of each row as soon as it is packed. */
+export const DEQUANTIZED_LAYOUT: WeightLayout = {
+  name: 'dequantized',
+  modules: (parts) => [...GROUP_LAYOUT.modules(parts), dequantizeModule(parts)],
+  of: (parts) => {
+    const packed = GROUP_LAYOUT.of(parts);
+    const [first] = parts;
+    invariant(first, 'a packed weight has a part');
+    const { columns, format } = first;
+    const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+    const starts = parts.map((_, i) => parts.slice(0, i).reduce((sum, part) => sum + part.rows, 0));
+    const dequantizedAt = alignUp(packed.byteLength, BUFFER_ALIGNMENT);
+    const dequantizedBytes = 2 * OCTET * dequantizedOctets(rows, columns);
+    const module = dequantizeModule(parts);
+    return {
+      ...packed,
+      byteLength: dequantizedAt + dequantizedBytes,
+      layout: `dequantized ${format.name}`,
+      dequantizedAt,
+      dequantizedBytes,
+      pack: (handed, target) => {
+        const { part, firstRow, rowCount } = handed;
+        const packs = packed.pack(handed, target);
+        invariant(typeof packs === 'function', 'rows of blocks are packed by a kernel');
+        const sizes = [rows, columns / 32, (starts[part] ?? 0) + firstRow, rowCount].map(i32);
+        const args = [pointer(target), ...sizes, pointer(target + dequantizedAt)];
+        const threads = [dequantizedOctets(rowCount, columns), DEQUANTIZE_THREADS] as const;
+        const dequantize = packLaunch(module, 'decode_f16', threads, args);
+        return (source) => [...packs(source), dequantize];
+      },
+    };
+  },
+};
+
 /** Bytes of an expert's matrix, which has so many rows of each part, in `expertLayout`. */
 export function expertBytes(parts: readonly Weight[], outputs: number): number {
   const [first] = parts;
@@ -168,7 +218,7 @@ export function expertBytes(parts: readonly Weight[], outputs: number): number {
 export function expertLayout(outputs: number): WeightLayout {
   return {
     name: 'experts',
-    module: groupModule,
+    modules: (parts) => [groupModule(parts)],
     of: (parts) => {
       const [first] = parts;
       invariant(first, 'a packed weight has a part');
@@ -195,11 +245,13 @@ function packGroups(
   module: KernelModule,
   counts: readonly number[],
   target: Address,
-): (source: Address) => Launch {
+): (source: Address) => readonly Launch[] {
   const [, groups = 0, , rowCount = 0] = counts;
   const threads = [rowCount * groups, 128] as const;
   const args = counts.map(i32);
-  return (source) => packLaunch(module, 'pack_groups', threads, [pointer(source), pointer(target), ...args]);
+  return (source) => [
+    packLaunch(module, 'pack_groups', threads, [pointer(source), pointer(target), ...args]),
+  ];
 }
 
 function groupModule(parts: readonly Weight[]): KernelModule {

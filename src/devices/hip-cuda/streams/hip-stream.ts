@@ -140,7 +140,7 @@ export class HipStream implements Stream {
       const staged = this.#rows.take(Math.max(bytes, maxBytes));
       this.#uploadRows(staged, source, { bytes, rowCount: rows.rowCount, cut });
       onCopy?.(this.#record());
-      this.#setup.launch([packing(staged)], this.#handle);
+      this.#setup.launch(packing(staged), this.#handle);
     });
   }
 

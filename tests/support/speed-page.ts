@@ -33,7 +33,7 @@ function tableOf(rows: readonly (readonly [string, SpeedRow])[]): string[] {
 }
 
 const PEER =
-  'In brackets is the ratio to llama.cpp, built for the same card, which measured the same file right after (`--peer`, bench/peer/speed.cc).';
+  'In brackets is the ratio to llama.cpp, built for the same card, which measured the same file right after (`--peer`, bench/peer/speed.cc); it computes ternary formats (TQ) on the CPU, or not at all.';
 
 /** The text of docs/speed.md for a saved grid. */
 export function speedPage({ device, date, rows }: SavedGrid): string {
@@ -77,7 +77,7 @@ export function withSpeed(readme: string, { device, date, rows }: SavedGrid): st
     BEGIN,
     `Tokens per second on one ${device}, ${date}, for models of random weights in the shapes of well-known ones: a prompt of 2 048 tokens, one`,
     'sequence, and 64 at once; in brackets the ratio to llama.cpp, which measured the same file on the same card right after.',
-    '[docs/speed.md](docs/speed.md) has all rows, those where llama.cpp is ahead too, and the command that measures them and your machine.',
+    '[docs/speed.md](docs/speed.md) has all rows, and the command that measures them and your machine.',
     '',
     ...tableOf(shown),
     END,

@@ -19,6 +19,12 @@ const isWanted = (file) => {
 };
 // Files that take long begin first, so that none is left to run alone.
 const LONGEST_FIRST = [
+  'full/package',
+  'full/native-packages',
+  'full/webgpu-',
+  'full/contract-',
+  'full/dealt-',
+  'full/gui',
   'webgpu/contract',
   'hip-cuda/contract',
   'webgpu/goldens',

@@ -21,7 +21,7 @@ function textOf(module: KernelModule): string {
 /**
  * Selects the tests of the device contract for a software GPU, whose driver takes longer to compile a kernel than to
  * run it: of the operators' cases, those with a kernel that no other case has, whatever it is compiled for, and those whose
- * kernels are already compiled. The whole contract runs behind `npm test` in CI, and in `test:full`.
+ * kernels are already compiled. A share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
  */
 export async function everyKernelOnce(): Promise<(test: string) => boolean> {
   const gpu = await openDawn();

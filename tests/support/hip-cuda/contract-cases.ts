@@ -19,8 +19,8 @@ function outlineOf({ file, defines }: KernelModule): string {
 
 /**
  * Selects tests for an emulated target, where a kernel takes longer to compile than to run: of the operators' cases, the first of each
- * operator and those with a kernel that no earlier case has with the same definitions, whatever their values; and all other tests. The
- * whole contract runs behind `npm test` in CI, and in `test:full`.
+ * operator and those with a kernel that no earlier case has with the same definitions, whatever their values; and all other tests. A
+ * share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
  */
 export function everyKernelOnce(target: string): (test: string) => boolean {
   const met = new Set<string>();

@@ -4,7 +4,7 @@ import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
-import { FAMILY_FIXTURES, hasOthersKernels } from '../family-fixtures.ts';
+import { FAMILY_FIXTURES, type FamilyFixture, hasOthersKernels } from '../family-fixtures.ts';
 import { testGoldensOf, testModelsOn } from '../family-tests.ts';
 import {
   type GoldenDevice,
@@ -27,14 +27,18 @@ export async function testEmulatedGoldens(target: string): Promise<void> {
   testQuantizedGoldens(device);
 }
 
-/** Declares the tests of architectures' random models for an emulated GPU, except those that others represent. */
-export async function testEmulatedFamilies(target: string): Promise<void> {
+/**
+ * Declares the tests of architectures' random models for an emulated GPU, except those that others represent; of some of them alone
+ * if `deal` takes some, and then without what models can do besides.
+ */
+export async function testEmulatedFamilies(
+  target: string,
+  deal?: (families: readonly FamilyFixture[]) => readonly FamilyFixture[],
+): Promise<void> {
   const device = await emulatedDevice(target);
-  testGoldensOf(
-    FAMILY_FIXTURES.filter((family) => !hasOthersKernels(family)),
-    device,
-  );
-  testModelsOn(device);
+  const families = FAMILY_FIXTURES.filter((family) => !hasOthersKernels(family));
+  testGoldensOf(deal?.(families) ?? families, device);
+  if (!deal) testModelsOn(device);
 }
 
 /** Declares the tests of some architectures' random models for several emulated GPUs, which compute together over a link. */

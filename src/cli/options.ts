@@ -133,11 +133,6 @@ export function modelOptions(): Option[] {
       .choices(DECODE_PLACES)
       .helpGroup('Model:'),
     new Option(
-      '--dequantized',
-      'dequantized copies of matrices beside them, for faster prompts (default: on a large GPU whose memory they take a quarter of at most)',
-    ).helpGroup('Model:'),
-    new Option('--no-dequantized', 'no dequantized copies of matrices').helpGroup('Model:'),
-    new Option(
       '--embedding <place>',
       'where embeddings are kept; host saves device memory (default: device; per-layer ones: the host of a GPU)',
     )
@@ -201,6 +196,11 @@ function memoryOptions(): Option[] {
     )
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
+    new Option(
+      '--dequantized',
+      'dequantized copies of matrices beside them, for faster prompts (default: on a large GPU whose memory they take a quarter of at most)',
+    ).helpGroup('Model:'),
+    new Option('--no-dequantized', 'no dequantized copies of matrices').helpGroup('Model:'),
     new Option('--pool', 'one allocation per layer instead of one per weight').helpGroup('Model:'),
   ];
 }

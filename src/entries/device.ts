@@ -16,6 +16,7 @@ export type {
   DeviceEvent,
   DeviceInfo,
   FileRows,
+  DequantizedFacts,
   GroupFacts,
   Executable,
   Ffi,

@@ -9,6 +9,7 @@ import type {
   NativeMemory,
   NativeType,
 } from '../device/index.ts';
+import { importKoffi } from './import-koffi.ts';
 
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;
@@ -47,7 +48,7 @@ export interface KoffiOptions {
 
 /** Native calls through koffi, an optional dependency. Rejects with `FFI_UNAVAILABLE` if it cannot be loaded. */
 export async function loadKoffiFfi({ stackBytes }: KoffiOptions = {}): Promise<Ffi> {
-  const { default: koffi } = await import('koffi').catch((cause: unknown) =>
+  const { default: koffi } = await importKoffi().catch((cause: unknown) =>
     fail('FFI_UNAVAILABLE', { why: messageOf(cause) }, cause),
   );
   if (stackBytes !== undefined) koffi.config({ sync_stack_size: stackBytes });

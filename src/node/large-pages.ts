@@ -1,4 +1,5 @@
 import { alignUp } from '../base/bytes.ts';
+import { importKoffi } from './import-koffi.ts';
 
 /** A multiple of all page sizes below large ones (64 KiB on some ARM machines). */
 const ALIGNMENT = 64 << 10;
@@ -16,7 +17,7 @@ export type LargePages = (bytes: Uint8Array) => void;
  */
 export async function loadLargePages(): Promise<LargePages | undefined> {
   if (process.platform !== 'linux') return undefined;
-  const loaded = await import('koffi').catch(() => undefined);
+  const loaded = await importKoffi().catch(() => undefined);
   if (!loaded) return undefined;
   const { default: koffi } = loaded;
   const madvise: (address: number, length: number, advice: number) => number = koffi

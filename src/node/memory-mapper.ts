@@ -1,4 +1,5 @@
 import { promisify } from 'node:util';
+import { importKoffi } from './import-koffi.ts';
 
 /** Maps ranges of open files into memory, read-only. */
 export interface MemoryMapper {
@@ -50,7 +51,7 @@ const MADV_POPULATE_READ = 22;
  * there is none: no koffi for this machine, or a system without `mmap`.
  */
 export async function loadMemoryMapper(): Promise<MemoryMapper> {
-  const { default: koffi } = await import('koffi').catch((cause: unknown) => {
+  const { default: koffi } = await importKoffi().catch((cause: unknown) => {
     throw new Error('koffi is not installed, or has no build for this machine', { cause });
   });
   const c = koffi.load(null);

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { WorkerHandle, WorkerHost } from '../device/index.ts';
+import { endsLoading, loadingThread } from './import-koffi.ts';
 
 /**
  * Megabytes of a worker's young generation. What steps and streams allocate dies at once, and a few megabytes collect it
@@ -13,16 +14,22 @@ class NodeWorker implements WorkerHandle {
   readonly #onFailure: ((error: Error) => void)[] = [];
   #failure: Error | undefined;
   #ending = false;
+  #isOver = false;
+  readonly #loading = loadingThread();
 
   constructor(entry: URL, name: string) {
     this.#worker = new Worker(entry, {
       name,
+      workerData: this.#loading,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
     this.#worker.unref();
     this.#worker.once('error', (error) => this.#fail(error));
     this.#worker.once('messageerror', (error) => this.#fail(error));
-    this.#worker.once('exit', (code) => this.#fail(new Error(`worker ${name} ended with code ${code}`)));
+    this.#worker.once('exit', (code) => {
+      this.#isOver = true;
+      this.#fail(new Error(`worker ${name} ended with code ${code}`));
+    });
   }
 
   post(message: unknown): void {
@@ -46,6 +53,7 @@ class NodeWorker implements WorkerHandle {
 
   async terminate(): Promise<void> {
     this.#ending = true;
+    await endsLoading(this.#loading, () => this.#isOver);
     await this.#worker.terminate();
   }
 

@@ -217,15 +217,7 @@ export function describeModel(source: ModelSource, options: DealtOptions): Model
   const { read, config } = configure(source, options);
   const { adapters, drafter } = source;
   const unread = new UnreadCheck({ gguf, read, config, drafter, allowed: options.allowUnread ?? false });
-  const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
-  const slots = options.sequences ?? 1;
-  // An encoder computes a whole text at once.
-  const usual = options.deterministic ? DETERMINISTIC_BATCH : (device.promptRows ?? DEFAULT_BATCH);
-  const batch = config.bidirectional ? context : (options.batch ?? usual);
-  const speculation = config.pooling ? 0 : (options.speculation ?? 0);
-  const generating = slots * (1 + speculation);
-  const rows = Math.min(Math.max(batch, generating), context * slots);
-  const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
+  const { context, slots, speculation, rows, outputs } = sizesOf(device, config, options);
   const tensors = tensorsOf(source, config);
   const predicts = speculation > 0 && options.predictor === true;
   if (predicts) checkPredictor(gguf, config, options);
@@ -270,6 +262,20 @@ export function describeModel(source: ModelSource, options: DealtOptions): Model
     adaptersARow: adapters?.perRow ?? 0,
   };
   return { config, setup, unread };
+}
+
+/** The sizes of steps and of the sequences in them. */
+function sizesOf(device: Device, config: ModelConfig, options: PlanOptions) {
+  const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
+  const slots = options.sequences ?? 1;
+  // An encoder computes a whole text at once.
+  const usual = options.deterministic ? DETERMINISTIC_BATCH : (device.promptRows ?? DEFAULT_BATCH);
+  const batch = config.bidirectional ? context : (options.batch ?? usual);
+  const speculation = config.pooling ? 0 : (options.speculation ?? 0);
+  const generating = slots * (1 + speculation);
+  const rows = Math.min(Math.max(batch, generating), context * slots);
+  const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
+  return { context, slots, speculation, rows, outputs };
 }
 
 /** Whether weights have dequantized copies: if some step is faster for them, and either they are wanted or there is memory to spare. */

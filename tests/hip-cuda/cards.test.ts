@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { wholeOf } from '../../src/device/index.ts';
+import { DeviceGroup } from '../../src/devices/group/index.ts';
 import type { HipCudaDevice } from '../../src/devices/hip-cuda/index.ts';
 import { i32, pointer } from '../../src/devices/hip-cuda/launching/launch.ts';
+import { LanguageModel } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { reportHipCudaDevices } from '../../src/node/hip-cuda-devices.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 import { at, bufferOf, Prober, readInto } from '../support/hip-cuda/probe.ts';
 import { Polynomial } from '../support/hip-cuda/polynomial.ts';
+import { SPLIT_ALL } from '../support/rank-devices.ts';
+import { tinyModel } from '../support/tiny-model.ts';
 
 /** Several cards of one driver: their memory is apart, and kernels of theirs run at the same time. */
 const emulated = await emulatedTests('gfx1100', 3);
@@ -145,4 +150,17 @@ emulated('a lost card does not take the others with it', async (emulator) => {
   stream.upload(new Uint8Array(1024), wholeOf(buffer));
   await assert.rejects(stream.synchronize(), { code: 'DEVICE_LOST' });
   assert.deepEqual(await polynomial.compute([1, 2, 3]), [4, 16, 36]);
+});
+
+emulated('have dequantized copies of their own parts, as a group', async (emulator) => {
+  const said = async (dequantized: boolean) => {
+    const cards = [0, 1].map((card) => emulator.device({ card, blas: true }));
+    await using device = new DeviceGroup(cards, SPLIT_ALL);
+    const parts = { gguf: await tinyModel('Q8_0'), device, architectures: ALL_ARCHITECTURES };
+    const options = { context: 128, batch: 128, deterministic: true, dequantized } as const;
+    await using model = await LanguageModel.open(parts, options);
+    assert.equal(model.fit.dequantized > 0, dequantized);
+    return await model.generate([1, 40, 41, 42], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+  };
+  assert.equal(await said(true), await said(false));
 });

@@ -1,6 +1,6 @@
 /**
- * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...] [--gpus N] [--dequantized]`. For a model
- * of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
+ * The cost of a step on a GPU: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...] [--gpus N]
+ * [--dequantized]`. For a model of that shape with random weights, and for each batch of `rows` single tokens of as many sequences (or, with `p`
  * before the number, one sequence's prompt; `1@8192` is one token behind 8 192 others): the time of a whole step, and of
  * each kind of launch, for all layers of a step; on HIP and CUDA with the megabytes of weights that these launches name (of experts, all), and the terabytes a second
  * that this is. `llama-3-8b:16` is that shape with 16 layers, `llama-3-8b/2` what one of two ranks has of its heads and hidden layers; a

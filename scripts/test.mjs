@@ -24,7 +24,7 @@ const LONGEST_FIRST = [
   'full/webgpu-',
   'full/contract-',
   'full/dealt-',
-  'full/gui',
+  'full/guide',
   'webgpu/contract',
   'hip-cuda/contract',
   'webgpu/goldens',

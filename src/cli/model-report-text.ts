@@ -106,8 +106,8 @@ const RARE = new Set(['dequantized', 'host', 'draft', 'pinned']);
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
   const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
-  const { streamedParts, allWeights, allocations, slots, slotBytes, expertSlots, copied } = need.fit;
-  const { dequantized } = need.fit;
+  const { streamedParts, allWeights, dequantized, allocations, slots, slotBytes, expertSlots, copied } =
+    need.fit;
   const staying =
     streamedParts > 0
       ? `of ${formatBytes(allWeights)}`

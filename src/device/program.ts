@@ -23,7 +23,7 @@ export interface PackedWeight {
   waits?(format: TensorFormat): boolean;
   /** True for a tensor of a model's file that the device's process, another than this one, has in a copy of that. */
   hasOwn?(tensor: object): boolean;
-  /** Bytes of it that are a dequantized copy of the rest. Absent or 0 without one. */
+  /** Bytes of it, the last ones, that are a dequantized copy of the rest. Absent or 0 without one. */
   readonly dequantizedBytes?: number;
   /** True if every device of a group has all of it. Absent on a single device. */
   readonly isCopied?: boolean;

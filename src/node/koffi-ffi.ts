@@ -9,7 +9,7 @@ import type {
   NativeMemory,
   NativeType,
 } from '../device/index.ts';
-import { importKoffi } from './import-koffi.ts';
+import { importKoffi } from './native-loading.ts';
 
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;

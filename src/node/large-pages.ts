@@ -1,5 +1,5 @@
 import { alignUp } from '../base/bytes.ts';
-import { importKoffi } from './import-koffi.ts';
+import { importKoffi } from './native-loading.ts';
 
 /** A multiple of all page sizes below large ones (64 KiB on some ARM machines). */
 const ALIGNMENT = 64 << 10;

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { importKoffi } from './import-koffi.ts';
+import { importKoffi } from './native-loading.ts';
 
 /** Maps ranges of open files into memory, read-only. */
 export interface MemoryMapper {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { WorkerHandle, WorkerHost } from '../device/index.ts';
-import { endsLoading, loadingThread } from './import-koffi.ts';
+import { endsLoading, loadingThread } from './native-loading.ts';
 
 /**
  * Megabytes of a worker's young generation. What steps and streams allocate dies at once, and a few megabytes collect it

@@ -1,4 +1,5 @@
 import { fail, isRocmforgeError } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
 import { startsWithin } from './deal-layers.ts';
 import { ExecutionPlan } from './execution-plan.ts';
 import { expertSlotBytes, weightsOf } from './memory-demand.ts';
@@ -38,20 +39,23 @@ const DEAL_ATTEMPTS = 6;
 /** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
-/** Compiles a model for its device. Rejects with `INVALID_ARGUMENT` if there are no dequantized copies as asked for, as `describeModel`, or as the device's `compile`. */
+/**
+ * Compiles a model for its device. Rejects with `INVALID_ARGUMENT` if there are no dequantized copies as asked for, as `describeModel`, or
+ * as the device's `compile`.
+ */
 export async function compileModel(source: ModelSource, options: DealtOptions): Promise<CompiledModel> {
   const description = describeOnStage(source, options);
   const plan = await ExecutionPlan.compile(description.setup);
-  if (options.dequantized) requireCopies(plan);
+  if (options.dequantized) requireCopies(plan, source.device);
   return { description, plan };
 }
 
 /** Throws `INVALID_ARGUMENT` if no weight has a dequantized copy. */
-function requireCopies({ plans }: ExecutionPlan): void {
+function requireCopies({ plans }: ExecutionPlan, { dequantized: facts }: Device): void {
   const weights = weightsOf(plans).flat();
   if (weights.some(({ packed: { dequantizedBytes = 0 } }) => dequantizedBytes > 0)) return;
-  const expected =
-    'quantized matrices, steps of 128 tokens or more, and a HIP or CUDA device with its BLAS library';
+  const rows = facts && `steps of ${facts.minRows} tokens or more`;
+  const expected = rows ? `quantized matrices, ${rows}, and the BLAS library` : 'a HIP or CUDA device';
   fail('INVALID_ARGUMENT', { name: 'dequantized', found: 'true', expected });
 }
 
@@ -60,7 +64,8 @@ function requireCopies({ plans }: ExecutionPlan): void {
  * fit, dequantized copies that nobody asked for give way. If that does not help, on the stages of a pipeline layers move from those that
  * are too full to others. If that does not help, and experts are streamed by use or in the host's memory, as many of them are on the
  * device as fit; otherwise a large GPU's batch gives way to the usual one, then layers are on the CPU if `gpuLayers` is `auto`,
- * `shrinkContext` finds the largest context with which all weights stay resident, or layers are streamed. Rejects with `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
+ * `shrinkContext` finds the largest context with which all weights stay resident, or layers are streamed. Rejects with
+ * `MODEL_TOO_LARGE` if nothing helps, or as `describeModel`.
  */
 export async function planToFit(
   source: ModelSource,

@@ -223,7 +223,10 @@ export class HipCudaDevice implements Device {
 
   get dequantized(): DequantizedFacts {
     const isLarge = this.target.multiprocessors >= LARGE.multiprocessors;
-    return { minRows: MIN_DEQUANTIZED_ROWS, maxBytes: isLarge ? DEQUANTIZED_SHARE * this.#totalMemory : 0 };
+    return {
+      minRows: MIN_DEQUANTIZED_ROWS,
+      maxBytes: isLarge ? Math.floor(DEQUANTIZED_SHARE * this.#totalMemory) : 0,
+    };
   }
 
   /**

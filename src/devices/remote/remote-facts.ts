@@ -105,7 +105,8 @@ export function checkFacts(found: unknown): RemoteFacts {
   const counts = [memory?.total, memory?.free, unit, own, largestBuffer, waiting?.fixed, waiting?.perStream];
   const isModel = model === undefined || typeof model === 'string';
   const isGroup = group === undefined || (isCount(group.ranks) && isCount(group.gatherAtLeast));
-  const areCopies = dequantized === undefined || (isCount(dequantized.minRows) && dequantized.maxBytes >= 0);
+  const areCopies =
+    dequantized === undefined || (isCount(dequantized?.minRows) && isCount(dequantized.maxBytes));
   const isInfo = typeof info?.backend === 'string' && typeof info.name === 'string' && isRecord(info.details);
   const areRows = Array.isArray(rowCapacities) && rowCapacities.every(isCount);
   if (

@@ -120,6 +120,8 @@ export function planDraft(setup: ModelSetup, options: ModelOptions): DraftSetup 
     inFlight,
     preparedSteps,
     pool,
+    // On the model's device, memory to spare is the model's.
+    dequantized: own ? undefined : false,
   };
   // On a pipeline, it is on the last stage alone.
   const gpuLayers = (own ?? device).stages ? ('all' as const) : undefined;

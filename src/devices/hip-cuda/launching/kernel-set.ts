@@ -40,8 +40,6 @@ export interface HipCudaWeight extends PackedWeight {
    * pack them from their address on the device, a multiple of 256 bytes.
    */
   pack(rows: WeightRows, target: Address): Address | ((source: Address) => readonly Launch[]);
-  /** Where in it a copy lies whose rows are f16 in whole chunks (halves.h), for the BLAS library; undefined without one. */
-  readonly dequantizedAt?: number;
 }
 
 /** A graph as kernels. */

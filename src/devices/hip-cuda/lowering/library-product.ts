@@ -37,8 +37,8 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
 
 function dequantized(weights: readonly Weight[], to: Lowering): Operand {
   const packed = to.weight(weights, GROUP_LAYOUT);
-  if (packed.dequantizedAt !== undefined)
-    return { kind: 'address', of: packed, offset: packed.dequantizedAt };
+  const { byteLength, dequantizedBytes = 0 } = packed;
+  if (dequantizedBytes > 0) return { kind: 'address', of: packed, offset: byteLength - dequantizedBytes };
   const [{ columns }] = weights as [Weight];
   const rows = weights.reduce((sum, weight) => sum + weight.rows, 0);
   const octets = dequantizedOctets(rows, columns);

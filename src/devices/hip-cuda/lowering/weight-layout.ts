@@ -130,17 +130,22 @@ export const FLOAT_LAYOUT: WeightLayout = {
   },
 };
 
+/** Weights of one format and width on top of one another: the first of them, all their rows, and the first row of each. */
+function stackOf(parts: readonly Weight[]) {
+  const [first] = parts;
+  invariant(first, 'a packed weight has a part');
+  const starts = parts.map((_, i) => parts.slice(0, i).reduce((sum, part) => sum + part.rows, 0));
+  return { first, rows: parts.reduce((sum, part) => sum + part.rows, 0), starts };
+}
+
 /** Stacked weights of one quantized format and width, as planes of quants and scales. */
 export const GROUP_LAYOUT: WeightLayout = {
   name: 'groups',
   modules: (parts) => [groupModule(parts)],
   of: (parts) => {
-    const rows = parts.reduce((sum, part) => sum + part.rows, 0);
-    const [first] = parts;
-    invariant(first, 'a packed weight has a part');
+    const { first, rows, starts } = stackOf(parts);
     const groups = first.columns / 32;
     const module = groupModule(parts);
-    const starts = parts.map((_, i) => parts.slice(0, i).reduce((sum, part) => sum + part.rows, 0));
     return {
       parts,
       byteLength: packedBytes(first.format, rows * groups),
@@ -155,10 +160,9 @@ export const GROUP_LAYOUT: WeightLayout = {
   },
 };
 
-/** The kernel that makes f16 of rows of packed weights, the launch of which has the same number of threads per block. */
-export function dequantizeModule([first]: readonly Weight[]): KernelModule {
-  invariant(first, 'a packed weight has a part');
-  return { file: 'decode-f16.hip', defines: { PACKED_FORMAT: packedFile(first.format) } };
+/** The kernel that makes f16 of rows of packed weights. */
+export function dequantizeModule(parts: readonly Weight[]): KernelModule {
+  return { file: 'decode-f16.hip', defines: { PACKED_FORMAT: packedFile(stackOf(parts).first.format) } };
 }
 
 /** Threads of a block of `decode_f16`, each of which makes an octet. */
@@ -170,32 +174,28 @@ export function dequantizedOctets(rows: number, columns: number): number {
   return (rows * alignUp(columns, F16_CHUNK)) / OCTET;
 }
 
-/** `GROUP_LAYOUT` with a copy in f16 behind it, made of each row as soon as it is packed. */
+/** `GROUP_LAYOUT` with a copy in f16 as its last bytes, made of each row as soon as it is packed. */
 export const DEQUANTIZED_LAYOUT: WeightLayout = {
   name: 'dequantized',
   modules: (parts) => [...GROUP_LAYOUT.modules(parts), dequantizeModule(parts)],
   of: (parts) => {
     const packed = GROUP_LAYOUT.of(parts);
-    const [first] = parts;
-    invariant(first, 'a packed weight has a part');
+    const { first, rows, starts } = stackOf(parts);
     const { columns, format } = first;
-    const rows = parts.reduce((sum, part) => sum + part.rows, 0);
-    const starts = parts.map((_, i) => parts.slice(0, i).reduce((sum, part) => sum + part.rows, 0));
-    const dequantizedAt = alignUp(packed.byteLength, BUFFER_ALIGNMENT);
+    const copyAt = alignUp(packed.byteLength, BUFFER_ALIGNMENT);
     const dequantizedBytes = 2 * OCTET * dequantizedOctets(rows, columns);
     const module = dequantizeModule(parts);
     return {
       ...packed,
-      byteLength: dequantizedAt + dequantizedBytes,
+      byteLength: copyAt + dequantizedBytes,
       layout: `dequantized ${format.name}`,
-      dequantizedAt,
       dequantizedBytes,
       pack: (handed, target) => {
         const { part, firstRow, rowCount } = handed;
         const packs = packed.pack(handed, target);
         invariant(typeof packs === 'function', 'rows of blocks are packed by a kernel');
         const sizes = [rows, columns / 32, (starts[part] ?? 0) + firstRow, rowCount].map(i32);
-        const args = [pointer(target), ...sizes, pointer(target + dequantizedAt)];
+        const args = [pointer(target), ...sizes, pointer(target + copyAt)];
         const threads = [dequantizedOctets(rowCount, columns), DEQUANTIZE_THREADS] as const;
         const dequantize = packLaunch(module, 'decode_f16', threads, args);
         return (source) => [...packs(source), dequantize];
@@ -255,7 +255,5 @@ function packGroups(
 }
 
 function groupModule(parts: readonly Weight[]): KernelModule {
-  const format = parts[0]?.format;
-  invariant(format, 'a packed weight has a part');
-  return { file: 'pack-groups.hip', defines: { PACKED_FORMAT: packedFile(format) } };
+  return { file: 'pack-groups.hip', defines: { PACKED_FORMAT: packedFile(stackOf(parts).first.format) } };
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { endsLoading, loadingThread } from '../../src/node/import-koffi.ts';
+import { endsLoading, loadingThread } from '../../src/node/native-loading.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 
-const MODULE = new URL('../../src/node/import-koffi.js', import.meta.url).href;
+const MODULE = new URL('../../src/node/native-loading.js', import.meta.url).href;
 
 /** A thread that loads twice, and says when each begins and ends. */
 function threadOf(workerData: unknown): Worker {

@@ -9,7 +9,7 @@ import type {
   NativeMemory,
   NativeType,
 } from '../device/index.ts';
-import { importKoffi } from './native-loading.ts';
+import { importKoffi, natively } from './native-loading.ts';
 
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;
@@ -51,8 +51,10 @@ export async function loadKoffiFfi({ stackBytes }: KoffiOptions = {}): Promise<F
   const { default: koffi } = await importKoffi().catch((cause: unknown) =>
     fail('FFI_UNAVAILABLE', { why: messageOf(cause) }, cause),
   );
-  if (stackBytes !== undefined) koffi.config({ sync_stack_size: stackBytes });
-  return new KoffiFfi(koffi);
+  return natively(() => {
+    if (stackBytes !== undefined) koffi.config({ sync_stack_size: stackBytes });
+    return new KoffiFfi(koffi);
+  });
 }
 
 /** The native types. Structures have no name here: names are the process's, which may have this package twice. */
@@ -84,7 +86,7 @@ class KoffiFfi implements Ffi {
     const reasons: string[] = [];
     for (const name of candidates) {
       try {
-        return new KoffiNativeLibrary(name, this.#koffi.load(name), this.#types);
+        return natively(() => new KoffiNativeLibrary(name, this.#koffi.load(name), this.#types));
       } catch (error) {
         const reason = messageOf(error);
         // A library may exist but lack one that it depends on, which is then named after the colon.
@@ -123,15 +125,15 @@ class KoffiFfi implements Ffi {
 
   view(address: number, byteLength: number): Uint8Array {
     invariant(byteLength <= MAX_VIEW_BYTES, `a native view of ${byteLength} bytes is not possible`);
-    return new Uint8Array(this.#koffi.view(address, byteLength));
+    return new Uint8Array(natively(() => this.#koffi.view(address, byteLength)));
   }
 
   addressOf(bytes: Uint8Array): number {
-    return Number(this.#koffi.address(bytes));
+    return Number(natively(() => this.#koffi.address(bytes)));
   }
 
   text(address: number): string {
-    return this.#koffi.decode.string(address);
+    return natively(() => this.#koffi.decode.string(address));
   }
 }
 
@@ -148,7 +150,7 @@ class KoffiNativeLibrary implements NativeLibrary {
 
   has(symbol: string): boolean {
     try {
-      this.#library.symbol(symbol);
+      natively(() => this.#library.symbol(symbol));
       return true;
     } catch {
       return false;
@@ -175,7 +177,7 @@ class KoffiNativeLibrary implements NativeLibrary {
   #function(symbol: string, result: NativeType, parameters: readonly NativeType[]): KoffiFunction {
     try {
       const types = parameters.map((type) => this.#types[type]);
-      return this.#library.func(symbol, this.#types[result], types);
+      return natively(() => this.#library.func(symbol, this.#types[result], types));
     } catch (cause) {
       return fail('SYMBOL_NOT_FOUND', { library: this.name, symbol }, cause);
     }

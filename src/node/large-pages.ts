@@ -1,5 +1,5 @@
 import { alignUp } from '../base/bytes.ts';
-import { importKoffi } from './native-loading.ts';
+import { importKoffi, natively } from './native-loading.ts';
 
 /** A multiple of all page sizes below large ones (64 KiB on some ARM machines). */
 const ALIGNMENT = 64 << 10;
@@ -20,11 +20,11 @@ export async function loadLargePages(): Promise<LargePages | undefined> {
   const loaded = await importKoffi().catch(() => undefined);
   if (!loaded) return undefined;
   const { default: koffi } = loaded;
-  const madvise: (address: number, length: number, advice: number) => number = koffi
-    .load(null)
-    .func('int madvise(uintptr_t, size_t, int)');
+  const madvise: (address: number, length: number, advice: number) => number = natively(() =>
+    koffi.load(null).func('int madvise(uintptr_t, size_t, int)'),
+  );
   return (bytes) => {
-    const address = Number(koffi.address(bytes));
+    const address = Number(natively(() => koffi.address(bytes)));
     // Outwards, so that neighbours meet: a large page that two share is one only if both are advised.
     const start = Math.floor(address / ALIGNMENT) * ALIGNMENT;
     madvise(start, alignUp(address + bytes.byteLength - start, ALIGNMENT), MADV_HUGEPAGE);

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
-import { importKoffi } from './native-loading.ts';
+import type koffiExports from 'koffi';
+import { importKoffi, natively } from './native-loading.ts';
 
 /** Maps ranges of open files into memory, read-only. */
 export interface MemoryMapper {
@@ -43,6 +44,22 @@ const PROT_READ = 1;
 const MAP_SHARED = 1;
 const MAP_FIXED = 16;
 
+/** Of the C library. */
+interface Functions {
+  mmap(
+    hint: number,
+    length: number,
+    protection: number,
+    flags: number,
+    fd: number,
+    offset: number,
+  ): number | bigint;
+  munmap(address: number | bigint, length: number): number;
+  mincore(address: number, length: number, pages: Uint8Array): number;
+  /** `madvise`, on another thread. */
+  advise(address: number, length: number, advice: number): Promise<number>;
+}
+
 /** Linux 5.14 and later; other systems refuse it. */
 const MADV_POPULATE_READ = 22;
 
@@ -54,23 +71,7 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const { default: koffi } = await importKoffi().catch((cause: unknown) => {
     throw new Error('koffi is not installed, or has no build for this machine', { cause });
   });
-  const c = koffi.load(null);
-  const mmap: (
-    hint: number,
-    length: number,
-    protection: number,
-    flags: number,
-    fd: number,
-    offset: number,
-  ) => number | bigint = c.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)');
-  const munmap: (address: number | bigint, length: number) => number = c.func(
-    'int munmap(uintptr_t, size_t)',
-  );
-  const mincore: (address: number, length: number, pages: Uint8Array) => number = c.func(
-    'int mincore(uintptr_t, size_t, void *)',
-  );
-  const madvise = c.func('int madvise(uintptr_t, size_t, int)');
-  const advise = promisify(madvise.async) as (...of: [number, number, number]) => Promise<number>;
+  const { mmap, munmap, mincore, advise } = natively(() => functionsOf(koffi));
   const page = new Uint8Array(1);
   const mapAt = (hint: number, flags: number, { fd, offset, length }: FileRange): number => {
     const address = mmap(hint, length, PROT_READ, flags, fd, offset);
@@ -86,7 +87,7 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
         // V8 counts a view as memory that JavaScript holds, and collects garbage as if for want of it: twenty milliseconds for every
         // window of a large file, of which most are only asked what is resident.
         get bytes() {
-          return (bytes ??= new Uint8Array(koffi.view(address, length)));
+          return (bytes ??= new Uint8Array(natively(() => koffi.view(address, length))));
         },
         isResident: (offset) => {
           const at = address + offset;
@@ -100,5 +101,16 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
         },
       };
     },
+  };
+}
+
+function functionsOf(koffi: typeof koffiExports): Functions {
+  const c = koffi.load(null);
+  const madvise = c.func('int madvise(uintptr_t, size_t, int)');
+  return {
+    mmap: c.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)'),
+    munmap: c.func('int munmap(uintptr_t, size_t)'),
+    mincore: c.func('int mincore(uintptr_t, size_t, void *)'),
+    advise: promisify(madvise.async) as Functions['advise'],
   };
 }

@@ -2,25 +2,56 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import type koffiExports from 'koffi';
 
-/** What a thread says of itself: Node aborts the process if a thread is ended within the registration of native code. */
-const STATE = { free: 0, loading: 1, ending: 2 } as const;
-const POLL_MS = 1;
+/**
+ * Node aborts the process when a thread is ended while it registers native code, and when native code throws, or asks for its own
+ * object, in a thread that is being ended. So a thread says when it does what may meet that: in a word of its own, and in those of the
+ * threads above it, which end with everything that they started. A word counts what goes on, and has `ENDING` once nothing more may begin.
+ */
+const ENDING = 1 << 30;
 
-/** Shared by a thread and the one that ends it: an element of `STATE`. */
+const POLL_MS = 1;
+/** A thread that died within native code, not ended by us, leaves its count behind. */
+const LIMIT_MS = 10_000;
+
+/** Shared by a thread and the one that ends it. */
 export interface LoadingThread {
-  readonly nativeLoading: Int32Array;
+  /** The thread's own word, and those of the threads above it. */
+  readonly nativeLoading: readonly Int32Array[];
 }
+
+/** This thread's words: of one that `loadingThread` knows nothing of, only its own. */
+const words: readonly Int32Array[] = (workerData as Partial<LoadingThread> | null)?.nativeLoading ?? [
+  newWord(),
+];
+
+let startsThreads = false;
+/** This thread ends, with all that it started: what its last listeners call is met by nobody. */
+let isLast = false;
 
 /** What a new thread is told as its `workerData`. */
 export function loadingThread(): LoadingThread {
-  return { nativeLoading: new Int32Array(new SharedArrayBuffer(4)) };
+  if (!startsThreads) process.once('exit', endLoadingNow);
+  startsThreads = true;
+  return { nativeLoading: [newWord(), ...words] };
 }
 
-/** Resolves when a thread may be ended: it loads no native code, and will not begin to, or `isOver`. */
+/** Resolves when a thread may be ended: neither it nor one below it is within native code, or will be; or `isOver`. */
 export async function endsLoading({ nativeLoading }: LoadingThread, isOver: () => boolean): Promise<void> {
-  const isLoading = () =>
-    Atomics.compareExchange(nativeLoading, 0, STATE.free, STATE.ending) === STATE.loading;
-  while (!isOver() && isLoading()) await sleep(POLL_MS);
+  const limit = performance.now() + LIMIT_MS;
+  while (!isOver() && !isEnding(nativeLoading) && performance.now() < limit) await sleep(POLL_MS);
+}
+
+/** At the end of this thread, with which those end that it started. */
+function endLoadingNow(): void {
+  const limit = performance.now() + LIMIT_MS;
+  const pause = newWord();
+  while (!isEnding(words) && performance.now() < limit) Atomics.wait(pause, 0, 0, POLL_MS);
+  isLast = true;
+}
+
+/** Lets nothing more begin. True if nothing goes on. */
+function isEnding([own]: readonly Int32Array[]): boolean {
+  return !own || (Atomics.or(own, 0, ENDING) & ~ENDING) === 0;
 }
 
 /** Loads koffi, an optional dependency. Rejects as `import` does; never settles in a thread that is being ended. */
@@ -28,19 +59,43 @@ export function importKoffi(): Promise<{ readonly default: typeof koffiExports }
   return whileLoading(() => import('koffi'));
 }
 
-let loads = 0;
-
-/** Does what loads native code; the thread is not ended meanwhile. */
+/** Does what loads native code; the thread is not ended meanwhile. Never settles in a thread that is being ended. */
 export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
-  const state = (workerData as Partial<LoadingThread> | null)?.nativeLoading;
-  if (!state) return load();
-  if (Atomics.compareExchange(state, 0, STATE.free, STATE.loading) === STATE.ending)
-    return new Promise(() => {});
-  loads++;
+  if (!begins()) return new Promise(() => {});
   try {
     return await load();
   } finally {
-    loads--;
-    if (loads === 0) Atomics.store(state, 0, STATE.free);
+    ends();
   }
+}
+
+/**
+ * Calls what native code offers of its own, such as opening libraries and binding functions; bound functions need no such care. The
+ * thread is not ended meanwhile. Never returns in a thread that is being ended.
+ */
+export function natively<T>(call: () => T): T {
+  if (!begins()) Atomics.wait(newWord(), 0, 0);
+  try {
+    return call();
+  } finally {
+    ends();
+  }
+}
+
+/** False if this thread is being ended by another. */
+function begins(): boolean {
+  let isFree = true;
+  if (isLast) return isFree;
+  for (const word of words) isFree = (Atomics.add(word, 0, 1) & ENDING) === 0 && isFree;
+  if (!isFree) ends();
+  return isFree;
+}
+
+function ends(): void {
+  if (isLast) return;
+  for (const word of words) Atomics.sub(word, 0, 1);
+}
+
+function newWord(): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(4));
 }

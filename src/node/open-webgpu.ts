@@ -2,7 +2,7 @@ import { fail } from '../base/errors.ts';
 import { type GpuProvider, openWebGpuDevice, type WebGpuDeviceOptions } from '../devices/webgpu/index.ts';
 import type { WebGpuDevice } from '../devices/webgpu/index.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
-import { whileLoading } from './native-loading.ts';
+import { natively, whileLoading } from './native-loading.ts';
 
 /** Options of the WebGPU device in Node. */
 export type NodeWebGpuOptions = Omit<WebGpuDeviceOptions, 'gpu' | 'adapter'> & {
@@ -60,7 +60,7 @@ async function loadDawn(): Promise<GpuProvider> {
   const name = 'webgpu';
   try {
     const { create } = (await whileLoading(() => import(name))) as Dawn;
-    return create(SWITCHES);
+    return natively(() => create(SWITCHES));
   } catch (cause) {
     const why = 'the optional package webgpu is not installed or has no build for this platform';
     return fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why }, cause);

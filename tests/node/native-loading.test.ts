@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { endsLoading, loadingThread } from '../../src/node/native-loading.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
 
 const MODULE = new URL('../../src/node/native-loading.js', import.meta.url).href;
 
@@ -57,3 +59,54 @@ test('devices are closed while their threads begin', async () => {
     await device[Symbol.asyncDispose]();
   }
 });
+
+/** A thread that opens a library and binds functions, again and again; with a depth, in a thread of its own below it. */
+const BINDER = `
+  const { parentPort, workerData, Worker } = require('node:worker_threads');
+  import(${JSON.stringify(MODULE)}).then(async ({ importKoffi, loadingThread, natively }) => {
+    if (workerData.depth > 0) {
+      const below = new Worker(workerData.text, {
+        eval: true,
+        execArgv: [],
+        workerData: { ...workerData, ...loadingThread(), depth: workerData.depth - 1 },
+      });
+      below.once('message', (said) => parentPort.postMessage(said));
+      return;
+    }
+    const { default: koffi } = await importKoffi();
+    parentPort.postMessage('binds');
+    for (;;) natively(() => koffi.load(null).func('calloc', 'uintptr_t', ['size_t', 'size_t']));
+  });`;
+
+/** Starts such threads and ends them at any moment, the last one by its own end. */
+const ENDS = `
+  import { once } from 'node:events';
+  import { Worker } from 'node:worker_threads';
+  import { endsLoading, loadingThread } from ${JSON.stringify(MODULE)};
+  const text = ${JSON.stringify(BINDER)};
+  const start = async (depth) => {
+    const loading = loadingThread();
+    const worker = new Worker(text, { eval: true, execArgv: [], workerData: { ...loading, depth, text } });
+    await once(worker, 'message');
+    return { loading, worker };
+  };
+  for (let nth = 0; nth < 12; nth++) {
+    const { loading, worker } = await start(nth % 2);
+    await new Promise((resolve) => setTimeout(resolve, nth % 5));
+    await endsLoading(loading, () => false);
+    await worker.terminate();
+  }
+  const last = await start(1);
+  if (process.argv[1] === 'exits') process.exit(7);
+  last.worker.unref();
+  process.exitCode = 7;`;
+
+for (const how of ['exits', 'has nothing more to do']) {
+  test(`a process that ${how} while its threads bind functions ends as it means to`, () => {
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', ENDS, how], {
+      cwd: PROJECT_ROOT,
+      encoding: 'utf8',
+    });
+    assert.deepEqual([status, stderr], [7, '']);
+  });
+}

@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { buildCli } from './build-cli.mjs';
+import { buildBin } from './build-bin.mjs';
 import { buildWeb } from './build-web.mjs';
 
 const require = createRequire(import.meta.url);
@@ -93,6 +93,6 @@ export async function compileAll(root) {
   for (const kernels of ['src/devices/hip-cuda/kernels', 'src/devices/cpu/native/kernels']) {
     cpSync(join(root, kernels), join(dist, kernels), { recursive: true });
   }
-  await buildCli();
+  await buildBin();
   await buildWeb();
 }

@@ -7,6 +7,6 @@ import os = require('node:os');
 // Reads of a file run on libuv's threads, four unless the environment says otherwise before the first one starts: too few
 // for the speed of a page cache. An ES module is too late to say so; this one is not.
 process.env['UV_THREADPOOL_SIZE'] ??= String(Math.min(32, Math.max(16, os.cpus().length)));
-// What the build makes of main.ts: see scripts/build-cli.mjs.
+// What the build makes of main.ts: see scripts/build-bin.mjs.
 const MAIN = '../bin/main.js';
 void import(MAIN);

@@ -23,7 +23,7 @@ export interface ChildCompilerOptions {
   readonly idleMilliseconds?: number;
 }
 
-const MAIN = './hip-cuda-compile-process.js';
+const MAIN = '../bin/hip-cuda-compile-process.js';
 
 const IDLE_MILLISECONDS = 2000;
 

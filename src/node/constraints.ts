@@ -2,7 +2,7 @@ import { WorkerConstraints } from '../text/index.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
-const WORKER = './constraint-worker.js';
+const WORKER = '../bin/constraint-worker.js';
 
 let shared: WorkerConstraints | undefined;
 

@@ -2,7 +2,7 @@ import type { WorkerHandle } from '../device/index.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
-const WORKER = './engine-worker.js';
+const WORKER = '../bin/engine-worker.js';
 
 /** A thread that was started before a model needed it. */
 let ahead: WorkerHandle | undefined;

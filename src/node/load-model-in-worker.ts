@@ -17,7 +17,7 @@ import { packageFile } from './package-file.ts';
 import { repositorySampling } from './repository-sampling.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 
-const PROMPT_WORKER = './prompt-worker.js';
+const PROMPT_WORKER = '../bin/prompt-worker.js';
 
 const {
   sharedMemory: _sharedMemory,

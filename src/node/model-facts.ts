@@ -6,7 +6,7 @@ import { sentOptions, type WorkerLoad, type WorkerModelOptions } from './open-en
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
-const WORKER = './facts-worker.js';
+const WORKER = '../bin/facts-worker.js';
 
 /** The calls into the thread. */
 export interface FactsCalls {

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import type { LogFields, Logger } from '../base/log.ts';
 import { packageFile } from './package-file.ts';
 
-const MAIN = './native-compile-process.js';
+const MAIN = '../bin/native-compile-process.js';
 
 /** A message of the process that compiles: what it did, or why it could not. */
 export type CompileNote =

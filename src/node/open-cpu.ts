@@ -15,8 +15,8 @@ import { findNativeKernels, type NativeRequest } from './native-kernels.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { packageFile } from './package-file.ts';
 
-const WORKER = './cpu-worker.js';
-const DECODE_WORKER = './decode-worker.js';
+const WORKER = '../bin/cpu-worker.js';
+const DECODE_WORKER = '../bin/decode-worker.js';
 const KERNELS = '../devices/cpu/';
 
 /** Options of the CPU device in Node; everything else is detected. */

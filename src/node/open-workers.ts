@@ -13,7 +13,7 @@ import { packageFile } from './package-file.ts';
 import { SocketChannel, type SocketChannelOptions } from './socket-channel.ts';
 import { ownTerms, parseAddress, SECRET_VARIABLE, sharedTerms, type WorkerTerms } from './worker-terms.ts';
 
-const PROCESS = './worker-process.js';
+const PROCESS = '../bin/worker-process.js';
 /** What says that a worker is a process of its own on this host. */
 const OWN_PROCESS = /^process(?:=(.+))?$/;
 

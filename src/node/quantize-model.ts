@@ -9,7 +9,7 @@ import { packageFile } from './package-file.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 import { writeWhole } from './write-whole.ts';
 
-const WORKER = './quantize-worker.js';
+const WORKER = '../bin/quantize-worker.js';
 
 /** The calls into a thread. Formats are named by their ids in files. */
 export interface QuantizeCalls {

@@ -71,7 +71,7 @@ test('memory of the decoder that was given back is other memory again', async ()
 
 test('a decoding thread that dies fails its work, and the next work has a fresh one', async () => {
   const started: WorkerHandle[] = [];
-  const real = nodeWorkerHost(new URL('../../src/node/decode-worker.js', import.meta.url), 1);
+  const real = nodeWorkerHost(new URL('../../src/bin/decode-worker.js', import.meta.url), 1);
   const host = {
     threads: 1,
     start: (name: string) => {

@@ -176,7 +176,7 @@ test(
   },
   async () => {
     const path = wrongLibrary();
-    const entry = new URL('../../src/node/cpu-worker.js', import.meta.url);
+    const entry = new URL('../../src/bin/cpu-worker.js', import.meta.url);
     const warnings: string[] = [];
     const open = async (required: boolean) =>
       openCpuDevice({
@@ -247,7 +247,7 @@ test(
     const wrong = comes({ variant: 'wrong', path: wrongLibrary() });
     for (const found of [{ native: best }, { nativeLater: right }]) {
       await using device = await openCpuDevice({
-        host: nodeWorkerHost(new URL('../../src/node/cpu-worker.js', import.meta.url), 1),
+        host: nodeWorkerHost(new URL('../../src/bin/cpu-worker.js', import.meta.url), 1),
         kernels: await kernelBytes(),
         nativeLater: { ...wrong, instead: async () => found },
       });
@@ -275,7 +275,7 @@ test(
       finish = resolve;
     });
     await using device = await openCpuDevice({
-      host: nodeWorkerHost(new URL('../../src/node/cpu-worker.js', import.meta.url), 2),
+      host: nodeWorkerHost(new URL('../../src/bin/cpu-worker.js', import.meta.url), 2),
       kernels: await kernelBytes(),
       nativeLater: { ffi: await loadKoffiFfi(), built, hold: () => {} },
     });

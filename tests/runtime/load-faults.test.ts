@@ -82,7 +82,7 @@ test('models come and go on one device without growth', async () => {
 
 test('a decoding thread that dies fails the load, and a second one has a fresh thread', async () => {
   const workers: WorkerHandle[] = [];
-  const real = nodeWorkerHost(new URL('../../src/node/decode-worker.js', import.meta.url), 1);
+  const real = nodeWorkerHost(new URL('../../src/bin/decode-worker.js', import.meta.url), 1);
   const start = (name: string) => {
     const worker = real.start(name);
     workers.push(worker);

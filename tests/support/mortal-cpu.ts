@@ -8,7 +8,7 @@ const SOURCE = new URL('../../src/', import.meta.url);
 /** A CPU device that, on a test's command, is told that one of its workers died. */
 export async function openMortalCpu(): Promise<MortalDevice> {
   const listeners: ((error: Error) => void)[] = [];
-  const host = nodeWorkerHost(new URL('node/cpu-worker.js', SOURCE), 2);
+  const host = nodeWorkerHost(new URL('bin/cpu-worker.js', SOURCE), 2);
   const start = (name: string) => {
     const worker = host.start(name);
     worker.onFailure = (listener) => listeners.push(listener);

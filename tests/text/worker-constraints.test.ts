@@ -15,7 +15,7 @@ import {
 import { HUNG_MS } from '../support/hung.ts';
 import { vocabularyTokenizer } from '../support/vocabularies.ts';
 
-const WORKER = new URL('../../src/node/constraint-worker.js', import.meta.url);
+const WORKER = new URL('../../src/bin/constraint-worker.js', import.meta.url);
 const STUCK = new URL('../support/stuck-constraints.js', import.meta.url);
 const SCHEMA = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
 

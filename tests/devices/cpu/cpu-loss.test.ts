@@ -9,7 +9,7 @@ import { nodeWorkerHost } from '../../../src/node/worker-host.ts';
 import { HUNG_MS } from '../../support/hung.ts';
 
 const SOURCE = new URL('../../../src/', import.meta.url);
-const ENTRY = new URL('node/cpu-worker.js', SOURCE);
+const ENTRY = new URL('bin/cpu-worker.js', SOURCE);
 
 /** A CPU device whose last worker gets steps that it cannot read. */
 function openWithBadSteps(threads: number): Promise<Device> {

@@ -16,7 +16,7 @@ const [path = '', preloaded = ''] = process.argv.slice(2);
 const ffi = await loadKoffiFfi();
 // All of its kernels are compared when it is opened.
 await using tiled = await openCpuDevice({
-  host: nodeWorkerHost(new URL('../../../src/node/cpu-worker.js', import.meta.url), 2),
+  host: nodeWorkerHost(new URL('../../../src/bin/cpu-worker.js', import.meta.url), 2),
   kernels: await kernelBytes(),
   native: { build: { variant: 'tiles', path }, ffi, required: true },
 });

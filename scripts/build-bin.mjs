@@ -1,5 +1,6 @@
-// Builds dist/src/bin: the command line and its threads and processes, a few files where dist/src has some four hundred.
-// Node opens, checks and links every module by itself: that is half of what a short command would take.
+// Builds dist/src/bin: the command line, and the threads and processes that it and the library start, a few files where dist/src has
+// some four hundred. Node opens, checks and links every module by itself: that is half of what a short command would take, and of
+// what a thread of the CPU device takes to start.
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +26,7 @@ const ENTRIES = {
 };
 
 /** Bundles the sources; the packages that they depend on stay where they are. */
-export async function buildCli() {
+export async function buildBin() {
   rmSync(OUT, { recursive: true, force: true });
   const entries = Object.entries(ENTRIES).map(([name, file]) => [name, join(ROOT, file)]);
   await build({

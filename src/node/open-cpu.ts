@@ -53,8 +53,18 @@ export async function openDecoder(
   return openCpuDecoder({ ...options, host, kernels: await kernelBytes() });
 }
 
-/** The compiled kernels of the CPU device. Rejects with `PACKAGE_INCOMPLETE` if they are missing. */
-export async function kernelBytes(): Promise<KernelBytes> {
+let bytesHere: Promise<KernelBytes> | undefined;
+
+/** The compiled kernels of the CPU device, read once. Rejects with `PACKAGE_INCOMPLETE` if they are missing. */
+export function kernelBytes(): Promise<KernelBytes> {
+  bytesHere ??= readKernels().catch((error: unknown) => {
+    bytesHere = undefined;
+    throw error;
+  });
+  return bytesHere;
+}
+
+async function readKernels(): Promise<KernelBytes> {
   allowRelaxedSimd();
   const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
   return { relaxed, baseline };

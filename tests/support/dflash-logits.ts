@@ -13,7 +13,14 @@ import { forward } from '../../src/runtime/forward-rows.ts';
 import { MaskProposer } from '../../src/runtime/mask-proposer.ts';
 import { SequencePlace } from '../../src/scheduler/continuous-batcher.ts';
 import { stateOf } from '../../src/state/state-of.ts';
-import { DFLASH, DFLASH_GOLDEN, DFLASH_KINDS, type DflashGolden, dflashModel } from './dflash-model.ts';
+import {
+  DFLASH,
+  DFLASH_GOLDEN,
+  DFLASH_KINDS,
+  type DflashGolden,
+  dflashModel,
+  EVERYTHING,
+} from './dflash-model.ts';
 import { tinyModel } from './tiny-model.ts';
 
 /** The largest difference of a logit from llama.cpp's, which looks GELU up in a table of halves. */
@@ -23,6 +30,13 @@ const TOLERANCE = 2e-3;
 export function dflashGoldens(): readonly DflashGolden[] {
   const lines = readFileSync(DFLASH_GOLDEN, 'utf8').trimEnd().split('\n');
   return lines.map((line) => JSON.parse(line) as DflashGolden);
+}
+
+/** The longest prompt's of the drafter that has everything. */
+export function hardestDflashGolden(): DflashGolden {
+  const golden = dflashGoldens().findLast(({ kind }) => DFLASH_KINDS[kind] === EVERYTHING);
+  assert.ok(golden);
+  return golden;
 }
 
 /** Compares the logits of each mask, by id, with llama.cpp's, which leaves the bound of the logits to its sampler. */

@@ -37,7 +37,7 @@ const FEW = new Map(
 );
 
 /** A model with a predictor. */
-interface PredictorCase {
+export interface PredictorCase {
   readonly architecture: string;
   readonly sizes?: Partial<SyntheticShape>;
   readonly variant?: Omit<FamilyVariant, 'name' | 'architecture'>;

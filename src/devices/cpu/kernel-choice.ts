@@ -93,8 +93,20 @@ export async function chooseNative(
   return { nativeLater: found.nativeLater };
 }
 
+/** What was found of libraries, by their files: a process has a library once, whatever becomes of the file. */
+const compared = new WeakMap<WasmModule, Map<string, Promise<string | undefined>>>();
+
 /** What is wrong with native kernels, by comparison with those of a WebAssembly module; undefined if nothing is. */
-async function whyNotNative(module: WasmModule, build: NativeBuild, ffi: Ffi): Promise<string | undefined> {
+function whyNotNative(module: WasmModule, build: NativeBuild, ffi: Ffi): Promise<string | undefined> {
+  const found = compared.get(module) ?? new Map<string, Promise<string | undefined>>();
+  compared.set(module, found);
+  const why = found.get(build.path) ?? compare(module, build, ffi);
+  found.set(build.path, why);
+  why.catch(() => found.delete(build.path));
+  return why;
+}
+
+async function compare(module: WasmModule, build: NativeBuild, ffi: Ffi): Promise<string | undefined> {
   const { exports, memory } = await instantiate(module);
   try {
     const wrong = wrongNativeKernel(exports, memory, new NativeKernels(ffi, build, memory));
@@ -106,7 +118,19 @@ async function whyNotNative(module: WasmModule, build: NativeBuild, ffi: Ffi): P
   }
 }
 
-async function chooseWasm(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {
+/** Builds that run correctly: devices that are opened with the same bytes share what the runtime compiles of them. */
+const chosen = new WeakMap<KernelBytes, Map<boolean, Promise<KernelChoice>>>();
+
+function chooseWasm(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {
+  const found = chosen.get(kernels) ?? new Map<boolean, Promise<KernelChoice>>();
+  chosen.set(kernels, found);
+  const choice = found.get(wantRelaxed) ?? firstRight(kernels, wantRelaxed);
+  found.set(wantRelaxed, choice);
+  choice.catch(() => found.delete(wantRelaxed));
+  return choice;
+}
+
+async function firstRight(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {
   if (wantRelaxed && WebAssembly.validate(kernels.relaxed)) {
     const choice = await open(kernels.relaxed, 'relaxed');
     if (choice) return choice;

@@ -143,24 +143,29 @@ class Check {
   readonly #kernels: KernelExports;
   readonly #memory: WasmMemory;
   readonly #random = numbers();
-  #next = 0;
+  /** Rows of activations are the same for all weights that take them as they are: by the span of their scales, 0 for floats. */
+  readonly #activations = new Map<number, Activations>();
+  /** The end of what stays. */
+  #kept: number;
+  #next: number;
 
   constructor(exports: WasmExports, memory: WasmMemory) {
     this.#exports = exports;
     this.#kernels = exports as unknown as KernelExports;
     this.#memory = memory;
+    this.#next = this.#kept = this.#kernels.heapBase();
   }
 
   operands(format: TensorFormat, layout: WeightLayout): Operands {
-    this.#next = this.#kernels.heapBase();
+    const span = format.blockElements === 256 ? 8 : 1;
+    const x = this.#rowsFor(layout.activations === 'floats' ? 0 : span);
+    this.#next = this.#kept;
     const blocks = new Uint8Array(((ROWS * COLUMNS) / format.blockElements) * format.blockBytes);
     format.fillRandom(blocks, this.#random, 0.05);
     const file = this.#allocate(blocks.byteLength);
     new Uint8Array(this.#memory.buffer, file, blocks.byteLength).set(blocks);
     const scratch = this.#allocate(matmulScratchBytes(TOKENS, COLUMNS));
     const weight = this.#pack(layout, file, scratch);
-    const span = format.blockElements === 256 ? 8 : 1;
-    const x = layout.activations === 'floats' ? this.#rows() : this.#records(span, scratch);
     return { file, weight, ...x, out: this.#allocate(4 * ROWS * TOKENS), scratch };
   }
 
@@ -175,18 +180,28 @@ class Check {
     return weight;
   }
 
-  #rows(): Activations {
-    const many = this.#floats(TOKENS * COLUMNS);
-    return { one: many, many };
-  }
-
-  #records(span: number, scratch: number): Activations {
+  #rowsFor(span: number): Activations {
+    const made = this.#activations.get(span);
+    if (made) return made;
+    this.#next = this.#kept;
+    const rows = this.#activations.get(0) ?? this.#floatRows();
+    this.#activations.set(0, rows);
+    if (span === 0) return rows;
     const one = this.#allocate(recordBytes(1, COLUMNS));
     const many = this.#allocate(recordBytes(TOKENS, COLUMNS));
-    const x = this.#floats(TOKENS * COLUMNS);
-    this.#kernels.quantize(x, many, COLUMNS, COLUMNS, TOKENS, TILE_ROWS, 0, scratch, span);
-    this.#kernels.quantize(x, one, COLUMNS, COLUMNS, 1, 1, 0, scratch, span);
-    return { one, many };
+    this.#kept = this.#next;
+    const scratch = this.#allocate(matmulScratchBytes(TOKENS, COLUMNS));
+    this.#kernels.quantize(rows.many, many, COLUMNS, COLUMNS, TOKENS, TILE_ROWS, 0, scratch, span);
+    this.#kernels.quantize(rows.one, one, COLUMNS, COLUMNS, 1, 1, 0, scratch, span);
+    const records = { one, many };
+    this.#activations.set(span, records);
+    return records;
+  }
+
+  #floatRows(): Activations {
+    const many = this.#floats(TOKENS * COLUMNS);
+    this.#kept = this.#next;
+    return { one: many, many };
   }
 
   readonly matVec = (kernel: MatVecKernel, { weight, one, out, scratch }: Operands): Uint32Array => {
@@ -202,7 +217,7 @@ class Check {
   };
 
   attentionOperands(): AttentionOperands {
-    this.#next = this.#kernels.heapBase();
+    this.#next = this.#kept;
     const { group, keySize, valueSize, blockSize, positions } = ATTENTION;
     const table = Math.ceil(positions / blockSize);
     const [keyCellBytes, valueCellBytes] = [2 * keySize, 2 * valueSize];
@@ -239,7 +254,7 @@ class Check {
 
   /** Rows of two tiles, with scales of one group and of eight, and a rest. */
   quantized(): (kernel: KernelExports['quantize']) => Uint32Array {
-    this.#next = this.#kernels.heapBase();
+    this.#next = this.#kept;
     const columns = COLUMNS - 12;
     const bytes = recordBytes(TILE_ROWS, COLUMNS);
     const [x, out, scratch] = [this.#floats(3 * columns), this.#allocate(4 * bytes), this.#allocate(128)];
@@ -254,7 +269,7 @@ class Check {
 
   /** Each function of some values and a rest, of two rows with something between them. */
   activated(): (kernel: KernelExports['gated']) => Uint32Array {
-    this.#next = this.#kernels.heapBase();
+    this.#next = this.#kept;
     const [count, width] = [37, 41];
     const [gate, up] = [this.#floats(2 * width, 12), this.#floats(2 * width, 9)];
     const out = this.#allocate(8 * width * GATED_FUNCTIONS.length);
@@ -268,9 +283,8 @@ class Check {
   /** Numbers between `-most` and `most`. */
   #floats(length: number, most = 1): number {
     const at = this.#allocate(4 * length);
-    new Float32Array(this.#memory.buffer, at, length).forEach((_, i, all) => {
-      all[i] = most * (2 * this.#random() - 1);
-    });
+    const all = new Float32Array(this.#memory.buffer, at, length);
+    for (let i = 0; i < length; i++) all[i] = most * (2 * this.#random() - 1);
     return at;
   }
 

@@ -1,3 +1,5 @@
+import type { LazyCodebook } from './codebook.ts';
+
 /**
  * The layout of a quantized format's block as data, from which the unpacking code of every device is generated. A block
  * holds `scale * level` or `scale * level + min` for each element; the positions of its bits depend only on the
@@ -53,7 +55,7 @@ export interface CodeLevels {
 export interface GridLevels {
   readonly kind: 'grid';
   /** Entry `i` is `width` levels at `i * width`. */
-  readonly book: () => Int8Array;
+  readonly book: LazyCodebook;
   readonly width: 4 | 8;
   readonly entry: readonly BitField[];
   /**

@@ -17,12 +17,20 @@ export function codebook(text: string, levels: readonly number[], width: number)
 }
 
 /** A codebook that is unpacked on first use. */
-export function lazyCodebook(text: string, levels: readonly number[], width: number): () => Int8Array {
+export interface LazyCodebook {
+  (): Int8Array;
+  /** The levels that entries consist of, in ascending order. */
+  readonly levels: readonly number[];
+}
+
+/** The codebook of a text. */
+export function lazyCodebook(text: string, levels: readonly number[], width: number): LazyCodebook {
   let book: Int8Array | undefined;
-  return () => {
+  const unpacked = () => {
     book ??= codebook(text, levels, width);
     return book;
   };
+  return Object.assign(unpacked, { levels });
 }
 
 /**

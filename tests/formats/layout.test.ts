@@ -95,3 +95,13 @@ for (const format of ALL_FORMATS) {
     assert.deepEqual(new Uint8Array(described.buffer), new Uint8Array(decoded.buffer));
   });
 }
+
+test('codebooks consist of the levels that they say', () => {
+  const grids = ALL_FORMATS.flatMap(({ layout }) => (layout?.levels.kind === 'grid' ? layout.levels : []));
+  assert.ok(grids.length > 5);
+  for (const { book } of grids)
+    assert.deepEqual(
+      [...new Set(book())].sort((a, b) => a - b),
+      book.levels,
+    );
+});

@@ -69,7 +69,7 @@ function nativeWordsOf(format: TensorFormat, layout: BlockLayout): Words {
 
 /** The levels of a codebook before signs are applied, in ascending order. */
 export function gridLevels({ levels }: BlockLayout): readonly number[] {
-  return levels.kind === 'grid' ? [...new Set(levels.book())].sort((a, b) => a - b) : [];
+  return levels.kind === 'grid' ? levels.book.levels : [];
 }
 
 /** Whether the levels are 1, 3, 5 ... 15, whose signed values are evenly spaced. */

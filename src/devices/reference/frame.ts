@@ -15,6 +15,8 @@ export class Frame {
   readonly #graph: OpGraph;
   readonly #ranges = new Map<Tensor | State, BufferRange>();
   readonly #weights = new Map<Weight, BufferRange>();
+  /** Room for a row of a weight. */
+  #decoded = new Float32Array(0);
   readonly #matrices = new Map<Tensor | State, Matrix>();
 
   constructor(program: HostProgram, bindings: Bindings) {
@@ -43,20 +45,30 @@ export class Frame {
     const known = this.#matrices.get(value);
     if (known) return known;
     const range = this.#ranges.get(value);
-    invariant(range || value.kind === 'tensor', `the state ${value.name} is bound`);
-    const { type, width } = value;
-    const rows = value.kind === 'state' ? value.rows : capacityOf(value.axis, this.#graph.shape);
-    const matrix = range ? matrixOver(bytesOf(range), { type, rows, width }) : temporaryMatrix(rows, width);
+    const matrix = range ? this.#bound(value, range) : this.#temporary(value);
     this.#matrices.set(value, matrix);
     return matrix;
+  }
+
+  #bound(value: Tensor | State, range: BufferRange): Matrix {
+    const { type, width } = value;
+    const rows = value.kind === 'state' ? value.rows : capacityOf(value.axis, this.#graph.shape);
+    return matrixOver(bytesOf(range), { type, rows, width });
+  }
+
+  /** Of the rows in use: batches have room for many more. */
+  #temporary(value: Tensor | State): Matrix {
+    invariant(value.kind === 'tensor', `the state ${value.name} is bound`);
+    return temporaryMatrix(this.rowsOf(value), value.width);
   }
 
   /** A row of a weight, decoded by its format. */
   weightRow(weight: Weight, row: number): Float64Array {
     const range = this.#weights.get(weight);
     invariant(range, `the weight ${weight.name} is bound`);
-    const decoded = new Float32Array(weight.columns);
     const { format, columns } = weight;
+    if (this.#decoded.length < columns) this.#decoded = new Float32Array(columns);
+    const decoded = this.#decoded.subarray(0, columns);
     format.decode(bytesOf(range), row * weightRowBytes(weight), decoded, 0, columns / format.blockElements);
     return new Float64Array(decoded);
   }

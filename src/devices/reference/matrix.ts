@@ -50,7 +50,9 @@ class PlainMatrix implements Matrix {
   }
 
   read(row: number): Float64Array {
-    const values = new Float64Array(this.#elements.subarray(row * this.#width, (row + 1) * this.#width));
+    const [from, to] = [row * this.#width, (row + 1) * this.#width];
+    if (this.#elements instanceof Float64Array) return this.#elements.slice(from, to);
+    const values = new Float64Array(this.#elements.subarray(from, to));
     if (this.#half) for (let i = 0; i < values.length; i++) values[i] = halfToFloat(values[i] as number);
     return values;
   }

@@ -14,6 +14,7 @@ export {
   type GridLevels,
   type TernaryDigits,
 } from './block-layout.ts';
+export type { LazyCodebook } from './codebook.ts';
 export type { AffineSearch, EncodeOptions, GroupFits } from './group-fits.ts';
 export * from './formats.ts';
 export type { TensorFormat } from './tensor-format.ts';

@@ -20,9 +20,8 @@ KERNEL(decode_f16, 256, const u8* weight, i32 rows, i32 row_groups, i32 first_ro
     P::Q::Planes quants = P::Q::planes(cursor, groups);
     P::S::Planes scales = P::S::planes(cursor, groups);
     PairedScales paired = paired_scales(P::S::load(scales, group));
-    P::Q::LoadedOctet loaded = P::Q::load_octet(quants, group, t);
-    Octet octet = P::Q::octet(loaded, t);
-    made = scaled_octet(byte_halves<P::OFFSET, P::SIGNED>({P::levels(octet.low), P::levels(octet.high)}), paired);
+    Octet levels = P::loaded_levels(P::Q::load_octet(quants, group, t), t);
+    made = scaled_octet(byte_halves<P::OFFSET, P::SIGNED>(levels), paired);
   }
   grid_dependency_wait();
   out[at] = made;

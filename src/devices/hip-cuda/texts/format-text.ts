@@ -1,3 +1,4 @@
+import { invariant } from '../../../base/errors.ts';
 import {
   changeText,
   codeText,
@@ -159,6 +160,13 @@ const SCALE_CLASSES: Readonly<Record<ScaleKind, (groups: PackedGroups) => string
 /** The kernels' headers and classes of codebooks. */
 const GRID_NAMES = { 4: { file: 'four', name: 'Four' }, 8: { file: 'eight', name: 'Eight' } } as const;
 
+/** Where an octet's codes are: in a loaded group, and loaded by themselves. */
+const OCTET_OF_GROUP = {
+  word: 'Q::word(of.nibbles, t)',
+  quads: ['Q::quad(of, t)', 'Q::quad(of, t + 4)'],
+} as const;
+const OCTET_ALONE = { word: 'of.nibbles', quads: ['octet.low', 'octet.high'] } as const;
+
 function packedFormatText(format: TensorFormat, layout: BlockLayout, groups: PackedGroups): string {
   const { own, shared = '0' } = scaleTexts(groups.scales, layout, CPP);
   const { quants } = groups;
@@ -172,15 +180,15 @@ function packedFormatText(format: TensorFormat, layout: BlockLayout, groups: Pac
 #include "packed/scales.h"
 ${grid}
 struct PackedFormat {
-  typedef ${quantsClass(quants)} Q;
+  typedef ${quantsClass(layout, quants)} Q;
   typedef ${SCALE_CLASSES[groups.scales](groups)} S;
   static constexpr i32 OFFSET = ${groups.offset}, BLOCK_GROUPS = ${groups.blockGroups}, BLOCK_BYTES = ${groups.blockBytes};
   static constexpr bool SIGNED = ${groups.signed};
   static constexpr f32 WEIGHT_SCALE = ${groups.weightScale};
-  DEVICE u32 levels(u32 quad) { return ${levelsText(layout)}; }
 ${entriesText(quants)}
-  /// The levels of quads t and t + 4.
-  DEVICE Octet octet_levels(const Entries& of, i32 t) { return ${octetText(layout)}; }
+  /// The levels of quads t and t + 4, out of a whole group and by themselves.
+  DEVICE Octet octet_levels(const Entries& of, i32 t) { return ${octetText(layout, OCTET_OF_GROUP)}; }
+  DEVICE Octet loaded_levels(const Q::LoadedOctet& of, [[maybe_unused]] i32 t) { ${tableOf(layout) ? '' : 'Octet octet = Q::octet(of, t); '}return ${octetText(layout, OCTET_ALONE)}; }
   /// The same as halves less OFFSET, in the order of halves.h.
   DEVICE u32x4 octet_halves(const Entries& of, i32 t) { return ${octetHalvesText(layout, quants)}; }
 ${quantTexts(layout)}
@@ -190,24 +198,34 @@ ${quantTexts(layout)}
 `;
 }
 
-function quantsClass(quants: PackedQuants): string {
+function tableOf({ levels }: BlockLayout): Int8Array | undefined {
+  return levels.kind === 'codes' && levels.level.kind === 'table' ? levels.level.table : undefined;
+}
+
+function quantsClass(layout: BlockLayout, quants: PackedQuants): string {
+  if (tableOf(layout)) {
+    invariant(quants.kind === 'bits' && quants.bits === 4, 'codes of a table have four bits');
+    return 'TableQuants';
+  }
   if (quants.kind === 'bits') return `Quants<${quants.bits}>`;
   const { width, highBits, change } = quants;
   return `${GRID_NAMES[width].name}GridQuants<${width === 8 ? `${highBits}, ${change === 'signs'}` : highBits}>`;
 }
 
 /** Converts four stored quants to what is multiplied. */
-function levelsText({ levels }: BlockLayout): string {
-  if (levels.kind === 'grid' || levels.level.kind === 'signed') return 'quad';
-  if (levels.level.kind === 'linear') return levels.level.step === 1 ? 'quad' : `quad * ${levels.level.step}`;
-  return `table_levels(quad, ${tableWords(levels.level.table)})`;
+function levelsText({ levels }: BlockLayout, quad: string): string {
+  const isScaled = levels.kind === 'codes' && levels.level.kind === 'linear' && levels.level.step !== 1;
+  return isScaled ? `${quad} * ${levels.level.step}` : quad;
 }
 
-/** Converts an octet of a loaded group: the codes of a table are looked up eight at a time. */
-function octetText({ levels }: BlockLayout): string {
-  const hasTable = levels.kind === 'codes' && levels.level.kind === 'table';
-  if (!hasTable) return '{levels(Q::quad(of, t)), levels(Q::quad(of, t + 4))}';
-  return `table_octet(Q::word(of.nibbles, t), ${tableWords(levels.level.table)})`;
+/** The levels of an octet, out of its word or its two quads: the codes of a table are looked up eight at a time. */
+function octetText(
+  layout: BlockLayout,
+  of: { readonly word: string; readonly quads: readonly [string, string] },
+): string {
+  const table = tableOf(layout);
+  if (table) return `table_octet(${of.word}, ${tableWords(table)})`;
+  return `{${of.quads.map((quad) => levelsText(layout, quad)).join(', ')}}`;
 }
 
 /** Converts an octet of a loaded group to halves: nibbles that are levels without a detour over bytes. */

@@ -31,22 +31,13 @@ DEVICE u32x4 nibble_halves(u32 nibbles) {
           half2_fma(masked_onto(nibbles, HIGH, LIFT), sixteenth, rest), half2_fma(masked_onto(odd, HIGH, LIFT), sixteenth, rest)};
 }
 
-/// Four nibbles in the bytes of a word to the levels of a table, its 16 bytes in four words. `BYTE_PERMUTE` looks at three bits of a
-/// selector's nibble, so that the fourth bit chooses between two halves of the table.
-DEVICE u32 table_levels(u32 quad, u32 first, u32 second, u32 third, u32 fourth) {
-  u32 selector = (quad & 7) | ((quad >> 4) & 0x70) | ((quad >> 8) & 0x700) | ((quad >> 12) & 0x7000);
-  u32 low = byte_permute(first, second, selector), high = byte_permute(third, fourth, selector);
-  u32 upper = ((quad >> 3) & 0x01010101) * 255;
-  return (low & ~upper) | (high & upper);
-}
-
-/// The same for the eight nibbles of a word, which are a selector as they stand: the levels of its low nibbles, and of its high.
+/// The eight codes of a word of `TableQuants` to the levels of a table, its 16 bytes in four words. `BYTE_PERMUTE` looks at three bits of
+/// a selector's nibble, so that the fourth bit chooses between two halves of the table.
 DEVICE Octet table_octet(u32 word, u32 first, u32 second, u32 third, u32 fourth) {
   u32 selector = word & 0x77777777, half = ((word & 0x88888888) >> 1) | 0x32103210;
-  u32 even = byte_permute(byte_permute(first, second, selector), byte_permute(third, fourth, selector), half);
+  u32 low = byte_permute(byte_permute(first, second, selector), byte_permute(third, fourth, selector), half);
   selector >>= 16, half >>= 16;
-  u32 odd = byte_permute(byte_permute(first, second, selector), byte_permute(third, fourth, selector), half);
-  return {byte_permute(even, odd, 0x6420), byte_permute(even, odd, 0x7531)};
+  return {low, byte_permute(byte_permute(first, second, selector), byte_permute(third, fourth, selector), half)};
 }
 
 /// Packs the group of a block's elements from `first` on.
@@ -107,6 +98,21 @@ struct Quants<4> {
   DEVICE void store(const Planes& planes, i64 group, const u32* quads) {
     u32 words[4];
     UNROLL for (i32 t = 0; t < 4; t++) words[t] = (quads[t] & 0x0f0f0f0f) | ((quads[t + 4] & 0x0f0f0f0f) << 4);
+    planes.nibbles[group] = {words[0], words[1], words[2], words[3]};
+  }
+};
+
+/// 4 bits that are looked up in a table: word t of 16 bytes holds the codes of quad t in its lower half, one after another, and those of
+/// quad t + 4 in its upper half. So they are selectors of bytes as they stand.
+struct TableQuants : Quants<4> {
+  DEVICE u32 neighbours(u32 quad) {
+    u32 codes = quad & 0x0f0f0f0f;
+    codes |= codes >> 4;
+    return (codes & 0xff) | ((codes >> 8) & 0xff00);
+  }
+  DEVICE void store(const Planes& planes, i64 group, const u32* quads) {
+    u32 words[4];
+    UNROLL for (i32 t = 0; t < 4; t++) words[t] = neighbours(quads[t]) | (neighbours(quads[t + 4]) << 16);
     planes.nibbles[group] = {words[0], words[1], words[2], words[3]};
   }
 };

@@ -77,7 +77,7 @@ struct ExponentScales {
   DEVICE void store(const Planes& planes, i64 group, u32 own, u32) { planes.exponent[group] = u8(own); }
 };
 
-/// A byte for each half of a group, half of an E4M3 number: NVFP4.
+/// A byte for each half of a group, half of an E4M3 number, whose magnitude is kept: NVFP4.
 struct SmallFloatScales {
   static constexpr bool MINS = false, PER_HALF = true;
   struct Planes {
@@ -89,9 +89,12 @@ struct SmallFloatScales {
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups)}; }
   DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.pair + group)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
-    return {{half_e4m3(loaded.pair & 255), half_e4m3(loaded.pair >> 8)}, {0, 0}};
+    u32 pair = loaded.pair;
+    return {{half_e4m3_at_20((pair & 0x7f) << 20), half_e4m3_at_20((pair & 0x7f00) << 12)}, {0, 0}};
   }
-  DEVICE void store(const Planes& planes, i64 group, u32 own, u32) { planes.pair[group] = u16(own); }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32) {
+    planes.pair[group] = u16(e4m3_magnitude(own & 255) | (e4m3_magnitude(own >> 8) << 8));
+  }
 };
 
 /// Two bytes a group under two halves `d` and `dmin` for 8 groups: Q4_K, Q5_K (scale, min), Q2_K (a byte of both for each half).

@@ -10,6 +10,7 @@ export const PRELUDE_TESTS: readonly (readonly [
 ])[] = [
   ['lanes, sums and maxima of 32 lanes', waveFacts],
   ['four-byte dot products', dotProducts],
+  ['numbers of eight bits, subnormal ones among them', smallNumbers],
   ['dynamic shared memory', dynamicShared],
   ['atomic sums', atomics],
 ];
@@ -46,6 +47,28 @@ async function dotProducts(device: HipCudaDevice, prober: Prober): Promise<void>
     [0, 1, 2, 3].reduce((sum, k) => sum + (a[4 * i + k] ?? 0) * (b[4 * i + k] ?? 0), 1000),
   );
   assert.deepEqual([...(await readInto(device, out, new Int32Array(64)))], expected);
+}
+
+/** As ggml has them (`ggml_e8m0_to_fp32_half`, `ggml_ue4m3_to_fp32`): halves of what is named, without signs, the last E4M3 code zero. */
+async function smallNumbers(device: HipCudaDevice, prober: Prober): Promise<void> {
+  const [powers, floats] = [
+    await bufferOf(device, new Float32Array(256)),
+    await bufferOf(device, new Float32Array(256)),
+  ];
+  await prober.run(device, [{ kernel: 'small_numbers', threads: 256, args: [at(powers), at(floats)] }]);
+  const codes = Array.from({ length: 256 }, (_, code) => code);
+  assert.deepEqual(
+    [...(await readInto(device, powers, new Float32Array(256)))],
+    codes.map((code) => 2 ** (code - 128)),
+  );
+  const e4m3 = (code: number) => {
+    const [exponent, mantissa] = [(code >> 3) & 15, code & 7];
+    return exponent === 0 ? mantissa * 2 ** -10 : (1 + mantissa / 8) * 2 ** (exponent - 8);
+  };
+  assert.deepEqual(
+    [...(await readInto(device, floats, new Float32Array(256)))],
+    codes.map((code) => (code === 0x7f ? 0 : e4m3(code))),
+  );
 }
 
 async function dynamicShared(device: HipCudaDevice, prober: Prober): Promise<void> {

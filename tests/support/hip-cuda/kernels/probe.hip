@@ -1,4 +1,5 @@
 // Kernels that do one thing each, right or wrong, for the tests of the emulator and the launcher.
+#include "formats/numbers.h"
 #include "reduce.h"
 
 KERNEL(copy_index, 64, const f32* from, f32* to, i32 index) { to[thread()] = from[index]; }
@@ -29,6 +30,11 @@ KERNEL(wave_facts, 128, u32* lanes, f32* sums, f32* maxima) {
 
 KERNEL(dot4_of, 64, const i32* a, const i32* b, i32* out) {
   out[thread()] = dot4(a[thread()], b[thread()], 1000);
+}
+
+KERNEL(small_numbers, 256, f32* powers, f32* floats) {
+  powers[thread()] = half_power(thread());
+  floats[thread()] = half_e4m3(thread());
 }
 
 KERNEL(count_all, 64, u32* counter, u64* sum) {

@@ -3,7 +3,7 @@
 #include "prelude.h"
 
 /// 2^(exponent - 128), subnormal for the two smallest.
-DEVICE f32 half_power(u32 exponent) { return 0.5f * bit_cast<f32>(max_of(exponent << 23, 0x00400000u)); }
+DEVICE f32 half_power(u32 exponent) { return bit_cast<f32>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23); }
 
 /// Half of the E4M3 number whose bits, without a sign, are those from bit 20 on: of a binary32 number 2^119 times as small, where what
 /// is subnormal in one is in the other.

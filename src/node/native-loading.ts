@@ -24,6 +24,9 @@ const words: readonly Int32Array[] = (workerData as Partial<LoadingThread> | nul
   newWord(),
 ];
 
+/** How many calls this thread is within: those inside others, or beside one that is not over, need no leave. */
+let own = 0;
+
 let startsThreads = false;
 /** This thread ends, with all that it started: what its last listeners call is met by nobody. */
 let isLast = false;
@@ -38,20 +41,20 @@ export function loadingThread(): LoadingThread {
 /** Resolves when a thread may be ended: neither it nor one below it is within native code, or will be; or `isOver`. */
 export async function endsLoading({ nativeLoading }: LoadingThread, isOver: () => boolean): Promise<void> {
   const limit = performance.now() + LIMIT_MS;
-  while (!isOver() && !isEnding(nativeLoading) && performance.now() < limit) await sleep(POLL_MS);
+  while (!isOver() && !isEnding(nativeLoading, 0) && performance.now() < limit) await sleep(POLL_MS);
 }
 
 /** At the end of this thread, with which those end that it started. */
 function endLoadingNow(): void {
   const limit = performance.now() + LIMIT_MS;
   const pause = newWord();
-  while (!isEnding(words) && performance.now() < limit) Atomics.wait(pause, 0, 0, POLL_MS);
+  while (!isEnding(words, Math.min(own, 1)) && performance.now() < limit) Atomics.wait(pause, 0, 0, POLL_MS);
   isLast = true;
 }
 
-/** Lets nothing more begin. True if nothing goes on. */
-function isEnding([own]: readonly Int32Array[]): boolean {
-  return !own || (Atomics.or(own, 0, ENDING) & ~ENDING) === 0;
+/** Lets nothing more begin. True if no more goes on than what is meant to. */
+function isEnding([word]: readonly Int32Array[], meant: number): boolean {
+  return !word || (Atomics.or(word, 0, ENDING) & ~ENDING) === meant;
 }
 
 /** Loads koffi, an optional dependency. Rejects as `import` does; never settles in a thread that is being ended. */
@@ -84,16 +87,25 @@ export function natively<T>(call: () => T): T {
 
 /** False if this thread is being ended by another. */
 function begins(): boolean {
-  let isFree = true;
-  if (isLast) return isFree;
-  for (const word of words) isFree = (Atomics.add(word, 0, 1) & ENDING) === 0 && isFree;
-  if (!isFree) ends();
-  return isFree;
+  if (isLast) return true;
+  if (own === 0) {
+    let isFree = true;
+    for (const word of words) isFree = (Atomics.add(word, 0, 1) & ENDING) === 0 && isFree;
+    if (!isFree) return leave();
+  }
+  own++;
+  return true;
 }
 
 function ends(): void {
   if (isLast) return;
+  own--;
+  if (own === 0) leave();
+}
+
+function leave(): false {
   for (const word of words) Atomics.sub(word, 0, 1);
+  return false;
 }
 
 function newWord(): Int32Array {

@@ -52,6 +52,39 @@ test('a thread that ended within a load is not waited for, and one of others loa
   assert.deepEqual(said, ['begins 1', 'ends 1', 'begins 2', 'ends 2']);
 });
 
+test('a call inside another is made though the thread is to be ended in between', async () => {
+  const text = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    import(${JSON.stringify(MODULE)}).then(({ natively }) => {
+      natively(() => {
+        parentPort.postMessage('within');
+        const [own] = workerData.nativeLoading;
+        while (Atomics.load(own, 0) === 1);
+        natively(() => parentPort.postMessage('inside'));
+      });
+    });`;
+  const loading = loadingThread();
+  const worker = new Worker(text, { eval: true, workerData: loading });
+  const said: string[] = [];
+  worker.on('message', (message: string) => said.push(message));
+  await once(worker, 'message');
+  const ends = endsLoading(loading, () => false);
+  if (said.length < 2) await once(worker, 'message');
+  await ends;
+  await worker.terminate();
+  assert.deepEqual(said, ['within', 'inside']);
+});
+
+test('a process whose own load is not over ends when it is told to', () => {
+  const text = `
+    import { loadingThread, whileLoading } from ${JSON.stringify(MODULE)};
+    loadingThread();
+    void whileLoading(() => new Promise(() => {}));
+    process.exit(7);`;
+  const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', text], { timeout: 8000 });
+  assert.equal(status, 7);
+});
+
 test('devices are closed while their threads begin', async () => {
   for (let nth = 0; nth < 12; nth++) {
     const device = await openCpu({ threads: 2 });

@@ -93,17 +93,30 @@ export async function chooseNative(
   return { nativeLater: found.nativeLater };
 }
 
+/** Results of an object, by a key. */
+type Found<O extends object, K, R> = WeakMap<O, Map<K, Promise<R>>>;
+
+/** The result that is there, or that `find` gives; one that is rejected is looked for again. */
+function onceFor<O extends object, K, R>(
+  found: Found<O, K, R>,
+  object: O,
+  key: K,
+  find: () => Promise<R>,
+): Promise<R> {
+  const own = found.get(object) ?? new Map<K, Promise<R>>();
+  found.set(object, own);
+  const result = own.get(key) ?? find();
+  own.set(key, result);
+  result.catch(() => own.delete(key));
+  return result;
+}
+
 /** What was found of libraries, by their files: a process has a library once, whatever becomes of the file. */
-const compared = new WeakMap<WasmModule, Map<string, Promise<string | undefined>>>();
+const compared: Found<WasmModule, string, string | undefined> = new WeakMap();
 
 /** What is wrong with native kernels, by comparison with those of a WebAssembly module; undefined if nothing is. */
 function whyNotNative(module: WasmModule, build: NativeBuild, ffi: Ffi): Promise<string | undefined> {
-  const found = compared.get(module) ?? new Map<string, Promise<string | undefined>>();
-  compared.set(module, found);
-  const why = found.get(build.path) ?? compare(module, build, ffi);
-  found.set(build.path, why);
-  why.catch(() => found.delete(build.path));
-  return why;
+  return onceFor(compared, module, build.path, () => compare(module, build, ffi));
 }
 
 async function compare(module: WasmModule, build: NativeBuild, ffi: Ffi): Promise<string | undefined> {
@@ -119,15 +132,10 @@ async function compare(module: WasmModule, build: NativeBuild, ffi: Ffi): Promis
 }
 
 /** Builds that run correctly: devices that are opened with the same bytes share what the runtime compiles of them. */
-const chosen = new WeakMap<KernelBytes, Map<boolean, Promise<KernelChoice>>>();
+const chosen: Found<KernelBytes, boolean, KernelChoice> = new WeakMap();
 
 function chooseWasm(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {
-  const found = chosen.get(kernels) ?? new Map<boolean, Promise<KernelChoice>>();
-  chosen.set(kernels, found);
-  const choice = found.get(wantRelaxed) ?? firstRight(kernels, wantRelaxed);
-  found.set(wantRelaxed, choice);
-  choice.catch(() => found.delete(wantRelaxed));
-  return choice;
+  return onceFor(chosen, kernels, wantRelaxed, () => firstRight(kernels, wantRelaxed));
 }
 
 async function firstRight(kernels: KernelBytes, wantRelaxed: boolean): Promise<KernelChoice> {

@@ -105,6 +105,9 @@ struct Quants<4> {
 /// 4 bits that are looked up in a table: word t of 16 bytes holds the codes of quad t in its lower half, one after another, and those of
 /// quad t + 4 in its upper half. So they are selectors of bytes as they stand.
 struct TableQuants : Quants<4> {
+  // Codes by themselves are never wanted.
+  static void quad() = delete;
+  static void octet() = delete;
   DEVICE u32 neighbours(u32 quad) {
     u32 codes = quad & 0x0f0f0f0f;
     codes |= codes >> 4;

@@ -18,15 +18,6 @@ struct Merged {
   f32 largest, total;
 };
 
-/// The combined softmax statistics of several parts: `at(i)` gives the i-th part's largest score and total.
-template <class At>
-DEVICE Merged merge(i32 count, At at) {
-  Merged merged = {LOWEST, 0};
-  for (i32 i = 0; i < count; i++) merged.largest = max_of(merged.largest, at(i).largest);
-  for (i32 i = 0; i < count; i++) merged.total += at(i).total * softmax_weight(at(i).largest - merged.largest);
-  return merged;
-}
-
 /// Writes element `i` of a row of `width`; `capacity` is how many rows there is room for.
 DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32 value) {
 #if OUT_TYPE == 1
@@ -123,12 +114,21 @@ struct RowParts {
 template <i32 PARTS, i32 MOST, i32 WIDTH>
 DEVICE void finish_row(RowParts<PARTS, MOST>& shared, const f32 (*sums)[MOST][WIDTH], const RowOfHeads& to, const Scores& of) {
   barrier();
-  if (i32(thread()) < MOST) {
-    i32 h = thread();
-    Merged merged = merge(PARTS, [&](i32 p) { return shared.weights[p][h]; });
-    // From here on the parts' largest scores are the factors of their sums.
-    for (i32 p = 0; p < PARTS; p++) shared.weights[p][h].largest = softmax_weight(shared.weights[p][h].largest - merged.largest);
-    shared.merged[h] = merged;
+  // Both halves of a wave of 64 take as many turns: their shuffles are one instruction.
+  for (i32 first = 0; first < MOST; first += THREADS / LANES) {
+    i32 h = first + thread() / LANES;
+    i32 parts = h < MOST ? PARTS : 0;
+    Merged merged = {LOWEST, 0};
+    for (i32 p = lane(); p < parts; p += LANES) merged.largest = max_of(merged.largest, shared.weights[p][h].largest);
+    UNROLL for (i32 step = LANES / 2; step > 0; step >>= 1) merged.largest = max_of(merged.largest, shuffle_xor(merged.largest, step));
+    for (i32 p = lane(); p < parts; p += LANES) {
+      Merged& part = shared.weights[p][h];
+      // From here on the parts' largest scores are the factors of their sums.
+      part.largest = softmax_weight(part.largest - merged.largest);
+      merged.total = fused_multiply_add(part.total, part.largest, merged.total);
+    }
+    UNROLL for (i32 step = LANES / 2; step > 0; step >>= 1) merged.total += shuffle_xor(merged.total, step);
+    if (parts > 0 && lane() == 0) shared.merged[h] = merged;
   }
   barrier();
   bool is_whole = MERGE == 0 || (MERGE == 2 && to.used_partitions == 1);

@@ -154,7 +154,8 @@ DEVICE void add_tile(HeadState& state, const Queries& queries, const Context& co
 struct Shared {
   Queries queries;
   RowParts<WARPS, HEADS> parts;
-  f32 sums[WARPS][HEADS][VALUE];
+  // Lanes with the same element of neighbouring heads write to different banks.
+  f32 sums[WARPS][HEADS][VALUE + 1];
 };
 
 KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,

@@ -11,6 +11,9 @@ constexpr f32 LOWEST = -1e38f;
 constexpr f32 MIN_WEIGHT_SUM = 6.103515625e-5f;
 
 constexpr i32 CHOICE_SLOTS = (TOP_K + 31) / 32;
+/// Experts of a lane.
+constexpr i32 OWN_EXPERTS = (EXPERTS + 31) / 32;
+DEVICE i32 own_expert(i32 s) { return 32 * s + i32(lane()); }
 
 /// Larger for larger scores, of equal ones for the lower place.
 DEVICE u64 ranked(f32 score, i32 place) {
@@ -54,28 +57,37 @@ DEVICE void drop_groups(f32* scores) {
 KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* routing_weights,
        USES_PARAMETER f32 scale) {
   SHARED f32 gates[EXPERTS];
+#if GROUPS != TOP_K_GROUPS && !defined(CHOSEN)
   SHARED f32 scores[EXPERTS];
+#endif
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x();
-  if (row >= *count) return;
+  if (row >= used) return;
   const f32* own = logits + i64(row) * EXPERTS;
-  f32 factor = 1;
+  f32 own_gates[OWN_EXPERTS], factor = 1;
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) own_gates[s] = own[min_of(own_expert(s), EXPERTS - 1)];
 #if SIGMOID == 2
-  for (i32 e = lane(); e < EXPERTS; e += 32) gates[e] = square_root(softplus_of(own[e]));
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) own_gates[s] = square_root(softplus_of(own_gates[s]));
 #elif SIGMOID
-  for (i32 e = lane(); e < EXPERTS; e += 32) gates[e] = sigmoid(own[e]);
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) own_gates[s] = sigmoid(own_gates[s]);
 #else
   f32 largest = LOWEST, sum = 0;
-  for (i32 e = lane(); e < EXPERTS; e += 32) largest = max_of(largest, own[e]);
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) largest = max_of(largest, own_gates[s]);
   largest = warp_max(largest);
-  for (i32 e = lane(); e < EXPERTS; e += 32) sum += gates[e] = exponential(own[e] - largest);
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) {
+    own_gates[s] = exponential(own_gates[s] - largest);
+    if (own_expert(s) < EXPERTS) sum += own_gates[s];
+  }
   factor = 1.0f / warp_sum(sum);
 #endif
-  for (i32 e = lane(); e < EXPERTS; e += 32) {
-    gates[e] *= factor;
-#ifndef CHOSEN
-    scores[e] = bias ? gates[e] + bias[e] : gates[e];
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) {
+    i32 e = own_expert(s);
+    own_gates[s] *= factor;
+    if (e < EXPERTS) gates[e] = own_gates[s];
+#if GROUPS != TOP_K_GROUPS && !defined(CHOSEN)
+    if (e < EXPERTS) scores[e] = bias ? own_gates[s] + bias[e] : own_gates[s];
 #endif
   }
   barrier();
@@ -83,14 +95,18 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
   if (lane() == 0) drop_groups(scores);
   barrier();
 #endif
-  // The best of a lane's own experts: only the lane whose expert is chosen looks for its next.
-  [[maybe_unused]] auto best_of_lane = [&] {
-    u64 best = 0;
-    for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
-    return best;
-  };
 #ifndef CHOSEN
-  u64 best = best_of_lane();
+  // Ranks of the lane's own experts; those that are chosen, or do not exist, come last.
+  u64 ranks[OWN_EXPERTS];
+  UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) {
+    i32 e = own_expert(s);
+#if GROUPS != TOP_K_GROUPS
+    f32 score = scores[min_of(e, EXPERTS - 1)];
+#else
+    f32 score = bias ? own_gates[s] + bias[min_of(e, EXPERTS - 1)] : own_gates[s];
+#endif
+    ranks[s] = e < EXPERTS ? ranked(score, e) : 0;
+  }
 #endif
   f32 total = 0;
   // Choice j is kept by lane j % 32: what is written once need not be read again.
@@ -101,15 +117,14 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
 #ifdef CHOSEN
       i32 place = max_of(0, min_of(i32(bias[i64(row) * TOP_K + j]), EXPERTS - 1));
 #else
+      u64 best = 0;
+      UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) best = max_of(best, ranks[s]);
       u32 score = u32(best >> 32), highest = warp_max_word(score);
       i32 place = min_of(i32(~warp_max_word(score == highest ? u32(best) : 0)), EXPERTS - 1);
 #endif
       total += gates[place];
 #ifndef CHOSEN
-      if (i32(lane()) == place % 32) {
-        scores[place] = 2 * LOWEST;
-        best = best_of_lane();
-      }
+      UNROLL for (i32 s = 0; s < OWN_EXPERTS; s++) ranks[s] = own_expert(s) == place ? 0 : ranks[s];
 #endif
       if (i32(lane()) == j % 32) places[slot] = place, weights[slot] = gates[place];
 #ifdef COUNTED

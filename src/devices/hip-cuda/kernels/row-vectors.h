@@ -3,6 +3,10 @@
 #pragma once
 #include "reduce.h"
 
+#ifndef PIECES
+#define PIECES 0
+#endif
+
 constexpr bool KEPT = OWN <= 4;
 
 struct RowVectors {
@@ -14,6 +18,7 @@ struct RowVectors {
 
   /// The first element of the thread's vector `k`.
   DEVICE i32 place(i32 k) { return 4 * (k * THREADS + i32(thread())); }
+  DEVICE f32x4 sum_of(const f32x4& a, const f32x4& b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
   DEVICE f32x4 vector(const f32* of, i32 i, i32 end) { return i < end ? *reinterpret_cast<const f32x4*>(of + i) : f32x4{0, 0, 0, 0}; }
 
   /// Loads the norm's weight, before the launches that the row comes from are done.
@@ -29,6 +34,19 @@ struct RowVectors {
       if (KEPT) values[k] = vector(row, place(k), elements);
     }
   }
+#if PIECES
+  /// The same of sums, in PIECES, and of what they are added to; writes the row, which the thread holds.
+  DEVICE_MEMBER void load_sums(f32* row, const f32* pieces, i32 apart, const f32* addend, i32 elements) {
+    static_assert(KEPT);
+    from = row, width = elements, scale = 1;
+    UNROLL for (i32 k = 0; k < OWN; k++) {
+      values[k] = vector(pieces, place(k), elements);
+      UNROLL for (i32 piece = 1; piece < PIECES; piece++) values[k] = sum_of(values[k], vector(pieces + i64(piece) * apart, place(k), elements));
+      values[k] = sum_of(values[k], vector(addend, place(k), elements));
+      if (place(k) < elements) *reinterpret_cast<f32x4*>(row + place(k)) = values[k];
+    }
+  }
+#endif
   DEVICE_MEMBER void norm(f32* sums, i32 elements, f32 epsilon) {
     if (!NORMED) return;
     f32 square = 0;

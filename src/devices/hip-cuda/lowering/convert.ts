@@ -37,10 +37,12 @@ function rowThreads(
 /** Converts a tensor to the form that kernels for the matrix cores read. */
 function toF16({ x, norm, parts, y }: ConvertIntent, to: Lowering): void {
   const division = rowThreads(alignUp(x.width / parts, F16_CHUNK), to.capacity(x), to.target);
+  // A block adds up what a product has left of its row, if it holds all of it.
+  const sums = parts === 1 && division.OWN <= MANY_VECTORS ? to.take(x, 'residual') : undefined;
   to.launch({
     file: 'convert-f16.hip',
     kernel: 'convert_f16',
-    defines: { NORMED: norm ? 1 : 0, ...division },
+    defines: { NORMED: norm ? 1 : 0, PIECES: sums?.count ?? 0, ...division },
     grid: [parts * to.capacity(x)],
     block: division.THREADS,
     args: [
@@ -51,6 +53,9 @@ function toF16({ x, norm, parts, y }: ConvertIntent, to: Lowering): void {
       int(x.width / parts),
       int(parts),
       float(norm?.epsilon ?? 0),
+      sums?.pieces ?? NULL,
+      int(sums?.apart ?? 0),
+      sums?.addend ?? NULL,
     ],
   });
 }

@@ -1,3 +1,4 @@
+import { invariant } from '../../../base/errors.ts';
 import type { ProductIntent } from '../../../device/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import { addendOf, outputsOf, productDefines } from './epilogue.ts';
@@ -37,7 +38,7 @@ export function finishProduct(
   });
 }
 
-/** What a product's blocks write: results, or sums of a part of k each, which `finish` makes results of. */
+/** What a product's blocks write: results, or sums of a part of k each, of which what follows `finish` makes results. */
 interface ProductSums {
   readonly defines: Readonly<Record<string, number>>;
   /** The last arguments of the kernels: what is added, where to write, and how many numbers a part's sums are behind the other's. */
@@ -60,11 +61,18 @@ export function productSums(
     const defines = { SPLITS: 1, ...productDefines(epilogue) };
     return { defines, args: [addendOf(epilogue, to), epilogue.y, int(0)], finish: () => undefined };
   }
+  invariant(epilogue.kind !== 'gated', 'gates and ups have no sums of their own');
   const apart = to.capacity(rows) * outputsOf(weights, epilogue);
   const sums = to.temporary(4 * splits * apart);
+  const { kind, y } = epilogue;
+  const finish = () => finishProduct({ rows, weights, epilogue, sums, type: 'f32', pieces: splits }, to);
   return {
     defines: { SPLITS: splits, OUTPUT: 0, ACTIVATION: 0 },
     args: [NULL, sums, int(apart)],
-    finish: () => finishProduct({ rows, weights, epilogue, sums, type: 'f32', pieces: splits }, to),
+    finish: () =>
+      to.leave(
+        { y, pieces: sums, count: splits, apart, epilogue: kind, addend: addendOf(epilogue, to) },
+        finish,
+      ),
   };
 }

@@ -38,15 +38,18 @@ export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lo
   const { q } = attention;
   const blocks = to.capacity(q) * Math.ceil(width / APPEND_THREADS);
   const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
+  const sums = to.take(joined, 'store');
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',
-    defines: { ...cacheDefines(cache), VALUES_PER_THREAD: each },
+    defines: { ...cacheDefines(cache), VALUES_PER_THREAD: each, PIECES: sums?.count ?? 1 },
     grid: [to.capacity(q), Math.ceil(width / APPEND_THREADS / each)],
     block: APPEND_THREADS,
     args: [
       to.count(q),
-      joined,
+      sums?.pieces ?? joined,
+      int(sums?.apart ?? 0),
+      sums?.addend ?? NULL,
       ...rotationArgs(of.heads),
       ...[of.widths.q, of.widths.k, of.widths.v].map(int),
       ...cellArgs(cache, batch),

@@ -37,6 +37,19 @@ export interface CollectivePlan {
   readonly args: readonly [Operand, Operand];
 }
 
+/** A product's results in pieces that are not added up yet. */
+export interface UnfinishedSums {
+  /** Where the results are to stand. */
+  readonly y: Operand;
+  readonly pieces: Operand;
+  /** How many pieces there are, and how many numbers one is behind the one before. */
+  readonly count: number;
+  readonly apart: number;
+  /** What is added to them: a tensor, or biases if there are any. */
+  readonly epilogue: 'residual' | 'store';
+  readonly addend: Operand;
+}
+
 /** The interface for planning the launches of a graph. */
 export interface LaunchScope {
   readonly target: HipCudaTarget;

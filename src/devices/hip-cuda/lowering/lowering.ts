@@ -4,7 +4,14 @@ import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
 import type { GroupedChoices } from './grouped-choices.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
-import type { CollectivePlan, LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
+import type {
+  CollectivePlan,
+  LaunchPlan,
+  LaunchScope,
+  Operand,
+  ProductPlan,
+  UnfinishedSums,
+} from './launch-plan.ts';
 import type { AnyTemplate, Arg } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import { DEQUANTIZED_LAYOUT, GROUP_LAYOUT, type WeightLayout } from './weight-layout.ts';
@@ -21,6 +28,8 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
   readonly #modules = new Map<string, KernelModule>();
   /** The weights that have dequantized copies beside them. */
   readonly #dequantized: ReadonlySet<Weight>;
+  /** Sums of the last launch, and what adds them up by itself. */
+  #unfinished: { readonly sums: UnfinishedSums; readonly finish: () => void } | undefined;
   /** The choices of experts that are grouped, by the tensor of their ids. */
   readonly groupedChoices = new Map<Tensor, GroupedChoices>();
 
@@ -47,7 +56,27 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
     });
   }
 
+  /** Leaves sums to the next launch: if that does not take them, `finish` adds them up before it. */
+  leave(sums: UnfinishedSums, finish: () => void): void {
+    this.#unfinished = { sums, finish };
+  }
+
+  /** The sums with such an epilogue that the last launch has left for `y`, which the caller's next launch adds up. */
+  take(y: Operand, epilogue: UnfinishedSums['epilogue']): UnfinishedSums | undefined {
+    const sums = this.#unfinished?.sums;
+    if (sums?.y !== y || sums.epilogue !== epilogue) return undefined;
+    this.#unfinished = undefined;
+    return sums;
+  }
+
+  #finishSums(): void {
+    const left = this.#unfinished;
+    this.#unfinished = undefined;
+    left?.finish();
+  }
+
   launch(plan: LaunchPlan): void {
+    this.#finishSums();
     const module = this.#addModule({
       file: plan.file,
       defines: this.target.programmatic ? { ...plan.defines, PROGRAMMATIC: 1 } : (plan.defines ?? {}),
@@ -56,14 +85,17 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
   }
 
   multiply(plan: ProductPlan): void {
+    this.#finishSums();
     this.#launches.push({ plan });
   }
 
   collect(plan: CollectivePlan): void {
+    this.#finishSums();
     this.#launches.push({ plan });
   }
 
   finish(): LoweredProgram {
+    this.#finishSums();
     const scratch = this.planScratch(this.#launches.map(({ plan }) => plan.args));
     return new LoweredProgram({
       weights: this.weights,

@@ -86,6 +86,8 @@ export interface AttentionFacts {
 
 /** Capabilities of a target's kernels for routed experts. */
 export interface ExpertFacts {
+  /** Rows up to which each choice is a product by itself; those of more rows are grouped by expert. */
+  readonly fewRows: number;
   /** Whether kernels quantize few rows themselves. */
   readonly readsNumbers: boolean;
   /**

@@ -134,8 +134,9 @@ export class PlannedActivations {
 
   /** Whether matrix-vector kernels can quantize a tensor's rows themselves. */
   isQuantizedInside(x: Tensor): boolean {
-    const { matvecRows, stagedBytes } = this.#to.facts;
-    const rows = rowBucket(this.#to.capacity(x), matvecRows);
+    const { stagedBytes } = this.#to.facts;
+    const capacity = this.#to.capacity(x);
+    const rows = rowBucket(capacity, capacity);
     return rows <= ROWS_QUANTIZED_INSIDE && q8Bytes(rows, x.width) <= stagedBytes;
   }
 }

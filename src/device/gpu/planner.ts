@@ -39,6 +39,11 @@ export class GpuPlanner implements PlanScope {
     return this.capacity(tensor) <= this.facts.matvecRows;
   }
 
+  /** True for a tensor with few enough rows that each of their choices of experts is a product by itself. */
+  hasFewChoices(tensor: Tensor): boolean {
+    return this.capacity(tensor) <= this.facts.experts.fewRows;
+  }
+
   temporary(byteLength: number): Temporary {
     return { kind: 'temporary', byteLength };
   }

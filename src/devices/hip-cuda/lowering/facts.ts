@@ -5,7 +5,7 @@ import { fitsTile } from './attention-tiles.ts';
 import { mostAtOnce } from './collectives.ts';
 import { elementTiles } from './element-tiles.ts';
 import { splitKernels } from './split-product.ts';
-import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
+import { F16_CHUNK, MATVEC_ROWS, matvecRows, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
 /** Intents that need the driver's BLAS library, which may be missing, and those of products on matrix cores by unquantized weights. */
@@ -28,7 +28,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
   return {
     device: target.api,
     lacks: lacking(target),
-    matvecRows: MATVEC_ROWS,
+    matvecRows: matvecRows(target),
     productForm: 'f16',
     splitKernels: splitKernels(target),
     elementTiles: elementTiles(target),
@@ -52,7 +52,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'interleaved',
     },
-    experts: { readsNumbers: true, groupedForm: 'f16', joinsHalves: true },
+    experts: { fewRows: MATVEC_ROWS, readsNumbers: true, groupedForm: 'f16', joinsHalves: true },
     wkv7: { chunkedHead: CHUNKED_HEAD, fusedHead: FUSED_HEAD },
   };
 }

@@ -3,6 +3,10 @@ import type { HipCudaTarget } from '../launching/kernel-set.ts';
 
 /** Maximum rows of the matrix-vector kernels. */
 export const MATVEC_ROWS = 4;
+/** Rows from which a target's matrix cores take packed weights instead: NVIDIA's have products of eight rows. */
+export function matvecRows({ vendor }: HipCudaTarget): number {
+  return vendor === 'nvidia' ? 2 : MATVEC_ROWS;
+}
 /** Padding unit of f16 activation rows, in elements: what the kernels on matrix cores process at a time. */
 export const F16_CHUNK = 128;
 /** Shared memory behind the staged activations, which kernels read for groups behind a row's last: halves of 32 groups. */

@@ -69,7 +69,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'never',
     },
-    experts: { readsNumbers: true, groupedForm: productForm, joinsHalves: false },
+    experts: { fewRows: MATVEC_ROWS, readsNumbers: true, groupedForm: productForm, joinsHalves: false },
     wkv7: { chunkedHead: chunkedHead(target), fusedHead: FUSED_HEAD },
   };
 }

@@ -14,6 +14,7 @@ DEVICE void place_pair(f32* out, u32 pair, u32 size, u32 width, u32 column, u32 
 
 /// As many slots are used of every rank, also where one has fewer numbers than the widest.
 KERNEL(all_gather, THREADS, const u32* count, const f32* x, f32* out, WIDTHS, PEER_PARAMETERS) {
+  u32 rows = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
@@ -24,7 +25,7 @@ KERNEL(all_gather, THREADS, const u32* count, const f32* x, f32* out, WIDTHS, PE
     widest = max_of(widest, widths[other]);
     total += widths[other];
   }
-  const u32 rows = *count, pairs = (rows * widest + 1) / 2, slots = slots_of_pass(pairs, SLOTS), size = rows * own;
+  const u32 pairs = (rows * widest + 1) / 2, slots = slots_of_pass(pairs, SLOTS), size = rows * own;
   u32 epoch = state->epoch;
   for (u32 base = 0; base < pairs; base += slots) {
     epoch++;

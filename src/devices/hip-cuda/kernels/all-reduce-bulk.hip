@@ -71,10 +71,11 @@ DEVICE void add_pass(Peers& peers, u32 epoch, const u32x4* x, const u32x4* adden
 }
 
 KERNEL(all_reduce_bulk, THREADS, const u32* count, const u32x4* x, const u32x4* addend, u32x4* out, u32 width, PEER_PARAMETERS) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
-  const u32 size = *count * (width / 4), passes = (size + BULK - 1) / BULK;
+  const u32 size = used * (width / 4), passes = (size + BULK - 1) / BULK;
   const u32 before = state->epoch;
   for (u32 pass = 0; pass <= passes; pass++) {
     if (pass < passes) send_pass(peers, before + 1 + pass, x + u64(pass) * BULK, min_of(size - pass * BULK, u32(BULK)));

@@ -22,10 +22,11 @@ DEVICE void add_slots(Peers& peers, u32 epoch, const f32* x, const f32* addend, 
 
 /// For few rows: every rank sends everything to all others and adds it up itself ("one-shot").
 KERNEL(all_reduce, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
-  const u32 size = *count * width, pairs = (size + 1) / 2, slots = slots_of_pass(pairs, SLOTS);
+  const u32 size = used * width, pairs = (size + 1) / 2, slots = slots_of_pass(pairs, SLOTS);
   u32 epoch = state->epoch;
   for (u32 base = 0; base < pairs; base += slots) {
     epoch++;
@@ -37,11 +38,12 @@ KERNEL(all_reduce, THREADS, const u32* count, const f32* x, const f32* addend, f
 
 /// For few rows that the product which computed them has pushed (`matvec.hip`): what is left is to add them up.
 KERNEL(add_pushed, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
   // Without rows nobody has sent anything, as nobody has counted.
-  const u32 size = *count * width, epoch = state->epoch + (size > 0 ? 1 : 0);
+  const u32 size = used * width, epoch = state->epoch + (size > 0 ? 1 : 0);
   add_slots(peers, epoch, x, addend, out, size, 0, (size + 1) / 2);
   peers.finish(epoch, blocks);
 }
@@ -49,10 +51,11 @@ KERNEL(add_pushed, THREADS, const u32* count, const f32* x, const f32* addend, f
 /// For many rows: every rank adds up a part and sends the sums to all others ("two-shot"). As many slots are used of every part, also
 /// where the last has fewer numbers.
 KERNEL(all_reduce_parts, THREADS, const u32* count, const f32* x, const f32* addend, f32* out, u32 width, PEER_PARAMETERS) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   Peers peers = PEERS;
-  const u32 size = *count * width, pairs = (size + 1) / 2, slots = slots_of_pass((pairs + RANKS - 1) / RANKS, SLOTS);
+  const u32 size = used * width, pairs = (size + 1) / 2, slots = slots_of_pass((pairs + RANKS - 1) / RANKS, SLOTS);
   u32 epoch = state->epoch;
   for (u32 base = 0; base < pairs; base += RANKS * slots) {
     epoch++;

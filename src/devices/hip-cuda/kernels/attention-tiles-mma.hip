@@ -71,9 +71,10 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
   const Scores of = SCORES;
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, block_row = block_row_of(used, TILE_ROWS), wave = thread() / 32, heads = kv_heads * GROUP;
+  i32 block_row = block_row_of(used, TILE_ROWS), wave = thread() / 32, heads = kv_heads * GROUP;
   if (block_row < 0) return;
   i32 head = i32(block_x()) * HEADS + wave / ROW_WAVES, wave_row = 16 * (wave % ROW_WAVES), first_row = block_row + wave_row;
   i32 rows = min_of(TILE_ROWS, used - block_row);

@@ -163,9 +163,10 @@ KERNEL_RESIDENT(attention_tiles, THREADS, 1, const i32* count, const f32* q, con
   const Scores of = SCORES;
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, block_row = block_row_of(used, TILE_ROWS), heads = kv_heads * GROUP;
+  i32 block_row = block_row_of(used, TILE_ROWS), heads = kv_heads * GROUP;
   if (block_row < 0) return;
   i32 head = i32(block_x()) * HEADS, rows = min_of(TILE_ROWS, used - block_row);
   Wave wave = {16 * (i32(thread() / 32) % LINE_WAVES), i32(thread() / 32) / LINE_WAVES};

@@ -122,9 +122,10 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   const Scores of = SCORES;
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, first_row = block_row_of(used, TILE_ROWS), head = block_x(), heads = kv_heads * GROUP;
+  i32 first_row = block_row_of(used, TILE_ROWS), head = block_x(), heads = kv_heads * GROUP;
   if (first_row < 0) return;
   i32 rows = min_of(TILE_ROWS, used - first_row), wave = thread() / MATRIX_LANES;
   for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {

@@ -43,10 +43,11 @@ KERNEL(choose_positions, THREADS, const i32* count, const f32* scores, const i32
 #else
   const u32* best = nullptr;
 #endif
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x();
-  if (row >= *count) return;
+  if (row >= used) return;
   i32 place = row * groups + i32(block_y());
   i32 seen = min_of(positions[row] + 1, width), visible = (seen + SIZE - 1) / SIZE;
   const f32* line = scores + i64(place) * width;

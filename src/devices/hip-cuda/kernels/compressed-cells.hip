@@ -3,10 +3,11 @@
 
 KERNEL(cell_places, 64, const i32* count, const i32* positions, i32* own, i32* cell, i32* index, i32* last, i32* start, i32 ratio,
        i32 block_size, i32 cells) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x() * 64 + thread();
-  if (row >= *count) return;
+  if (row >= used) return;
   i32 position = positions[row], block = position / block_size, within = position % block_size;
   bool completes = (position + 1) % ratio == 0;
   own[row] = block * (block_size + cells) + within;
@@ -19,10 +20,11 @@ KERNEL(cell_places, 64, const i32* count, const i32* positions, i32* own, i32* c
 /// An element of a cell a thread: the mean of its positions' values by the softmax of their scores.
 KERNEL(compress_cells, 128, const i32* count, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
        i32 block_size, const f32* values, const f32* scores, const f32* bias, f32* out, i32 width, i32 ratio, i32 overlaps) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x(), i = block_y() * 128 + thread();
-  if (row >= *count || i >= width) return;
+  if (row >= used || i >= width) return;
   i32 position = positions[row], kept = overlaps ? 2 * width : width;
   if ((position + 1) % ratio != 0) {
     out[i64(row) * width + i] = 0;
@@ -50,10 +52,11 @@ KERNEL(compress_cells, 128, const i32* count, const i32* slots, const i32* posit
 /// A row's table: the positions of its window, then complete cells, the first or those that were chosen (`chosen` may be null).
 KERNEL(join_cells, 128, const i32* count, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
        i32 block_size, const i32* chosen, i32* cells, i32* places, i32* limits, i32 ratio, i32 cells_per_block, i32 window, i32 most) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x();
-  if (row >= *count) return;
+  if (row >= used) return;
   i32 seen = positions[row] + 1, near = min_of(window, seen), far = min_of(most, seen / ratio);
   const i32* own_blocks = blocks + i64(slots[row]) * blocks_per_slot;
   i32 all = block_size + cells_per_block;

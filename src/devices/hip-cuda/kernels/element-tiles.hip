@@ -119,9 +119,10 @@ KERNEL(element_tiles, THREADS, const i32* count PARAMETERS) {
   }
   Loaded next;
   sources.load_lines_of(wave, next);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 first_row = i32(block_y()) * TILE_ROWS, rows = *count - first_row;
+  i32 first_row = i32(block_y()) * TILE_ROWS, rows = used - first_row;
   if (rows <= 0) return;
   UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
     // Rows that do not exist repeat the last: their sums are unused.

@@ -181,8 +181,9 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 
 /// `top_k` choices of a row; `x_per_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
 KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
-                const u8* weight, HOT_PARAMETERS const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs, i32 groups,
-                i32 capacity, i32 top_k, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
+                const u8* weight, HOT_PARAMETERS const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs,
+                i32 groups_of_row, i32 capacity, i32 choices_of_row, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
+  const i32 groups = GROUPS > 0 ? GROUPS : groups_of_row, top_k = GROUPS > 0 ? TOP_K : choices_of_row;
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
   Experts experts;
 #ifndef HOT
@@ -195,9 +196,10 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   experts.inverse = 0xffffffffu / u32(groups) + 1;
   Biases biases = {bias, expert_count, outputs};
   P::prepare(THREADS);
+  i32 rows = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 rows = *count, warp = thread() >> 5;
+  i32 warp = thread() >> 5;
   DYNAMIC_SHARED(staged);
   [[maybe_unused]] SHARED f32 square_sums[WARPS];
   i32 own = block_y(), row = CHOICES == 1 ? own : own / top_k;

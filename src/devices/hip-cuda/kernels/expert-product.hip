@@ -132,13 +132,14 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   weights.quants = P::Q::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
   weights.scales = P::S::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
 #endif
+  [[maybe_unused]] i32 used_rows = *count;
   grid_launch_dependents();
   grid_dependency_wait();
 #if HEADS
-  i32 row_tiles = (*count + TILE_ROWS - 1) / TILE_ROWS, head = i32(block_y()) % expert_count;
+  i32 row_tiles = (used_rows + TILE_ROWS - 1) / TILE_ROWS, head = i32(block_y()) % expert_count;
   i32 from = i32(block_y()) / expert_count * TILE_ROWS;
   if (i32(block_y()) >= row_tiles * expert_count) return;
-  Tile tile = {head, from, min_of(from + TILE_ROWS, *count)};
+  Tile tile = {head, from, min_of(from + TILE_ROWS, used_rows)};
 #else
   u32x4 own = tiles[block_y()];
   Tile tile = {i32(own.x), i32(own.y), i32(own.z)};

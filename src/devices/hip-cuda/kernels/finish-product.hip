@@ -32,10 +32,11 @@ DEVICE f32x4 gate_four(f32x4 gate, f32x4 up) {
 
 /// A thread finishes four outputs.
 KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, i32 apart, const f32* addend, void* y) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_y(), n = 4 * (i32(block_x()) * 256 + i32(thread()));
-  if (row >= *count || n >= outputs) return;
+  if (row >= used || n >= outputs) return;
   [[maybe_unused]] i64 at = i64(row) * outputs + n;
 #if OUTPUT == 0
   f32x4 value = load_sums(sums + at, apart);

@@ -9,10 +9,11 @@ constexpr i32 THREADS = 128, OWN = SIZE / LANES;
 
 KERNEL(gated_norm, THREADS, const i32* count, const f32* x, const f32* weight, const f32* gate, void* y, i32 width,
        f32 epsilon) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 group = i32(block_x()) * (THREADS / LANES) + thread() / LANES, groups = width / SIZE, row = group / groups;
-  if (row >= *count) return;
+  if (row >= used) return;
   i32 column = group % groups * SIZE + i32(lane());
   i64 at = i64(row) * width + column;
   f32 value[OWN], square = 0;

@@ -16,9 +16,10 @@ DEVICE i32 expert_of(const i32* expert_ids, i32 choice) { return min_of(max_of(e
 KERNEL(group_choices, THREADS, const i32* count, const i32* expert_ids, i32 top_k, i32* order, u32x4* tiles, i32 tile_count) {
   SHARED u32 found[EXPERTS];
   SHARED u64 sums[THREADS];
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 choices = *count * top_k;
+  i32 choices = used * top_k;
   for (i32 e = thread(); e < EXPERTS; e += THREADS) found[e] = 0;
   barrier();
   for (i32 i = thread(); i < choices; i += THREADS) atomic_add(&found[expert_of(expert_ids, i)], 1u);

@@ -11,9 +11,10 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
                        f32 epsilon) {
   SHARED f32 sums[8];
   SHARED f32 squares[8];
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  if (i32(block_x()) >= *count) return;
+  if (i32(block_x()) >= used) return;
   i32 group = i32(block_y()) * size;
   i64 start = i64(block_x()) * width + group;
   f32 sum = 0;
@@ -30,9 +31,10 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
 KERNEL(gaussian_top_k, 256, const i32* count, const f32* x, f32* out, i32 width, f32 deviations) {
   SHARED f32 sums[8];
   SHARED f32 squares[8];
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  if (i32(block_x()) >= *count) return;
+  if (i32(block_x()) >= used) return;
   i64 start = i64(block_x()) * width;
   f32 sum = 0;
   for (i32 i = thread(); i < width; i += 256) sum += x[start + i];
@@ -45,9 +47,10 @@ KERNEL(gaussian_top_k, 256, const i32* count, const f32* x, f32* out, i32 width,
 /// By the length of a group, or by the root of its mean square.
 KERNEL(l2_norm, 256, const i32* count, const f32* x, f32* out, i32 width, i32 size, f32 epsilon, i32 by_mean) {
   SHARED f32 squares[8];
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
-  if (i32(block_x()) >= *count) return;
+  if (i32(block_x()) >= used) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * size;
   f32 square = block_sum<8>(sum_of_squares(x + start, size, 0.0f), squares);
   f32 length = by_mean ? square_root(square / f32(size) + epsilon) : max_of(epsilon, square_root(square));

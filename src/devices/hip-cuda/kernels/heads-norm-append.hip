@@ -33,13 +33,15 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
        i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   SHARED f32 head[HEAD_SIZE];
   SHARED f32 sums[WARPS];
+  i32 used = *count, row = block_x(), part = block_y();
+  // Where the row goes is known before its values are.
+  i64 cell = row < used && part >= heads ? cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]) : 0;
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 row = block_x(), part = block_y();
   if (row == 0 && part == 0) {
     for (i32 i = thread(); i < arrival_count; i += THREADS) arrivals[i] = 0;
   }
-  if (row >= *count) return;
+  if (row >= used) return;
   const f32* angles = table + i64(row) * rotary_dim;
   if (part < heads) {
     const f32* from = queries + i64(row) * query_stride + query_start + part * head_size;
@@ -49,7 +51,6 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
     return;
   }
   part -= heads;
-  i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
   if (part < kv_heads) {
     const f32* from = own_keys + i64(row) * key_stride + key_start + part * head_size;
     normalize(head, from, k_norm, head_size, key_epsilon, sums);

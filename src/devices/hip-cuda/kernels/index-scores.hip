@@ -15,10 +15,11 @@ struct alignas(sizeof(CacheElement) * VECTOR) KeyVector {
 KERNEL(index_scores, THREADS, const i32* count, const f32* q, [[maybe_unused]] const f32* weights, const i32* slots, const i32* positions,
        const i32* blocks, i32 blocks_per_slot, i32 block_size, [[maybe_unused]] i32 cells, const CacheElement* keys, f32* out, i32 width) {
   SHARED f32 queries[HEADS_TOGETHER * SIZE];
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x();
-  if (row >= *count) return;
+  if (row >= used) return;
   i32 first_position = i32(block_y()) * THREADS, position = first_position + thread(), last = positions[row];
   constexpr i32 LINES = BY_HEAD ? HEADS : 1;
   f32* line = out + i64(row) * LINES * width;

@@ -10,6 +10,7 @@
 //           5 f32, of up to four products: a block is one of `outputs`' blocks, or of the next product's, and so on
 //           6 f32 (+ bias), a rank's part of a sum, which is also pushed into the other ranks' inboxes
 //   STAGED  whether the activations fit into shared memory
+//   GROUPS    those of a row, if it is not 0: nearly all that finds addresses is then done by the compiler
 //   RESIDENT  blocks that a multiprocessor should hold: so few registers may a thread have
 #include "matvec.h"
 #include "paged-cache.h"
@@ -58,8 +59,20 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 rotated_width, i32 inte
 #define ROW_OF(i) (block * OUTPUTS + (i))
 #endif
 
+/// What a thread stores, if it exists: output `n` of a row, the block's `i`th.
+struct Stored {
+  i32 row, i, n;
+  bool exists;
+};
+/// The rotation of an output, if it has one: its pair of the rope table's row, and whether it is the pair's second.
+struct Rotation {
+  i32 pair;
+  bool second, exists;
+};
+
 KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, const f32* norm, f32 epsilon,
-                const u8* weight, i32 outputs, i32 groups, i32 capacity, const f32* addend, void* y HEAD_PARAMETERS) {
+                const u8* weight, i32 outputs, i32 groups_of_row, i32 capacity, const f32* addend, void* y HEAD_PARAMETERS) {
+  const i32 groups = GROUPS > 0 ? GROUPS : groups_of_row;
   DYNAMIC_SHARED(staged);
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
 #if INPUT == 2
@@ -67,6 +80,7 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
 #elif INPUT == 1
   f32* square_sums = nullptr;
 #endif
+  const i32 rows = *count;
   i32 warp = thread() >> 5, block = block_x();
 #if OUTPUT == 5
   auto pass = [&](const u8* next_weight, f32* next_y, i32 next_outputs) {
@@ -100,6 +114,13 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
     ahead.first += 32 * DEPTH;
     if (ahead.first >= groups) find_item(ahead.item + 1);
   };
+#if OUTPUT == 4
+  // Where a row's keys and values go is known before the activations are.
+  SHARED i64 row_cells[ROWS];
+  if (i32(thread()) < min_of(ROWS, rows)) {
+    row_cells[thread()] = cell_of(blocks, blocks_per_slot, block_size, slots[thread()], positions[thread()]);
+  }
+#endif
   // Two batches are always in flight; they start before the activations are there, as far as registers go.
   Batch even, odd;
   find_item(0);
@@ -115,11 +136,31 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   P::prepare(THREADS);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 rows = *count;
 #if OUTPUT == 6
   const u32 epoch = state->epoch + 1;
 #endif
-#if OUTPUT == 4
+  // What a thread's sum is combined with comes to shared memory while it is computed.
+  auto stored_by = [&](i32 own_row, i32 i) {
+    i32 n = ROW_OF(i);
+    // Whole blocks are quantized.
+    return Stored{own_row, i, n, own_row < ROWS && own_row < rows && i < OUTPUTS && (OUTPUT == 3 || n < outputs)};
+  };
+#if OUTPUT == 1
+  SHARED f32 addends[ROWS][OUTPUTS];
+  if (Stored at = stored_by(warp, lane()); at.exists) {
+    cp_async_4(shared_address(&addends[at.row][at.i]), addend + i64(at.row) * outputs + at.n);
+  }
+#elif OUTPUT == 4
+  SHARED f32x2 angles[ROWS][OUTPUTS];
+  auto rotation_of = [&](i32 n) {
+    i32 in_head = n % head_size, half = rotary_dim / 2;
+    i32 pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
+    return Rotation{pair, interleaved ? (in_head & 1) == 1 : in_head >= half, n < q_width + k_width && in_head < rotary_dim};
+  };
+  if (Stored at = stored_by(warp, lane()); at.exists) {
+    Rotation rotation = rotation_of(at.n);
+    if (rotation.exists) cp_async_8(shared_address(&angles[at.row][at.i]), table + i64(at.row) * rotary_dim + 2 * rotation.pair);
+  }
   for (i32 i = block_x() == 0 ? thread() : arrival_count; i < arrival_count; i += THREADS) arrivals[i] = 0;
 #endif
 #if INPUT == 0 && STAGED
@@ -155,45 +196,49 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
     take(even);
     take(odd);
   }
+#if OUTPUT == 1 || OUTPUT == 4
+  cp_async_commit();
+  cp_async_wait<0>();
   barrier();
-  i32 r = warp, i = lane();
-  if (r >= ROWS || r >= rows || i >= OUTPUTS) return;
-  [[maybe_unused]] i32 n = ROW_OF(i);
+  // Kept from before the products, this would take registers that batches need.
+  const i32 own_thread = opaque(thread());
+  const auto [r, i, n, stores] = stored_by(own_thread >> 5, own_thread & 31);
+#else
+  barrier();
+  const auto [r, i, n, stores] = stored_by(warp, lane());
+#endif
+  if (!stores) return;
   f32 value = results[0][r][i];
 #if OUTPUT == 0 || OUTPUT == 5
-  if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = addend ? value + addend[n] : value;
+  static_cast<f32*>(y)[i64(r) * outputs + n] = addend ? value + addend[n] : value;
 #elif OUTPUT == 1
-  if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = value + addend[i64(r) * outputs + n];
+  static_cast<f32*>(y)[i64(r) * outputs + n] = value + addends[r][i];
 #elif OUTPUT == 2
-  if (n < outputs) static_cast<f32*>(y)[i64(r) * outputs + n] = gated(value, results[1][r][i]);
+  static_cast<f32*>(y)[i64(r) * outputs + n] = gated(value, results[1][r][i]);
 #elif OUTPUT == 3
   u8* out = static_cast<u8*>(y);
   quantize_warp(gated(value, results[1][r][i]), out, i64(r) * (outputs / 32) + block,
                 reinterpret_cast<GroupScale*>(out + quantized_bytes(capacity, outputs / 32)));
 #elif OUTPUT == 6
-  if (n >= outputs) return;
   if (addend) value += addend[n];
   u32 index = r * outputs + n;
   static_cast<f32*>(y)[index] = value;
   u32x4* inboxes[] = PUSH_INBOXES;
   push_number(inboxes, epoch, rank, index, value);
 #else
-  if (n >= outputs) return;
   if (addend) value += addend[n];
-  i32 in_head = n % head_size;
-  if (n < q_width + k_width && in_head < rotary_dim) {
-    i32 half = rotary_dim / 2, pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
-    bool second = interleaved ? in_head & 1 : in_head >= half;
-    i32 other = interleaved ? n ^ 1 : second ? n - half : n + half;
+  if (Rotation rotation = rotation_of(n); rotation.exists) {
+    bool second = rotation.second;
+    i32 half = rotary_dim / 2, other = interleaved ? n ^ 1 : second ? n - half : n + half;
     f32 partner = results[0][r][interleaved ? i ^ 1 : i ^ HALF] + (addend ? addend[other] : 0.0f);
-    f32 cosine = table[i64(r) * rotary_dim + 2 * pair], sine = table[i64(r) * rotary_dim + 2 * pair + 1];
+    f32 cosine = angles[r][i].x, sine = angles[r][i].y;
     value = second ? partner * sine + value * cosine : value * cosine - partner * sine;
   }
   if (n < q_width) {
     static_cast<f32*>(y)[i64(r) * q_width + n] = value;
     return;
   }
-  i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[r], positions[r]);
+  i64 cell = row_cells[r];
   i32 v_width = outputs - q_width - k_width;
   if (n < q_width + k_width) {
     store_cached(keys, cells, cell, k_width, n - q_width, value);

@@ -5,10 +5,11 @@
 
 KERNEL(norm_quantize, THREADS, const i32* count, const f32* x, const f32* weight, u8* out, i32 rows, i32 groups, f32 epsilon) {
   SHARED f32 sums[THREADS / 32];
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x(), width = 32 * groups;
-  if (row >= *count) return;
+  if (row >= used) return;
   const f32x4* from = reinterpret_cast<const f32x4*>(x + i64(row) * width);
   f32 square = 0;
   for (i32 i = thread(); i < width / 4; i += THREADS) {

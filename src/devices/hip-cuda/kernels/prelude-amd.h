@@ -182,6 +182,8 @@ DEVICE u32x2 load_shared_8(SharedAddress at) { return *reinterpret_cast<const u3
 DEVICE void cp_async_16(SharedAddress to, const void* global) {
   *reinterpret_cast<u32x4*>(to) = *static_cast<const u32x4*>(global);
 }
+DEVICE void cp_async_8(SharedAddress to, const void* global) { *reinterpret_cast<u32x2*>(to) = *static_cast<const u32x2*>(global); }
+DEVICE void cp_async_4(SharedAddress to, const void* global) { *reinterpret_cast<u32*>(to) = *static_cast<const u32*>(global); }
 DEVICE void cp_async_commit() {}
 template <i32 batches>
 DEVICE void cp_async_wait() {}

@@ -36,8 +36,11 @@ DEVICE void grid_dependency_wait() {}
 DEVICE void grid_launch_dependents() {}
 #endif
 
-/// Registers are spread well without help here.
-DEVICE i32 opaque(i32 value) { return value; }
+/// The same value, unknown to the compiler: what follows from it is computed where it is used, and not kept in registers.
+DEVICE i32 opaque(i32 value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
 DEVICE void schedule_barrier() {}
 
 DEVICE u32 shuffle_xor(u32 value, i32 mask) {
@@ -235,7 +238,10 @@ DEVICE void cp_async_16(SharedAddress to, const void* global) {
 DEVICE void cp_async_cached_16(SharedAddress to, const void* global) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 }
-/// The same of four bytes, to places that do not lie side by side.
+/// The same of eight or four bytes, also to places that do not lie side by side.
+DEVICE void cp_async_8(SharedAddress to, const void* global) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(global) : "memory");
+}
 DEVICE void cp_async_4(SharedAddress to, const void* global) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(global) : "memory");
 }

@@ -39,6 +39,8 @@ constexpr i32 SUM_STRIDE = TILE_OUTPUTS + 4;
 #define COPIED 0
 #endif
 static_assert(SHARE == 1 || COPIED, "waves share what they copy");
+/// Whether what sums are added to comes to shared memory with the first activations.
+#define ADDS_COPIED (OUTPUT == 1 && COPIED && TILE_ROWS <= 16)
 /// Whether a wave asks for its next weights before it multiplies a chunk, or behind that, when the chunk's registers are free: of several
 /// chunks, others are on their way meanwhile.
 constexpr bool EARLY = !COPIED;
@@ -129,6 +131,7 @@ DEVICE f32 sum_of_teams(const u8* shared, i32 row, i32 output) {
 KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend,
                 void* y, i32 apart) {
   DYNAMIC_SHARED(shared);
+  i32 used = *count;
   i32 wave = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
   i32 part = (chunks + SPLITS - 1) / SPLITS, split = SPLITS > 1 ? block_z() : 0;
   i32 begin = split * part + wave / SHARE, end = min_of((split + 1) * part, chunks);
@@ -149,9 +152,16 @@ KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, co
   if (P::HAS_GRID) barrier();
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, first_row = block_y() * TILE_ROWS;
+  i32 first_row = block_y() * TILE_ROWS;
   if (first_row >= used) return;
   i32 row_octets = padded_width(32 * groups) / 8;
+#if ADDS_COPIED
+  SHARED f32 addends[TILE_ROWS * BLOCK_LINES];
+  for (i32 i = thread(); i < TILE_ROWS * BLOCK_LINES; i += THREADS) {
+    i32 row = first_row + i / BLOCK_LINES, n = i32(block_x()) * BLOCK_LINES + i % BLOCK_LINES;
+    if (row < used && n < outputs) cp_async_4(shared_address(addends + i), addend + i64(row) * outputs + n);
+  }
+#endif
 #if COPIED
   u32x4* ring = reinterpret_cast<u32x4*>(shared + wave / SHARE * TEAM_BYTES);
   Rows rows = {x, {}, shared_address(ring), wave, end};
@@ -234,7 +244,11 @@ KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, co
     i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
     if (first_row + row >= used || n >= outputs) continue;
 #if OUTPUT < 2
+#if ADDS_COPIED
+    static_cast<f32*>(y)[i64(first_row + row) * outputs + n] = sum_of_teams(shared, row, line) + addends[i];
+#else
     write_output(y, addend, first_row + row, n, outputs, sum_of_teams(shared, row, line));
+#endif
 #else
     i32 gate = (line & ~15) * 2 + (line & 15);
     write_gated(y, first_row + row, n, outputs, sum_of_teams(shared, row, gate), sum_of_teams(shared, row, gate + 16));

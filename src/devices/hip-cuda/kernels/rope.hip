@@ -4,10 +4,11 @@
 /// be null.
 KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factors, f32* out, i32 pairs, f32 theta_scale, f32 freq_scale,
                       f32 sine_scale, f32 low, f32 high, f32 ext_factor) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x(), pair = block_y() * 64 + thread();
-  if (row >= *count || pair >= pairs) return;
+  if (row >= used || pair >= pairs) return;
   f32 angle = f32(positions[row]);
   for (i32 i = 0; i < pair; i++) angle = angle * theta_scale;
   f32 extrapolated = angle / (factors ? factors[pair] : 1.0f);
@@ -27,10 +28,11 @@ KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factor
 /// Rotates one value of a row: interleaved pairs are neighbours, NeoX pairs stand half the rotary dimensions apart.
 KERNEL(rope_rows, 256, const i32* count, const f32* x, const f32* table, f32* out, i32 width, i32 head_size, i32 rotary_dim,
                       i32 interleaved) {
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i64 at = i64(block_x()) * 256 + thread();
-  if (at >= i64(*count) * width) return;
+  if (at >= i64(used) * width) return;
   i64 row = at / width;
   i32 i = i32(at % width) % head_size, half = rotary_dim / 2;
   if (i >= rotary_dim) {

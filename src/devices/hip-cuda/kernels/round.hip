@@ -10,10 +10,11 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
   SHARED f32 sums[THREADS / 32];
   RowVectors row;
   row.load_weight(weight, width);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 index = block_x();
-  if (index >= *count) return;
+  if (index >= used) return;
   i64 start = result_start(index, width);
   row.load(x + start, width);
   row.norm(sums, width, epsilon);

@@ -19,10 +19,11 @@ KERNEL(split_halves, THREADS, const i32* count, const f32* x, const f32* weight,
   SHARED f32 largest[THREADS / 32];
   RowVectors row;
   row.load_weight(weight, width);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 index = block_x();
-  if (index >= *count) return;
+  if (index >= used) return;
   row.load(x + i64(index) * width, width);
   row.norm(sums, width, epsilon);
   f32 own = 0;

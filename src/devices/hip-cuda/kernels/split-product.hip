@@ -98,6 +98,7 @@ KERNEL_RESIDENT(split_product, THREADS, RESIDENT, const i32* count, const u32x4*
                 const u32x4* weight0, const u32x4* weight1, const u32x4* weight2, i32 lines0, i32 lines1, i32 outputs, i32 columns,
                 const f32* addend, f32* y) {
   DYNAMIC_SHARED(shared);
+  i32 used = *count;
   i32 wave = thread() / MATRIX_LANES, octets = columns / 8, chunks = (octets + CHUNK_OCTETS - 1) / CHUNK_OCTETS;
   Weights weights;
   weights.octets = octets;
@@ -129,7 +130,6 @@ KERNEL_RESIDENT(split_product, THREADS, RESIDENT, const i32* count, const u32x4*
   weights.load(wave, next);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count;
   if (used == 0) return;
   Rows rows;
   rows.octets = octets;

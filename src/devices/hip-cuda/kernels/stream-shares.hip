@@ -12,10 +12,11 @@ DEVICE void divide(f32* line, i32 step, f32 epsilon) {
 
 KERNEL(stream_shares, 32, const i32* count, const f32* mixes, const f32* scale, const f32* base, f32* out, f32 epsilon) {
   constexpr i32 WIDTH = READS ? STREAMS : STREAMS * (STREAMS + 2);
+  i32 used = *count;
   grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x() * 32 + thread();
-  if (row >= *count) return;
+  if (row >= used) return;
   const f32* own = mixes + i64(row) * WIDTH;
   f32* shares = out + i64(row) * WIDTH;
   for (i32 i = 0; i < STREAMS; i++) shares[i] = sigmoid(fused_multiply_add(own[i], scale[0], base[i])) + epsilon;

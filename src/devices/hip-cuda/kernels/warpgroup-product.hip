@@ -66,6 +66,7 @@ struct Copies {
 KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u32* x, const u8* weight, i32 outputs, i32 groups,
                 const f32* addend, void* y, i32 apart) {
   DYNAMIC_SHARED(shared);
+  i32 used = *count;
   i32 warp = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
   // Chunks are counted from the block's first.
   i32 part = (chunks + SPLITS - 1) / SPLITS, begin = SPLITS > 1 ? i32(block_z()) * part : 0;
@@ -82,7 +83,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
   UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 used = *count, first_row = block_y() * TILE_ROWS;
+  i32 first_row = block_y() * TILE_ROWS;
   if (first_row >= used) return;
   SharedAddress ring = shared_address(shared);
   i32 half = lane() >> 4, word = lane() & 15;

@@ -85,6 +85,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       CHOICES: CHOICE_CODES[choices],
       ...(copies ? { HOT: 1 } : outputs < op.outputs && { JOINED: 1 }),
       STAGED: staged ? 1 : 0,
+      ...(to.target.vendor === 'nvidia' ? { GROUPS: groups, TOP_K: chosen } : { GROUPS: 0, TOP_K: 0 }),
       ACTIVATION: product.activation === undefined ? 0 : activationCode(product.activation),
     },
     grid: [Math.ceil(outputs / across), down],

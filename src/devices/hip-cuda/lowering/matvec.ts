@@ -18,6 +18,8 @@ import { packedFile } from './packed-formats.ts';
 import { bucketOf, canStage, STAGED_SLACK } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
+/** Rows up to which a kernel is compiled for the length of its rows, where a third of what it does is to find addresses. */
+const FIXED_ROWS = 2;
 const OUTPUTS_PER_BLOCK = 32;
 /** Used if full blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
@@ -26,7 +28,7 @@ const LINES_AT_ONCE = { few: 8, many: 16 } as const;
 const ROWS_OF_ONE_LINE = 2;
 /** Formats whose kernels for one row do with the registers that four blocks leave each, or spill few, but those that append to a cache. */
 const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K', 'Q4_0']);
-/** Of these, the ones that append in no more registers. */
+/** Of these, the ones that append in no more registers, and whose kernels for two rows spill little. */
 const SMALL_HEADS = new Set(['Q4_K', 'Q6_K']);
 /** Outputs of blocks that are to fill the multiprocessors; of so many blocks for each, and small ones not in a second round. */
 const OUTPUTS_OF_FULL_BLOCKS = [32, 16, 8];
@@ -60,6 +62,7 @@ function inputPlan({ of, x, first }: { of: Tensor; x: ProductInput; first: Weigh
   const capacity = to.capacity(of);
   const rows = bucketOf(capacity);
   const staged = canStage(to.target, capacity, first.columns);
+  const isFixed = to.target.vendor === 'nvidia' && capacity <= FIXED_ROWS;
   return {
     file: 'matvec.hip',
     kernel: 'matvec',
@@ -68,6 +71,7 @@ function inputPlan({ of, x, first }: { of: Tensor; x: ProductInput; first: Weigh
       ROWS: rows,
       INPUT: inputCode(x),
       STAGED: staged ? 1 : 0,
+      GROUPS: isFixed ? first.columns / 32 : 0,
     },
     block: THREADS,
     sharedBytes: staged ? q8Bytes(rows, first.columns) + STAGED_SLACK : 0,
@@ -122,7 +126,7 @@ function divisionFor(of: MatvecIntent, width: number, to: Lowering): Division {
 
 /**
  * The largest blocks of which there are enough that multiprocessors hold four each, more than fit otherwise: so a product of one
- * row has no second round. Undefined if there are too few, if kernels need more registers, or for more rows.
+ * row or two has no second round. Undefined if there are too few, if kernels need more registers, or for more rows.
  */
 function fullDivision(
   { rows, weights, epilogue }: MatvecIntent,
@@ -130,8 +134,9 @@ function fullDivision(
   to: Lowering,
 ): Division | undefined {
   const { vendor, multiprocessors } = to.target;
-  const small = epilogue.kind === 'heads' ? SMALL_HEADS : SMALL_KERNELS;
-  const can = vendor === 'nvidia' && to.capacity(rows) === 1 && small.has((weights[0] as Weight).format.name);
+  const capacity = to.capacity(rows);
+  const small = epilogue.kind === 'heads' || capacity > 1 ? SMALL_HEADS : SMALL_KERNELS;
+  const can = vendor === 'nvidia' && capacity <= FIXED_ROWS && small.has((weights[0] as Weight).format.name);
   if (!can) return undefined;
   const isWhole = epilogue.kind === 'gated' || storesBlocks(epilogue);
   const sizes = isWhole ? [OUTPUTS_PER_BLOCK] : OUTPUTS_OF_FULL_BLOCKS;

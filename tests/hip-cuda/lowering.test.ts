@@ -1,9 +1,63 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
-import { checkOneLayout } from '../support/layer-graphs.ts';
+import { Q4_K } from '../../src/formats/index.ts';
+import { checkOneLayout, layerOf } from '../support/layer-graphs.ts';
 import { AMD_TARGETS } from '../support/hip-cuda/amd-targets.ts';
+import { LISTED_TARGETS, type ListedLaunch } from '../support/launch-lists.ts';
 
 for (const target of AMD_TARGETS) {
   test(`plans of all capacities want their weights in one layout on ${target.name}`, () =>
     checkOneLayout((graph) => HIP_CUDA_KERNELS.lower(graph, target).weights));
 }
+
+/** The launches of a step of so many sequences on a Hopper. */
+async function launchesOf(shape: string, rows: number): Promise<readonly ListedLaunch[]> {
+  const [hopper] = LISTED_TARGETS;
+  const graph = await layerOf(shape, { rows, slots: rows }, Q4_K);
+  return hopper?.launches(graph) ?? [];
+}
+
+function kernelsOf(launches: readonly ListedLaunch[]): Set<string> {
+  return new Set(launches.map(({ kernel }) => kernel));
+}
+
+test('from three rows on, packed weights meet the matrix cores of NVIDIA, and each choice of experts is multiplied by itself up to four', async () => {
+  for (const rows of [1, 2]) {
+    const kernels = kernelsOf(await launchesOf('llama-3-8b', rows));
+    assert.ok(kernels.has('matvec') && !kernels.has('product'), `${rows}: ${[...kernels].join(' ')}`);
+  }
+  for (const rows of [3, 4, 8]) {
+    const kernels = kernelsOf(await launchesOf('llama-3-8b', rows));
+    assert.ok(kernels.has('product') && !kernels.has('matvec'), `${rows}: ${[...kernels].join(' ')}`);
+  }
+  const few = kernelsOf(await launchesOf('qwen3-30b-a3b', 4));
+  assert.ok(few.has('expert_matvec') && few.has('product') && !few.has('matvec'), [...few].join(' '));
+  assert.ok(kernelsOf(await launchesOf('qwen3-30b-a3b', 8)).has('expert_product'));
+});
+
+test('a kernel of one or two rows is compiled for their length', async () => {
+  for (const rows of [1, 2]) {
+    const found = (await launchesOf('llama-3-8b', rows)).filter(({ kernel }) => kernel === 'matvec');
+    const lengths = found.map(({ details }) => /GROUPS=(\d+)/.exec(details)?.[1]);
+    assert.deepEqual([...new Set(lengths)].sort(), ['128', '448']);
+  }
+});
+
+test('sums of which blocks divide k are added up by the launch behind them, those at the end by one of their own', async () => {
+  const launches = await launchesOf('llama-3-8b', 64);
+  const kernels = launches.map(({ kernel }) => kernel);
+  const textOf = (kernel: string) => launches.find((launch) => launch.kernel === kernel)?.details ?? '';
+  assert.match(textOf('heads_append'), /PIECES=[2-8] /);
+  // The first rows come from the layer before, those behind attention are the residual of its output's product.
+  const converted = launches.filter(({ kernel }) => kernel === 'convert_f16');
+  assert.deepEqual(
+    converted.map(({ details }) => /PIECES=(\d)/.exec(details)?.[1] !== '0'),
+    [false, true],
+  );
+  assert.deepEqual(
+    kernels.filter((kernel) => kernel === 'finish_product'),
+    ['finish_product'],
+  );
+  assert.equal(kernels.at(-1), 'finish_product');
+});

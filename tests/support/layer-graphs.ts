@@ -7,10 +7,20 @@ import { syntheticGraphs, syntheticModel } from './synthetic-graphs.ts';
 
 /** The graph of a 7B model's layer for this many rows, optionally with another format for the value weights. */
 export async function layerGraph(rows: number, format = Q4_0, values?: TensorFormat): Promise<OpGraph> {
-  const shape = { ...syntheticShape('llama-2-7b'), layers: 1 };
+  return layerOf('llama-2-7b', { rows, slots: 1 }, format, values);
+}
+
+/** The graph of a layer of a known shape for so many rows of so many sequences. */
+export async function layerOf(
+  name: string,
+  { rows, slots }: { readonly rows: number; readonly slots: number },
+  format = Q4_0,
+  values?: TensorFormat,
+): Promise<OpGraph> {
+  const shape = { ...syntheticShape(name), layers: 1 };
   const { layers } = syntheticGraphs(await syntheticModel(shape, format, values), {
-    shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
-    blocks: 128,
+    shape: { rows, outputs: 1, slots, blocksPerSlot: 128 },
+    blocks: 128 * slots,
     cacheType: 'f16',
     context: 4096,
     tokens: 1,

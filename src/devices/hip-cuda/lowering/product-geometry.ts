@@ -75,6 +75,11 @@ export function sharedBytes(
   return (waves / share) * Math.max(ring, share * 4 * rows * (outputs + 4));
 }
 
+/** Shared memory besides: a codebook's copy, and what few rows' sums are added to. */
+function ownBytes({ tile: { outputs, rows }, share }: Pick<ProductGeometry, 'tile' | 'share'>): number {
+  return CODEBOOK_BYTES + (rows <= FEW_ROWS ? 4 * rows * share * outputs : 0);
+}
+
 /** The division of a product on a target. */
 export function productGeometry(of: ProductSize, target: HipCudaTarget): ProductGeometry {
   const tile = tileFor(of, target);
@@ -89,7 +94,7 @@ export function productGeometry(of: ProductSize, target: HipCudaTarget): Product
 function tileFor({ rows }: ProductSize, target: HipCudaTarget): Tile {
   const fitting = TILES.filter((tile) => {
     const least = { tile, waves: MANY_WAVES, share: target.vendor === 'nvidia' ? MOST_SHARED : 1 };
-    const bytes = sharedBytes(least, target) + CODEBOOK_BYTES;
+    const bytes = sharedBytes(least, target) + ownBytes(least);
     return bytes <= target.sharedBytesOptIn && (tile.rows >= FEW_ROWS || target.vendor === 'nvidia');
   });
   return fitting.find((tile) => tile.rows >= rows) ?? (fitting.at(-1) as Tile);
@@ -168,7 +173,7 @@ function divided(
 /** With fewer waves, where shared memory has no room for so many. */
 function fitted(of: ProductGeometry, target: HipCudaTarget): ProductGeometry {
   let { waves } = of;
-  const fits = () => sharedBytes({ ...of, waves }, target) + CODEBOOK_BYTES <= target.sharedBytesOptIn;
+  const fits = () => sharedBytes({ ...of, waves }, target) + ownBytes(of) <= target.sharedBytesOptIn;
   while (waves > of.share && !fits()) waves -= of.share;
   return { ...of, waves };
 }

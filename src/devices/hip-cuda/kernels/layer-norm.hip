@@ -9,6 +9,7 @@ KERNEL(layer_norm, THREADS, const i32* count, const f32* x, const f32* weight, c
   SHARED f32 sums[WARPS];
   SHARED f32 squares[WARPS];
   f32 weights[OWN], biases[OWN], values[OWN], sum = 0, square = 0;
+  i32 used = *count;
   grid_launch_dependents();
   UNROLL for (i32 k = 0; k < OWN; k++) {
     i32 i = min_of(k * THREADS + i32(thread()), width - 1);
@@ -16,7 +17,7 @@ KERNEL(layer_norm, THREADS, const i32* count, const f32* x, const f32* weight, c
     biases[k] = bias ? bias[i] : 0.0f;
   }
   grid_dependency_wait();
-  if (i32(block_x()) >= *count) return;
+  if (i32(block_x()) >= used) return;
   i64 start = i64(block_x()) * width;
   UNROLL for (i32 k = 0; k < OWN; k++) {
     i32 i = k * THREADS + thread();

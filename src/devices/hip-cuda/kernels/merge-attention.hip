@@ -7,8 +7,10 @@
 
 KERNEL(merge_attention, THREADS, const i32* count, f32* partials, f32* out, i32 heads, i32 partitions, SCORE_PARAMETERS) {
   SHARED MergeMemory<1> memory;
+  i32 used = *count;
+  grid_launch_dependents();
   grid_dependency_wait();
   i32 row = block_x(), head = block_y();
-  if (row >= *count) return;
+  if (row >= used) return;
   merge_partitions(memory, {out, partials, nullptr, 0, row, heads, head, 1, partitions, partitions}, SCORES);
 }

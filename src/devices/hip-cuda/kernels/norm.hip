@@ -12,13 +12,14 @@
 KERNEL(rms_norm, THREADS, const i32* count, const f32* x, const f32* weight, const f32* addend, f32* out, i32 width, i32 group, f32 epsilon) {
   SHARED f32 sums[WARPS];
   f32 weights[OWN], values[OWN], square = 0;
+  i32 used = *count;
   grid_launch_dependents();
   UNROLL for (i32 k = 0; k < OWN; k++) {
     i32 i = min_of(k * THREADS + i32(thread()), group - 1);
     weights[k] = weight ? weight[WEIGHT_BY_GROUP * i64(block_y()) * group + i] : 1.0f;
   }
   grid_dependency_wait();
-  if (i32(block_x()) >= *count) return;
+  if (i32(block_x()) >= used) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * group;
   UNROLL for (i32 k = 0; k < OWN; k++) {
     i32 i = k * THREADS + thread();

@@ -109,6 +109,12 @@ export function plainBatch(count: number): RaggedBatch {
   return raggedBatch({ slices: [{ slot: 0, from: 0, count, outputs: 'all' }] });
 }
 
+/** The same with room for no other rows, for which kernels of few rows are chosen. */
+export function fullBatch(count: number): RaggedBatch {
+  const spare = { rows: 0, outputs: 0 };
+  return raggedBatch({ slices: [{ slot: 0, from: 0, count, outputs: 'all' }], spare });
+}
+
 /** Prompt slices and single tokens of four sequences, interleaved. */
 export function mixedBatch(options: Omit<RaggedOptions, 'slices'> = {}): RaggedBatch {
   return raggedBatch({

@@ -2,7 +2,7 @@ import { BF16, F16, F32, type TensorFormat } from '../../../../src/formats/index
 import { add, lerp, matmul, scale, type Tensor, unary, type Weight } from '../../../../src/ops/index.ts';
 import { normal } from '../case-data.ts';
 import type { Elements, OpCase } from '../op-case.ts';
-import { plainBatch } from '../ragged-batch.ts';
+import { fullBatch, plainBatch } from '../ragged-batch.ts';
 
 /** Weights that leave activations small. */
 function tamed(elements: Elements, random: () => number): void {
@@ -43,7 +43,7 @@ export function chainCase(rows: number): OpCase {
   return {
     op: 'layer',
     name: `a chain of low rank beside products, ${rows} rows`,
-    batch: plainBatch(rows),
+    batch: fullBatch(rows),
     record: (g) => {
       const [width, outputs, rank] = [704, 1160, 40];
       const x = g.input('x', { axis: 'rows', width });

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/formats/index.ts';
 import { matmul, matmulHeads } from '../../../../src/ops/index.ts';
 import type { OpCase } from '../op-case.ts';
-import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
+import { fullBatch, mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 import { WEIGHT_FORMATS } from './weight-formats.ts';
 
 interface MatmulShape {
@@ -91,6 +91,11 @@ const MAIN = [F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K];
 export const MATMUL_CASES: readonly OpCase[] = [
   ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 33, batch: plainBatch(2) })),
   ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 37, batch: plainBatch(9) })),
+  // Lines of one batch of loads and a part of the next.
+  ...WEIGHT_FORMATS.flatMap((format) => [
+    matmulCase({ format, columns: 4608, outputs: 35, batch: fullBatch(1) }),
+    matmulCase({ format, columns: 1280, outputs: 35, batch: fullBatch(2) }),
+  ]),
   ...MAIN.flatMap((format) =>
     [1, 3, 4, 7, 33].map((rows) =>
       matmulCase({ format, columns: 256, outputs: rows === 1 ? 261 : 18, batch: plainBatch(rows) }),

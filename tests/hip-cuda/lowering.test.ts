@@ -11,10 +11,10 @@ for (const target of AMD_TARGETS) {
     checkOneLayout((graph) => HIP_CUDA_KERNELS.lower(graph, target).weights));
 }
 
-/** The launches of a step of so many sequences on a Hopper. */
-async function launchesOf(shape: string, rows: number): Promise<readonly ListedLaunch[]> {
+/** The launches of a step of so many sequences on a Hopper, or of so many rows of fewer. */
+async function launchesOf(shape: string, rows: number, slots = rows): Promise<readonly ListedLaunch[]> {
   const [hopper] = LISTED_TARGETS;
-  const graph = await layerOf(shape, { rows, slots: rows }, Q4_K);
+  const graph = await layerOf(shape, { rows, slots }, Q4_K);
   return hopper?.launches(graph) ?? [];
 }
 
@@ -34,6 +34,13 @@ test('from three rows on, packed weights meet the matrix cores of NVIDIA, and ea
   const few = kernelsOf(await launchesOf('qwen3-30b-a3b', 4));
   assert.ok(few.has('expert_matvec') && few.has('product') && !few.has('matvec'), [...few].join(' '));
   assert.ok(kernelsOf(await launchesOf('qwen3-30b-a3b', 8)).has('expert_product'));
+});
+
+test('a few rows of one sequence attend row by row, so that its context is partitioned', async () => {
+  for (const rows of [2, 3, 4]) {
+    const kernels = kernelsOf(await launchesOf('llama-3-8b', rows, 1));
+    assert.ok(kernels.has('attention') && !kernels.has('attention_tiles'), `${rows}`);
+  }
 });
 
 test('a kernel of one or two rows is compiled for their length', async () => {

@@ -45,7 +45,7 @@ export function planMatmulExperts(op: MatmulExpertsOp, to: GpuPlanner): void {
 /** A product of each head with a matrix of its own, as if all rows chose all matrices. */
 export function planMatmulHeads(op: MatmulHeadsOp, to: GpuPlanner): void {
   const { x, weight } = op;
-  const grouped = !to.hasFewChoices(x) && to.facts.joins([weight]);
+  const grouped = !to.hasFewRows(x) && to.facts.joins([weight]);
   const parts = isPacked(weight) ? expertParts(op, to) : { x: { form: 'f32', x } as const, grouped };
   to.add({ kind: 'headProduct', op, ...parts });
 }
@@ -66,7 +66,7 @@ function expertParts(op: Matrices, to: GpuPlanner): { x: ProductInput; grouped: 
 
 /** The form in which a product reads choices grouped by expert; undefined if they are not grouped. */
 export function groupedForm({ x, weight }: Matrices, to: GpuPlanner): ActivationForm | undefined {
-  const many = isPacked(weight) && !to.hasFewChoices(x) && to.facts.joins([weight]);
+  const many = isPacked(weight) && !to.hasFewRows(x) && to.facts.joins([weight]);
   return many ? to.facts.experts.groupedForm : undefined;
 }
 
@@ -80,7 +80,7 @@ export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
   const gated = matchGatedExperts(op, to);
   if (!gated) return undefined;
   const { gate, ops } = gated;
-  const few = to.hasFewChoices(gate.x) && to.has('addedExperts');
+  const few = to.hasFewRows(gate.x) && to.has('addedExperts');
   const back = few ? matchWayBack(op, to) : undefined;
   if (!back) return { ops, plan: () => planGatedExperts(to, gated, undefined) };
   const { down, combine, residual } = back;

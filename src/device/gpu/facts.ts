@@ -7,7 +7,9 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly device: string;
   /** Intents for which the device has no kernels, or which the GPU cannot run. */
   readonly lacks: readonly Lacks[];
-  /** Maximum rows of matrix-vector kernels. */
+  /** Maximum rows of the kernels of few rows: of products by unquantized weights, and by those of each choice of experts. */
+  readonly fewRows: number;
+  /** Maximum rows of matrix-vector kernels of packed weights. */
   readonly matvecRows: number;
   /** The form in which products with more rows by packed weights read activations. */
   readonly productForm: ActivationForm;
@@ -86,8 +88,6 @@ export interface AttentionFacts {
 
 /** Capabilities of a target's kernels for routed experts. */
 export interface ExpertFacts {
-  /** Rows up to which each choice is a product by itself; those of more rows are grouped by expert. */
-  readonly fewRows: number;
   /** Whether kernels quantize few rows themselves. */
   readonly readsNumbers: boolean;
   /**

@@ -53,7 +53,7 @@ function formOfMany(weights: readonly Weight[], to: GpuPlanner, rows: number): H
   const whole = weights.every(({ columns, rows: outputs }) =>
     [columns, outputs].every((size) => size % LIBRARY_ROW_UNIT === 0),
   );
-  const type = whole && rows > to.facts.matvecRows ? HALF_TYPES[format.name] : undefined;
+  const type = whole && rows > to.facts.fewRows ? HALF_TYPES[format.name] : undefined;
   if (!type) return undefined;
   if (fitsSplitKernels(type, weights, to, rows)) return { form: 'split', type };
   const rounds = weights.length === 1 && to.has('round') && to.has('roundedProduct');

@@ -16,8 +16,10 @@ export interface PlanScope {
   readonly uses: GraphUses;
   /** Row capacity of a tensor. */
   capacity(tensor: Tensor): number;
-  /** True for a tensor with few enough rows for matrix-vector kernels. */
+  /** True for a tensor with few enough rows for the kernels of few rows, but for those of packed weights. */
   hasFewRows(tensor: Tensor): boolean;
+  /** True for a tensor with few enough rows for matrix-vector kernels of packed weights. */
+  hasMatvecRows(tensor: Tensor): boolean;
   /** Scratch of that many bytes. */
   temporary(byteLength: number): Temporary;
   add(intent: Intent): void;

@@ -122,7 +122,7 @@ export class PlannedActivations {
     const readers = this.#to.uses.readers(tensor);
     const products = readers.every((reader) => reader.kind === 'matmul' && isPacked(reader.weight));
     if (readers.length === 0 || !products) return 'f32';
-    return this.#to.hasFewRows(tensor) ? 'q8' : this.#to.facts.productForm;
+    return this.#to.hasMatvecRows(tensor) ? 'q8' : this.#to.facts.productForm;
   }
 
   /** The best form in which a kernel can write a result: the one its readers need, if rows are whole groups. */

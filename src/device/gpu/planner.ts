@@ -36,12 +36,11 @@ export class GpuPlanner implements PlanScope {
   }
 
   hasFewRows(tensor: Tensor): boolean {
-    return this.capacity(tensor) <= this.facts.matvecRows;
+    return this.capacity(tensor) <= this.facts.fewRows;
   }
 
-  /** True for a tensor with few enough rows that each of their choices of experts is a product by itself. */
-  hasFewChoices(tensor: Tensor): boolean {
-    return this.capacity(tensor) <= this.facts.experts.fewRows;
+  hasMatvecRows(tensor: Tensor): boolean {
+    return this.capacity(tensor) <= this.facts.matvecRows;
   }
 
   temporary(byteLength: number): Temporary {

@@ -51,7 +51,7 @@ function isUsual(weights: readonly Weight[], { facts }: GpuPlanner): boolean {
 
 /** Whether matrix-vector kernels compute products of a tensor by the weights. */
 export function isMatvec(x: Tensor, weights: readonly Weight[], to: GpuPlanner): boolean {
-  return to.hasFewRows(x) && isUsual(weights, to);
+  return to.hasMatvecRows(x) && isUsual(weights, to);
 }
 
 /** A product by itself. */
@@ -141,14 +141,18 @@ export function fuseRoundedUnary(op: Op, to: GpuPlanner): Fusion | undefined {
 function planGated(op: GatedOp, { x, weights }: GatedProducts, to: GpuPlanner): void {
   const wanted = to.activations.formLeft(op.out);
   const narrow = op.out.width < to.facts.minQuantizedOutputs && to.activations.isQuantizedInside(op.out);
-  const form = wanted === 'q8' && narrow ? 'f32' : gatedForm(wanted, weights, to.hasFewRows(x));
+  const form = wanted === 'q8' && narrow ? 'f32' : gatedForm(wanted, weights, to.hasMatvecRows(x));
   const y = to.activations.place(op.out, form);
   planProduct(to, { x, weights, epilogue: { kind: 'gated', fn: op.fn, y, form } });
 }
 
 /** The form of gate and up's result: kernels convert to the form that they read themselves. */
-function gatedForm(wanted: ActivationForm, weights: readonly Weight[], hasFewRows: boolean): ActivationForm {
-  if (wanted === 'q8') return hasFewRows ? 'q8' : 'f32';
+function gatedForm(
+  wanted: ActivationForm,
+  weights: readonly Weight[],
+  hasMatvecRows: boolean,
+): ActivationForm {
+  if (wanted === 'q8') return hasMatvecRows ? 'q8' : 'f32';
   return weights.every(isPacked) ? wanted : 'f32';
 }
 
@@ -292,7 +296,7 @@ export function fuseMatvecGroup(op: Op, to: GpuPlanner): Fusion | undefined {
 function isGrouped(op: MatmulOp, first: MatmulOp, to: GpuPlanner): boolean {
   const { x, weight, bias } = op;
   const alike = weight.format === first.weight.format && isPacked(weight) && !bias;
-  return alike && !to.taken.has(op) && to.hasFewRows(x);
+  return alike && !to.taken.has(op) && to.hasMatvecRows(x);
 }
 
 function planMatvecGroup(x: Tensor, products: readonly MatmulOp[], to: GpuPlanner): void {

@@ -201,7 +201,7 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   cp_async_wait<0>();
   barrier();
   // Kept from before the products, this would take registers that batches need.
-  const i32 own_thread = opaque(thread());
+  const i32 own_thread = anew(thread());
   const auto [r, i, n, stores] = stored_by(own_thread >> 5, own_thread & 31);
 #else
   barrier();

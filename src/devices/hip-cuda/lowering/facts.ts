@@ -28,6 +28,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
   return {
     device: target.api,
     lacks: lacking(target),
+    fewRows: MATVEC_ROWS,
     matvecRows: matvecRows(target),
     productForm: 'f16',
     splitKernels: splitKernels(target),
@@ -52,7 +53,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'interleaved',
     },
-    experts: { fewRows: MATVEC_ROWS, readsNumbers: true, groupedForm: 'f16', joinsHalves: true },
+    experts: { readsNumbers: true, groupedForm: 'f16', joinsHalves: true },
     wkv7: { chunkedHead: CHUNKED_HEAD, fusedHead: FUSED_HEAD },
   };
 }

@@ -76,8 +76,11 @@ export function sharedBytes(
 }
 
 /** Shared memory besides: a codebook's copy, and what few rows' sums are added to. */
-function ownBytes({ tile: { outputs, rows }, share }: Pick<ProductGeometry, 'tile' | 'share'>): number {
-  return CODEBOOK_BYTES + (rows <= FEW_ROWS ? 4 * rows * share * outputs : 0);
+function ownBytes(
+  { tile: { outputs, rows }, share }: Pick<ProductGeometry, 'tile' | 'share'>,
+  { vendor }: HipCudaTarget,
+): number {
+  return CODEBOOK_BYTES + (vendor === 'nvidia' && rows <= FEW_ROWS ? 4 * rows * share * outputs : 0);
 }
 
 /** The division of a product on a target. */
@@ -94,7 +97,7 @@ export function productGeometry(of: ProductSize, target: HipCudaTarget): Product
 function tileFor({ rows }: ProductSize, target: HipCudaTarget): Tile {
   const fitting = TILES.filter((tile) => {
     const least = { tile, waves: MANY_WAVES, share: target.vendor === 'nvidia' ? MOST_SHARED : 1 };
-    const bytes = sharedBytes(least, target) + ownBytes(least);
+    const bytes = sharedBytes(least, target) + ownBytes(least, target);
     return bytes <= target.sharedBytesOptIn && (tile.rows >= FEW_ROWS || target.vendor === 'nvidia');
   });
   return fitting.find((tile) => tile.rows >= rows) ?? (fitting.at(-1) as Tile);
@@ -173,7 +176,7 @@ function divided(
 /** With fewer waves, where shared memory has no room for so many. */
 function fitted(of: ProductGeometry, target: HipCudaTarget): ProductGeometry {
   let { waves } = of;
-  const fits = () => sharedBytes({ ...of, waves }, target) + ownBytes(of) <= target.sharedBytesOptIn;
+  const fits = () => sharedBytes({ ...of, waves }, target) + ownBytes(of, target) <= target.sharedBytesOptIn;
   while (waves > of.share && !fits()) waves -= of.share;
   return { ...of, waves };
 }

@@ -1,9 +1,9 @@
 import { q8Bytes, rowBucket } from '../../../device/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 
-/** Maximum rows of the matrix-vector kernels. */
+/** Maximum rows of the kernels of few rows. */
 export const MATVEC_ROWS = 4;
-/** Rows from which a target's matrix cores take packed weights instead: NVIDIA's have products of eight rows. */
+/** Rows up to which a target's matrix-vector kernels take packed weights: of more, NVIDIA's matrix cores do, which have products of eight rows. */
 export function matvecRows({ vendor }: HipCudaTarget): number {
   return vendor === 'nvidia' ? 2 : MATVEC_ROWS;
 }

@@ -45,6 +45,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
   return {
     device: 'webgpu',
     lacks: matrices ? LACKS : [...LACKS, 'attentionTiles'],
+    fewRows: MATVEC_ROWS,
     matvecRows: MATVEC_ROWS,
     productForm,
     splitKernels: undefined,
@@ -69,7 +70,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'never',
     },
-    experts: { fewRows: MATVEC_ROWS, readsNumbers: true, groupedForm: productForm, joinsHalves: false },
+    experts: { readsNumbers: true, groupedForm: productForm, joinsHalves: false },
     wkv7: { chunkedHead: chunkedHead(target), fusedHead: FUSED_HEAD },
   };
 }

@@ -5,15 +5,9 @@
 //   HALVES  1 where sums of gates and ups are f16; those beyond its range are its largest
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up) as halves   3 the same as f32
 #include "activation.h"
+#include "four.h"
 #include "halves.h"
 
-DEVICE f32x4 load_four(const f32* from) { return *reinterpret_cast<const f32x4*>(from); }
-DEVICE f32x4 add_four(f32x4 a, f32x4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
-DEVICE f32x4 load_sums(const f32* from, i32 apart) {
-  f32x4 sum = load_four(from);
-  UNROLL for (i32 piece = 1; piece < PIECES; piece++) sum = add_four(sum, load_four(from + i64(piece) * apart));
-  return sum;
-}
 #if OUTPUT >= 2
 /// Four of the gates or ups from number `at` on.
 DEVICE f32x4 load_part(const f32* sums, i64 at) {
@@ -39,10 +33,10 @@ KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, i32 
   if (row >= used || n >= outputs) return;
   [[maybe_unused]] i64 at = i64(row) * outputs + n;
 #if OUTPUT == 0
-  f32x4 value = load_sums(sums + at, apart);
+  f32x4 value = sum_of_pieces<PIECES>(sums + at, apart);
   if (addend) value = add_four(value, load_four(addend + n));
 #elif OUTPUT == 1
-  f32x4 value = add_four(load_sums(sums + at, apart), load_four(addend + at));
+  f32x4 value = add_four(sum_of_pieces<PIECES>(sums + at, apart), load_four(addend + at));
 #else
   f32x4 value = gate_four(load_part(sums, at + i64(row) * outputs), load_part(sums, at + i64(row + 1) * outputs));
 #endif

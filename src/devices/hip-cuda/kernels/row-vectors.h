@@ -1,6 +1,7 @@
 // A row of f32 in a block's registers, OWN vectors of four for each of THREADS threads, RMS-normed where NORMED. Rows that need more
 // registers are read again instead.
 #pragma once
+#include "four.h"
 #include "reduce.h"
 
 #ifndef PIECES
@@ -18,8 +19,7 @@ struct RowVectors {
 
   /// The first element of the thread's vector `k`.
   DEVICE i32 place(i32 k) { return 4 * (k * THREADS + i32(thread())); }
-  DEVICE f32x4 sum_of(const f32x4& a, const f32x4& b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
-  DEVICE f32x4 vector(const f32* of, i32 i, i32 end) { return i < end ? *reinterpret_cast<const f32x4*>(of + i) : f32x4{0, 0, 0, 0}; }
+  DEVICE f32x4 vector(const f32* of, i32 i, i32 end) { return i < end ? load_four(of + i) : f32x4{0, 0, 0, 0}; }
 
   /// Loads the norm's weight, before the launches that the row comes from are done.
   DEVICE_MEMBER void load_weight(const f32* of, i32 elements) {
@@ -40,10 +40,11 @@ struct RowVectors {
     static_assert(KEPT);
     from = row, width = elements, scale = 1;
     UNROLL for (i32 k = 0; k < OWN; k++) {
-      values[k] = vector(pieces, place(k), elements);
-      UNROLL for (i32 piece = 1; piece < PIECES; piece++) values[k] = sum_of(values[k], vector(pieces + i64(piece) * apart, place(k), elements));
-      values[k] = sum_of(values[k], vector(addend, place(k), elements));
-      if (place(k) < elements) *reinterpret_cast<f32x4*>(row + place(k)) = values[k];
+      i32 i = place(k);
+      values[k] = {0, 0, 0, 0};
+      if (i >= elements) continue;
+      values[k] = add_four(sum_of_pieces<PIECES>(pieces + i, apart), load_four(addend + i));
+      *reinterpret_cast<f32x4*>(row + i) = values[k];
     }
   }
 #endif

@@ -18,7 +18,7 @@ import { packedFile } from './packed-formats.ts';
 import { bucketOf, canStage, STAGED_SLACK } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
-/** Rows up to which a kernel is compiled for the length of its rows, where a third of what it does is to find addresses. */
+/** Rows up to which a kernel is compiled for the length of its rows, where up to a third of its instructions find addresses. */
 const FIXED_ROWS = 2;
 const OUTPUTS_PER_BLOCK = 32;
 /** Used if full blocks would be too few for the multiprocessors. */

@@ -1,7 +1,7 @@
-import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { testGoldensOf } from '../support/family-tests.ts';
 import { testFloatGoldens } from '../support/golden-tests.ts';
 import { cpuRanks, onOneDevice, referenceRanks } from '../support/rank-devices.ts';
+import { familiesNamed } from '../support/named.ts';
 
 /**
  * Of each way to split, a family: heads dealt out unevenly, key heads that are fewer than ranks, fused products, experts, biases and
@@ -23,9 +23,6 @@ const SPLIT = [
 for (const [index, name] of SPLIT.entries()) {
   const ranks = 2 + (index % 3);
   const device = { name: `${ranks} reference devices`, open: onOneDevice(async () => referenceRanks(ranks)) };
-  testGoldensOf(
-    FAMILY_FIXTURES.filter((family) => family.name === name),
-    device,
-  );
+  testGoldensOf(familiesNamed([name]), device);
 }
 testFloatGoldens({ name: '2 CPU devices', open: onOneDevice(() => cpuRanks(2)), positions: 24 }, /260K/);

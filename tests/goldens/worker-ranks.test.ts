@@ -1,9 +1,9 @@
 import { DeviceGroup } from '../../src/devices/group/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { openWorkers } from '../../src/node/open-workers.ts';
-import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { testGoldensOf } from '../support/family-tests.ts';
 import { onOneDevice, SPLIT_ALL } from '../support/rank-devices.ts';
+import { familiesNamed } from '../support/named.ts';
 
 /** A family of each way to split: heads, experts, latent attention, recurrences. */
 const FAMILIES = ['llama', 'qwen3moe', 'gpt-oss', 'deepseek2', 'qwen35', 'mamba', 'rwkv7'];
@@ -22,7 +22,4 @@ const device = {
   }),
 };
 
-testGoldensOf(
-  FAMILY_FIXTURES.filter(({ name }) => FAMILIES.includes(name)),
-  device,
-);
+testGoldensOf(familiesNamed(FAMILIES), device);

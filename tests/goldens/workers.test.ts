@@ -1,10 +1,10 @@
 import type { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openDevice } from '../../src/node/devices.ts';
-import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { testGoldensOf } from '../support/family-tests.ts';
 import { testPromptChunks } from '../support/prompt-chunk-tests.ts';
 import { onOnePipeline } from '../support/rank-devices.ts';
 import { testTaps } from '../support/tap-tests.ts';
+import { familiesNamed } from '../support/named.ts';
 
 /** A family of each kind of layer and state; the stages of this process have all of them. */
 const FAMILIES = [
@@ -29,9 +29,6 @@ const device = {
   }),
 };
 
-testGoldensOf(
-  FAMILY_FIXTURES.filter(({ name }) => FAMILIES.includes(name)),
-  device,
-);
+testGoldensOf(familiesNamed(FAMILIES), device);
 testTaps(device);
 testPromptChunks(device);

@@ -13,6 +13,7 @@ import { plainBatch } from '../support/contract/ragged-batch.ts';
 import { amdTarget } from '../support/hip-cuda/amd-targets.ts';
 import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
 import { type Emulator, emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
+import { namedLike } from '../support/named.ts';
 
 /** Rows from which these round activations, and products by weights of low rank for as many. */
 const ROUNDS_FROM = 17;
@@ -182,7 +183,7 @@ emulated('interpolations that only the library multiplies are rounded where they
   withDevice(
     emulator,
     async (device) => {
-      for (const of of RWKV_LAYER_CASES.filter(({ name }) => /F16.*a prompt/.test(name))) {
+      for (const of of namedLike(RWKV_LAYER_CASES, /F16.*a prompt/)) {
         await checkCase(device, of, { roundsFrom: ROUNDS_FROM });
         const { modules } = HIP_CUDA_KERNELS.lower(caseGraph(of), amdTarget('gfx1100'));
         const shift = modules.find(({ file }) => file === 'shift-lerps.hip');

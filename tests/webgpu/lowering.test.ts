@@ -3,9 +3,15 @@ import { test } from 'node:test';
 import type { GpuMatrices, GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
 import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
+import { moduleText } from '../../src/devices/webgpu/launching/kernel-module.ts';
 import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { Q4_0, Q4_K, Q8_0 } from '../../src/formats/index.ts';
+import { REFUSE_COPIES } from '../support/contract/cases/experts.ts';
+import { ALL_CASES } from '../support/contract/cases/index.ts';
+import { selected } from '../support/contract/contract-options.ts';
+import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
 import { checkOneLayout, layerGraph } from '../support/layer-graphs.ts';
+import { unsetInLoops } from '../support/wgsl-loops.ts';
 
 /** A large GPU, with no more than every WebGPU has. */
 const LARGE: GpuTarget = {
@@ -28,6 +34,33 @@ for (const format of [Q4_0, Q4_K, Q8_0]) {
     assert.ok(templates.length <= 7, templates.map(({ module }) => module.name).join(', '));
   });
 }
+
+test('no loop of a kernel has a variable without a value', () => {
+  const matrices: GpuMatrices = {
+    ...{ rows: 16, outputs: 16, depth: 16, lanes: 32 },
+    ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
+  };
+  const targets = [
+    LARGE,
+    { ...LARGE, workgroupBytes: 48 << 10, matrices },
+    { ...LARGE, lanes: 1, unroll: false },
+  ];
+  const texts = new Set<string>();
+  for (const target of targets) {
+    for (const of of ALL_CASES.filter(({ name }) => !selected([REFUSE_COPIES], name))) {
+      for (const { module } of lowerGraph(caseGraph(of), target).templates) {
+        texts.add(
+          moduleText(
+            module,
+            module.parameters.map(({ access }) => access),
+          ),
+        );
+      }
+    }
+  }
+  assert.ok(texts.size > 1000);
+  for (const code of texts) assert.deepEqual(unsetInLoops(code), [], code);
+});
 
 test('plans of all capacities want their weights in one layout', () =>
   checkOneLayout((graph) => lowerGraph(graph, LARGE).weights));

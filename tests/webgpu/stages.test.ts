@@ -1,4 +1,3 @@
-import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { testGoldensOf } from '../support/family-tests.ts';
 import type { GoldenDevice } from '../support/golden-tests.ts';
 import { onOnePipeline } from '../support/rank-devices.ts';
@@ -7,6 +6,7 @@ import { openCpu } from '../../src/node/open-cpu.ts';
 import { servedPair } from '../support/remote-pair.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { test } from 'node:test';
+import { familiesNamed } from '../support/named.ts';
 
 /** Dense, a mixture, latent attention, a recurrent hybrid and RWKV. */
 const NAMES = ['llama', 'qwen3moe', 'deepseek2', 'qwen35', 'rwkv7'];
@@ -25,10 +25,7 @@ const device: GoldenDevice = {
     test(name, { skip: NO_SOFTWARE_GPU }, body);
   },
 };
-testGoldensOf(
-  FAMILY_FIXTURES.filter(({ name }) => NAMES.includes(name)),
-  device,
-);
+testGoldensOf(familiesNamed(NAMES), device);
 
 const openRemote = onOnePipeline(async () => {
   const gpu = await openSoftwareGpu();
@@ -36,11 +33,8 @@ const openRemote = onOnePipeline(async () => {
   void serving.then(() => gpu[Symbol.asyncDispose]());
   return new DevicePipeline([remote, await openCpu({ threads: 1, cpuKernels: 'wasm' })]);
 });
-testGoldensOf(
-  FAMILY_FIXTURES.filter(({ name }) => ['llama', 'qwen3moe', 'rwkv7'].includes(name)),
-  {
-    ...device,
-    name: 'WebGPU over a connection, before the CPU',
-    open: (path, options) => openRemote(path, { ...options, batch: Math.min(options.batch ?? ROWS, ROWS) }),
-  },
-);
+testGoldensOf(familiesNamed(['llama', 'qwen3moe', 'rwkv7']), {
+  ...device,
+  name: 'WebGPU over a connection, before the CPU',
+  open: (path, options) => openRemote(path, { ...options, batch: Math.min(options.batch ?? ROWS, ROWS) }),
+});

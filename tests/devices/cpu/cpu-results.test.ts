@@ -14,6 +14,7 @@ import { plainBatch } from '../../support/contract/ragged-batch.ts';
 import { runCase } from '../../support/contract/run-case.ts';
 import { nativeHere } from '../../support/native-kernels.ts';
 import { seededRandom } from '../../support/random.ts';
+import { namedLike } from '../../support/named.ts';
 
 const OTHERS: readonly NodeCpuOptions[] = [
   { threads: 2 },
@@ -61,7 +62,7 @@ describe('results of the CPU device', () => {
     for (const device of devices) await device[Symbol.asyncDispose]();
   });
 
-  const chunked = STATE_SPACE_CASES.filter(({ name }) => name.startsWith('borders'));
+  const chunked = namedLike(STATE_SPACE_CASES, /^borders/);
   const products = [WIDE_PRODUCT, ...MATMUL_CASES.slice(0, 12), ...EXPERTS];
   for (const of of [...LAYER_CASES, ...products, ...chunked]) {
     test(`are the same bits for any threads, kernels and banks: ${of.name}`, async () => {

@@ -5,10 +5,13 @@ import { LAYER_CASES } from './cases/layer.ts';
 import { type ContractContext, contractTest, skipsGroup } from './contract-context.ts';
 import type { Fill, OpCase } from './op-case.ts';
 import { runCase } from './run-case.ts';
+import { namedLike } from '../named.ts';
 
 /** Layers with prompts of several sequences, which share a device's tiles. */
-export const ISOLATION_CASES: readonly OpCase[] = LAYER_CASES.filter(({ name }) =>
-  /(f16 cache, halves|q8_0 cache, halves, normed), 101 rows$/.test(name),
+export const ISOLATION_CASES: readonly OpCase[] = namedLike(
+  LAYER_CASES,
+  /f16 cache, neox, 101 rows$/,
+  /q8_0 cache, neox, normed, 101 rows$/,
 );
 
 /** NaN in one sequence's cache must not affect the rows of another. */
@@ -29,7 +32,13 @@ export function isolationTestName(of: OpCase): string {
  */
 export async function checkIsolation(device: Device, of: OpCase): Promise<void> {
   const { batch } = of;
-  const slot = batch.slots.at(-1) as number;
+  // What comes before a sequence may reach it, and what comes behind.
+  for (const slot of new Set([batch.slots[0], batch.slots.at(-1)]))
+    await checkOthers(device, of, slot as number);
+}
+
+async function checkOthers(device: Device, of: OpCase, slot: number): Promise<void> {
+  const { batch } = of;
   const cell = (batch.blocks[slot]?.[0] as number) * batch.blockSize;
   const values: Fill = (elements, random) => {
     of.fill?.['values']?.(elements, random);

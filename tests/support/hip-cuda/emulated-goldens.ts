@@ -18,6 +18,7 @@ import { DeviceGroup, DevicePipeline } from '../../../src/devices/group/index.ts
 import { openCpu } from '../../../src/node/open-cpu.ts';
 import { SPLIT_ALL } from '../rank-devices.ts';
 import { type Emulator, emulatedTests } from './emulator.ts';
+import { familiesNamed } from '../named.ts';
 
 /** Declares the goldens' tests for an emulated GPU. */
 export async function testEmulatedGoldens(target: string): Promise<void> {
@@ -49,10 +50,7 @@ export async function testEmulatedRanks(
   link: 'peer' | 'nccl' = 'peer',
 ): Promise<void> {
   const device = await emulatedDevice(target, ranks, link);
-  testGoldensOf(
-    FAMILY_FIXTURES.filter(({ name }) => names.includes(name)),
-    device,
-  );
+  testGoldensOf(familiesNamed(names), device);
 }
 
 /** Stages of a pipeline of emulated GPUs, and the architectures that are tested on them. */
@@ -86,10 +84,7 @@ export async function testEmulatedStages(
           await body();
         }),
     };
-    testGoldensOf(
-      FAMILY_FIXTURES.filter(({ name }) => names.includes(name)),
-      device,
-    );
+    testGoldensOf(familiesNamed(names), device);
   }
 }
 

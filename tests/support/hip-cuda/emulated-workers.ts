@@ -7,12 +7,12 @@ import { DeviceGroup } from '../../../src/devices/group/index.ts';
 import { openHipCuda } from '../../../src/node/open-hip-cuda.ts';
 import { openWorkers } from '../../../src/node/open-workers.ts';
 import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
-import { FAMILY_FIXTURES } from '../family-fixtures.ts';
 import { testGoldensOf } from '../family-tests.ts';
 import type { GoldenDevice } from '../golden-tests.ts';
 import { SPLIT_ALL } from '../rank-devices.ts';
 import { temporaryFolder } from '../temporary.ts';
 import { openOn } from './emulated-goldens.ts';
+import { familiesNamed } from '../named.ts';
 
 /** Why there are no emulated GPUs, or false. */
 const compiler = findCompiler();
@@ -68,7 +68,7 @@ export async function testEmulatedProcessRanks(
   ranks: number,
   names: readonly string[],
 ): Promise<void> {
-  const families = FAMILY_FIXTURES.filter(({ name }) => names.includes(name));
+  const families = familiesNamed(names);
   const device: GoldenDevice = {
     name: `${ranks} emulated GPUs of as many processes`,
     exact: true,

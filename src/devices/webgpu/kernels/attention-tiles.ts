@@ -126,7 +126,7 @@ fn load_values(kv_head: u32, thread: u32) {
 }
 
 function mainText(counts: AttentionTileCounts, loop: Loop): string {
-  const { keyParts, rowThreads } = counts;
+  const { keyParts, valueParts, rowThreads } = counts;
   return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -167,6 +167,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
   var max_score = LOWEST;
   var total = 0.0;
+  var sums: array<Sums, ${valueParts}>;
   for (var start = first_row; start < end;) {
     ${runText(counts, loop)}
     start = part.x;
@@ -193,7 +194,7 @@ function runText(counts: AttentionTileCounts, loop: Loop): string {
     let part = workgroupUniformLoad(&run);
     let seen = select(0u, own_count, own_row >= start && own_row < part.x);
     // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are unused.
-    var sums: array<Sums, ${valueParts}>;
+    ${loop('v', valueParts, (v) => ` sums[${v}] = Sums(); `)}
 
     for (var at = part.z; at <= part.w; at += KEYS) {
 ${SCORE_TILE}      ${largestText(counts, loop)}
@@ -242,13 +243,13 @@ function weightsText({ rowThreads, ownOctets }: AttentionTileCounts, loop: Loop)
     ownOctets,
     (i) => /* wgsl */ `
         let octet = ${i} * ${rowThreads}u + own_part;
-        var pairs: array<vec2<u32>, 2>;
+        var pairs = array<vec2<u32>, 2>();
         ${loop(
           'h',
           2,
           (h) => /* wgsl */ `
           let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + 2u * octet + ${h}]);
-          var weights: vec4<f32>;
+          var weights = vec4<f32>();
           ${loop(
             'j',
             4,

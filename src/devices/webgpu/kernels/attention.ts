@@ -86,7 +86,7 @@ function positionsText({ heads, valueUnits, valuePositions }: AttentionCounts, l
     loop('i', valuePositions, (i) => perUnit((w) => body(i, w)));
   return /* wgsl */ `
   for (var start = begin; start < end; start += 32u) {
-    var values: array<RawUnit, ${valuePositions * valueUnits}>;
+    var values = array<RawUnit, ${valuePositions * valueUnits}>();
     ${perValue(
       (i, w) => /* wgsl */ `
       let place = min(slice + ${i} * SLICES, 31u);

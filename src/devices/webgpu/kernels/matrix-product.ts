@@ -109,7 +109,6 @@ function stageText({ rowParts, outputParts, ahead }: MatrixTileCounts, stage: nu
     // A start that is known lets compilers unroll the loop.
     for (var own_k = 0u; own_k < SPLIT_OCTETS; own_k += MATRIX_DEPTH / 8u) {
       let k = split * SPLIT_OCTETS + own_k;
-      var rights: array<Right, ${outputParts}>;
       ${loop(
         'o',
         outputParts,
@@ -147,6 +146,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let team_output = team % TEAMS_ACROSS * TEAM_OUTPUTS;
 
   var sums: array<array<Sums, ${outputParts}>, ${rowParts}>;
+  var rights: array<Right, ${outputParts}>;
   ${stages
     .map(
       (stage) => /* wgsl */ `

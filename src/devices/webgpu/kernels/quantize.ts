@@ -58,8 +58,8 @@ fn quantize_row(row: u32, place: u32, thread: u32) {
     ${loop('j', 4, (j) => ` most = max(most, abs(values[4u * ${i} + ${j}])); `)}
     let d = pair_max(max(max(most.x, most.y), max(most.z, most.w)), thread) / 127.0;
     let inverse = select(0.0, 1.0 / d, d > 0.0);
-    var words: vec4<u32>;
-    var sums: vec4<i32>;
+    var words = vec4<u32>();
+    var sums = vec4<i32>();
     ${loop(
       'j',
       4,

@@ -175,7 +175,7 @@ fn pack_quants(first: u32, block: u32, count: u32) {
   for (var i = 0u; i < count; i++) {
     let own = block + i / BLOCK_GROUPS * BLOCK_BYTES;
     let e = 32u * (i % BLOCK_GROUPS);
-    var quads: array<u32, 8>;
+    var quads = array<u32, 8>();
     for (var q = 0u; q < 8u; q++) {
       var quad = 0u;
       for (var k = 0u; k < 4u; k++) { quad |= (quant(own, e + 4u * q + k) & 255u) << (8u * k); }

@@ -16,7 +16,7 @@ function bestLogitText(loop: Loop): string {
 fn own_best_logit(thread: u32) -> vec2<u32> {
   var best = vec2<u32>();
   for (var i = thread; i < VOCABULARY; i += ${AT_ONCE}u * THREADS) {
-    var values: array<f32, ${AT_ONCE}>;
+    var values = array<f32, ${AT_ONCE}>();
     ${loop('k', AT_ONCE, (k) => ` values[${k}] = logits[row_logits + ${at(k)}]; `)}
     ${loop('k', AT_ONCE, (k) => ` best = wide_max(best, rank_or_non_finite(values[${k}], ${at(k)})); `)}
   }

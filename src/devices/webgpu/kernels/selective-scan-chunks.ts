@@ -151,7 +151,7 @@ fn make_factors(thread: u32) {
 function stepText(loop: Loop, each: (body: (q: string) => string) => string): string {
   const { rows } = SCAN_CHUNK;
   return /* wgsl */ `
-    var sums: array<f32, ROWS>;
+    var sums = array<f32, ROWS>();
     ${loop(
       't',
       rows,

@@ -17,6 +17,7 @@ import { RWKV_LAYER_CASES } from './rwkv-layer.ts';
 import { SAMPLE_CASES } from './sample.ts';
 import { SPARSE_ATTENTION_CASES } from './sparse-attention.ts';
 import { STATE_SPACE_CASES } from './state-space.ts';
+import { namedLike } from '../../named.ts';
 
 /** All cases, by operator. */
 export const ALL_CASES: readonly OpCase[] = [
@@ -42,6 +43,6 @@ export const ALL_CASES: readonly OpCase[] = [
 
 /** Cases with weights that arrive in pieces: every format, and layers, whose weights a device may merge. */
 export const PACKING_CASES: readonly OpCase[] = [
-  ...MATMUL_CASES.filter(({ name }) => name.includes('37 x 512')),
-  ...LAYER_CASES.filter(({ name }) => /^llama layer, .* 17 rows$/.test(name)),
+  ...namedLike(MATMUL_CASES, /37 x 512/),
+  ...namedLike(LAYER_CASES, /^llama layer, .* 17 rows$/),
 ];

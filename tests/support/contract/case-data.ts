@@ -108,6 +108,6 @@ function weightContents(weight: Weight, of: OpCase, random: () => number): Uint8
     const elements = new Float32Array(rows * columns);
     custom(elements, random);
     format.encode(elements, 0, bytes, 0, elements.length / format.blockElements);
-  } else format.fillRandom(bytes, random, 1);
+  } else format.fillRandom(bytes, random, of.deviation?.(weight) ?? 1);
   return bytes;
 }

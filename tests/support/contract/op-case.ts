@@ -1,4 +1,4 @@
-import type { GraphBuilder, OpGraph, OpKind, Output, Tensor } from '../../../src/ops/index.ts';
+import type { GraphBuilder, OpGraph, OpKind, Output, Tensor, Weight } from '../../../src/ops/index.ts';
 import type { RaggedBatch } from './ragged-batch.ts';
 
 /** A value's elements before they are stored: f16 and f32 as numbers, i32 as integers. */
@@ -21,6 +21,8 @@ export interface OpCase {
   record(g: GraphBuilder): Readonly<Record<string, Tensor>>;
   /** Contents of inputs, states and (f32) weights by name; by default normal numbers. */
   readonly fill?: Readonly<Record<string, Fill>>;
+  /** The standard deviation of a weight that nothing fills; by default 1. */
+  readonly deviation?: (weight: Weight) => number;
   /** What the results' rows behind those in use may become, as `GraphBuilder.output` has it. */
   readonly unusedRows?: Output['unusedRows'];
   /** Whether weights may have dequantized copies, as the graph has it. */

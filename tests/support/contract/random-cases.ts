@@ -1,4 +1,4 @@
-import { F32, type TensorFormat } from '../../../src/formats/index.ts';
+import { BF16, F16, F32, Q8_0, type TensorFormat } from '../../../src/formats/index.ts';
 import {
   add,
   attention,
@@ -23,6 +23,10 @@ import {
 } from '../../../src/ops/index.ts';
 import { seededRandom } from '../random.ts';
 import { attentionCase, fillCache, pagedCache } from './cases/attention.ts';
+import { deltaLayerCase } from './cases/delta-layer.ts';
+import { wkvCase } from './cases/recurrence.ts';
+import { rwkvCase } from './cases/rwkv-layer.ts';
+import { convCase, deltaCase, scanCase } from './cases/state-space.ts';
 import { WEIGHT_FORMATS } from './cases/weight-formats.ts';
 import type { OpCase } from './op-case.ts';
 import { type RaggedBatch, raggedBatch, type Slice } from './ragged-batch.ts';
@@ -30,11 +34,21 @@ import { type RaggedBatch, raggedBatch, type Slice } from './ragged-batch.ts';
 /** A case of random sizes, formats and batch: shapes that nobody thought of. The same for the same seed, which its name tells. */
 export function randomCase(seed: number): OpCase {
   const draw = new Draw(seed);
-  const of = draw.one([productCase, productCase, gatedCase, attendedCase, blockCase, blockCase, mixtureCase])(
-    draw,
-  );
+  const of = draw.one(KINDS)(draw);
   return { ...of, name: `random ${seed}: ${of.name}` };
 }
+
+const KINDS: readonly ((draw: Draw) => OpCase)[] = [
+  productCase,
+  productCase,
+  gatedCase,
+  attendedCase,
+  blockCase,
+  blockCase,
+  mixtureCase,
+  recurrenceCase,
+  recurrentLayerCase,
+];
 
 /** Rows times columns times outputs of a product: what an emulated GPU multiplies in a second. */
 const MOST_PRODUCTS = 1e7;
@@ -373,4 +387,44 @@ function mixtureCase(draw: Draw): OpCase {
     deviation: tamed,
     limit: { nmse: 2e-3, reason: 'activations are quantized before each of two products' },
   };
+}
+
+function recurrenceCase(draw: Draw): OpCase {
+  const batch = draw.batch(150);
+  const name = roomOf(batch);
+  const groups = draw.size(1, 3);
+  const heads = groups * draw.size(1, 4);
+  const stateSize = draw.one([16, 32, 64, 128]);
+  return draw.one([
+    () => {
+      const of = { width: draw.size(1, 900), taps: draw.size(2, 5), bias: draw.often(0.5) };
+      return convCase(name, { ...of, ...(draw.often(0.5) && { fn: 'silu' }) }, batch);
+    },
+    () => {
+      const of = {
+        heads,
+        keyHeads: groups,
+        keySize: draw.one([16, 32, 64, 128]),
+        valueSize: 8 * draw.size(1, 16),
+      };
+      const keyOrder = draw.one(['tiled', 'interleaved'] as const);
+      return deltaCase(name, of, { keyOrder, decays: draw.one(['head', 'channel']) }, batch);
+    },
+    () => scanCase(name, { heads: 8 * heads, headSize: 1, stateSize: 16, groups: 1, rates: 16 }, batch),
+    () =>
+      scanCase(
+        name,
+        { heads, headSize: 4 * draw.size(1, 25), stateSize, groups, rates: draw.one([0, 1]) },
+        batch,
+      ),
+    () => wkvCase(name, heads, draw.one([32, 64]), batch),
+  ])();
+}
+
+function recurrentLayerCase(draw: Draw): OpCase {
+  const batch = draw.batch(60);
+  const headSize = draw.one([32, 64]);
+  const isRwkv = draw.often(0.5);
+  if (isRwkv) return rwkvCase({ format: draw.one([F32, F16, BF16]), headSize }, roomOf(batch), batch);
+  return deltaLayerCase(draw.one([F32, F16, Q8_0]), roomOf(batch), headSize, batch);
 }

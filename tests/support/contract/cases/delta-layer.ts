@@ -72,11 +72,17 @@ function recordLayer(g: GraphBuilder, format: TensorFormat, headSize: number): T
 const QUANTIZED = { nmse: 2e-3, reason: 'quantized activations, two matrix products deep' } as const;
 const SUMMED = { nmse: 1e-9, reason: 'f32 roundings of a whole layer' } as const;
 
-function deltaLayerCase(format: TensorFormat, batch: string, headSize: number): OpCase {
+/** A layer of Qwen 3.5 of a batch of this name, or of another one. */
+export function deltaLayerCase(
+  format: TensorFormat,
+  name: string,
+  headSize: number,
+  batch = RECURRENT_BATCHES[name] as RaggedBatch,
+): OpCase {
   return {
     op: 'layer',
-    name: `gated delta net in ${format.name}, heads of ${headSize}, ${batch}`,
-    batch: RECURRENT_BATCHES[batch] as RaggedBatch,
+    name: `gated delta net in ${format.name}, heads of ${headSize}, ${name}`,
+    batch,
     record: (g) => ({ y: recordLayer(g, format, headSize) }),
     fill: { qkv: tamed, gate: tamed, out: tamed, factor: negative },
     limit: format === F32 ? SUMMED : QUANTIZED,

@@ -70,8 +70,13 @@ function fillDecays(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = MIN_DECAY + (1 - MIN_DECAY) * random();
 }
 
-function wkvCase(name: string, heads: number, headSize: number): OpCase {
-  const batch = RECURRENT_BATCHES[name] as RaggedBatch;
+/** RWKV-7's recurrence of a batch of this name, or of another one. */
+export function wkvCase(
+  name: string,
+  heads: number,
+  headSize: number,
+  batch = RECURRENT_BATCHES[name] as RaggedBatch,
+): OpCase {
   const width = heads * headSize;
   return {
     op: 'wkv7',

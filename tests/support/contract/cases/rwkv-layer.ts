@@ -60,7 +60,12 @@ function record(g: GraphBuilder, format: TensorFormat, headSize: number): Readon
   return { y: add(g, x, product(gated, 'o')), w };
 }
 
-function rwkvCase(of: { format: TensorFormat; headSize: number }, name: string, batch: RaggedBatch): OpCase {
+/** A layer of RWKV-7. */
+export function rwkvCase(
+  of: { format: TensorFormat; headSize: number },
+  name: string,
+  batch: RaggedBatch,
+): OpCase {
   const { format, headSize } = of;
   const names = ['r', 'k', 'v', 'w1', 'w2', 'a', 'g', 'v2', 'o'];
   return {

@@ -37,11 +37,12 @@ const LONG_BATCHES: Readonly<Record<string, RaggedBatch>> = {
 };
 const batchOf = (name: string) => (LONG_BATCHES[name] ?? RECURRENT_BATCHES[name]) as RaggedBatch;
 
-function convCase(
+/** A causal convolution of a batch of this name, or of another one. */
+export function convCase(
   name: string,
   of: { width: number; taps: number; bias?: boolean; fn?: Activation },
+  batch = batchOf(name),
 ): OpCase {
-  const batch = batchOf(name);
   const { width, taps, bias, fn } = of;
   return {
     op: 'causalConv',
@@ -73,15 +74,16 @@ function fillRates(elements: Elements, random: () => number): void {
 
 type Heads = Pick<GatedDeltaShape, 'heads' | 'keyHeads' | 'keySize' | 'valueSize'>;
 
-function deltaCase(
+/** A gated delta rule of a batch of this name, or of another one. */
+export function deltaCase(
   name: string,
   of: Heads,
   {
     keyOrder = 'tiled',
     decays = 'head',
   }: { keyOrder?: 'tiled' | 'interleaved'; decays?: 'head' | 'channel' } = {},
+  batch = batchOf(name),
 ): OpCase {
-  const batch = batchOf(name);
   const { heads, keyHeads, keySize, valueSize } = of;
   return {
     op: 'gatedDelta',
@@ -112,8 +114,8 @@ interface ScanSizes {
   readonly rates: number;
 }
 
-function scanCase(name: string, of: ScanSizes): OpCase {
-  const batch = batchOf(name);
+/** A selective scan of a batch of this name, or of another one. */
+export function scanCase(name: string, of: ScanSizes, batch = batchOf(name)): OpCase {
   const { heads, headSize, stateSize, groups, rates } = of;
   return {
     op: 'selectiveScan',

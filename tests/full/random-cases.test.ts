@@ -7,6 +7,7 @@ import { openAsHardware, openWithEmulatedMatrices } from '../support/emulated-ma
 import { findCompiler } from '../support/emulator/build-emulator.ts';
 import { Emulator, withDevice } from '../support/hip-cuda/emulator.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
+import { watchWgsl } from '../support/watched-wgsl.ts';
 
 /** Seeds of the cases, so that another range can be tried: `ROCMFORGE_TEST_SEEDS=1000-1100`. */
 const [first, behind] = seeds(process.env['ROCMFORGE_TEST_SEEDS']);
@@ -25,6 +26,9 @@ interface RandomDevice {
   readonly skip?: string | false | undefined;
   readonly using: (work: (device: Device) => Promise<void>) => Promise<void>;
 }
+
+// What they read of workgroup memory they have written.
+if (NO_SOFTWARE_GPU === false) await watchWgsl({ poisoned: true });
 
 const opened =
   (open: () => Promise<Device>): RandomDevice['using'] =>

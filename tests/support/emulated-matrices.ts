@@ -1,7 +1,7 @@
 import { chooseTarget, type GpuMatrices, type GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { WebGpuDevice } from '../../src/devices/webgpu/webgpu-device.ts';
 import { openDawn } from '../../src/node/open-webgpu.ts';
-import { refuseUnsetInLoops } from './wgsl-loops.ts';
+import { watchWgsl } from './watched-wgsl.ts';
 
 /** The number of threads that emulate a subgroup; they communicate through workgroup memory only. */
 const LANES = 32;
@@ -82,7 +82,7 @@ export async function openAsHardware(): Promise<WebGpuDevice> {
 }
 
 async function openChanged(name: string, changes: Partial<GpuTarget>): Promise<WebGpuDevice> {
-  await refuseUnsetInLoops();
+  await watchWgsl();
   const gpu = await openDawn();
   const adapter = await gpu.requestAdapter();
   if (!adapter) throw new Error('there is no adapter');

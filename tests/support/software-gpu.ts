@@ -2,7 +2,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { WebGpuDevice } from '../../src/devices/webgpu/index.ts';
 import { type NodeWebGpuOptions, openWebGpu } from '../../src/node/open-webgpu.ts';
 import './paced-polls.ts';
-import { refuseUnsetInLoops } from './wgsl-loops.ts';
+import { watchWgsl } from './watched-wgsl.ts';
 
 /** Set by `scripts/test.mjs` if it found the software driver. */
 const FOUND = process.env['VK_DRIVER_FILES'] !== undefined;
@@ -13,7 +13,7 @@ export const NO_SOFTWARE_GPU: string | false =
 
 /** Opens the software GPU. Its disposal fails if it refused a command, even if that was reported before. */
 export async function openSoftwareGpu(options: NodeWebGpuOptions = {}): Promise<WebGpuDevice> {
-  await refuseUnsetInLoops();
+  await watchWgsl();
   const device = await openWebGpu(options);
   const dispose = device[Symbol.asyncDispose].bind(device);
   const disposeAndCheck = async () => {

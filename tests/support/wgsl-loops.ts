@@ -1,6 +1,3 @@
-import assert from 'node:assert/strict';
-import { openDawn } from '../../src/node/open-webgpu.ts';
-
 /**
  * Variables that WGSL declares within loops without a value. They would be zero in every round, but Tint (Dawn, Chromium) makes
  * SPIR-V in which they are zero in the first one only, and so did Naga (wgpu, Deno, Firefox) until May 2026: our kernels give a
@@ -27,37 +24,4 @@ export function unsetInLoops(code: string): readonly string[] {
     statement = '';
   }
   return found;
-}
-
-let watched = false;
-
-/** From now on, devices of the process's WebGPU throw when they are given such a variable. */
-export async function refuseUnsetInLoops(): Promise<void> {
-  if (watched) return;
-  watched = true;
-  const gpu = await openDawn();
-  after(gpu, 'requestAdapter', (adapter) => {
-    if (!adapter) return;
-    after(adapter, 'requestDevice', (device) => {
-      const create = device.createShaderModule.bind(device);
-      device.createShaderModule = (of) => {
-        assert.deepEqual(unsetInLoops(of.code), [], `${of.label}: variables of loops without a value`);
-        return create(of);
-      };
-    });
-  });
-}
-
-/** Calls `then` with what a method will resolve to. */
-function after<Name extends string, Result>(
-  of: { [name in Name]: (...args: never[]) => Promise<Result> },
-  name: Name,
-  then: (result: Result) => void,
-): void {
-  const method = of[name].bind(of);
-  of[name] = async (...args: never[]) => {
-    const result = await method(...args);
-    then(result);
-    return result;
-  };
 }

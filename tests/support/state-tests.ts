@@ -27,6 +27,8 @@ export interface StateDevice {
   readonly rows?: number;
   /** Selects models; by default all. */
   readonly models?: RegExp;
+  /** Whether states can be taken out and brought back, which a group of devices refuses. Default: true. */
+  readonly savesStates?: boolean;
   /** A factor on the usual length of texts. Default: 1. */
   readonly brevity?: number;
   /** Whether some drafts must be accepted and others rejected, which depends on what a random model says. Default: true. */
@@ -95,6 +97,7 @@ function testModels(on: StateDevice, models: Models): void {
   for (const [model, file] of Object.entries(models)) {
     if (on.models?.test(model) === false) continue;
     for (const [claim, check] of Object.entries(CLAIMS)) {
+      if (on.savesStates === false && claim.includes('saved')) continue;
       on.declare(`${claim}: ${model} on ${on.name}`, (device) => check(new Setting(on, device, file)));
     }
   }

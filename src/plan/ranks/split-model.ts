@@ -1,3 +1,4 @@
+import { invariant } from '../../base/errors.ts';
 import { BUFFER_ALIGNMENT, type GroupFacts } from '../../device/index.ts';
 import {
   type AttentionOp,
@@ -41,8 +42,17 @@ export function splitModel(graphs: ModelGraphs, options: SplitOptions): ModelGra
   }
   return mapParts(graphs, (part) => {
     const ranks = ranked.get(part.graph) ?? [];
-    return { ...part, graph: { ...(ranks[0] as OpGraph), ranks } };
+    const [first] = ranks as [OpGraph];
+    const grouped = part.grouped?.map(({ state, group }) => ({ state: ownState(first, state), group }));
+    return { ...part, graph: { ...first, ranks }, ...(grouped && { grouped }) };
   });
+}
+
+/** What a rank has of a state. */
+function ownState({ states }: OpGraph, { name }: State): State {
+  const own = states.find((state) => state.name === name);
+  invariant(own, `a rank has a part of ${name}`);
+  return own;
 }
 
 /** How one graph is split. */

@@ -10,7 +10,6 @@ else {
     unsupported: [REFUSE_COPIES],
   });
   testDeviceContract('webgpu with small bindings', () => openSoftwareGpu({ bindingBytes: 300 << 10 }), {
-    skip: [{ reason: 'its scratch is larger than a binding', tests: [/packing: .* 260 rows/] }],
     unsupported: [
       REFUSE_COPIES,
       {

@@ -209,7 +209,7 @@ test('disposing a model that is still loading releases everything, and does not 
   source.onRead = () => held;
   const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
   const model = await LanguageModel.open(parts);
-  const answering = assert.rejects(tokensOf(model));
+  const answering = assert.rejects(tokensOf(model), { code: 'DISPOSED' });
   await new Promise((resolve) => setTimeout(resolve, 8));
   const disposed = model.dispose();
   release();

@@ -378,6 +378,14 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   },
 };
 
+test('what is known of a field is seen at an endpoint that honours it', () => {
+  const idle = Object.keys(SEEN).filter(
+    (field) => !TEXT_ENDPOINTS.some(({ honoured }) => honoured.has(field)),
+  );
+  assert.deepEqual(idle, []);
+  assert.ok(TEXT_ENDPOINTS.some(({ path }) => path === '/v1/chat/completions'));
+});
+
 for (const { path, honoured } of TEXT_ENDPOINTS) {
   test(`each field that ${path} honours changes the answer as it should`, async () => {
     const ask: Ask = (fields) => fieldAnswer(server, path, fields);

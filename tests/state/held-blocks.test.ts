@@ -17,6 +17,16 @@ function poolOf(blocks: number, slots: number) {
   return { pool: new SlotPool(state, slots, held), held, told };
 }
 
+/** The lineages and beginnings, in whole blocks, of what four slots hold. */
+function heldTexts(pool: SlotPool): Set<string> {
+  const texts = new Set<string>();
+  for (const slot of count(4)) {
+    const of = pool.idle(slot);
+    for (let end = 32; of && end <= of.length; end += 32) texts.add(`${of.lineage} ${of.ids.slice(0, end)}`);
+  }
+  return texts;
+}
+
 test('hashes are FNV-1a of 64 bits', () => {
   assert.equal(lineageHash(''), 0xcbf29ce484222325n);
   assert.equal(lineageHash('a'), 0xaf63dc4c8601ec8cn);
@@ -100,15 +110,13 @@ test('whoever follows the events knows what can be reused', async () => {
     }
     await settled();
     follow();
-    const expected = new Set<string>();
-    for (const slot of count(4)) {
-      const of = pool.idle(slot);
-      for (let end = 32; of && end <= of.length; end += 32)
-        expected.add(`${of.lineage} ${of.ids.slice(0, end)}`);
-    }
+    const expected = heldTexts(pool);
     const texts = new Set(Array.from(known.values(), String));
     for (const text of expected) assert.ok(texts.has(text.slice(text.indexOf(' ') + 1)), text);
-    // Texts in use are told when others look for their prefixes.
-    if (running.size === 0) assert.equal(known.size, expected.size);
   }
+  // Texts in use are told when others look for their prefixes: of none, all is known.
+  for (const [slot, of] of running) pool.give(slot, of.ids, of.lineage);
+  await settled();
+  follow();
+  assert.equal(known.size, heldTexts(pool).size);
 });

@@ -10,9 +10,12 @@ export interface TextEndpoint {
   readonly others: NonNullable<Endpoint['others']>;
 }
 
-/** The endpoints that know other servers' fields, and neither are other names of one before them. */
-const ALL: readonly TextEndpoint[] = ENDPOINTS.filter(
-  ({ body }, at) => body instanceof z.ZodObject && ENDPOINTS.findIndex((of) => of.body === body) === at,
+/** The endpoints that know other servers' fields. */
+const KNOWING = ENDPOINTS.filter(({ others }) => others);
+
+/** Those that are no other names of one before them. */
+const ALL: readonly TextEndpoint[] = KNOWING.filter(
+  ({ body }, at) => body instanceof z.ZodObject && KNOWING.findIndex((of) => of.body === body) === at,
 ).flatMap(({ path, body, others }) =>
   others && body instanceof z.ZodObject ? [{ path, honoured: new Set(Object.keys(body.shape)), others }] : [],
 );

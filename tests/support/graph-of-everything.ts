@@ -1,11 +1,16 @@
 import { F16, F32, Q4_0 } from '../../src/formats/index.ts';
 import {
   add,
+  allGather,
+  allReduce,
   type ChosenPositions,
   attention,
   causalConv,
+  cellPlaces,
   choosePositions,
+  clamp,
   combineExperts,
+  compressCells,
   concat,
   scaleExperts,
   embed,
@@ -15,7 +20,9 @@ import {
   gatedDelta,
   gatherRows,
   groupNorm,
+  hadamard,
   indexScores,
+  joinCells,
   kvAppend,
   l2Norm,
   layerNorm,
@@ -35,6 +42,7 @@ import {
   scale,
   selectiveScan,
   slice,
+  streamShares,
   tokenAppend,
   tokenShift,
   unary,
@@ -137,6 +145,24 @@ function mixture(g: GraphBuilder, x: Tensor): Tensor {
   return combineExperts(g, scaled, routingWeights);
 }
 
+/** Compressed cells and streams' shares, and what ranks compute together: outputs of their own. */
+function cellsAndStreams(g: GraphBuilder, x: Tensor): void {
+  const of = { ratio: 4, positions: 4 } as const;
+  const pending = (name: string) => g.state(name, 'f32', 48, 16);
+  const cache = { ...cacheFor(g), keys: pending('cell values'), values: pending('cell scores') };
+  const bias = g.weight('cell.bias', F32, of.ratio, 16);
+  g.output('places', cellPlaces(g, of).own);
+  g.output('cells', compressCells(g, { cache, bias, overlaps: false, ratio: of.ratio }));
+  g.output('joined', joinCells(g, { ...of, window: 8, blocks: g.batch.blocks }).cells);
+  const shares = streamShares(g, slice(g, x, { offset: 0, width: 8 }), {
+    ...{ streams: 2, iterations: 2, epsilon: 1e-6 },
+    scale: g.weight('streams.scale', F32, 1, 3),
+    base: g.weight('streams.base', F32, 1, 8),
+  });
+  g.output('shares', shares);
+  g.output('gathered', allGather(g, allReduce(g, hadamard(g, clamp(g, x, -1, 1), 16)), [64, 32]));
+}
+
 /** A graph with every kind of operator and all optional operands. */
 export function graphOfEverything(): OpGraph {
   const g = builder();
@@ -164,6 +190,7 @@ export function graphOfEverything(): OpGraph {
     bias: g.weight('ln.bias', F32, 1, 64),
     epsilon: 1e-5,
   });
+  cellsAndStreams(g, x);
   const history = g.state('history', 'i32', SHAPE.slots, 64);
   g.output('ids', tokenAppend(g, history, g.state('sampled', 'i32', 4, 1)));
   const logits = matmul(g, head, g.weight('output', Q4_0, 100, 64));

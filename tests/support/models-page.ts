@@ -26,6 +26,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   laguna: 'Laguna XS, S, M',
   'neo-bert': 'NeoBERT',
   paddleocr: 'PaddleOCR-VL (texts)',
+  plm: 'PLM 1.8B',
   phimoe: 'Phi 3.5 MoE',
   granite_swa: 'Granite with sliding windows',
   grok: 'Grok 1, 2',

@@ -167,11 +167,7 @@ test('no real template loses a system message, a part or an argument without an 
   for (const name of readdirSync(fixture('chat-templates')).filter((file) => file.endsWith('.jinja'))) {
     const { template } = watched(readFileSync(fixture(`chat-templates/${name}`), 'utf8'));
     for (const [i, messages] of conversations.entries()) {
-      try {
-        assert.ok(template.render(messages, options).includes('needle'), `${name}, conversation ${i}`);
-      } catch (error) {
-        if (!isRocmforgeError(error, 'CHAT_TEMPLATE_REJECTED')) throw error;
-      }
+      assert.ok(template.render(messages, options).includes('needle'), `${name}, conversation ${i}`);
     }
   }
 });

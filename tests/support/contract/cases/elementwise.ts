@@ -73,7 +73,7 @@ const binaryCases = (['add', 'mul'] as const).flatMap((op) => [
   ...WIDTHS.flatMap((width) => [
     binaryCase(op, width),
     binaryCase(op, width, { format: F32, columns: width }),
-    binaryCase(op, width, { format: F32, columns: 1 }),
+    ...(width > 1 ? [binaryCase(op, width, { format: F32, columns: 1 })] : []),
   ]),
   binaryCase(op, 64, { format: F16, columns: 64 }),
   specialCase(op),

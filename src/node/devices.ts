@@ -474,6 +474,12 @@ function checkRanks({
     const expected = `${WORKER_SPLITS.join(' or ')}, of workers`;
     fail('INVALID_ARGUMENT', { name: 'workerSplit', found, expected });
   }
+  const areRanks =
+    ranks === 'all' || (typeof ranks === 'number' ? isCount(ranks, 1, MAX_RANKS) : areIndices(ranks));
+  if (!areRanks) {
+    const expected = `a whole number from 1 to ${MAX_RANKS}, all, or different indices`;
+    fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(ranks), expected });
+  }
   const most = typeof ranks === 'number' ? Math.floor(MAX_RANKS / ranks) : 1;
   if (!isCount(stages, 1, most)) {
     const expected = `a whole number of stages, of at most ${MAX_RANKS} devices together, each of a number of devices`;
@@ -488,11 +494,6 @@ function checkRanks({
     const expected = 'a whole number of layers, auto or all';
     fail('INVALID_ARGUMENT', { name: 'gpuLayers', found: String(gpuLayers), expected });
   }
-  if (typeof ranks === 'number' && isCount(ranks, 1, MAX_RANKS)) return;
-  if (ranks === 'all') return;
-  if (Array.isArray(ranks) && areIndices(ranks)) return;
-  const expected = `a whole number from 1 to ${MAX_RANKS}, all, or different indices`;
-  fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(ranks), expected });
 }
 
 function areIndices(indices: readonly unknown[]): boolean {

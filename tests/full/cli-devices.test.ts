@@ -35,6 +35,7 @@ test('a model is split over the devices that --gpus names, or the reason is said
     '0': /Expected all, a number of devices, indices/,
     '1,1': /tensorParallel: found 1,1, expected a whole number from 1 to 64, all, or different indices/,
     '0,1': /tensorParallel: found 0,1 with the device cpu, expected a number: cpu has no indices/,
+    65: /tensorParallel: found 65, expected a whole number from 1 to 64/,
     all: /tensorParallel: found all with the device cpu, expected a number/,
   };
   for (const [gpus, reason] of Object.entries(refused)) {

@@ -122,6 +122,13 @@ test('slots are numbered through, and their texts are saved, erased and restored
     assert.ok(again.cached >= 64, `${again.cached} of slot ${to}`);
   }
   for (const none of [4, -1, 0.5]) await assert.rejects(model.saveSlot(none), { code: 'INVALID_ARGUMENT' });
+  await model.reset();
+  for (const slot of [3, 1, 0, 2]) {
+    const asked = [1, 5, 9, slot];
+    await ids(model, asked, { scheduling: { slot } });
+    assert.deepEqual((await model.saveSlot(slot)).ids.slice(0, 4), asked);
+  }
+  await assert.rejects(ids(model, of, { scheduling: { slot: 4 } }), { code: 'INVALID_ARGUMENT' });
 });
 
 test('adapters come and go on all of them', async () => {

@@ -4,7 +4,13 @@ import type { Device } from '../../src/device/index.ts';
 import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { Q8_0 } from '../../src/formats/index.ts';
+import { GgufFile, GgufWriter } from '../../src/gguf/index.ts';
+import { MemorySink, MemorySource } from '../../src/io/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { writeRandomWeights } from '../../src/model/synthetic/random-weights.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
 import { freeOf } from '../../src/plan/memory/fit-plan.ts';
@@ -75,6 +81,30 @@ test('without a number, layers are dealt out by their bytes', async () => {
   await assert.rejects(openTiny(many), {
     code: 'INVALID_ARGUMENT',
     message: /pipelineParallel: found 5, expected at most 4 stages/,
+  });
+});
+
+test('a large vocabulary leaves a layer for every stage but the last, which has it', async () => {
+  const shape = { ...syntheticShape('tiny'), layers: 8, vocabulary: 8000 };
+  const sink = new MemorySink();
+  const writer = await GgufWriter.begin(sink, await syntheticPlan('wide', shape, { format: Q8_0 }));
+  await writeRandomWeights(writer, { seed: 1 });
+  const open = async (device: Device) => {
+    const gguf = await GgufFile.open(new MemorySource(sink.bytes(), 'wide.gguf'));
+    return LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, { context: 32 });
+  };
+  for (const stages of [2, 3, 4, 6, 9]) {
+    await using model = await open(await cpuStages(stages));
+    const layers = layersOf(model) ?? [];
+    assert.equal(layers.length, stages);
+    assert.ok(
+      layers.slice(0, -1).every((count) => count >= 1),
+      `${layers}`,
+    );
+  }
+  await using many = await cpuStages(10);
+  await assert.rejects(open(many), {
+    message: /pipelineParallel: found 10, expected at most 9 stages for a model of 8/,
   });
 });
 

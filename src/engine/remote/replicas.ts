@@ -156,12 +156,9 @@ export class Replicas implements RemoteEngine {
   }
 
   begin(request: TokensRequest, sink: SequenceSink): Generation {
-    const { prompt: ids, cacheSalt } = request;
-    const chosen = [...(request.adapters ?? this.adapters)].filter(([, scale]) => scale !== 0);
-    const adapters = chosen.map(([name, scale], index) => ({ index, name, scale }));
-    const replica = this.#choose({ ids, lineage: lineageOf(adapters, cacheSalt) });
-    const generation = this.#at(replica).begin(request, sink);
-    const end = this.#router.count(replica, ids.length);
+    const { replica, own } = this.#placed(request);
+    const generation = this.#at(replica).begin(own, sink);
+    const end = this.#router.count(replica, request.prompt.length);
     return {
       more: () => generation.more(),
       finish: () => generation.finish(),
@@ -246,6 +243,18 @@ export class Replicas implements RemoteEngine {
     return this.#engines[replica] as RemoteEngine;
   }
 
+  /** The replica of a text, which has the slot that it asks for or is chosen for it, and the request as that engine knows it. */
+  #placed(request: TokensRequest): { replica: number; own: TokensRequest } {
+    const { prompt: ids, cacheSalt, scheduling } = request;
+    if (scheduling?.slot !== undefined) {
+      const { replica, own: slot } = this.#slot(scheduling.slot);
+      return { replica, own: { ...request, scheduling: { ...scheduling, slot } } };
+    }
+    const chosen = [...(request.adapters ?? this.adapters)].filter(([, scale]) => scale !== 0);
+    const adapters = chosen.map(([name, scale], index) => ({ index, name, scale }));
+    return { replica: this.#choose({ ids, lineage: lineageOf(adapters, cacheSalt) }), own: request };
+  }
+
   /** If all are lost, one that fails as lost ones do. */
   #choose(prompt: RoutedPrompt): number {
     return this.#router.choose(prompt) ?? 0;
@@ -262,7 +271,7 @@ export class Replicas implements RemoteEngine {
     }
   }
 
-  #slot(slot: number): { engine: RemoteEngine; own: number } {
+  #slot(slot: number): { replica: number; engine: RemoteEngine; own: number } {
     const slots = this.#slotsEach * this.#engines.length;
     if (!(Number.isInteger(slot) && slot >= 0 && slot < slots)) {
       fail('INVALID_ARGUMENT', {
@@ -271,7 +280,8 @@ export class Replicas implements RemoteEngine {
         expected: `an integer from 0 to ${slots - 1}`,
       });
     }
-    return { engine: this.#at(Math.floor(slot / this.#slotsEach)), own: slot % this.#slotsEach };
+    const replica = Math.floor(slot / this.#slotsEach);
+    return { replica, engine: this.#at(replica), own: slot % this.#slotsEach };
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -261,6 +261,9 @@ function splitMatmul(op: MatmulOp, split: GraphSplit): void {
   if (repeat > 1) split.whole(out);
 }
 
+/** Rows of an expert's matrix that stay together: the CPU's kernels multiply so many at once. */
+const MATRIX_UNIT = 4;
+
 function splitMatmulExperts(op: MatmulExpertsOp, split: GraphSplit): void {
   const { x, expertIds, weight, out } = op;
   split.whole(expertIds);
@@ -268,6 +271,8 @@ function splitMatmulExperts(op: MatmulExpertsOp, split: GraphSplit): void {
   if (isCuttable) readBy(op, weight.columns, split);
   else split.whole(x);
   split.stacks(out, expertIds.width);
+  for (const section of split.layoutOf(out).sections)
+    split.classes.divides(section, section.width / MATRIX_UNIT);
   // Of their own parts the ranks compute parts of sums.
   if (readsOwnPart(op)) split.whole(out);
 }

@@ -25,6 +25,10 @@ export function stageGraphs(graphs: ModelGraphs, starts: readonly number[]): Mod
 export function evenStarts(graphs: ModelGraphs, stages: number): readonly number[] {
   const bytes = layerBytes(graphs);
   const legal = legalStarts(graphs);
+  if (stages > legal.length) {
+    const expected = `at most ${legal.length} stages for a model of ${bytes.length} layers`;
+    fail('INVALID_ARGUMENT', { name: 'pipelineParallel', found: String(stages), expected });
+  }
   const all = bytes.reduce((sum, of) => sum + of, 0) + bytesOfOthers(graphs);
   const starts = [0];
   for (let stage = 1; stage < stages; stage++) {
@@ -32,13 +36,9 @@ export function evenStarts(graphs: ModelGraphs, stages: number): readonly number
     const distance = (start: number) =>
       Math.abs(bytes.slice(0, start).reduce((sum, of) => sum + of, 0) - wanted);
     const least = (starts.at(-1) as number) + 1;
-    const left = legal.filter((start) => start >= least);
-    const nearest = left.reduce((a, b) => (distance(b) < distance(a) ? b : a), left[0] ?? 0);
-    if (left.length === 0) {
-      const expected = `at most ${stage} stages for a model of ${bytes.length} layers`;
-      fail('INVALID_ARGUMENT', { name: 'pipelineParallel', found: String(stages), expected });
-    }
-    starts.push(nearest);
+    // Each of the stages behind it has a start of its own.
+    const left = legal.filter((start) => start >= least).slice(0, stage - stages + 1 || undefined);
+    starts.push(left.reduce((a, b) => (distance(b) < distance(a) ? b : a)));
   }
   return starts;
 }

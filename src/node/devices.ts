@@ -475,7 +475,9 @@ function checkRanks({
     fail('INVALID_ARGUMENT', { name: 'workerSplit', found, expected });
   }
   const areRanks =
-    ranks === 'all' || (typeof ranks === 'number' ? isCount(ranks, 1, MAX_RANKS) : areIndices(ranks));
+    ranks === 'all' ||
+    (typeof ranks === 'number' && isCount(ranks, 1, MAX_RANKS)) ||
+    (Array.isArray(ranks) && areIndices(ranks));
   if (!areRanks) {
     const expected = `a whole number from 1 to ${MAX_RANKS}, all, or different indices`;
     fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(ranks), expected });

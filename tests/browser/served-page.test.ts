@@ -81,6 +81,13 @@ const OPEN_WEBUI_EXPORT = [
   },
 ];
 
+/** Presses the keys of a new conversation before the browser's events tell that the dialog is closed. */
+const PRESS_WHEN_CLOSED = `new MutationObserver((_, observer) => {
+  if (document.querySelector('dialog[open]') !== null) return;
+  observer.disconnect();
+  dispatchEvent(new KeyboardEvent('keydown', { key: 'o', ctrlKey: true, shiftKey: true }));
+}).observe(document.body, { subtree: true, childList: true, attributes: true })`;
+
 /** A page on a server of a tiny model that wants a key, in a browser of its own. */
 async function servedPage(t: TestContext): Promise<{ page: Page; url: string; browser: TestBrowser }> {
   const files = pageFiles(join(PROJECT_ROOT, 'dist/web'));
@@ -270,16 +277,16 @@ test('the served model answers, and its conversations stay', { skip: NO_BROWSER 
     await page.keyboard.press('Control+Shift+E');
     const prompt = page.getByLabel('System prompt of this conversation');
     assert.equal(await prompt.inputValue(), 'Be brief.');
+    // Keys of the page do nothing while a dialog is open, and something as soon as it is not seen any more.
+    await page.keyboard.press('Control+Shift+O');
+    await page.evaluate(PRESS_WHEN_CLOSED);
     await page.keyboard.press('Escape');
-    // Keys of the page do nothing while a dialog is open.
-    await prompt.waitFor({ state: 'hidden' });
+    await page.getByRole('heading', { name: 'Say something.' }).waitFor();
   });
 
   await t.test(
     'however long: the oldest turns are left out of what the model reads, or it says so',
     async () => {
-      await page.keyboard.press('Control+Shift+O');
-      await page.getByRole('heading', { name: 'Say something.' }).waitFor();
       const long = 'word '.repeat(CONTEXT / 16).trim();
       for (let turns = 2; turns <= 6; turns += 2) await say(page, `${turns} ${long}`, turns);
       await page.getByText(/left out of what the model reads/).waitFor();

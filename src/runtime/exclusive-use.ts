@@ -145,7 +145,7 @@ export class ExclusiveUse {
         const { ids, length, lineage } = held;
         if (length === 0) {
           const expected = 'a slot that holds a text';
-          fail('INVALID_ARGUMENT', { name: 'slot', found: `${slot}, which is empty`, expected });
+          fail('INVALID_ARGUMENT', { name: 'slot', found: 'an empty slot', expected });
         }
         state.settle(slot, length);
         plan.states.copySlots(stream, state.takeCopies());

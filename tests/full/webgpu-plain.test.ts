@@ -26,6 +26,7 @@ else {
           /(selectiveScan|wkv7): few of many slots, 2 x 64/,
           /sample: .*vocabulary of 32000/,
           /layer: .* 260 rows/,
+          /matmul: Q4_K 21200 x 256, 33 rows/,
           /layer: gated delta net in (F32, heads of 64, prompts beside|Q8_0, heads of 128)/,
         ],
       },

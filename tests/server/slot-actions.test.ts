@@ -107,7 +107,7 @@ test('files of other models, damaged files and names that are paths are refused'
     await refused('/slots/0?action=restore', { filename }, 400, /filename/);
   }
   await refused('/slots/0?action=save', {}, 400, /filename/);
-  await refused('/slots/0?action=save', { filename: 'empty.bin' }, 400, /id_slot.*0, which is empty/);
+  await refused('/slots/0?action=save', { filename: 'empty.bin' }, 400, /id_slot.*an empty slot/);
   await refused('/slots/2?action=save', { filename: 'one.bin' }, 400, /id_slot.*from 0 to 1/);
   await refused('/slots/x?action=erase', {}, 400, /id_slot/);
   await refused('/slots/0?action=copy', { filename: 'one.bin' }, 400, /action/);
@@ -246,7 +246,7 @@ test('each key has files of its own, and sees no other’s text in a slot', asyn
     sent(key, '/completion', { prompt, id_slot: 0, n_predict: 2, temperature: 0, ignore_eos: true });
   await complete('one', FRANCE);
   const foreign = await act('two', 'save');
-  assert.match(foreign.body.error?.message ?? '', /0, which is empty/);
+  assert.match(foreign.body.error?.message ?? '', /an empty slot/);
   assert.deepEqual([foreign.status, (await act('two', 'erase')).body.n_erased], [400, 0]);
   const first = await act('one', 'save');
   assert.equal(first.status, 200, JSON.stringify(first.body));

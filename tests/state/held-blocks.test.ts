@@ -77,7 +77,8 @@ test('texts of another lineage have other hashes', async () => {
 
 test('whoever follows the events knows what can be reused', async () => {
   const random = seededRandom(7);
-  const { pool, told } = poolOf(14, 4);
+  const { pool, told } = poolOf(10, 4);
+  let refused = 0;
   const known = new Map<bigint, number[]>();
   const running = new Map<number, { ids: number[]; lineage: string | undefined }>();
   const follow = () => {
@@ -101,7 +102,10 @@ test('whoever follows the events knows what can be reused', async () => {
     const taken = running.size < 3 ? pool.take(ids, used, lineage) : undefined;
     if (taken && pool.reserve(taken.slot, taken.held, ids.length)) running.set(taken.slot, { ids, lineage });
     else {
-      if (taken) pool.give(taken.slot, ids.slice(0, taken.held), lineage);
+      if (taken) {
+        refused++;
+        pool.give(taken.slot, ids.slice(0, taken.held), lineage);
+      }
       const [slot, of] = [...running][Math.floor(random() * running.size)] ?? [];
       if (slot !== undefined && of) {
         pool.give(slot, of.ids, of.lineage);
@@ -114,6 +118,7 @@ test('whoever follows the events knows what can be reused', async () => {
     const texts = new Set(Array.from(known.values(), String));
     for (const text of expected) assert.ok(texts.has(text.slice(text.indexOf(' ') + 1)), text);
   }
+  assert.ok(refused > 0, 'blocks run out');
   // Texts in use are told when others look for their prefixes: of none, all is known.
   for (const [slot, of] of running) pool.give(slot, of.ids, of.lineage);
   await settled();

@@ -119,9 +119,23 @@ describe('the WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
   test('pinned memory for weights is another view after each use', async () => {
     await using device = await openSoftwareGpu();
     using pinned = device.createPinned(4096, 'slot', 'weights');
-    const { bytes } = pinned;
-    assert.equal(bytes.byteLength, 4096);
-    assert.equal(pinned.bytes, bytes);
+    using target = device.createBuffer(4096, 'target');
+    await using stream = device.createStream('pinned');
+    const views = new Set<Uint8Array>();
+    for (const value of [3, 5]) {
+      const { bytes } = pinned;
+      assert.equal(pinned.bytes, bytes);
+      assert.equal(bytes.byteLength, 4096);
+      views.add(bytes.fill(value));
+      stream.upload(bytes, wholeOf(target));
+      assert.throws(() => pinned.bytes, { code: 'BINDING' }, 'the device copies from it');
+      await stream.synchronize();
+      assert.equal(bytes.byteLength, 0, 'a view that is not to be written any more');
+      const found = new Uint8Array(4096);
+      await stream.download(wholeOf(target), found);
+      assert.ok(found.every((byte) => byte === value));
+    }
+    assert.equal(views.size, 2);
   });
 
   test('memory that is not there is a typed error, at once or when a step is recorded', async () => {

@@ -26,8 +26,6 @@ export interface Sampling {
   readonly logits: Float32Array;
   readonly parameters: Partial<SamplingParameters>;
   readonly history?: readonly number[];
-  /** The tokens that the mask lets through. Default: none, which matters only to masked rows. */
-  readonly allowed?: readonly number[];
   readonly position?: number;
   readonly scratch?: SamplingScratch;
   readonly report?: Float32Array;
@@ -36,18 +34,16 @@ export interface Sampling {
 
 /** Samples one row; the scratch keeps the candidates it drew from. */
 export function sampleOne(of: Sampling): { token: number; scratch: SamplingScratch } {
-  const { logits, history = [0], allowed = [], scratch = new SamplingScratch(logits.length) } = of;
+  const { logits, history = [0], scratch = new SamplingScratch(logits.length) } = of;
   const row = new Int32Array(SAMPLING_ROW_WORDS);
   writeSamplingRow({ ...NEUTRAL, ...of.parameters }, row);
   const position = of.position ?? history.length - 1;
   const report = of.report ?? new Float32Array(2);
-  const mask = new Int32Array(maskWords(logits.length));
-  for (const id of allowed) mask[id >> 5] = (mask[id >> 5] as number) | (1 << (id & 31));
   const token = sampleRow({
     logits,
     row,
     history: Int32Array.from(history),
-    mask,
+    mask: new Int32Array(maskWords(logits.length)),
     position,
     scratch,
     report,

@@ -6,6 +6,7 @@ import {
   type DriverLibrary,
   HIP_CUDA_KERNELS,
   type HipCudaDevice,
+  type KernelSet,
   openCompiler,
 } from '../devices/hip-cuda/index.ts';
 import { type DriverName, driverLibrary, type NativePlaces, startDriver } from './driver-libraries.ts';
@@ -17,6 +18,8 @@ interface OpeningOptions {
   readonly driver: DriverName;
   readonly logger?: Logger | undefined;
   readonly places?: NativePlaces;
+  /** What chooses the kernels. Default: ours. */
+  readonly kernels?: KernelSet;
 }
 
 /** Which GPU to open. */
@@ -49,7 +52,14 @@ export async function openHipCuda({ index, onDescribed, ...of }: OpenHipCudaOpti
  * Rejects as `openHipCuda`, leaving none open.
  */
 export async function openHipCudas(options: OpenHipCudasOptions): Promise<readonly HipCudaDevice[]> {
-  const { driver, indices, logger = silentLogger, places = {}, onDescribed } = options;
+  const {
+    driver,
+    indices,
+    logger = silentLogger,
+    places = {},
+    kernels = HIP_CUDA_KERNELS,
+    onDescribed,
+  } = options;
   const compilers = places.compiler ? { [driver]: places.compiler } : {};
   const platform = await openHipCudaPlatform({ logger, compilers });
   const { ffi } = platform;
@@ -60,7 +70,7 @@ export async function openHipCudas(options: OpenHipCudasOptions): Promise<readon
     const library = driverLibrary(ffi, driver, places.driver);
     const blasLibraries = libraryPlaces(driver, 'blas');
     const collectiveLibraries = places.collectives ?? libraryPlaces(driver, 'collectives');
-    const on = { library, platform, kernels: HIP_CUDA_KERNELS, blasLibraries, collectiveLibraries, logger };
+    const on = { library, platform, kernels, blasLibraries, collectiveLibraries, logger };
     for (const [place, ordinal] of indices.entries()) {
       devices.push(describeHipCudaDevice({ ...on, ordinal, owned: shares[place] as AsyncDisposable }));
     }

@@ -24,12 +24,18 @@ function textOf(module: KernelModule): string {
  * kernels are already compiled. A share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
  */
 export async function everyKernelOnce(): Promise<(test: string) => boolean> {
+  const target = await softwareTarget();
+  const leftOut = new Set(casesOfKnownKernels(target).map(testName));
+  return (test) => !leftOut.has(test);
+}
+
+/** What kernels are compiled for on the software GPU, with bindings of so many bytes. */
+export async function softwareTarget(bindingBytes?: number): Promise<GpuTarget> {
   const gpu = await openDawn();
   const adapter = await gpu.requestAdapter();
   if (!adapter) throw new Error('there is no adapter');
-  const { target } = chooseTarget(adapter, gpu.wgslLanguageFeatures ?? new Set(), { without: [] });
-  const leftOut = new Set(casesOfKnownKernels(target).map(testName));
-  return (test) => !leftOut.has(test);
+  const features = gpu.wgslLanguageFeatures ?? new Set();
+  return chooseTarget(adapter, features, { without: [], bindingBytes }).target;
 }
 
 /** The cases whose kernels differ only in their constants and formats from those of other cases, including all packing cases. */

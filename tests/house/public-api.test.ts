@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_ROOT } from '../support/project.ts';
+import { packageEntries } from '../support/package-entries.ts';
 import { Declarations } from '../support/declarations.ts';
 
-/** The files of declarations behind the package's entries, by the entries' names. */
-function entries(): Record<string, string> {
-  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
-  const { exports } = JSON.parse(text) as { exports: Record<string, string> };
-  return Object.fromEntries(
-    Object.entries(exports)
-      .filter(([, file]) => file.endsWith('.js'))
-      .map(([name, file]) => [name, join(PROJECT_ROOT, file.replace(/\.js$/, '.d.ts'))]),
-  );
-}
-
 test('what the package exports names nothing that it does not export', () => {
-  const missing = new Declarations().unreachable(entries());
+  const missing = new Declarations().unreachable(
+    Object.fromEntries(packageEntries().map(({ name, types }) => [name, types])),
+  );
   assert.deepEqual(
     missing.map((line) => line.replace(`${PROJECT_ROOT}/dist/src/`, '')),
     [],

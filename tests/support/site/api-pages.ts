@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { Declarations } from '../declarations.ts';
+import { packageEntries } from '../package-entries.ts';
 import { PROJECT_ROOT } from '../project.ts';
 
 /** A declaration with its docstring, as the compiler wrote both. */
@@ -68,9 +69,6 @@ function aboutOf(text: string): string {
 
 /** The package's entries with all that they export, read from the compiler's declarations. */
 export function apiEntries(): ApiEntry[] {
-  const { exports } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as {
-    exports: Record<string, string>;
-  };
   const declarations = new Declarations();
   const files = new Map<string, Map<string, Documented>>();
   const inFile = (path: string) => {
@@ -78,22 +76,19 @@ export function apiEntries(): ApiEntry[] {
     files.set(path, known);
     return known;
   };
-  return Object.entries(exports)
-    .filter(([, file]) => file.endsWith('.js'))
-    .map(([entry, file]) => {
-      const path = join(PROJECT_ROOT, file.replace(/\.js$/, '.d.ts'));
-      const found = [...declarations.exportedBy(path)].map(([name, of]): ApiExport => {
-        const known = inFile(of.path).get(of.name);
-        if (!known) throw new Error(`${name} of ${entry} is not in ${relative(PROJECT_ROOT, of.path)}`);
-        return { name, ...known };
-      });
-      const byName = found.sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
-      return {
-        specifier: entry.replace('.', 'rocmforge'),
-        about: aboutOf(readFileSync(path, 'utf8')),
-        exports: byName,
-      };
+  return packageEntries().map(({ name: entry, types }) => {
+    const found = [...declarations.exportedBy(types)].map(([name, of]): ApiExport => {
+      const known = inFile(of.path).get(of.name);
+      if (!known) throw new Error(`${name} of ${entry} is not in ${relative(PROJECT_ROOT, of.path)}`);
+      return { name, ...known };
     });
+    const byName = found.sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
+    return {
+      specifier: entry.replace('.', 'rocmforge'),
+      about: aboutOf(readFileSync(types, 'utf8')),
+      exports: byName,
+    };
+  });
 }
 
 /** What an export is, for people: `class`, `function`, `type`, `value`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
-import { Q4_K } from '../../src/formats/index.ts';
+import { BF16, F16, F32, Q4_K, type TensorFormat } from '../../src/formats/index.ts';
 import { checkOneLayout, layerOf } from '../support/layer-graphs.ts';
 import { AMD_TARGETS } from '../support/hip-cuda/amd-targets.ts';
 import { LISTED_TARGETS, type ListedLaunch } from '../support/launch-lists.ts';
@@ -12,9 +12,13 @@ for (const target of AMD_TARGETS) {
 }
 
 /** The launches of a step of so many sequences on a Hopper, or of so many rows of fewer. */
-async function launchesOf(shape: string, rows: number, slots = rows): Promise<readonly ListedLaunch[]> {
+async function launchesOf(
+  shape: string,
+  rows: number,
+  { slots = rows, format = Q4_K }: { slots?: number; format?: TensorFormat } = {},
+): Promise<readonly ListedLaunch[]> {
   const [hopper] = LISTED_TARGETS;
-  const graph = await layerOf(shape, { rows, slots }, Q4_K);
+  const graph = await layerOf(shape, { rows, slots }, format);
   return hopper?.launches(graph) ?? [];
 }
 
@@ -38,7 +42,7 @@ test('from three rows on, packed weights meet the matrix cores of NVIDIA, and ea
 
 test('a few rows of one sequence attend row by row, so that its context is partitioned', async () => {
   for (const rows of [2, 3, 4]) {
-    const kernels = kernelsOf(await launchesOf('llama-3-8b', rows, 1));
+    const kernels = kernelsOf(await launchesOf('llama-3-8b', rows, { slots: 1 }));
     assert.ok(kernels.has('attention') && !kernels.has('attention_tiles'), `${rows}`);
   }
 });
@@ -48,6 +52,23 @@ test('a kernel of one or two rows is compiled for their length', async () => {
     const found = (await launchesOf('llama-3-8b', rows)).filter(({ kernel }) => kernel === 'matvec');
     const lengths = found.map(({ details }) => /GROUPS=(\d+)/.exec(details)?.[1]);
     assert.deepEqual([...new Set(lengths)].sort(), ['128', '448']);
+  }
+});
+
+test('a layer of unquantized weights takes few launches for a few rows, which merge attention and combine gates with ups', async () => {
+  for (const format of [F32, F16, BF16]) {
+    for (const rows of [1, 4]) {
+      for (const shape of ['llama-3-8b', 'qwen3-8b']) {
+        const kernels = (await launchesOf(shape, rows, { format })).map(({ kernel }) => kernel);
+        const heads = shape === 'qwen3-8b' ? 'heads_norm_append' : 'heads_append';
+        const norm = ['rms_norm', 'float_matvec'];
+        assert.deepEqual(
+          kernels.slice(kernels.indexOf('rms_norm')),
+          [...norm, heads, 'attention', 'float_matvec', ...norm, 'float_matvec'],
+          `${shape}, ${format.name}, ${rows} rows`,
+        );
+      }
+    }
   }
 });
 

@@ -66,7 +66,7 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
       op.x,
       ...steps.flatMap(({ operands }) => operands.filter((operand) => operand.kind === 'tensor')),
     ]),
-    writes: products.map(({ out }) => out),
+    writes: [...new Set(products.map(({ out, joined }) => joined?.memory ?? out))],
   }),
   elementChain: ({ x, steps, out }) => ({
     reads: [x, ...steps.flatMap(({ operands }) => operands.filter((operand) => operand.kind === 'tensor'))],

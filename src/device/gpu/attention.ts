@@ -1,11 +1,5 @@
-import {
-  type AttentionOp,
-  hasOwnTable,
-  type MatmulOp,
-  type Op,
-  tableWidth,
-  type Tensor,
-} from '../../ops/index.ts';
+import { type AttentionOp, hasOwnTable, type MatmulOp, type Op, tableWidth } from '../../ops/index.ts';
+import { joinsNumbers, planJoinedNumbers } from './element-products.ts';
 import { groupedForm } from './experts.ts';
 import type { Fusion } from './fusion.ts';
 import { roundedFor } from './half-products.ts';
@@ -138,14 +132,14 @@ function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
 
 /**
  * Fuses the Q, K and V products into one (or one per weight format) that also rotates and appends to the cache, or
- * followed by one launch that also normalizes heads; then attention, with its result in the form in which products read
+ * followed by one launch that does that or also normalizes heads; then attention, with its result in the form in which products read
  * it.
  */
 export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
   // What chooses a row's positions runs between the products and attention.
   const fits = op.kind === 'attention' && !hasOwnTable(op);
   const heads = fits ? matchHeads(op, to.graph.ops, to.uses) : undefined;
-  if (!heads || !canJoin(productsOf(heads), to)) return undefined;
+  if (!heads || !(canJoin(productsOf(heads), to) || joinsHeads(heads, to))) return undefined;
   const { norms, rotation, ops } = heads;
   if (!norms || !rotation) return { ops, plan: () => planHeads(heads, to) };
   if (!to.has('headsNormAppend') || !fitsHeadNorms(heads, to)) return undefined;
@@ -158,6 +152,18 @@ function canJoin(products: readonly MatmulOp[], to: GpuPlanner): boolean {
   return groups.every((weights) => takesEpilogues(weights, to) && to.facts.joins(weights));
 }
 
+/** Whether one launch of few rows computes the products: one that adds no biases but those of whole products. */
+function joinsHeads(heads: HeadOps, to: GpuPlanner): boolean {
+  const { q, k, v } = heads;
+  return ![q, k, v].some(({ bias }) => bias) && joinsNumbers(productsOf(heads), to);
+}
+
+/** The products of heads by the launches that compute them. */
+function launchesOf(heads: HeadOps, to: GpuPlanner): readonly (readonly MatmulOp[])[] {
+  const products = productsOf(heads);
+  return joinsNumbers(products, to) ? [products] : formatGroups(products);
+}
+
 function planHeads(heads: HeadOps, to: GpuPlanner): void {
   const { q, attention } = heads;
   const mixed = attentionInForm(attention, to, {
@@ -165,12 +171,11 @@ function planHeads(heads: HeadOps, to: GpuPlanner): void {
     zeroes: true,
   });
   const appends = appendsInProducts(heads, to);
-  formatGroups(productsOf(heads)).forEach((group, i) => {
+  launchesOf(heads, to).forEach((group, i) => {
     const of = headGroup(heads, group, i === 0 ? mixed.zeroed : undefined);
-    const { weights, biases } = of;
-    if (appends) planMatvec(to, { x: q.product.x, weights, epilogue: { kind: 'heads', of } });
+    if (appends) planMatvec(to, { x: q.product.x, weights: of.weights, epilogue: { kind: 'heads', of } });
     else {
-      const { memory: joined, width } = planRows({ x: q.product.x, weights, biases }, to);
+      const { memory: joined, width } = planRows(group, of, to);
       to.add({ kind: 'headsAppend', of, joined, width });
     }
   });
@@ -205,11 +210,16 @@ function appendsInProducts({ q, k, v, rotation, append }: HeadOps, to: GpuPlanne
 }
 
 /** Plans products of one tensor as one, with their rows side by side in scratch. */
-function planRows(of: { readonly x: Tensor } & Pick<HeadGroup, 'weights' | 'biases'>, to: GpuPlanner) {
-  const { x, weights, biases } = of;
+function planRows(
+  products: readonly MatmulOp[],
+  { weights, biases }: Pick<HeadGroup, 'weights' | 'biases'>,
+  to: GpuPlanner,
+) {
+  const [{ x }] = products as [MatmulOp];
   const width = weights.reduce((sum, { rows }) => sum + rows, 0);
   const memory = to.temporary(4 * to.capacity(x) * width);
-  planProduct(to, { x, weights, epilogue: { kind: 'store', y: memory, biases } });
+  if (joinsNumbers(products, to)) planJoinedNumbers(products, { memory, width }, to);
+  else planProduct(to, { x, weights, epilogue: { kind: 'store', y: memory, biases } });
   return { memory, width };
 }
 
@@ -234,9 +244,8 @@ function planNormedHeads(
     zeroes: true,
   });
   const places = new Map<MatmulOp, JoinedRows>();
-  for (const group of formatGroups(productsOf(heads))) {
-    const { weights, biases } = headGroup(heads, group, undefined);
-    const { memory, width } = planRows({ x: q.product.x, weights, biases }, to);
+  for (const group of launchesOf(heads, to)) {
+    const { memory, width } = planRows(group, headGroup(heads, group, undefined), to);
     let start = 0;
     for (const product of group) {
       places.set(product, { memory, stride: width, start });

@@ -1,5 +1,14 @@
-import { type MatmulOp, type Op, operandsOf, resultsOf, type Tensor, type Weight } from '../../ops/index.ts';
+import {
+  type GatedOp,
+  type MatmulOp,
+  type Op,
+  operandsOf,
+  resultsOf,
+  type Tensor,
+  type Weight,
+} from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
+import type { Temporary } from './graph-lowering.ts';
 import { isElementTile, isLowRank } from './half-products.ts';
 import type { ElementProduct, ElementStep } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
@@ -21,6 +30,27 @@ export function fuseElementProducts(op: Op, to: GpuPlanner): readonly Fusion[] |
     ops: products.flatMap(operatorsOf),
     plan: () => to.add({ kind: 'elementProducts', products }),
   }));
+}
+
+/** Whether one launch computes these products, of few rows by unquantized weights, and writes their rows side by side. */
+export function joinsNumbers(products: readonly MatmulOp[], to: GpuPlanner): boolean {
+  const fuses = to.facts.fusesNumbers && to.has('elementProducts') && products.length <= MAX_PRODUCTS;
+  return fuses && products.every((op) => to.hasFewRows(op.x) && isElementProduct(op, to));
+}
+
+/** Plans products for which that is so: row by row, each one's results behind those of the one before. */
+export function planJoinedNumbers(
+  products: readonly MatmulOp[],
+  { memory, width }: { readonly memory: Temporary; readonly width: number },
+  to: GpuPlanner,
+): void {
+  let start = 0;
+  const placed = products.map((op): ElementProduct => {
+    const joined = { memory, stride: width, start };
+    start += op.out.width;
+    return { op, steps: [], out: op.out, joined };
+  });
+  to.add({ kind: 'elementProducts', products: placed });
 }
 
 /** True for products by unquantized weights of few rows, or of more by weights of low rank. */
@@ -55,8 +85,8 @@ function mixesProducts({ x }: MatmulOp, to: GpuPlanner): boolean {
   return to.facts.mixesProducts && to.hasFewRows(x);
 }
 
-function operatorsOf({ op, steps }: ElementProduct): readonly Op[] {
-  return [op, ...steps.map((step) => step.op)];
+function operatorsOf({ op, gated, steps }: ElementProduct): readonly Op[] {
+  return [op, ...(gated ? [gated.up, gated.op] : []), ...steps.map((step) => step.op)];
 }
 
 /** Fuses two or more consecutive elementwise operators into one launch. */
@@ -97,6 +127,7 @@ function bindsAll(x: Tensor, steps: readonly ElementStep[], { facts }: GpuPlanne
 /** A product with the steps that follow it so far. */
 interface GrowingProduct {
   readonly op: MatmulOp;
+  gated?: ElementProduct['gated'];
   readonly steps: ElementStep[];
   out: Tensor;
 }
@@ -144,6 +175,7 @@ class ProductGroup {
   }
 
   #extend(op: Op): boolean {
+    if (op.kind === 'gated') return this.#combine(op);
     const [result] = resultsOf(op);
     const owner = this.#products.find(({ out }) => this.#to.uses.onlyReader(out) === op);
     const step = owner && stepOver(op, owner.out);
@@ -151,6 +183,25 @@ class ProductGroup {
     owner.steps.push(step);
     owner.out = result;
     this.#computed.add(result);
+    return true;
+  }
+
+  /** Makes one product of a gate and its up. */
+  #combine(op: GatedOp): boolean {
+    const { facts, uses } = this.#to;
+    const partOf = (tensor: Tensor) =>
+      this.#products.find(
+        ({ op: { out, bias }, steps, gated }) =>
+          out === tensor && uses.onlyReader(out) === op && !bias && !gated && steps.length === 0,
+      );
+    const [gate, up] = [partOf(op.gate), partOf(op.up)];
+    if (!facts.fusesNumbers || !gate || !up || gate === up || !this.#to.hasFewRows(op.out)) return false;
+    const [one, other] = [gate.op, up.op];
+    if (one.x !== other.x || one.weight.format !== other.weight.format) return false;
+    this.#products.splice(this.#products.indexOf(up), 1);
+    gate.gated = { op, up: other };
+    gate.out = op.out;
+    this.#computed.add(op.out);
     return true;
   }
 

@@ -24,6 +24,8 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
    * large ones.
    */
   readonly mixesProducts: boolean;
+  /** Whether such products of few rows may write their rows side by side, and combine gates with ups. */
+  readonly fusesNumbers: boolean;
   /** Whether weights can be stacked in one buffer that a kernel binds. */
   joins(weights: readonly Weight[]): boolean;
   /** Maximum buffers that a kernel binds. */

@@ -194,8 +194,12 @@ export interface ElementProductsIntent {
 /** A product with elementwise steps: the first reads the sum, each other one the previous result. */
 export interface ElementProduct {
   readonly op: MatmulOp;
+  /** What makes one number of the product's, which is a gate, and another product's, before the steps. */
+  readonly gated?: { readonly op: GatedOp; readonly up: MatmulOp } | undefined;
   readonly steps: readonly ElementStep[];
   readonly out: Tensor;
+  /** Where the results are among rows of several products, in place of `out`. */
+  readonly joined?: JoinedRows;
 }
 
 /** An elementwise operator, and its other operands. */

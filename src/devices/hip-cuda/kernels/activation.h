@@ -35,6 +35,11 @@ DEVICE f32 softplus_of(f32 x) {
 
 constexpr f32 SWIGLU_OAI_LIMIT = 7;
 
+/// Of `swiglu_oai` alone, gate and up are not multiplied as they are.
+DEVICE f32 swiglu_oai_of(f32 gate, f32 up) {
+  return gelu_quick_of(min_of(gate, SWIGLU_OAI_LIMIT)) * (1.0f + max_of(min_of(up, SWIGLU_OAI_LIMIT), -SWIGLU_OAI_LIMIT));
+}
+
 #ifdef ACTIVATION
 DEVICE f32 activation(f32 x) {
 #if ACTIVATION == ACTIVATION_SILU
@@ -64,7 +69,7 @@ DEVICE f32 activation(f32 x) {
 
 DEVICE f32 gated(f32 gate, f32 up) {
 #if ACTIVATION == ACTIVATION_SWIGLU_OAI
-  return activation(gate) * (1.0f + max_of(min_of(up, SWIGLU_OAI_LIMIT), -SWIGLU_OAI_LIMIT));
+  return swiglu_oai_of(gate, up);
 #else
   return activation(gate) * up;
 #endif

@@ -2,9 +2,9 @@
 // on. A team of threads takes an output, whose weights are in flight before the activations are there.
 //
 //   PARAMETERS      the parameters of all products
-//   SELECT_PRODUCT  finds the product that the block belongs to: `product`, `x`, `weight`, `outputs`, `columns`, `first_block`
-//   MULTIPLY        computes `out` of it, by `multiplied` for the format of its weights and the threads of a team
-//   EPILOGUE        stores what becomes of `value`, output `n` of a row, at `at` among the product's outputs
+//   SELECT_PRODUCT  finds the product that the block belongs to: `product`, `x`, `weight`, `up`, `outputs`, `columns`, `first_block`
+//   MULTIPLY        computes `out` of it, by `multiplied` for the format of its weights, the threads of a team, and whether it has gates and ups
+//   EPILOGUE        stores what becomes of `value`, output `n` of `row`, at `at` among the product's outputs; beside a gate, the up is `out.up`
 #include "activation.h"
 #include "reduce.h"
 
@@ -17,14 +17,15 @@ constexpr i32 F32 = 0, F16 = 1, BF16 = 2;
 
 struct Product {
   const f32* x;
-  const u8* weight;
+  /// Of gates, where there are ups.
+  const u8 *weight, *up;
   i32 outputs, columns, first_block;
 };
 
 /// The output that a thread stores, of a row from the block's first on; a negative row where it stores none.
 struct Output {
   i32 row, n;
-  f32 value;
+  f32 value, up;
 };
 
 template <i32 WEIGHT>
@@ -41,17 +42,23 @@ DEVICE f32 team_sum(f32 value) {
   return value;
 }
 
-/// Multiplies `rows` rows of a product's activations from `first_row` on by the lines of a block's teams of TEAM threads; `shared` has a sum
-/// for each warp and row. What is to be there before the activations is read before `grid_dependency_wait`.
-template <i32 WEIGHT, i32 TEAM>
+/// Teams of a block at most, and of these the ones that have gates where others have ups.
+constexpr i32 MOST_TEAMS = THREADS / 8, MOST_GATES = MOST_TEAMS / 2;
+
+/// Multiplies `rows` rows of a product's activations from `first_row` on by the lines of a block's teams of TEAM threads, half of which
+/// take ups with GATED; `shared` has a sum for each warp and row, and one for each up. What is to be there before the activations is read
+/// before `grid_dependency_wait`.
+template <i32 WEIGHT, i32 TEAM, bool GATED>
 DEVICE Output multiplied(const Product& of, i32 first_row, i32 rows, f32* shared) {
   constexpr i32 ELEMENTS = WEIGHT == F32 ? 4 : 8;
+  constexpr i32 TEAMS = THREADS / TEAM, OUTPUTS = GATED ? TEAMS / 2 : TEAMS;
   i32 team = thread() / TEAM, member = thread() % TEAM;
-  i32 n = (i32(block_x()) - of.first_block) * (THREADS / TEAM) + team;
+  bool has_ups = GATED && team >= OUTPUTS;
+  i32 n = (i32(block_x()) - of.first_block) * OUTPUTS + team % OUTPUTS;
   // A thread's vector is QUADS of four elements, which lie a team apart: so the team reads neighbouring activations, too.
   constexpr i32 QUADS = ELEMENTS / 4;
   i32 quads = of.columns / 4, rounds = (quads + TEAM * DEPTH * QUADS - 1) / (TEAM * DEPTH * QUADS);
-  const u8* line = of.weight + i64(min_of(n, of.outputs - 1)) * quads * (16 / QUADS);
+  const u8* line = (has_ups ? of.up : of.weight) + i64(min_of(n, of.outputs - 1)) * quads * (16 / QUADS);
   auto quad_of = [&](i32 round, i32 u, i32 q) { return ((round * DEPTH + u) * QUADS + q) * TEAM + member; };
   auto load = [&](u32x4* batch, i32 round) {
     if (round >= rounds) return;
@@ -71,7 +78,7 @@ DEVICE Output multiplied(const Product& of, i32 first_row, i32 rows, f32* shared
   load(odd, 1);
   grid_launch_dependents();
   grid_dependency_wait();
-  if (rows <= 0) return {-1, 0, 0};
+  if (rows <= 0) return {-1, 0, 0, 0};
   f32 sums[ROWS] = {};
   auto take = [&](u32x4* batch, i32 round) {
     if (round >= rounds) return;
@@ -113,23 +120,31 @@ DEVICE Output multiplied(const Product& of, i32 first_row, i32 rows, f32* shared
     constexpr i32 WARPS = TEAM / LANES;
     UNROLL for (i32 w = 0; w < WARPS; w++) value += shared[(team * WARPS + w) * ROWS + min_of(member, ROWS - 1)];
   }
-  bool stores = member < ROWS && member < rows && n < of.outputs;
-  return {stores ? member : -1, n, value};
+  f32 up = 0;
+  if constexpr (GATED) {
+    f32* ups = shared + THREADS / LANES * ROWS;
+    i32 place = min_of(member, ROWS - 1) * MOST_GATES + team % OUTPUTS;
+    if (has_ups && member < ROWS) ups[place] = value;
+    barrier();
+    up = ups[place];
+  }
+  bool stores = member < ROWS && member < rows && n < of.outputs && !has_ups;
+  return {stores ? member : -1, n, value, up};
 }
 
 KERNEL_RESIDENT(float_matvec, THREADS, (ROWS > 1 ? 2 : 4), const i32* count PARAMETERS) {
-  SHARED f32 shared[THREADS / LANES * ROWS];
+  SHARED f32 shared[(THREADS / LANES + MOST_GATES) * ROWS];
   i32 block = block_x(), product = 0, outputs = 0, columns = 0, first_block = 0;
   const f32* x = nullptr;
-  const u8* weight = nullptr;
+  const u8 *weight = nullptr, *up = nullptr;
   i32 first_row = i32(block_y()) * ROWS, rows = *count - first_row;
   SELECT_PRODUCT
-  Product of = {x, weight, outputs, columns, first_block};
+  Product of = {x, weight, up, outputs, columns, first_block};
   Output out = {};
   MULTIPLY
   if (out.row < 0) return;
   i32 n = out.n;
   f32 value = out.value;
-  i64 at = i64(first_row + out.row) * outputs + n;
+  i64 row = first_row + out.row, at = row * outputs + n;
   EPILOGUE
 }

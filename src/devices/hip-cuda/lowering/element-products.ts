@@ -3,9 +3,10 @@ import type {
   ElementProduct,
   ElementProductsIntent,
   ElementStep,
+  JoinedRows,
 } from '../../../device/index.ts';
 import { F32 } from '../../../formats/index.ts';
-import { type Tensor, type Weight, weightRowBytes } from '../../../ops/index.ts';
+import { type GatedFunction, type Tensor, type Weight, weightRowBytes } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -19,6 +20,8 @@ const TEAMS = { usual: 32, short: 8, few: THREADS } as const;
 /** Vectors of a short line at most: a warp would have few or none for each lane, and then add up its sums. */
 const SHORT_VECTORS = 80;
 const VECTOR_BYTES = 16;
+/** Most threads that share an output of gates and ups, of which a block has one each at least. */
+const MOST_GATED = THREADS / 2;
 
 /** Rows up to which a product by few outputs, such as a mixture's router, is computed in parts of few rows. */
 const MAX_ROWS = 32;
@@ -34,6 +37,8 @@ export interface FloatProduct {
   /** What has the batch's rows. */
   readonly rows: Tensor;
   readonly weight: Weight;
+  /** What multiplies the same rows where `weight` makes gates, and how both become one. */
+  readonly gated?: { readonly up: Weight; readonly fn: GatedFunction } | undefined;
   readonly bias?: Weight | undefined;
   readonly y: Operand;
 }
@@ -42,6 +47,8 @@ export interface FloatProduct {
  * A product with its elementwise steps as C++: `text` is an expression in `value`, for element `n` of a row at `at`.
  */
 interface ChainedProduct extends FloatProduct {
+  /** Where results are among rows of several products. */
+  readonly joined?: JoinedRows | undefined;
   readonly operands: readonly { readonly name: string; readonly of: Tensor | Weight }[];
   readonly text: string;
 }
@@ -137,14 +144,15 @@ function productArgs(
   return products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to));
 }
 
-function blocksOf({ weight }: FloatProduct, team: number): number {
-  return Math.ceil(weight.rows / (THREADS / team));
+function blocksOf({ weight, gated }: FloatProduct, team: number): number {
+  return Math.ceil((weight.rows * (gated ? 2 : 1)) / (THREADS / team));
 }
 
 /** Threads that share an output of each product: a whole block if there would otherwise be too few blocks for the multiprocessors. */
 function teamsFor(products: readonly ChainedProduct[], to: Lowering): number[] {
   const blocks = products.reduce((sum, product) => sum + blocksOf(product, TEAMS.usual), 0);
-  if (blocks < to.target.multiprocessors) return products.map(() => TEAMS.few);
+  if (blocks < to.target.multiprocessors)
+    return products.map(({ gated }) => (gated ? MOST_GATED : TEAMS.few));
   return products.map(({ weight }) =>
     weightRowBytes(weight) <= SHORT_VECTORS * VECTOR_BYTES ? TEAMS.short : TEAMS.usual,
   );
@@ -153,8 +161,8 @@ function teamsFor(products: readonly ChainedProduct[], to: Lowering): number[] {
 /** Computes a product with the kernel for its weights' format and its teams. */
 function multiplyText(products: readonly ChainedProduct[], teams: readonly number[]): string {
   const cases = new Map<string, string>();
-  products.forEach(({ weight }, p) => {
-    const kind = `${WEIGHT_CODES[weight.format.name] as number}, ${teams[p] as number}`;
+  products.forEach(({ weight, gated }, p) => {
+    const kind = `${WEIGHT_CODES[weight.format.name] as number}, ${teams[p] as number}, ${gated !== undefined}`;
     cases.set(kind, `${cases.get(kind) ?? ''}case ${p}: `);
   });
   const texts = [...cases].map(
@@ -164,8 +172,19 @@ function multiplyText(products: readonly ChainedProduct[], teams: readonly numbe
 }
 
 function withChain(product: ElementProduct, p: number): ChainedProduct {
-  const { x, weight, bias } = product.op;
-  return { x, rows: x, weight, bias, y: product.out, ...chainOf(product, `e${p}_`) };
+  const { op, gated, joined, out } = product;
+  const { x, weight, bias } = op;
+  const both = gated && { up: gated.up.weight, fn: gated.op.fn };
+  return {
+    x,
+    rows: x,
+    weight,
+    gated: both,
+    bias,
+    joined,
+    y: joined?.memory ?? out,
+    ...chainOf(product, `e${p}_`),
+  };
 }
 
 /** Steps as C++ with their operands, named with a `prefix`. */
@@ -225,27 +244,30 @@ function literal(value: number): string {
   return `bit_cast<f32>(0x${bits.toString(16)}u)`;
 }
 
-function parametersOf({ bias, operands }: ChainedProduct, p: number): string {
+function parametersOf({ gated, bias, operands }: ChainedProduct, p: number): string {
   const names = operands.map(({ name }) => `, const f32* ${name}`).join('');
   const sizes = `, i32 outputs${p}, i32 columns${p}, i32 start${p}`;
-  return `, const f32* x${p}, const u8* w${p}, f32* y${p}${sizes}${bias ? `, const f32* bias${p}` : ''}${names}`;
+  const up = gated ? `, const u8* up${p}` : '';
+  return `, const f32* x${p}, const u8* w${p}${up}, f32* y${p}${sizes}${bias ? `, const f32* bias${p}` : ''}${names}`;
 }
 
 function argumentsOf(
-  { x, weight, bias, y, operands }: ChainedProduct,
+  { x, weight, gated, bias, y, operands }: ChainedProduct,
   start: number,
   to: Lowering,
 ): Operand[] {
   const sizes = [int(weight.rows), int(weight.columns), int(start)];
   const biases = bias ? [to.weight([bias], FLOAT_LAYOUT)] : [];
-  return [x, to.weight([weight], FILE_LAYOUT), y, ...sizes, ...biases, ...operandArgs(operands, to)];
+  const weights = [weight, ...(gated ? [gated.up] : [])].map((one) => to.weight([one], FILE_LAYOUT));
+  return [x, ...weights, y, ...sizes, ...biases, ...operandArgs(operands, to)];
 }
 
-function chooseText(_: ChainedProduct, p: number): string {
+function chooseText({ gated }: ChainedProduct, p: number): string {
   const found = [
     `product = ${p}`,
     `x = x${p}`,
     `weight = w${p}`,
+    ...(gated ? [`up = up${p}`] : []),
     `outputs = outputs${p}`,
     `columns = columns${p}`,
     `first_block = start${p}`,
@@ -253,7 +275,14 @@ function chooseText(_: ChainedProduct, p: number): string {
   return `if (block >= start${p}) { ${found.join('; ')}; }`;
 }
 
-function epilogueText({ bias, text }: ChainedProduct, p: number): string {
+function epilogueText({ gated, bias, joined, text }: ChainedProduct, p: number): string {
   const biased = bias ? `value += bias${p}[n]; ` : '';
-  return `case ${p}: ${biased}y${p}[at] = ${text}; break;`;
+  const combined = gated ? `value = ${gatedText(gated.fn)}; ` : '';
+  const place = joined ? `row * ${joined.stride} + ${joined.start} + n` : 'at';
+  return `case ${p}: ${biased}${combined}y${p}[${place}] = ${text}; break;`;
+}
+
+/** A gate `value` and the up beside it as C++. */
+function gatedText(fn: GatedFunction): string {
+  return fn === 'swiglu_oai' ? 'swiglu_oai_of(value, out.up)' : `${fn}_of(value) * out.up`;
 }

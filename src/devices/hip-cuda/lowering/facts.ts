@@ -35,6 +35,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     elementTiles: elementTiles(target),
     takesNumbers: false,
     mixesProducts: true,
+    fusesNumbers: true,
     joins: () => true,
     buffers: Number.POSITIVE_INFINITY,
     bindsOnce: false,

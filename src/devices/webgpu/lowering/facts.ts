@@ -52,6 +52,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<LackedIntent | 'attenti
     elementTiles: undefined,
     takesNumbers: true,
     mixesProducts: false,
+    fusesNumbers: false,
     joins: (weights) => fitsOneChunk(weights, target),
     buffers: storageBindings,
     bindsOnce: true,

@@ -58,7 +58,7 @@ function checkVariants(graph: OpGraph, facts: GpuFacts, label: string): void {
 test('plans of all families compute everything in order and in the forms in which it is read, whatever a target lacks', async () => {
   for (const model of LISTED_MODELS) {
     const graphsFor = await listedGraphs(model);
-    const graphs = [1, 16, 64, 512].flatMap(graphsFor);
+    const graphs = [1, 4, 16, 64, 512].flatMap(graphsFor);
     for (const { name, facts } of LISTED_TARGETS) {
       for (const graph of graphs) checkVariants(graph, facts, `${model.name}, ${name}`);
     }

@@ -57,7 +57,8 @@ test('a kernel of one or two rows is compiled for their length', async () => {
 
 test('a layer of unquantized weights takes few launches for a few rows, which merge attention and combine gates with ups', async () => {
   for (const format of [F32, F16, BF16]) {
-    for (const rows of [1, 4]) {
+    // From three rows on, those of 16 bits meet the matrix cores.
+    for (const rows of format === F32 ? [1, 2, 3, 4] : [1, 2]) {
       for (const shape of ['llama-3-8b', 'qwen3-8b']) {
         const kernels = (await launchesOf(shape, rows, { format })).map(({ kernel }) => kernel);
         const heads = shape === 'qwen3-8b' ? 'heads_norm_append' : 'heads_append';
@@ -68,6 +69,18 @@ test('a layer of unquantized weights takes few launches for a few rows, which me
           `${shape}, ${format.name}, ${rows} rows`,
         );
       }
+    }
+  }
+});
+
+test('from three rows on, large weights of 16 bits meet the matrix cores of NVIDIA, small ones from five on', async () => {
+  for (const format of [F16, BF16]) {
+    for (const rows of [3, 4, 5]) {
+      const large = kernelsOf(await launchesOf('llama-3-8b', rows, { format }));
+      assert.ok(large.has('split_product') && !large.has('float_matvec'), [...large].join(' '));
+      const small = kernelsOf(await launchesOf('llama-tiny', rows, { format }));
+      assert.equal(small.has('split_product'), rows > 4, [...small].join(' '));
+      assert.equal(small.has('float_matvec'), rows <= 4, [...small].join(' '));
     }
   }
 });

@@ -161,7 +161,7 @@ function joinsHeads(heads: HeadOps, to: GpuPlanner): boolean {
 /** The products of heads by the launches that compute them. */
 function launchesOf(heads: HeadOps, to: GpuPlanner): readonly (readonly MatmulOp[])[] {
   const products = productsOf(heads);
-  return joinsNumbers(products, to) ? [products] : formatGroups(products);
+  return canJoin(products, to) ? formatGroups(products) : [products];
 }
 
 function planHeads(heads: HeadOps, to: GpuPlanner): void {
@@ -218,7 +218,7 @@ function planRows(
   const [{ x }] = products as [MatmulOp];
   const width = weights.reduce((sum, { rows }) => sum + rows, 0);
   const memory = to.temporary(4 * to.capacity(x) * width);
-  if (joinsNumbers(products, to)) planJoinedNumbers(products, { memory, width }, to);
+  if (!takesEpilogues(weights, to)) planJoinedNumbers(products, { memory, width }, to);
   else planProduct(to, { x, weights, epilogue: { kind: 'store', y: memory, biases } });
   return { memory, width };
 }

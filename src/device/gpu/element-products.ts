@@ -9,7 +9,7 @@ import {
 } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { Temporary } from './graph-lowering.ts';
-import { isElementTile, isLowRank } from './half-products.ts';
+import { halfForm, isElementTile, isLowRank } from './half-products.ts';
 import type { ElementProduct, ElementStep } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
@@ -26,7 +26,10 @@ const NUMBERS: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
  */
 export function fuseElementProducts(op: Op, to: GpuPlanner): readonly Fusion[] | undefined {
   if (op.kind !== 'matmul' || !to.has('elementProducts') || !isElementProduct(op, to)) return undefined;
-  return launchesFrom(op, to).map((products) => ({
+  const launches = launchesFrom(op, to);
+  const isAlone = launches.length === 1 && launches[0]?.length === 1 && launches[0][0]?.steps.length === 0;
+  if (isAlone && halfForm([op.weight], to, to.capacity(op.x))?.form === 'split') return undefined;
+  return launches.map((products) => ({
     ops: products.flatMap(operatorsOf),
     plan: () => to.add({ kind: 'elementProducts', products }),
   }));

@@ -50,7 +50,8 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
 
 /** Products of both halves of activations that read the weights once, with the epilogues of those by packed weights. */
 export interface SplitFacts {
-  /** Maximum rows. */
+  /** Fewest rows, for which products of few rows are better computed so, and most. */
+  readonly least: number;
   readonly rows: number;
   /** Maximum weights, stacked. */
   readonly weights: number;

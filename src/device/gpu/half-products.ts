@@ -15,11 +15,13 @@ export interface HalfForm {
   readonly type: HalfType;
 }
 
+/** Elements of weights that a GPU reads in about the time that a launch takes. */
+const SMALL_PRODUCT = 1 << 21;
 /** The most elements of a weight of low rank, and how much longer one side is than the other. */
-const LOW_RANK = { elements: 1 << 21, ratio: 4 } as const;
+const LOW_RANK = { elements: SMALL_PRODUCT, ratio: 4 } as const;
 
 /**
- * The form in which products by f16 or bf16 weights of more rows than matrix-vector kernels take read activations: few rows, which a
+ * The form in which products by f16 or bf16 weights of more rows than matrix-vector kernels are best for read activations: few rows, which a
  * read of the weights bounds, in two matrices; more, which the matrix cores bound, rounded, by one weight and with the BLAS library.
  * Undefined for other products, of which those of `isElementTile` round activations themselves.
  */
@@ -53,23 +55,30 @@ function formOfMany(weights: readonly Weight[], to: GpuPlanner, rows: number): H
   const whole = weights.every(({ columns, rows: outputs }) =>
     [columns, outputs].every((size) => size % LIBRARY_ROW_UNIT === 0),
   );
-  const type = whole && rows > to.facts.fewRows ? HALF_TYPES[format.name] : undefined;
+  const type = whole ? HALF_TYPES[format.name] : undefined;
   if (!type) return undefined;
   if (fitsSplitKernels(type, weights, to, rows)) return { form: 'split', type };
-  const rounds = weights.length === 1 && to.has('round') && to.has('roundedProduct');
-  return rounds ? { form: 'rounded', type } : undefined;
+  const fits = rows > to.facts.fewRows && weights.length === 1;
+  return fits && to.has('round') && to.has('roundedProduct') ? { form: 'rounded', type } : undefined;
 }
 
 function fitsSplitKernels(type: HalfType, weights: readonly Weight[], to: GpuPlanner, rows: number): boolean {
   const { splitKernels } = to.facts;
   if (!splitKernels || !to.has('splitProduct') || !to.has('splitHalves')) return false;
-  const fits = splitKernels.types.includes(type) && weights.length <= splitKernels.weights;
-  return fits && rows <= splitKernels.rows;
+  const { least, rows: most, types, weights: stacked } = splitKernels;
+  const elements = weights.reduce((sum, weight) => sum + weight.columns * weight.rows, 0);
+  // Small products of few rows are bound by the number of launches, which others need fewer of.
+  const gains = rows > to.facts.fewRows || elements > SMALL_PRODUCT;
+  return gains && types.includes(type) && weights.length <= stacked && rows >= least && rows <= most;
 }
 
-/** Whether all readers of a tensor are products by f16 or bf16 weights that read one form and type. */
+/**
+ * Whether all readers of a tensor are products by f16 or bf16 weights that read one form and type. Those of few rows that no rule has taken
+ * yet may still be launched with others, which read f32.
+ */
 export function isReadInHalves(tensor: Tensor, to: GpuPlanner): boolean {
-  return formOfReaders(tensor, to) !== undefined;
+  const areKnown = !to.hasFewRows(tensor) || to.uses.readers(tensor).every((reader) => to.taken.has(reader));
+  return areKnown && formOfReaders(tensor, to) !== undefined;
 }
 
 /** The type to which a tensor is rounded for all of its readers; undefined if others read it. */

@@ -6,10 +6,13 @@ import { addendOf, outputsOf, productDefines } from './epilogue.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixCores } from './matrix-cores.ts';
+import { MATVEC_ROWS } from './staging.ts';
 import { FILE_LAYOUT } from './weight-layout.ts';
 
 /** Rows of the kernel's tiles, whose halves are the columns of one fragment, two or four. */
 const TILE_ROWS = [8, 16, 32];
+/** Rows from which matrix cores are faster than the other kernels of few rows, by vendor; of AMD's, it is not known. */
+const LEAST_ROWS = { nvidia: 3, amd: MATVEC_ROWS + 1 } as const;
 /** Weights that the kernel takes. */
 const MAX_WEIGHTS = 3;
 /** Lines of weights of a block: two fragments. */
@@ -32,7 +35,8 @@ export function splitKernels(target: HipCudaTarget): SplitFacts | undefined {
   if (!cores) return undefined;
   const isLarge = cores.fragmentWords >= LARGE_FRAGMENT_WORDS;
   const rows = isLarge ? ROWS_OF_LARGE_FRAGMENTS : (TILE_ROWS.at(-1) as number);
-  return { rows, weights: MAX_WEIGHTS, types: target.vendor === 'nvidia' ? ['f16', 'bf16'] : ['f16'] };
+  const types = target.vendor === 'nvidia' ? (['f16', 'bf16'] as const) : (['f16'] as const);
+  return { least: LEAST_ROWS[target.vendor], rows, weights: MAX_WEIGHTS, types };
 }
 
 /** Multiplies the activations, as two matrices of f16 or bf16, by the weights as stored in the file, which it reads once. */

@@ -9,9 +9,15 @@ const SLOT = 0;
 
 /**
  * Restores the state that an earlier run has left in a file, if there is one. Rejects with `STATE_INVALID` if it is
- * another model's, and with errors of reading.
+ * another model's, with `INVALID_ARGUMENT` if this one's states cannot be saved, and with errors of reading.
  */
 export async function restorePrompt(model: LanguageModel, path: string, signal: AbortSignal): Promise<void> {
+  // Known before an answer is computed whose state could not be kept.
+  await model.stateShape(1).catch((error: unknown) => {
+    if (!isAbout(error, 'state')) throw error;
+    const [found, expected] = ['a model whose layers are split', 'one device, or stages of one (--gpus 2x1)'];
+    return fail('INVALID_ARGUMENT', { name: '--prompt-cache', found, expected }, error);
+  });
   const folder = await StateFolder.open(dirname(path));
   try {
     await using file = await folder.open(basename(path));
@@ -28,9 +34,14 @@ export async function restorePrompt(model: LanguageModel, path: string, signal: 
 export async function savePrompt(model: LanguageModel, path: string): Promise<void> {
   const folder = await StateFolder.open(dirname(path));
   const snapshot = await model.saveSlot(SLOT).catch((error: unknown) => {
-    if (!isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
+    if (!isAbout(error, 'slot')) throw error;
     const expected = 'an answer behind which the model keeps its state: limit it with --max-tokens';
     return fail('INVALID_ARGUMENT', { name: '--prompt-cache', found: 'none', expected }, error);
   });
   await folder.write(basename(path), (sink) => writeState(model, snapshot, sink));
+}
+
+/** Whether an argument of this name was refused. */
+function isAbout(error: unknown, name: string): boolean {
+  return isRocmforgeError(error, 'INVALID_ARGUMENT') && error.params.name === name;
 }

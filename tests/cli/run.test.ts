@@ -198,4 +198,8 @@ test('--prompt-cache keeps the state of a run for the next one', async (t) => {
   assert.notEqual(other.code, 0);
   assert.match(other.stderr, /saved state/);
   assert.equal(await readFile(path, 'utf8'), 'something else', 'it is left alone');
+  const split = ['run', '-d', 'cpu', '--gpus', '2', '-m', model, '--raw', '-n', '4', '-p', 'hi'];
+  const ranks = await runCli(t, [...split, '--prompt-cache', join(folder, 'ranks.bin')]);
+  assert.deepEqual([ranks.code, ranks.stdout], [2, ''], 'before there is an answer');
+  assert.match(ranks.stderr, /--prompt-cache: found a model whose layers are split/);
 });

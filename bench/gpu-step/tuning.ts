@@ -82,6 +82,10 @@ class TunableStep {
   }
 
   async #microseconds(step: Step, rounds: number): Promise<number> {
+    // What was computed before may have had other inputs.
+    await using stream = this.#device.createStream('inputs');
+    this.#prepared.upload(stream);
+    await stream.synchronize();
     return 1000 * (await timed([this.#device], ([stream]) => stream?.run(step), rounds));
   }
 

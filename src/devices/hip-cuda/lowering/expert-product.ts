@@ -32,7 +32,10 @@ const TILES = [
   { rows: 64, mean: Number.POSITIVE_INFINITY },
 ] as const;
 /** Blocks that a multiprocessor should hold, by the rows of their tiles: so few registers may a thread have. */
-const RESIDENT: Readonly<Record<number, number>> = { 8: 5, 16: 4, 32: 3, 64: 3 };
+const RESIDENT: Readonly<Record<number, number>> = { 8: 3, 16: 4, 32: 3, 64: 3 };
+/** The rows of tiles whose gates and ups take whichever number of blocks leaves multiprocessors idle least, fewer first. */
+const FEW_ROWS = 8;
+const RESIDENT_OF_FEW = [3, 4, 5];
 const GROUPING_THREADS = 512;
 
 /** Codes of `expert-product.hip` for the use of the sums. */
@@ -65,19 +68,20 @@ export function launchExpertProduct(product: ExpertProduct, to: Lowering): void 
   const laid = to.weight(weights, copies ? expertLayout(op.outputs) : GROUP_LAYOUT);
   const read = copies ? fetchExperts(laid, copies, grouped, to) : laid;
   const across = gated?.form === 'f16' ? alignUp(outputs, F16_CHUNK) : outputs;
+  const blocksAcross = Math.ceil(across / (BLOCK_LINES / (gated ? 2 : 1)));
   to.launch({
     file: 'expert-product.hip',
     kernel: 'expert_product',
     defines: {
       PACKED_FORMAT: packedFile(weight.format),
       TILE_ROWS: tileRows,
-      RESIDENT: RESIDENT[tileRows] ?? 1,
+      RESIDENT: residentFor(op, { tileRows, across: gated ? blocksAcross : 0 }, to),
       HEADS: op.kind === 'matmulHeads' ? 1 : 0,
       OUTPUT: outputCode(gated),
       ACTIVATION: gated ? activationCode(gated.fn) : 0,
       ...(copies ? { HOT: 1 } : outputs < op.outputs && { JOINED: 1 }),
     },
-    grid: [Math.ceil(across / (BLOCK_LINES / (gated ? 2 : 1))), tileCount],
+    grid: [blocksAcross, tileCount],
     block: WAVES * matrixLanes(to.target),
     sharedBytes: tileRows * Math.max(stages(to) * 2 * F16_CHUNK, 4 * (BLOCK_LINES + 4)),
     args: [
@@ -96,6 +100,24 @@ export function launchExpertProduct(product: ExpertProduct, to: Lowering): void 
       int(op.kind === 'matmulHeads' || readsOwnPart(op) ? 1 : 0),
     ],
   });
+}
+
+/** Blocks that a multiprocessor should hold of a product with so many for each tile, if it is one of gates and ups. */
+function residentFor(
+  op: ExpertProduct['op'],
+  { tileRows, across }: { readonly tileRows: number; readonly across: number },
+  to: Lowering,
+): number {
+  if (op.kind === 'matmulHeads' || across === 0 || tileRows > FEW_ROWS) return RESIDENT[tileRows] ?? 1;
+  const ownBlocks = (across * chosenExperts(op, to)) / to.target.multiprocessors;
+  const turns = (resident: number) => Math.ceil(ownBlocks / resident) * resident;
+  return RESIDENT_OF_FEW.toSorted((a, b) => turns(a) - turns(b))[0] as number;
+}
+
+/** About how many experts the rows choose together, if they choose independently: few rows take a tile of each. */
+function chosenExperts({ x, expertIds, weight, outputs }: MatmulExpertsOp, to: Lowering): number {
+  const count = weight.rows / outputs;
+  return count * (1 - (1 - expertIds.width / count) ** to.capacity(x));
 }
 
 function outputCode(gated: ExpertProduct['gated']): number {

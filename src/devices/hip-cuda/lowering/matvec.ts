@@ -113,19 +113,29 @@ interface Division {
   readonly resident: number;
 }
 
-/** Blocks that a multiprocessor holds of a kernel for so many rows, where nothing else is known. */
-function residentFor(rows: number): number {
-  return rows > 2 ? 2 : 3;
+/** Blocks that a multiprocessor holds of a kernel for one row or two, and of one for more. */
+const USUAL_RESIDENT = 3;
+const LEAST_RESIDENT = 2;
+
+/** Of so many blocks, those that a multiprocessor holds where it has registers for `most`: no more than it gets. */
+function residentOf(blocks: number, most: number, { target }: Lowering): number {
+  if (target.vendor !== 'nvidia') return most;
+  return Math.min(Math.max(Math.ceil(blocks / target.multiprocessors), LEAST_RESIDENT), most);
+}
+
+function usualResident(rows: number, blocks: number, to: Lowering): number {
+  return rows > FIXED_ROWS ? LEAST_RESIDENT : residentOf(blocks, USUAL_RESIDENT, to);
 }
 
 function divisionFor(of: MatvecIntent, width: number, to: Lowering): Division {
   const rows = bucketOf(to.capacity(of.rows));
   const outputs = outputsPerBlock({ width, rows }, of.epilogue, to);
-  return fullDivision(of, width, to) ?? { outputs, resident: residentFor(rows) };
+  const resident = usualResident(rows, Math.ceil(width / outputs), to);
+  return fullDivision(of, width, to) ?? { outputs, resident };
 }
 
 /**
- * The largest blocks of which there are enough that multiprocessors hold four each, more than fit otherwise: so a product of one
+ * The largest blocks of which there are enough that multiprocessors hold up to four each, more than fit otherwise: so a product of one
  * row or two has no second round. Undefined if there are too few, if kernels need more registers, or for more rows.
  */
 function fullDivision(
@@ -144,7 +154,9 @@ function fullDivision(
     const blocks = width / size / multiprocessors;
     return blocks >= FULL_BLOCKS && (size === OUTPUTS_PER_BLOCK || blocks <= FULL_RESIDENT);
   });
-  return outputs === undefined ? undefined : { outputs, resident: FULL_RESIDENT };
+  return outputs === undefined
+    ? undefined
+    : { outputs, resident: residentOf(Math.ceil(width / outputs), FULL_RESIDENT, to) };
 }
 
 /** A product of few rows by packed weights. */
@@ -218,7 +230,7 @@ export function emitMatvecGroup({ x, products }: MatvecGroupIntent, to: Lowering
     defines: {
       ...defines,
       OUTPUTS: outputs,
-      RESIDENT: residentFor(bucketOf(to.capacity(first.x))),
+      RESIDENT: usualResident(bucketOf(to.capacity(first.x)), blocksOf(outputs), to),
       OUTPUT: GROUP_CODE,
       ACTIVATION: 0,
       CACHE: 0,

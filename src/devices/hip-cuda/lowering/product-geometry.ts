@@ -11,6 +11,8 @@ interface Tile {
 export interface ProductSize {
   readonly rows: number;
   readonly lines: number;
+  /** Whether waves of few rows have registers for one chunk of the weights more. */
+  readonly small: boolean;
   readonly chunks: number;
   readonly gated: boolean;
   readonly divides: boolean;
@@ -104,7 +106,11 @@ function tileFor({ rows }: ProductSize, target: HipCudaTarget): Tile {
 }
 
 /** Waves that share nothing. */
-function apart(tile: Tile, { rows, lines, gated }: ProductSize, target: HipCudaTarget): ProductGeometry {
+function apart(
+  tile: Tile,
+  { rows, lines, small, gated }: ProductSize,
+  target: HipCudaTarget,
+): ProductGeometry {
   const { vendor, multiprocessors } = target;
   const isNvidia = vendor === 'nvidia';
   // With more outputs where each multiprocessor then has one block and would else have one or two.
@@ -115,13 +121,15 @@ function apart(tile: Tile, { rows, lines, gated }: ProductSize, target: HipCudaT
   const many = blocks < 2 * multiprocessors ? MANY_WAVES : FEW_WAVES;
   const waves = isNvidia && blocks <= multiprocessors ? MOST_WAVES : many;
   const usual = waves > FEW_WAVES ? 1 : 2;
+  const isDeep = gated && small && waves === FEW_WAVES;
+  // Registers have room for no more of wide tiles.
+  const most = isWide ? 1 : 2;
   return fitted(
     {
       tile: own,
       waves,
       share: 1,
-      // Registers have room for no more of wide tiles.
-      depth: isNvidia && !isWide ? 2 : 1,
+      depth: isNvidia ? most + (isDeep ? 1 : 0) : 1,
       resident: isNvidia ? MOST_WAVES / waves : usual,
       splits: 1,
     },

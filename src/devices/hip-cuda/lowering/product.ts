@@ -1,5 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
-import type { ProductIntent } from '../../../device/index.ts';
+import { packedGroups, type ProductIntent } from '../../../device/index.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import { tryFewFloatRows } from './element-products.ts';
 import { addendOf, outputsOf } from './epilogue.ts';
@@ -25,6 +26,14 @@ export function emitProduct(of: ProductIntent, to: Lowering): void {
   else if (!tryWarpgroupProduct(of, to)) emitTiles(of, to);
 }
 
+/** Most bits of weights of which registers have room for one chunk more; those of a codebook wait for its entries, too. */
+const SMALL_BITS = 6;
+
+function isSmall(format: TensorFormat): boolean {
+  const { blockBytes, blockElements } = format;
+  return 8 * blockBytes <= SMALL_BITS * blockElements && packedGroups(format)?.quants.kind !== 'grid';
+}
+
 /** A product by packed weights on the matrix cores. */
 function emitTiles(of: ProductIntent, to: Lowering): void {
   const { rows, x, weights, epilogue } = of;
@@ -34,7 +43,8 @@ function emitTiles(of: ProductIntent, to: Lowering): void {
   const gated = epilogue.kind === 'gated';
   const lines = (gated ? 2 : 1) * outputs;
   const chunks = Math.ceil(first.columns / F16_CHUNK);
-  const size = { rows: capacity, lines, chunks, gated, divides: dividesSums(of) };
+  const small = isSmall(first.format);
+  const size = { rows: capacity, lines, small, chunks, gated, divides: dividesSums(of) };
   const geometry = productGeometry(size, to.target);
   const { tile, waves, share, depth, resident, splits } = geometry;
   const sums = productSums(of, splits, to);

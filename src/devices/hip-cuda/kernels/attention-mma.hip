@@ -18,8 +18,9 @@ constexpr i32 WARPS = THREADS / 32;
 /// Positions that a warp takes at once, and a block.
 constexpr i32 TILE = 16, BLOCK_TILE = TILE * WARPS;
 constexpr i32 KEY_CHUNKS = KEY / 32, VALUE_CHUNKS = VALUE / 64;
-/// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
-constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
+/// Where the last block merges, a partition of the context is at least this long, and one of two tiles for each warp stays whole: merging
+/// costs as much as so many positions.
+constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1, MAX_WHOLE = MERGE == 2 ? 2 * BLOCK_TILE : 0;
 
 #ifndef PLACES
 #define PLACES 1
@@ -36,8 +37,9 @@ struct Tile {
   u32x4 keys[2][KEY_CHUNKS], values[4][VALUE_CHUNKS];
 };
 
-/// Whether registers have room for a tile's keys and values at once.
-constexpr bool LOADS_AT_ONCE = KEY + VALUE <= 256;
+/// Whether registers have room for a tile's keys and values at once, and for those of the next tile besides; a step's only row has so many
+/// blocks that they have no other.
+constexpr bool LOADS_AT_ONCE = KEY + VALUE <= 256, LOADS_NEXT = LOADS_AT_ONCE && RESIDENT == 1 && !SINGLE_ROW;
 
 /// A lane's online softmax of the head `lane / 4`, of whose sums it has sixteen elements of every 64.
 struct HeadState {
@@ -177,7 +179,7 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   // Groups of key heads may have positions of their own.
   i32 place = PLACES == 1 ? row : row * PLACES + kv_head * PLACES / kv_heads;
   i32 position = positions[place], first = first_visible(position, of), length = position + 1 - first;
-  i32 partition_size = max_of((length + partitions - 1) / partitions, MIN_PARTITION_SIZE);
+  i32 partition_size = length <= MAX_WHOLE ? length : max_of((length + partitions - 1) / partitions, MIN_PARTITION_SIZE);
   i32 used_partitions = (length + partition_size - 1) / partition_size;
   i32 begin = first + i32(block_z()) * partition_size, end = min_of(begin + partition_size, position + 1);
   if (MERGE == 2 && begin >= end) {
@@ -187,8 +189,8 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   i32 warp = thread() / 32, base = begin + TILE * warp;
   Context context = {blocks, blocks_per_slot, block_size, slots[place], end - 1, keys + kv_head * KEY, values + kv_head * VALUE,
                      i64(kv_heads) * KEY, i64(kv_heads) * VALUE};
-  u32 cell = context.cell(base);
-  Tile tile;
+  u32 cell = context.cell(base), next = context.cell(base + BLOCK_TILE);
+  Tile tile, next_tile;
   // Only the row's own position is not in the cache yet.
   bool loaded = SINGLE_ROW && min_of(base + TILE, end) <= position;
   if (loaded) context.load(tile, cell);
@@ -201,11 +203,13 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   HeadState state = {LOWEST, 0, {}};
   for (; base < end; base += BLOCK_TILE) {
     if (!loaded) context.load(tile, cell);
-    loaded = false;
+    loaded = LOADS_NEXT && base + BLOCK_TILE < end;
+    if (loaded) context.load(next_tile, next);
     // That a load waits for another would be half of its time.
-    u32 next = context.cell(base + BLOCK_TILE);
+    u32 after = context.cell(base + 2 * BLOCK_TILE);
     add_tile(state, shared.queries, context, tile, cell, base, slope, position, of);
-    cell = next;
+    if (loaded) tile = next_tile;
+    cell = next, next = after;
   }
   state.total += shuffle_xor(state.total, 1);
   state.total += shuffle_xor(state.total, 2);

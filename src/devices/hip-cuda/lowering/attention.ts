@@ -132,7 +132,7 @@ export function rowKernel(op: AttentionOp, rows: number, { vendor }: HipCudaTarg
     const isWide = Math.max(...sizes) > MAX_SHARING_HEAD;
     const isLong = tableWidth(op.batch) * op.cache.blockSize >= LONG_CONTEXT;
     const isCopied = isWide || isLong || (rows >= COPIED_ROWS && op.heads / op.kvHeads <= COPIED_GROUP);
-    if (!isCopied) return { file: 'attention-mma.hip', heads: PRODUCT_HEADS, groups: 3 };
+    if (!isCopied) return { file: 'attention-mma.hip', heads: PRODUCT_HEADS, groups: HELD_THREADS / THREADS };
     return { file: 'attention-copied.hip', heads: MAX_PRODUCTS * PRODUCT_HEADS, groups: mostResident(op) };
   }
   return { file: 'attention.hip', heads: HEADS_AT_ONCE, groups: 2 };
@@ -141,10 +141,8 @@ export function rowKernel(op: AttentionOp, rows: number, { vendor }: HipCudaTarg
 /** Blocks that keep a GPU busy when the context of so many rows is partitioned. */
 export function wantedBlocks(op: AttentionOp, rows: number, target: HipCudaTarget): number {
   const { file, heads, groups } = rowKernel(op, rows, target);
-  const blocks = rows * headGroups(op, heads);
-  // Nearly one for each multiprocessor, whose registers one of most threads takes: more would come after one another.
-  const isAlone =
-    file === 'attention-mma.hip' && blocks < target.multiprocessors && 2 * blocks >= target.multiprocessors;
+  // Blocks of most threads, of which a multiprocessor's registers take one: more would come after one another.
+  const isAlone = file === 'attention-mma.hip' && rows * headGroups(op, heads) < target.multiprocessors;
   return (isAlone ? 1 : groups) * target.multiprocessors;
 }
 

@@ -102,6 +102,19 @@ test('what is counted: steps, those that were recorded already, and the bytes th
   assert.equal(host.bytesBack, 4 * TINY.vocabulary * host.ids);
 });
 
+test('requests of one turn take as many steps together as one alone, from the first step on', async () => {
+  await using model = await open(openReferenceDevice(), { sequences: 4 });
+  const options = { temperature: 0, maxTokens: 8, ignoreEnd: true } as const;
+  const prompts = [3, 4, 5, 6].map((first) => [first, 7, 8]);
+  const stepsOf = async (together: readonly (readonly number[])[]) => {
+    const before = model.counters.steps;
+    await Promise.all(together.map((prompt) => idsOf(model, prompt, options)));
+    return model.counters.steps - before;
+  };
+  const [first = [], ...others] = prompts;
+  assert.equal(await stepsOf(others), await stepsOf([first]));
+});
+
 test('steps upload what changed: as much for a long context and many sequences as for few', async () => {
   const [request] = REQUESTS as [(typeof REQUESTS)[number]];
   const bytesOf = async (options: ModelOptions) => {

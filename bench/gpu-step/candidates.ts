@@ -32,13 +32,13 @@ const [GATED_Q8, SEVERAL] = [3, 5];
 
 const FAMILIES: Readonly<Record<string, Family>> = {
   'matvec.hip': {
-    values: { OUTPUTS: [8, 16, 32, 64], RESIDENT: [1, 2, 3, 4, 5, 6] },
+    values: { OUTPUTS: [8, 16, 32], RESIDENT: [1, 2, 3, 4, 5, 6] },
     allows: ({ OUTPUTS }, from) =>
       OUTPUTS === from['OUTPUTS'] || (from['OUTPUT'] !== GATED_Q8 && from['OUTPUT'] !== SEVERAL),
     shape: ({ OUTPUTS = 1 }, { launch, from }) => ({ grid: acrossOf(launch, from['OUTPUTS'] ?? 1, OUTPUTS) }),
   },
   'expert-matvec.hip': {
-    values: { OUTPUTS: [8, 16, 32], LINES: [1, 2] },
+    values: { OUTPUTS: [8, 16, 32], LINES: [1, 2], RESIDENT: [2, 3, 4] },
     allows: ({ OUTPUTS }, from) => OUTPUTS === from['OUTPUTS'] || from['OUTPUT'] !== GATED_Q8,
     shape: ({ OUTPUTS = 1 }, { launch, from }) => ({ grid: acrossOf(launch, from['OUTPUTS'] ?? 1, OUTPUTS) }),
   },

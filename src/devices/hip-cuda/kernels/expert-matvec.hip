@@ -4,7 +4,7 @@
 //
 //   CHOICES  0 block y is a choice
 //            1 block y is a row, whose choices' products are added up: each reads a part of the row of its own
-//   INPUT    as in matvec.hip
+//   INPUT    as in matvec.hip      RESIDENT   blocks that a multiprocessor should hold
 //   JOINED   1 if an expert's up stands below its gate; otherwise all experts' ups stand below all gates
 //   HOT      if it is defined, each expert is a matrix by itself, gate and up, and some have copies: see hot-experts.h
 //   OUTPUT   0 f32   1 f32 + residual   2 gated(gate, up) * routing_weight, f32   3 the same, quantized
@@ -14,6 +14,8 @@
 
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
+static_assert(ITEMS * WARPS * LINES == OUTPUTS * PARTS, "the warps take all of a block's lines");
+static_assert(OUTPUTS <= LANES, "a lane stores an output");
 /// Choices of a row at most, where they are added up.
 constexpr i32 MAX_TOP_K = 32;
 
@@ -180,7 +182,7 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 }
 
 /// `top_k` choices of a row; `x_per_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
-KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
+KERNEL_RESIDENT(expert_matvec, THREADS, RESIDENT, const i32* count, const void* x, const f32* norm, f32 epsilon,
                 const u8* weight, HOT_PARAMETERS const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs,
                 i32 groups_of_row, i32 capacity, i32 choices_of_row, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
   const i32 groups = GROUPS > 0 ? GROUPS : groups_of_row, top_k = GROUPS > 0 ? TOP_K : choices_of_row;

@@ -22,6 +22,7 @@
 #define PARTS (OUTPUT == 2 || OUTPUT == 3 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
 static_assert(ITEMS * WARPS * LINES == OUTPUTS * PARTS, "the warps take all of a block's lines");
+static_assert(OUTPUTS <= LANES, "a lane stores an output");
 
 #if OUTPUT == 4
 /// Outputs of the block from each half of a head, where RoPE pairs the halves.

@@ -19,6 +19,8 @@ import { STAGED_SLACK } from './staging.ts';
 import { expertLayout, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
+/** Blocks that a multiprocessor should hold: so few registers may a thread have. */
+const RESIDENT = 3;
 /**
  * Outputs per block: a group, so that it can be quantized; fewer if there would be too few blocks for the
  * multiprocessors.
@@ -80,6 +82,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       ROWS: 1,
       LINES: rowGroups > FEW_GROUPS || across < OUTPUTS_PER_BLOCK ? 1 : 2,
       OUTPUTS: across,
+      RESIDENT,
       INPUT: inputCode(input),
       OUTPUT: OUTPUT_CODES[output],
       CHOICES: CHOICE_CODES[choices],

@@ -94,6 +94,7 @@ export {
 } from './memory.ts';
 export { GraphLowering, type LaunchScratch, type Temporary } from './gpu/graph-lowering.ts';
 export { MemoryBudget } from './memory-budget.ts';
+export { memoryShares } from './memory-shares.ts';
 export { changeText, codeText, type KernelLanguage, numberText, scaleTexts } from './packing/block-text.ts';
 export {
   type PackedGroups,

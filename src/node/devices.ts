@@ -282,8 +282,7 @@ async function openWithWorkers(
     if (!areRanks) return new DevicePipeline([...elsewhere, own.value]);
     const ranks = [own.value, ...elsewhere];
     checkApart([own.value, ...elsewhere.filter((worker) => worker.here)]);
-    const sharesMemory = own.value.info.backend === 'cpu' && elsewhere.every((worker) => worker.here);
-    return new DeviceGroup(ranks, { sharesMemory, link, logger });
+    return new DeviceGroup(ranks, { link, logger });
   } catch (error) {
     await Promise.all(opened.map((device) => device[Symbol.asyncDispose]()));
     throw error;
@@ -404,10 +403,8 @@ async function openRanks(
     import('./cpu-threads.ts'),
   ]);
   const threads = Math.max(1, Math.floor((request.threads ?? usableCores()) / indices.length));
-  const sharesMemory = backend.report === undefined;
   let group: Device | undefined;
-  const groupOf = (devices: readonly Device[]) =>
-    (group ??= new DeviceGroup(devices, { sharesMemory, link }));
+  const groupOf = (devices: readonly Device[]) => (group ??= new DeviceGroup(devices, { link }));
   const openAll = backend.openAll ?? openingEach(backend);
   if (stages > 1) {
     const ranks = indices.length / stages;
@@ -416,7 +413,7 @@ async function openRanks(
     return new DevicePipeline(
       Array.from({ length: stages }, (_, stage) => {
         const [device] = ofStage(stage);
-        return ranks === 1 ? (device as Device) : new DeviceGroup(ofStage(stage), { sharesMemory, link });
+        return ranks === 1 ? (device as Device) : new DeviceGroup(ofStage(stage), { link });
       }),
     );
   }

@@ -159,6 +159,7 @@ test('stages in the host’s memory share what is free there', async () => {
   const { free } = await one.memory();
   const { stageFree } = await freeOf(device);
   assert.deepEqual(stageFree, [Math.floor(free / 3), Math.floor(free / 3), 2 ** 20]);
+  assert.equal((await device.memory()).free, 2 * Math.floor(free / 3) + 2 ** 20);
 });
 
 test('a draft model takes memory of the last stage only', async () => {

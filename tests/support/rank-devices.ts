@@ -13,7 +13,7 @@ import { openGguf } from '../../src/node/open-gguf.ts';
 import type { GoldenOptions } from './golden-tests.ts';
 
 /** Small models are split wherever they can be. */
-export const SPLIT_ALL: DeviceGroupOptions = { sharesMemory: true, gatherAtLeast: 1 };
+export const SPLIT_ALL: DeviceGroupOptions = { gatherAtLeast: 1 };
 
 /** A group of so many CPU devices with a thread each. */
 export async function cpuRanks(ranks: number): Promise<DeviceGroup> {

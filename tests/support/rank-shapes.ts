@@ -106,7 +106,7 @@ async function computesAlike({ shape, ranks, gatherAtLeast, ...of }: SplitCase):
   const bytes = await bytesOf(shape, format, of.seed);
   const alone = await logitsOn(openReferenceDevice(), bytes);
   const devices = Array.from({ length: ranks }, () => openReferenceDevice());
-  const split = await logitsOn(new DeviceGroup(devices, { sharesMemory: true, gatherAtLeast }), bytes);
+  const split = await logitsOn(new DeviceGroup(devices, { gatherAtLeast }), bytes);
   const difference = largestDifference(alone, split);
   assert.ok(difference < TOLERANCE, `a logit differs by ${difference}`);
 }

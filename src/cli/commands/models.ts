@@ -1,5 +1,5 @@
 import { formatBytes } from '../../base/bytes.ts';
-import { type Device, totalOf } from '../../device/index.ts';
+import { type Device, memoryShares, totalOf } from '../../device/index.ts';
 import { openDevice } from '../../node/devices.ts';
 import { cachedModels, readHubSettings } from '../../node/hub/index.ts';
 import type { CliCommand } from '../command.ts';
@@ -12,9 +12,8 @@ interface ModelsFlags extends DeviceFlags, JsonFlags {}
 /** Free memory for a model: each stage of a pipeline, and each device of a group, has a part of it. */
 export async function freeOfAll(device: Device): Promise<number> {
   const stages = device.stages ?? [device];
-  return totalOf(
-    await Promise.all(stages.map(async (stage) => (stage.group?.ranks ?? 1) * (await stage.memory()).free)),
-  );
+  const shares = await memoryShares(stages);
+  return totalOf(shares.map(({ free }, stage) => (stages[stage]?.group?.ranks ?? 1) * free));
 }
 
 /** `rocmforge models`: well-known models, and which of them fit this machine. */

@@ -1,4 +1,4 @@
-import { fail } from '../../base/errors.ts';
+import { fail, invariant } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import {
   checkByteLength,
@@ -10,6 +10,7 @@ import {
   type GroupFacts,
   type MemoryInfo,
   type MemoryRules,
+  memoryShares,
   type LinkChoice,
   type PeerLink,
   type PinnedBuffer,
@@ -28,8 +29,6 @@ import { MultiDevice } from './multi-device.ts';
 
 /** Options of a group. */
 export interface DeviceGroupOptions {
-  /** Whether the ranks' memory is that of one host, which they share. Default: each has its own. */
-  readonly sharesMemory?: boolean;
   /** What computes collectives. Default: `auto`. */
   readonly link?: LinkChoice | undefined;
   /** Receives why ranks in several processes are not linked. Default: none. */
@@ -50,7 +49,6 @@ export class DeviceGroup extends MultiDevice {
   readonly memoryRules: MemoryRules;
   readonly group: GroupFacts;
   readonly devices: readonly Device[];
-  readonly #sharesMemory: boolean;
   readonly #linkChoice: LinkChoice | undefined;
   readonly #logger: Logger;
   #linking: Promise<PeerLink | undefined> | undefined;
@@ -58,12 +56,7 @@ export class DeviceGroup extends MultiDevice {
   /** Throws `INVALID_ARGUMENT` for fewer than two devices, devices of different kinds, or groups of them. */
   constructor(
     devices: readonly Device[],
-    {
-      sharesMemory = false,
-      gatherAtLeast = GATHER_AT_LEAST,
-      link,
-      logger = silentLogger,
-    }: DeviceGroupOptions = {},
+    { gatherAtLeast = GATHER_AT_LEAST, link, logger = silentLogger }: DeviceGroupOptions = {},
   ) {
     const kinds = new Set(devices.map(({ info }) => info.backend));
     if (devices.length < 2 || kinds.size !== 1) {
@@ -78,7 +71,6 @@ export class DeviceGroup extends MultiDevice {
     super('group', 'rank', devices);
     this.devices = devices;
     this.group = { ranks: devices.length, gatherAtLeast };
-    this.#sharesMemory = sharesMemory;
     this.#linkChoice = link;
     this.#logger = logger;
     this.memoryRules = groupRules(this.#first.memoryRules);
@@ -93,10 +85,9 @@ export class DeviceGroup extends MultiDevice {
   /** Of the rank that has least. */
   async memory(): Promise<MemoryInfo> {
     this.live.check();
-    const all = await Promise.all(this.devices.map((device) => device.memory()));
-    const share = this.#sharesMemory ? this.devices.length : 1;
-    const least = (sizes: readonly number[]) => Math.floor(Math.min(...sizes) / share);
-    return { total: least(all.map(({ total }) => total)), free: least(all.map(({ free }) => free)) };
+    const [least] = await memoryShares([this]);
+    invariant(least, 'a group has memory');
+    return least;
   }
 
   createBuffer(byteLength: number, label: string): GroupBuffer {

@@ -8,6 +8,7 @@ import {
   type GroupFacts,
   type MemoryInfo,
   type MemoryRules,
+  memoryShares,
   type PackedWeight,
   type PinnedBuffer,
   type PinnedUse,
@@ -73,7 +74,7 @@ export class DevicePipeline extends MultiDevice {
   /** Of all stages together. */
   async memory(): Promise<MemoryInfo> {
     this.live.check();
-    const all = await Promise.all(this.stages.map((stage) => stage.memory()));
+    const all = await memoryShares(this.stages);
     return { total: totalOf(all.map(({ total }) => total)), free: totalOf(all.map(({ free }) => free)) };
   }
 

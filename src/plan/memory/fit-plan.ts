@@ -1,6 +1,13 @@
 import { formatByteSum } from '../../base/bytes.ts';
 import { fail, invariant } from '../../base/errors.ts';
-import { type Device, type MemoryBudget, type MemoryRules, totalOf } from '../../device/index.ts';
+import {
+  type Device,
+  type MemoryBudget,
+  type MemoryInfo,
+  type MemoryRules,
+  memoryShares,
+  totalOf,
+} from '../../device/index.ts';
 import { type LoaderSizes, ringBytes } from '../../load/loader-sizes.ts';
 import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
@@ -70,18 +77,10 @@ export async function freeOf(
   device: Device,
   { alone = false }: { readonly alone?: boolean } = {},
 ): Promise<Pick<MemoryLimits, 'free' | 'stageFree'>> {
-  const of = async (one: Device) => {
-    const { total, free } = await one.memory();
-    return alone ? total : free;
-  };
+  const sizeOf = ({ total, free }: MemoryInfo) => (alone ? total : free);
   const { stages } = device;
-  if (!stages) return { free: await of(device) };
-  const found = await Promise.all(stages.map(of));
-  // Stages in the host's memory find all of it, each for itself.
-  const onHost = stages.map(({ memoryRules }) => memoryRules.pinnedInside('inputs'));
-  const ofHost = found.filter((_, stage) => onHost[stage]);
-  const share = Math.floor(Math.max(0, ...ofHost) / Math.max(1, ofHost.length));
-  const stageFree = found.map((bytes, stage) => (onHost[stage] ? Math.min(bytes, share) : bytes));
+  if (!stages) return { free: sizeOf(await device.memory()) };
+  const stageFree = (await memoryShares(stages)).map(sizeOf);
   return { free: totalOf(stageFree), stageFree };
 }
 

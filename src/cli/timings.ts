@@ -4,7 +4,7 @@ import type { GenerationEnd } from '../runtime/sequence.ts';
 /** The speed of an answer. Rates are undefined if nothing was computed. */
 export interface Timings extends Omit<
   GenerationEnd,
-  'reason' | 'queueSeconds' | 'draftedSteps' | 'acceptedByPosition'
+  'reason' | 'slot' | 'queueSeconds' | 'draftedSteps' | 'acceptedByPosition'
 > {
   readonly promptTokensPerSecond: number | undefined;
   readonly generatedTokensPerSecond: number | undefined;

@@ -72,6 +72,8 @@ export interface ContextShift {
 /** Why a generation ended, with its token counts and times. */
 export interface GenerationEnd {
   readonly reason: 'stop' | 'length';
+  /** The slot that computed its latest token, or -1 if none did. */
+  readonly slot: number;
   readonly promptTokens: number;
   /** Prompt tokens that were reused from the cache. */
   readonly cachedTokens: number;
@@ -167,6 +169,8 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #fault: NonFiniteRows | undefined;
   #isMaskFilled = false;
   #ended = false;
+  /** The slot that computed its latest rows. */
+  #slot = -1;
   #generated = 0;
   #proposed = 0;
   #accepted = 0;
@@ -337,6 +341,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   /** Takes what its rows of a step sampled, the first after the known ids, as far as the draft ids were right. */
   acceptRows(slice: Slice<this>, from: Sampled<this>): void {
     const count = slice.outputs;
+    this.#slot = slice.slot;
     const [before, first] = [this.#accepted, this.ids.length];
     this.#proposed += count - 1;
     if (count > 1) this.#draftedSteps++;
@@ -425,6 +430,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     const first = this.#firstToken ?? now;
     const end: GenerationEnd = {
       reason,
+      slot: this.#slot,
       promptTokens: this.#request.prompt.length,
       cachedTokens: this.#cached,
       generatedTokens: this.#generated,

@@ -125,7 +125,14 @@ test('slots are numbered through, and their texts are saved, erased and restored
   await model.reset();
   for (const slot of [3, 1, 0, 2]) {
     const asked = [1, 5, 9, slot];
-    await ids(model, asked, { scheduling: { slot } });
+    const stream = model.generate(asked, {
+      temperature: 0,
+      maxTokens: 8,
+      ignoreEnd: true,
+      scheduling: { slot },
+    });
+    await stream.text();
+    assert.equal(stream.end.slot, slot);
     assert.deepEqual((await model.saveSlot(slot)).ids.slice(0, 4), asked);
   }
   await assert.rejects(ids(model, of, { scheduling: { slot: 4 } }), { code: 'INVALID_ARGUMENT' });

@@ -8,6 +8,7 @@ import { ResponseWriter } from '../../src/server/openai/response-writer.ts';
 const END: TextEnd = {
   reason: 'length',
   stop: undefined,
+  slot: 0,
   promptTokens: 3,
   cachedTokens: 0,
   generatedTokens: 9,

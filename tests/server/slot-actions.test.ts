@@ -7,7 +7,7 @@ import { fail } from '../../src/base/errors.ts';
 import { StateFolder } from '../../src/node/state-folder.ts';
 import { ModelServer, type StateFiles } from '../../src/server/index.ts';
 import { temporaryFolder } from '../support/temporary.ts';
-import { listen, post, tinyServer, tinySource } from '../support/test-server.ts';
+import { eventsOf, listen, post, tinyServer, tinySource } from '../support/test-server.ts';
 import { thinkingSource } from '../support/thinking-model.ts';
 
 /** Longer than a block of the cache, and different in its second half. */
@@ -31,11 +31,12 @@ async function folderServer(t: TestContext): Promise<{ folder: string; server: M
   return { folder, server };
 }
 
-/** The text of a completion in a slot, and how many tokens of the prompt had to be computed. */
+/** The text of a completion in a slot, which says so, and how many tokens of the prompt had to be computed. */
 async function completed(server: ModelServer, prompt: string | undefined, slot: number) {
   const how = { temperature: 0, n_predict: 8, ignore_eos: true };
   const { status, body } = await send(server, '/completion', { prompt, id_slot: slot, ...how });
   assert.equal(status, 200, JSON.stringify(body));
+  assert.equal(body.id_slot, slot);
   const {
     content,
     timings,
@@ -294,4 +295,17 @@ test('a full disk fails the saving, and leaves the file that was there', async (
   assert.equal((await send(server, '/slots/0?action=save', { filename: 'two' })).status, 500);
   assert.deepEqual((await readdir(folder)).sort(), ['one', 'two'], 'nothing unfinished is left');
   assert.deepEqual(await readFile(join(folder, 'one')), before);
+});
+
+test('an answer says which slot computed it, though the request chose none', async (t) => {
+  const { server } = await folderServer(t);
+  await completed(server, FRANCE, 1);
+  const how = { prompt: FRANCE, n_predict: 2, ignore_eos: true };
+  assert.equal((await send(server, '/completion', how)).body.id_slot, 1, 'that which holds its beginning');
+  const slots = async (of: object) => {
+    const response = await server.fetch(post('/completion', { ...how, ...of, stream: true }));
+    return eventsOf(await response.text()).map((event) => (event as { id_slot: number }).id_slot);
+  };
+  assert.deepEqual((await slots({})).at(-1), 1);
+  assert.deepEqual(new Set(await slots({ id_slot: 0 })), new Set([0]), 'from the first piece on');
 });

@@ -6,7 +6,8 @@ import type { LoadReport } from '../../load/async-model-loader.ts';
 import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import { lineageOf } from '../../runtime/lineage.ts';
-import type { SequenceSink } from '../../runtime/sequence.ts';
+import type { GenerationEnd, PromptProgress, SequenceSink } from '../../runtime/sequence.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { SequenceSnapshot, StateShape } from '../../runtime/sequence-snapshot.ts';
 import type { BlockEvent } from '../../state/held-blocks.ts';
 import { type AdapterChange, AdapterChanges } from '../adapter-change.ts';
@@ -157,7 +158,7 @@ export class Replicas implements RemoteEngine {
 
   begin(request: TokensRequest, sink: SequenceSink): Generation {
     const { replica, own } = this.#placed(request);
-    const generation = this.#at(replica).begin(own, sink);
+    const generation = this.#at(replica).begin(own, new ReplicaSink(sink, replica * this.#slotsEach));
     const end = this.#router.count(replica, request.prompt.length);
     return {
       more: () => generation.more(),
@@ -367,4 +368,39 @@ function passed(seconds: number, signal: AbortSignal): Promise<void> {
     const timer = setTimeout(done, seconds * 1000);
     signal.addEventListener('abort', done);
   });
+}
+
+/** Passes on a text of a replica, whose slots are numbered from `firstSlot` on. */
+class ReplicaSink implements SequenceSink {
+  readonly #sink: SequenceSink;
+  readonly #firstSlot: number;
+
+  constructor(sink: SequenceSink, firstSlot: number) {
+    this.#sink = sink;
+    this.#firstSlot = firstSlot;
+  }
+
+  get isBehind(): boolean {
+    return this.#sink.isBehind;
+  }
+
+  push(token: SampledToken): void {
+    this.#sink.push(token);
+  }
+
+  progress(of: PromptProgress): void {
+    this.#sink.progress?.(of);
+  }
+
+  end(end: GenerationEnd): void {
+    this.#sink.end(end.slot < 0 ? end : { ...end, slot: this.#firstSlot + end.slot });
+  }
+
+  fail(error: unknown): void {
+    this.#sink.fail(error);
+  }
+
+  clear(): number {
+    return this.#sink.clear();
+  }
 }

@@ -145,7 +145,7 @@ class Result {
       content,
       tokens: this.#tokens.splice(0),
       stop: this.#end !== undefined,
-      id_slot: -1,
+      id_slot: this.#slot,
       tokens_predicted: this.#generated,
       tokens_evaluated: this.#generation.task.prompts[this.#index]?.length ?? 0,
       ...(probabilities.length > 0 && { completion_probabilities: probabilities }),
@@ -156,6 +156,12 @@ class Result {
   whole(): object {
     const piece = this.piece();
     return this.selected(this.#request.return_tokens ? piece : { ...piece, tokens: [] });
+  }
+
+  /** The slot of its latest token; before its end, that is known only if the request has chosen it. */
+  get #slot(): number {
+    const { scheduling } = this.#generation.task.options;
+    return this.#end?.slot ?? scheduling?.slot ?? -1;
   }
 
   /** What the request wants of an answer. */

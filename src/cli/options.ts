@@ -1,4 +1,5 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { fail } from '../base/errors.ts';
 import { LINK_CHOICES, type LinkChoice } from '../device/index.ts';
 import { LOAD_MODES, type LoadMode } from '../runtime/opening/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/chunk.ts';
@@ -385,6 +386,32 @@ export function realNumber(text: string): number {
 /** The options, by their attributes, that cannot be given together with one. */
 export function conflictsOf(option: Option): readonly string[] {
   return (option as Option & { readonly conflictsWith: readonly string[] }).conflictsWith;
+}
+
+/** Options that are for another one, by their attributes. */
+const NEEDS: Readonly<Record<string, string>> = {
+  workerSplit: 'workers',
+  workerSecret: 'workers',
+  workerDeadline: 'workers',
+  manageModels: 'models',
+};
+
+/**
+ * Throws `INVALID_ARGUMENT` for an option of the command line that nothing reads because the one that it is for is missing. A setting,
+ * which may be meant for other calls, is left out.
+ */
+export function checkNeeds(command: Command): void {
+  const valueOf = (option: Option) => command.getOptionValue(option.attributeName()) as unknown;
+  for (const option of command.options) {
+    const name = option.attributeName();
+    const needed = command.options.find((other) => other.attributeName() === NEEDS[name]);
+    if (!needed || valueOf(option) === undefined || valueOf(needed) !== undefined) continue;
+    if (command.getOptionValueSource(name) === 'cli') {
+      const expected = `${needed.long ?? ''}, which it is for`;
+      fail('INVALID_ARGUMENT', { name: option.long ?? name, found: `no ${needed.long ?? ''}`, expected });
+    }
+    command.setOptionValue(name, undefined);
+  }
 }
 
 /** Collects an option that may be repeated. */

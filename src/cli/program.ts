@@ -8,7 +8,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 import { foreignOptionHint } from './foreign-options.ts';
 import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
-import { type GlobalFlags, globalOptions } from './options.ts';
+import { checkNeeds, type GlobalFlags, globalOptions } from './options.ts';
 import { Output } from './output.ts';
 import { packageVersion } from '../node/package-root.ts';
 import { describeError, reportError } from './report-error.ts';
@@ -43,6 +43,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
       try {
         checkWorkingFolder();
         await applyUserSettings(program, own, output);
+        checkNeeds(own);
         context = await contextOf(program.opts(), output, interruption);
         code = (await run(context)) ?? EXIT.ok;
       } catch (error) {

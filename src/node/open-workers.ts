@@ -7,7 +7,7 @@ import { fail, throwIfAborted } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import { modelFingerprint } from '../engine/model-fingerprint.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { greetServer, RemoteDevice, type SharedTerms } from '../devices/remote/index.ts';
+import { checkSecret, greetServer, RemoteDevice, type SharedTerms } from '../devices/remote/index.ts';
 import type { CpuKernels } from './cpu-kernels.ts';
 import { packageFile } from './package-file.ts';
 import { SocketChannel, type SocketChannelOptions } from './socket-channel.ts';
@@ -45,6 +45,8 @@ export async function openWorkers(
   workers: readonly string[],
   how: WorkersRequest,
 ): Promise<readonly RemoteDevice[]> {
+  // One that no process which is started here needs, too.
+  if (how.secret !== undefined) checkSecret(how.secret);
   const opened = await Promise.allSettled(workers.map((worker) => openWorker(worker, how)));
   const devices = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const failed = opened.find((one) => one.status === 'rejected');

@@ -72,6 +72,24 @@ test('without a secret nothing is served', async (t) => {
   assert.match(stderr, /the secret of workers: found none, expected one, .*ROCMFORGE_WORKER_SECRET/);
 });
 
+test('what only workers need is refused without them, unless a setting says it', async (t) => {
+  const args = [...RUN, ...CPU, '-n', '1', '-p', 'x'];
+  const secret = ['--worker-secret', 'short'];
+  for (const option of [['--worker-deadline', '5'], ['--worker-split', 'tensors'], secret]) {
+    const { code, stderr } = await runCli(t, [...args, ...option]);
+    assert.equal(code, 2);
+    assert.match(stderr, new RegExp(`${option[0]}: found no --workers, expected --workers, which it is for`));
+  }
+  const short = await runCli(t, [...args, '--workers', 'process=cpu', ...secret]);
+  assert.equal(short.code, 2);
+  assert.match(short.stderr, /the secret: found 5 characters, expected 16 to 1024/);
+  const settings = { ROCMFORGE_WORKER_SPLIT: 'tensors', ROCMFORGE_WORKER_DEADLINE: '5' };
+  const { process: running, result } = startCliIn(t, { ...process.env, ...settings }, args);
+  running.stdin.end();
+  const { code, stderr } = await result;
+  assert.equal(code, 0, stderr);
+});
+
 test('Ctrl-C ends an answer, and the process that computes a part of it', async (t) => {
   const args = [...RUN, ...CPU, '-p', 'hi', ...ENDLESS, '--workers', 'process=cpu'];
   const { process: running, result } = startCliIn(t, process.env, args);

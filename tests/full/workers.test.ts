@@ -334,6 +334,10 @@ test(
         { workers: [address], workerSecret: 'short' },
         { code: 'INVALID_ARGUMENT', message: /16 to 1024/ },
       ],
+      [
+        { workers: ['process=cpu'], workerSecret: 'short' },
+        { code: 'INVALID_ARGUMENT', message: /16 to 1024/ },
+      ],
       [{ workers: [address] }, { code: 'INVALID_ARGUMENT', message: /ROCMFORGE_WORKER_SECRET/ }],
       [
         { workers: ['process=cpu', 'process=nothing'] },

@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
-import { readState, writeState } from '../engine/state-file.ts';
+import { checkSavable, readState, writeState } from '../engine/state-file.ts';
 import { StateFolder } from '../node/state-folder.ts';
 
 /** The only slot of a model that answers one prompt at a time. */
@@ -13,11 +13,7 @@ const SLOT = 0;
  */
 export async function restorePrompt(model: LanguageModel, path: string, signal: AbortSignal): Promise<void> {
   // Known before an answer is computed whose state could not be kept.
-  await model.stateShape(1).catch((error: unknown) => {
-    if (!isAbout(error, 'state')) throw error;
-    const [found, expected] = ['a model whose layers are split', 'one device, or stages of one (--gpus 2x1)'];
-    return fail('INVALID_ARGUMENT', { name: '--prompt-cache', found, expected }, error);
-  });
+  await checkSavable(model, '--prompt-cache');
   const folder = await StateFolder.open(dirname(path));
   try {
     await using file = await folder.open(basename(path));
@@ -34,14 +30,9 @@ export async function restorePrompt(model: LanguageModel, path: string, signal: 
 export async function savePrompt(model: LanguageModel, path: string): Promise<void> {
   const folder = await StateFolder.open(dirname(path));
   const snapshot = await model.saveSlot(SLOT).catch((error: unknown) => {
-    if (!isAbout(error, 'slot')) throw error;
+    if (!isRocmforgeError(error, 'INVALID_ARGUMENT') || error.params.name !== 'slot') throw error;
     const expected = 'an answer behind which the model keeps its state: limit it with --max-tokens';
     return fail('INVALID_ARGUMENT', { name: '--prompt-cache', found: 'none', expected }, error);
   });
   await folder.write(basename(path), (sink) => writeState(model, snapshot, sink));
-}
-
-/** Whether an argument of this name was refused. */
-function isAbout(error: unknown, name: string): boolean {
-  return isRocmforgeError(error, 'INVALID_ARGUMENT') && error.params.name === name;
 }

@@ -1,5 +1,5 @@
 import { Crc32 } from '../base/crc32.ts';
-import { fail } from '../base/errors.ts';
+import { fail, isRocmforgeError } from '../base/errors.ts';
 import type { ByteSink, ByteSource } from '../io/index.ts';
 import { type SequenceSnapshot, sharedBytes } from '../runtime/sequence-snapshot.ts';
 import { checkCallArguments } from './call-arguments.ts';
@@ -25,6 +25,18 @@ interface Description {
   readonly model: string;
   /** The size in bytes of each of its states. */
   readonly states: readonly number[];
+}
+
+/**
+ * Rejects with `INVALID_ARGUMENT`, which names the `option` that needs them, if states of the model cannot be saved because its layers
+ * are split over ranks.
+ */
+export async function checkSavable(model: TextModel, option: string): Promise<void> {
+  await model.stateShape(1).catch((error: unknown) => {
+    if (!isRocmforgeError(error, 'INVALID_ARGUMENT') || error.params.name !== 'state') throw error;
+    const [found, expected] = ['a model whose layers are split', 'one device, or stages of one (--gpus 2x1)'];
+    return fail('INVALID_ARGUMENT', { name: option, found, expected }, error);
+  });
 }
 
 /**

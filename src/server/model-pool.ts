@@ -5,6 +5,7 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import { type Evictable, SharedRoom } from '../base/shared-room.ts';
 import { timerSpan } from '../base/timer-span.ts';
 import { type AdapterChange, AdapterChanges, changeAdapters } from '../engine/adapter-change.ts';
+import { checkSavable } from '../engine/state-file.ts';
 import type { TextModel } from '../engine/text-model.ts';
 import { typedError } from './error-response.ts';
 import type { ModelDetails } from './model-details.ts';
@@ -83,6 +84,8 @@ interface PoolOptions {
   readonly anyModel?: boolean | undefined;
   /** Seconds without a request after which a model is unloaded. Default: it stays loaded. */
   readonly idleSeconds?: number | undefined;
+  /** Whether states of the models' slots are to be saved: those of which they cannot be are not loaded. Default false. */
+  readonly savesStates?: boolean | undefined;
   /** Called for a model whose engine died after it had served requests: one that dies unused would only die again. */
   readonly onLost?: ((id: string) => void) | undefined;
 }
@@ -189,6 +192,7 @@ export class ModelPool implements AsyncDisposable {
   readonly #idleSeconds: number;
   readonly #anyModel: boolean;
   readonly #autoload: boolean;
+  readonly #savesStates: boolean;
   readonly #ending = new AbortController();
   /** Maximum memory of loaded models, in bytes. */
   readonly #memory: number | undefined;
@@ -208,6 +212,7 @@ export class ModelPool implements AsyncDisposable {
     this.#idleSeconds = more.idleSeconds ?? Number.POSITIVE_INFINITY;
     this.#anyModel = more.anyModel ?? false;
     this.#autoload = more.autoload ?? true;
+    this.#savesStates = more.savesStates ?? false;
     this.#discover = more.discover;
     this.#memory = memory;
     this.#room = new SharedRoom({
@@ -414,6 +419,7 @@ export class ModelPool implements AsyncDisposable {
       };
       const model = await source.open({ signal, onProgress });
       void model.lost?.then((error) => this.#lose(entry, { model, error, since }));
+      await this.#checkStates(entry, model);
       await this.#adapt(entry, model);
       entry.model = model;
       entry.lost = undefined;
@@ -424,6 +430,15 @@ export class ModelPool implements AsyncDisposable {
     } catch (error) {
       return this.#failed(entry, error);
     }
+  }
+
+  /** Ends a model that was just opened and whose states are to be saved, but cannot be. */
+  async #checkStates(entry: Entry, model: TextModel): Promise<void> {
+    if (!this.#savesStates || model.config.pooling) return;
+    await checkSavable(model, '--slot-save-path').catch(async (error: unknown) => {
+      await entry.end(model);
+      throw error;
+    });
   }
 
   /** Prepares the adapters of a model that was just opened. One that cannot be loaded again does not hold up the model. */

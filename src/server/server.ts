@@ -204,16 +204,8 @@ export class ModelServer implements AsyncDisposable {
     const onLost = (id: string) => this.#reload(id);
     const { discover, sleepIdleSeconds: idleSeconds, anyModel } = options;
     checkSeconds({ timeLimit, sleepIdleSeconds: idleSeconds });
-    const pool = new ModelPool(models, {
-      maxModels,
-      memory,
-      logger,
-      onLost,
-      discover,
-      idleSeconds,
-      anyModel,
-      autoload,
-    });
+    const limits = { maxModels, memory, idleSeconds, autoload, savesStates: options.states !== undefined };
+    const pool = new ModelPool(models, { ...limits, logger, onLost, discover, anyModel });
     const gate = new RequestGate(parallel, queue);
     this.#context = {
       pool,

@@ -221,6 +221,20 @@ test('an address that is taken and a model that is none are told', async (t) => 
   assert.match(missing.stderr, /nowhere/);
 });
 
+test('what a server could not do for any request is refused when it starts', async (t) => {
+  const states = join(temporaryFolder(t), 'states');
+  const run = (...flags: string[]) => runCli(t, ['serve', '--port', '0', '-q', '-d', 'cpu', ...flags]);
+  const ranks = await run('--gpus', '2', '--slot-save-path', states);
+  assert.equal(ranks.code, 2, ranks.stderr);
+  assert.match(
+    ranks.stderr,
+    /--slot-save-path: found a model whose layers are split, expected one device, or/,
+  );
+  const managed = await run('--manage-models');
+  assert.equal(managed.code, 2, managed.stderr);
+  assert.match(managed.stderr, /--manage-models: found no --models/);
+});
+
 test('--chat-template and --chat-template-file write what is asked over HTTP', async (t) => {
   const source =
     '{% for m in messages %}{% if m.content == "no" %}{{ raise_exception("not that") }}{% endif %}<<{{ m.content }}>>{% endfor %}';

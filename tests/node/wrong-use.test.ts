@@ -90,6 +90,12 @@ const WITHOUT_EFFECT: readonly Case[] = [
     /minDraftTokens: found 2, expected speculation, a draft model/,
   ],
   [
+    'more draft tokens at least than at most',
+    () => open(tiny, { device: 'reference', minDraftTokens: 3, speculation: 2 }),
+    'INVALID_ARGUMENT',
+    /minDraftTokens: found 3, expected at most the 2 draft tokens of a step/,
+  ],
+  [
     'a place for experts that are not there',
     () => open(tiny, { device: 'cpu', experts: 'host' }),
     'INVALID_ARGUMENT',

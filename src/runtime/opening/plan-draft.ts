@@ -76,13 +76,14 @@ function checkLimits(
   of: ModelOptions,
   { hasModel, drafts }: { readonly hasModel: boolean; readonly drafts: boolean },
 ): void {
-  const { minDraftTokens: tokens = 0, minDraftProbability: probability = 0 } = of;
+  const { minDraftTokens: tokens = 0, minDraftProbability: probability = 0, speculation: most = tokens } = of;
   const refuse = (name: string, found: number, expected: string) =>
     fail('INVALID_ARGUMENT', { name, found: String(found), expected });
   if (!Number.isSafeInteger(tokens) || tokens < 0)
     refuse('minDraftTokens', tokens, 'a whole number of draft tokens');
   if (tokens > 0 && !hasModel && !drafts)
     refuse('minDraftTokens', tokens, "speculation, a draft model, or the model's own predictor");
+  if (tokens > most) refuse('minDraftTokens', tokens, `at most the ${most} draft tokens of a step`);
   if (!(probability >= 0 && probability <= 1))
     refuse('minDraftProbability', probability, 'a probability from 0 to 1');
   if (probability > 0 && !hasModel)

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { EXIT } from './exit-codes.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
 
 /**
  * Handles Ctrl-C: the first one aborts `signal`, so that the work ends and everything is disposed; the second ends the
@@ -9,8 +9,10 @@ import { EXIT } from './exit-codes.ts';
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
   readonly #interrupted = () => this.interrupt();
-  readonly #terminated = () => this.#endOrLeave();
+  readonly #terminated = () => this.#endOrLeave(EXIT.terminated);
+  readonly #hungUp = () => this.#endOrLeave(EXIT.hungUp);
   #taken: (() => void) | undefined;
+  #ended: ExitCode | undefined;
 
   constructor() {
     // A command may pass the signal to any number of texts at once: many listeners are no leak.
@@ -18,12 +20,17 @@ export class Interruption implements Disposable {
     process.on('SIGINT', this.#interrupted);
     process.on('SIGTERM', this.#terminated);
     // The end of the terminal. Without one it is left to `nohup`, which has it ignored.
-    if (hasTerminal()) process.on('SIGHUP', this.#terminated);
+    if (hasTerminal()) process.on('SIGHUP', this.#hungUp);
   }
 
   /** Passed to everything that takes long. */
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** The exit code of what has ended the work, once something has. */
+  get ended(): ExitCode | undefined {
+    return this.#ended;
   }
 
   /**
@@ -32,11 +39,12 @@ export class Interruption implements Disposable {
    */
   interrupt(): void {
     if (this.#taken && !this.signal.aborted) this.#taken();
-    else this.#endOrLeave();
+    else this.#endOrLeave(EXIT.interrupted);
   }
 
   /** Aborts the work, even if a command has taken over Ctrl-C. */
-  end(): void {
+  end(code: ExitCode = EXIT.interrupted): void {
+    this.#ended ??= code;
     this.#controller.abort(new Error('interrupted'));
   }
 
@@ -51,14 +59,14 @@ export class Interruption implements Disposable {
   [Symbol.dispose](): void {
     process.off('SIGINT', this.#interrupted);
     process.off('SIGTERM', this.#terminated);
-    process.off('SIGHUP', this.#terminated);
+    process.off('SIGHUP', this.#hungUp);
   }
 
-  #endOrLeave(): void {
-    if (!this.signal.aborted) return this.end();
+  #endOrLeave(code: ExitCode): void {
+    if (!this.signal.aborted) return this.end(code);
     // While the system holds one of Node's threads, such as in a pipe without a writer, Node cannot end itself: the next signal does.
     this[Symbol.dispose]();
-    return leaveAtOnce();
+    return leaveAtOnce(code);
   }
 }
 
@@ -72,8 +80,8 @@ function hasTerminal(): boolean {
   }
 }
 
-function leaveAtOnce(): never {
+function leaveAtOnce(code: ExitCode): never {
   // A progress bar may have hidden the cursor.
   if (process.stderr.isTTY) process.stderr.write('\u001b[?25h');
-  process.exit(EXIT.interrupted);
+  process.exit(code);
 }

@@ -8,9 +8,10 @@ import { printable } from './table.ts';
 export function reportError(
   error: unknown,
   json: boolean,
-  { output, flags, signal }: CommandContext,
+  { output, flags, interruption }: CommandContext,
 ): ExitCode {
-  if (signal.aborted && (isRocmforgeError(error, 'ABORTED') || isAbort(error))) return EXIT.interrupted;
+  const { ended } = interruption;
+  if (ended !== undefined && (isRocmforgeError(error, 'ABORTED') || isAbort(error))) return ended;
   const typed = isRocmforgeError(error) ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);
   if (json) {

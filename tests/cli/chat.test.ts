@@ -131,6 +131,6 @@ test('SIGTERM ends the answer and the conversation', async (t) => {
   await once(process.stdout, 'data');
   process.kill('SIGTERM');
   const { code, stderr } = await result;
-  assert.equal(code, 130);
+  assert.equal(code, 143);
   assert.doesNotMatch(stderr, /generated/, 'no answer was read to its end');
 });

@@ -14,6 +14,25 @@ test('Ctrl-C is with who took it over until all is to end; then it ends the proc
   assert.deepEqual([taken, exit.mock.calls.map(({ arguments: [code] }) => code)], [1, [130]]);
 });
 
+test('the exit code is that of the signal: the first one ends the work, the next the process', (t) => {
+  const exit = t.mock.method(process, 'exit', () => undefined as never);
+  const signals = [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const;
+  for (const [name, code] of signals) {
+    using interruption = new Interruption();
+    assert.equal(interruption.ended, undefined);
+    process.emit(name);
+    process.emit('SIGTERM');
+    assert.equal(interruption.ended, code);
+  }
+  assert.deepEqual(
+    exit.mock.calls.map(({ arguments: [code] }) => code),
+    [143, 143],
+  );
+});
+
 test('the end of a terminal ends everything; without one it is left as it is', (t) => {
   const listeners = process.listenerCount('SIGHUP');
   const streams = [process.stdin, process.stdout, process.stderr];
@@ -29,6 +48,7 @@ test('the end of a terminal ends everything; without one it is left as it is', (
     using interruption = new Interruption();
     assert.equal(process.listenerCount('SIGHUP'), listeners + Number(isTTY));
     if (isTTY) process.emit('SIGHUP');
+    assert.equal(interruption.ended, isTTY ? 129 : undefined);
     assert.equal(interruption.signal.aborted, isTTY);
   }
   assert.equal(process.listenerCount('SIGHUP'), listeners);

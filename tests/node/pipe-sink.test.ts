@@ -86,7 +86,7 @@ test(
     await once(process.stderr, 'data');
     process.kill('SIGTERM');
     const { code, signal } = await result;
-    assert.deepEqual({ code, signal }, { code: 130, signal: null });
+    assert.deepEqual({ code, signal }, { code: 143, signal: null });
   },
 );
 

@@ -113,7 +113,7 @@ async function converse(
       await answer(step, { conversation, context, stop: answering.signal });
       answering = undefined;
     }
-    return signal.aborted ? EXIT.interrupted : EXIT.ok;
+    return interruption.ended ?? EXIT.ok;
   } finally {
     signal.removeEventListener('abort', close);
     release();

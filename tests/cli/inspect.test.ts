@@ -99,7 +99,24 @@ test('--fit says what stays and what is streamed in the memory that is given', a
   const [halves, blocks] = [await cacheOf('f16'), await cacheOf('q8_0')];
   assert.ok(blocks < 0.54 * halves && blocks > 0.53 * halves, `${blocks} of ${halves} bytes`);
   const none = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--memory', '1MB']);
+  assert.equal(none.code, 1);
   assert.match(none.stdout, /^the model needs .* \(weights .*\), 0\.9 MiB are free$/m);
+  const staged = await runCli(t, [
+    'inspect',
+    '-d',
+    'reference',
+    '--fit',
+    '--gpus',
+    '2x1',
+    '--memory',
+    '1MB',
+    '--json',
+  ]);
+  assert.equal(staged.code, 1);
+  assert.match(
+    (JSON.parse(staged.stdout) as { memory: { unknown: string } }).memory.unknown,
+    /^the model on 2 stages \(too small: stage 0 of \d layers on reference, stage 1 .*\) needs .*, 1\.9 MiB are free$/,
+  );
   const wrong = await runCli(t, ['inspect', '--fit', '--memory', 'much']);
   assert.equal(wrong.code, 2);
 });

@@ -122,12 +122,12 @@ test('auto puts as many layers on the GPU as fit, and leaves the context', async
   assert.equal(chosen.fit.context, 64);
   await using most = await openTiny(await within(onDevice), auto);
   assert.equal(layersOf(most), undefined);
-  for (const [options, memory] of [
-    [auto, 100_000],
-    [{ gpuLayers: 3 }, gpu.onDevice],
+  for (const [options, memory, message] of [
+    [auto, 100_000, /^the model needs/],
+    [{ gpuLayers: 3 }, gpu.onDevice, /^stage 1 of 2 layers on cpu needs/],
   ] as const) {
     await using device = await within(memory);
-    await assert.rejects(openTiny(device, options), { code: 'MODEL_TOO_LARGE' });
+    await assert.rejects(openTiny(device, options), { code: 'MODEL_TOO_LARGE', message });
   }
 });
 

@@ -54,6 +54,7 @@ export const modelErrors = {
     (p) => `a ${p.cacheType} cache holds blocks of ${p.block} elements, the model has heads of ${p.headSize}`,
   ),
   MODEL_TOO_LARGE: entry<{
+    place?: string;
     needed: string;
     free: string;
     weights?: string;
@@ -67,9 +68,9 @@ export const modelErrors = {
     507,
     'The model with its context does not fit into memory.',
     'Use a smaller --context, a smaller or more strongly quantized model, or free memory.',
-    ({ needed, free, ...parts }) => {
+    ({ place = 'the model', needed, free, ...parts }) => {
       const named = Object.entries(parts).map(([part, bytes]) => `${PARTS_OF_MEMORY[part] ?? part} ${bytes}`);
-      return `the model needs ${needed} at least (${named.join(', ')}), ${free} are free`;
+      return `${place} needs ${needed} at least (${named.join(', ')}), ${free} are free`;
     },
   ),
   CONTEXT_OVERFLOW: entry<{ tokens: number; context: number; counted?: boolean }>(

@@ -1,5 +1,6 @@
 import { Argument, Option } from 'commander';
 import type { CliCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
 import { bundledModel } from '../../node/bundled-model.ts';
 import { loadOptionsOf } from '../load.ts';
 import { memoryNeed, metadataEntries, ropesOf, summarize, tensorEntries, unreadOf } from '../model-report.ts';
@@ -33,7 +34,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     new Option('--summary', 'only the summary'),
     new Option('--metadata', 'only the metadata'),
     new Option('--tensors', 'only the table of tensors'),
-    new Option('--fit', 'only the memory plan, including streamed layers'),
+    new Option('--fit', 'only the memory plan, including streamed layers; exit code 1 if there is none'),
     new Option('--full', 'show long arrays and texts in full'),
     jsonOption(),
     ...modelOptions().filter((option) => !NOT_HERE.has(option.attributeName())),
@@ -62,11 +63,12 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const asked = { ...loadOptionsOf(flags), allowUnread: true };
     const ropes = summary && ropesOf(gguf, asked.rope);
     const memory = planned ? await memoryNeed(gguf, asked) : undefined;
+    const code = flags.fit && memory && 'unknown' in memory ? EXIT.failure : EXIT.ok;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
     if (flags.json) {
       await output.json({ ...summary, ropes, unread, memory, metadata, tensors });
-      return undefined;
+      return code;
     }
     const sections: string[] = [];
     if (summary && memory) sections.push(summaryText(summary, memory, ropes));
@@ -75,6 +77,6 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     if (metadata) sections.push(metadataText(metadata, full));
     if (tensors) sections.push(tensorsText(tensors));
     await output.write(sections.join('\n'));
-    return undefined;
+    return code;
   },
 };

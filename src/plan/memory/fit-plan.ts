@@ -157,12 +157,15 @@ export interface MemoryDemand extends WeightsToPlace {
   readonly context: number;
 }
 
-/** Decides which weights are resident within the limits. Throws `MODEL_TOO_LARGE` with the numbers if nothing fits. */
-export function fitPlan(wanted: MemoryDemand, limits: MemoryLimits): FitPlan {
+/**
+ * Decides which weights are resident within the limits. Throws `MODEL_TOO_LARGE` with the numbers, and the `place` that they are of if it
+ * is not the model, if nothing fits.
+ */
+export function fitPlan(wanted: MemoryDemand, limits: MemoryLimits, place?: string): FitPlan {
   let nearest: Refusal | undefined;
   for (const placement of placements(wanted)) {
     const plan = planWith(wanted, placement, limits);
-    const exceeded = boundsOf(plan, limits, wanted.rules).filter(({ bytes, limit }) => bytes > limit);
+    const exceeded = boundsOf(plan, limits, wanted.rules).filter(isExceeded);
     const [first] = exceeded;
     if (!first) return plan;
     const excess = exceeded.reduce((sum, { bytes, limit }) => sum + bytes - limit, 0);
@@ -170,7 +173,7 @@ export function fitPlan(wanted: MemoryDemand, limits: MemoryLimits): FitPlan {
     if (!nearest || isNearer(refusal, nearest)) nearest = refusal;
   }
   invariant(nearest, 'there is always a placement');
-  return refuse(nearest.bound);
+  return refuse(nearest.bound, place);
 }
 
 /**
@@ -275,10 +278,16 @@ function tightestOf(plan: FitPlan, { hostMemory: _, ...limits }: MemoryLimits, r
   return boundsOf(plan, limits, rules).reduce((a, b) => (b.bytes - b.limit > a.bytes - a.limit ? b : a));
 }
 
-/** Throws `MODEL_TOO_LARGE` with the sums if plans for several devices need more than all of these have. */
-export function checkTogether(
-  plans: readonly { readonly plan: FitPlan; readonly limits: MemoryLimits; readonly rules: MemoryRules }[],
-): void {
+/** The plan of one of several stages, by its name. */
+interface NamedPlan {
+  readonly name: string;
+  readonly plan: FitPlan;
+  readonly limits: MemoryLimits;
+  readonly rules: MemoryRules;
+}
+
+/** Throws `MODEL_TOO_LARGE` with the sums, and the stages that are too small, if plans need more than all of their stages have. */
+export function checkTogether(plans: readonly NamedPlan[]): void {
   const bounds = plans.map(({ plan, limits, rules }) => tightestOf(plan, limits, rules));
   const [bytes, limit] = [totalOf(bounds.map((of) => of.bytes)), totalOf(bounds.map((of) => of.limit))];
   if (bytes <= limit) return;
@@ -287,11 +296,21 @@ export function checkTogether(
     const part = name as PartOfMemory;
     parts[part] = (parts[part] ?? 0) + of;
   }
-  refuse({ bytes, limit, parts });
+  const tooSmall = plans.filter((_, stage) => isExceeded(bounds[stage] as Bound)).map(({ name }) => name);
+  refuse({ bytes, limit, parts }, `the model on ${plans.length} stages (too small: ${tooSmall.join(', ')})`);
 }
 
-function refuse({ parts, limit }: Bound): never {
+function isExceeded({ bytes, limit }: Bound): boolean {
+  return bytes > limit;
+}
+
+function refuse({ parts, limit }: Bound, place?: string): never {
   const taken = Object.entries(parts).filter(([name, bytes]) => bytes > 0 || name === 'weights');
   const sum = formatByteSum(Object.fromEntries(taken) as Required<Bound['parts']>);
-  return fail('MODEL_TOO_LARGE', { needed: sum.total, free: sum.atMost(limit), ...sum.parts });
+  return fail('MODEL_TOO_LARGE', {
+    ...(place !== undefined && { place }),
+    needed: sum.total,
+    free: sum.atMost(limit),
+    ...sum.parts,
+  });
 }

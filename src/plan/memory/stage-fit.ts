@@ -46,11 +46,16 @@ export function limitedTotal({ total, draft, stages }: FitPlan): number {
  * have too little together, or one of them has: none is streamed.
  */
 export function fitStages(stages: readonly StageDemand[]): FitPlan {
+  const names = stages.map(({ device, ranks, layers }, stage) => {
+    return `stage ${stage} of ${layers} layers on ${ranks === 1 ? device : `each of ${ranks} ${device}`}`;
+  });
   checkTogether(
-    stages.map(({ demand, limits }) => ({ plan: fitPlan(demand, {}), limits, rules: demand.rules })),
+    stages.map(({ demand, limits }, stage) => {
+      return { name: names[stage] as string, plan: fitPlan(demand, {}), limits, rules: demand.rules };
+    }),
   );
-  const fits = stages.map(({ demand, limits, ...stage }): StageFit => {
-    return { ...fitPlan(demand, limits), ...stage };
+  const fits = stages.map(({ demand, limits, ...of }, stage): StageFit => {
+    return { ...fitPlan(demand, limits, names[stage]), ...of };
   });
   const sum = (of: (fit: FitPlan) => number) => totalOf(fits.map(of));
   const last = fits.at(-1) as StageFit;

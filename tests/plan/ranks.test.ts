@@ -6,6 +6,7 @@ import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { openDevice } from '../../src/node/devices.ts';
 import { isCollective } from '../../src/ops/index.ts';
+import { LORA_BASE, LORA_FILES } from '../support/lora-fixtures.ts';
 import { fixture } from '../support/fixture.ts';
 import { splitLayer } from '../support/split-layer.ts';
 
@@ -29,6 +30,14 @@ test('what a group of devices cannot do is refused', async () => {
   for (const experts of ['host', 'stream']) {
     await assert.rejects(bad({ experts }), { code: 'INVALID_ARGUMENT', message: /tensorParallel/ });
   }
+  await assert.rejects(loadModel(LORA_BASE, { ...OPTIONS, tensorParallel: 2, adapters: LORA_FILES }), {
+    code: 'INVALID_ARGUMENT',
+    message: /tensorParallel: found 2, expected for adapters .* stages of one each \(2x1\), or mergeAdapters/,
+  });
+  await assert.rejects(bad({ taps: new Map([['blk.0.attn_q', () => {}]]) }), {
+    code: 'INVALID_ARGUMENT',
+    message: /for taps, .*importance matrix.*, one device or stages of one each \(2x1\)/,
+  });
   for (const tensorParallel of [0, 1.5, 65]) {
     await assert.rejects(openDevice({ device: 'null', tensorParallel }), { code: 'INVALID_ARGUMENT' });
   }

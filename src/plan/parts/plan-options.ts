@@ -341,16 +341,20 @@ function checkPredictor(gguf: GgufFile, config: ModelConfig, { embedding, taps }
   if (taps) refuse('taps', 'a model without taps');
 }
 
-/** Throws `INVALID_ARGUMENT` for what a group of devices does not do. */
+/** Throws `INVALID_ARGUMENT` for what a group of devices does not do, with what does it. */
 function checkRanks({ device, adapters }: ModelSource, { experts, taps, predictor }: PlanOptions): void {
   const refused = [
-    ...(adapters ? ['adapters'] : []),
-    ...(taps ? ['taps'] : []),
-    ...(experts === 'stream' || experts === 'host' ? [`experts: '${experts}'`] : []),
-    ...(predictor ? ['predictor'] : []),
+    ...(adapters ? ['for adapters one device, stages of one each (2x1), or mergeAdapters'] : []),
+    ...(taps
+      ? [
+          'for taps, which collect activations (as for an importance matrix), one device or stages of one each (2x1)',
+        ]
+      : []),
+    ...(experts === 'stream' || experts === 'host' ? [`for experts: '${experts}' one device`] : []),
+    ...(predictor ? ['for the predictor one device'] : []),
   ];
   if (refused.length === 0) return;
-  const expected = `none of ${refused.join(', ')}, which one device can do`;
+  const expected = refused.join('; ');
   fail('INVALID_ARGUMENT', { name: 'tensorParallel', found: String(device.group?.ranks), expected });
 }
 

@@ -262,10 +262,11 @@ async function openWithWorkers(
   checkWorkers(request, workers);
   const { link, workerSplit = 'layers', logger } = request;
   const { cpuKernels, workerSecret: secret, workerDeadline: deadline, signal } = request;
-  const [{ DeviceGroup, DevicePipeline }, { openWorkers, startedHere }] = await Promise.all([
+  const [{ DeviceGroup, DevicePipeline }, { checkAddresses, openWorkers, startedHere }] = await Promise.all([
     import('../devices/group/index.ts'),
     import('./open-workers.ts'),
   ]);
+  checkAddresses(workers);
   const areRanks = workerSplit === 'tensors';
   // Ranks compute at the same time, on the same cores if they are here.
   const threads = areRanks

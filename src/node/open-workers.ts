@@ -76,6 +76,21 @@ export function startedHere(worker: string): boolean {
   return OWN_PROCESS.test(worker);
 }
 
+/** Throws `INVALID_ARGUMENT` for an address that is none, and for two of the same worker, which serves one program at a time. */
+export function checkAddresses(workers: readonly string[]): void {
+  const known = new Map<string, string>();
+  for (const worker of workers.filter((text) => !startedHere(text))) {
+    const { host, port } = parseAddress(worker);
+    const address = `${host.toLowerCase()} ${port}`;
+    const other = known.get(address);
+    if (other !== undefined) {
+      const expected = 'addresses of different workers: `rocmforge worker` with a --port of its own for each';
+      fail('INVALID_ARGUMENT', { name: 'workers', found: `${other} and ${worker}`, expected });
+    }
+    known.set(address, worker);
+  }
+}
+
 async function openWorker(worker: string, how: WorkersRequest): Promise<RemoteDevice> {
   const { session, signal } = how;
   throwIfAborted(signal, OPENING);

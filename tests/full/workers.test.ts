@@ -324,6 +324,10 @@ test(
     await free[Symbol.asyncDispose]();
     for (const [request, expected] of [
       [{ workers: [] }, { code: 'INVALID_ARGUMENT', message: /workers: found none/ }],
+      [
+        { workers: ['Host', '[host]:7979'] },
+        { code: 'INVALID_ARGUMENT', message: /workers: found Host and \[host\]:7979, expected .* each/ },
+      ],
       [{ workers: ['::1:2'] }, { code: 'INVALID_ARGUMENT', message: /address of a worker/ }],
       [{ workers: ['localhost:99999'] }, { code: 'INVALID_ARGUMENT' }],
       [

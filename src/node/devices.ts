@@ -1,4 +1,4 @@
-import { fail } from '../base/errors.ts';
+import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import {
@@ -552,7 +552,9 @@ async function openBest(
       failure = error;
     }
   }
-  throw failure;
+  if (!isSplit || isRocmforgeError(failure, 'INVALID_ARGUMENT')) throw failure;
+  const why = `there are too few GPUs to split a model over (${messageOf(failure)}); ranks on the CPU have to be asked for: device: 'cpu'`;
+  return fail('DEVICE_UNAVAILABLE', { device: 'auto', why }, failure);
 }
 
 /**

@@ -137,7 +137,7 @@ function whatOptions(): Option[] {
     )
       .argParser(wholeNumber(1))
       .default(1)
-      .conflicts(['modelsMemory', 'kvEvents', 'profile']),
+      .conflicts(['modelsMemory', 'kvEvents', 'profile', 'workers']),
     new Option(
       '--cache-positions <count>',
       'positions of the KV cache, shared by all sequences (default: a full context for each)',

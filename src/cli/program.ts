@@ -5,6 +5,7 @@ import { type CommandContext, describeCommand, examplesText } from './command.ts
 import { COMMANDS, type NamedCommand } from './commands/index.ts';
 import { joinRange } from './control-vector-options.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
+import { withFlagNames } from './flag-names.ts';
 import { foreignOptionHint } from './foreign-options.ts';
 import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
@@ -39,7 +40,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     if (isNamed && !isIn(named)) continue;
     describeCommand(command, await read(), async (own, run) => {
       let context = await contextOf(program.opts(), output, interruption);
-      report = (error) => reportError(error, isForProgram(own), context);
+      report = (error) => reportError(withFlagNames(error, own.options), isForProgram(own), context);
       try {
         checkWorkingFolder();
         await applyUserSettings(program, own, output);

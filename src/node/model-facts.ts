@@ -36,7 +36,7 @@ export async function modelMemory(
 ): Promise<number> {
   if (options.workers !== undefined) {
     const expected =
-      'models of this process alone, or a number of models (--max-models) instead of their memory';
+      'models of this process alone, or a number of models (maxModels) instead of their memory';
     fail('INVALID_ARGUMENT', { name: 'workers', found: options.workers.join(','), expected });
   }
   return call('memory', { location, options: sentOptions(options), hostMemory: sharedHostMemory() }, signal);

@@ -1,4 +1,4 @@
-import { fail } from '../base/errors.ts';
+import { fail, isRocmforgeError } from '../base/errors.ts';
 import type { OptionNames } from '../base/options.ts';
 import type { DraftModel, DraftSource } from '../runtime/opening/draft-model.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
@@ -53,6 +53,7 @@ export async function openDraft(
     return { gguf, device, reopen: () => reopenDevice(device.info, request) };
   } catch (error) {
     await gguf.dispose();
-    throw error;
+    if (!isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
+    return fail('INVALID_ARGUMENT', { ...error.params, name: `draft.${error.params.name}` }, error);
   }
 }

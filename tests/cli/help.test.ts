@@ -7,7 +7,7 @@ import { describeCommand } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands/index.ts';
 import { globalOptions } from '../../src/cli/options.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
-import { runCli, runCliEach } from '../support/run-cli.ts';
+import { BUNDLED, runCli, runCliEach } from '../support/run-cli.ts';
 
 test('the help of the program and of every command ends well and shows examples', async (t) => {
   const all = await runCli(t, ['--help']);
@@ -79,9 +79,9 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
     [['runn'], /unknown command 'runn'[\s\S]*Did you mean run\?/],
     [['run', '--promt', 'x'], /unknown option '--promt'[\s\S]*Did you mean --prompt\?/],
     [['run', 'two', 'words'], /too many arguments/],
-    [['chat', 'a.gguf', '-m', 'b.gguf'], /model: found a\.gguf and --model, expected one model/],
-    [['serve', 'a.gguf', '--models', 'b'], /model: found a\.gguf and --models, expected one of both/],
-    [['run', 'word', '-p', 'x'], /prompt: found --prompt as well, expected one prompt/],
+    [['chat', 'a.gguf', '-m', 'b.gguf'], /\[model\]: found a\.gguf and --model, expected one model/],
+    [['serve', 'a.gguf', '--models', 'b'], /\[model\]: found a\.gguf and --models, expected one of both/],
+    [['run', 'word', '-p', 'x'], /\[prompt\]: found --prompt as well, expected one prompt/],
     [['run', '--prompt-file', 'nowhere.txt'], /--prompt-file: found .*nowhere\.txt.*, expected a file/],
     [['serve', '--load-trace', 'trace.json'], /unknown option '--load-trace'/],
     [['chat', '--profile'], /unknown option '--profile'/],
@@ -89,8 +89,12 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
     [['run', '--context', '0'], /whole number, at least 1/],
     [['run', '--cache-type', 'f64'], /Allowed choices are f16, q8_0, q5_1, q4_0, f32/],
     [['run', '-p', 'x', '--raw', '--system', 'y'], /cannot be used with/],
-    [['run', '-p', 'x', '--temperature', '-1'], /temperature: found -1, expected a number from 0 to 100/],
-    [['run', '-p', 'x', '--device', 'abacus'], /device: found abacus, expected auto/],
+    [['run', '-p', 'x', '--temperature', '-1'], /--temperature: found -1, expected a number from 0 to 100/],
+    [['run', '-p', 'x', '--device', 'abacus'], /--device: found abacus, expected auto/],
+    [
+      ['run', '-p', 'x', '--draft', BUNDLED, '--draft-device', 'abacus'],
+      /--draft-device: found abacus, expected auto/,
+    ],
     [['tokenize', '--decode', 'one'], /found one, expected token ids/],
   ];
   const results = await runCliEach(

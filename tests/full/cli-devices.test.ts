@@ -31,12 +31,12 @@ test('a model is split over the devices that --gpus names, or the reason is said
   }
   const refused = {
     '2x0': /indices such as 0,2, or stages of devices such as 2x4/,
-    '8x9': /pipelineParallel: found 8, expected a whole number of stages, of at most 64 devices together/,
+    '8x9': /--gpus: found 8, expected a whole number of stages, of at most 64 devices together/,
     '0': /Expected all, a number of devices, indices/,
-    '1,1': /tensorParallel: found 1,1, expected a whole number from 1 to 64, all, or different indices/,
-    '0,1': /tensorParallel: found 0,1 with the device cpu, expected a number: cpu has no indices/,
-    65: /tensorParallel: found 65, expected a whole number from 1 to 64/,
-    all: /tensorParallel: found all with the device cpu, expected a number/,
+    '1,1': /--gpus: found 1,1, expected a whole number from 1 to 64, all, or different indices/,
+    '0,1': /--gpus: found 0,1 with the device cpu, expected a number: cpu has no indices/,
+    65: /--gpus: found 65, expected a whole number from 1 to 64/,
+    all: /--gpus: found all with the device cpu, expected a number/,
   };
   for (const [gpus, reason] of Object.entries(refused)) {
     const result = await run('-d', 'cpu', '--gpus', gpus);
@@ -53,11 +53,17 @@ test('a model is split over the devices that --gpus names, or the reason is said
     assert.equal(alone.code, 2, gpus);
     assert.match(
       alone.stderr,
-      /link: found nccl, expected auto or host where there is one device in a stage/,
+      /--link: found nccl, expected auto or host where there is one device in a stage, or a higher --gpus/,
     );
   }
+  const automatic = await run('--gpus', '2');
+  if (automatic.code !== 0)
+    assert.match(automatic.stderr, /too few GPUs .* ranks on the CPU .* asked for: --device cpu$/m);
+  const served = await runCli(t, ['serve', '--port', '0', '--replicas', '2', '--workers', 'process']);
+  assert.deepEqual([served.code, served.stdout], [2, '']);
+  assert.match(served.stderr, /'--replicas <count>' cannot be used with option '--workers <list>'/);
   const replicas = await runCli(t, ['serve', '-d', 'cpu', '--gpus', 'all', '--replicas', '2']);
-  assert.match(replicas.stderr, /tensorParallel: found all, expected a number of devices for each replica/);
+  assert.match(replicas.stderr, /--gpus: found all, expected a number of devices for each replica/);
 });
 
 test('layers are on the CPU beside a GPU as --gpu-layers says, or the reason is said', async (t) => {
@@ -75,16 +81,41 @@ test('layers are on the CPU beside a GPU as --gpu-layers says, or the reason is 
   // On the CPU where there is no GPU.
   assert.equal((await run('--gpus', 'all', '--gpu-layers', 'auto')).code, 0);
   const refused: [RegExp, ...string[]][] = [
-    [/gpuLayers: found 3, expected 0 layers on a GPU with the device cpu/, '-d', 'cpu', '--gpu-layers', '3'],
     [
-      /gpuLayers: found 3, expected 0 layers on a GPU with the device cpu/,
+      /--gpu-layers: found 3, expected 0 layers on a GPU with the device cpu/,
+      '-d',
+      'cpu',
+      '--gpu-layers',
+      '3',
+    ],
+    [
+      /--gpu-layers: found 3, expected 0 layers on a GPU with the device cpu/,
       '-d',
       'cpu:0',
       '--gpu-layers',
       '3',
     ],
+    [/--workers: found --gpu-layers 3, expected one stage here/, '--workers', 'process', '--gpu-layers', '3'],
+    [
+      /--workers: found --worker-split tensors with --gpus 2, expected one device here/,
+      ...['--workers', 'process', '--worker-split', 'tensors', '--gpus', '2'],
+    ],
+    [
+      /--expert-slots: found 2, expected --experts stream, or 'host'/,
+      ...['-d', 'cpu', '--expert-slots', '2'],
+    ],
+    [
+      /--gpus: found 2, expected for --experts host one device/,
+      '-d',
+      'cpu',
+      '--gpus',
+      '2',
+      '--experts',
+      'host',
+    ],
+    [/--workers: found a:1 and A:1, expected .* each/, '--workers', 'a:1,A:1'],
     [/Expected a number of layers, auto or all/, '--gpu-layers', 'some'],
-    [/gpuLayers: found auto with 2 stages of GPUs/, '--gpu-layers', 'auto', '--gpus', '2x1'],
+    [/--gpu-layers: found auto with 2 stages of GPUs/, '--gpu-layers', 'auto', '--gpus', '2x1'],
   ];
   for (const [reason, ...flags] of refused) {
     const result = await run(...flags);

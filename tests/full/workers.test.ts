@@ -185,7 +185,7 @@ test('memory of models on other machines is not counted here', async () => {
   const options = { ...CPU, workers: ['process=cpu'] };
   await assert.rejects(modelMemory(BUNDLED, options, new AbortController().signal), {
     code: 'INVALID_ARGUMENT',
-    message: /workers: found process=cpu, expected .*--max-models/,
+    message: /workers: found process=cpu, expected .*maxModels/,
   });
 });
 

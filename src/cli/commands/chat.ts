@@ -68,7 +68,11 @@ export const chatCommand: CliCommand<ChatFlags> = {
 function modelIn(argument: CommandCall<ChatFlags>['args'][number], { model }: ChatFlags): { model?: string } {
   if (typeof argument !== 'string') return {};
   if (model === undefined) return { model: argument };
-  return fail('INVALID_ARGUMENT', { name: 'model', found: `${argument} and --model`, expected: 'one model' });
+  return fail('INVALID_ARGUMENT', {
+    name: '[model]',
+    found: `${argument} and --model`,
+    expected: 'one model',
+  });
 }
 
 /** Reads and answers messages until the user leaves. */

@@ -151,7 +151,7 @@ function promptOf(
   if (typeof argument !== 'string') return prompt;
   if (prompt === undefined && promptFile === undefined) return argument;
   const found = prompt === undefined ? '--prompt-file as well' : '--prompt as well';
-  return fail('INVALID_ARGUMENT', { name: 'prompt', found, expected: 'one prompt' });
+  return fail('INVALID_ARGUMENT', { name: '[prompt]', found, expected: 'one prompt' });
 }
 
 /** Throws `INVALID_ARGUMENT` for flags without effect, before a model is loaded. */

@@ -97,7 +97,7 @@ function modelsIn(
   if (typeof argument !== 'string') return {};
   if (models === undefined) return { model: [argument, ...model] };
   return fail('INVALID_ARGUMENT', {
-    name: 'model',
+    name: '[model]',
     found: `${argument} and --models`,
     expected: 'one of both',
   });

@@ -371,7 +371,7 @@ export class Engine implements AsyncDisposable {
   /** Submits and completes steps while there is work. Never rejects: errors go to the sequences. */
   async #runSteps(): Promise<void> {
     // Sequences that others add in the same turn are in the first step, too, instead of waiting for it.
-    await undefined;
+    await Promise.resolve();
     try {
       while (this.#run || this.#sequences.size > 0) {
         const run = this.#run ?? (await this.#ready());

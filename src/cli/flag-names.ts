@@ -1,4 +1,4 @@
-import type { Option } from 'commander';
+import type { Command } from 'commander';
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import type { ServedAdapterFlags } from './served-adapter-options.ts';
@@ -30,17 +30,23 @@ const FLAGS_OF_OPTIONS: Readonly<Record<string, FlagName | undefined>> = {
   'rope.betaSlow': 'yarnBetaSlow',
 };
 
-/** An option of the library by a name that is no word of a language. */
+/** A name in camelCase, which no sentence has by itself. */
 const NAME = /(?<![\w./-])[a-z]+[A-Z]\w*(?![\w/-]|\.\w)/g;
-/** One with a value: `experts: 'device'`. */
+/** An option of the library with a value: `experts: 'device'`. */
 const SETTING = /(?<![\w./-])(\w+): '([^']*)'/g;
 
-/** The error with the flags of a command in place of the library's options that they set; other errors as they are. */
-export function withFlagNames(error: unknown, options: readonly Option[]): unknown {
+/** What our sentences are in of an error, and not the user's own words. */
+const SENTENCES: Readonly<Record<string, readonly string[] | undefined>> = {
+  INVALID_ARGUMENT: ['expected'],
+  DEVICE_UNAVAILABLE: ['why'],
+};
+
+/** The error with a command's flags in place of the library's options that they set; others as they are. */
+export function withFlagNames(error: unknown, command: Command): unknown {
   if (!isRocmforgeError(error)) return error;
   const flagOf = (name: string) => {
-    const attribute = FLAGS_OF_OPTIONS[name] ?? name;
-    return options.find((option) => option.attributeName() === attribute)?.long;
+    const attribute = attributeOf(name, command);
+    return command.options.find((option) => option.attributeName() === attribute)?.long;
   };
   const inText = (text: string) =>
     text
@@ -51,8 +57,17 @@ export function withFlagNames(error: unknown, options: readonly Option[]): unkno
       .replace(NAME, (name) => flagOf(name) ?? name);
   const named = Object.entries(error.params).map(([key, value]: [string, unknown]) => {
     if (typeof value !== 'string') return [key, value];
-    const isName = error.code === 'INVALID_ARGUMENT' && key === 'name';
-    return [key, (isName ? flagOf(value) : undefined) ?? inText(value)];
+    if (error.code === 'INVALID_ARGUMENT' && key === 'name') return [key, flagOf(value) ?? value];
+    return [key, SENTENCES[error.code]?.includes(key) ? inText(value) : value];
   });
-  return new RocmforgeError(error.code, Object.fromEntries(named), { cause: error });
+  const renamed = new RocmforgeError(error.code, Object.fromEntries(named), { cause: error.cause });
+  if (renamed.message === error.message) return error;
+  renamed.stack = error.stack?.replace(error.message, () => renamed.message) ?? '';
+  return renamed;
+}
+
+/** The attribute of the flag that sets an option of the library: draft tokens are set by another one with a draft model. */
+function attributeOf(name: string, command: Command): string {
+  const isDrafted = name === 'speculation' && command.getOptionValue('draftMax') !== undefined;
+  return isDrafted ? 'draftMax' : (FLAGS_OF_OPTIONS[name] ?? name);
 }

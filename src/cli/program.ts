@@ -40,7 +40,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     if (isNamed && !isIn(named)) continue;
     describeCommand(command, await read(), async (own, run) => {
       let context = await contextOf(program.opts(), output, interruption);
-      report = (error) => reportError(withFlagNames(error, own.options), isForProgram(own), context);
+      report = (error) => reportError(withFlagNames(error, own), isForProgram(own), context);
       try {
         checkWorkingFolder();
         await applyUserSettings(program, own, output);

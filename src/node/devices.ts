@@ -539,6 +539,7 @@ async function openBest(
 ): Promise<Device> {
   const { logger = silentLogger, tensorParallel = 1, pipelineParallel = 1 } = request;
   let failure: unknown;
+  const reasons: string[] = [];
   const isSplit = tensorParallel !== 1 || pipelineParallel !== 1;
   const backends = BACKENDS.filter(({ automatic, report }) => automatic && (report || !isSplit));
   for (const backend of backends.filter(isWanted)) {
@@ -549,11 +550,14 @@ async function openBest(
       return device;
     } catch (error) {
       logger.debug('device not available', { device: name, reason: messageOf(error) });
+      // What cannot be meant on one device is not excused by another one that is not there.
+      if (isSplit && isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
       failure = error;
+      reasons.push(messageOf(error));
     }
   }
-  if (!isSplit || isRocmforgeError(failure, 'INVALID_ARGUMENT')) throw failure;
-  const why = `there are too few GPUs to split a model over (${messageOf(failure)}); ranks on the CPU have to be asked for: device: 'cpu'`;
+  if (!isSplit) throw failure;
+  const why = `there are no GPUs that a model can be split over (${reasons.join('; ')}); ranks on the CPU have to be asked for: device: 'cpu'`;
   return fail('DEVICE_UNAVAILABLE', { device: 'auto', why }, failure);
 }
 

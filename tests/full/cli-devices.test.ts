@@ -58,7 +58,10 @@ test('a model is split over the devices that --gpus names, or the reason is said
   }
   const automatic = await run('--gpus', '2');
   if (automatic.code !== 0)
-    assert.match(automatic.stderr, /too few GPUs .* ranks on the CPU .* asked for: --device cpu$/m);
+    assert.match(
+      automatic.stderr,
+      /no GPUs that a model can be split over .* ranks on the CPU .* asked for: --device cpu$/m,
+    );
   const served = await runCli(t, ['serve', '--port', '0', '--replicas', '2', '--workers', 'process']);
   assert.deepEqual([served.code, served.stdout], [2, '']);
   assert.match(served.stderr, /'--replicas <count>' cannot be used with option '--workers <list>'/);

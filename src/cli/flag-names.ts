@@ -35,6 +35,9 @@ const NAME = /(?<![\w./-])[a-z]+[A-Z]\w*(?![\w/-]|\.\w)/g;
 /** An option of the library with a value: `experts: 'device'`. */
 const SETTING = /(?<![\w./-])(\w+): '([^']*)'/g;
 
+/** A name before its value in what was found, which may also be the user's words: `gpuLayers 3`. */
+const FOUND = /(?<![\w./-])[a-z]+[A-Z]\w*(?= \S)/g;
+
 /** What our sentences are in of an error, and not the user's own words. */
 const SENTENCES: Readonly<Record<string, readonly string[] | undefined>> = {
   INVALID_ARGUMENT: ['expected'],
@@ -58,6 +61,8 @@ export function withFlagNames(error: unknown, command: Command): unknown {
   const named = Object.entries(error.params).map(([key, value]: [string, unknown]) => {
     if (typeof value !== 'string') return [key, value];
     if (error.code === 'INVALID_ARGUMENT' && key === 'name') return [key, flagOf(value) ?? value];
+    if (error.code === 'INVALID_ARGUMENT' && key === 'found')
+      return [key, value.replace(FOUND, (name) => flagOf(name) ?? name)];
     return [key, SENTENCES[error.code]?.includes(key) ? inText(value) : value];
   });
   const renamed = new RocmforgeError(error.code, Object.fromEntries(named), { cause: error.cause });

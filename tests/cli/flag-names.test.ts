@@ -23,11 +23,15 @@ function named(error: RocmforgeError, of = command()): RocmforgeError<'INVALID_A
 
 test('an argument is called by the flag that sets it, in sentences too', () => {
   const expected = "for experts: 'stream' one device, and no tensorParallel";
-  const error = new RocmforgeError('INVALID_ARGUMENT', { name: 'tensorParallel', found: '2', expected });
+  const error = new RocmforgeError('INVALID_ARGUMENT', {
+    name: 'experts',
+    found: 'tensorParallel 2',
+    expected,
+  });
   const found = named(error);
   assert.deepEqual(found.params, {
-    name: '--gpus',
-    found: '2',
+    name: '--experts',
+    found: '--gpus 2',
     expected: 'for --experts stream one device, and no --gpus',
   });
   const frames = ({ stack = '' }: Error) => stack.slice(stack.indexOf('\n    at '));

@@ -35,8 +35,8 @@ const NAME = /(?<![\w./-])[a-z]+[A-Z]\w*(?![\w/-]|\.\w)/g;
 /** An option of the library with a value: `experts: 'device'`. */
 const SETTING = /(?<![\w./-])(\w+): '([^']*)'/g;
 
-/** A name before its value in what was found, which may also be the user's words: `gpuLayers 3`. */
-const FOUND = /(?<![\w./-])[a-z]+[A-Z]\w*(?= \S)/g;
+/** A name in what was found, which may also be the user's words: `gpuLayers 3`, `no controlVectors`. */
+const FOUND = /(?<![\w./-])[a-z]+[A-Z]\w*(?= \S)|(?<=^no )\w+$/g;
 
 /** What our sentences are in of an error, and not the user's own words. */
 const SENTENCES: Readonly<Record<string, readonly string[] | undefined>> = {

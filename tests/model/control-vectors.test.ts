@@ -127,6 +127,6 @@ test('the command line takes control vectors as llama.cpp does', async (t) => {
     assert.notEqual(plain.stdout, turned.stdout);
     const none = await runCli(t, [...ask, '--control-vector-layer-range', '1', '1']);
     assert.equal(none.code, 2);
-    assert.match(none.stderr, /controlVectorLayers/);
+    assert.match(none.stderr, /--control-vector-layer-range: found no --control-vector/);
   });
 });

@@ -174,7 +174,7 @@ export const LOSS_CASES: readonly LossCase[] = [
       const expected = await answers(mortal);
       const { steps } = mortal;
       // During the first prompts, during generation, and while that is recomputed.
-      const losses = [1, 6, 7];
+      const losses = [1, 9, 10];
       mortal.loseAt(...losses);
       assert.deepEqual(await answers(mortal), expected);
       assert.ok(mortal.steps - steps > Math.max(...losses));

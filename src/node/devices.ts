@@ -538,8 +538,7 @@ async function openBest(
   isWanted: (backend: Backend) => boolean = () => true,
 ): Promise<Device> {
   const { logger = silentLogger, tensorParallel = 1, pipelineParallel = 1 } = request;
-  let failure: unknown;
-  const reasons: string[] = [];
+  const failures: unknown[] = [];
   const isSplit = tensorParallel !== 1 || pipelineParallel !== 1;
   const backends = BACKENDS.filter(({ automatic, report }) => automatic && (report || !isSplit));
   for (const backend of backends.filter(isWanted)) {
@@ -550,15 +549,15 @@ async function openBest(
       return device;
     } catch (error) {
       logger.debug('device not available', { device: name, reason: messageOf(error) });
-      // What cannot be meant on one device is not excused by another one that is not there.
-      if (isSplit && isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
-      failure = error;
-      reasons.push(messageOf(error));
+      failures.push(error);
     }
   }
-  if (!isSplit) throw failure;
-  const why = `there are no GPUs that a model can be split over (${reasons.join('; ')}); ranks on the CPU have to be asked for: device: 'cpu'`;
-  return fail('DEVICE_UNAVAILABLE', { device: 'auto', why }, failure);
+  if (!isSplit) throw failures.at(-1);
+  // What is refused on the GPUs that there are says more than that there are none of another kind.
+  const refused = failures.find((error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+  if (refused !== undefined) throw refused;
+  const why = `there are no GPUs that a model can be split over (${failures.map(messageOf).join('; ')}); ranks on the CPU have to be asked for: device: 'cpu'`;
+  return fail('DEVICE_UNAVAILABLE', { device: 'auto', why }, failures.at(-1));
 }
 
 /**

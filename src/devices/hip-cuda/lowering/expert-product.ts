@@ -75,7 +75,7 @@ export function launchExpertProduct(product: ExpertProduct, to: Lowering): void 
     defines: {
       PACKED_FORMAT: packedFile(weight.format),
       TILE_ROWS: tileRows,
-      RESIDENT: residentFor(op, { tileRows, across: gated ? blocksAcross : 0 }, to),
+      RESIDENT: residentFor(op, { tileRows, blocksAcross, isGated: gated !== undefined }, to),
       HEADS: op.kind === 'matmulHeads' ? 1 : 0,
       OUTPUT: outputCode(gated),
       ACTIVATION: gated ? activationCode(gated.fn) : 0,
@@ -102,14 +102,15 @@ export function launchExpertProduct(product: ExpertProduct, to: Lowering): void 
   });
 }
 
-/** Blocks that a multiprocessor should hold of a product with so many for each tile, if it is one of gates and ups. */
+/** Blocks that a multiprocessor should hold of a product with so many for each tile. */
 function residentFor(
   op: ExpertProduct['op'],
-  { tileRows, across }: { readonly tileRows: number; readonly across: number },
+  of: { readonly tileRows: number; readonly blocksAcross: number; readonly isGated: boolean },
   to: Lowering,
 ): number {
-  if (op.kind === 'matmulHeads' || across === 0 || tileRows > FEW_ROWS) return RESIDENT[tileRows] ?? 1;
-  const ownBlocks = (across * chosenExperts(op, to)) / to.target.multiprocessors;
+  const { tileRows, blocksAcross, isGated } = of;
+  if (op.kind === 'matmulHeads' || !isGated || tileRows > FEW_ROWS) return RESIDENT[tileRows] ?? 1;
+  const ownBlocks = (blocksAcross * chosenExperts(op, to)) / to.target.multiprocessors;
   const turns = (resident: number) => Math.ceil(ownBlocks / resident) * resident;
   return RESIDENT_OF_FEW.toSorted((a, b) => turns(a) - turns(b))[0] as number;
 }

@@ -29,12 +29,17 @@ const OWN_BYTES = 24 << 10;
 
 /** The codes of `matvec.hip` whose outputs are whole blocks of quantized activations, or of several products. */
 const [GATED_Q8, SEVERAL] = [3, 5];
+/** The code of those that are stored as they are, of which a lane may have several. */
+const STORED = 0;
 
 const FAMILIES: Readonly<Record<string, Family>> = {
   'matvec.hip': {
-    values: { OUTPUTS: [8, 16, 32], RESIDENT: [1, 2, 3, 4, 5, 6] },
-    allows: ({ OUTPUTS }, from) =>
-      OUTPUTS === from['OUTPUTS'] || (from['OUTPUT'] !== GATED_Q8 && from['OUTPUT'] !== SEVERAL),
+    values: { OUTPUTS: [8, 16, 32, 64, 128], RESIDENT: [1, 2, 3, 4, 5, 6] },
+    allows: ({ OUTPUTS = 1 }, from) =>
+      OUTPUTS === from['OUTPUTS'] ||
+      (from['OUTPUT'] !== GATED_Q8 &&
+        from['OUTPUT'] !== SEVERAL &&
+        (OUTPUTS <= WARP || from['OUTPUT'] === STORED)),
     shape: ({ OUTPUTS = 1 }, { launch, from }) => ({ grid: acrossOf(launch, from['OUTPUTS'] ?? 1, OUTPUTS) }),
   },
   'expert-matvec.hip': {

@@ -218,3 +218,51 @@ emulated('--log trace names every copy, launch, event and wait', async (emulator
     assert.ok(traced.includes(`hip:0 ${call}`), `${call} is traced: ${traced.join(', ')}`);
   }
 });
+
+emulated(
+  'a kernel copies few words between the device and pinned memory, and nothing else',
+  async (emulator) => {
+    const calls: string[] = [];
+    const logger = {
+      ...silentLogger,
+      enabled: () => true,
+      trace: (message: string) => void calls.push(message.replace('hip:0 ', '')),
+    };
+    const device = emulator.device({ logger });
+    {
+      using polynomial = await Polynomial.on(device);
+      await polynomial.compute([1, 2, 3]);
+      using buffer = device.createBuffer(64 << 10, 'buffer');
+      using pinned = device.createPinned(64 << 10, 'pinned');
+      using foreign = device.pin(new Uint8Array(new ArrayBuffer(4096)), 'foreign');
+      await using stream = device.createStream('stream');
+      const copied = async (source: Uint8Array, bytes: number, offset = 0) => {
+        for (let i = 0; i < bytes; i++) source[i] = (7 * i + bytes + offset) & 255;
+        const expected = source.slice(0, bytes);
+        const place = { buffer, offset, byteLength: bytes };
+        calls.length = 0;
+        stream.upload(source.subarray(0, bytes), place);
+        const read = new Uint8Array(bytes);
+        await stream.download(place, read);
+        assert.deepEqual(read, expected, `${bytes} bytes at ${offset}`);
+        return calls.filter((call) => ['upload', 'download', 'launch'].includes(call));
+      };
+      const byKernel = ['launch', 'launch'];
+      const byDriver = ['upload', 'download'];
+      assert.deepEqual(await copied(pinned.bytes, 4), byKernel);
+      assert.deepEqual(await copied(pinned.bytes, 1028, 256), byKernel);
+      assert.deepEqual(await copied(pinned.bytes, 16 << 10), byKernel);
+      assert.deepEqual(await copied(new Uint8Array(64), 64), byKernel, 'what is staged is pinned');
+      assert.deepEqual(await copied(pinned.bytes, 3), byDriver);
+      assert.deepEqual(await copied(pinned.bytes, (16 << 10) + 4), byDriver);
+      assert.deepEqual(await copied(pinned.bytes.subarray(2), 8), ['upload', 'launch']);
+      assert.deepEqual(
+        await copied(foreign.bytes, 64),
+        ['upload', 'launch'],
+        'only its owner knows what it is',
+      );
+    }
+    assert.equal(device.liveObjects(), 0);
+    await device[Symbol.asyncDispose]();
+  },
+);

@@ -33,6 +33,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type HipCudaExecutable, HipCudaProgram } from './launching/hip-cuda-program.ts';
 import { HipCudaStep } from './launching/hip-cuda-step.ts';
+import { SMALL_COPY } from './launching/small-copy.ts';
 import { HIP_CUDA_MEMORY, HIP_CUDA_MEMORY_WARM } from './memory/memory-rules.ts';
 import { HostReads } from './memory/host-reads.ts';
 import { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
@@ -211,6 +212,7 @@ export class HipCudaDevice implements Device {
       events: { driver, events, poller, timeline: this.#timeline },
       ownWeight: (weight) => this.#ownWeight(weight),
       launch: (launches, handle) => this.#launcher.queue(launches, handle),
+      copiesSmall: () => this.#store.isLoaded(SMALL_COPY),
       stepFailed: (error) => this.#linked?.link.abort(error),
       ended: (ended) => this.#live.remove(ended),
     });
@@ -247,7 +249,7 @@ export class HipCudaDevice implements Device {
       blas: blas !== undefined,
       peers: this.#linked && this.#linked.link.ranks[this.#linked.place],
     });
-    await this.#store.load(lowered.modules);
+    await this.#store.load([SMALL_COPY, ...lowered.modules]);
     this.#live.check();
     for (const weight of lowered.weights) this.#weights.add(weight);
     return new HipCudaProgram(graph, lowered, (object) => this.#owns(object));

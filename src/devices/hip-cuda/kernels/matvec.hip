@@ -22,7 +22,7 @@
 #define PARTS (OUTPUT == 2 || OUTPUT == 3 ? 2 : 1)
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
 static_assert(ITEMS * WARPS * LINES == OUTPUTS * PARTS, "the warps take all of a block's lines");
-static_assert(OUTPUTS <= LANES, "a lane stores an output");
+static_assert(OUTPUTS <= LANES || OUTPUT == 0, "a lane stores an output, or several of a wide block");
 
 #if OUTPUT == 4
 /// Outputs of the block from each half of a head, where RoPE pairs the halves.
@@ -197,6 +197,15 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
     take(even);
     take(odd);
   }
+#if OUTPUT == 0
+  barrier();
+  for (i32 i = lane(); i < OUTPUTS; i += LANES) {
+    if (Stored at = stored_by(warp, i); at.exists) {
+      f32 value = results[0][at.row][i];
+      static_cast<f32*>(y)[i64(at.row) * outputs + at.n] = addend ? value + addend[at.n] : value;
+    }
+  }
+#else
 #if OUTPUT == 1 || OUTPUT == 4
   cp_async_commit();
   cp_async_wait<0>();
@@ -210,7 +219,7 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
 #endif
   if (!stores) return;
   f32 value = results[0][r][i];
-#if OUTPUT == 0 || OUTPUT == 5
+#if OUTPUT == 5
   static_cast<f32*>(y)[i64(r) * outputs + n] = addend ? value + addend[n] : value;
 #elif OUTPUT == 1
   static_cast<f32*>(y)[i64(r) * outputs + n] = value + addends[r][i];
@@ -246,5 +255,6 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   } else {
     store_cached(values, cells, cell, v_width, n - q_width - k_width, value);
   }
+#endif
 #endif
 }

@@ -40,6 +40,11 @@ export class KernelStore implements Disposable {
     await Promise.all(modules.map((module) => this.#load(module)));
   }
 
+  /** Whether launches of its kernels can be queued. */
+  isLoaded(module: KernelModule): boolean {
+    return this.#known.has(module) || this.#modules.has(moduleKey(module));
+  }
+
   /** A loaded kernel, ready for a launch of this shape. */
   kernel(launch: KernelLaunch): Address {
     const { module, kernel } = launch;

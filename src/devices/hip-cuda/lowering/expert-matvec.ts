@@ -1,4 +1,5 @@
 import { type ProductInput, q8Bytes } from '../../../device/index.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import {
   type GatedFunction,
   type HotExperts,
@@ -14,13 +15,17 @@ import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { inputCode, normArgs } from './matvec.ts';
-import { packedFile } from './packed-formats.ts';
+import { bitsPerWeight, looksUpLevels, packedFile } from './packed-formats.ts';
 import { STAGED_SLACK } from './staging.ts';
 import { expertLayout, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-/** Blocks that a multiprocessor should hold: so few registers may a thread have. */
+/** Blocks that a multiprocessor should hold, so few registers may a thread have: those that kernels do with, most of them. */
 const RESIDENT = 3;
+const FEW_RESIDENT = 2;
+const MANY_RESIDENT = 4;
+/** Most bits of weights of which registers of so many blocks have room for two lines of gates and of ups. */
+const MOST_BITS = 6;
 /**
  * Outputs per block: a group, so that it can be quantized; fewer if there would be too few blocks for the
  * multiprocessors.
@@ -72,6 +77,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const across = outputsOfBlock(to, product, down);
   const groups = weight.columns / 32;
   const rowGroups = choices === 'added' ? chosen * groups : groups;
+  const lines = rowGroups > FEW_GROUPS || across < OUTPUTS_PER_BLOCK ? 1 : 2;
   const staged = input.form === 'f32';
   const copies = packedCopies(product.hot, op.outputs, to);
   to.launch({
@@ -80,9 +86,9 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
     defines: {
       PACKED_FORMAT: packedFile(weight.format),
       ROWS: 1,
-      LINES: rowGroups > FEW_GROUPS || across < OUTPUTS_PER_BLOCK ? 1 : 2,
+      LINES: lines,
       OUTPUTS: across,
-      RESIDENT,
+      RESIDENT: residentOf({ format: weight.format, lines, staged, output }, to),
       INPUT: inputCode(input),
       OUTPUT: OUTPUT_CODES[output],
       CHOICES: CHOICE_CODES[choices],
@@ -113,6 +119,25 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       product.y,
     ],
   });
+}
+
+/**
+ * As many blocks as have registers: gates and ups take more, most where two lines are multiplied at once and where each lane finds its
+ * activations; one line of sums takes fewer, except of levels that are looked up.
+ */
+function residentOf(
+  of: { readonly format: TensorFormat; readonly lines: number; readonly staged: boolean } & Pick<
+    ExpertMatvec,
+    'output'
+  >,
+  { target }: Lowering,
+): number {
+  const { format, lines, staged, output } = of;
+  if (target.vendor !== 'nvidia') return RESIDENT;
+  const isGated = output === 'gated' || output === 'gatedQuantized';
+  if (!isGated) return lines === 1 && !looksUpLevels(format) ? MANY_RESIDENT : RESIDENT;
+  if (lines === 1) return staged || !looksUpLevels(format) ? RESIDENT : FEW_RESIDENT;
+  return staged && bitsPerWeight(format) <= MOST_BITS ? RESIDENT : FEW_RESIDENT;
 }
 
 /** Outputs of an expert: half of the rows of a matrix that is gate and up. */

@@ -21,6 +21,9 @@ import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 /** Rows up to which a kernel is compiled for the length of its rows, where up to a third of its instructions find addresses. */
 const FIXED_ROWS = 2;
 const OUTPUTS_PER_BLOCK = 32;
+/** Of results that are stored as they are, where there are several such blocks for each place: each finds and quantizes the activations. */
+const OUTPUTS_PER_LARGE_BLOCK = 64;
+const LARGE_ROUNDS = 1.8;
 /** Used if full blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
 /** Lines that a block's warps multiply at once, where they take one each and where they take two: `LINES` of `matvec.h`. */
@@ -34,14 +37,15 @@ const SMALL_HEADS = new Set(['Q4_K', 'Q6_K']);
 const OUTPUTS_OF_FULL_BLOCKS = [32, 16, 8];
 const FULL_BLOCKS = 2;
 const FULL_RESIDENT = 4;
-/** The code in `matvec.hip` for several products. */
+/** The codes in `matvec.hip` for results that are stored, and for several products. */
+const STORED = 0;
 const GROUP_CODE = 5;
 const THREADS = 256;
 
 /** The code in `matvec.hip` for the use of the sums. */
 function outputCode(epilogue: Epilogue): number {
   if (epilogue.kind === 'gated') return epilogue.form === 'q8' ? 3 : 2;
-  return { store: 0, residual: 1, heads: 4 }[epilogue.kind];
+  return { store: STORED, residual: 1, heads: 4 }[epilogue.kind];
 }
 
 /** The kernels' code for the source of their activations. */
@@ -127,11 +131,19 @@ function usualResident(rows: number, blocks: number, to: Lowering): number {
   return rows > FIXED_ROWS ? LEAST_RESIDENT : residentOf(blocks, USUAL_RESIDENT, to);
 }
 
-function divisionFor(of: MatvecIntent, width: number, to: Lowering): Division {
+function divisionFor(
+  of: MatvecIntent,
+  { width, output }: { readonly width: number; readonly output: number },
+  to: Lowering,
+): Division {
   const rows = bucketOf(to.capacity(of.rows));
   const outputs = outputsPerBlock({ width, rows }, of.epilogue, to);
   const resident = usualResident(rows, Math.ceil(width / outputs), to);
-  return fullDivision(of, width, to) ?? { outputs, resident };
+  const division = fullDivision(of, width, to) ?? { outputs, resident };
+  const places = division.resident * to.target.multiprocessors;
+  const isLarge = width / OUTPUTS_PER_BLOCK >= LARGE_ROUNDS * places;
+  const canBeLarge = to.target.vendor === 'nvidia' && rows <= FIXED_ROWS && output === STORED;
+  return canBeLarge && isLarge ? { ...division, outputs: OUTPUTS_PER_LARGE_BLOCK } : division;
 }
 
 /**
@@ -188,7 +200,7 @@ export function launchMatvec(intent: MatvecIntent, use: SumsUse, to: Lowering): 
   const [first] = weights as [Weight];
   const { defines, args, sizes, ...plan } = inputPlan({ of, x, first }, to);
   const width = outputsOf(weights, epilogue);
-  const { outputs, resident } = divisionFor(intent, width, to);
+  const { outputs, resident } = divisionFor(intent, { width, output: use.output }, to);
   to.launch({
     ...plan,
     defines: {

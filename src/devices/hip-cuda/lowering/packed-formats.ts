@@ -18,6 +18,19 @@ export function packedBytes(format: TensorFormat, groups: number): number {
   return planes.reduce((sum, bytes) => sum + alignUp(bytes * groups, 16), 0);
 }
 
+export function bitsPerWeight({ blockBytes, blockElements }: TensorFormat): number {
+  return (8 * blockBytes) / blockElements;
+}
+
+/** Whether codes of a packed format are looked up: in a codebook, or in a table of levels. */
+export function looksUpLevels(format: TensorFormat): boolean {
+  const packed = packedGroups(format);
+  if (!packed) return false;
+  const { quants, signed } = packed;
+  // Of eight bits, a code is its level.
+  return quants.kind === 'grid' || (signed && quants.bits < 8);
+}
+
 /** The factor on weights of a packed format that are decoded to f16. */
 export function weightScale(format: TensorFormat): number {
   const packed = packedGroups(format);

@@ -13,6 +13,8 @@ export interface ProductSize {
   readonly lines: number;
   /** Whether waves of few rows have registers for one chunk of the weights more. */
   readonly small: boolean;
+  /** Whether weights are decoded so fast that few waves should share activations. */
+  readonly quick: boolean;
   readonly chunks: number;
   readonly gated: boolean;
   readonly divides: boolean;
@@ -49,15 +51,22 @@ export const AHEAD = 1;
 /** Bytes of a row in a chunk of k. */
 const CHUNK_BYTES = 256;
 
-/** Waves of a block: many divide k if there are few blocks; otherwise several blocks keep a multiprocessor busy. */
+/**
+ * Waves of a block: many divide k if there are few blocks, not so many of sixteen rows, which take more registers; otherwise several blocks
+ * keep a multiprocessor busy.
+ */
 const MOST_WAVES = 16;
+const ROOMY_WAVES = 12;
 const MANY_WAVES = 8;
 const FEW_WAVES = 4;
 
 /** Most waves that share activations, most blocks that divide k, and the fewest chunks of k that each of these has. */
 const MOST_SHARED = 4;
+const LEAST_SHARED = 2;
 const MOST_SPLITS = 4;
 const LEAST_CHUNKS = 8;
+/** The part of the blocks that run at once that is enough to keep all multiprocessors as busy. */
+const FULL_ROUND = 0.9;
 /** Waves of a block that share activations and are alone on their multiprocessor, by rows. */
 const SHARING_WAVES: Readonly<Record<number, number>> = { 16: 16, 32: 12, 64: 8 };
 
@@ -92,7 +101,7 @@ export function productGeometry(of: ProductSize, target: HipCudaTarget): Product
   const tiles = Math.ceil(of.lines / OUTPUTS);
   const isMany = tiles >= 2 * target.multiprocessors;
   if (tile.rows < FEW_ROWS || (tile.rows === FEW_ROWS && !isMany)) return apart(tile, of, target);
-  const geometry = isMany ? sharedByMany(tile, tiles, target) : divided(tile, of, target);
+  const geometry = isMany ? sharedByMany(tile, { tiles, ...of }, target) : divided(tile, of, target);
   return fitted(geometry, target);
 }
 
@@ -119,18 +128,19 @@ function apart(
   const own = isWide ? { ...tile, outputs: WIDE_OUTPUTS } : tile;
   const blocks = Math.ceil(lines / own.outputs) * Math.ceil(rows / own.rows);
   const many = blocks < 2 * multiprocessors ? MANY_WAVES : FEW_WAVES;
-  const waves = isNvidia && blocks <= multiprocessors ? MOST_WAVES : many;
+  const most = own.rows === FEW_ROWS && !isWide ? ROOMY_WAVES : MOST_WAVES;
+  const waves = isNvidia && blocks <= multiprocessors ? most : many;
   const usual = waves > FEW_WAVES ? 1 : 2;
   const isDeep = gated && small && waves === FEW_WAVES;
   // Registers have room for no more of wide tiles.
-  const most = isWide ? 1 : 2;
+  const depth = isWide ? 1 : 2;
   return fitted(
     {
       tile: own,
       waves,
       share: 1,
-      depth: isNvidia ? most + (isDeep ? 1 : 0) : 1,
-      resident: isNvidia ? MOST_WAVES / waves : usual,
+      depth: isNvidia ? depth + (isDeep ? 1 : 0) : 1,
+      resident: isNvidia ? Math.floor(MOST_WAVES / waves) : usual,
       splits: 1,
     },
     target,
@@ -141,7 +151,11 @@ function apart(
  * Waves that share activations of more rows, where there are blocks for all multiprocessors: so many that all blocks run at once, and that
  * the multiprocessor with most lines has few; of very many lines as many as can.
  */
-function sharedByMany(tile: Tile, tiles: number, { multiprocessors }: HipCudaTarget): ProductGeometry {
+function sharedByMany(
+  tile: Tile,
+  { tiles, quick, gated }: Pick<ProductSize, 'quick' | 'gated'> & { readonly tiles: number },
+  { multiprocessors }: HipCudaTarget,
+): ProductGeometry {
   const blocksWith = (share: number) => Math.ceil(Math.ceil(tiles / share) / multiprocessors);
   const mostLines = (share: number) => share * blocksWith(share);
   const candidates = [4, 3, 2].filter((count) => blocksWith(count) <= 2);
@@ -149,6 +163,10 @@ function sharedByMany(tile: Tile, tiles: number, { multiprocessors }: HipCudaTar
   if (best === undefined && tile.rows === FEW_ROWS)
     return { tile, waves: FEW_WAVES, share: 1, depth: 1, resident: 4, splits: 1 };
   const share = best ?? MOST_SHARED;
+  // Blocks of which a part of the multiprocessors have one less are divided once more.
+  const isUneven = Math.ceil(tiles / share) < FULL_ROUND * blocksWith(share) * multiprocessors;
+  if (quick && gated && tile.rows === FEW_ROWS && share > LEAST_SHARED && isUneven)
+    return { tile, waves: 2 * LEAST_SHARED, share: LEAST_SHARED, depth: 2, resident: 2, splits: 1 };
   const resident = tile.rows > 2 * FEW_ROWS ? 1 : Math.min(2, blocksWith(share));
   const most = resident > 1 ? MANY_WAVES : (SHARING_WAVES[tile.rows] as number);
   const waves = share * Math.max(1, Math.floor(most / share));

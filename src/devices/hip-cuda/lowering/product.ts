@@ -10,7 +10,7 @@ import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { tryFloatProduct } from './library-product.ts';
 import { matrixLanes } from './matrix-cores.ts';
-import { packedFile } from './packed-formats.ts';
+import { bitsPerWeight, looksUpLevels, packedFile } from './packed-formats.ts';
 import { AHEAD, productGeometry, sharedBytes } from './product-geometry.ts';
 import { bucketOf, F16_CHUNK } from './staging.ts';
 import { tryWarpgroupProduct } from './warpgroup-product.ts';
@@ -30,8 +30,15 @@ export function emitProduct(of: ProductIntent, to: Lowering): void {
 const SMALL_BITS = 6;
 
 function isSmall(format: TensorFormat): boolean {
-  const { blockBytes, blockElements } = format;
-  return 8 * blockBytes <= SMALL_BITS * blockElements && packedGroups(format)?.quants.kind !== 'grid';
+  return bitsPerWeight(format) <= SMALL_BITS && packedGroups(format)?.quants.kind !== 'grid';
+}
+
+/** Bits of weights that are decoded as fast as two waves' activations are copied, so that no more have to share them. */
+const QUICK_BITS = { least: 3, most: 5 } as const;
+
+function isQuick(format: TensorFormat): boolean {
+  const bits = bitsPerWeight(format);
+  return bits >= QUICK_BITS.least && bits < QUICK_BITS.most && !looksUpLevels(format);
 }
 
 /** A product by packed weights on the matrix cores. */
@@ -43,8 +50,9 @@ function emitTiles(of: ProductIntent, to: Lowering): void {
   const gated = epilogue.kind === 'gated';
   const lines = (gated ? 2 : 1) * outputs;
   const chunks = Math.ceil(first.columns / F16_CHUNK);
-  const small = isSmall(first.format);
-  const size = { rows: capacity, lines, small, chunks, gated, divides: dividesSums(of) };
+  const { format } = first;
+  const weightFacts = { small: isSmall(format), quick: isQuick(format) };
+  const size = { rows: capacity, lines, ...weightFacts, chunks, gated, divides: dividesSums(of) };
   const geometry = productGeometry(size, to.target);
   const { tile, waves, share, depth, resident, splits } = geometry;
   const sums = productSums(of, splits, to);

@@ -13,6 +13,8 @@ const MAX_BYTES = 2 ** 32 - 1;
 export class HipCudaPinned implements PinnedBuffer {
   /** False if pinning failed and copies use the driver's own staging. */
   readonly pinned: boolean;
+  /** Whether kernels read and write it at its address: not what was pinned for its owner, or could not be. @internal */
+  readonly isMapped: boolean;
   /** All devices of this driver copy from it. @internal */
   readonly library: DriverLibrary;
   readonly #bytes: Uint8Array;
@@ -28,11 +30,13 @@ export class HipCudaPinned implements PinnedBuffer {
       address: Address;
       bytes: Uint8Array;
       pinned: boolean;
+      isMapped: boolean;
       release: () => void;
     },
   ) {
     this.library = of.library;
     this.pinned = of.pinned;
+    this.isMapped = of.isMapped;
     this.#address = of.address;
     this.#bytes = of.bytes;
     this.#release = of.release;
@@ -96,6 +100,7 @@ export function allocatePinned(
       address: memory.address,
       bytes: memory.bytes.subarray(0, byteLength),
       pinned,
+      isMapped: pinned,
       release: () => {
         ended();
         free();
@@ -132,6 +137,7 @@ export function pinForeign(
     address,
     bytes,
     pinned: true,
+    isMapped: false,
     release: () => {
       ended();
       driver.unpin(address);

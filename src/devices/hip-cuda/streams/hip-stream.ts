@@ -19,6 +19,7 @@ import type { TensorFormat } from '../../../formats/index.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
 import { HipCudaStep } from '../launching/hip-cuda-step.ts';
+import { isSmallCopy, smallCopy } from '../launching/small-copy.ts';
 import { addressOf, HipCudaBuffer } from '../memory/hip-cuda-buffer.ts';
 import { HipCudaPinned } from '../memory/hip-cuda-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
@@ -33,9 +34,18 @@ export interface StreamSetup {
   ownWeight(weight: PackedWeight): HipCudaWeight;
   /** Queues launches in order. */
   launch(launches: readonly Launch[], stream: Address): void;
+  /** Whether the kernel of small copies is loaded. */
+  copiesSmall(): boolean;
   /** Called when a step is left out, for which other ranks would wait. */
   stepFailed(error: unknown): void;
   ended(stream: HipStream): void;
+}
+
+/** Addresses of a copy, and its size. */
+interface CopyOf {
+  readonly to: Address;
+  readonly from: Address;
+  readonly bytes: number;
 }
 
 /** A non-blocking stream of the driver: a HIP stream, or under CUDA a `CUstream`, whose calls are the same. */
@@ -67,14 +77,19 @@ export class HipStream implements Stream {
     const pinned = pinnedOf(source);
     if (pinned) {
       const from = pinned.addressOf(source);
-      this.#enqueue(() => driver.upload(to, from, source.byteLength, this.#handle));
+      const bytes = source.byteLength;
+      this.#enqueue(() => {
+        if (!this.#copySmall(pinned, { to, from, bytes })) driver.upload(to, from, bytes, this.#handle);
+      });
       return;
     }
     this.#enqueue(() => {
-      const slot = staging.take(source.byteLength);
+      const bytes = source.byteLength;
+      const slot = staging.take(bytes);
       slot.bytes.set(source);
+      const from = slot.addressOf(slot.bytes);
       try {
-        driver.upload(to, slot.addressOf(slot.bytes), source.byteLength, this.#handle);
+        if (!this.#copySmall(slot, { to, from, bytes })) driver.upload(to, from, bytes, this.#handle);
       } finally {
         staging.giveAfter(slot, this.#handle);
       }
@@ -99,22 +114,35 @@ export class HipStream implements Stream {
   download(source: BufferRange, into: Uint8Array): Promise<void> {
     this.#check('download source', source, into.byteLength);
     if (into.byteLength === 0) return this.#record().completed();
-    const { reads, staging, pinnedOf } = this.#setup.context;
+    const { staging, pinnedOf } = this.#setup.context;
     const bytes = into.byteLength;
-    const stream = { handle: this.#handle, detour: this.#detour };
     const pinned = pinnedOf(into);
     if (pinned) {
-      const to = pinned.addressOf(into);
-      this.#enqueue(() => reads.read(to, source, bytes, stream));
+      this.#read(pinned, pinned.addressOf(into), source, bytes);
       return this.#record().completed();
     }
-    const slot = this.#enqueue(() => staging.take(into.byteLength));
+    const slot = this.#enqueue(() => staging.take(bytes));
     if (!slot) return this.#record().completed();
-    this.#enqueue(() => reads.read(slot.addressOf(slot.bytes), source, bytes, stream));
+    this.#read(slot, slot.addressOf(slot.bytes), source, bytes);
     return this.#record()
       .completed()
       .then(() => into.set(slot.bytes.subarray(0, bytes)))
       .finally(() => staging.give(slot));
+  }
+
+  #read(pinned: HipCudaPinned, to: Address, source: BufferRange, bytes: number): void {
+    this.#enqueue(() => {
+      if (this.#copySmall(pinned, { to, from: addressOf(source), bytes })) return;
+      const stream = { handle: this.#handle, detour: this.#detour };
+      this.#setup.context.reads.read(to, source, bytes, stream);
+    });
+  }
+
+  /** Queues a copy from or to pinned memory as a kernel, if it is one that is faster so; the copy engines are not waited for. */
+  #copySmall(pinned: HipCudaPinned, { to, from, bytes }: CopyOf): boolean {
+    const can = pinned.isMapped && isSmallCopy(to, from, bytes) && this.#setup.copiesSmall();
+    if (can) this.#setup.launch([smallCopy(to, from, bytes)], this.#handle);
+    return can;
   }
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {

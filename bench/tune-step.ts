@@ -1,10 +1,11 @@
 /**
  * What other choices of its kernels would make of a step on a GPU of HIP or CUDA: `node dist/bench/tune-step.js [hip|cuda] [shape] [format]
- * [rows ...] [--changes N] [--least percent] [--keep N]`. Shapes, formats and rows are those of `gpu-step`. Of each kind of launch that
+ * [rows ...] [--changes N] [--least percent] [--keep N] [--tries choices]`. Shapes, formats and rows are those of `gpu-step`. Of each kind of launch that
  * takes at least its share of the step (3 %) and has choices (outputs and warps of a block, blocks of a multiprocessor, copies under way),
  * every choice with up to N changes (2) is compiled, and the whole step timed with it; the best (5) are timed again, in turns with the
  * step as it is, and printed with the step's gain and the largest difference of its logits, which tells a choice that is wrong from one
- * that adds up in another order. At last, the best of all kinds together.
+ * that adds up in another order. At last, the best of all kinds together. With `--tries 'WAVES=12; WAVES=8 DEPTH=3'`, only these choices
+ * of any kind are tried: what one shape gains by is to hold for others before it is adopted.
  */
 import { parseArgs } from 'node:util';
 import { Q4_0 } from '../src/formats/index.ts';
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
     changes: { type: 'string', default: '2' },
     least: { type: 'string', default: '3' },
     keep: { type: 'string', default: '5' },
+    tries: { type: 'string' },
   },
 });
 const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = positionals;
@@ -29,6 +31,7 @@ const limits = {
   changes: Number(values.changes),
   least: Number(values.least) / 100,
   keep: Number(values.keep),
+  tries: values.tries?.split(';').map((choice) => choice.trim()),
 };
 for (const batch of batches.length > 0 ? batches : ['1']) {
   await tuneStep(device, { model, work: { ...workCalled(batch), dequantized: false }, limits });

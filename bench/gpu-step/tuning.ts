@@ -138,6 +138,8 @@ export interface TuningLimits {
   readonly least: number;
   /** Candidates of a kind that are timed again and printed. */
   readonly keep: number;
+  /** The only choices that are tried, as `differenceOf` writes them, whatever they change; undefined for all. */
+  readonly tries?: readonly string[] | undefined;
 }
 
 /** Prints what other choices make of a step, on a device with `TUNABLE_KERNELS`. */
@@ -167,9 +169,13 @@ export async function tuneStep(
 async function tune(
   step: TunableStep,
   kind: Kind,
-  { changes, keep }: TuningLimits,
+  { changes, keep, tries }: TuningLimits,
 ): Promise<Changes | undefined> {
-  const candidates = await step.compiled(candidatesOf(kind.first, { target: step.target, changes }));
+  const most = tries ? Number.POSITIVE_INFINITY : changes;
+  const all = candidatesOf(kind.first, { target: step.target, changes: most });
+  const wanted = all.filter((candidate) => tries?.includes(differenceOf(candidate, kind.first)) ?? true);
+  if (wanted.length === 0) return undefined;
+  const candidates = await step.compiled(wanted);
   const quick: { to: Changes; name: string; microseconds: number }[] = [];
   for (const candidate of candidates) {
     const to = kind.by(candidate);

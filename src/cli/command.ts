@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { addHelpAll, furtherHelp } from './help.ts';
 import type { Interruption } from './interruption.ts';
-import type { GlobalFlags } from './options.ts';
+import type { GlobalFlags, UnreadOptions } from './options.ts';
 import type { Output } from './output.ts';
 
 /** What every command gets from the process. */
@@ -36,11 +36,14 @@ export interface CliCommand<Flags = unknown> {
   readonly options: readonly Option[];
   readonly examples: readonly Example[];
   run(call: CommandCall<Flags>, context: CommandContext): Promise<ExitCode | undefined>;
+  /** The options that nothing reads with these flags: given on the command line, they are refused. */
+  readonly unread?: (flags: Flags) => UnreadOptions | undefined;
 }
 
 /** A command whose options are known only to itself. */
-export type AnyCommand = Omit<CliCommand, 'run'> & {
+export type AnyCommand = Omit<CliCommand, 'run' | 'unread'> & {
   run(call: CommandCall<never>, context: CommandContext): Promise<ExitCode | undefined>;
+  readonly unread?: (flags: never) => UnreadOptions | undefined;
 };
 
 /** Runs a command within a process, with the options that the command line gives it. */

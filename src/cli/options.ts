@@ -414,6 +414,25 @@ export function checkNeeds(command: Command): void {
   }
 }
 
+/** Options, by their attributes, that nothing reads, and why. */
+export interface UnreadOptions {
+  readonly names: ReadonlySet<string>;
+  /** What is asked for instead of what would read them, and that. */
+  readonly found: string;
+  readonly expected: string;
+}
+
+/** Throws `INVALID_ARGUMENT` for an option of the command line that a command does not read as it is called. A setting is left out. */
+export function refuseUnread(command: Command, unread: UnreadOptions | undefined): void {
+  if (!unread) return;
+  const { names, found, expected } = unread;
+  for (const option of command.options) {
+    const name = option.attributeName();
+    if (!names.has(name) || command.getOptionValueSource(name) !== 'cli') continue;
+    fail('INVALID_ARGUMENT', { name: option.long ?? name, found, expected });
+  }
+}
+
 /** Collects an option that may be repeated. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];

@@ -9,7 +9,7 @@ import { withFlagNames } from './flag-names.ts';
 import { foreignOptionHint } from './foreign-options.ts';
 import { HELP } from './help.ts';
 import { Interruption } from './interruption.ts';
-import { checkNeeds, type GlobalFlags, globalOptions } from './options.ts';
+import { checkNeeds, type GlobalFlags, globalOptions, refuseUnread } from './options.ts';
 import { Output } from './output.ts';
 import { packageVersion } from '../node/package-root.ts';
 import { describeError, reportError } from './report-error.ts';
@@ -38,13 +38,15 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     if (alias !== undefined) command.alias(alias);
     // Without a named command, all are listed with their arguments.
     if (isNamed && !isIn(named)) continue;
-    describeCommand(command, await read(), async (own, run) => {
+    const definition = await read();
+    describeCommand(command, definition, async (own, run) => {
       let context = await contextOf(program.opts(), output, interruption);
       report = (error) => reportError(withFlagNames(error, own), isForProgram(own), context);
       try {
         checkWorkingFolder();
         await applyUserSettings(program, own, output);
         checkNeeds(own);
+        refuseUnread(own, definition.unread?.(own.opts() as never));
         context = await contextOf(program.opts(), output, interruption);
         code = (await run(context)) ?? EXIT.ok;
       } catch (error) {

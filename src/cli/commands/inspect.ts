@@ -27,6 +27,14 @@ interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags
 /** Model options without effect on memory: the file is the argument, and nothing of it is loaded. */
 const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load']);
 
+/** Options of models that say where a file is: the others are for the memory plan. */
+const OF_LOCATION: ReadonlySet<string> = new Set<keyof ModelFlags>(['header', 'offline']);
+
+/** Whether the flags ask for the memory plan: alone, or within the summary or everything. */
+function isPlanned({ summary, metadata, tensors, fit }: InspectFlags): boolean {
+  return summary === true || fit === true || !(metadata || tensors);
+}
+
 /** `rocmforge inspect`: the contents of a file, from its header alone. */
 export const inspectCommand: CliCommand<InspectFlags> = {
   arguments: [new Argument('[model]', 'GGUF file, http(s) address or name (default: the bundled model)')],
@@ -49,6 +57,18 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     ['inspect hf:unsloth/Qwen3-0.6B-GGUF:Q8_0 --summary', 'a model of the hub, without pulling it'],
     ['inspect model.gguf --json | jq .parameters', 'a single value for a script'],
   ],
+  unread(flags) {
+    if (isPlanned(flags)) return undefined;
+    const planning = [...modelOptions(), ...draftOptions(), ...deviceOptions()]
+      .map((option) => option.attributeName())
+      .filter((name) => !OF_LOCATION.has(name));
+    const found = [flags.metadata && '--metadata', flags.tensors && '--tensors'].filter(Boolean).join(' ');
+    return {
+      names: new Set(planning),
+      found: `${found} alone`,
+      expected: '--summary or --fit, which plan memory',
+    };
+  },
   async run({ args, flags }, context) {
     const { output } = context;
     const [location = bundledModel()] = args as [string?];
@@ -58,11 +78,10 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const full = flags.full === true;
     const summary = wants('summary') ? summarize(gguf) : undefined;
     const unread = summary && unreadOf(gguf);
-    const planned = summary || flags.fit;
     // Also for a file that would be refused, which is reported separately.
     const asked = { ...loadOptionsOf(flags), allowUnread: true };
     const ropes = summary && ropesOf(gguf, asked.rope);
-    const memory = planned ? await memoryNeed(gguf, asked) : undefined;
+    const memory = isPlanned(flags) ? await memoryNeed(gguf, asked) : undefined;
     const code = flags.fit && memory && 'unknown' in memory ? EXIT.failure : EXIT.ok;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;

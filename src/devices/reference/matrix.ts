@@ -87,7 +87,10 @@ class BlockMatrix implements Matrix {
 
   read(row: number): Float64Array {
     const values = new Float64Array(this.#width);
-    for (let i = 0; i < values.length; i++) values[i] = this.scalar(row, i);
+    for (let at = 0; at < this.#width; at += STATE_BLOCK) {
+      const [quants, scale] = this.#block(row, at);
+      for (let i = 0; i < STATE_BLOCK; i++) values[at + i] = this.#format.element(quants, scale, i);
+    }
     return values;
   }
 

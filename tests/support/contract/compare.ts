@@ -25,7 +25,7 @@ export function stateRowBytes(bytes: Uint8Array, { type, rows, width }: State): 
     const own = bytes.subarray((first / rows) * row, (first / rows) * (row + 1));
     if (!planes) return own;
     const at = first + row * planes.scaleBytes;
-    return Uint8Array.from([...own, ...bytes.subarray(at, at + planes.scaleBytes)]);
+    return Buffer.concat([own, bytes.subarray(at, at + planes.scaleBytes)]);
   });
 }
 

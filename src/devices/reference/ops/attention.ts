@@ -34,12 +34,9 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
           return score - slope * Math.abs((positions[at] as number) - (own ?? last));
         });
         const weights = softmax(scores, sinks?.[head]);
-        values.forEach((value, at) => {
-          for (let i = 0; i < valueSize; i++) {
-            const o = head * valueSize + i;
-            out[o] = (out[o] as number) + (weights[at] as number) * (value[shared * stride + i] as number);
-          }
-        });
+        const sums = out.subarray(head * valueSize, (head + 1) * valueSize);
+        for (const [at, value] of values.entries())
+          addScaled(sums, weights[at] as number, value, shared * stride);
       }
     }
     frame.matrix(op.out).write(row, out);
@@ -54,6 +51,12 @@ function rowsOnce(matrix: Matrix): (row: number) => Float64Array {
     rows.set(row, known);
     return known;
   };
+}
+
+/** Adds to the sums as many values from `start` on, times a weight. */
+function addScaled(sums: Float64Array, weight: number, values: Float64Array, start: number): void {
+  for (let i = 0; i < sums.length; i++)
+    sums[i] = (sums[i] as number) + weight * (values[start + i] as number);
 }
 
 function capped(score: number, softCap: number | undefined): number {

@@ -2,43 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inLayer } from '../../src/model/synthetic-family.ts';
 import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
-import type { PredictingOptions } from '../support/predicting-model.ts';
-import { CPU, DRAFTS, REQUESTS, said, saysTheSame, STEADY } from '../support/predicting-texts.ts';
+import {
+  CPU,
+  DRAFTS,
+  REQUESTS,
+  said,
+  saysTheSame,
+  STEADY,
+  testPredictions,
+} from '../support/predicting-texts.ts';
 
-/** Sizes with which an architecture's last layer may predict. */
-const SIZES: Readonly<Record<string, PredictingOptions['sizes']>> = { deepseek4: { layers: 4, experts: 8 } };
-
-for (const architecture of [
-  'glm4moe',
-  'deepseek2',
-  'deepseek32',
-  'deepseek4',
-  'qwen35',
-  'qwen35moe',
-  'qwen3next',
-  'mimo2',
-  'hy_v3',
-  'step35',
-]) {
-  test(`${architecture}: the model's own predictions change no token, and save steps as far as they are right`, async () => {
-    const sizes = SIZES[architecture] ?? {};
-    const plain = await said(architecture, { noise: 0, sizes }, { sequences: 4 });
-    const exact = await said(architecture, { noise: 0, sizes }, STEADY);
-    assert.deepEqual(exact.texts, plain.texts);
-    assert.ok(
-      exact.proposed > 40 && exact.accepted > 0.9 * exact.proposed,
-      `${exact.accepted} of ${exact.proposed}`,
-    );
-    assert.ok(exact.steps < 0.6 * plain.steps, `${exact.steps} steps instead of ${plain.steps}`);
-    const noisy = await said(architecture, { noise: 0.4, sizes }, STEADY);
-    assert.deepEqual(noisy.texts, plain.texts);
-    assert.ok(
-      noisy.accepted > 0 && noisy.accepted < 0.9 * noisy.proposed,
-      `${noisy.accepted} of ${noisy.proposed}`,
-    );
-    assert.ok(noisy.steps <= plain.steps, `${noisy.steps} steps instead of ${plain.steps}`);
-  });
-}
+// A cache of heads, one of latents, recurrent states beside experts, and a window; `full/predictors` has the others.
+for (const architecture of ['glm4moe', 'deepseek2', 'qwen3next', 'step35']) testPredictions(architecture);
 
 // One whose rows are rolled back in the cache alone, and one with recurrent states.
 for (const architecture of ['glm4moe', 'qwen35']) {

@@ -1,5 +1,6 @@
 /** Texts of models that predict further tokens themselves. */
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
@@ -70,6 +71,41 @@ export async function said(
 export const DRAFTS = { sequences: 4, predictor: true, speculation: 3 };
 /** Three guesses at a time. */
 export const STEADY = { ...DRAFTS, runtime: { adaptsDrafts: false } };
+
+/** Sizes with which an architecture's last layer may predict. */
+const SIZES: Readonly<Record<string, PredictingOptions['sizes']>> = { deepseek4: { layers: 4, experts: 8 } };
+
+/** Declares that an architecture's predictions save steps as far as they are right, and change no token. */
+export function testPredictions(architecture: string): void {
+  test(`${architecture}: the model's own predictions change no token, and save steps as far as they are right`, async () => {
+    const sizes = SIZES[architecture] ?? {};
+    const plain = await said(architecture, { noise: 0, sizes }, { sequences: 4 });
+    const exact = await said(architecture, { noise: 0, sizes }, STEADY);
+    assert.deepEqual(exact.texts, plain.texts);
+    assert.ok(
+      exact.proposed > 40 && exact.accepted > 0.9 * exact.proposed,
+      `${exact.accepted} of ${exact.proposed}`,
+    );
+    assert.ok(exact.steps < 0.6 * plain.steps, `${exact.steps} steps instead of ${plain.steps}`);
+    const noisy = await said(architecture, { noise: 0.4, sizes }, STEADY);
+    assert.deepEqual(noisy.texts, plain.texts);
+    assert.ok(
+      noisy.accepted > 0 && noisy.accepted < 0.9 * noisy.proposed,
+      `${noisy.accepted} of ${noisy.proposed}`,
+    );
+    assert.ok(noisy.steps <= plain.steps, `${noisy.steps} steps instead of ${plain.steps}`);
+  });
+}
+
+/** The architectures of which `npm test` has goldens of the first predictions alone. */
+export const OTHER_PREDICTORS: readonly string[] = [
+  'deepseek32',
+  'deepseek4',
+  'qwen35',
+  'qwen35moe',
+  'mimo2',
+  'hy_v3',
+];
 
 /** Two short texts, one of which is drawn. */
 const SHORT = REQUESTS.slice(0, 2).map(({ prompt, options }) => ({

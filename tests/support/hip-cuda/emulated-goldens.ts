@@ -60,6 +60,12 @@ export interface EmulatedStages {
   readonly names: readonly string[];
 }
 
+/**
+ * Architectures for a stage beside the CPU that `npm test` leaves out: latent attention, two recurrent hybrids, RWKV, and one whose layers
+ * read the caches of earlier ones.
+ */
+export const BESIDE_CPU: readonly string[] = ['deepseek2', 'granitehybrid', 'qwen35', 'rwkv7', 'gemma3n'];
+
 /** Declares the tests of some architectures' random models for pipelines of emulated GPUs and the CPU. */
 export async function testEmulatedStages(
   target: string,

@@ -1,3 +1,3 @@
 import { testReferenceStates } from '../support/state-tests.ts';
 
-testReferenceStates(/hybrid|Gemma/);
+testReferenceStates(/hybrid|Gemma|Qwen/);

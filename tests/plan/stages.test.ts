@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
 import { DevicePipeline } from '../../src/devices/group/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
@@ -258,14 +258,20 @@ test('a draft model beside a pipeline is on its last stage', async () => {
   assert.ok(stream.end.proposedTokens > 0);
 });
 
+// One for all, whose threads take as long to start as a text takes.
+let stages: DevicePipeline;
+before(async () => {
+  stages = await cpuStages(2);
+});
+after(() => stages[Symbol.asyncDispose]());
+
 testStates({
   name: '2 CPU stages',
   brevity: 0.4,
   models: /hybrid|Gemma 4/,
   declare: (claim, work) =>
     void test(claim, async () => {
-      await using device = await cpuStages(2);
-      await work(device);
-      assert.equal(device.liveObjects(), 0);
+      await work(stages);
+      assert.equal(stages.liveObjects(), 0);
     }),
 });

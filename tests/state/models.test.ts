@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
-import { testReferenceStates, testStates } from '../support/state-tests.ts';
+import { testStates } from '../support/state-tests.ts';
 
 // One for all, whose threads take as long to start as a text takes.
 let cpu: Device;
@@ -14,7 +14,5 @@ after(async () => {
   await cpu[Symbol.asyncDispose]();
 });
 
+// `full/reference-states` has the reference device, which takes longer.
 testStates({ name: 'cpu', declare: (claim, work) => void test(claim, () => work(cpu)) });
-
-// `npm run test:full` has the others, of which a step takes longer: this one has recurrent states beside a cache.
-testReferenceStates(/Qwen/);

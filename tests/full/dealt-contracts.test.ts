@@ -3,15 +3,18 @@ import { ALL_CASES } from '../support/contract/cases/index.ts';
 import { REFUSE_COPIES } from '../support/contract/cases/experts.ts';
 import { testDeviceContract } from '../support/contract/index.ts';
 import { testName } from '../support/contract/operators.ts';
+import { PACKED_ALIKE, packingTestName } from '../support/contract/packing.ts';
 import { dealtShare, SHARE_NAME } from '../support/dealt-share.ts';
 import { everyKernelOnce } from '../support/hip-cuda/contract-cases.ts';
 import { testEmulatedContract } from '../support/hip-cuda/emulated-contract.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { everyKernelOnce as everyWebGpuKernelOnce } from '../support/webgpu-contract.ts';
 
-/** Of the operators' cases that `npm test` leaves out, a share. */
+const ALL_NAMES = [...ALL_CASES.map(testName), ...PACKED_ALIKE.map(packingTestName)];
+
+/** Of the operators' and packing's cases that `npm test` leaves out, a share. */
 function dealtTo(known: (test: string) => boolean): (test: string) => boolean {
-  const names = new Set(dealtShare(ALL_CASES.map(testName).filter((name) => !known(name))));
+  const names = new Set(dealtShare(ALL_NAMES.filter((name) => !known(name))));
   return (name) => names.has(name);
 }
 

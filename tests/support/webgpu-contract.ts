@@ -8,6 +8,7 @@ import { ALL_CASES, PACKING_CASES } from './contract/cases/index.ts';
 import { selected } from './contract/contract-options.ts';
 import { ISOLATION_CASES } from './contract/isolation.ts';
 import type { OpCase } from './contract/op-case.ts';
+import { PACKED_ALIKE, packingTestName } from './contract/packing.ts';
 import { testName } from './contract/operators.ts';
 import { caseGraph } from './hip-cuda/lowered-modules.ts';
 
@@ -21,11 +22,12 @@ function textOf(module: KernelModule): string {
 /**
  * Selects the tests of the device contract for a software GPU, whose driver takes longer to compile a kernel than to
  * run it: of the operators' cases, those with a kernel that no other case has, whatever it is compiled for, and those whose
- * kernels are already compiled. A share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
+ * kernels are already compiled; and packing of the same formats once. A share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
  */
 export async function everyKernelOnce(): Promise<(test: string) => boolean> {
   const target = await softwareTarget();
-  const leftOut = new Set(casesOfKnownKernels(target).map(testName));
+  const known = casesOfKnownKernels(target).map(testName);
+  const leftOut = new Set([...known, ...PACKED_ALIKE.map(packingTestName)]);
   return (test) => !leftOut.has(test);
 }
 
@@ -38,7 +40,7 @@ export async function softwareTarget(bindingBytes?: number): Promise<GpuTarget> 
   return chooseTarget(adapter, features, { without: [], bindingBytes }).target;
 }
 
-/** The cases whose kernels differ only in their constants and formats from those of other cases, including all packing cases. */
+/** The cases whose kernels differ only in their constants and formats from those of other cases, including the packing cases that run. */
 function casesOfKnownKernels(target: GpuTarget): OpCase[] {
   const texts = new Set<string>();
   const names = new Set<string>();
@@ -50,7 +52,8 @@ function casesOfKnownKernels(target: GpuTarget): OpCase[] {
     }
   };
   const modulesOf = (of: OpCase) => lowerGraph(caseGraph(of), target).templates.map(({ module }) => module);
-  for (const of of [...PACKING_CASES, ...ISOLATION_CASES]) compile(modulesOf(of));
+  const packed = PACKING_CASES.filter((of) => !PACKED_ALIKE.includes(of));
+  for (const of of [...packed, ...ISOLATION_CASES]) compile(modulesOf(of));
   return ALL_CASES.filter((of) => {
     if (selected([REFUSE_COPIES], testName(of))) return false;
     const modules = modulesOf(of);

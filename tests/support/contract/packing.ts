@@ -5,13 +5,30 @@ import { GraphBuilder, matmul } from '../../../src/ops/index.ts';
 import { caseData } from './case-data.ts';
 import { PACKING_CASES } from './cases/index.ts';
 import { type ContractContext, contractTest, skipsGroup } from './contract-context.ts';
+import type { OpCase } from './op-case.ts';
 import { runCase } from './run-case.ts';
+import { caseGraph } from '../hip-cuda/lowered-modules.ts';
+
+/** The name of a packing test. */
+export function packingTestName(of: OpCase): string {
+  return `packing: ${of.name}`;
+}
+
+/** The cases with matrices of the same formats as an earlier one's, which where kernels take long to compile stands for them. */
+export const PACKED_ALIKE: readonly OpCase[] = PACKING_CASES.filter(
+  (of, at) => PACKING_CASES.findIndex((other) => packedAs(other) === packedAs(of)) < at,
+);
+
+function packedAs(of: OpCase): string {
+  const matrices = caseGraph(of).weights.filter(({ rows }) => rows > 1);
+  return [of.op, ...new Set(matrices.map(({ format }) => format.name))].join();
+}
 
 /** Weights may arrive in pieces, in any order, from any place in pinned memory. */
 export function testPacking(context: ContractContext): void {
   if (skipsGroup(context, 'packing')) return;
   for (const of of PACKING_CASES) {
-    contractTest(context, `packing: ${of.name}`, async () => {
+    contractTest(context, packingTestName(of), async () => {
       const data = caseData(of);
       const whole = await runCase(context.device(), data, 'whole');
       const pieces = await runCase(context.device(), data, 'pieces');

@@ -7,6 +7,7 @@ import {
 import { ALL_CASES } from '../contract/cases/index.ts';
 import { ISOLATION_CASES, isolationTestName } from '../contract/isolation.ts';
 import type { OpCase } from '../contract/op-case.ts';
+import { PACKED_ALIKE, packingTestName } from '../contract/packing.ts';
 import { testName } from '../contract/operators.ts';
 import { amdTarget } from './amd-targets.ts';
 import { ALL_TEXTS } from './kernel-texts.ts';
@@ -19,8 +20,8 @@ function outlineOf({ file, defines }: KernelModule): string {
 
 /**
  * Selects tests for an emulated target, where a kernel takes longer to compile than to run: of the operators' cases, the first of each
- * operator and those with a kernel that no earlier case has with the same definitions, whatever their values; and all other tests. A
- * share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
+ * operator and those with a kernel that no earlier case has with the same definitions, whatever their values; and all other tests, but
+ * packing of the same formats once. A share of the others runs behind `npm test` in CI, the whole contract in `test:full`.
  */
 export function everyKernelOnce(target: string): (test: string) => boolean {
   const met = new Set<string>();
@@ -32,7 +33,7 @@ export function everyKernelOnce(target: string): (test: string) => boolean {
     for (const outline of outlines) met.add(outline);
     return !isNew;
   });
-  const names = new Set(leftOut.map(testName));
+  const names = new Set([...leftOut.map(testName), ...PACKED_ALIKE.map(packingTestName)]);
   return (test) => !names.has(test);
 }
 

@@ -21,6 +21,7 @@ const isWanted = (file) => {
 const LONGEST_FIRST = [
   'full/package',
   'full/native-packages',
+  'full/dealt-native-packages',
   'full/webgpu-',
   'full/contract-',
   'full/dealt-',

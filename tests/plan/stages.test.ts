@@ -19,9 +19,9 @@ import { LOSS_CASES } from '../support/device-loss.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
 import { familyPaths } from '../support/family-fixtures.ts';
 import { HUNG_MS } from '../support/hung.ts';
-import { openMortalCpu } from '../support/mortal-cpu.ts';
 import { predictedTexts, PREDICTOR_CASES } from '../support/predictor-goldens.ts';
 import { cpuStages } from '../support/rank-devices.ts';
+import { testStageLoss } from '../support/stage-loss.ts';
 import { testStates } from '../support/state-tests.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 
@@ -223,16 +223,8 @@ test('every creation on a pipeline that fails leaves nothing behind', { timeout:
   await checkFailedCreations(device, { load: 'eager', step: 5 });
 });
 
-for (const [index, { name, run }] of LOSS_CASES.entries()) {
-  const lost = index % 2;
-  test(`stage ${lost} of a pipeline: ${name}`, { timeout: HUNG_MS }, () =>
-    run(async () => {
-      const stages = [await openMortalCpu(), await openMortalCpu()];
-      const device = new DevicePipeline(stages.map((stage) => stage.device));
-      return { device, lose: () => stages[lost]?.lose() };
-    }),
-  );
-}
+// `full/stage-loss` has the others, in which nothing depends on the device.
+testStageLoss(LOSS_CASES.filter(({ anyBatch }) => !anyBatch));
 
 /** A block that predicts, one with a recurrent state, and a drafter that reads the caches of layers of both stages. */
 const PREDICTORS = ['glm4moe', 'qwen35', 'gemma4-assistant'];

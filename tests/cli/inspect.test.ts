@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { startRangeServer } from '../support/range-server.ts';
 import { fixture } from '../support/fixture.ts';
-import { BUNDLED, runCli } from '../support/run-cli.ts';
+import { BUNDLED, cliProcess, runCli } from '../support/run-cli.ts';
 
 test('the bundled model is summed up', async (t) => {
   const { code, stdout } = await runCli(t, ['inspect', '-d', 'reference']);
@@ -17,16 +17,18 @@ test('the bundled model is summed up', async (t) => {
   assert.match(stdout, /^token_embd\.weight +Q6_K +512 x 6400 +2\.56 MiB +\d+$/m);
 });
 
-test('sections can be had alone, and arrays in full', async (t) => {
-  const tensors = await runCli(t, ['inspect', BUNDLED, '--tensors']);
+const inspect = cliProcess({ after });
+
+test('sections can be had alone, and arrays in full', async () => {
+  const tensors = await inspect(['inspect', BUNDLED, '--tensors']);
   assert.equal(tensors.stdout.trimEnd().split('\n').length, 1 + 74);
-  const metadata = await runCli(t, ['inspect', BUNDLED, '--metadata', '--full']);
+  const metadata = await inspect(['inspect', BUNDLED, '--metadata', '--full']);
   assert.match(metadata.stdout, /^tokenizer\.ggml\.token_type +i32\[\] +3 3 3 1( 1){6395,}/m);
   assert.doesNotMatch(metadata.stdout, /^architecture/m);
 });
 
-test('--json says the same to a program', async (t) => {
-  const { stdout } = await runCli(t, ['inspect', '-d', 'reference', '-c', '1024', '--json']);
+test('--json says the same to a program', async () => {
+  const { stdout } = await inspect(['inspect', '-d', 'reference', '-c', '1024', '--json']);
   const report = JSON.parse(stdout);
   assert.equal(report.parameters, 25829888);
   assert.equal(report.tensors.length, report.tensorCount);
@@ -42,25 +44,25 @@ test('--json says the same to a program', async (t) => {
 test('of a remote file only the header is read', async (t) => {
   const content = readFileSync(BUNDLED);
   const server = await startRangeServer(t, new Map([['/model.gguf', content]]));
-  const remote = await runCli(t, ['inspect', '--tensors', '--json', `${server.url}/model.gguf`]);
-  const local = await runCli(t, ['inspect', '--tensors', '--json', BUNDLED]);
+  const remote = await inspect(['inspect', '--tensors', '--json', `${server.url}/model.gguf`]);
+  const local = await inspect(['inspect', '--tensors', '--json', BUNDLED]);
   assert.deepEqual(JSON.parse(remote.stdout), JSON.parse(local.stdout));
   assert.ok(server.bytesSent < content.length / 20, `${server.bytesSent} bytes sent`);
 });
 
-test('--fit says what each device needs of a model that is split', async (t) => {
+test('--fit says what each device needs of a model that is split', async () => {
   const fit = ['inspect', '-d', 'reference', '--fit'];
   const fitOf = async (...flags: string[]) =>
-    JSON.parse((await runCli(t, [...fit, ...flags, '--json'])).stdout).memory;
+    JSON.parse((await inspect([...fit, ...flags, '--json'])).stdout).memory;
   const one = await fitOf();
   const two = await fitOf('--gpus', '2');
   assert.deepEqual([one.devices, two.devices], [1, 2]);
   assert.ok(two.fit.weights < 0.7 * one.fit.weights && two.fit.cache < 0.6 * one.fit.cache);
   assert.equal(two.free, Math.floor(one.free / 2));
-  const text = await runCli(t, [...fit, '--gpus', '2']);
+  const text = await inspect([...fit, '--gpus', '2']);
   assert.match(text.stdout, /free on each of 2 devices \(reference\)$/m);
   assert.match(text.stdout, /^every device has all of token_embd\.weight$/m);
-  const staged = await runCli(t, [...fit, '--gpus', '2x2']);
+  const staged = await inspect([...fit, '--gpus', '2x2']);
   assert.match(
     staged.stdout,
     /free on each of 2 reference \(5 layers\) and each of 2 reference \(3 layers\)$/m,
@@ -68,40 +70,32 @@ test('--fit says what each device needs of a model that is split', async (t) => 
   assert.match(staged.stdout, /^ +1 +each of 2 reference +3 /m);
 });
 
-test('--fit says what stays and what is streamed in the memory that is given', async (t) => {
-  const all = await runCli(t, ['inspect', '-d', 'reference', '--fit']);
+test('--fit says what stays and what is streamed in the memory that is given', async () => {
+  const all = await inspect(['inspect', '-d', 'reference', '--fit']);
   assert.match(all.stdout, /^weights +16\.5 MiB +all resident, in \d+ buffers$/m);
   assert.doesNotMatch(all.stdout, /streamed|parameters/);
   const little = ['inspect', '-d', 'reference', '--fit', '--weight-memory', '7MB'];
   assert.match(
-    (await runCli(t, little)).stdout,
+    (await inspect(little)).stdout,
     /^8 layers are streamed in every step, through 2 x 1\.88 MiB$/m,
   );
-  const { memory } = JSON.parse((await runCli(t, [...little, '--json'])).stdout);
+  const { memory } = JSON.parse((await inspect([...little, '--json'])).stdout);
   assert.ok(memory.fit.weights <= 7e6 && memory.fit.streamedParts === 8);
-  const pinned = async (...flags: string[]) => (await runCli(t, [...little, ...flags])).stdout;
+  const pinned = async (...flags: string[]) => (await inspect([...little, ...flags])).stdout;
   assert.match(await pinned('--host-memory', '2MiB'), /^pinned +2\.00 MiB +in host memory/m);
   assert.doesNotMatch(await pinned('--host-memory', '0'), /pinned .*pages/);
-  const floats = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--weights', 'f32']);
+  const floats = await inspect(['inspect', '-d', 'reference', '--fit', '--weights', 'f32']);
   assert.match(floats.stdout, /^weights +98\.5 MiB/m);
   const cacheOf = async (type: string) => {
-    const { stdout } = await runCli(t, [
-      'inspect',
-      '-d',
-      'reference',
-      '--fit',
-      '--cache-type',
-      type,
-      '--json',
-    ]);
+    const { stdout } = await inspect(['inspect', '-d', 'reference', '--fit', '--cache-type', type, '--json']);
     return (JSON.parse(stdout) as { memory: { fit: { cache: number } } }).memory.fit.cache;
   };
   const [halves, blocks] = [await cacheOf('f16'), await cacheOf('q8_0')];
   assert.ok(blocks < 0.54 * halves && blocks > 0.53 * halves, `${blocks} of ${halves} bytes`);
-  const none = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--memory', '1MB']);
+  const none = await inspect(['inspect', '-d', 'reference', '--fit', '--memory', '1MB']);
   assert.equal(none.code, 1);
   assert.match(none.stdout, /^the model needs .* \(weights .*\), 0\.9 MiB are free$/m);
-  const staged = await runCli(t, [
+  const staged = await inspect([
     'inspect',
     '-d',
     'reference',
@@ -117,15 +111,15 @@ test('--fit says what stays and what is streamed in the memory that is given', a
     (JSON.parse(staged.stdout) as { memory: { unknown: string } }).memory.unknown,
     /^the model on 2 stages \(too small: stage 0 of \d layers on reference, stage 1 .*\) needs .*, 1\.9 MiB are free$/,
   );
-  const wrong = await runCli(t, ['inspect', '--fit', '--memory', 'much']);
+  const wrong = await inspect(['inspect', '--fit', '--memory', 'much']);
   assert.equal(wrong.code, 2);
 });
 
-test('the plan tells of an embedding on the host and of a draft', async (t) => {
+test('the plan tells of an embedding on the host and of a draft', async () => {
   const model = fixture('families/llama.gguf');
   const fit = ['inspect', model, '-d', 'reference', '--fit', '--json'];
   const fitOf = async (...flags: string[]) =>
-    JSON.parse((await runCli(t, [...fit, ...flags])).stdout).memory.fit;
+    JSON.parse((await inspect([...fit, ...flags])).stdout).memory.fit;
   const usual = await fitOf('--speculation', '4');
   const both = await fitOf('--embedding', 'host', '--draft', model);
   assert.deepEqual([usual.host, usual.draft], [0, 0]);

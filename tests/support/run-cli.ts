@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'node:test';
 import { PROJECT_ROOT } from './project.ts';
-import { temporaryFolder } from './temporary.ts';
+import { type Ending, temporaryFolder } from './temporary.ts';
 import { tinyBytes } from './tiny-model.ts';
 import { HUNG_MS } from './hung.ts';
 
@@ -57,14 +57,13 @@ export function runCli(t: TestContext, args: readonly string[], input = ''): Pro
 }
 
 /**
- * Runs command lines that end before a model answers, all in one process: its start takes longer than any of them.
- * Nothing is on its standard input.
+ * A process for command lines that end before a model answers, one after another: its start takes longer than any of them. Nothing is
+ * on its standard input. It ends with the test, or behind all tests of a file.
  */
-export async function runCliEach(
-  t: TestContext,
-  lines: readonly (readonly string[])[],
+export function cliProcess(
+  t: Ending,
   environment: NodeJS.ProcessEnv = {},
-): Promise<readonly CliResult[]> {
+): (args: readonly string[]) => Promise<CliResult> {
   const child = fork(fileURLToPath(new URL('./command-lines.js', import.meta.url)), {
     cwd: PROJECT_ROOT,
     env: { ...process.env, ...environment },
@@ -73,15 +72,28 @@ export async function runCliEach(
     killSignal: 'SIGKILL',
   });
   t.after(() => child.kill('SIGKILL'));
-  child.send(lines);
-  const answer = once(child, 'message') as Promise<[readonly CliResult[]]>;
-  // Its end may be known before what it sent has been read; the channel ends behind that.
-  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code]]) => {
+  const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the process of the command lines ended with ${code}`);
   });
-  // Its end after the answer is as it should be.
+  // Its end after the last answer is as it should be.
   ended.catch(() => {});
-  const [results] = await Promise.race([answer, ended]);
+  return async (args) => {
+    const answer = once(child, 'message') as Promise<[CliResult]>;
+    child.send(args);
+    const [result] = await Promise.race([answer, ended]);
+    return result;
+  };
+}
+
+/** Runs such command lines, all in one process. */
+export async function runCliEach(
+  t: TestContext,
+  lines: readonly (readonly string[])[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<readonly CliResult[]> {
+  const run = cliProcess(t, environment);
+  const results: CliResult[] = [];
+  for (const line of lines) results.push(await run(line));
   return results;
 }
 

@@ -15,4 +15,4 @@ after(async () => {
 });
 
 // `full/reference-states` has the reference device, which takes longer.
-testStates({ name: 'cpu', declare: (claim, work) => void test(claim, () => work(cpu)) });
+testStates({ name: 'cpu', brevity: 0.5, declare: (claim, work) => void test(claim, () => work(cpu)) });

@@ -35,7 +35,7 @@ export function bundledSource(options: LoadModelOptions = {}): ServedModel {
   return {
     id: 'minimind2',
     created: 1_700_000_000,
-    open: ({ signal }) => loadModel(BUNDLED, { device: 'cpu', threads: 2, ...options, signal }),
+    open: ({ signal }) => loadModel(BUNDLED, { device: 'cpu', threads: 1, ...options, signal }),
   };
 }
 

@@ -36,7 +36,7 @@ export async function thinkingModel(
   options: Parameters<typeof LanguageModel.open>[1] = {},
 ): Promise<LanguageModel> {
   const gguf = await GgufFile.open(new MemorySource(await thinkingBytes(), 'thinking.gguf'));
-  const device = await openCpu({ threads: 2, memoryLimit: 2 ** 30 });
+  const device = await openCpu({ threads: 1, memoryLimit: 2 ** 30 });
   return openOrRelease({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
 }
 

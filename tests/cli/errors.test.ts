@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { BUNDLED, MAIN, runCli, tinyModelFile } from '../support/run-cli.ts';
+import { BUNDLED, MAIN, runCli, runCliEach, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 import { HUNG_MS } from '../support/hung.ts';
@@ -37,11 +37,14 @@ test('a failure is said with what to do, without a stack, and ends with 1', asyn
     ],
     [['tokenize', '-m', tiny, '--decode', '100000'], /token id: found 100000/],
   ];
-  for (const [args, message] of cases) {
-    const { code, stdout, stderr } = await runCli(t, args);
+  const results = await runCliEach(
+    t,
+    cases.map(([args]) => args),
+  );
+  for (const [at, { code, stdout, stderr }] of results.entries()) {
     assert.equal(code, 1, stderr);
     assert.equal(stdout, '');
-    assert.match(stderr, message);
+    assert.match(stderr, cases[at]?.[1] as RegExp);
     assert.match(stderr, /^error: .+\nfix: {3}.+\n$/, 'message and fix, and nothing more');
   }
 });
@@ -52,11 +55,10 @@ test('--log shows where a failure comes from', async (t) => {
 });
 
 test('with --json a failure is an object on stderr', async (t) => {
-  for (const asked of [
+  for (const { code, stdout, stderr } of await runCliEach(t, [
     ['inspect', 'none.gguf', '--json'],
     ['run', '-m', 'none.gguf', '-p', 'hi', '--json-stream'],
-  ]) {
-    const { code, stdout, stderr } = await runCli(t, asked);
+  ])) {
     assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
     const { error } = JSON.parse(stderr);
     assert.equal(error.code, 'SOURCE_UNAVAILABLE');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { runCli } from '../support/run-cli.ts';
+import { after, test } from 'node:test';
+import { cliProcess, runCli } from '../support/run-cli.ts';
 
 const TEXT = 'Hello wörld 😀 你好';
 
@@ -21,21 +21,23 @@ test('standard input counts to the last byte', async (t) => {
   assert.notEqual(await ids('a\n'), await ids('a'));
 });
 
-test('pieces say what each token stands for', async (t) => {
-  const { stdout } = await runCli(t, ['tokenize', '--pieces', '--json', TEXT]);
+const tokenize = cliProcess({ after });
+
+test('pieces say what each token stands for', async () => {
+  const { stdout } = await tokenize(['tokenize', '--pieces', '--json', TEXT]);
   const { count, ids, pieces } = JSON.parse(stdout);
   assert.deepEqual([ids.length, pieces.length], [count, count]);
   assert.ok(pieces.includes('<f0>'), 'bytes of a character are shown in hexadecimal');
-  const lines = await runCli(t, ['tokenize', '--pieces', 'a\nb']);
+  const lines = await tokenize(['tokenize', '--pieces', 'a\nb']);
   assert.match(lines.stdout, /^\d+\ta\n\d+\t\\n\n\d+\tb\n$/);
 });
 
-test('control tokens are read and written only where that is asked for', async (t) => {
+test('control tokens are read and written only where that is asked for', async () => {
   const name = '<|im_start|>';
-  const text = await runCli(t, ['tokenize', '--json', name]);
+  const text = await tokenize(['tokenize', '--json', name]);
   assert.ok(JSON.parse(text.stdout).count > 1);
-  const token = await runCli(t, ['tokenize', '--json', '--special', name]);
+  const token = await tokenize(['tokenize', '--json', '--special', name]);
   assert.deepEqual(JSON.parse(token.stdout).ids, [1]);
-  assert.equal((await runCli(t, ['tokenize', '--decode', '1'])).stdout, '\n');
-  assert.equal((await runCli(t, ['tokenize', '--decode', '1', '--special'])).stdout, `${name}\n`);
+  assert.equal((await tokenize(['tokenize', '--decode', '1'])).stdout, '\n');
+  assert.equal((await tokenize(['tokenize', '--decode', '1', '--special'])).stdout, `${name}\n`);
 });

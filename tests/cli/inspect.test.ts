@@ -27,6 +27,25 @@ test('sections can be had alone, and arrays in full', async () => {
   assert.doesNotMatch(metadata.stdout, /^architecture/m);
 });
 
+test('where no memory is planned, options of the plan are refused, but not settings and where a file is', async () => {
+  for (const option of [
+    ['--gpus', '2'],
+    ['-c', '100'],
+    ['--draft', 'draft.gguf'],
+  ]) {
+    const { code, stdout, stderr } = await inspect(['inspect', BUNDLED, '--tensors', ...option]);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /--(gpus|context|draft): found --tensors alone, expected --summary or --fit/);
+  }
+  for (const flags of [
+    ['--metadata', '--offline'],
+    ['--tensors', '--summary', '-c', '100'],
+    ['--metadata', '--fit', '-d', 'reference'],
+  ]) {
+    assert.equal((await inspect(['inspect', BUNDLED, ...flags])).code, 0, flags.join(' '));
+  }
+});
+
 test('--json says the same to a program', async () => {
   const { stdout } = await inspect(['inspect', '-d', 'reference', '-c', '1024', '--json']);
   const report = JSON.parse(stdout);

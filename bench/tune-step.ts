@@ -24,6 +24,16 @@ const { values, positionals } = parseArgs({
 });
 const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = positionals;
 if (driver !== 'hip' && driver !== 'cuda') throw new Error(`${driver} has no choices: hip or cuda`);
+/** The definitions of a choice such as `WAVES=8 DEPTH=3`. */
+function choiceOf(text: string): Readonly<Record<string, number>> {
+  const entries = text
+    .trim()
+    .split(/\s+/)
+    .map((word) => /^([A-Z_]+)=(\d+)$/.exec(word));
+  if (entries.includes(null)) throw new Error(`${text} is no choice such as WAVES=8 DEPTH=3`);
+  return Object.fromEntries(entries.map((found) => [found?.[1], Number(found?.[2])]));
+}
+
 const model = await modelOf(shapeCalled(shapeName), formatName);
 await using device = await openHipCuda({ driver, index: 0, kernels: TUNABLE_KERNELS });
 console.log(device.info.name, device.info.details);
@@ -31,7 +41,7 @@ const limits = {
   changes: Number(values.changes),
   least: Number(values.least) / 100,
   keep: Number(values.keep),
-  tries: values.tries?.split(';').map((choice) => choice.trim()),
+  tries: values.tries?.split(';').map(choiceOf),
 };
 for (const batch of batches.length > 0 ? batches : ['1']) {
   await tuneStep(device, { model, work: { ...workCalled(batch), dequantized: false }, limits });

@@ -1,7 +1,7 @@
 // Packages with the CPU's native kernels for each platform, compiled here with clang and lld (Debian's clang-19 and lld-19), which need
 // neither headers nor libraries of the platform: `node scripts/native-packages.mjs [folder] [platforms, such as linux-arm64, if only those
-// are wanted]`, after a build. In the folder (dist/native) lie then the tarballs of the five packages and, unless it is a single one, that
-// of rocmforge itself, which alone names them as optional dependencies: a clone installs without them, and its lock file needs no package
+// are wanted]`, after a build. In the folder (dist/native) lie then the tarballs of the five packages and that of rocmforge itself (where
+// platforms are named, if it is, too, with those as its dependencies), which alone names them as optional dependencies: a clone installs without them, and its lock file needs no package
 // that is not published yet. They are published in that order, each with `npm publish <tarball>`. None has an install script; npm takes the
 // one whose `os` and `cpu` fit.
 import { execFileSync } from 'node:child_process';
@@ -113,13 +113,16 @@ try {
   const texts = await nativeTexts();
   const names = [];
   const tarballs = [];
+  const isKnown = (name) => name === 'rocmforge' || PLATFORMS.some(({ os, cpu }) => name === `${os}-${cpu}`);
+  const unknown = only.filter((name) => !isKnown(name));
+  if (unknown.length > 0) throw new Error(`no such platform: ${unknown.join(', ')}`);
   const wanted = PLATFORMS.filter(({ os, cpu }) => only.length === 0 || only.includes(`${os}-${cpu}`));
   for (const platform of wanted) {
     const folder = join(work, `${platform.os}-${platform.cpu}`);
     names.push(writePackage(platform, { texts, folder }));
     tarballs.push(pack(folder, into));
   }
-  if (wanted.length > 1) tarballs.push(packOwn(names, { work, into }));
+  if (only.length === 0 || only.includes('rocmforge')) tarballs.push(packOwn(names, { work, into }));
   for (const path of tarballs) console.log(`${path}: ${statSync(path).size} bytes`);
 } finally {
   rmSync(work, { recursive: true, force: true });

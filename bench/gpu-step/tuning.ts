@@ -138,8 +138,8 @@ export interface TuningLimits {
   readonly least: number;
   /** Candidates of a kind that are timed again and printed. */
   readonly keep: number;
-  /** The only choices that are tried, as `differenceOf` writes them, whatever they change; undefined for all. */
-  readonly tries?: readonly string[] | undefined;
+  /** The only choices that are tried, by definition, whatever else a launch has; undefined for all. */
+  readonly tries?: readonly Readonly<Record<string, number>>[] | undefined;
 }
 
 /** Prints what other choices make of a step, on a device with `TUNABLE_KERNELS`. */
@@ -173,8 +173,13 @@ async function tune(
 ): Promise<Changes | undefined> {
   const most = tries ? Number.POSITIVE_INFINITY : changes;
   const all = candidatesOf(kind.first, { target: step.target, changes: most });
-  const wanted = all.filter((candidate) => tries?.includes(differenceOf(candidate, kind.first)) ?? true);
-  if (wanted.length === 0) return undefined;
+  const wanted = tries
+    ? all.filter((candidate) => tries.some((choice) => isOf(candidate, choice, kind.first)))
+    : all;
+  if (wanted.length === 0) {
+    if (all.length > 0) console.log(`  ${kind.places.length} x ${nameOf(kind.first)}: none of these choices`);
+    return undefined;
+  }
   const candidates = await step.compiled(wanted);
   const quick: { to: Changes; name: string; microseconds: number }[] = [];
   for (const candidate of candidates) {
@@ -201,6 +206,17 @@ async function tune(
     if (gain > (best?.gain ?? 0)) best = { to, gain };
   }
   return best?.to;
+}
+
+/** Whether a candidate has the definitions of a choice, and all others from the launch as it is. */
+function isOf(
+  { module }: KernelLaunch,
+  choice: Readonly<Record<string, number>>,
+  from: KernelLaunch,
+): boolean {
+  return Object.entries(module.defines).every(
+    ([name, value]) => value === (choice[name] ?? from.module.defines[name]),
+  );
 }
 
 /** How much shorter the step becomes, timed in turns with what it is. */

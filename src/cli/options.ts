@@ -429,6 +429,8 @@ export function refuseUnread(command: Command, unread: UnreadOptions | undefined
   for (const option of command.options) {
     const name = option.attributeName();
     if (!names.has(name) || command.getOptionValueSource(name) !== 'cli') continue;
+    // An option and its `--no-` have one value.
+    if (option.negate !== (command.getOptionValue(name) === false)) continue;
     fail('INVALID_ARGUMENT', { name: option.long ?? name, found, expected });
   }
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { startRangeServer } from '../support/range-server.ts';
 import { fixture } from '../support/fixture.ts';
-import { BUNDLED, cliProcess, runCli } from '../support/run-cli.ts';
+import { BUNDLED, cliProcess, runCli, runCliEach } from '../support/run-cli.ts';
 
 test('the bundled model is summed up', async (t) => {
   const { code, stdout } = await runCli(t, ['inspect', '-d', 'reference']);
@@ -27,7 +27,9 @@ test('sections can be had alone, and arrays in full', async () => {
   assert.doesNotMatch(metadata.stdout, /^architecture/m);
 });
 
-test('where no memory is planned, options of the plan are refused, but not settings and where a file is', async () => {
+test('where no memory is planned, options of the plan are refused, but not settings and where a file is', async (t) => {
+  const [set] = await runCliEach(t, [['inspect', BUNDLED, '--tensors']], { ROCMFORGE_CONTEXT: '100' });
+  assert.equal(set?.code, 0, set?.stderr);
   for (const option of [
     ['--gpus', '2'],
     ['-c', '100'],

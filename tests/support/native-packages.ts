@@ -34,7 +34,7 @@ export function testNativePackages(platforms: readonly string[]): void {
   const tarballs = (): string[] => {
     if (readdirSync(folder).length === 0) {
       const script = join(PROJECT_ROOT, 'scripts/native-packages.mjs');
-      execFileSync(process.execPath, [script, folder, ...platforms]);
+      execFileSync(process.execPath, [script, folder, ...platforms, 'rocmforge']);
     }
     return readdirSync(folder).map((name) => join(folder, name));
   };

@@ -28,6 +28,7 @@ export {
   pointer,
   u32,
 } from './launching/launch.ts';
+export { SMALL_COPY } from './launching/small-copy.ts';
 export { HIP_CUDA_KERNELS } from './lowering/hip-cuda-kernels.ts';
 export { type BlasTable, cudaBlas, hipBlas } from './launching/blas/blas-table.ts';
 export { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';

@@ -32,15 +32,6 @@ Mapped& mapped() {
   return of;
 }
 
-bool isMapped(const void* address, size_t bytes) {
-  std::lock_guard lock(mapped().mutex);
-  const char* at = static_cast<const char*>(address);
-  const auto behind = mapped().bytes.upper_bound(at);
-  if (behind == mapped().bytes.begin()) return false;
-  const auto& [first, size] = *std::prev(behind);
-  return at + bytes <= first + size;
-}
-
 bool exists(int device) { return device >= 0 && device < cardCount(); }
 
 // Every pair of cards has access, unless a test denied it.
@@ -49,6 +40,15 @@ bool mayReach(int device, int peer) {
 }
 
 }  // namespace
+
+bool emulator::isMapped(const void* address, size_t bytes) {
+  std::lock_guard lock(mapped().mutex);
+  const char* at = static_cast<const char*>(address);
+  const auto behind = mapped().bytes.upper_bound(at);
+  if (behind == mapped().bytes.begin()) return false;
+  const auto& [first, size] = *std::prev(behind);
+  return at + bytes <= first + size;
+}
 
 HIP_CALL hipInit(unsigned) { return state().enter("hipInit"); }
 

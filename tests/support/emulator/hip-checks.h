@@ -21,6 +21,9 @@ Status streamCall(const char* call, void* stream);
 // Queues work on a stream that `streamCall` accepted; it is left out once its card is lost.
 void submit(void* stream, Work work);
 
+// Whether a range is memory of hipHostMalloc, which kernels reach at the same address if it was asked for as mapped.
+bool isMapped(const void* address, size_t bytes);
+
 // Waits for all streams of a card, as releasing memory does.
 void synchronizeAll(Card& card);
 

@@ -28,11 +28,11 @@ struct Arguments {
   Arguments(const Arguments&) = delete;
 };
 
-// Of the card itself, of a peer that it reaches, or where pinned memory begins.
+// Of the card itself, of a peer that it reaches, or pinned and mapped.
 bool reaches(Card& card, const void* address) {
   for (int i = 0; i < cardCount(); i++)
     if (cardAt(i).memory.owns(address)) return i == card.ordinal || card.reaches(i);
-  return state().alive(Kind::pinned, const_cast<void*>(address));
+  return isMapped(address, 1);
 }
 
 // A pointer argument is null, or what it points to can be reached.

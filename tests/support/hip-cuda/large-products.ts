@@ -46,10 +46,19 @@ export const LARGE_PRODUCTS: readonly OpCase[] = [
       return { y: gated(g, 'silu', gate, matmul(g, x, g.weight('up', Q4_K, MANY_OUTPUTS / 2, 256))) };
     },
   },
+  {
+    ...{ op: 'layer', name: 'gate and up of 13 rows', batch: plainBatch(13), limit: QUANTIZED },
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: 256 });
+      const gate = matmul(g, x, g.weight('gate', Q6_K, MANY_OUTPUTS / 2, 256));
+      return { y: gated(g, 'silu', gate, matmul(g, x, g.weight('up', Q6_K, MANY_OUTPUTS / 2, 256))) };
+    },
+  },
   dividedResidual({ outputs: 1024, columns: 2080, rows: 30 }),
   dividedResidual({ outputs: 8192, columns: 1632, rows: 62 }),
   wide(Q8_0, { outputs: MANY_OUTPUTS / 2, columns: 96, rows: 129, biased: true }),
   wide(IQ2_XS, { outputs: MANY_OUTPUTS, columns: 256, rows: 40 }),
+  wide(Q4_0, { outputs: 40_010, columns: 96, rows: 2, biased: true }),
   wide(IQ2_XS, { outputs: 64, columns: 8192, rows: 4 }),
   wide(IQ2_XS, { outputs: 64, columns: 16_384, rows: 2 }),
 ];

@@ -3,6 +3,7 @@ import {
   moduleKey,
   HIP_CUDA_KERNELS,
   type HipCudaTarget,
+  SMALL_COPY,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
 import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
@@ -75,7 +76,7 @@ function collectiveModules(target: HipCudaTarget): KernelModule[] {
   return LINKS.flatMap((peers) => modulesOf(graphs, { ...target, peers }));
 }
 
-/** Every kernel for models of any format and the device contract's cases, and the prelude's probes. */
+/** Every kernel for models of any format and the device contract's cases, that of small copies, and the prelude's probes. */
 export async function allModules(target: HipCudaTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
   const shape = syntheticShape('llama-2-7b');
@@ -85,6 +86,6 @@ export async function allModules(target: HipCudaTarget): Promise<KernelModule[]>
   const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
   const all = (await Promise.all([...graphs, ...large])).flat();
   const own = modulesOf([...all, ...ALL_CASES.map(caseGraph)], target);
-  const modules = [...(await modelModules(target)), ...own, ...collectiveModules(target), PROBE];
+  const modules = [...(await modelModules(target)), ...own, ...collectiveModules(target), SMALL_COPY, PROBE];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

@@ -167,8 +167,7 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
     // All of a device's memory is coherent with its peers'.
     allocateShared: (bytes) => allocate(results.address, bytes),
     free: call('cuMemFree_v2', 'address'),
-    allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE),
-    allocateMapped: (bytes) =>
+    allocatePinned: (bytes) =>
       allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE | HOST_ALLOC_DEVICE_MAP),
     freePinned: call('cuMemFreeHost', 'address'),
     pin: (address, bytes, access) =>

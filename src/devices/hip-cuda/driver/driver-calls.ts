@@ -65,10 +65,8 @@ export interface DriverCalls {
   /** Returns the address of memory that a peer's kernel may write while a kernel of this device reads it. */
   allocateShared(bytes: number): Status;
   free(address: Address): Status;
-  /** Returns an address. */
+  /** Returns the address, on the host and on all devices, of pinned memory that kernels read and write. */
   allocatePinned(bytes: number): Status;
-  /** Returns the address, on the host and on devices, of pinned memory that kernels read and write. */
-  allocateMapped(bytes: number): Status;
   freePinned(address: Address): Status;
   /** `access`: how the process may access the pages; `read` only if `pinsReadOnly`. */
   pin(address: Address, bytes: number, access: PageAccess): Status;

@@ -146,13 +146,9 @@ export class Driver {
     this.#checkRelease('free', this.#releaseCalls.free(address));
   }
 
+  /** Pinned memory that kernels read and write at the same address; `freePinned` frees it. */
   allocatePinned(bytes: number, label: string): Address {
     return this.#memory('allocate pinned', this.#calls.allocatePinned(bytes), { bytes, label });
-  }
-
-  /** Pinned memory that kernels read and write at the same address; `freePinned` frees it. */
-  allocateMapped(bytes: number, label: string): Address {
-    return this.#memory('allocate mapped', this.#calls.allocateMapped(bytes), { bytes, label });
   }
 
   freePinned(address: Address): void {

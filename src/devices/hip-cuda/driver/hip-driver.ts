@@ -19,7 +19,6 @@ const DEVICE_TO_DEVICE = 3;
 
 const STREAM_NON_BLOCKING = 1;
 const EVENT_DEFAULT = 0;
-const HOST_MALLOC_DEFAULT = 0;
 const HOST_MALLOC_PORTABLE = 1;
 const HOST_MALLOC_MAPPED = 2;
 const HOST_REGISTER_DEFAULT = 0;
@@ -131,8 +130,7 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
     allocate: (bytes) => allocate(results.address, bytes),
     allocateShared: (bytes) => allocateShared(results.address, bytes, MALLOC_FINE_GRAINED),
     free: call('hipFree', 'address'),
-    allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_MALLOC_DEFAULT),
-    allocateMapped: (bytes) =>
+    allocatePinned: (bytes) =>
       allocatePinned(results.address, bytes, HOST_MALLOC_PORTABLE | HOST_MALLOC_MAPPED),
     freePinned: call('hipHostFree', 'address'),
     pin: (address, bytes) => pin(address, bytes, HOST_REGISTER_DEFAULT),

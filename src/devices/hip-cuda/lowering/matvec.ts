@@ -21,7 +21,9 @@ import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 /** Rows up to which a kernel is compiled for the length of its rows, where up to a third of its instructions find addresses. */
 const FIXED_ROWS = 2;
 const OUTPUTS_PER_BLOCK = 32;
-/** Of results that are stored as they are, where there are several such blocks for each place: each finds and quantizes the activations. */
+/**
+ * Of results that are stored as they are, from so many usual blocks for each place on: each block finds and quantizes the activations.
+ */
 const OUTPUTS_PER_LARGE_BLOCK = 64;
 const LARGE_ROUNDS = 1.8;
 /** Used if full blocks would be too few for the multiprocessors. */

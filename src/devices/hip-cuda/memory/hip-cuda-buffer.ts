@@ -28,7 +28,7 @@ export class HipCudaBuffer implements DeviceBuffer {
     this.place = place;
     // A driver returns no address for an empty allocation.
     const bytes = Math.max(1, byteLength);
-    this.#address = place === 'host' ? driver.allocateMapped(bytes, label) : driver.allocate(bytes, label);
+    this.#address = place === 'host' ? driver.allocatePinned(bytes, label) : driver.allocate(bytes, label);
   }
 
   /** Its device address. Throws `DISPOSED` after disposal. */

@@ -24,8 +24,8 @@ interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags
   readonly full?: boolean;
 }
 
-/** Model options without effect on memory: the file is the argument, and nothing of it is loaded. */
-const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load']);
+/** Model options without effect here: the file is the argument, nothing of it is loaded, and what is unread is listed, not refused. */
+const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load', 'allowUnread']);
 
 /** Options of models that say where a file is: the others are for the memory plan. */
 const OF_LOCATION: ReadonlySet<string> = new Set<keyof ModelFlags>(['header', 'offline']);

@@ -72,24 +72,20 @@ export class HipStream implements Stream {
   upload(source: Uint8Array, target: BufferRange): void {
     this.#check('upload target', target, source.byteLength);
     if (source.byteLength === 0) return;
-    const { driver, staging, pinnedOf } = this.#setup.context;
+    const { staging, pinnedOf } = this.#setup.context;
     const to = addressOf(target);
+    const bytes = source.byteLength;
     const pinned = pinnedOf(source);
     if (pinned) {
       const from = pinned.addressOf(source);
-      const bytes = source.byteLength;
-      this.#enqueue(() => {
-        if (!this.#copySmall(pinned, { to, from, bytes })) driver.upload(to, from, bytes, this.#handle);
-      });
+      this.#enqueue(() => this.#send(pinned, { to, from, bytes }));
       return;
     }
     this.#enqueue(() => {
-      const bytes = source.byteLength;
       const slot = staging.take(bytes);
       slot.bytes.set(source);
-      const from = slot.addressOf(slot.bytes);
       try {
-        if (!this.#copySmall(slot, { to, from, bytes })) driver.upload(to, from, bytes, this.#handle);
+        this.#send(slot, { to, from: slot.addressOf(slot.bytes), bytes });
       } finally {
         staging.giveAfter(slot, this.#handle);
       }
@@ -128,6 +124,12 @@ export class HipStream implements Stream {
       .completed()
       .then(() => into.set(slot.bytes.subarray(0, bytes)))
       .finally(() => staging.give(slot));
+  }
+
+  #send(pinned: HipCudaPinned, of: CopyOf): void {
+    if (!this.#copySmall(pinned, of)) {
+      this.#setup.context.driver.upload(of.to, of.from, of.bytes, this.#handle);
+    }
   }
 
   #read(pinned: HipCudaPinned, to: Address, source: BufferRange, bytes: number): void {

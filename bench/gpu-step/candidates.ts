@@ -34,7 +34,7 @@ const STORED = 0;
 
 const FAMILIES: Readonly<Record<string, Family>> = {
   'matvec.hip': {
-    values: { OUTPUTS: [8, 16, 32, 64, 128], RESIDENT: [1, 2, 3, 4, 5, 6] },
+    values: { OUTPUTS: [8, 16, 32, 64, 128], LINES: [1, 2], RESIDENT: [1, 2, 3, 4, 5, 6] },
     allows: ({ OUTPUTS = 1 }, from) =>
       OUTPUTS === from['OUTPUTS'] ||
       (from['OUTPUT'] !== GATED_Q8 &&

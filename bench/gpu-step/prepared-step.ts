@@ -38,6 +38,8 @@ export interface Work {
 /** A workload with a cache of this many blocks. */
 interface InputWork extends Work {
   readonly blocks: number;
+  /** Tables of blocks: one of each group of caches. */
+  readonly tables: number;
 }
 
 /** Fills every weight from a few megabytes of random blocks. */
@@ -62,7 +64,11 @@ async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   }
 }
 
-function fillInputs(inputs: StepInputs, kept: PersistentInputs, { rows, prompt, blocks }: InputWork): void {
+function fillInputs(
+  inputs: StepInputs,
+  kept: PersistentInputs,
+  { rows, prompt, blocks, tables }: InputWork,
+): void {
   const outputs = prompt ? 1 : rows;
   inputs.view('counts').set([rows, outputs]);
   inputs.clearSlotRows();
@@ -77,11 +83,8 @@ function fillInputs(inputs: StepInputs, kept: PersistentInputs, { rows, prompt, 
     writeSamplingRow({ ...DEFAULT_SAMPLING, temperature: 0 }, row);
     kept.write('parameters', output * row.length, row);
   }
-  kept.write(
-    tableName(0),
-    0,
-    Int32Array.from({ length: blocks }, (_, i) => i),
-  );
+  const table = Int32Array.from({ length: blocks }, (_, i) => i);
+  for (let place = 0; place < tables; place++) kept.write(tableName(place), 0, table);
 }
 
 /** A model's step for a workload, with random weights in place. */
@@ -115,7 +118,7 @@ export class PreparedStep implements AsyncDisposable {
     { model, work }: { model: SyntheticModel; work: Work },
   ): Promise<PreparedStep> {
     const started = performance.now();
-    const { plan, blocks, outputs } = await compiledPlan(device, { model, work });
+    const { plan, blocks, tables, outputs } = await compiledPlan(device, { model, work });
     const compiled = performance.now() - started;
     const loader = new AsyncModelLoader(device);
     await plan.allocate(plan.fit(), loader);
@@ -123,7 +126,7 @@ export class PreparedStep implements AsyncDisposable {
     const batch = plan.planFor(work.rows, outputs);
     await batch.prepare('generate');
     const inputs = batch.input(0);
-    fillInputs(inputs, plan.kept, { ...work, blocks });
+    fillInputs(inputs, plan.kept, { ...work, blocks, tables });
     return new PreparedStep({ plan, compiled, work, batch, inputs, loader });
   }
 
@@ -150,7 +153,7 @@ export class PreparedStep implements AsyncDisposable {
 async function compiledPlan(
   device: Device,
   { model, work }: { model: SyntheticModel; work: Work },
-): Promise<{ plan: ExecutionPlan; blocks: number; outputs: number }> {
+): Promise<{ plan: ExecutionPlan; blocks: number; tables: number; outputs: number }> {
   const slots = work.prompt ? 1 : work.rows;
   const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
   const [blocks, context] = [slots * blocksPerSlot, blocksPerSlot * KV_BLOCK_SIZE];
@@ -169,7 +172,7 @@ async function compiledPlan(
       return device.group ? splitModel(graphs, device.group) : graphs;
     },
   });
-  return { plan, blocks, outputs };
+  return { plan, blocks, tables: groups.filter(({ kind }) => kind !== 'slots').length, outputs };
 }
 
 /** A batch as the command line names it: single tokens of so many sequences, `p512` for a prompt, `1@8192` behind so many positions. */

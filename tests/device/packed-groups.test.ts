@@ -22,8 +22,12 @@ for (const format of ALL_FORMATS) {
     const file = (32 / blockElements) * blockBytes * count;
     const planes = quantPlanes(groups.quants).reduce((sum, bytes) => sum + bytes, 0);
     const [own, shared] = SCALE_BYTES[groups.scales];
-    assert.equal(packedBytes(format, count), (planes + own / groups.span + shared / 8) * count);
-    assert.ok(packedBytes(format, count) <= MOST * file);
+    const bytes = packedBytes(format, ROWS, COLUMNS);
+    assert.equal(bytes, (planes + own / groups.span + shared / 8) * count);
+    assert.ok(bytes <= MOST * file);
+    assert.equal(packedBytes(format, ROWS - 7, COLUMNS), bytes, 'rows fill up tiles of eight');
+    if (blockElements === 32)
+      assert.equal(packedBytes(format, ROWS, COLUMNS - 96), bytes, 'groups fill up tiles of four');
     assert.ok(planePlaces(webgpu, count).byteLength <= MOST * file);
   });
 }

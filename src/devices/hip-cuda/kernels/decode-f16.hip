@@ -15,7 +15,7 @@ KERNEL(decode_f16, 256, const u8* weight, i32 rows, i32 row_groups, i32 first_ro
   at += i64(first_row) * row_chunks * CHUNK_OCTETS;
   u32x4 made = {};
   if (in_row < row_groups) {
-    i64 groups = i64(rows) * row_groups, group = i64(row) * row_groups + in_row;
+    i64 groups = tiled_groups(rows, row_groups), group = row_start(row, row_groups) + group_step(in_row);
     PlaneCursor cursor = {const_cast<u8*>(weight)};
     P::Q::Planes quants = P::Q::planes(cursor, groups);
     P::S::Planes scales = P::S::planes(cursor, groups);

@@ -8,13 +8,11 @@
 //   JOINED   1 if an expert's up stands below its gate; otherwise all experts' ups stand below all gates
 //   HOT      if it is defined, each expert is a matrix by itself, gate and up, and some have copies: see hot-experts.h
 //   OUTPUT   0 f32   1 f32 + residual   2 gated(gate, up) * routing_weight, f32   3 the same, quantized
+#define PARTS (OUTPUT >= 2 ? 2 : 1)
 #include "matvec.h"
 #include "activation.h"
 #include "hot-experts.h"
 
-#define PARTS (OUTPUT >= 2 ? 2 : 1)
-constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
-static_assert(ITEMS * WARPS * LINES == OUTPUTS * PARTS, "the warps take all of a block's lines");
 static_assert(OUTPUTS <= LANES, "a lane stores an output");
 /// Choices of a row at most, where they are added up.
 constexpr i32 MAX_TOP_K = 32;
@@ -36,13 +34,23 @@ struct PickedRows {
 
 DEVICE i32 expert_of(const i32* expert_ids, i32 choice, i32 top_k) { return expert_ids ? expert_ids[choice] : choice % top_k; }
 
-/// The weights of the lines that the block multiplies, in the order in which its warps load them: LINES at a time, each in batches of
-/// groups.
+/// Whether a warp's chunks are all of one choice: of the only one, or of one of so many that are added up that they divide the warps.
+#if CHOICES == 0
+constexpr i32 CHOICE_WARPS = TEAM_WARPS;
+#elif TOP_K > 0
+constexpr i32 CHOICE_WARPS = TEAM_WARPS % TOP_K == 0 ? TEAM_WARPS / TOP_K : 0;
+#else
+constexpr i32 CHOICE_WARPS = 0;
+#endif
+
+/// The weights of the lines that the block multiplies, in the order in which its warps load them. Of choices that are added up, each has
+/// its chunks of k behind those of the choice before it, or warps of its own.
 struct Experts {
   P::Q::Planes quants;
   P::S::Planes scales;
-  /// Experts there are, rows of each, groups of a row; groups of what is multiplied, which are several choices' if they are added up.
-  i32 count, outputs, groups, all_groups;
+  /// Experts there are, rows of each, groups of a row and chunks of it.
+  i32 count, outputs, groups, row_chunks;
+  Chunks chunks;
 #ifdef HOT
   /// The matrices of the row's choices, if these are added up; the planes are otherwise the only one's.
   const u8* const* matrices;
@@ -50,94 +58,92 @@ struct Experts {
   /// The experts of the row's choices, or that of the only one.
   const i32* expert_ids;
 #endif
-  /// 2^32 / groups, rounded up: choices are found without a division.
+  /// 2^32 / row_chunks, rounded up: choices are found without a division.
   u32 inverse;
-  /// What is loaded next: groups from `first` on; `starts` are the lines' first groups in the first expert, or in the only one.
+  /// The choice of all of the warp's chunks, and the rows before those of its expert.
+  i32 own_choice;
+  u32 own_before;
+  /// What is loaded next: the warp's chunks from its `first`th on, of lines in which the lane's groups begin at `starts`, or that are these
+  /// rows of the first expert if the warp has several choices.
   i32 item, first;
   u32 starts[LINES];
 
-#ifndef HOT
-  DEVICE_MEMBER u32 expert_start(i32 choice) const {
+  DEVICE_MEMBER void divide(i32 top_k) {
+    row_chunks = tiles_across(groups);
+    own_choice = CHOICE_WARPS > 0 ? team_warp() / CHOICE_WARPS : 0;
+    own_before = rows_before(own_choice);
+    chunks.count = CHOICE_WARPS > 0 ? row_chunks : top_k * row_chunks, chunks.warps = CHOICE_WARPS > 0 ? CHOICE_WARPS : TEAM_WARPS;
+    inverse = 0xffffffffu / u32(row_chunks) + 1;
+  }
+  /// Of a chunk of several choices, its own.
+  DEVICE_MEMBER i32 choice_of(i32 chunk) const {
+    if (CHOICE_WARPS > 0) return 0;
+    return row_chunks == 1 ? chunk : i32((u64(u32(chunk)) * inverse) >> 32);
+  }
+  /// Rows before those of a choice's expert.
+  DEVICE_MEMBER u32 rows_before(i32 choice) const {
+#ifdef HOT
+    return 0;
+#else
     u32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
 #if JOINED
-    return 2 * expert * u32(outputs) * u32(groups);
+    return 2 * expert * u32(outputs);
 #else
-    return expert * u32(outputs) * u32(groups);
+    return expert * u32(outputs);
+#endif
 #endif
   }
+  /// Rows of the first expert before those of a part.
+  DEVICE_MEMBER u32 part_row(u32 part) const {
+#if JOINED || defined(HOT)
+    return part * u32(outputs);
+#else
+    return part * u32(count) * u32(outputs);
 #endif
+  }
 
   DEVICE_MEMBER void find_item(i32 next) {
     item = next, first = 0;
+    if (CHOICE_WARPS > 0 && STEPS && item * STEP_LINES % OUTPUTS != 0) {
+      step_lines(starts, own_before + part_row(item * STEP_LINES / OUTPUTS) + outputs - 1, groups, chunks);
+      return;
+    }
     UNROLL for (i32 line = 0; line < LINES; line++) {
-      u32 place = item * (WARPS * LINES) + (thread() >> 5) * LINES + line;
-      u32 n = min_of(i32(block_x() * OUTPUTS + place % OUTPUTS), outputs - 1), part = place / OUTPUTS;
-#if JOINED || defined(HOT)
-      u32 matrix = part;
-#else
-      u32 matrix = part * u32(count);
-#endif
-      starts[line] = (matrix * u32(outputs) + n) * u32(groups);
-#if CHOICES == 0 && !defined(HOT)
-      starts[line] += expert_start(0);
-#endif
+      u32 place = own_place(item, line);
+      u32 row = part_row(place / OUTPUTS) + min_of(i32(block_x() * OUTPUTS + place % OUTPUTS), outputs - 1);
+      starts[line] = CHOICE_WARPS > 0 ? row_start(own_before + row, groups) + chunks.first() * TILE_SIZE + own_part() : row;
     }
   }
 
   DEVICE_MEMBER void load(Batch& batch) {
     if (item >= ITEMS) return;
-#if CHOICES == 0
-    load_batch(batch, quants, scales, starts, first, all_groups);
-#else
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      u32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1), choice = groups == 1 ? at : u32((u64(at) * inverse) >> 32);
-      u32 own = at - choice * u32(groups);
-#ifdef HOT
-      PlaneCursor cursor = {const_cast<u8*>(matrices[choice])};
-      P::Q::Planes quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
-      P::S::Planes scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
-#else
-      own += expert_start(choice);
+      if (first + u >= chunks.share()) break;
+      i32 chunk = chunks.step(first + u) + (CHOICE_WARPS > 0 ? 0 : chunks.first()), choice = choice_of(chunk);
+      u32 step = (chunk - choice * row_chunks) * TILE_SIZE;
+#if CHOICES == 1 && defined(HOT)
+      PlaneCursor cursor = {const_cast<u8*>(matrices[CHOICE_WARPS > 0 ? own_choice : choice])};
+      P::Q::Planes quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+      P::S::Planes scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
 #endif
+      u32 before = CHOICE_WARPS > 0 ? 0 : rows_before(choice);
       UNROLL for (i32 line = 0; line < LINES; line++) {
-        i64 group = starts[line] + own;
+        u32 start = CHOICE_WARPS > 0 ? starts[line] : row_start(starts[line] + before, groups) + own_part();
+        i64 group = start + step;
         batch.quants[u][line] = P::Q::load(quants, group);
         batch.scales[u][line] = P::S::load(scales, group);
       }
     }
-#endif
-    first += 32 * DEPTH;
-    if (first >= all_groups) find_item(item + 1);
+    first += DEPTH;
+    if (first >= chunks.share()) find_item(item + 1);
+  }
+
+  DEVICE_MEMBER OwnGroup own_group(i32 i) const {
+    i32 chunk = chunks.first() + i, choice = choice_of(chunk), group = TILE_GROUPS * (chunk - choice * row_chunks) + own_part();
+    bool exists = chunks.has(i) && ((GROUPS > 0 && GROUPS % TILE_GROUPS == 0) || group < groups);
+    return {(CHOICE_WARPS > 0 ? own_choice : choice) * groups + group, exists};
   }
 };
-
-/// The products of some rows with the lines of the block, into `results`; `even` and `odd` are the first two batches.
-template <class Rows>
-DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], Experts& experts, Batch& even, Batch& odd, const Rows& x) {
-  i32 warp = thread() >> 5, item = 0, first = 0;
-  f32 sums[ROWS][LINES] = {};
-  auto take = [&](Batch& batch) {
-    if (item >= ITEMS) return;
-    add_batch(sums, batch, x, first, experts.all_groups);
-    experts.load(batch);
-    first += 32 * DEPTH;
-    if (first < experts.all_groups) return;
-    UNROLL for (i32 r = 0; r < ROWS; r++) {
-      UNROLL for (i32 line = 0; line < LINES; line++) {
-        f32 sum = warp_sum(sums[r][line]);
-        u32 place = item * (WARPS * LINES) + warp * LINES + line;
-        if (lane() == 0) results[place / OUTPUTS][r][place % OUTPUTS] = sum;
-        sums[r][line] = 0;
-      }
-    }
-    item++, first = 0;
-  };
-  while (item < ITEMS) {
-    take(even);
-    take(odd);
-  }
-  barrier();
-}
 
 /// The experts' biases: those of `weight`'s second part behind those of its first.
 struct Biases {
@@ -153,12 +159,12 @@ struct Biases {
 
 /// Stores what the warp has of row `y_row`, with the bias of its expert; `routing_weight` is that of its choice. Where choices are
 /// added up, `expert_ids` are those of the row and `routing_weights` what their biases are multiplied by.
-DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS], i32 r, i64 y_row, i64 y_rows, const Biases& biases,
+DEVICE void store(void* y, const f32* addend, const WarpSums& results, i32 r, i64 y_row, i64 y_rows, const Biases& biases,
                   const i32* expert_ids, f32 routing_weight, const f32* routing_weights, i32 top_k) {
   i32 i = lane(), outputs = biases.outputs, n = i32(block_x()) * OUTPUTS + i;
   if (i >= OUTPUTS || n >= outputs) return;
   [[maybe_unused]] i64 at = y_row * outputs + n;
-  f32 value = results[0][r][i];
+  f32 value = sum_of(results, 0, r, i);
 #if CHOICES == 1
   if (biases.values) {
     for (i32 j = 0; j < top_k; j++) value = fused_multiply_add(routing_weights[j], biases.of(0, expert_ids[j], n), value);
@@ -167,7 +173,7 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
   value += biases.of(0, *expert_ids, n);
 #endif
 #if PARTS == 2
-  f32 result = gated(value, results[1][r][i] + biases.of(1, *expert_ids, n)) * routing_weight;
+  f32 result = gated(value, sum_of(results, 1, r, i) + biases.of(1, *expert_ids, n)) * routing_weight;
 #endif
 #if OUTPUT == 0
   static_cast<f32*>(y)[at] = value;
@@ -186,16 +192,15 @@ KERNEL_RESIDENT(expert_matvec, THREADS, RESIDENT, const i32* count, const void* 
                 const u8* weight, HOT_PARAMETERS const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs,
                 i32 groups_of_row, i32 capacity, i32 choices_of_row, i32 x_per_row, const f32* addend, const f32* bias, void* y) {
   const i32 groups = GROUPS > 0 ? GROUPS : groups_of_row, top_k = GROUPS > 0 ? TOP_K : choices_of_row;
-  SHARED f32 results[PARTS][ROWS][OUTPUTS];
+  SHARED WarpSums results;
   Experts experts;
 #ifndef HOT
   PlaneCursor cursor = {const_cast<u8*>(weight)};
-  i64 stored_groups = i64(PARTS) * expert_count * outputs * groups;
+  i64 stored_groups = tiled_groups(i64(PARTS) * expert_count * outputs, groups);
   experts.quants = P::Q::planes(cursor, stored_groups);
   experts.scales = P::S::planes(cursor, stored_groups);
 #endif
   experts.count = expert_count, experts.outputs = outputs, experts.groups = groups;
-  experts.inverse = 0xffffffffu / u32(groups) + 1;
   Biases biases = {bias, expert_count, outputs};
   P::prepare(THREADS);
   i32 rows = *count;
@@ -229,16 +234,16 @@ KERNEL_RESIDENT(expert_matvec, THREADS, RESIDENT, const i32* count, const void* 
   experts.matrices = matrices;
 #else
   PlaneCursor cursor = {const_cast<u8*>(matrix(kept[0]))};
-  experts.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
-  experts.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+  experts.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+  experts.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
 #endif
 #else
   experts.expert_ids = kept;
 #endif
-  experts.all_groups = row_groups;
   // The first batches are on their way while activations are staged, as far as registers go.
   Batch even, odd;
   if (CHOICES == 1 || P::HAS_GRID) barrier();
+  experts.divide(top_k);
   experts.find_item(0);
   experts.load(even);
 #if INPUT == 0
@@ -258,6 +263,7 @@ KERNEL_RESIDENT(expert_matvec, THREADS, RESIDENT, const i32* count, const void* 
   barrier();
 #endif
   multiply(results, experts, even, odd, activations);
+  barrier();
   if (warp == 0) {
     i64 y_rows = i64(capacity) * (CHOICES == 1 ? 1 : top_k);
     store(y, addend, results, 0, own, y_rows, biases, kept, routing_weight, bias_weights, top_k);

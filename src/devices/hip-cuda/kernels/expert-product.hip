@@ -57,7 +57,7 @@ struct Weights {
 
   DEVICE_MEMBER void load(i32 unit, RawGroup (*raw)[MATRIX_LINES]) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    u32 own = min_of(unit * MATRIX_PARTS + matrix_part(), groups - 1);
+    u32 own = group_step(min_of(unit * MATRIX_PARTS + matrix_part(), groups - 1));
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
       UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
         i64 group = starts[o][l] + own;
@@ -129,8 +129,8 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
   weights.groups = groups;
 #ifndef HOT
   PlaneCursor cursor = {const_cast<u8*>(weight)};
-  weights.quants = P::Q::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
-  weights.scales = P::S::planes(cursor, i64(PARTS) * expert_count * outputs * groups);
+  weights.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * expert_count * outputs, groups));
+  weights.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * expert_count * outputs, groups));
 #endif
   [[maybe_unused]] i32 used_rows = *count;
   grid_launch_dependents();
@@ -147,8 +147,8 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
 #endif
 #ifdef HOT
   PlaneCursor cursor = {const_cast<u8*>(matrix_of(tile.expert, weight, slots, copies, pages))};
-  weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
-  weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+  weights.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+  weights.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
 #endif
   i32 n0 = i32(block_x()) * BLOCK_OUTPUTS + wave * WAVE_OUTPUTS;
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
@@ -161,7 +161,7 @@ KERNEL_RESIDENT(expert_product, THREADS, RESIDENT, const i32* count, const u32x4
 #else
       u32 matrix = (PARTS == 2 ? o * expert_count : 0) + tile.expert;
 #endif
-      weights.starts[o][l] = (matrix * u32(outputs) + n) * u32(groups);
+      weights.starts[o][l] = row_start(matrix * u32(outputs) + n, groups);
     }
   }
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];

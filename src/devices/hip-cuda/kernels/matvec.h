@@ -1,6 +1,8 @@
-// What matrix-vector kernels in 8-bit integers share: batches of a row's groups, and the activations that they meet. A unit says
-// how many ROWS of activations there are at most, whether they are STAGED in shared memory, and from which INPUT (see
-// matvec.hip).
+// What matrix-vector kernels in 8-bit integers share: batches of groups, the activations that they meet, and the loop over both. A warp
+// multiplies a tile of the weights at a time (see planes.h), four groups of each of eight lines: a lane has one of these. The warps
+// of a team divide k, as chunks of four groups, each a stretch of neighbours, and their sums meet in shared memory. A unit says how many
+// ROWS of activations there are at most, whether they are STAGED in shared memory, and from which INPUT (see matvec.hip); a block has
+// OUTPUTS of each of PARTS, and a lane multiplies LINES of them at a time, of as many tiles.
 #pragma once
 #include "quantized.h"
 #define GRID_COPIED
@@ -8,14 +10,20 @@
 
 #define WARPS 8
 #define THREADS (32 * WARPS)
-/// Lines of the weights that a warp takes at a time.
-#ifndef LINES
-#define LINES (ROWS <= 2 ? 1 : 2)
-#endif
 
 typedef PackedFormat P;
 
-// Groups of a row that a lane loads at once: as many as keep memory busy within the registers.
+/// Lines of a block, and those that a warp multiplies at a time.
+constexpr i32 BLOCK_LINES = OUTPUTS * PARTS, ITEM_LINES = TILE_LINES * LINES;
+/// Warps that divide k; sums of many rows have room for those of few warps.
+constexpr i32 TEAM_WARPS = ROWS > 2 && BLOCK_LINES > ITEM_LINES ? 4 : 8, TEAMS = WARPS / TEAM_WARPS;
+constexpr i32 ITEMS = BLOCK_LINES / (TEAMS * ITEM_LINES);
+static_assert(ITEMS * TEAMS * ITEM_LINES == BLOCK_LINES, "the teams take all of a block's lines");
+/// Lines of all teams' items, and whether those of the next are as many rows further, except a part's first.
+constexpr i32 STEP_LINES = TEAMS * ITEM_LINES;
+constexpr bool STEPS = OUTPUTS % STEP_LINES == 0;
+
+// Groups that a lane loads at once: as many as keep memory busy within the registers.
 constexpr i32 DEPTH = (sizeof(P::Q::Loaded) + sizeof(P::S::Loaded) <= 20 && LINES == 1) ? 4 : 2;
 
 struct Batch {
@@ -23,18 +31,40 @@ struct Batch {
   P::S::Loaded scales[DEPTH][LINES];
 };
 
-/// Loads groups from `first` on of lines that begin at `starts`; beyond a line's end, its last. Fewer than 2^32 groups keep addresses
-/// cheap.
-DEVICE void load_batch(Batch& batch, const P::Q::Planes& quants, const P::S::Planes& scales, const u32* starts, i32 first, i32 groups) {
-  UNROLL for (i32 u = 0; u < DEPTH; u++) {
-    u32 own = min_of(first + 32 * u + i32(lane()), groups - 1);
-    UNROLL for (i32 line = 0; line < LINES; line++) {
-      i64 group = starts[line] + own;
-      batch.quants[u][line] = P::Q::load(quants, group);
-      batch.scales[u][line] = P::S::load(scales, group);
-    }
-  }
+/// Which of the block's lines a lane multiplies as the `line`th of an item, and its group in a chunk of k.
+DEVICE u32 own_place(i32 item, i32 line) {
+  u32 team = thread() / (32 * TEAM_WARPS);
+  return (u32(item) * TEAMS + team) * ITEM_LINES + line * TILE_LINES + (lane() >> 2);
 }
+DEVICE i32 own_part() { return lane() & 3; }
+DEVICE i32 team_warp() { return i32(thread() >> 5) % TEAM_WARPS; }
+
+/// Chunks of k that so many warps divide, each a share of neighbours. All of it is computed anew where it is wanted, mostly by the compiler:
+/// registers have no room for it.
+struct Chunks {
+  i32 count, warps;
+
+  DEVICE_MEMBER i32 share() const { return (count + warps - 1) / warps; }
+  DEVICE_MEMBER i32 first() const { return team_warp() % warps * share(); }
+  DEVICE_MEMBER bool even() const { return share() * warps == count; }
+  /// Whether the warp has an `i`th chunk.
+  DEVICE_MEMBER bool has(i32 i) const { return even() || first() + i < count; }
+  /// How far behind the first the `i`th chunk is, or instead of a missing one the last of all.
+  DEVICE_MEMBER i32 step(i32 i) const { return even() ? i : min_of(i, count - 1 - first()); }
+};
+
+/// The lines of the next item behind those that begin at `starts`; missing ones behind row `last` are others.
+DEVICE void step_lines(u32* starts, u32 last, i32 groups, const Chunks& chunks) {
+  u32 tile = tiles_across(groups) * TILE_SIZE;
+  u32 most = last / TILE_LINES * tile + (TILE_LINES - 1) * TILE_GROUPS + chunks.first() * TILE_SIZE + own_part();
+  UNROLL for (i32 line = 0; line < LINES; line++) starts[line] = min_of(starts[line] + STEP_LINES / TILE_LINES * tile, most);
+}
+
+/// A lane's group of a chunk: its number among those of a row of activations, and whether it exists.
+struct OwnGroup {
+  i32 index;
+  bool exists;
+};
 
 /// A group's scale with the sums that its products need: those of both halves, or the sum of both as a number.
 struct alignas(8) WholeScale {
@@ -115,12 +145,13 @@ DEVICE f32 group_product(const u32* quads, const GroupScales& scales, const u32*
   return P::S::MINS ? fused_multiply_add(scales.min[0], scale.sum, product) : product;
 }
 
-/// Multiplies a batch of the groups from `first` on with the rows of `x`; what is computed behind the last group is not added.
-template <class Rows>
-DEVICE void add_batch(f32 (*sums)[LINES], const Batch& batch, const Rows& x, i32 first, i32 groups) {
+/// Multiplies a batch, of a warp's chunks from its `first`th on, with the rows of `x`; what is computed of missing groups is not added.
+/// `weights` says which group of `x` a lane has of a chunk.
+template <class Weights, class Rows>
+DEVICE void add_batch(f32 (*sums)[LINES], const Batch& batch, const Weights& weights, const Rows& x, i32 first) {
   UNROLL for (i32 u = 0; u < DEPTH; u++) {
-    if (u > 0 && first + 32 * u >= groups) break;
-    i32 group = first + 32 * u + i32(lane());
+    if (u > 0 && first + u >= weights.chunks.share()) break;
+    OwnGroup own = weights.own_group(first + u);
     u32 quads[LINES][8];
     GroupScales scales[LINES];
     UNROLL for (i32 line = 0; line < LINES; line++) {
@@ -134,14 +165,53 @@ DEVICE void add_batch(f32 (*sums)[LINES], const Batch& batch, const Rows& x, i32
     UNROLL for (i32 r = 0; r < ROWS; r++) {
       u32x4 low, high;
       RowScale scale;
-      x.load(r, group, low, high, scale);
+      x.load(r, own.index, low, high, scale);
       u32 words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
       UNROLL for (i32 line = 0; line < LINES; line++) {
         f32 product = group_product(quads[line], scales[line], words, scale);
         f32 sum = fused_multiply_add(scale.d, product, sums[r][line]);
-        sums[r][line] = group < groups ? sum : sums[r][line];
+        sums[r][line] = own.exists ? sum : sums[r][line];
       }
     }
+  }
+}
+
+/// The sums of a team's warps.
+typedef f32 WarpSums[TEAM_WARPS][PARTS][ROWS][OUTPUTS];
+
+DEVICE f32 sum_of(const WarpSums& sums, i32 part, i32 r, i32 i) {
+  f32 sum = sums[0][part][r][i];
+  UNROLL for (i32 warp = 1; warp < TEAM_WARPS; warp++) sum += sums[warp][part][r][i];
+  return sum;
+}
+
+/// The products of the rows of `x` with the block's lines of `weights`; `even` and `odd` are the first two batches, so that two are always
+/// on their way.
+template <class Weights, class Rows>
+DEVICE void multiply(WarpSums& results, Weights& weights, Batch& even, Batch& odd, const Rows& x) {
+  f32 sums[ROWS][LINES] = {};
+  i32 item = 0, first = 0;
+  auto take = [&](Batch& batch) {
+    if (item >= ITEMS) return;
+    add_batch(sums, batch, weights, x, first);
+    weights.load(batch);
+    first += DEPTH;
+    if (first < weights.chunks.share()) return;
+    UNROLL for (i32 r = 0; r < ROWS; r++) {
+      UNROLL for (i32 line = 0; line < LINES; line++) {
+        f32 sum = sums[r][line];
+        sum += shuffle_xor(sum, 1);
+        sum += shuffle_xor(sum, 2);
+        u32 place = own_place(item, line);
+        if (own_part() == 0) results[team_warp()][place / OUTPUTS][r][place % OUTPUTS] = sum;
+        sums[r][line] = 0;
+      }
+    }
+    item++, first = 0;
+  };
+  while (item < ITEMS) {
+    take(even);
+    take(odd);
   }
 }
 

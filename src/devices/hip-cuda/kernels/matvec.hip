@@ -1,7 +1,6 @@
 // Matrix-vector products in 8-bit integers for up to ROWS rows of activations: y[r] = W x[r]. A block computes OUTPUTS outputs
-// of each PART (two where gate and up are one product), a warp LINES of them at a time; a lane takes the row's groups 32
-// apart, in ascending order, so that a result does not depend on how many rows are computed with it. While a warp multiplies,
-// its next groups are in flight.
+// of each PART (two where gate and up are one product), a warp eight or sixteen of them at a time; the order of additions does not
+// depend on how many rows are computed together. While a warp multiplies, its next groups are in flight.
 //
 //   INPUT   0 quantized rows   1 f32 rows, quantized here   2 f32 rows, RMS-normed and quantized here
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up), f32   3 the same, quantized
@@ -12,6 +11,7 @@
 //   STAGED  whether the activations fit into shared memory
 //   GROUPS    those of a row, if it is not 0: nearly all that finds addresses is then done by the compiler
 //   RESIDENT  blocks that a multiprocessor should hold: so few registers may a thread have
+#define PARTS (OUTPUT == 2 || OUTPUT == 3 ? 2 : 1)
 #include "matvec.h"
 #include "paged-cache.h"
 #include "activation.h"
@@ -19,9 +19,6 @@
 #include "inbox.h"
 #endif
 
-#define PARTS (OUTPUT == 2 || OUTPUT == 3 ? 2 : 1)
-constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
-static_assert(ITEMS * WARPS * LINES == OUTPUTS * PARTS, "the warps take all of a block's lines");
 static_assert(OUTPUTS <= LANES || OUTPUT == 0, "a lane stores an output, or several of a wide block");
 
 #if OUTPUT == 4
@@ -60,6 +57,52 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 rotated_width, i32 inte
 #define ROW_OF(i) (block * OUTPUTS + (i))
 #endif
 
+/// The block's lines of the weights, in the order in which its warps load them.
+struct Weights {
+  P::Q::Planes quants;
+  P::S::Planes scales;
+  i32 block, outputs, groups;
+  Chunks chunks;
+#if OUTPUT == 4
+  i32 head_size, q_width, k_width, interleaved;
+#endif
+  /// What is loaded next: the warp's chunks from its `first`th on, of lines in which the lane's groups begin at `starts`.
+  i32 item, first;
+  u32 starts[LINES];
+
+  DEVICE_MEMBER void find_item(i32 next) {
+    item = next, first = 0;
+    if (STEPS && OUTPUT != 4 && item * STEP_LINES % OUTPUTS != 0) {
+      step_lines(starts, PARTS * outputs - 1, groups, chunks);
+      return;
+    }
+    UNROLL for (i32 line = 0; line < LINES; line++) {
+      u32 place = own_place(item, line);
+      u32 n = min_of(ROW_OF(i32(place % OUTPUTS)), outputs - 1);
+      starts[line] = row_start(place / OUTPUTS * u32(outputs) + n, groups) + chunks.first() * TILE_SIZE + own_part();
+    }
+  }
+  /// Loads the next batch.
+  DEVICE_MEMBER void load(Batch& batch) {
+    if (item >= ITEMS) return;
+    UNROLL for (i32 u = 0; u < DEPTH; u++) {
+      if (first + u >= chunks.share()) break;
+      u32 step = chunks.step(first + u) * TILE_SIZE;
+      UNROLL for (i32 line = 0; line < LINES; line++) {
+        i64 group = starts[line] + step;
+        batch.quants[u][line] = P::Q::load(quants, group);
+        batch.scales[u][line] = P::S::load(scales, group);
+      }
+    }
+    first += DEPTH;
+    if (first >= chunks.share()) find_item(item + 1);
+  }
+  DEVICE_MEMBER OwnGroup own_group(i32 i) const {
+    i32 group = TILE_GROUPS * (chunks.first() + i) + own_part();
+    return {group, GROUPS > 0 && GROUPS % TILE_GROUPS == 0 ? chunks.has(i) : group < groups};
+  }
+};
+
 /// What a thread stores, if it exists: output `n` of a row, the block's `i`th.
 struct Stored {
   i32 row, i, n;
@@ -75,7 +118,7 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
                 const u8* weight, i32 outputs, i32 groups_of_row, i32 capacity, const f32* addend, void* y HEAD_PARAMETERS) {
   const i32 groups = GROUPS > 0 ? GROUPS : groups_of_row;
   DYNAMIC_SHARED(staged);
-  SHARED f32 results[PARTS][ROWS][OUTPUTS];
+  SHARED WarpSums results;
 #if INPUT == 2
   SHARED f32 square_sums[WARPS];
 #elif INPUT == 1
@@ -94,27 +137,13 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   pass(weight3, y3, outputs3);
 #endif
   PlaneCursor cursor = {const_cast<u8*>(weight)};
-  P::Q::Planes quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
-  P::S::Planes scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
-  // What is loaded next: groups of a line from `ahead.first` on, the warp's lines in turn, LINES at a time.
-  struct {
-    i32 item, first;
-    u32 starts[LINES];
-  } ahead;
-  auto find_item = [&](i32 item) {
-    ahead.item = item, ahead.first = 0;
-    UNROLL for (i32 line = 0; line < LINES; line++) {
-      u32 place = item * (WARPS * LINES) + warp * LINES + line;
-      i32 n = min_of(ROW_OF(i32(place % OUTPUTS)), outputs - 1);
-      ahead.starts[line] = (place / OUTPUTS * u32(outputs) + u32(n)) * u32(groups);
-    }
-  };
-  auto load = [&](Batch& batch) {
-    if (ahead.item >= ITEMS) return;
-    load_batch(batch, quants, scales, ahead.starts, ahead.first, groups);
-    ahead.first += 32 * DEPTH;
-    if (ahead.first >= groups) find_item(ahead.item + 1);
-  };
+  Weights weights;
+  weights.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+  weights.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+  weights.block = block, weights.outputs = outputs, weights.groups = groups, weights.chunks = {tiles_across(groups), TEAM_WARPS};
+#if OUTPUT == 4
+  weights.head_size = head_size, weights.q_width = q_width, weights.k_width = k_width, weights.interleaved = interleaved;
+#endif
 #if OUTPUT == 4
   // Where a row's keys and values go is known before the activations are.
   SHARED i64 row_cells[ROWS];
@@ -124,10 +153,10 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
 #endif
   // Two batches are always in flight; they start before the activations are there, as far as registers go.
   Batch even, odd;
-  find_item(0);
-  load(even);
+  weights.find_item(0);
+  weights.load(even);
 #if INPUT == 0
-  load(odd);
+  weights.load(odd);
 #else
   [[maybe_unused]] Eight norm_weight[PASSES];
 #if INPUT == 2
@@ -172,36 +201,15 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
 #else
   stage(staged, square_sums, static_cast<const f32*>(x), norm, norm_weight, epsilon, rows, groups);
   Activations activations = staged_activations(staged, groups);
-  load(odd);
+  weights.load(odd);
 #endif
   barrier();
-  f32 sums[ROWS][LINES] = {};
-  i32 item = 0, first = 0;
-  auto take = [&](Batch& batch) {
-    if (item >= ITEMS) return;
-    add_batch(sums, batch, activations, first, groups);
-    load(batch);
-    first += 32 * DEPTH;
-    if (first < groups) return;
-    UNROLL for (i32 r = 0; r < ROWS; r++) {
-      UNROLL for (i32 line = 0; line < LINES; line++) {
-        f32 sum = warp_sum(sums[r][line]);
-        u32 place = item * (WARPS * LINES) + warp * LINES + line;
-        if (lane() == 0) results[place / OUTPUTS][r][place % OUTPUTS] = sum;
-        sums[r][line] = 0;
-      }
-    }
-    item++, first = 0;
-  };
-  while (item < ITEMS) {
-    take(even);
-    take(odd);
-  }
+  multiply(results, weights, even, odd, activations);
 #if OUTPUT == 0
   barrier();
   for (i32 i = lane(); i < OUTPUTS; i += LANES) {
     if (Stored at = stored_by(warp, i); at.exists) {
-      f32 value = results[0][at.row][i];
+      f32 value = sum_of(results, 0, at.row, i);
       static_cast<f32*>(y)[i64(at.row) * outputs + at.n] = addend ? value + addend[at.n] : value;
     }
   }
@@ -218,16 +226,16 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   const auto [r, i, n, stores] = stored_by(warp, lane());
 #endif
   if (!stores) return;
-  f32 value = results[0][r][i];
+  f32 value = sum_of(results, 0, r, i);
 #if OUTPUT == 5
   static_cast<f32*>(y)[i64(r) * outputs + n] = addend ? value + addend[n] : value;
 #elif OUTPUT == 1
   static_cast<f32*>(y)[i64(r) * outputs + n] = value + addends[r][i];
 #elif OUTPUT == 2
-  static_cast<f32*>(y)[i64(r) * outputs + n] = gated(value, results[1][r][i]);
+  static_cast<f32*>(y)[i64(r) * outputs + n] = gated(value, sum_of(results, 1, r, i));
 #elif OUTPUT == 3
   u8* out = static_cast<u8*>(y);
-  quantize_warp(gated(value, results[1][r][i]), out, i64(r) * (outputs / 32) + block,
+  quantize_warp(gated(value, sum_of(results, 1, r, i)), out, i64(r) * (outputs / 32) + block,
                 reinterpret_cast<GroupScale*>(out + quantized_bytes(capacity, outputs / 32)));
 #elif OUTPUT == 6
   if (addend) value += addend[n];
@@ -240,7 +248,7 @@ KERNEL_RESIDENT(matvec, THREADS, RESIDENT, const i32* count, const void* x, cons
   if (Rotation rotation = rotation_of(n); rotation.exists) {
     bool second = rotation.second;
     i32 half = rotary_dim / 2, other = interleaved ? n ^ 1 : second ? n - half : n + half;
-    f32 partner = results[0][r][interleaved ? i ^ 1 : i ^ HALF] + (addend ? addend[other] : 0.0f);
+    f32 partner = sum_of(results, 0, r, interleaved ? i ^ 1 : i ^ HALF) + (addend ? addend[other] : 0.0f);
     f32 cosine = angles[r][i].x, sine = angles[r][i].y;
     value = second ? partner * sine + value * cosine : value * cosine - partner * sine;
   }

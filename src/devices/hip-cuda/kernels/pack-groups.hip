@@ -12,7 +12,7 @@ KERNEL(pack_groups, 128, const u8* source, u8* target, i32 rows, i32 row_groups,
   const u8* block = source + at / P::BLOCK_GROUPS * P::BLOCK_BYTES;
   u32 first = 32 * u32(at % P::BLOCK_GROUPS);
   u32 row = u32(first_row) + u32(at) / u32(row_groups), matrix = row / u32(part_rows), line = u32(before) + row % u32(part_rows);
-  i64 index = i64(line) * row_groups + u32(at) % u32(row_groups), groups = i64(rows) * row_groups;
+  i64 index = row_start(line, row_groups) + group_step(u32(at) % u32(row_groups)), groups = tiled_groups(rows, row_groups);
   PlaneCursor cursor = {target + i64(matrix) * pages * 256};
   P::Q::Planes quants = P::Q::planes(cursor, groups);
   P::S::Planes scales = P::S::planes(cursor, groups);

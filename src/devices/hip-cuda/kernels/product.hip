@@ -10,7 +10,6 @@
 #define FETCHES_WIDE
 #include "activation.h"
 #define GRID_COPIED
-#define SCALES_CACHED
 #include "decode.h"
 #include "matrix.h"
 #include "product-outputs.h"
@@ -60,7 +59,7 @@ struct Weights {
 
   DEVICE_MEMBER void load(i32 chunk, RawGroup (*raw)[MATRIX_LINES]) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    u32 own = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
+    u32 own = group_step(min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1));
     UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
       UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
         i64 group = starts[o][l] + own;
@@ -137,13 +136,13 @@ KERNEL_RESIDENT(product, THREADS, RESIDENT, const i32* count, const u32x4* x, co
   i32 begin = split * part + wave / SHARE, end = min_of((split + 1) * part, chunks);
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
-  weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
-  weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+  weights.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+  weights.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
   weights.groups = groups;
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i32 line = wave % SHARE * TILE_OUTPUTS + 16 * o + matrix_line(l);
-      weights.starts[o][l] = u32(weight_row(block_x() * BLOCK_LINES, line, outputs)) * groups;
+      weights.starts[o][l] = row_start(u32(weight_row(block_x() * BLOCK_LINES, line, outputs)), groups);
     }
   }
   RawGroup raw[DEPTH][OUTPUT_TILES][MATRIX_LINES];

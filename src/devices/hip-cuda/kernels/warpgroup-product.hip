@@ -5,7 +5,6 @@
 //   SPLITS   blocks that divide k: each writes sums of its own, `apart` numbers behind those of the one before
 //   OUTPUT   as in product-outputs.h
 #include "activation.h"
-#define SCALES_CACHED
 #include "decode.h"
 #include "product-outputs.h"
 #include "warpgroup.h"
@@ -35,7 +34,7 @@ struct Weights {
 
   DEVICE_MEMBER void load(i32 chunk, RawGroup* raw) const {
     // Groups beyond the row's end repeat its last: they meet zeros.
-    u32 own = min_of(chunk * MATRIX_PARTS + matrix_part(), last);
+    u32 own = group_step(min_of(chunk * MATRIX_PARTS + matrix_part(), last));
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i64 group = starts[l] + own;
       raw[l] = {P::Q::load(quants, group), P::S::load(scales, group)};
@@ -73,11 +72,12 @@ KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u3
   chunks = min_of(part, chunks - begin);
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
-  weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
-  weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
+  weights.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
+  weights.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
   weights.last = groups - 1 - begin * MATRIX_PARTS;
   UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-    weights.starts[l] = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs)) * groups + begin * MATRIX_PARTS;
+    u32 row = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs));
+    weights.starts[l] = row_start(row, groups) + group_step(begin * MATRIX_PARTS);
   }
   RawGroup next[DEPTH][MATRIX_LINES];
   UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);

@@ -14,7 +14,7 @@ import { appendArgs } from './heads.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-import { packedFile } from './packed-formats.ts';
+import { bitsPerWeight, looksUpLevels, packedFile, TILE_ROWS } from './packed-formats.ts';
 import { bucketOf, canStage, STAGED_SLACK } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
@@ -22,15 +22,21 @@ import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 const FIXED_ROWS = 2;
 const OUTPUTS_PER_BLOCK = 32;
 /**
- * Of results that are stored as they are, from so many usual blocks for each place on: each block finds and quantizes the activations.
+ * Of results that are stored as they are, from so many usual blocks for each place on: each block finds and quantizes the activations. Of
+ * weights with so many bits, a lane takes two lines at a time, for which two blocks have registers.
  */
-const OUTPUTS_PER_LARGE_BLOCK = 64;
+const LARGE_OUTPUTS = 64;
+const LARGE_BLOCK = { outputs: 128, lines: 2, resident: 2 } as const;
+const LARGE_BITS = 6;
 const LARGE_ROUNDS = 1.8;
 /** Used if full blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
-/** Lines that a block's warps multiply at once, where they take one each and where they take two: `LINES` of `matvec.h`. */
-const LINES_AT_ONCE = { few: 8, many: 16 } as const;
+/**
+ * Lines that a lane multiplies at a time, so that it reads activations once for all of them: two of more rows, and of few rows where a block
+ * has no more, except those that append to a cache by kernels that need many registers.
+ */
 const ROWS_OF_ONE_LINE = 2;
+const TWO_LINES = 2 * TILE_ROWS;
 /** Formats whose kernels for one row do with the registers that four blocks leave each, or spill few, but those that append to a cache. */
 const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K', 'Q4_0']);
 /** Of these, the ones that append in no more registers, and whose kernels for two rows spill little. */
@@ -86,6 +92,22 @@ function inputPlan({ of, x, first }: { of: Tensor; x: ProductInput; first: Weigh
   };
 }
 
+/** Lines that a lane multiplies at a time, of a block's. */
+function linesAtOnce(rows: number, lines: number, canTakeTwo = true): number {
+  return rows > ROWS_OF_ONE_LINE || (lines === TWO_LINES && canTakeTwo) ? 2 : 1;
+}
+
+/** The same of a product's blocks of so many outputs. */
+function linesOf({ rows, weights, epilogue }: MatvecIntent, outputs: number, to: Lowering): number {
+  const [{ format }] = weights as [Weight];
+  const lines = outputs * (epilogue.kind === 'gated' ? 2 : 1);
+  return linesAtOnce(
+    bucketOf(to.capacity(rows)),
+    lines,
+    epilogue.kind !== 'heads' || SMALL_HEADS.has(format.name),
+  );
+}
+
 /** Outputs of a block: fewer where large blocks would leave multiprocessors without one, as few as the warps take at once. */
 function outputsPerBlock(
   { width, rows }: { readonly width: number; readonly rows: number },
@@ -93,7 +115,7 @@ function outputsPerBlock(
   to: Lowering,
 ): number {
   const { multiprocessors } = to.target;
-  const least = LINES_AT_ONCE[rows <= ROWS_OF_ONE_LINE ? 'few' : 'many'];
+  const least = rows <= ROWS_OF_ONE_LINE ? TILE_ROWS : TWO_LINES;
   const isNarrow = Math.ceil(width / OUTPUTS_PER_BLOCK) < 2 * multiprocessors;
   if (epilogue.kind === 'gated') {
     // Gate and up are two lines.
@@ -115,6 +137,8 @@ function storesBlocks(epilogue: Epilogue): boolean {
 interface Division {
   /** Outputs of a block. */
   readonly outputs: number;
+  /** Lines that a lane multiplies at a time. */
+  readonly lines: number;
   /** Blocks that a multiprocessor should hold. */
   readonly resident: number;
 }
@@ -141,26 +165,30 @@ function divisionFor(
   const rows = bucketOf(to.capacity(of.rows));
   const outputs = outputsPerBlock({ width, rows }, of.epilogue, to);
   const resident = usualResident(rows, Math.ceil(width / outputs), to);
-  const division = fullDivision(of, width, to) ?? { outputs, resident };
+  const usual = { outputs, lines: linesOf(of, outputs, to), resident };
+  const division = fullDivision(of, width, to) ?? usual;
   const places = division.resident * to.target.multiprocessors;
   const isLarge = width / OUTPUTS_PER_BLOCK >= LARGE_ROUNDS * places;
   const canBeLarge = to.target.vendor === 'nvidia' && rows <= FIXED_ROWS && output === STORED;
-  return canBeLarge && isLarge ? { ...division, outputs: OUTPUTS_PER_LARGE_BLOCK } : division;
+  if (!canBeLarge || !isLarge) return division;
+  const [{ format }] = of.weights as [Weight];
+  const isWide = bitsPerWeight(format) > LARGE_BITS && !looksUpLevels(format);
+  return isWide ? LARGE_BLOCK : { ...division, outputs: LARGE_OUTPUTS };
 }
 
 /**
  * The largest blocks of which there are enough that multiprocessors hold up to four each, more than fit otherwise: so a product of one
  * row or two has no second round. Undefined if there are too few, if kernels need more registers, or for more rows.
  */
-function fullDivision(
-  { rows, weights, epilogue }: MatvecIntent,
-  width: number,
-  to: Lowering,
-): Division | undefined {
+function fullDivision(of: MatvecIntent, width: number, to: Lowering): Division | undefined {
+  const { rows, weights, epilogue } = of;
   const { vendor, multiprocessors } = to.target;
   const capacity = to.capacity(rows);
   const small = epilogue.kind === 'heads' || capacity > 1 ? SMALL_HEADS : SMALL_KERNELS;
-  const can = vendor === 'nvidia' && capacity <= FIXED_ROWS && small.has((weights[0] as Weight).format.name);
+  const [{ format }] = weights as [Weight];
+  // What is added to a residual is narrow: two lines of a lane at a time are faster than more blocks.
+  const can =
+    vendor === 'nvidia' && capacity <= FIXED_ROWS && epilogue.kind !== 'residual' && small.has(format.name);
   if (!can) return undefined;
   const isWhole = epilogue.kind === 'gated' || storesBlocks(epilogue);
   const sizes = isWhole ? [OUTPUTS_PER_BLOCK] : OUTPUTS_OF_FULL_BLOCKS;
@@ -170,7 +198,11 @@ function fullDivision(
   });
   return outputs === undefined
     ? undefined
-    : { outputs, resident: residentOf(Math.ceil(width / outputs), FULL_RESIDENT, to) };
+    : {
+        outputs,
+        lines: linesOf(of, outputs, to),
+        resident: residentOf(Math.ceil(width / outputs), FULL_RESIDENT, to),
+      };
 }
 
 /** A product of few rows by packed weights. */
@@ -202,12 +234,13 @@ export function launchMatvec(intent: MatvecIntent, use: SumsUse, to: Lowering): 
   const [first] = weights as [Weight];
   const { defines, args, sizes, ...plan } = inputPlan({ of, x, first }, to);
   const width = outputsOf(weights, epilogue);
-  const { outputs, resident } = divisionFor(intent, { width, output: use.output }, to);
+  const { outputs, lines, resident } = divisionFor(intent, { width, output: use.output }, to);
   to.launch({
     ...plan,
     defines: {
       ...defines,
       OUTPUTS: outputs,
+      LINES: lines,
       RESIDENT: resident,
       OUTPUT: use.output,
       ACTIVATION: epilogue.kind === 'gated' ? activationCode(epilogue.fn) : 0,
@@ -244,6 +277,7 @@ export function emitMatvecGroup({ x, products }: MatvecGroupIntent, to: Lowering
     defines: {
       ...defines,
       OUTPUTS: outputs,
+      LINES: linesAtOnce(bucketOf(to.capacity(first.x)), outputs),
       RESIDENT: usualResident(bucketOf(to.capacity(first.x)), blocksOf(outputs), to),
       OUTPUT: GROUP_CODE,
       ACTIVATION: 0,

@@ -9,11 +9,16 @@ export function isPacked(format: TensorFormat): boolean {
   return packedGroups(format) !== undefined;
 }
 
-/** Bytes of a packed matrix with that many groups: each plane of quants and scales is rounded up to 16 bytes. */
-export function packedBytes(format: TensorFormat, groups: number): number {
+/** Rows and columns of a tile, in whose order a packed matrix stands: see `packed/planes.h`. */
+export const TILE_ROWS = 8;
+const TILE_COLUMNS = 128;
+
+/** Bytes of a packed matrix: whole tiles, of which each plane of quants and scales is rounded up to 16 bytes. */
+export function packedBytes(format: TensorFormat, rows: number, columns: number): number {
   const packed = packedGroups(format);
   invariant(packed, `${format.name} is a packed format`);
   const [own, shared] = SCALE_BYTES[packed.scales];
+  const groups = (alignUp(rows, TILE_ROWS) * alignUp(columns, TILE_COLUMNS)) / 32;
   const planes = [...quantPlanes(packed.quants), shared / 8, own / packed.span];
   return planes.reduce((sum, bytes) => sum + alignUp(bytes * groups, 16), 0);
 }

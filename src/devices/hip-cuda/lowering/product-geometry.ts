@@ -13,7 +13,7 @@ export interface ProductSize {
   readonly lines: number;
   /** Whether waves of few rows have registers for one chunk of the weights more. */
   readonly small: boolean;
-  /** Whether weights are decoded so fast that few waves should share activations. */
+  /** Whether weights are decoded so fast that blocks may copy activations for each wave. */
   readonly quick: boolean;
   readonly chunks: number;
   readonly gated: boolean;
@@ -128,10 +128,12 @@ function apart(
   const own = isWide ? { ...tile, outputs: WIDE_OUTPUTS } : tile;
   const blocks = Math.ceil(lines / own.outputs) * Math.ceil(rows / own.rows);
   const many = blocks < 2 * multiprocessors ? MANY_WAVES : FEW_WAVES;
-  const most = own.rows === FEW_ROWS && !isWide ? ROOMY_WAVES : MOST_WAVES;
+  // Of sixteen rows, fewer waves have registers for one chunk more.
+  const isRoomy = isNvidia && own.rows === FEW_ROWS && !isWide && blocks <= multiprocessors;
+  const most = isRoomy ? (small ? MANY_WAVES : ROOMY_WAVES) : MOST_WAVES;
   const waves = isNvidia && blocks <= multiprocessors ? most : many;
   const usual = waves > FEW_WAVES ? 1 : 2;
-  const isDeep = gated && small && waves === FEW_WAVES;
+  const isDeep = small && (isRoomy || (gated && waves === FEW_WAVES));
   // Registers have room for no more of wide tiles.
   const depth = isWide ? 1 : 2;
   return fitted(
@@ -140,7 +142,7 @@ function apart(
       waves,
       share: 1,
       depth: isNvidia ? depth + (isDeep ? 1 : 0) : 1,
-      resident: isNvidia ? Math.floor(MOST_WAVES / waves) : usual,
+      resident: isNvidia && !isRoomy ? Math.floor(MOST_WAVES / waves) : usual,
       splits: 1,
     },
     target,
@@ -163,10 +165,10 @@ function sharedByMany(
   if (best === undefined && tile.rows === FEW_ROWS)
     return { tile, waves: FEW_WAVES, share: 1, depth: 1, resident: 4, splits: 1 };
   const share = best ?? MOST_SHARED;
-  // Blocks of which a part of the multiprocessors have one less are divided once more.
+  // Blocks of which a part of the multiprocessors have one less are the smallest instead.
   const isUneven = Math.ceil(tiles / share) < FULL_ROUND * blocksWith(share) * multiprocessors;
   if (quick && gated && tile.rows === FEW_ROWS && share > LEAST_SHARED && isUneven)
-    return { tile, waves: 2 * LEAST_SHARED, share: LEAST_SHARED, depth: 2, resident: 2, splits: 1 };
+    return { tile, waves: FEW_WAVES, share: 1, depth: 2, resident: 4, splits: 1 };
   const resident = tile.rows > 2 * FEW_ROWS ? 1 : Math.min(2, blocksWith(share));
   const most = resident > 1 ? MANY_WAVES : (SHARING_WAVES[tile.rows] as number);
   const waves = share * Math.max(1, Math.floor(most / share));

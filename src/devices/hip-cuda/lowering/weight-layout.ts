@@ -148,7 +148,7 @@ export const GROUP_LAYOUT: WeightLayout = {
     const module = groupModule(parts);
     return {
       parts,
-      byteLength: packedBytes(first.format, rows * groups),
+      byteLength: packedBytes(first.format, rows, first.columns),
       layout: `groups ${first.format.name}`,
       rowAlignment: 1,
       waits: () => true,
@@ -208,7 +208,7 @@ export const DEQUANTIZED_LAYOUT: WeightLayout = {
 export function expertBytes(parts: readonly Weight[], outputs: number): number {
   const [first] = parts;
   invariant(first, 'a packed weight has a part');
-  return alignUp(packedBytes(first.format, parts.length * outputs * (first.columns / 32)), BUFFER_ALIGNMENT);
+  return alignUp(packedBytes(first.format, parts.length * outputs, first.columns), BUFFER_ALIGNMENT);
 }
 
 /**

@@ -5,8 +5,7 @@
 #include "formats/numbers.h"
 #include "packed/planes.h"
 
-// A lane's scales are a few bytes of the least that a cache reads from memory. Where neighbouring lanes have neighbouring groups, they read
-// it together; kernels with SCALES_CACHED read it in parts, one after another, and keep it near.
+// Blocks of eight groups have their scale in two tiles: a wave that takes one tile after the other, with SCALES_CACHED, keeps it near.
 #ifdef SCALES_CACHED
 DEVICE u32 load_scale(const u32* from) { return cached_u32(from); }
 DEVICE u16 load_scale(const u16* from) { return cached_u16(from); }
@@ -31,13 +30,13 @@ struct HalfScales {
     u16 d;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups / SPAN)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.d + group / SPAN)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.d + block_of<SPAN>(group))}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
     return {{d, d}, {0, 0}};
   }
   DEVICE void store(const Planes& planes, i64 group, u32 own, u32) {
-    if (group % SPAN == 0) planes.d[group / SPAN] = u16(own);
+    if (begins_block<SPAN>(group)) planes.d[block_of<SPAN>(group)] = u16(own);
   }
 };
 
@@ -114,7 +113,7 @@ struct ByteScalesAndMins {
     return {pair, cursor.take<u16>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_scale(planes.pair + (group >> 3)), load_scale(planes.bytes + group)};
+    return {load_scale(planes.pair + block_of<8>(group)), load_scale(planes.bytes + group)};
   }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(u16(loaded.pair)), dmin = half_to_float(u16(loaded.pair >> 16));
@@ -124,7 +123,7 @@ struct ByteScalesAndMins {
     return {{scale, scale}, {min, min}};
   }
   DEVICE void store(const Planes& planes, i64 group, u32 own, u32 shared) {
-    if ((group & 7) == 0) planes.pair[group >> 3] = shared;
+    if (begins_block<8>(group)) planes.pair[block_of<8>(group)] = shared;
     planes.bytes[group] = u16(own);
   }
 };
@@ -144,21 +143,21 @@ struct ByteScales {
     return {d, cursor.take<u16>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_scale(planes.d + (group >> 3)), load_scale(planes.bytes + group)};
+    return {load_scale(planes.d + block_of<8>(group)), load_scale(planes.bytes + group)};
   }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
     return {{d * f32(i8(loaded.bytes & 255)), d * f32(i8(loaded.bytes >> 8))}, {0, 0}};
   }
   DEVICE void store(const Planes& planes, i64 group, u32 own, u32 shared) {
-    if ((group & 7) == 0) planes.d[group >> 3] = u16(shared);
+    if (begins_block<8>(group)) planes.d[block_of<8>(group)] = u16(shared);
     planes.bytes[group] = u16(own);
   }
 };
 
 /// A byte a group, four bits for each half that stand for an odd number, under a half `d` for 8 groups: IQ1, IQ2, IQ3. A scale is
-/// `d * odd / PARTS`.
-template <bool halves, i32 PARTS>
+/// `d * odd / DIVISOR`.
+template <bool halves, i32 DIVISOR>
 struct OddScales {
   static constexpr bool MINS = false, PER_HALF = halves;
   struct Planes {
@@ -173,13 +172,13 @@ struct OddScales {
     u16* d = cursor.take<u16>(groups / 8);
     return {d, cursor.take<u8>(groups)};
   }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.d + (group >> 3)), planes.nibbles[group]}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_scale(planes.d + block_of<8>(group)), planes.nibbles[group]}; }
   DEVICE GroupScales of(const Loaded& loaded) {
-    f32 d = half_to_float(loaded.d) * (1.0f / PARTS);
+    f32 d = half_to_float(loaded.d) * (1.0f / DIVISOR);
     return {{d * f32(2 * (loaded.nibbles & 15) + 1), d * f32(2 * (loaded.nibbles >> 4) + 1)}, {0, 0}};
   }
   DEVICE void store(const Planes& planes, i64 group, u32 own, u32 shared) {
-    if ((group & 7) == 0) planes.d[group >> 3] = u16(shared);
+    if (begins_block<8>(group)) planes.d[block_of<8>(group)] = u16(shared);
     planes.nibbles[group] = u8(own);
   }
 };

@@ -465,8 +465,14 @@ function checkRanks({
   gpuLayers,
   workers,
   workerSplit,
+  workerSecret,
+  workerDeadline,
 }: DeviceRequest): void {
   checkLinkChoice(link);
+  for (const [name, value] of Object.entries({ workerSecret, workerDeadline })) {
+    if (value === undefined || workers) continue;
+    fail('INVALID_ARGUMENT', { name, found: 'no workers', expected: 'workers, which it is for' });
+  }
   if (workerSplit !== undefined && !(workers && WORKER_SPLITS.includes(workerSplit))) {
     const found = workers ? workerSplit : `${workerSplit} without workers`;
     const expected = `${WORKER_SPLITS.join(' or ')}, of workers`;

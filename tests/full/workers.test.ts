@@ -369,6 +369,11 @@ test(
       ],
       [{ workerSplit: 'tensors' }, { code: 'INVALID_ARGUMENT', message: /tensors without workers/ }],
       [
+        { workerSecret: 'a'.repeat(32) },
+        { code: 'INVALID_ARGUMENT', message: /workerSecret: found no workers/ },
+      ],
+      [{ workerDeadline: 5 }, { code: 'INVALID_ARGUMENT', message: /workerDeadline: found no workers/ }],
+      [
         { workers: ['process=cpu'], workerDeadline: -1 },
         { code: 'INVALID_ARGUMENT', message: /deadline/ },
       ],

@@ -128,7 +128,8 @@ test('a draft model proposes what it finds probable enough, and few tokens are n
   assert.deepEqual(some.texts, texts);
   assert.ok(some.proposed > 0 && some.accepted === some.proposed);
   const many = await saidWith(tinyModel(), { sequences: 4, minDraftTokens: 5 });
-  assert.deepEqual([many.texts, many.proposed], [texts, 0]);
+  assert.deepEqual(many.texts, texts);
+  assert.ok(many.proposed > 0, 'at least five instead of the usual four');
   const predictor = await partsOf(openReferenceDevice());
   await assert.rejects(LanguageModel.open(predictor, { speculation: 2, minDraftProbability: 0.5 }), {
     code: 'INVALID_ARGUMENT',

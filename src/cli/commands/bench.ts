@@ -227,7 +227,14 @@ async function checkAgainst(
   const { flags, series, context } = of;
   const size = contextOf(series);
   const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...rest } = flags;
-  const { gpuLayers: _layers, workers: _workers, workerSplit: _split, link: _link, ...plain } = rest;
+  const { gpuLayers: _layers, link: _link, ...here } = rest;
+  const {
+    workers: _w,
+    workerSplit: _split,
+    workerSecret: _secret,
+    workerDeadline: _deadline,
+    ...plain
+  } = here;
   const single = { ...plain, gpus: {}, device, context: size, sequences: 1 };
   await using other = (await loadFromFlags(single, context)).model;
   const checks: CheckResult[] = [];

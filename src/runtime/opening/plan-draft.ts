@@ -5,7 +5,7 @@ import { type Drafter, readDrafter } from '../../model/drafter.ts';
 import { checkDraft, checkVocabulary } from './check-draft.ts';
 import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 
-/** Default number of draft tokens per step with a draft model. */
+/** Default number of draft tokens per step with a draft model; like the others, no fewer than `minDraftTokens`. */
 const DEFAULT_DRAFT_TOKENS = 4;
 /** The same with the model's own predictor, which knows less of tokens further ahead. */
 const DEFAULT_PREDICTED_TOKENS = 3;
@@ -23,7 +23,7 @@ export interface DraftSetup {
  * `INVALID_ARGUMENT` for both at once, and for limits that they cannot keep.
  */
 export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): ModelOptions {
-  const { predictor, speculation } = options;
+  const { predictor, speculation, minDraftTokens = 0 } = options;
   if (draft && predictor) {
     const expected = "a draft model or the model's own predictor";
     fail('INVALID_ARGUMENT', { name: 'predictor', found: 'a draft model beside it', expected });
@@ -35,7 +35,8 @@ export function withSpeculation({ draft }: ModelSetup, options: ModelOptions): M
   if (!draft && !predictor) return options;
   return {
     ...options,
-    speculation: speculation ?? (draft ? DEFAULT_DRAFT_TOKENS : DEFAULT_PREDICTED_TOKENS),
+    speculation:
+      speculation ?? Math.max(draft ? DEFAULT_DRAFT_TOKENS : DEFAULT_PREDICTED_TOKENS, minDraftTokens),
   };
 }
 
@@ -62,14 +63,18 @@ export async function withDrafter(setup: ModelSetup, options: ModelOptions): Pro
 }
 
 /** The number of draft tokens per step, of which a drafter that fills masks has a block at most. */
-function draftedTokens({ predictor }: Drafter, { speculation }: ModelOptions): number {
-  if (predictor.kind !== 'masks') return speculation ?? DEFAULT_DRAFT_TOKENS;
+function draftedTokens({ predictor }: Drafter, { speculation, minDraftTokens = 0 }: ModelOptions): number {
+  if (predictor.kind !== 'masks') return speculation ?? Math.max(DEFAULT_DRAFT_TOKENS, minDraftTokens);
   const most = predictor.block - 1;
   if (speculation !== undefined && speculation > most) {
     const expected = `at most ${most} with this drafter, which fills blocks of ${predictor.block}`;
     fail('INVALID_ARGUMENT', { name: 'speculation', found: String(speculation), expected });
   }
-  return speculation ?? Math.min(most, DEFAULT_MASKED_TOKENS);
+  if (minDraftTokens > most) {
+    const expected = `at most ${most} with this drafter, which fills blocks of ${predictor.block}`;
+    fail('INVALID_ARGUMENT', { name: 'minDraftTokens', found: String(minDraftTokens), expected });
+  }
+  return speculation ?? Math.max(Math.min(most, DEFAULT_MASKED_TOKENS), minDraftTokens);
 }
 
 function checkLimits(

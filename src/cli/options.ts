@@ -199,7 +199,7 @@ function memoryOptions(): Option[] {
       .helpGroup('Model:'),
     new Option(
       '--dequantized',
-      'dequantized copies of matrices beside them, for faster prompts (default: on a large GPU whose memory they take a quarter of at most)',
+      'dequantized copies of matrices beside them, for faster prompts (default: on a large GPU whose memory they take a quarter of at most, or half of 64 GiB or more)',
     ).helpGroup('Model:'),
     new Option('--no-dequantized', 'no dequantized copies of matrices').helpGroup('Model:'),
     new Option('--pool', 'one allocation per layer instead of one per weight').helpGroup('Model:'),

@@ -15,7 +15,7 @@ export type {
 } from './ffi.ts';
 export { HostPinned } from './host-pinned.ts';
 export { headGroups } from './gpu/attention.ts';
-export { dequantizedWeights } from './gpu/dequantized.ts';
+export { dequantizedWeights, unaskedCopyBytes } from './gpu/dequantized.ts';
 export type {
   AttentionFacts,
   ElementTileFacts,

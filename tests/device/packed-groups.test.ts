@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packedGroups, quantPlanes, SCALE_BYTES } from '../../src/device/index.ts';
+import { packedGroups, quantPlanes, SCALE_BYTES, unaskedCopyBytes } from '../../src/device/index.ts';
 import { NATIVE_LAYOUTS, WEIGHT_LAYOUTS } from '../../src/devices/cpu/weight-layouts.ts';
 import { packedBytes } from '../../src/devices/hip-cuda/lowering/packed-formats.ts';
 import { packedFormat, planePlaces } from '../../src/devices/webgpu/lowering/packed-formats.ts';
@@ -40,6 +40,14 @@ test('native kernels of the CPU read weights of four to six bits about as large 
     const file = ((ROWS * COLUMNS) / blockElements) * blockBytes;
     if (/^Q[456]_[01K]$/.test(name)) assert.ok(bytes <= 1.03 * file, `${name}: ${bytes / file}`);
   }
+});
+
+test('copies of weights take a quarter of a GPU unasked, and half of one for computing alone', () => {
+  const GIB = 2 ** 30;
+  assert.deepEqual(
+    [24, 63, 64, 80].map((gib) => unaskedCopyBytes(gib * GIB) / GIB),
+    [6, 15.75, 32, 40],
+  );
 });
 
 test('numbers have none', () => {

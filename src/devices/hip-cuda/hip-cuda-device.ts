@@ -18,6 +18,7 @@ import {
   type PeerPlace,
   type Program,
   type Step,
+  unaskedCopyBytes,
 } from '../../device/index.ts';
 import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
@@ -74,8 +75,6 @@ const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** What fills a GPU of so many multiprocessors, which no smaller one needs. */
 const LARGE = { multiprocessors: 64, promptRows: 2048 } as const;
-/** The share of its memory that copies of weights may take unasked. */
-const DEQUANTIZED_SHARE = 1 / 4;
 
 /**
  * A GPU under HIP or CUDA, created by `describeHipCudaDevice`. Until `open` has been called, only `compile` may be
@@ -227,7 +226,7 @@ export class HipCudaDevice implements Device {
     const isLarge = this.target.multiprocessors >= LARGE.multiprocessors;
     return {
       minRows: MIN_DEQUANTIZED_ROWS,
-      maxBytes: isLarge ? Math.floor(DEQUANTIZED_SHARE * this.#totalMemory) : 0,
+      maxBytes: isLarge ? unaskedCopyBytes(this.#totalMemory) : 0,
     };
   }
 

@@ -27,6 +27,8 @@ const [GATED, GATES_AND_UPS] = [2, 32];
 /** Shared memory that kernels have besides, at most: a codebook, and what sums are added to. */
 const OWN_BYTES = 24 << 10;
 
+/** Lines of a tile of packed weights. */
+const TILE = 8;
 /** The codes of `matvec.hip` whose outputs are whole blocks of quantized activations, or of several products. */
 const [GATED_Q8, SEVERAL] = [3, 5];
 /** The code of those that are stored as they are, of which a lane may have several. */
@@ -35,11 +37,12 @@ const STORED = 0;
 const FAMILIES: Readonly<Record<string, Family>> = {
   'matvec.hip': {
     values: { OUTPUTS: [8, 16, 32, 64, 128], LINES: [1, 2], RESIDENT: [1, 2, 3, 4, 5, 6] },
-    allows: ({ OUTPUTS = 1 }, from) =>
-      OUTPUTS === from['OUTPUTS'] ||
-      (from['OUTPUT'] !== GATED_Q8 &&
-        from['OUTPUT'] !== SEVERAL &&
-        (OUTPUTS <= WARP || from['OUTPUT'] === STORED)),
+    allows: ({ OUTPUTS = 1, LINES = 1 }, from) =>
+      OUTPUTS >= TILE * LINES &&
+      (OUTPUTS === from['OUTPUTS'] ||
+        (from['OUTPUT'] !== GATED_Q8 &&
+          from['OUTPUT'] !== SEVERAL &&
+          (OUTPUTS <= WARP || from['OUTPUT'] === STORED))),
     shape: ({ OUTPUTS = 1 }, { launch, from }) => ({ grid: acrossOf(launch, from['OUTPUTS'] ?? 1, OUTPUTS) }),
   },
   'expert-matvec.hip': {

@@ -14,12 +14,16 @@ export async function bareStep(model: LanguageModel, rows: number, past: number)
   const input = batch.input(0);
   input.view('counts').set([rows, rows]);
   input.clearSlotRows();
-  const held = plan.kept.read(tableName(0));
-  plan.kept.write(
-    tableName(0),
-    0,
-    held.map((_, i) => i),
-  );
+  const held = plan.setup.state.groups
+    .filter(({ kind }) => kind !== 'slots')
+    .map((_, place) => plan.kept.read(tableName(place)));
+  for (const [place, table] of held.entries()) {
+    plan.kept.write(
+      tableName(place),
+      0,
+      table.map((_, i) => i),
+    );
+  }
   for (let row = 0; row < rows; row++) {
     input.view('ids')[row] = 100 + row;
     input.view('positions')[row] = past;
@@ -39,7 +43,7 @@ export async function bareStep(model: LanguageModel, rows: number, past: number)
     await stream.synchronize();
     if (round > 0) times.push((performance.now() - begin) / repetitions);
   }
-  plan.kept.write(tableName(0), 0, held);
+  for (const [place, table] of held.entries()) plan.kept.write(tableName(place), 0, table);
   model.reset();
   return times.sort((a, b) => a - b)[ROUNDS >> 1] ?? Number.NaN;
 }

@@ -215,7 +215,7 @@ export function draftOptions(): Option[] {
     ).conflicts('speculation'),
     new Option(
       '--draft-max <count>',
-      'most draft tokens per step; fewer or none where they gain nothing (default: 4, with mtp 3, with DFlash 7)',
+      'most draft tokens per step; fewer or none where they gain nothing (default: 4, with mtp 3, with DFlash 7; at least --draft-min)',
     ).argParser(wholeNumber(1)),
     new Option(
       '--draft-min <count>',

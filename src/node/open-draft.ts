@@ -12,7 +12,7 @@ export interface DraftRequest {
   readonly path?: string | undefined;
   /** An open model instead, which the caller owns. It should support as many concurrent sequences as this one. */
   readonly model?: LanguageModel | undefined;
-  /** Maximum draft tokens per step. Default 4. */
+  /** Maximum draft tokens per step. Default 4, or `minDraftTokens` if that is more. */
   readonly tokens?: number | undefined;
   /** A separate device for the file, as for `openDevice`. Default: it shares the model's. */
   readonly device?: string | undefined;

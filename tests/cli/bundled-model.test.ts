@@ -40,6 +40,14 @@ test('as its own draft it draws the same answer, and every draft token is accept
   assert.equal(speculative.acceptedTokens, speculative.proposedTokens);
 });
 
+test('a check of a benchmark with drafts computes without them', async (t) => {
+  const draft = ['--draft', BUNDLED, '--draft-max', '2', '--draft-min', '1', '--draft-p-min', '0.1'];
+  const args = ['bench', '-d', 'cpu', '-p', '4', '-n', '4', '-r', '1', '--check', 'cpu', '--json', ...draft];
+  const { code, stdout, stderr } = await runCli(t, args);
+  assert.equal(code, 0, stderr);
+  assert.ok(JSON.parse(stdout).checks.length > 0, stdout);
+});
+
 const q8 = sharedPath('models/bundle/minimind2-small-q8_0.gguf');
 test('in eight bits it answers the same', { skip: q8 === undefined && 'no ../shared' }, async (t) => {
   const { stdout } = await runCli(t, ['run', '--greedy', '-m', q8 ?? '', '-p', QUESTION]);

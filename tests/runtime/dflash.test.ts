@@ -157,4 +157,5 @@ test('a DFlash drafter of another model, with more than is used, or for fewer dr
   ];
   for (const [of, code] of files) await refusesDrafter(drafterOf(of), {}, code);
   await refusesDrafter(drafterOf(SHARING), { speculation: SHARING.block }, 'INVALID_ARGUMENT');
+  await refusesDrafter(drafterOf(SHARING), { minDraftTokens: SHARING.block }, 'INVALID_ARGUMENT');
 });

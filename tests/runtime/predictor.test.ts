@@ -38,6 +38,9 @@ test('a predicting block may attend where no layer of the model does', async () 
   const drafted = await said('bailingmoe3', of, drafts, on);
   assert.deepEqual(drafted.texts, plain.texts);
   assert.ok(drafted.accepted > 0, `${drafted.accepted} of ${drafted.proposed}`);
+  const more = await said('bailingmoe3', of, { ...drafts, speculation: undefined, minDraftTokens: 4 }, on);
+  assert.deepEqual(more.texts, plain.texts);
+  assert.ok(more.proposed > 0, 'four instead of the usual three');
 });
 
 const emulated = await emulatedTests('gfx1100');

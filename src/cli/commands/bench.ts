@@ -226,7 +226,14 @@ async function checkAgainst(
 ): Promise<CheckResult[]> {
   const { flags, series, context } = of;
   const size = contextOf(series);
-  const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...rest } = flags;
+  const { draft: _draft, speculation: _speculation, draftMax: _max, draftMin: _min, ...undrafted } = flags;
+  const {
+    draftPMin: _probability,
+    draftDevice: _place,
+    profile: _profile,
+    loadTrace: _trace,
+    ...rest
+  } = undrafted;
   const { gpuLayers: _layers, link: _link, ...here } = rest;
   const {
     workers: _w,

@@ -28,7 +28,7 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free' | '
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Records everything that takes time while loading. */
   readonly trace?: LoadTrace | undefined;
-  /** Fewest draft tokens per sequence and step: where fewer are proposed, none are verified. Default 0. */
+  /** Fewest draft tokens per sequence and step: where fewer are proposed, none are verified. Default 0; more than the default most raises that. */
   readonly minDraftTokens?: number | undefined;
   /** A draft model proposes no token that it finds less probable than this, and none behind it. Default 0. */
   readonly minDraftProbability?: number | undefined;

@@ -1,6 +1,6 @@
 // Matrix-vector products in 8-bit integers for up to ROWS rows of activations: y[r] = W x[r]. A block computes OUTPUTS outputs
-// of each PART (two where gate and up are one product), a warp eight or sixteen of them at a time; the order of additions does not
-// depend on how many rows are computed together. While a warp multiplies, its next groups are in flight.
+// of each PART (two where gate and up are one product), a warp eight or sixteen of them at a time. Whether one row or two are computed
+// together, the order of additions is the same. While a warp multiplies, its next groups are in flight.
 //
 //   INPUT   0 quantized rows   1 f32 rows, quantized here   2 f32 rows, RMS-normed and quantized here
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 gated(gate, up), f32   3 the same, quantized

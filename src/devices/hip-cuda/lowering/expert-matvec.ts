@@ -24,7 +24,7 @@ const THREADS = 256;
 const RESIDENT = 3;
 const FEW_RESIDENT = 2;
 const MANY_RESIDENT = 4;
-/** Most bits of weights of which registers of so many blocks have room for two lines of gates and of ups. */
+/** Most bits of weights of which registers of so many blocks have room for two gates and two ups of a lane. */
 const MOST_BITS = 6;
 /**
  * Outputs per block: a group, so that it can be quantized; fewer if there would be too few blocks for the
@@ -32,7 +32,7 @@ const MOST_BITS = 6;
  */
 const OUTPUTS_PER_BLOCK = 32;
 const FEWER_OUTPUTS = [16, 8] as const;
-/** Up to this many groups per row, a warp processes two lines at a time: one would not saturate memory. */
+/** Up to this many groups per row, a lane multiplies two lines at a time: one would not saturate memory. */
 const FEW_GROUPS = 64;
 
 /** Codes of `expert-matvec.hip` for the use of the sums. */

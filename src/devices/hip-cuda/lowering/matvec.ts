@@ -14,7 +14,7 @@ import { appendArgs } from './heads.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-import { bitsPerWeight, looksUpLevels, packedFile, TILE_ROWS } from './packed-formats.ts';
+import { bitsPerWeight, looksUpLevels, packedFile, TILE_LINES } from './packed-formats.ts';
 import { bucketOf, canStage, STAGED_SLACK } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
@@ -23,7 +23,7 @@ const FIXED_ROWS = 2;
 const OUTPUTS_PER_BLOCK = 32;
 /**
  * Of results that are stored as they are, from so many usual blocks for each place on: each block finds and quantizes the activations. Of
- * weights with so many bits, a lane takes two lines at a time, for which two blocks have registers.
+ * weights with more than so many bits, a lane takes two lines at a time, for which two blocks have registers.
  */
 const LARGE_OUTPUTS = 64;
 const LARGE_BLOCK = { outputs: 128, lines: 2, resident: 2 } as const;
@@ -32,11 +32,12 @@ const LARGE_ROUNDS = 1.8;
 /** Used if full blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
 /**
- * Lines that a lane multiplies at a time, so that it reads activations once for all of them: two of more rows, and of few rows where a block
- * has no more, except those that append to a cache by kernels that need many registers.
+ * Lines that a lane multiplies at a time, so that it reads activations once for all of them: two of more rows, and of few where a block has
+ * two tiles and its kernel few registers: what is added to a residual, and heads of these formats.
  */
 const ROWS_OF_ONE_LINE = 2;
-const TWO_LINES = 2 * TILE_ROWS;
+const TWO_LINES = 2 * TILE_LINES;
+const TWO_LINE_HEADS = new Set(['Q4_K']);
 /** Formats whose kernels for one row do with the registers that four blocks leave each, or spill few, but those that append to a cache. */
 const SMALL_KERNELS = new Set(['Q4_K', 'Q6_K', 'Q4_0']);
 /** Of these, the ones that append in no more registers, and whose kernels for two rows spill little. */
@@ -92,20 +93,13 @@ function inputPlan({ of, x, first }: { of: Tensor; x: ProductInput; first: Weigh
   };
 }
 
-/** Lines that a lane multiplies at a time, of a block's. */
-function linesAtOnce(rows: number, lines: number, canTakeTwo = true): number {
-  return rows > ROWS_OF_ONE_LINE || (lines === TWO_LINES && canTakeTwo) ? 2 : 1;
-}
-
-/** The same of a product's blocks of so many outputs. */
+/** Lines that a lane multiplies at a time, of a product's blocks of so many outputs. */
 function linesOf({ rows, weights, epilogue }: MatvecIntent, outputs: number, to: Lowering): number {
+  if (bucketOf(to.capacity(rows)) > ROWS_OF_ONE_LINE) return 2;
   const [{ format }] = weights as [Weight];
-  const lines = outputs * (epilogue.kind === 'gated' ? 2 : 1);
-  return linesAtOnce(
-    bucketOf(to.capacity(rows)),
-    lines,
-    epilogue.kind !== 'heads' || SMALL_HEADS.has(format.name),
-  );
+  const canTakeTwo =
+    epilogue.kind === 'residual' || (epilogue.kind === 'heads' && TWO_LINE_HEADS.has(format.name));
+  return canTakeTwo && outputs === TWO_LINES ? 2 : 1;
 }
 
 /** Outputs of a block: fewer where large blocks would leave multiprocessors without one, as few as the warps take at once. */
@@ -115,7 +109,7 @@ function outputsPerBlock(
   to: Lowering,
 ): number {
   const { multiprocessors } = to.target;
-  const least = rows <= ROWS_OF_ONE_LINE ? TILE_ROWS : TWO_LINES;
+  const least = rows <= ROWS_OF_ONE_LINE ? TILE_LINES : TWO_LINES;
   const isNarrow = Math.ceil(width / OUTPUTS_PER_BLOCK) < 2 * multiprocessors;
   if (epilogue.kind === 'gated') {
     // Gate and up are two lines.
@@ -265,6 +259,7 @@ export function launchMatvec(intent: MatvecIntent, use: SumsUse, to: Lowering): 
 export function emitMatvecGroup({ x, products }: MatvecGroupIntent, to: Lowering): void {
   const [first, ...others] = products as [MatmulOp, ...MatmulOp[]];
   const { defines, args, sizes, ...plan } = inputPlan({ of: first.x, x, first: first.weight }, to);
+  const rows = bucketOf(to.capacity(first.x));
   const blocksOf = (outputs: number) =>
     products.reduce((sum, { weight }) => sum + Math.ceil(weight.rows / outputs), 0);
   const isNarrow = blocksOf(OUTPUTS_PER_BLOCK) < 2 * to.target.multiprocessors;
@@ -277,8 +272,8 @@ export function emitMatvecGroup({ x, products }: MatvecGroupIntent, to: Lowering
     defines: {
       ...defines,
       OUTPUTS: outputs,
-      LINES: linesAtOnce(bucketOf(to.capacity(first.x)), outputs),
-      RESIDENT: usualResident(bucketOf(to.capacity(first.x)), blocksOf(outputs), to),
+      LINES: rows > ROWS_OF_ONE_LINE ? 2 : 1,
+      RESIDENT: usualResident(rows, blocksOf(outputs), to),
       OUTPUT: GROUP_CODE,
       ACTIVATION: 0,
       CACHE: 0,

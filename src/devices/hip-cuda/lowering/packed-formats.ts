@@ -9,16 +9,21 @@ export function isPacked(format: TensorFormat): boolean {
   return packedGroups(format) !== undefined;
 }
 
-/** Rows and columns of a tile, in whose order a packed matrix stands: see `packed/planes.h`. */
-export const TILE_ROWS = 8;
+/** Lines (rows of a matrix) and columns of a tile, in whose order a packed matrix stands: see `packed/planes.h`. */
+export const TILE_LINES = 8;
 const TILE_COLUMNS = 128;
 
-/** Bytes of a packed matrix: whole tiles, of which each plane of quants and scales is rounded up to 16 bytes. */
+/**
+ * Bytes of a packed matrix: whole tiles, of which each plane of quants and scales is rounded up to 16 bytes. Kernels number its groups in 32
+ * bits: 1.4e11 weights at most.
+ */
 export function packedBytes(format: TensorFormat, rows: number, columns: number): number {
   const packed = packedGroups(format);
   invariant(packed, `${format.name} is a packed format`);
+  // So rows of blocks of eight groups have pairs of tiles.
+  invariant(columns % format.blockElements === 0, 'a row has whole blocks');
   const [own, shared] = SCALE_BYTES[packed.scales];
-  const groups = (alignUp(rows, TILE_ROWS) * alignUp(columns, TILE_COLUMNS)) / 32;
+  const groups = (alignUp(rows, TILE_LINES) * alignUp(columns, TILE_COLUMNS)) / 32;
   const planes = [...quantPlanes(packed.quants), shared / 8, own / packed.span];
   return planes.reduce((sum, bytes) => sum + alignUp(bytes * groups, 16), 0);
 }

@@ -33,7 +33,7 @@ function isSmall(format: TensorFormat): boolean {
   return bitsPerWeight(format) <= SMALL_BITS && packedGroups(format)?.quants.kind !== 'grid';
 }
 
-/** Bits of weights that are decoded as fast as two waves' activations are copied, so that no more have to share them. */
+/** Bits of weights that are decoded fast enough for each wave to have its own copies of activations. */
 const QUICK_BITS = { least: 3, most: 5 } as const;
 
 function isQuick(format: TensorFormat): boolean {

@@ -11,8 +11,8 @@ export function matvecRows({ vendor }: HipCudaTarget): number {
 export const F16_CHUNK = 128;
 /** Shared memory behind the staged activations, which kernels read for groups behind a row's last: halves of 32 groups. */
 export const STAGED_SLACK = 512;
-/** Shared memory of a block besides the staged activations. */
-const STATIC_SHARED = 4608;
+/** Shared memory of a block besides the staged activations: its warps' sums, of large blocks twice as many, and a little more. */
+const STATIC_SHARED = 4096 + 128 + STAGED_SLACK;
 /** What a copy of a codebook takes besides, whatever the format: `COPIED_WORDS` of `packed/grids.h`. */
 export const CODEBOOK_BYTES = 8192;
 /** Two blocks per multiprocessor keep memory busy: each gets at most half, besides a codebook, with which a large one runs alone. */

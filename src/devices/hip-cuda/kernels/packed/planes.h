@@ -2,7 +2,7 @@
 // that lanes load side by side, then the scales. A group is 32 neighbouring elements of a row. Groups are numbered in tiles of eight
 // rows: of these, the first four groups row after row, then the next four, and so on. So what a wave multiplies at once, four groups of
 // each of eight rows, lies side by side in every array, and caches look up as few lines as there can be. Rows and groups
-// that fill up the last tiles hold anything.
+// that fill up the last tiles hold anything. There are fewer than 2^32 groups.
 //
 // Within a group, quad q is elements 4q ... 4q + 3, one to a byte of a word, and octet t is quads t and t + 4. All planes
 // keep a quad's elements in the four bytes of a word, so that one mask and shift brings out a quad.

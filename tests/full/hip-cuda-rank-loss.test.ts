@@ -1,9 +1,8 @@
-import type { Device, Step, Stream } from '../../src/device/index.ts';
 import { DeviceGroup } from '../../src/devices/group/index.ts';
 import type { HipCudaDevice } from '../../src/devices/hip-cuda/index.ts';
-import { changed } from '../support/changed.ts';
 import { LOSS_CASES, MANY_TEXTS_CASE, type MortalDevice } from '../support/device-loss.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
+import { hangingGroup } from '../support/hip-cuda/hanging-group.ts';
 import { SPLIT_ALL } from '../support/rank-devices.ts';
 
 /** Groups of emulated cards of which one is lost, or computes no more. */
@@ -27,28 +26,9 @@ function losing(emulator: Emulator, card: number, link: 'peer' | 'nccl' = 'peer'
   };
 }
 
-/** A group that is lost because a card hangs: its steps do nothing, and the others wait for it in vain. */
+/** A group of which the last card hangs. */
 function hanging(emulator: Emulator): MortalDevice {
-  const [first, last] = cardsOf(emulator) as [HipCudaDevice, HipCudaDevice];
-  let hangs = false;
-  const run = (stream: Stream, step: Step) => {
-    if (!hangs) stream.run(step);
-  };
-  const group = [
-    changed<Device>(first, { linkPeers: () => first.linkPeers([first, last], { patience: PATIENCE }) }),
-    changed<Device>(last, {
-      createStream: (label) => {
-        const stream = last.createStream(label);
-        return changed<Stream>(stream, { run: (step) => run(stream, step) });
-      },
-    }),
-  ];
-  return {
-    device: new DeviceGroup(group, SPLIT_ALL),
-    lose: () => {
-      hangs = true;
-    },
-  };
+  return hangingGroup(cardsOf(emulator), { patience: PATIENCE });
 }
 
 for (const { name, run } of [...LOSS_CASES.filter(({ anyBatch }) => !anyBatch), MANY_TEXTS_CASE]) {

@@ -9,12 +9,17 @@ import { openGguf } from '../../../src/node/open-gguf.ts';
 import { FAMILY_FIXTURES } from '../family-fixtures.ts';
 import { testGoldensOf } from '../family-tests.ts';
 import { fixture } from '../fixture.ts';
+import { checkGroupCycles } from '../group-cycles.ts';
+import { FAULT_CASE, MANY_TEXTS_CASE } from '../device-loss.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { logitsOf } from '../prompt-chunk-tests.ts';
 import { SPLIT_ALL } from '../rank-devices.ts';
 import { openTestPlatform } from './emulator.ts';
+import { hangingGroup } from './hanging-group.ts';
+import { UNMAPPED_BYTES } from './hardware.ts';
 import { LINK_TESTS } from './link-tests.ts';
 import { openedDevice } from './opened-device.ts';
+import { Polynomial } from './polynomial.ts';
 import { openSeveral } from './several-gpus.ts';
 
 /** The most GPUs over which models are split here. */
@@ -40,11 +45,38 @@ export async function testHardwareRanks(driver: 'hip' | 'cuda'): Promise<void> {
     test(`${driver}: ${name}`, { skip }, () => body(card, ranks));
   }
   for (let ranks = 2; ranks <= count; ranks++) testDeterminism(driver, card, ranks);
+  const cards = () => Array.from({ length: count }, (_, ordinal) => card(ordinal));
+  test(`${driver}: a card of ${count} hangs: ${MANY_TEXTS_CASE.name}`, () =>
+    MANY_TEXTS_CASE.run(async () => hangingGroup(cards())));
+  test(`${driver}: a hundred groups of ${count} cards come and go, each with a model`, () =>
+    checkGroupCycles({ groups: 100, open: cards }));
   const device = groupDevice(`${count} GPUs (${driver})`, card, count);
   testGoldensOf(FAMILY_FIXTURES, device);
   testAllLogits(device);
   testFloatGoldens(device);
   testQuantizedGoldens(device);
+}
+
+/**
+ * Declares what must hold after a kernel's fault has ended the driver's contexts in the middle of many texts over several GPUs:
+ * in a process of its own, because the fault is final for it.
+ */
+export async function testRanksFault(driver: 'hip' | 'cuda'): Promise<void> {
+  const platform = await openTestPlatform({});
+  after(() => platform[Symbol.asyncDispose]());
+  const library = openSeveral(driver, platform);
+  const skip = 'reason' in library ? library.reason : false;
+  test(`${driver}, the last of several GPUs: ${FAULT_CASE.name}`, { skip }, () =>
+    FAULT_CASE.run(async () => {
+      if ('reason' in library) throw new Error(library.reason);
+      const count = Math.min(MOST_RANKS, library.deviceCount);
+      const cards = Array.from({ length: count }, (_, ordinal) =>
+        openedDevice({ library, ordinal, platform, kernels: HIP_CUDA_KERNELS }),
+      );
+      const polynomial = await Polynomial.on(cards.at(-1) as HipCudaDevice, UNMAPPED_BYTES);
+      return { device: new DeviceGroup(cards, SPLIT_ALL), lose: () => polynomial.fault() };
+    }),
+  );
 }
 
 /** Devices that are opened for each model anew, as a group. */

@@ -98,7 +98,7 @@ function openLibrary(
 }
 
 /** Large enough that the driver unmaps it at once. */
-const UNMAPPED_BYTES = 256 << 20;
+export const UNMAPPED_BYTES = 256 << 20;
 
 /**
  * Declares what must hold after a kernel fault has ended the driver's context: in a separate process, because the fault

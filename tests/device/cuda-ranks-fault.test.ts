@@ -1,0 +1,3 @@
+import { testRanksFault } from '../support/hip-cuda/hardware-ranks.ts';
+
+await testRanksFault('cuda');

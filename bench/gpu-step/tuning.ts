@@ -23,6 +23,7 @@ class Candidates {
 
 /** The usual kernels, and those that are asked for by themselves. */
 export const TUNABLE_KERNELS: KernelSet = {
+  ...HIP_CUDA_KERNELS,
   lower: (graph, target) =>
     graph instanceof Candidates
       ? { weights: [], scratchBytes: 0, modules: graph.modules, launches: () => [] }

@@ -73,7 +73,7 @@ export type {
 } from './gpu/intent.ts';
 export type { HeadOps } from './gpu/match-heads.ts';
 export { planGraph } from './gpu/plan-graph.ts';
-export { MAX_GROUPED, MIN_DEQUANTIZED_ROWS } from './gpu/products.ts';
+export { MAX_GROUPED } from './gpu/products.ts';
 export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
 export { HostDevice, type HostDeviceSetup } from './host/host-device.ts';
 export { HostEvent } from './host/host-event.ts';

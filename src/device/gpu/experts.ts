@@ -163,14 +163,14 @@ function planGatedExperts(
 }
 
 /** The form of gate and up's result for few rows: numbers where workgroups of whole groups would be too few. */
-function formLeftForFew({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): ActivationForm {
+function formLeftForFew({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): 'q8' | 'f32' {
   const isNarrow = to.capacity(out) * out.width < 2 * to.facts.minQuantizedOutputs;
   const isWhole = (out.width / gate.expertIds.width) % GROUP === 0;
   return isWhole && !(isNarrow && to.activations.isQuantizedInside(out)) ? 'q8' : 'f32';
 }
 
 /** The form of gate and up's result for grouped choices: f16 if that is what the next product reads. */
-function groupedFormLeft({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): ActivationForm {
+function groupedFormLeft({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): 'f16' | 'f32' {
   const outputs = out.width / gate.expertIds.width;
   const reader = to.uses.onlyReader(out);
   const isRead = reader?.kind === 'matmulExperts' && reader.x === out && groupedForm(reader, to) === 'f16';

@@ -25,8 +25,11 @@ import type { HeadOps } from './match-heads.ts';
 /** Where a result is written: a value of the graph, or scratch allocated by the plan. */
 export type Place = Tensor | Temporary;
 
-/** The form of activations: f32 rows, groups of 32 quants with their scales, or f16 rows. */
-export type ActivationForm = 'f32' | 'q8' | 'f16';
+/** The form of activations: f32 rows, groups of 32 quants with their scales, f16 rows, or the same in core matrices. */
+export type ActivationForm = 'f32' | 'q8' | HalfForm;
+
+/** The form of activations in f16: rows, or core matrices of rows as asynchronous products on matrix cores read them. */
+export type HalfForm = 'f16' | 'core-matrices';
 
 /**
  * The input of a product. Kernels quantize f32 rows for packed products themselves, after applying the norm if one is
@@ -34,7 +37,7 @@ export type ActivationForm = 'f32' | 'q8' | 'f16';
  */
 export type ProductInput =
   | { readonly form: 'f32'; readonly x: Tensor; readonly norm?: SharedWeightRmsNormOp | undefined }
-  | { readonly form: 'q8' | 'f16'; readonly x: Temporary };
+  | { readonly form: 'q8' | HalfForm; readonly x: Temporary };
 
 /** Stores the sums as f32 rows; `biases`, one after another, either cover all outputs or are absent. */
 export interface StoreEpilogue {
@@ -89,7 +92,7 @@ export interface ConvertIntent {
   readonly kind: 'convert';
   readonly x: Tensor;
   readonly norm: SharedWeightRmsNormOp | undefined;
-  readonly form: 'q8' | 'f16';
+  readonly form: 'q8' | HalfForm;
   /** Parts of a row that are rows of f16 of their own, each padded; 1 where there is a norm, and for other forms. */
   readonly parts: number;
   readonly y: Temporary;
@@ -295,7 +298,7 @@ export interface GatedExpertsIntent extends ExpertParts {
   readonly op: GatedOp;
   readonly routingWeights: Tensor | undefined;
   readonly y: Place;
-  readonly form: ActivationForm;
+  readonly form: Exclude<ActivationForm, 'core-matrices'>;
 }
 
 /**

@@ -3,7 +3,7 @@ import { packedGroups } from '../packing/packed-groups.ts';
 import type { GpuFacts } from './facts.ts';
 import type { Temporary } from './graph-lowering.ts';
 import type { GraphUses } from './graph-uses.ts';
-import type { Intent } from './intent.ts';
+import type { ActivationForm, Intent } from './intent.ts';
 
 /** True for quantized weights, which are multiplied as integers. */
 export function isPacked({ format }: Weight): boolean {
@@ -20,6 +20,8 @@ export interface PlanScope {
   hasFewRows(tensor: Tensor): boolean;
   /** True for a tensor with few enough rows for matrix-vector kernels of packed weights. */
   hasMatvecRows(tensor: Tensor): boolean;
+  /** The form in which a product of so many rows, more than matrix-vector kernels take, by packed weights reads activations. */
+  productForm(weights: readonly Weight[], rows: number): ActivationForm;
   /** Scratch of that many bytes. */
   temporary(byteLength: number): Temporary;
   add(intent: Intent): void;

@@ -2,7 +2,7 @@ import { alignUp } from '../../base/bytes.ts';
 import { invariant } from '../../base/errors.ts';
 import type { GatedOp, SharedWeightRmsNormOp, Tensor, UnaryOp } from '../../ops/index.ts';
 import type { Temporary } from './graph-lowering.ts';
-import type { ActivationForm, HalfType, ProductInput, RoundedRows, SplitHalves } from './intent.ts';
+import type { ActivationForm, HalfForm, HalfType, ProductInput, RoundedRows, SplitHalves } from './intent.ts';
 import { isPacked, type PlanScope } from './plan-scope.ts';
 
 /** Up to here, kernels quantize rows themselves; more rows are quantized once for all workgroups. */
@@ -11,6 +11,8 @@ const ROWS_QUANTIZED_INSIDE = 2;
 const GROUP = 32;
 /** Alignment of f16 rows for BLAS libraries, in elements. */
 export const LIBRARY_ROW_UNIT = 8;
+/** Rows whose core matrices stand together. */
+const CORE_MATRIX_ROWS = 64;
 
 /** Bytes of q8 rows: 32 quants, and a scale with two sums, per group. */
 export function q8Bytes(rows: number, columns: number): number {
@@ -28,7 +30,11 @@ export function rowBucket(capacity: number, max: number): number {
  */
 export class PlannedActivations {
   readonly #norms = new Map<Tensor, SharedWeightRmsNormOp>();
-  readonly #made = { q8: new Map<Tensor, Temporary>(), f16: new Map<Tensor, Temporary>() };
+  readonly #made = {
+    q8: new Map<Tensor, Temporary>(),
+    f16: new Map<Tensor, Temporary>(),
+    'core-matrices': new Map<Tensor, Temporary>(),
+  };
   /** Those in f16 whose rows are several, by how many. */
   readonly #parts = new Map<Temporary, number>();
   readonly #split = { f16: new Map<Tensor, SplitHalves>(), bf16: new Map<Tensor, SplitHalves>() };
@@ -55,11 +61,12 @@ export class PlannedActivations {
    * Memory for a tensor in a form, to be filled by an intent before anything reads it; f16 rows may be several `parts` that
    * are padded each.
    */
-  provide(tensor: Tensor, form: 'q8' | 'f16', parts = 1): Temporary {
-    const rows = this.#to.capacity(tensor);
+  provide(tensor: Tensor, form: 'q8' | HalfForm, parts = 1): Temporary {
+    const capacity = this.#to.capacity(tensor);
+    const rows = form === 'core-matrices' ? alignUp(capacity, CORE_MATRIX_ROWS) : capacity;
     const { width } = tensor;
     const f16Bytes = 2 * rows * parts * alignUp(width / parts, this.#to.facts.f16RowUnit);
-    const made = this.#to.temporary(form === 'f16' ? f16Bytes : q8Bytes(rows, width));
+    const made = this.#to.temporary(form === 'q8' ? q8Bytes(rows, width) : f16Bytes);
     this.#made[form].set(tensor, made);
     this.#parts.set(made, parts);
     return made;
@@ -71,7 +78,7 @@ export class PlannedActivations {
   }
 
   /** A tensor in a form, converted by a separate launch if it does not exist yet. */
-  as(x: Tensor, form: 'q8' | 'f16', parts = 1): Temporary {
+  as(x: Tensor, form: 'q8' | HalfForm, parts = 1): Temporary {
     const known = this.#made[form].get(x);
     if (known && (form === 'q8' || this.#parts.get(known) === parts)) return known;
     const y = this.provide(x, form, parts);
@@ -117,18 +124,23 @@ export class PlannedActivations {
     return y;
   }
 
-  /** The form in which all readers of a tensor read it: f32 unless all are packed products. */
+  /** The form in which all readers of a tensor read it: f32 unless all are packed products that read the same. */
   formRead(tensor: Tensor): ActivationForm {
-    const readers = this.#to.uses.readers(tensor);
-    const products = readers.every((reader) => reader.kind === 'matmul' && isPacked(reader.weight));
-    if (readers.length === 0 || !products) return 'f32';
-    return this.#to.hasMatvecRows(tensor) ? 'q8' : this.#to.facts.productForm;
+    const rows = this.#to.capacity(tensor);
+    const isMatvec = this.#to.hasMatvecRows(tensor);
+    const forms = this.#to.uses.readers(tensor).map((reader) => {
+      if (reader.kind !== 'matmul' || !isPacked(reader.weight)) return 'f32';
+      return isMatvec ? 'q8' : this.#to.productForm([reader.weight], rows);
+    });
+    const [first = 'f32'] = forms;
+    return forms.every((form) => form === first) ? first : 'f32';
   }
 
   /** The best form in which a kernel can write a result: the one its readers need, if rows are whole groups. */
   formLeft(tensor: Tensor): ActivationForm {
     const form = this.formRead(tensor);
-    const unit = form === 'f16' ? Math.max(GROUP, this.#to.facts.f16RowUnit) : GROUP;
+    const isHalf = form === 'f16' || form === 'core-matrices';
+    const unit = isHalf ? Math.max(GROUP, this.#to.facts.f16RowUnit) : GROUP;
     return tensor.width % unit === 0 ? form : 'f32';
   }
 

@@ -4,7 +4,7 @@ import { dequantizedWeights } from './dequantized.ts';
 import type { GpuFacts } from './facts.ts';
 import type { Temporary } from './graph-lowering.ts';
 import { GraphUses } from './graph-uses.ts';
-import type { Intent, OptionalKind } from './intent.ts';
+import type { ActivationForm, Intent, OptionalKind } from './intent.ts';
 import type { PlanScope } from './plan-scope.ts';
 import { PlannedActivations } from './planned-activations.ts';
 
@@ -24,6 +24,16 @@ export class GpuPlanner implements PlanScope {
   ) {
     this.uses = new GraphUses(graph);
     this.dequantized = dequantizedWeights(graph);
+  }
+
+  productForm(weights: readonly Weight[], rows: number): ActivationForm {
+    return this.readsCopies(weights, rows) ? 'f16' : this.facts.productForm(rows);
+  }
+
+  /** Whether a product of so many rows is the BLAS library's by dequantized copies. */
+  readsCopies(weights: readonly Weight[], rows: number): boolean {
+    const areMany = this.has('libraryProduct') && rows >= this.facts.copiedRows;
+    return areMany && weights.every((weight) => this.dequantized.has(weight));
   }
 
   /** What the target has to launch, in order. */

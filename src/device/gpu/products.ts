@@ -21,8 +21,6 @@ import type { GpuPlanner } from './planner.ts';
 
 /** From this number of rows on, a BLAS library gains more than decoding packed weights for it costs. */
 const MIN_LIBRARY_ROWS = 256;
-/** The same by weights that have dequantized copies: those of more rows than fit into a warpgroup's tile gain. */
-export const MIN_DEQUANTIZED_ROWS = 128;
 
 /** Maximum products of few rows in one launch. */
 export const MAX_GROUPED = 4;
@@ -80,18 +78,10 @@ export function planProduct(to: GpuPlanner, of: WantedProduct<Exclude<Epilogue, 
     to.add({ kind: 'roundedProduct', rows: x, x: to.activations.round(x, halves.type), weight, epilogue });
     return;
   }
-  const packed = weights.every(isPacked);
-  if (packed && isLibraryProduct(of, to)) {
-    const input = { form: 'f16', x: to.activations.as(x, 'f16') } as const;
-    to.add({ kind: 'libraryProduct', rows: x, weights, x: input, epilogue });
-    return;
-  }
-  const { productForm } = to.facts;
-  const input: ProductInput =
-    packed && productForm !== 'f32'
-      ? { form: productForm, x: to.activations.as(x, productForm) }
-      : { form: 'f32', x };
-  to.add({ kind: 'product', rows: x, weights, x: input, epilogue });
+  const form = weights.every(isPacked) ? to.productForm(weights, to.capacity(x)) : 'f32';
+  const input: ProductInput = form === 'f32' ? { form, x } : { form, x: to.activations.as(x, form) };
+  const kind = form === 'f16' && isLibraryProduct(of, to) ? 'libraryProduct' : 'product';
+  to.add({ kind, rows: x, weights, x: input, epilogue });
 }
 
 /** A product of few rows. */
@@ -117,9 +107,9 @@ function buffersOf(epilogue: Epilogue): number {
 /** True if there is a BLAS library and the product is large enough for it. */
 function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
   const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
-  const areCopied = weights.every((weight) => to.dequantized.has(weight));
-  const least = areCopied ? MIN_DEQUANTIZED_ROWS : MIN_LIBRARY_ROWS;
-  return to.has('libraryProduct') && outputs % FINISHED_OUTPUTS === 0 && to.capacity(x) >= least;
+  const rows = to.capacity(x);
+  const areMany = rows >= MIN_LIBRARY_ROWS || to.readsCopies(weights, rows);
+  return to.has('libraryProduct') && outputs % FINISHED_OUTPUTS === 0 && areMany;
 }
 
 /** Fuses gate and up into one product with the activation, in the form that the next product reads. */
@@ -320,6 +310,7 @@ export function fuseGatedNorm(op: Op, to: GpuPlanner): Fusion | undefined {
 }
 
 function planGatedNorm(op: GatedOp, norm: SharedWeightRmsNormOp, to: GpuPlanner): void {
-  const form = to.activations.formLeft(op.out) === 'f16' ? 'f16' : 'f32';
+  const left = to.activations.formLeft(op.out);
+  const form = left === 'q8' ? 'f32' : left;
   to.add({ kind: 'gatedNorm', norm, op, y: to.activations.place(op.out, form), form });
 }

@@ -10,7 +10,6 @@ import {
   type Executable,
   type Ffi,
   LiveObjects,
-  MIN_DEQUANTIZED_ROWS,
   type MemoryInfo,
   type MemoryRules,
   type PackedWeight,
@@ -225,7 +224,7 @@ export class HipCudaDevice implements Device {
   get dequantized(): DequantizedFacts {
     const isLarge = this.target.multiprocessors >= LARGE.multiprocessors;
     return {
-      minRows: MIN_DEQUANTIZED_ROWS,
+      minRows: this.#kernels.copiedRows(this.target),
       maxBytes: isLarge ? unaskedCopyBytes(this.#totalMemory) : 0,
     };
   }

@@ -27,6 +27,7 @@ export interface ProbeLaunch {
 /** A kernel set that lowers every graph to the given launches. */
 export function fixedKernels(modules: readonly KernelModule[], launches: () => readonly Launch[]): KernelSet {
   return {
+    copiedRows: () => Number.POSITIVE_INFINITY,
     lower: () => ({
       weights: [],
       scratchBytes: 0,

@@ -216,7 +216,8 @@ function bindWork(library: NativeLibrary, results: ResultSpace) {
     preferShared: (kernel, percent) => setAttribute(kernel, PREFERRED_SHARED, percent),
     launch: (shape, kernel, stream, parameters) => {
       const { grid, block, sharedBytes } = shape;
-      if (!shape.programmatic) return launch(kernel, ...grid, ...block, sharedBytes, stream, parameters, 0);
+      if (!shape.programmatic && !shape.cluster)
+        return launch(kernel, ...grid, ...block, sharedBytes, stream, parameters, 0);
       return launchExtended(writeLaunchConfig(results, shape, stream), kernel, parameters, 0);
     },
     beginCapture: (stream) => beginCapture(stream, CAPTURE_THREAD_LOCAL),
@@ -249,19 +250,23 @@ function writeRowCopy(
   return address;
 }
 
-/** `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`. */
+/** `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`, `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`. */
+const CLUSTER_DIMENSION = 4;
 const PROGRAMMATIC_SERIALIZATION = 6;
 const ATTRIBUTE_BYTES = 72;
 const CONFIG_BYTES = 56;
 
 /**
- * Writes a `CUlaunchConfig` with one `CUlaunchAttribute` to the end of the results, and returns its address: grid,
- * block and shared bytes as words, then stream, attributes and their number.
+ * Writes a `CUlaunchConfig` with its `CUlaunchAttribute`s to the end of the results, and returns its address: grid,
+ * block and shared bytes as words, then stream, attributes and their number. An attribute is its name and, from the ninth byte on, its value.
  */
 function writeLaunchConfig(results: ResultSpace, shape: LaunchShape, stream: Address): Address {
   const { view, byteLength } = results;
-  const attribute = byteLength - ATTRIBUTE_BYTES;
-  const config = attribute - CONFIG_BYTES;
+  const attributes: (readonly number[])[] = [];
+  if (shape.programmatic) attributes.push([PROGRAMMATIC_SERIALIZATION, 0, 1]);
+  if (shape.cluster) attributes.push([CLUSTER_DIMENSION, 0, shape.cluster, 1, 1]);
+  const first = byteLength - attributes.length * ATTRIBUTE_BYTES;
+  const config = first - CONFIG_BYTES;
   const words = [...shape.grid, ...shape.block, shape.sharedBytes, 0];
   words.forEach((word, i) => {
     view.setUint32(config + 4 * i, word, true);
@@ -271,10 +276,13 @@ function writeLaunchConfig(results: ResultSpace, shape: LaunchShape, stream: Add
     view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
   };
   address(config + 32, stream);
-  address(config + 40, results.address + attribute);
-  view.setUint32(config + 48, 1, true);
-  for (let at = attribute; at < byteLength; at += 4) view.setUint32(at, 0, true);
-  view.setUint32(attribute, PROGRAMMATIC_SERIALIZATION, true);
-  view.setUint32(attribute + 8, 1, true);
+  address(config + 40, results.address + first);
+  view.setUint32(config + 48, attributes.length, true);
+  for (let at = first; at < byteLength; at += 4) view.setUint32(at, 0, true);
+  attributes.forEach((attribute, i) => {
+    attribute.forEach((word, k) => {
+      view.setUint32(first + i * ATTRIBUTE_BYTES + 4 * k, word, true);
+    });
+  });
   return results.address + config;
 }

@@ -138,6 +138,8 @@ export interface LaunchShape {
   readonly grid: Extent;
   readonly block: Extent;
   readonly sharedBytes: number;
+  /** Neighbouring blocks of the grid that run at once and share memory, which only CUDA has, from Hopper on. */
+  readonly cluster?: number | undefined;
   /**
    * Whether it may start while the previous launch still runs, because its kernel waits for that itself. Ignored by
    * drivers that do not support it.

@@ -1,4 +1,6 @@
 // The functions of one number, chosen by the unit's ACTIVATION.
+//
+//   QUICK_SIGMOID  if it is defined, sigmoids are as accurate as f16 wants them: many results wait for them at once
 #pragma once
 #include "functions.h"
 
@@ -14,10 +16,15 @@
 #define ACTIVATION_SOFTPLUS 9
 #define ACTIVATION_SWIGLU_OAI 10
 
+#ifdef QUICK_SIGMOID
+DEVICE f32 sigmoid(f32 x) { return hardware_reciprocal(1.0f + hardware_exp2(-1.44269504f * x)); }
+DEVICE f32 silu_of(f32 x) { return x * sigmoid(x); }
+#else
 DEVICE f32 sigmoid(f32 x) { return 1.0f / (1.0f + exponential(-x)); }
+DEVICE f32 silu_of(f32 x) { return x / (1.0f + exponential(-x)); }
+#endif
 
 // Each by its name, as texts of several functions call them.
-DEVICE f32 silu_of(f32 x) { return x / (1.0f + exponential(-x)); }
 DEVICE f32 gelu_of(f32 x) { return 0.5f * x * (1.0f + error_function(x * 0.70710678f)); }
 DEVICE f32 gelu_tanh_of(f32 x) {
   return 0.5f * x * (1.0f + hyperbolic_tangent(0.79788456f * (x + 0.044715f * x * x * x)));

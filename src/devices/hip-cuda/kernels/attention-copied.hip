@@ -7,7 +7,8 @@
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
 //   PLACES       of a row in the block table, each for as many key heads      THREADS   of a block      ALIBI   1 where distances are biased
-//   SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before       RESIDENT   blocks of a multiprocessor
+//   SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before; 2 where a warp sees whether it is its
+//                sequence's only one, as a step has no more rows than a warp lanes       RESIDENT   blocks of a multiprocessor
 //   OWN_TABLE    1 where the launches before compute the rows' positions and block table
 #include "attention-merge.h"
 #include "matrix.h"
@@ -25,10 +26,6 @@ constexpr i32 KEY_STEPS = KEY / 16, VALUE_STEPS = VALUE / 16;
 constexpr i32 KEY_BYTES = 2 * TILE * KEY, WARP_BYTES = KEY_BYTES + 2 * TILE * VALUE;
 /// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
-
-#ifndef PLACES
-#define PLACES 1
-#endif
 
 /// Queries as the left sides of products: what an f16 has of an element in rows 0 to 7, the rest of it in rows 8 to 15.
 struct Queries {
@@ -201,7 +198,7 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
                    i64(kv_heads) * KEY, i64(kv_heads) * VALUE, own_keys, 0, 0};
   copies.start(base);
   // Only the row's own position is not in the cache yet.
-  bool ahead = SINGLE_ROW && min_of(base + TILE, end) <= position;
+  bool ahead = SINGLE_ROW && min_of(base + TILE, end) <= position && (SINGLE_ROW == 1 || is_only_row(slots, *count, row));
   if (ahead) copies.copy_keys(), copies.copy_values();
 #if !OWN_TABLE
   grid_dependency_wait();

@@ -24,7 +24,7 @@ DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32
   u8* bytes = static_cast<u8*>(out);
   quantize_warp(value, bytes, (i64(row) * width + i) >> 5, reinterpret_cast<GroupScale*>(bytes + i64(capacity) * width));
 #elif OUT_TYPE == 2
-  store_half(static_cast<u16*>(out) + i64(row) * padded_width(width), i, value);
+  store_half(static_cast<u16*>(out), row, width, i, value);
 #else
   static_cast<f32*>(out)[i64(row) * width + i] = value;
 #endif

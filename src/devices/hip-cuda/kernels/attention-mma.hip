@@ -6,7 +6,8 @@
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
 //   PLACES       of a row in the block table, each for as many key heads      THREADS   of a block      ALIBI   1 where distances are biased
-//   SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before      RESIDENT   blocks of a multiprocessor
+//   SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before; 2 where a warp sees whether it is its
+//                sequence's only one, as a step has no more rows than a warp lanes       RESIDENT   blocks of a multiprocessor
 //   OWN_TABLE    1 where the launches before compute the rows' positions and block table
 #include "attention-merge.h"
 #include "matrix.h"
@@ -22,10 +23,6 @@ constexpr i32 KEY_CHUNKS = KEY / 32, VALUE_CHUNKS = VALUE / 64;
 /// costs as much as so many positions.
 constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1, MAX_WHOLE = MERGE == 2 ? 2 * BLOCK_TILE : 0;
 
-#ifndef PLACES
-#define PLACES 1
-#endif
-
 /// Queries as the left side of products: what an f16 has of an element in rows 0 to 7, the rest of it in rows 8 to 15.
 struct Queries {
   u32x4 upper[KEY_CHUNKS][32], lower[KEY_CHUNKS][32];
@@ -39,7 +36,7 @@ struct Tile {
 
 /// Whether registers have room for a tile's keys and values at once, and for those of the next tile besides; a step's only row has so many
 /// blocks that they have no other.
-constexpr bool LOADS_AT_ONCE = KEY + VALUE <= 256, LOADS_NEXT = LOADS_AT_ONCE && RESIDENT == 1 && !SINGLE_ROW;
+constexpr bool LOADS_AT_ONCE = KEY + VALUE <= 256, LOADS_NEXT = LOADS_AT_ONCE && RESIDENT == 1 && SINGLE_ROW != 1;
 
 /// A lane's online softmax of the head `lane / 4`, of whose sums it has sixteen elements of every 64.
 struct HeadState {
@@ -192,7 +189,7 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   u32 cell = context.cell(base), next = context.cell(base + BLOCK_TILE);
   Tile tile, next_tile;
   // Only the row's own position is not in the cache yet.
-  bool loaded = SINGLE_ROW && min_of(base + TILE, end) <= position;
+  bool loaded = SINGLE_ROW && min_of(base + TILE, end) <= position && (SINGLE_ROW == 1 || is_only_row(slots, *count, row));
   if (loaded) context.load(tile, cell);
 #if !OWN_TABLE
   grid_dependency_wait();

@@ -153,8 +153,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (HEADS > 1 ? 1 : 2), const i32* count,
     for (i32 i = lane(); i < 16 * (VALUE / 4); i += 32) {
       i32 row = wave_row + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
       if (shared.slots[row] != slot) continue;
-      u16* to = out + result_start(block_row + row, heads * VALUE);
-      store_four(to, head * VALUE + element, reinterpret_cast<const u32x2*>(results)[i]);
+      store_results(out, block_row + row, heads * VALUE, head * VALUE + element, reinterpret_cast<const u32x2*>(results)[i]);
     }
     // The next sequence's tiles go where the results were.
     barrier();

@@ -236,11 +236,11 @@ KERNEL_RESIDENT(attention_tiles, THREADS, 1, const i32* count, const f32* q, con
       if (shared.slots[row_of(l)] != slot) continue;
       f32 total = wave.part(shared, 0, l) + wave.part(shared, 1, l);
       f32 factor = 1.0f / denominator(state.largest[l], total, head_of(l), of);
-      u16* to = out + result_start(block_row + row_of(l), heads * VALUE);
       i32 first_element = head_of(l) * VALUE + 16 * VALUE_TILES * wave.column;
       UNROLL for (i32 n = 0; n < VALUE_TILES; n++) {
         UNROLL for (i32 i = 2 * l; i < MATRIX_SUMS; i += 4) {
-          store_two(to, first_element + 16 * n + matrix_column(i), rounded(sums[n].at[i] * factor), rounded(sums[n].at[i + 1] * factor));
+          store_results(out, block_row + row_of(l), heads * VALUE, first_element + 16 * n + matrix_column(i), rounded(sums[n].at[i] * factor),
+                        rounded(sums[n].at[i + 1] * factor));
         }
       }
     }

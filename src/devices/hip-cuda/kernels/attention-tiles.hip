@@ -215,8 +215,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
     for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
       i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
       if (shared.slots[row] != slot) continue;
-      u16* to = out + result_start(first_row + row, heads * VALUE);
-      store_four(to, head * VALUE + element, reinterpret_cast<const u32x2*>(results)[i]);
+      store_results(out, first_row + row, heads * VALUE, head * VALUE + element, reinterpret_cast<const u32x2*>(results)[i]);
     }
     // The next sequence's tiles go where the results were.
     barrier();

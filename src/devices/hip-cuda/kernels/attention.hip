@@ -17,10 +17,6 @@ constexpr i32 UNROLLED = HEADS == 1 ? 4 : OWN > 16 ? 1 : 2;
 /// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
 
-#ifndef PLACES
-#define PLACES 1
-#endif
-
 struct Stream {
   f32 largest[HEADS], total[HEADS], sums[HEADS][OWN];
 };

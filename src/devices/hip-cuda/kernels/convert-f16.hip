@@ -21,10 +21,9 @@ KERNEL(convert_f16, THREADS, const i32* count, f32* x, const f32* weight, u16* o
   row.load(x + start, width);
 #endif
   row.norm(sums, width, epsilon);
-  u16* to = out + i64(index) * padded_width(width);
   UNROLL for (i32 k = 0; k < OWN; k++) {
     i32 i = RowVectors::place(k);
     if (i >= padded_width(width)) continue;
-    store_four_halves(to, i, row.at(k));
+    store_four_halves(out, index, width, i, row.at(k));
   }
 }

@@ -105,7 +105,7 @@ struct Copies {
 #if PARTS == 2
 DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
 #if OUTPUT == 2
-  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, n < outputs ? gated(gate, up) : 0.0f);
+  store_half(static_cast<u16*>(y), row, outputs, n, n < outputs ? gated(gate, up) : 0.0f);
 #else
   if (n < outputs) static_cast<f32*>(y)[row * outputs + n] = gated(gate, up);
 #endif

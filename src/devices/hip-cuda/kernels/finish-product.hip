@@ -41,7 +41,7 @@ KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, i32 
   f32x4 value = gate_four(load_part(sums, at + i64(row) * outputs), load_part(sums, at + i64(row + 1) * outputs));
 #endif
 #if OUTPUT == 2
-  store_four_halves(static_cast<u16*>(y) + i64(row) * padded_width(outputs), n, value);
+  store_four_halves(static_cast<u16*>(y), row, outputs, n, value);
 #else
   *reinterpret_cast<f32x4*>(static_cast<f32*>(y) + at) = value;
 #endif

@@ -26,7 +26,7 @@ KERNEL(gated_norm, THREADS, const i32* count, const f32* x, const f32* weight, c
     i32 i = c * LANES;
     f32 result = gated(gate[at + i], value[c] / rms * weight[lane() + i]);
 #if OUTPUT == 1
-    store_half(static_cast<u16*>(y) + i64(row) * padded_width(width), column + i, result);
+    store_half(static_cast<u16*>(y), row, width, column + i, result);
 #else
     static_cast<f32*>(y)[at + i] = result;
 #endif

@@ -10,6 +10,19 @@ DEVICE i64 cell_of(const i32* blocks, i32 blocks_per_slot, i32 block_size, i32 s
   return i64(block) * block_size + position % block_size;
 }
 
+#ifndef PLACES
+#define PLACES 1
+#endif
+
+/// In all lanes of a warp: whether no other of a step's `rows`, of which there are no more than lanes, is of the row's sequence. Then steps before
+/// have cached all positions before the row's.
+DEVICE bool is_only_row(const i32* slots, i32 rows, i32 row) {
+  i32 other = i32(lane());
+  u32 same = other < rows && other != row && slots[other * PLACES] == slots[row * PLACES] ? 1 : 0;
+  UNROLL for (i32 step = LANES / 2; step > 0; step >>= 1) same |= shuffle_xor(same, step);
+  return same == 0;
+}
+
 /// What finds the scales of a cache: nothing, their address, or the number of blocks before them.
 #if CACHE == 3
 #include "cache-types.h"

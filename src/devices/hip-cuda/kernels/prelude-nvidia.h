@@ -130,6 +130,12 @@ DEVICE f32 hardware_exp2(f32 x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }
+/// 1/x of the hardware, accurate to 2^-23.
+DEVICE f32 hardware_reciprocal(f32 x) {
+  f32 result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
 DEVICE f32 square_root(f32 x) {
   f32 result;
   asm("sqrt.rn.f32 %0, %1;" : "=f"(result) : "f"(x));

@@ -26,7 +26,7 @@ DEVICE void write_output(void* y, const f32* addend, i64 row, i32 n, i32 outputs
 #else
 DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
 #if OUTPUT == 2
-  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, gated(gate, up));
+  store_half(static_cast<u16*>(y), row, outputs, n, gated(gate, up));
 #else
   static_cast<f32*>(y)[row * outputs + n] = gated(gate, up);
 #endif

@@ -6,21 +6,19 @@
 
 DEVICE u16 rounded(f32 value) { return narrowed(BFLOATS ? value : clamp_half(value)); }
 
-/// The first number of a row of so many.
-DEVICE i64 result_start(i64 row, i32 width) { return row * (ROUNDED ? width : padded_width(width)); }
-/// Four elements of a row from element `i` on, a multiple of four.
-DEVICE void store_four(u16* row, i32 i, u32x2 of) {
+/// Four elements of a row of `width` from element `i` on, a multiple of four.
+DEVICE void store_results(u16* to, i64 row, i32 width, i32 i, u32x2 of) {
 #if ROUNDED
-  *reinterpret_cast<u32x2*>(row + i) = of;
+  *reinterpret_cast<u32x2*>(to + row * width + i) = of;
 #else
-  *reinterpret_cast<u32x2*>(row + half_index(i)) = {byte_permute(of.x, of.y, 0x5410u), byte_permute(of.x, of.y, 0x7632u)};
+  store_four(to, row, width, i, byte_permute(of.x, of.y, 0x5410u), byte_permute(of.x, of.y, 0x7632u));
 #endif
 }
 /// Two elements of a row from element `i` on, an even one.
-DEVICE void store_two(u16* row, i32 i, u16 first, u16 second) {
+DEVICE void store_results(u16* to, i64 row, i32 width, i32 i, u16 first, u16 second) {
 #if ROUNDED
-  *reinterpret_cast<u32*>(row + i) = first | u32(second) << 16;
+  *reinterpret_cast<u32*>(to + row * width + i) = first | u32(second) << 16;
 #else
-  row[half_index(i)] = first, row[half_index(i + 1)] = second;
+  to[half_place(row, width, i)] = first, to[half_place(row, width, i + 1)] = second;
 #endif
 }

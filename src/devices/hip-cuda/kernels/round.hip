@@ -15,7 +15,7 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
   grid_dependency_wait();
   i32 index = block_x();
   if (index >= used) return;
-  i64 start = result_start(index, width);
+  i64 start = i64(index) * width;
   row.load(x + start, width);
   row.norm(sums, width, epsilon);
   UNROLL for (i32 k = 0; k < OWN; k++) {
@@ -29,6 +29,6 @@ KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const
     v = {gated(v.x, u.x), gated(v.y, u.y), gated(v.z, u.z), gated(v.w, u.w)};
 #endif
     u32x2 halves = {rounded(v.x) | u32(rounded(v.y)) << 16, rounded(v.z) | u32(rounded(v.w)) << 16};
-    store_four(out + start, i, halves);
+    store_results(out, index, width, i, halves);
   }
 }

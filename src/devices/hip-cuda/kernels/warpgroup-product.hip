@@ -1,28 +1,45 @@
-// Matrix products of many rows on Hopper. Each of a block's two warpgroups computes 64 outputs of the same rows: it decodes weights in
-// registers while the products of those before run. The rows' activations are copied to shared memory once for the block; read by each
-// warp for itself, they would be several times the bytes of the weights.
+// Matrix products of many rows on Hopper, by packed weights. Each of a block's WARPGROUPS computes 64 lines of weights by a tile of TILE_ROWS
+// rows: it decodes weights in registers while the products of those before run. One more has the copy engine bring the rows' activations to a
+// ring in shared memory. A multiprocessor has one block.
 //
-//   SPLITS   blocks that divide k: each writes sums of its own, `apart` numbers behind those of the one before
-//   OUTPUT   as in product-outputs.h
+//   UNIT    octet indices of a chunk of k that are multiplied at once: with more, warps wait for one another less, and take more registers
+//   OUTPUT  as in product-outputs.h; a lane has a gate and the up of the same output
+#define GRID_COPIED
+#define QUICK_SIGMOID
 #include "activation.h"
 #include "decode.h"
 #include "product-outputs.h"
 #include "warpgroup.h"
 
-#define WARPS 8
+#define WARPS (4 * WARPGROUPS)
 #define THREADS (WARPS * MATRIX_LANES)
-constexpr i32 BLOCK_OUTPUTS = 16 * WARPS;
-/// Chunks of k whose weights are on their way to registers, and of which the ring has the activations: with one alone, a block would
-/// wait for memory.
-constexpr i32 DEPTH = 2, STAGES = 4;
-/// A warp copies every WARPS-th eight of the rows.
-constexpr i32 EIGHTS = TILE_ROWS / 8, OWN_EIGHTS = EIGHTS / WARPS;
-static_assert(EIGHTS % WARPS == 0, "each warp copies as many rows");
-/// Of a part of a chunk of k, plane w has word w of the four groups' octets for all rows. The bytes between planes avoid bank conflicts.
-constexpr i32 PLANES = 4, PLANE_BYTES = 128 * EIGHTS + 32, PART_BYTES = PLANES * PLANE_BYTES, CHUNK_BYTES = MATRIX_PARTS * PART_BYTES;
-constexpr i32 SUMS = TILE_ROWS / 2;
-/// Sums of a row stand this far apart, to avoid bank conflicts.
-constexpr i32 SUM_STRIDE = BLOCK_OUTPUTS + 4;
+#define COPYING_THREADS 128
+constexpr i32 LINES = 16 * WARPS, SUMS = TILE_ROWS / 2, UNITS = MATRIX_PARTS / UNIT;
+constexpr i32 SLABS = TILE_ROWS / SLAB_ROWS, SLAB_BYTES = 2 * SLAB_HALVES, PART_BYTES = SLABS * SLAB_BYTES;
+/// The ring's places have a unit each.
+constexpr i32 RING_BYTES = 131072, PLACE_BYTES = UNIT * PART_BYTES, PLACES = RING_BYTES / PLACE_BYTES;
+static_assert((PLACES & (PLACES - 1)) == 0 && 4 * LINES * TILE_ROWS <= RING_BYTES, "places are counted by masks, and the ring has room for a tile's sums");
+/// A warp's named barrier, of those that multiply.
+constexpr i32 MULTIPLYING = 1;
+/// Registers of a thread that multiplies, and of one that copies: together, what the block begins with.
+constexpr i32 REGISTERS = WARPGROUPS == 4 ? 112 : WARPGROUPS == 3 ? 160 : 240, COPYING_REGISTERS = 24;
+
+/// A block's tiles, and the chunks of k that it multiplies of them: all, or a part where blocks divide k, those of a cluster or of a column
+/// of the grid.
+struct Work {
+  i32 tile, step, end, down, begin, chunks;
+
+  DEVICE_MEMBER Work(i32 first, i32 tiles, i32 down, i32 all) : end(tiles), down(down) {
+    i32 cluster = i32(cluster_blocks()), parts = cluster * i32(blocks_y()), part = i32(cluster_block() + block_y());
+    tile = first + i32(block_x()) / cluster, step = i32(blocks_x()) / cluster;
+    begin = all * part / parts, chunks = all * (part + 1) / parts - begin;
+  }
+  /// Goes on to a tile with some of the rows in use, from the present one on; false if there is none.
+  DEVICE_MEMBER bool find(i32 used_down) {
+    while (tile < end && tile % down >= used_down) tile += step;
+    return tile < end;
+  }
+};
 
 struct Weights {
   P::Q::Planes quants;
@@ -42,111 +59,174 @@ struct Weights {
   }
 };
 
-/// What a lane copies of each chunk of the rows: words, each to the plane of its index in its octet.
-struct Copies {
-  const u32* starts[OWN_EIGHTS][4];
-  SharedAddress to;
-  i32 chunks;
+/// The ring, and the barriers of its places: those that are full, and those that are empty again.
+struct Ring {
+  SharedAddress at;
 
-  /// Starts to copy a chunk to one of the ring's places.
-  DEVICE_MEMBER void send(i32 chunk, i32 place) const {
-    if (chunk < chunks) {
-      UNROLL for (i32 e = 0; e < OWN_EIGHTS; e++) {
-        UNROLL for (i32 part = 0; part < MATRIX_PARTS; part++) {
-          SharedAddress at = to + place * CHUNK_BYTES + part * PART_BYTES + WARPS * e * 128;
-          UNROLL for (i32 j = 0; j < 4; j++) cp_async_4(at + 32 * j, starts[e][j] + 4 * (chunk * CHUNK_OCTETS + CHUNK_GROUPS * part));
+  DEVICE_MEMBER SharedAddress place(u32 index) const { return at + index % PLACES * PLACE_BYTES; }
+  DEVICE_MEMBER SharedAddress full(u32 index) const { return at + RING_BYTES + 8 * (index % PLACES); }
+  DEVICE_MEMBER SharedAddress empty(u32 index) const { return at + RING_BYTES + 8 * PLACES + 8 * (index % PLACES); }
+  /// The parity of the phase in which a place has the unit `index`.
+  DEVICE_MEMBER static u32 parity(u32 index) { return index / PLACES & 1; }
+};
+
+/// Brings the units of all tiles, one after another, each as soon as a place for it is empty.
+DEVICE void copy_rows(Work work, const Ring& ring, const u8* x, i32 used, i32 all_chunks) {
+  const i32 slab_step = all_chunks * MATRIX_PARTS * SLAB_BYTES, used_slabs = (used + SLAB_ROWS - 1) / SLAB_ROWS;
+  u32 index = 0;
+  for (; work.find((used + TILE_ROWS - 1) / TILE_ROWS); work.tile += work.step) {
+    // Slabs without rows in use are the last one with some again: their sums are unused.
+    const u8* slabs[SLABS];
+    UNROLL for (i32 s = 0; s < SLABS; s++) {
+      i32 slab = min_of(work.tile % work.down * SLABS + s, used_slabs - 1);
+      slabs[s] = x + i64(slab) * slab_step + work.begin * MATRIX_PARTS * SLAB_BYTES;
+    }
+    for (i32 unit = 0; unit < work.chunks * UNITS; unit++, index++) {
+      if (index >= PLACES) wait_for_phase(ring.empty(index), Ring::parity(index - PLACES));
+      arrive_for_copies(ring.full(index), PLACE_BYTES);
+      UNROLL for (i32 i = 0; i < UNIT; i++) {
+        UNROLL for (i32 s = 0; s < SLABS; s++) {
+          copy_to_shared(ring.place(index) + i * PART_BYTES + s * SLAB_BYTES, slabs[s] + (unit * UNIT + i) * SLAB_BYTES, SLAB_BYTES, ring.full(index));
         }
       }
     }
-    cp_async_commit();
   }
-};
+}
 
-KERNEL_RESIDENT(warpgroup_product, THREADS, RESIDENT, const i32* count, const u32* x, const u8* weight, i32 outputs, i32 groups,
-                const f32* addend, void* y, i32 apart) {
+/// Of `tiles` tiles, `down` of which have the same lines, those from `first_tile` on. Where columns of the grid divide k, each writes sums of its
+/// own, `apart` numbers behind those of the one before.
+KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* count, const u8* x, const u8* weight, i32 outputs, i32 groups,
+                const f32* addend, void* y, i32 apart, i32 down, i32 first_tile, i32 tiles) {
   DYNAMIC_SHARED(shared);
-  i32 used = *count;
-  i32 warp = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
-  // Chunks are counted from the block's first.
-  i32 part = (chunks + SPLITS - 1) / SPLITS, begin = SPLITS > 1 ? i32(block_z()) * part : 0;
-  chunks = min_of(part, chunks - begin);
+  i32 warp = thread() / MATRIX_LANES, all_chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
+  Ring ring = {(shared_address(shared) + 127) & ~127u};
+  if (thread() == 0) {
+    for (u32 index = 0; index < PLACES; index++) init_barrier(ring.full(index), 1), init_barrier(ring.empty(index), WARPS);
+    fence_barriers();
+  }
+  barrier();
+  Work work(first_tile, tiles, down, all_chunks);
+  if (warp >= WARPS) {
+    leave_registers<COPYING_REGISTERS>();
+    grid_launch_dependents();
+    grid_dependency_wait();
+    if (warp == WARPS && lane() == 0) copy_rows(work, ring, x, *count, all_chunks);
+    return;
+  }
+  take_registers<REGISTERS>();
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
   weights.quants = P::Q::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
   weights.scales = P::S::planes(cursor, tiled_groups(i64(PARTS) * outputs, groups));
-  weights.last = groups - 1 - begin * MATRIX_PARTS;
-  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-    u32 row = u32(weight_row(block_x() * BLOCK_OUTPUTS, 16 * warp + matrix_line(l), outputs));
-    weights.starts[l] = row_start(row, groups) + group_step(begin * MATRIX_PARTS);
-  }
-  RawGroup next[DEPTH][MATRIX_LINES];
-  UNROLL for (i32 d = 0; d < DEPTH; d++) weights.load(d, next[d]);
+  weights.last = groups - 1 - work.begin * MATRIX_PARTS;
+  P::prepare(THREADS);
+  RawGroup next[MATRIX_LINES];
+  auto start_loads = [&]() {
+    i32 first = work.tile / down * LINES + 16 * warp;
+    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+      i32 n = PARTS == 1 ? first + matrix_line(l) : first / 2 + matrix_line(0);
+      u32 row = u32(min_of(n, outputs - 1) + (PARTS == 1 ? 0 : l * outputs));
+      weights.starts[l] = row_start(row, groups) + group_step(work.begin * MATRIX_PARTS);
+    }
+    weights.load(0, next);
+  };
+  if (work.find(down)) start_loads();
   grid_launch_dependents();
   grid_dependency_wait();
-  i32 first_row = block_y() * TILE_ROWS;
-  if (first_row >= used) return;
-  SharedAddress ring = shared_address(shared);
-  i32 half = lane() >> 4, word = lane() & 15;
-  Copies copies;
-  copies.chunks = chunks;
-  copies.to = ring + (word & 3) * PLANE_BYTES + 128 * warp + 16 * half + 4 * (word >> 2);
-  UNROLL for (i32 e = 0; e < OWN_EIGHTS; e++) {
-    UNROLL for (i32 j = 0; j < 4; j++) {
-      // Lines without a row read some other row, each another: their sums are unused.
-      i32 line = first_row + 8 * (warp + WARPS * e) + 2 * j + half;
-      i64 row = line < used ? line : line % used;
-      copies.starts[e][j] = x + row * (padded_width(32 * groups) / 2) + 4 * CHUNK_OCTETS * begin + word;
+  barrier_of(MULTIPLYING, THREADS);
+  i32 used = *count, used_down = (used + TILE_ROWS - 1) / TILE_ROWS;
+  // Loads of a tile without rows in use were for nothing.
+  if (work.tile < tiles && work.tile % down >= used_down && work.find(used_down)) start_loads();
+  u64 columns = columns_at(ring.at);
+  u32 index = 0;
+  while (work.tile < tiles) {
+    f32 sums[SUMS];
+    UNROLL for (i32 i = 0; i < SUMS; i++) sums[i] = 0;
+    for (i32 chunk = 0; chunk < work.chunks; chunk++) {
+      P::Entries entries[MATRIX_LINES];
+      PairedScales scales[MATRIX_LINES];
+      UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+        entries[l] = P::entries(next[l].quants);
+        scales[l] = paired_scales(next[l].scales);
+      }
+      if (chunk + 1 < work.chunks) weights.load(chunk + 1, next);
+      UNROLL for (i32 unit = 0; unit < UNITS; unit++, index++) {
+        u32x4 upper[UNIT], lower[UNIT];
+        UNROLL for (i32 i = 0; i < UNIT; i++) {
+          upper[i] = decode_octet(entries[0], scales[0], unit * UNIT + i), lower[i] = decode_octet(entries[1], scales[1], unit * UNIT + i);
+        }
+        wait_for_phase(ring.full(index), Ring::parity(index));
+        UNROLL for (i32 i = 0; i < UNIT; i++) settle(upper[i]), settle(lower[i]);
+        warpgroup_arrive();
+        UNROLL for (i32 i = 0; i < UNIT; i++) {
+          u64 left = columns + (index % PLACES * PLACE_BYTES + i * PART_BYTES) / 16, right = left + 256 / 16;
+          multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper[i].x, lower[i].x, upper[i].y, lower[i].y, left);
+          multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper[i].z, lower[i].z, upper[i].w, lower[i].w, right);
+        }
+        warpgroup_commit();
+        warpgroup_wait<1>();
+        // The products before these have ended.
+        if (lane() == 0 && index > 0) arrive(ring.empty(index - 1));
+      }
     }
-  }
-  // A copy takes the place of the chunk before the last, all of whose products have ended.
-  UNROLL for (i32 s = 0; s < STAGES - 2; s++) copies.send(s, s);
-  f32 sums[SUMS] = {};
-  for (i32 chunk = 0; chunk < chunks; chunk++) {
-    cp_async_wait<STAGES - 3>();
-    fence_for_products();
-    barrier();
-    copies.send(chunk + STAGES - 2, (chunk + STAGES - 2) % STAGES);
-    P::Entries entries[MATRIX_LINES];
-    PairedScales scales[MATRIX_LINES];
-    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-      entries[l] = P::entries(next[0][l].quants);
-      scales[l] = paired_scales(next[0][l].scales);
-      UNROLL for (i32 d = 1; d < DEPTH; d++) next[d - 1][l] = next[d][l];
-    }
-    if (chunk + DEPTH < chunks) weights.load(chunk + DEPTH, next[DEPTH - 1]);
-    UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
-      u32x4 upper = decode_octet(entries[0], scales[0], f), lower = decode_octet(entries[1], scales[1], f);
-      SharedAddress columns = ring + chunk % STAGES * CHUNK_BYTES + f * PART_BYTES;
-      u64 left = columns_at(columns, PLANE_BYTES), right = columns_at(columns + 2 * PLANE_BYTES, PLANE_BYTES);
-      settle(upper);
-      settle(lower);
-      warpgroup_arrive();
-      multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper.x, lower.x, upper.y, lower.y, left);
-      multiply_warpgroup(Columns<TILE_ROWS>{}, sums, upper.z, lower.z, upper.w, lower.w, right);
-      warpgroup_commit();
-      warpgroup_wait<1>();
-    }
-  }
-  warpgroup_wait<0>();
-  UNROLL for (i32 i = 0; i < SUMS; i++) settle(sums[i]);
-  cp_async_wait<0>();
-  barrier();
-  f32* own = reinterpret_cast<f32*>(shared);
-  UNROLL for (i32 i = 0; i < SUMS; i++) {
-    own[(8 * (i / 4) + matrix_column(i & 3)) * SUM_STRIDE + 16 * warp + matrix_row(i & 3)] = sums[i] * (1.0f / WEIGHT_SCALE);
-  }
-  barrier();
-  constexpr i32 WIDTH = BLOCK_OUTPUTS / PARTS;
-  if (SPLITS > 1) y = static_cast<f32*>(y) + i64(block_z()) * apart;
-  for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
-    i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
-    if (first_row + row >= used || n >= outputs) continue;
-    const f32* of = own + row * SUM_STRIDE;
-#if OUTPUT < 2
-    write_output(y, addend, first_row + row, n, outputs, of[line]);
+    i32 first_row = work.tile % down * TILE_ROWS, first_line = work.tile / down * LINES + 16 * warp;
+    work.tile += work.step;
+    if (work.find(used_down)) start_loads();
+    warpgroup_wait<0>();
+    UNROLL for (i32 i = 0; i < SUMS; i++) settle(sums[i]);
+    // Of eight rows, from the eighth times `eighth` on.
+    auto write = [&](i32 eighth, f32x4 of) {
+      constexpr f32 UNSCALED = 1.0f / WEIGHT_SCALE;
+      i32 row = first_row + 8 * eighth + matrix_column(0);
+#if OUTPUT == 2
+      // Of two neighbours in f16, n and n + 2, a lane writes those of one row.
+      i32 n = first_line / 2 + matrix_line(0);
+      bool is_second = n & 2;
+      f32 one = gated(of.x * UNSCALED, of.z * UNSCALED), other = gated(of.y * UNSCALED, of.w * UNSCALED);
+      f32 neighbour = shuffle_xor(is_second ? one : other, 8);
+      f32 first = is_second ? neighbour : one, second = is_second ? other : neighbour;
+      row += is_second ? 1 : 0;
+      if (row < used && n < outputs) {
+        *reinterpret_cast<u32*>(static_cast<u16*>(y) + half_place(row, outputs, n & ~2)) = pack_half2(clamp_half(first), clamp_half(second));
+      }
 #else
-    i32 gate = (line & ~15) * 2 + (line & 15);
-    write_gated(y, first_row + row, n, outputs, of[gate], of[gate + 16]);
+      bool has_second = row + 1 < used;
+      if (row >= used) return;
+#if OUTPUT < 2
+      void* to = static_cast<f32*>(y) + i64(block_y()) * apart;
+      i32 n = first_line + matrix_line(0), second = first_line + matrix_line(1);
+      if (n < outputs) write_output(to, addend, row, n, outputs, of.x * UNSCALED);
+      if (n < outputs && has_second) write_output(to, addend, row + 1, n, outputs, of.y * UNSCALED);
+      if (second < outputs) write_output(to, addend, row, second, outputs, of.z * UNSCALED);
+      if (second < outputs && has_second) write_output(to, addend, row + 1, second, outputs, of.w * UNSCALED);
+#else
+      i32 n = first_line / 2 + matrix_line(0);
+      if (n >= outputs) return;
+      write_gated(y, row, n, outputs, of.x * UNSCALED, of.z * UNSCALED);
+      if (has_second) write_gated(y, row + 1, n, outputs, of.y * UNSCALED, of.w * UNSCALED);
 #endif
+#endif
+    };
+    if (cluster_blocks() == 1) {
+      UNROLL for (i32 e = 0; e < TILE_ROWS / 8; e++) write(e, {sums[4 * e], sums[4 * e + 1], sums[4 * e + 2], sums[4 * e + 3]});
+      continue;
+    }
+    // A cluster has one tile. Its blocks add up a part of it each, in the place of the ring, whose units all have come and been multiplied.
+    barrier_of(MULTIPLYING, THREADS);
+    SharedAddress own = ring.at + 16 * thread();
+    UNROLL for (i32 e = 0; e < TILE_ROWS / 8; e++) {
+      store_shared_16(own + 16 * THREADS * e, {sums[4 * e], sums[4 * e + 1], sums[4 * e + 2], sums[4 * e + 3]});
+    }
+    cluster_barrier();
+    for (i32 e = i32(cluster_block()); e < TILE_ROWS / 8; e += i32(cluster_blocks())) {
+      f32x4 total = {0, 0, 0, 0};
+      for (u32 block = 0; block < cluster_blocks(); block++) {
+        f32x4 of = load_from_block(own + 16 * THREADS * e, block);
+        total = {total.x + of.x, total.y + of.y, total.z + of.z, total.w + of.w};
+      }
+      write(e, total);
+    }
+    // No block ends while others read its sums.
+    cluster_barrier();
   }
 }

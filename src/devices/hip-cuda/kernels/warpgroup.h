@@ -16,13 +16,61 @@ DEVICE void warpgroup_wait() {
 /// asynchronous products, and would move what computes with them.
 DEVICE void settle(u32x4& words) { asm volatile("" : "+r"(words.x), "+r"(words.y), "+r"(words.z), "+r"(words.w)); }
 DEVICE void settle(f32& sum) { asm volatile("" : "+f"(sum)); }
-/// What this thread has written to shared memory is seen by products of all, after a barrier.
-DEVICE void fence_for_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/// Columns in shared memory, without swizzling: eight columns of eight values of k are 128 bytes, a column's in 16; the next columns
-/// follow, and the next values of k lie `k_stride` bytes apart.
-DEVICE u64 columns_at(SharedAddress at, u32 k_stride) {
-  return u64((at & 0x3ffff) >> 4) | (u64(k_stride >> 4) << 16) | (u64(128 >> 4) << 32);
+/// What asynchronous products wait for one another with (PTX ISA, "mbarrier"): a phase ends when so many have arrived and all bytes that
+/// copies were to bring are there.
+DEVICE void init_barrier(SharedAddress at, i32 arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
+}
+/// Barriers of this thread may be used by others and by copies, after a barrier of the block.
+DEVICE void fence_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void arrive(SharedAddress at) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory"); }
+DEVICE void arrive_for_copies(SharedAddress at, i32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
+}
+/// Waits for the end of a phase, of which every second has the parity 1.
+DEVICE void wait_for_phase(SharedAddress at, u32 parity) {
+  asm volatile("{ .reg .pred ended; again: mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1; @!ended bra again; }" ::"r"(at), "r"(parity)
+               : "memory");
+}
+/// Has the copy engine bring bytes from global memory.
+DEVICE void copy_to_shared(SharedAddress to, const void* from, i32 bytes, SharedAddress barrier_at) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes),
+               "r"(barrier_at)
+               : "memory");
+}
+/// Leaves registers of the warps of a warpgroup to others of the block, and takes them.
+template <i32 registers>
+DEVICE void leave_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <i32 registers>
+DEVICE void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+// Blocks of a cluster read one another's shared memory.
+SPECIAL_REGISTER(cluster_blocks, "%%cluster_nctaid.x")
+SPECIAL_REGISTER(cluster_block, "%%cluster_ctaid.x")
+SPECIAL_REGISTER(blocks_x, "%%nctaid.x")
+SPECIAL_REGISTER(blocks_y, "%%nctaid.y")
+DEVICE void cluster_barrier() { asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory"); }
+DEVICE f32x4 load_from_block(SharedAddress at, u32 block) {
+  f32x4 loaded;
+  asm volatile("{ .reg .u32 there; mapa.shared::cluster.u32 there, %4, %5; ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there]; }"
+               : "=f"(loaded.x), "=f"(loaded.y), "=f"(loaded.z), "=f"(loaded.w)
+               : "r"(at), "r"(block)
+               : "memory");
+  return loaded;
+}
+DEVICE void store_shared_16(SharedAddress at, f32x4 of) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at), "f"(of.x), "f"(of.y), "f"(of.z), "f"(of.w) : "memory");
+}
+
+/// Columns in shared memory as `halves.h` has core matrices: of eight columns, those of a word of the octets are 128 bytes, the next word's
+/// follow, and the next columns lie 512 bytes apart.
+DEVICE u64 columns_at(SharedAddress at) {
+  return u64((at & 0x3ffff) >> 4) | (u64(128 >> 4) << 16) | (u64(512 >> 4) << 32);
 }
 
 #define SUMS_4(s, i) "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3])
@@ -30,6 +78,7 @@ DEVICE u64 columns_at(SharedAddress at, u32 k_stride) {
 #define SUMS_16(s, i) SUMS_8(s, i), SUMS_8(s, i + 8)
 #define SUMS_32(s, i) SUMS_16(s, i), SUMS_16(s, i + 16)
 #define SUMS_64(s, i) SUMS_32(s, i), SUMS_32(s, i + 32)
+#define SUMS_128(s, i) SUMS_64(s, i), SUMS_64(s, i + 64)
 #define NAMES_4 "%0,%1,%2,%3"
 #define NAMES_8 NAMES_4 ",%4,%5,%6,%7"
 #define NAMES_16 NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
@@ -37,6 +86,10 @@ DEVICE u64 columns_at(SharedAddress at, u32 k_stride) {
 #define NAMES_64                                                                          \
   NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50" \
            ",%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define NAMES_128                                                                                             \
+  NAMES_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87" \
+           ",%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108"    \
+           ",%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 /// Chooses a product by its number of columns.
 template <i32 COUNT>
 struct Columns {};
@@ -50,3 +103,4 @@ struct Columns {};
 // Adds to a lane's sums its part of 64 lines, in the order of `multiply_eight`, times 16 values of k of the columns at `columns_at`.
 MULTIPLY_WARPGROUP(64, 32, "%32,%33,%34,%35", "%36")
 MULTIPLY_WARPGROUP(128, 64, "%64,%65,%66,%67", "%68")
+MULTIPLY_WARPGROUP(256, 128, "%128,%129,%130,%131", "%132")

@@ -56,4 +56,6 @@ export interface LoweredGraph {
 export interface KernelSet {
   /** Throws `OP_UNSUPPORTED` for a graph with an operator or format for which there is no kernel. */
   lower(graph: OpGraph, target: HipCudaTarget): LoweredGraph;
+  /** Rows from which on steps are faster for dequantized copies of weights. */
+  copiedRows(target: Pick<HipCudaTarget, 'name'>): number;
 }

@@ -11,6 +11,7 @@ import {
   type StateType,
   tableWidth,
 } from '../../../ops/index.ts';
+import { halfDefines } from './epilogue.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import { DRIVER_SHARED } from '../launching/hip-cuda-module.ts';
@@ -100,7 +101,12 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
 const MERGE = { none: 0, apart: 1, lastBlock: 2 } as const;
 
 /** The kernels' codes for the forms of results. */
-const OUT_TYPE_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
+const OUT_TYPE_CODES: Readonly<Record<ActivationForm, number>> = {
+  f32: 0,
+  q8: 1,
+  f16: 2,
+  'core-matrices': 2,
+};
 
 /** Most partitions of a context: `MAX_PARTITIONS` of `attention-merge.h`. */
 export const MAX_PARTITIONS = 128;
@@ -273,12 +279,21 @@ function vectorsOf({ cache, keySize, valueSize, heads, kvHeads }: AttentionOp, t
   return [16, 8, 4, 2, 1].filter((vector) => vector <= maxVector(cache) && fits(vector));
 }
 
+/** `SINGLE_ROW` of the kernels: how they know that earlier positions are cached already, and may be loaded ahead of the launch before. */
+function singleRow(op: AttentionOp, to: Lowering): number {
+  const rows = to.capacity(op.out);
+  // A table of chosen positions is computed by the launch before.
+  if (hasOwnTable(op)) return 0;
+  if (rows === 1) return 1;
+  const sees = rowKernel(op, rows, to.target).file !== 'attention.hip';
+  return sees && rows <= WARP ? 2 : 0;
+}
+
 /** The definitions with which a kernel for attention row by row is compiled. */
 function attentionDefines({ op, form }: AttentionIntent, to: Lowering, { threads, defines }: RowShape) {
   return {
     THREADS: threads,
-    // A table of chosen positions is computed by the launch before: nothing can be loaded ahead of it.
-    SINGLE_ROW: to.capacity(op.out) === 1 && !hasOwnTable(op) ? 1 : 0,
+    SINGLE_ROW: singleRow(op, to),
     ...defines,
     ...alibiDefines(op),
     ...(op.batch.slots.width > 1 && { PLACES: op.batch.slots.width }),
@@ -286,6 +301,7 @@ function attentionDefines({ op, form }: AttentionIntent, to: Lowering, { threads
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
     OUT_TYPE: OUT_TYPE_CODES[form],
+    ...halfDefines(form),
   };
 }
 

@@ -1,6 +1,7 @@
 import { alignUp } from '../../../base/bytes.ts';
 import type { ConvertIntent, RoundIntent, SplitHalvesIntent } from '../../../device/index.ts';
 import { activationCode } from './elementwise.ts';
+import { halfDefines } from './epilogue.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { Lowering } from './lowering.ts';
@@ -9,7 +10,7 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Converts activations to the form that products read. */
 export function emitConvert(of: ConvertIntent, to: Lowering): void {
-  if (of.form === 'f16') toF16(of, to);
+  if (of.form !== 'q8') toF16(of, to);
   else if (of.norm) normQuantize(of, of.norm, to);
   else quantize(of, to);
 }
@@ -35,14 +36,14 @@ function rowThreads(
 }
 
 /** Converts a tensor to the form that kernels for the matrix cores read. */
-function toF16({ x, norm, parts, y }: ConvertIntent, to: Lowering): void {
+function toF16({ x, norm, parts, y, form }: ConvertIntent, to: Lowering): void {
   const division = rowThreads(alignUp(x.width / parts, F16_CHUNK), to.capacity(x), to.target);
   // A block adds up what a product has left of its row, if it holds all of it.
   const sums = parts === 1 && division.OWN <= MANY_VECTORS ? to.take(x, 'residual') : undefined;
   to.launch({
     file: 'convert-f16.hip',
     kernel: 'convert_f16',
-    defines: { NORMED: norm ? 1 : 0, PIECES: sums?.count ?? 0, ...division },
+    defines: { NORMED: norm ? 1 : 0, PIECES: sums?.count ?? 0, ...division, ...halfDefines(form) },
     grid: [parts * to.capacity(x)],
     block: division.THREADS,
     args: [

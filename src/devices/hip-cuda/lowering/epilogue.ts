@@ -1,4 +1,4 @@
-import type { Epilogue } from '../../../device/index.ts';
+import type { ActivationForm, Epilogue } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { activationCode } from './elementwise.ts';
 import type { Operand } from './launch-plan.ts';
@@ -20,7 +20,15 @@ export function addendOf(epilogue: Epilogue, to: Lowering): Operand {
 }
 
 /** The definitions of `product.hip` and `finish-product.hip` for the use of the sums. */
-export function productDefines(epilogue: Epilogue): { readonly OUTPUT: number; readonly ACTIVATION: number } {
+export function productDefines(
+  epilogue: Epilogue,
+): Readonly<Record<'OUTPUT' | 'ACTIVATION', number>> & ReturnType<typeof halfDefines> {
   if (epilogue.kind !== 'gated') return { OUTPUT: epilogue.kind === 'residual' ? 1 : 0, ACTIVATION: 0 };
-  return { OUTPUT: epilogue.form === 'f16' ? 2 : 3, ACTIVATION: activationCode(epilogue.fn) };
+  const { fn, form } = epilogue;
+  return { OUTPUT: form === 'f32' ? 3 : 2, ACTIVATION: activationCode(fn), ...halfDefines(form) };
+}
+
+/** The definition of `halves.h` for the form of a result. */
+export function halfDefines(form: ActivationForm): { readonly CORE_MATRICES?: 1 } {
+  return form === 'core-matrices' ? { CORE_MATRICES: 1 } : {};
 }

@@ -6,6 +6,7 @@ import { mostAtOnce } from './collectives.ts';
 import { elementTiles } from './element-tiles.ts';
 import { splitKernels } from './split-product.ts';
 import { F16_CHUNK, MATVEC_ROWS, matvecRows, stagedBytes } from './staging.ts';
+import { copiedRows, isWarpgroupProduct } from './warpgroup-product.ts';
 import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
 /** Intents that need the driver's BLAS library, which may be missing, and those of products on matrix cores by unquantized weights. */
@@ -30,7 +31,8 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     lacks: lacking(target),
     fewRows: MATVEC_ROWS,
     matvecRows: matvecRows(target),
-    productForm: 'f16',
+    productForm: (rows) => (isWarpgroupProduct(rows, target) ? 'core-matrices' : 'f16'),
+    copiedRows: copiedRows(target),
     splitKernels: splitKernels(target),
     elementTiles: elementTiles(target),
     takesNumbers: false,
@@ -49,8 +51,8 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
       shortestPartition: MIN_PARTITION_LENGTH,
       mostPartitions: MAX_PARTITIONS,
       mergesInLastGroup: true,
-      rowForms: ['f32', 'q8', 'f16'],
-      tileForms: ['f16', 'rounded-f16', 'rounded-bf16'],
+      rowForms: ['f32', 'q8', 'f16', 'core-matrices'],
+      tileForms: ['f16', 'core-matrices', 'rounded-f16', 'rounded-bf16'],
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'interleaved',
     },

@@ -58,8 +58,11 @@ export function productSums(
   to: Lowering,
 ): ProductSums {
   if (splits === 1) {
-    const defines = { SPLITS: 1, ...productDefines(epilogue) };
-    return { defines, args: [addendOf(epilogue, to), epilogue.y, int(0)], finish: () => undefined };
+    return {
+      defines: productDefines(epilogue),
+      args: [addendOf(epilogue, to), epilogue.y, int(0)],
+      finish: () => undefined,
+    };
   }
   invariant(epilogue.kind !== 'gated', 'gates and ups have no sums of their own');
   const apart = to.capacity(rows) * outputsOf(weights, epilogue);
@@ -67,7 +70,7 @@ export function productSums(
   const { kind, y } = epilogue;
   const finish = () => finishProduct({ rows, weights, epilogue, sums, type: 'f32', pieces: splits }, to);
   return {
-    defines: { SPLITS: splits, OUTPUT: 0, ACTIVATION: 0 },
+    defines: { OUTPUT: 0, ACTIVATION: 0 },
     args: [NULL, sums, int(apart)],
     finish: () =>
       to.leave(

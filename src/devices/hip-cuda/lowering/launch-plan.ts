@@ -19,6 +19,8 @@ export interface LaunchPlan {
   readonly sharedBytes?: number;
   /** As in `KernelLaunch`. */
   readonly residentBlocks?: number;
+  /** As in `LaunchShape`. */
+  readonly cluster?: number;
   readonly args: readonly Operand[];
 }
 

@@ -41,6 +41,7 @@ export interface LaunchTemplate {
   readonly block: number;
   readonly sharedBytes: number;
   readonly residentBlocks?: number | undefined;
+  readonly cluster?: number | undefined;
   readonly args: readonly Arg[];
   readonly programmatic: boolean;
 }

@@ -76,7 +76,7 @@ function collectiveAt(
 }
 
 function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address): Launch {
-  const { module, kernel, sharedBytes, residentBlocks, args, block } = template;
+  const { module, kernel, sharedBytes, residentBlocks, cluster, args, block } = template;
   const [x, y, z] = template.grid;
   return {
     kind: 'kernel',
@@ -86,6 +86,7 @@ function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address
     block: [block, 1, 1],
     sharedBytes,
     residentBlocks,
+    cluster,
     programmatic: template.programmatic,
     args: args.map((arg) => argumentAt(arg, addressOf)),
   };

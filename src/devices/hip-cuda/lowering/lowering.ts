@@ -116,7 +116,7 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
     const args = planned.plan.args.map((operand) => argumentOf(operand, scratch));
     if (!planned.module) return { ...planned.plan, args };
     const { plan, module } = planned;
-    const { kernel, block, sharedBytes = 0, residentBlocks } = plan;
+    const { kernel, block, sharedBytes = 0, residentBlocks, cluster } = plan;
     const [x, y = 1, z = 1] = plan.grid;
     return {
       module,
@@ -125,6 +125,7 @@ export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScop
       block,
       sharedBytes,
       residentBlocks,
+      cluster,
       args,
       programmatic: this.target.programmatic,
     };

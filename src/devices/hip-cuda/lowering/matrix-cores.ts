@@ -29,6 +29,11 @@ export function matrixCores({ vendor, name }: HipCudaTarget): MatrixCores | unde
   return AMD.find(([pattern]) => pattern.test(name))?.[1];
 }
 
+/** Whether a target has products of warpgroups, which Hopper alone has. */
+export function hasWarpgroups({ name }: Pick<HipCudaTarget, 'name'>): boolean {
+  return name === 'sm_90';
+}
+
 /** Lanes of a wave that works on a matrix fragment, on matrix cores or without: `MATRIX_LANES` of `matrix.h`. */
 export function matrixLanes(target: HipCudaTarget): number {
   return matrixCores(target)?.lanes ?? 32;

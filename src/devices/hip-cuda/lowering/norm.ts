@@ -1,6 +1,7 @@
 import type { GatedNormIntent, NormResidualIntent } from '../../../device/index.ts';
 import type { GaussianTopKOp, LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
 import { activationCode } from './elementwise.ts';
+import { halfDefines } from './epilogue.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -26,7 +27,12 @@ export function emitGatedNorm({ norm, op, y, form }: GatedNormIntent, to: Loweri
   to.launch({
     file: 'gated-norm.hip',
     kernel: 'gated_norm',
-    defines: { SIZE: size, ACTIVATION: activationCode(op.fn), OUTPUT: form === 'f16' ? 1 : 0 },
+    defines: {
+      SIZE: size,
+      ACTIVATION: activationCode(op.fn),
+      OUTPUT: form === 'f32' ? 0 : 1,
+      ...halfDefines(form),
+    },
     grid: [Math.ceil(groups / (GATED_THREADS / 32))],
     block: GATED_THREADS,
     args: [to.count(x), x, to.weight([weight], FLOAT_LAYOUT), op.gate, y, int(x.width), float(epsilon)],

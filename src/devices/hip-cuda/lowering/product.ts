@@ -13,7 +13,7 @@ import { matrixLanes } from './matrix-cores.ts';
 import { bitsPerWeight, looksUpLevels, packedFile } from './packed-formats.ts';
 import { AHEAD, productGeometry, sharedBytes } from './product-geometry.ts';
 import { bucketOf, F16_CHUNK } from './staging.ts';
-import { tryWarpgroupProduct } from './warpgroup-product.ts';
+import { emitWarpgroupProduct } from './warpgroup-product.ts';
 import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Warps of a block that decodes weights as it reads them, and the most outputs of one. */
@@ -23,7 +23,8 @@ const DENSE_LINES = 4;
 /** A product of more rows than matrix-vector kernels take, or by weights that are read as they are. */
 export function emitProduct(of: ProductIntent, to: Lowering): void {
   if (of.x.form === 'f32') emitDense(of, to);
-  else if (!tryWarpgroupProduct(of, to)) emitTiles(of, to);
+  else if (of.x.form === 'core-matrices') emitWarpgroupProduct(of, to);
+  else emitTiles(of, to);
 }
 
 /** Most bits of weights of which registers have room for one chunk more; those of a codebook wait for its entries, too. */
@@ -68,6 +69,7 @@ function emitTiles(of: ProductIntent, to: Lowering): void {
       DEPTH: depth,
       AHEAD,
       RESIDENT: resident,
+      SPLITS: splits,
       ...sums.defines,
     },
     grid: [Math.ceil(lines / (share * tile.outputs)), Math.ceil(capacity / tile.rows), splits],

@@ -1,96 +1,172 @@
-import { packedGroups, type ProductIntent } from '../../../device/index.ts';
+import type { ProductIntent } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { outputsOf } from './epilogue.ts';
 import { dividesSums, productSums } from './finish-product.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { hasWarpgroups } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
 import { F16_CHUNK } from './staging.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 
-/** Threads of a block, and its lines of weights: gates and ups are two lines. */
-const THREADS = 256;
-const BLOCK_LINES = 128;
-
-/** Rows of a block, and the blocks that a multiprocessor has registers for. */
-const TILES = [
-  { rows: 64, resident: 2 },
-  { rows: 128, resident: 1 },
-] as const;
 /** Rows that leave more than half of the smallest tile empty have kernels of their own. */
 const LEAST_ROWS = 33;
-/** Blocks a multiprocessor below which they divide k, and the part of those that run at once below which smaller tiles are faster. */
-const LEAST_BLOCKS = 1.25;
-const LEAST_DIVIDED = 0.7;
-/** Most blocks that divide k, and the fewest chunks of k that each of them has. */
+
+/** Rows from which on the BLAS library is faster by dequantized copies: than these kernels, and than those of other GPUs. */
+const COPIED_ROWS = 512;
+const COPIED_ROWS_ELSEWHERE = 128;
+
+/** A block's tile: rows, and warpgroups with 64 lines of weights each. */
+interface Tile {
+  readonly rows: number;
+  readonly warpgroups: number;
+  /** `UNIT` of the kernel. */
+  readonly unit: number;
+  /** What a chunk of k takes, in microseconds on an H200. */
+  readonly time: number;
+}
+
+const TILES: readonly Tile[] = [
+  { rows: 64, warpgroups: 4, unit: 2, time: 1.1 },
+  { rows: 128, warpgroups: 3, unit: 2, time: 1.2 },
+  { rows: 256, warpgroups: 2, unit: 1, time: 1.58 },
+];
+const WARPGROUP_LINES = 64;
+const WARPGROUP_THREADS = 128;
+
+/** Shared memory for the ring of activations, and for two barriers of each of its places, of which there are sixteen at most; 128 to align. */
+const SHARED_BYTES = 131072 + 2 * 8 * 16 + 128;
+
+/**
+ * The share of the multiprocessors that clusters of so many blocks can have at once: a cluster's lie in one of the parts into which a GPU is
+ * divided, and some of these have fewer.
+ */
+const CLUSTERS: readonly (readonly [blocks: number, share: number])[] = [
+  [2, 0.97],
+  [3, 0.8],
+  [4, 0.85],
+];
+/** Most blocks of a column each that divide k, and the fewest chunks of each. */
 const MOST_SPLITS = 8;
-const LEAST_CHUNKS = 4;
+const LEAST_CHUNKS = 2;
 
-/** Shared memory for the ring of activations, whose planes lie 32 bytes apart, and after it for the sums. */
-function sharedBytes(rows: number): number {
-  const [stages, planes] = [4, 16];
-  return Math.max(stages * planes * (16 * rows + 32), 4 * rows * (BLOCK_LINES + 4));
+/** What a launch takes besides, adding up sums of a cluster, and a byte of sums of columns that is written and read, in microseconds. */
+const LAUNCH_TIME = 3;
+const CLUSTER_TIME = 4;
+const SUMS_TIME = 2e-7;
+
+/** How a product's tiles are computed: whole rounds of all multiprocessors, then the rest, whose k blocks may divide. */
+interface Division {
+  readonly tile: Tile;
+  /** Tiles that are computed by a block each. */
+  readonly whole: number;
+  /** Blocks of a cluster that divide k of the other tiles. */
+  readonly cluster: number;
+  /** Columns of the grid that divide k of all tiles. */
+  readonly splits: number;
+  readonly time: number;
 }
 
-/** Whether a target has products of warpgroups, which Hopper alone has. */
-function hasWarpgroups({ name }: HipCudaTarget): boolean {
-  return name === 'sm_90';
+/** Whether products of so many rows by packed weights are this kernel's. */
+export function isWarpgroupProduct(rows: number, target: HipCudaTarget): boolean {
+  return hasWarpgroups(target) && rows >= LEAST_ROWS;
 }
 
-/**
- * How many blocks divide k: none where there are enough of them, otherwise as many as run at once; undefined where these are too few.
- */
-function splitsOf(
-  { blocks, chunks, resident }: { blocks: number; chunks: number; resident: number },
-  { multiprocessors }: HipCudaTarget,
-): number | undefined {
-  if (blocks >= LEAST_BLOCKS * multiprocessors) return 1;
-  const atOnce = resident * multiprocessors;
-  const splits = Math.min(Math.floor(atOnce / blocks), Math.floor(chunks / LEAST_CHUNKS), MOST_SPLITS);
-  return splits > 1 && blocks * splits >= LEAST_DIVIDED * atOnce ? splits : undefined;
+/** Rows from which on the BLAS library is faster by dequantized copies of packed weights than kernels are by these. */
+export function copiedRows(target: Pick<HipCudaTarget, 'name'>): number {
+  return hasWarpgroups(target) ? COPIED_ROWS : COPIED_ROWS_ELSEWHERE;
 }
 
-/**
- * Multiplies many rows by packed weights with the matrix cores' asynchronous products; false if the target has none, for fewer rows or
- * outputs than fill it, and for codebooks, which want shared memory.
- */
-export function tryWarpgroupProduct(of: ProductIntent, to: Lowering): boolean {
+/** Multiplies rows in core matrices by packed weights with the matrix cores' asynchronous products. */
+export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
   const { rows, x, weights, epilogue } = of;
   const [first] = weights as [Weight];
   const capacity = to.capacity(rows);
-  const hasCodebook = packedGroups(first.format)?.quants.kind === 'grid';
-  if (!hasWarpgroups(to.target) || capacity < LEAST_ROWS || hasCodebook) return false;
   const outputs = outputsOf(weights, epilogue);
-  const tile = TILES.find((wanted) => wanted.rows >= capacity) ?? TILES[1];
-  const across = Math.ceil(((epilogue.kind === 'gated' ? 2 : 1) * outputs) / BLOCK_LINES);
-  const down = Math.ceil(capacity / tile.rows);
-  const chunks = Math.ceil(first.columns / F16_CHUNK);
-  const splits = splitsOf({ blocks: across * down, chunks, resident: tile.resident }, to.target);
-  if (splits === undefined || (splits > 1 && !dividesSums(of))) return false;
+  const size = {
+    rows: capacity,
+    lines: (epilogue.kind === 'gated' ? 2 : 1) * outputs,
+    chunks: Math.ceil(first.columns / F16_CHUNK),
+    divides: dividesSums(of),
+  };
+  const { tile, whole, cluster, splits } = bestDivision(size, to.target);
   const sums = productSums(of, splits, to);
-  to.launch({
-    file: 'warpgroup-product.hip',
-    kernel: 'warpgroup_product',
-    defines: {
-      PACKED_FORMAT: packedFile(first.format),
-      TILE_ROWS: tile.rows,
-      RESIDENT: tile.resident,
-      ...sums.defines,
-    },
-    grid: [across, down, splits],
-    block: THREADS,
-    sharedBytes: sharedBytes(tile.rows),
-    residentBlocks: tile.resident,
-    args: [
-      to.count(rows),
-      x.x,
-      to.weight(weights, GROUP_LAYOUT),
-      int(outputs),
-      int(first.columns / 32),
-      ...sums.args,
-    ],
-  });
+  const [down, tiles] = tilesOf(tile, size);
+  const launch = (begin: number, end: number, blocks: number) => {
+    const each = Math.min(end - begin, to.target.multiprocessors);
+    to.launch({
+      file: 'warpgroup-product.hip',
+      kernel: 'warpgroup_product',
+      defines: {
+        PACKED_FORMAT: packedFile(first.format),
+        TILE_ROWS: tile.rows,
+        WARPGROUPS: tile.warpgroups,
+        UNIT: tile.unit,
+        ...sums.defines,
+      },
+      grid: [blocks > 1 ? (end - begin) * blocks : each, splits],
+      ...(blocks > 1 && { cluster: blocks }),
+      block: WARPGROUP_THREADS * (tile.warpgroups + 1),
+      sharedBytes: SHARED_BYTES,
+      args: [
+        to.count(rows),
+        x.x,
+        to.weight(weights, GROUP_LAYOUT),
+        int(outputs),
+        int(first.columns / 32),
+        ...sums.args,
+        int(down),
+        int(begin),
+        int(end),
+      ],
+    });
+  };
+  if (whole > 0) launch(0, whole, 1);
+  if (whole < tiles) launch(whole, tiles, cluster);
   sums.finish();
-  return true;
+}
+
+/** A product's sizes. */
+interface Size {
+  readonly rows: number;
+  readonly lines: number;
+  readonly chunks: number;
+  /** Whether columns of the grid may divide k. */
+  readonly divides: boolean;
+}
+
+/** Tiles with the same lines, and all tiles. */
+function tilesOf({ rows, warpgroups }: Tile, of: Size): readonly [down: number, tiles: number] {
+  const down = Math.ceil(of.rows / rows);
+  return [down, down * Math.ceil(of.lines / (WARPGROUP_LINES * warpgroups))];
+}
+
+function bestDivision(of: Size, target: HipCudaTarget): Division {
+  const divisions = TILES.flatMap((tile) => divisionsOf(tile, of, target));
+  return divisions.reduce((best, division) => (division.time < best.time ? division : best));
+}
+
+function divisionsOf(tile: Tile, of: Size, { multiprocessors }: HipCudaTarget): Division[] {
+  const { chunks } = of;
+  const [, tiles] = tilesOf(tile, of);
+  const rounds = Math.ceil(tiles / multiprocessors);
+  const plain = { tile, whole: tiles, cluster: 1, splits: 1 };
+  const found: Division[] = [{ ...plain, time: rounds * chunks * tile.time + LAUNCH_TIME }];
+  const whole = tiles - (tiles % multiprocessors);
+  for (const [cluster, share] of CLUSTERS) {
+    const part = Math.ceil(chunks / cluster);
+    if ((tiles - whole) * cluster > share * multiprocessors || part < LEAST_CHUNKS || whole === tiles)
+      continue;
+    const all = (whole / multiprocessors) * chunks + part;
+    const launches = whole > 0 ? 2 : 1;
+    found.push({ ...plain, whole, cluster, time: all * tile.time + launches * LAUNCH_TIME + CLUSTER_TIME });
+  }
+  for (let splits = 2; of.divides && splits <= MOST_SPLITS; splits++) {
+    const part = Math.ceil(chunks / splits);
+    if (tiles * splits > multiprocessors || part < LEAST_CHUNKS) break;
+    const bytes = 2 * 4 * splits * of.rows * of.lines;
+    found.push({ ...plain, splits, time: part * tile.time + LAUNCH_TIME + SUMS_TIME * bytes });
+  }
+  return found;
 }

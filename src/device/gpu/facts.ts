@@ -11,8 +11,8 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly fewRows: number;
   /** Maximum rows of matrix-vector kernels of packed weights. */
   readonly matvecRows: number;
-  /** The form in which products of more rows, so many, by packed weights read activations. */
-  productForm(rows: number): ActivationForm;
+  /** The form in which a product of more rows, so many, by packed weights reads activations: that of the largest of the weights. */
+  productForm(weights: readonly Weight[], rows: number): ActivationForm;
   /** Rows from which on a BLAS library is faster by weights that have dequantized copies. */
   readonly copiedRows: number;
   /** Products of few rows by f16 or bf16 weights that read these once; undefined if there are none. */

@@ -27,7 +27,7 @@ export class GpuPlanner implements PlanScope {
   }
 
   productForm(weights: readonly Weight[], rows: number): ActivationForm {
-    return this.readsCopies(weights, rows) ? 'f16' : this.facts.productForm(rows);
+    return this.readsCopies(weights, rows) ? 'f16' : this.facts.productForm(weights, rows);
   }
 
   /** Whether a product of so many rows is the BLAS library's by dequantized copies. */

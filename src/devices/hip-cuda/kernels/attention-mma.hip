@@ -189,8 +189,11 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   u32 cell = context.cell(base), next = context.cell(base + BLOCK_TILE);
   Tile tile, next_tile;
   // Only the row's own position is not in the cache yet.
-  bool loaded = SINGLE_ROW && min_of(base + TILE, end) <= position && (SINGLE_ROW == 1 || is_only_row(slots, *count, row));
+  bool is_only = SINGLE_ROW == 1 || (SINGLE_ROW == 2 && is_only_row(slots, *count, row));
+  bool loaded = is_only && min_of(base + TILE, end) <= position;
+  bool has_next = LOADS_NEXT && is_only && base + BLOCK_TILE < end && min_of(base + BLOCK_TILE + TILE, end) <= position;
   if (loaded) context.load(tile, cell);
+  if (has_next) context.load(next_tile, next);
 #if !OWN_TABLE
   grid_dependency_wait();
 #endif
@@ -201,7 +204,8 @@ KERNEL_RESIDENT(attention, THREADS, RESIDENT, const i32* count, const f32* q, co
   for (; base < end; base += BLOCK_TILE) {
     if (!loaded) context.load(tile, cell);
     loaded = LOADS_NEXT && base + BLOCK_TILE < end;
-    if (loaded) context.load(next_tile, next);
+    if (loaded && !has_next) context.load(next_tile, next);
+    has_next = false;
     // That a load waits for another would be half of its time.
     u32 after = context.cell(base + 2 * BLOCK_TILE);
     add_tile(state, shared.queries, context, tile, cell, base, slope, position, of);

@@ -15,9 +15,11 @@
 #define THREADS (WARPS * MATRIX_LANES)
 #define COPYING_THREADS 128
 constexpr i32 LINES = 16 * WARPS, SUMS = TILE_ROWS / 2, UNITS = MATRIX_PARTS / UNIT;
-constexpr i32 SLABS = TILE_ROWS / SLAB_ROWS, SLAB_BYTES = 2 * SLAB_HALVES, PART_BYTES = SLABS * SLAB_BYTES;
+/// Rows that are copied at once: a slab's, or some of one.
+constexpr i32 COPIED_ROWS = TILE_ROWS < SLAB_ROWS ? TILE_ROWS : SLAB_ROWS, ROW_COPIES = TILE_ROWS / COPIED_ROWS;
+constexpr i32 SLAB_BYTES = 2 * SLAB_HALVES, COPIED_BYTES = SLAB_BYTES / SLAB_ROWS * COPIED_ROWS, PART_BYTES = ROW_COPIES * COPIED_BYTES;
 /// The ring's places have a unit each.
-constexpr i32 RING_BYTES = 131072, PLACE_BYTES = UNIT * PART_BYTES, PLACES = RING_BYTES / PLACE_BYTES;
+constexpr i32 RING_BYTES = 131072, PLACE_BYTES = UNIT * PART_BYTES, PLACES = RING_BYTES / PLACE_BYTES < 16 ? RING_BYTES / PLACE_BYTES : 16;
 static_assert((PLACES & (PLACES - 1)) == 0 && 4 * LINES * TILE_ROWS <= RING_BYTES, "places are counted by masks, and the ring has room for a tile's sums");
 /// A warp's named barrier, of those that multiply.
 constexpr i32 MULTIPLYING = 1;
@@ -72,21 +74,22 @@ struct Ring {
 
 /// Brings the units of all tiles, one after another, each as soon as a place for it is empty.
 DEVICE void copy_rows(Work work, const Ring& ring, const u8* x, i32 used, i32 all_chunks) {
-  const i32 slab_step = all_chunks * MATRIX_PARTS * SLAB_BYTES, used_slabs = (used + SLAB_ROWS - 1) / SLAB_ROWS;
+  const i32 slab_step = all_chunks * MATRIX_PARTS * SLAB_BYTES, copies = (used + COPIED_ROWS - 1) / COPIED_ROWS;
   u32 index = 0;
   for (; work.find((used + TILE_ROWS - 1) / TILE_ROWS); work.tile += work.step) {
-    // Slabs without rows in use are the last one with some again: their sums are unused.
-    const u8* slabs[SLABS];
-    UNROLL for (i32 s = 0; s < SLABS; s++) {
-      i32 slab = min_of(work.tile % work.down * SLABS + s, used_slabs - 1);
-      slabs[s] = x + i64(slab) * slab_step + work.begin * MATRIX_PARTS * SLAB_BYTES;
+    // In place of rows that are not in use come the last that are: their sums are unused.
+    const u8* from[ROW_COPIES];
+    UNROLL for (i32 c = 0; c < ROW_COPIES; c++) {
+      i32 row = min_of(work.tile % work.down * ROW_COPIES + c, copies - 1) * COPIED_ROWS;
+      from[c] = x + i64(row / SLAB_ROWS) * slab_step + row % SLAB_ROWS * (SLAB_BYTES / SLAB_ROWS) + work.begin * MATRIX_PARTS * SLAB_BYTES;
     }
     for (i32 unit = 0; unit < work.chunks * UNITS; unit++, index++) {
       if (index >= PLACES) wait_for_phase(ring.empty(index), Ring::parity(index - PLACES));
       arrive_for_copies(ring.full(index), PLACE_BYTES);
       UNROLL for (i32 i = 0; i < UNIT; i++) {
-        UNROLL for (i32 s = 0; s < SLABS; s++) {
-          copy_to_shared(ring.place(index) + i * PART_BYTES + s * SLAB_BYTES, slabs[s] + (unit * UNIT + i) * SLAB_BYTES, SLAB_BYTES, ring.full(index));
+        UNROLL for (i32 c = 0; c < ROW_COPIES; c++) {
+          copy_to_shared(ring.place(index) + i * PART_BYTES + c * COPIED_BYTES, from[c] + (unit * UNIT + i) * SLAB_BYTES, COPIED_BYTES,
+                         ring.full(index));
         }
       }
     }

@@ -101,6 +101,7 @@ struct Columns {};
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(at));                                                           \
   }
 // Adds to a lane's sums its part of 64 lines, in the order of `multiply_eight`, times 16 values of k of the columns at `columns_at`.
+MULTIPLY_WARPGROUP(32, 16, "%16,%17,%18,%19", "%20")
 MULTIPLY_WARPGROUP(64, 32, "%32,%33,%34,%35", "%36")
 MULTIPLY_WARPGROUP(128, 64, "%64,%65,%66,%67", "%68")
 MULTIPLY_WARPGROUP(256, 128, "%128,%129,%130,%131", "%132")

@@ -31,7 +31,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked> {
     lacks: lacking(target),
     fewRows: MATVEC_ROWS,
     matvecRows: matvecRows(target),
-    productForm: (rows) => (isWarpgroupProduct(rows, target) ? 'core-matrices' : 'f16'),
+    productForm: (weights, rows) => (isWarpgroupProduct(weights, rows, target) ? 'core-matrices' : 'f16'),
     copiedRows: copiedRows(target),
     splitKernels: splitKernels(target),
     elementTiles: elementTiles(target),

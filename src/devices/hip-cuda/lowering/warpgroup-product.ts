@@ -11,7 +11,10 @@ import { F16_CHUNK } from './staging.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Rows that leave more than half of the smallest tile empty have kernels of their own. */
-const LEAST_ROWS = 33;
+const LEAST_ROWS = 17;
+/** Rows up to which smaller weights are multiplied faster by those, too: their blocks are smaller. */
+const FEW_ROWS = 32;
+const LEAST_ELEMENTS = 12e6;
 
 /** Rows from which on the BLAS library is faster by dequantized copies: than these kernels, and than those of other GPUs. */
 const COPIED_ROWS = 512;
@@ -28,6 +31,7 @@ interface Tile {
 }
 
 const TILES: readonly Tile[] = [
+  { rows: 32, warpgroups: 4, unit: 2, time: 0.95 },
   { rows: 64, warpgroups: 4, unit: 2, time: 1.1 },
   { rows: 128, warpgroups: 3, unit: 2, time: 1.2 },
   { rows: 256, warpgroups: 2, unit: 1, time: 1.58 },
@@ -68,9 +72,10 @@ interface Division {
   readonly time: number;
 }
 
-/** Whether products of so many rows by packed weights are this kernel's. */
-export function isWarpgroupProduct(rows: number, target: HipCudaTarget): boolean {
-  return hasWarpgroups(target) && rows >= LEAST_ROWS;
+/** Whether a product of so many rows by packed weights is this kernel's. */
+export function isWarpgroupProduct(weights: readonly Weight[], rows: number, target: HipCudaTarget): boolean {
+  if (!hasWarpgroups(target) || rows < LEAST_ROWS) return false;
+  return rows > FEW_ROWS || weights.some((weight) => weight.rows * weight.columns >= LEAST_ELEMENTS);
 }
 
 /** Rows from which on the BLAS library is faster by dequantized copies of packed weights than kernels are by these. */

@@ -125,7 +125,7 @@ export interface PlanOptions {
   /** Format of matrices on the device. Default `blocks`: that of the file. */
   readonly weights?: WeightPolicy | undefined;
   /**
-   * Whether quantized matrices have dequantized copies in f16 beside them on a HIP or CUDA device, for steps of 128 rows or more: 16 bits
+   * Whether quantized matrices have dequantized copies in f16 beside them on a HIP or CUDA device, for steps of 128 rows or more (512 on Hopper): 16 bits
    * more a weight. Default: if they take at most a quarter of a large GPU's memory, or half of 64 GiB or more, the model fits with them, and shares no memory.
    */
   readonly dequantized?: boolean | undefined;

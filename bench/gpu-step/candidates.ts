@@ -80,7 +80,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
     }),
   },
   'expert-product.hip': { values: { RESIDENT: [1, 2, 3, 4, 5, 6] }, allows: () => true },
-  'warpgroup-product.hip': { values: { RESIDENT: [1, 2, 3] }, allows: () => true },
+  'warpgroup-product.hip': { values: { UNIT: [1, 2] }, allows: () => true },
   'attention-mma.hip': { values: { RESIDENT: [1, 2, 3, 4] }, allows: () => true },
   'attention-copied.hip': { values: { RESIDENT: [1, 2, 3, 4] }, allows: () => true },
 };

@@ -11,7 +11,7 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly fewRows: number;
   /** Maximum rows of matrix-vector kernels of packed weights. */
   readonly matvecRows: number;
-  /** The form in which a product of more rows, so many, by packed weights reads activations: that of the largest of the weights. */
+  /** The form in which a product of more rows, so many, by packed weights reads activations. */
   productForm(weights: readonly Weight[], rows: number): ActivationForm;
   /** Rows from which on a BLAS library is faster by weights that have dequantized copies. */
   readonly copiedRows: number;

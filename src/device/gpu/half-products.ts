@@ -10,7 +10,7 @@ const HALF_TYPES: Readonly<Record<string, HalfType>> = { F16: 'f16', BF16: 'bf16
  * What products by f16 or bf16 weights read of activations: two matrices of the type, which are as accurate as f32 together, or
  * nearly, or each number rounded once.
  */
-export interface HalfForm {
+export interface HalfProductForm {
   readonly form: 'split' | 'rounded';
   readonly type: HalfType;
 }
@@ -25,7 +25,11 @@ const LOW_RANK = { elements: SMALL_PRODUCT, ratio: 4 } as const;
  * read of the weights bounds, in two matrices; more, which the matrix cores bound, rounded, by one weight and with the BLAS library.
  * Undefined for other products, of which those of `isElementTile` round activations themselves.
  */
-export function halfForm(weights: readonly Weight[], to: GpuPlanner, rows: number): HalfForm | undefined {
+export function halfForm(
+  weights: readonly Weight[],
+  to: GpuPlanner,
+  rows: number,
+): HalfProductForm | undefined {
   const [weight, ...others] = weights as [Weight];
   return others.length === 0 && isElementTile(weight, to, rows) ? undefined : formOfMany(weights, to, rows);
 }
@@ -50,7 +54,7 @@ export function isLowRank({ columns, rows }: Weight): boolean {
   return short * long <= LOW_RANK.elements && short * LOW_RANK.ratio <= long;
 }
 
-function formOfMany(weights: readonly Weight[], to: GpuPlanner, rows: number): HalfForm | undefined {
+function formOfMany(weights: readonly Weight[], to: GpuPlanner, rows: number): HalfProductForm | undefined {
   const [{ format }] = weights as [Weight];
   const whole = weights.every(({ columns, rows: outputs }) =>
     [columns, outputs].every((size) => size % LIBRARY_ROW_UNIT === 0),
@@ -87,7 +91,7 @@ export function roundedFor(tensor: Tensor, to: GpuPlanner): HalfType | undefined
   return read?.form === 'rounded' ? read.type : undefined;
 }
 
-function formOfReaders(tensor: Tensor, to: GpuPlanner): HalfForm | undefined {
+function formOfReaders(tensor: Tensor, to: GpuPlanner): HalfProductForm | undefined {
   const forms = to.uses
     .readers(tensor)
     .map((reader) =>

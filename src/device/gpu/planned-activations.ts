@@ -11,7 +11,7 @@ const ROWS_QUANTIZED_INSIDE = 2;
 const GROUP = 32;
 /** Alignment of f16 rows for BLAS libraries, in elements. */
 export const LIBRARY_ROW_UNIT = 8;
-/** Rows whose core matrices stand together. */
+/** Rows whose core matrices stand together: `SLAB_ROWS` of the kernels. */
 const CORE_MATRIX_ROWS = 64;
 
 /** Bytes of q8 rows: 32 quants, and a scale with two sums, per group. */
@@ -126,14 +126,24 @@ export class PlannedActivations {
 
   /** The form in which all readers of a tensor read it: f32 unless all are packed products that read the same. */
   formRead(tensor: Tensor): ActivationForm {
+    const forms = this.#formsRead(tensor);
+    const [first = 'f32'] = forms;
+    return forms.every((form) => form === first) ? first : 'f32';
+  }
+
+  /** Whether all readers of a tensor are packed products that read other forms than f32, each perhaps its own. */
+  isConverted(tensor: Tensor): boolean {
+    const forms = this.#formsRead(tensor);
+    return forms.length > 0 && forms.every((form) => form !== 'f32');
+  }
+
+  #formsRead(tensor: Tensor): readonly ActivationForm[] {
     const rows = this.#to.capacity(tensor);
     const isMatvec = this.#to.hasMatvecRows(tensor);
-    const forms = this.#to.uses.readers(tensor).map((reader) => {
+    return this.#to.uses.readers(tensor).map((reader) => {
       if (reader.kind !== 'matmul' || !isPacked(reader.weight)) return 'f32';
       return isMatvec ? 'q8' : this.#to.productForm([reader.weight], rows);
     });
-    const [first = 'f32'] = forms;
-    return forms.every((form) => form === first) ? first : 'f32';
   }
 
   /** The best form in which a kernel can write a result: the one its readers need, if rows are whole groups. */

@@ -19,7 +19,7 @@ import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput } from './in
 import { isPacked } from './plan-scope.ts';
 import type { GpuPlanner } from './planner.ts';
 
-/** From this number of rows on, a BLAS library gains more than decoding packed weights for it costs. */
+/** From this number of rows on, a BLAS library gains more than decoding packed weights for it costs, where products read rows of f16. */
 const MIN_LIBRARY_ROWS = 256;
 
 /** Maximum products of few rows in one launch. */
@@ -260,7 +260,7 @@ function planPushedSum(
  */
 export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'rmsNorm' || op.size !== op.x.width || !hasSharedWeight(op)) return undefined;
-  if (to.activations.formRead(op.out) === 'f32' && !isReadInHalves(op.out, to)) return undefined;
+  if (!to.activations.isConverted(op.out) && !isReadInHalves(op.out, to)) return undefined;
   return { ops: [op], plan: () => to.activations.absorb(op) };
 }
 

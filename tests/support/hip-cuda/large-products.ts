@@ -5,7 +5,7 @@ import { plainBatch } from '../contract/ragged-batch.ts';
 
 const QUANTIZED = { nmse: 2e-3, reason: 'quantized activations, two matrix products deep' } as const;
 
-/** Outputs whose blocks fill a large GPU, as products of warpgroups and waves that share activations want. */
+/** Outputs whose blocks fill a large GPU, as waves that share activations want. */
 const MANY_OUTPUTS = 21_248;
 
 /**
@@ -54,6 +54,16 @@ export const LARGE_PRODUCTS: readonly OpCase[] = [
       return { y: gated(g, 'silu', gate, matmul(g, x, g.weight('up', Q6_K, MANY_OUTPUTS / 2, 256))) };
     },
   },
+  // Tiles that do not come out even with the multiprocessors, whose rows come out even with neither.
+  {
+    ...{ op: 'layer', name: 'gate and up of 650 rows', batch: plainBatch(650), limit: QUANTIZED },
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: 512 });
+      const gate = matmul(g, x, g.weight('gate', Q4_K, 3400, 512));
+      return { y: gated(g, 'silu', gate, matmul(g, x, g.weight('up', Q4_K, 3400, 512))) };
+    },
+  },
+  wide(Q6_K, { outputs: 6500, columns: 768, rows: 650 }),
   dividedResidual({ outputs: 1024, columns: 2080, rows: 30 }),
   dividedResidual({ outputs: 8192, columns: 1632, rows: 62 }),
   wide(Q8_0, { outputs: MANY_OUTPUTS / 2, columns: 96, rows: 129, biased: true }),

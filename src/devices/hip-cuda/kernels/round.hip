@@ -6,6 +6,8 @@
 #include "results.h"
 #include "row-vectors.h"
 
+static_assert(ROUNDED, "rows stand as they do in x");
+
 KERNEL(round_rows, THREADS, const i32* count, const f32* x, const f32* up, const f32* weight, u16* out, i32 width, f32 epsilon) {
   SHARED f32 sums[THREADS / 32];
   RowVectors row;

@@ -5,7 +5,9 @@
 //   UNIT    octet indices of a chunk of k that are multiplied at once: with more, warps wait for one another less, and take more registers
 //   OUTPUT  as in product-outputs.h; a lane has a gate and the up of the same output
 #define GRID_COPIED
+#if OUTPUT == 2
 #define QUICK_SIGMOID
+#endif
 #include "activation.h"
 #include "decode.h"
 #include "product-outputs.h"
@@ -23,24 +25,25 @@ constexpr i32 RING_BYTES = 131072, PLACE_BYTES = UNIT * PART_BYTES, PLACES = RIN
 static_assert((PLACES & (PLACES - 1)) == 0 && 4 * LINES * TILE_ROWS <= RING_BYTES, "places are counted by masks, and the ring has room for a tile's sums");
 /// A warp's named barrier, of those that multiply.
 constexpr i32 MULTIPLYING = 1;
-/// Registers of a thread that multiplies, and of one that copies: together, what the block begins with.
+/// Registers of a thread that multiplies, and of one that copies: together no more than the block begins with.
 constexpr i32 REGISTERS = WARPGROUPS == 4 ? 112 : WARPGROUPS == 3 ? 160 : 240, COPYING_REGISTERS = 24;
+constexpr i32 ALL_THREADS = THREADS + COPYING_THREADS, ALL_REGISTERS = 65536 / ALL_THREADS / 8 * 8 * ALL_THREADS;
+static_assert(REGISTERS * THREADS + COPYING_REGISTERS * COPYING_THREADS <= ALL_REGISTERS, "who takes registers waits for those that others leave");
 
-/// A block's tiles, and the chunks of k that it multiplies of them: all, or a part where blocks divide k, those of a cluster or of a column
-/// of the grid.
+/// A block's tiles, of so many groups of lines by the tiles of rows in use, and the chunks of k that it multiplies of them: all, or a part where
+/// blocks divide k, those of a cluster or of a column of the grid.
 struct Work {
-  i32 tile, step, end, down, begin, chunks;
+  i32 at, step, first, groups, begin, chunks;
 
-  DEVICE_MEMBER Work(i32 first, i32 tiles, i32 down, i32 all) : end(tiles), down(down) {
+  DEVICE_MEMBER Work(i32 first, i32 groups, i32 all) : first(first), groups(groups) {
     i32 cluster = i32(cluster_blocks()), parts = cluster * i32(blocks_y()), part = i32(cluster_block() + block_y());
-    tile = first + i32(block_x()) / cluster, step = i32(blocks_x()) / cluster;
+    at = i32(block_x()) / cluster, step = i32(blocks_x()) / cluster;
     begin = all * part / parts, chunks = all * (part + 1) / parts - begin;
   }
-  /// Goes on to a tile with some of the rows in use, from the present one on; false if there is none.
-  DEVICE_MEMBER bool find(i32 used_down) {
-    while (tile < end && tile % down >= used_down) tile += step;
-    return tile < end;
-  }
+  DEVICE_MEMBER bool has_tile(i32 down) const { return at < groups * down; }
+  /// The tile's lines and rows.
+  DEVICE_MEMBER i32 group(i32 down) const { return first + at / down; }
+  DEVICE_MEMBER i32 row_tile(i32 down) const { return at % down; }
 };
 
 struct Weights {
@@ -76,11 +79,12 @@ struct Ring {
 DEVICE void copy_rows(Work work, const Ring& ring, const u8* x, i32 used, i32 all_chunks) {
   const i32 slab_step = all_chunks * MATRIX_PARTS * SLAB_BYTES, copies = (used + COPIED_ROWS - 1) / COPIED_ROWS;
   u32 index = 0;
-  for (; work.find((used + TILE_ROWS - 1) / TILE_ROWS); work.tile += work.step) {
+  i32 down = (used + TILE_ROWS - 1) / TILE_ROWS;
+  for (; work.has_tile(down); work.at += work.step) {
     // In place of rows that are not in use come the last that are: their sums are unused.
     const u8* from[ROW_COPIES];
     UNROLL for (i32 c = 0; c < ROW_COPIES; c++) {
-      i32 row = min_of(work.tile % work.down * ROW_COPIES + c, copies - 1) * COPIED_ROWS;
+      i32 row = min_of(work.row_tile(down) * ROW_COPIES + c, copies - 1) * COPIED_ROWS;
       from[c] = x + i64(row / SLAB_ROWS) * slab_step + row % SLAB_ROWS * (SLAB_BYTES / SLAB_ROWS) + work.begin * MATRIX_PARTS * SLAB_BYTES;
     }
     for (i32 unit = 0; unit < work.chunks * UNITS; unit++, index++) {
@@ -96,10 +100,10 @@ DEVICE void copy_rows(Work work, const Ring& ring, const u8* x, i32 used, i32 al
   }
 }
 
-/// Of `tiles` tiles, `down` of which have the same lines, those from `first_tile` on. Where columns of the grid divide k, each writes sums of its
-/// own, `apart` numbers behind those of the one before.
+/// Of so many groups of lines from the group `first` on; a step has room for `capacity_down` tiles of rows. Where columns of the grid divide k, each
+/// writes sums of its own, `apart` numbers behind those of the one before.
 KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* count, const u8* x, const u8* weight, i32 outputs, i32 groups,
-                const f32* addend, void* y, i32 apart, i32 down, i32 first_tile, i32 tiles) {
+                const f32* addend, void* y, i32 apart, i32 capacity_down, i32 first_lines, i32 line_groups) {
   DYNAMIC_SHARED(shared);
   i32 warp = thread() / MATRIX_LANES, all_chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
   Ring ring = {(shared_address(shared) + 127) & ~127u};
@@ -108,7 +112,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* coun
     fence_barriers();
   }
   barrier();
-  Work work(first_tile, tiles, down, all_chunks);
+  Work work(first_lines, line_groups, all_chunks);
   if (warp >= WARPS) {
     leave_registers<COPYING_REGISTERS>();
     grid_launch_dependents();
@@ -124,8 +128,8 @@ KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* coun
   weights.last = groups - 1 - work.begin * MATRIX_PARTS;
   P::prepare(THREADS);
   RawGroup next[MATRIX_LINES];
-  auto start_loads = [&]() {
-    i32 first = work.tile / down * LINES + 16 * warp;
+  auto start_loads = [&](i32 group) {
+    i32 first = group * LINES + 16 * warp;
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
       i32 n = PARTS == 1 ? first + matrix_line(l) : first / 2 + matrix_line(0);
       u32 row = u32(min_of(n, outputs - 1) + (PARTS == 1 ? 0 : l * outputs));
@@ -133,16 +137,17 @@ KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* coun
     }
     weights.load(0, next);
   };
-  if (work.find(down)) start_loads();
+  // As if all rows were in use, until it is known how many are.
+  i32 guess = work.has_tile(capacity_down) ? work.group(capacity_down) : -1;
+  if (guess >= 0) start_loads(guess);
   grid_launch_dependents();
   grid_dependency_wait();
   barrier_of(MULTIPLYING, THREADS);
-  i32 used = *count, used_down = (used + TILE_ROWS - 1) / TILE_ROWS;
-  // Loads of a tile without rows in use were for nothing.
-  if (work.tile < tiles && work.tile % down >= used_down && work.find(used_down)) start_loads();
+  i32 used = *count, down = (used + TILE_ROWS - 1) / TILE_ROWS;
+  if (work.has_tile(down) && work.group(down) != guess) start_loads(work.group(down));
   u64 columns = columns_at(ring.at);
   u32 index = 0;
-  while (work.tile < tiles) {
+  while (work.has_tile(down)) {
     f32 sums[SUMS];
     UNROLL for (i32 i = 0; i < SUMS; i++) sums[i] = 0;
     for (i32 chunk = 0; chunk < work.chunks; chunk++) {
@@ -172,9 +177,9 @@ KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* coun
         if (lane() == 0 && index > 0) arrive(ring.empty(index - 1));
       }
     }
-    i32 first_row = work.tile % down * TILE_ROWS, first_line = work.tile / down * LINES + 16 * warp;
-    work.tile += work.step;
-    if (work.find(used_down)) start_loads();
+    i32 first_row = work.row_tile(down) * TILE_ROWS, first_line = work.group(down) * LINES + 16 * warp;
+    work.at += work.step;
+    if (work.has_tile(down)) start_loads(work.group(down));
     warpgroup_wait<0>();
     UNROLL for (i32 i = 0; i < SUMS; i++) settle(sums[i]);
     // Of eight rows, from the eighth times `eighth` on.

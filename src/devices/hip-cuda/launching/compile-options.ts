@@ -1,7 +1,7 @@
 import type { HipCudaTarget } from './kernel-set.ts';
 
-/** Its products of warpgroups are instructions of this target alone, for which compilers want a letter. */
-const HOPPER = 'sm_90';
+/** The target whose products of warpgroups are instructions of it alone, for which compilers want a letter. */
+export const HOPPER = 'sm_90';
 
 /**
  * The options of the run-time compiler. Contraction is off, so that decoders are exact; kernels that want a fused

@@ -108,7 +108,9 @@ function takesHalves({
   epilogue,
 }: Pick<ReadyProduct, 'type' | 'weights' | 'epilogue'>): boolean {
   const isQuantized = weights.every(({ format }) => packedGroups(format) !== undefined);
-  return epilogue.kind === 'gated' && epilogue.form === 'f16' && type === 'f16' && isQuantized;
+  const becomesHalves =
+    epilogue.kind === 'gated' && (epilogue.form === 'f16' || epilogue.form === 'core-matrices');
+  return becomesHalves && type === 'f16' && isQuantized;
 }
 
 /** Minimum rows for which the library is faster by weights of f32. */

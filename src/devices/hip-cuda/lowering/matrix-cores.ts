@@ -1,3 +1,4 @@
+import { HOPPER } from '../launching/compile-options.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 
 /** The layout of a wave's fragments in `matrix.h` on a target. */
@@ -31,7 +32,7 @@ export function matrixCores({ vendor, name }: HipCudaTarget): MatrixCores | unde
 
 /** Whether a target has products of warpgroups, which Hopper alone has. */
 export function hasWarpgroups({ name }: Pick<HipCudaTarget, 'name'>): boolean {
-  return name === 'sm_90';
+  return name === HOPPER;
 }
 
 /** Lanes of a wave that works on a matrix fragment, on matrix cores or without: `MATRIX_LANES` of `matrix.h`. */

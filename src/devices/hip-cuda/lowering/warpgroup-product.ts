@@ -63,7 +63,7 @@ const SUMS_TIME = 2e-7;
 /** How a product's tiles are computed: whole rounds of all multiprocessors, then the rest, whose k blocks may divide. */
 interface Division {
   readonly tile: Tile;
-  /** Tiles that are computed by a block each. */
+  /** Groups of lines whose tiles are computed by a block each: those of all rows, which so are summed alike wherever they stand. */
   readonly whole: number;
   /** Blocks of a cluster that divide k of the other tiles. */
   readonly cluster: number;
@@ -97,9 +97,9 @@ export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
   };
   const { tile, whole, cluster, splits } = bestDivision(size, to.target);
   const sums = productSums(of, splits, to);
-  const [down, tiles] = tilesOf(tile, size);
+  const { down, across } = tilesOf(tile, size);
   const launch = (begin: number, end: number, blocks: number) => {
-    const each = Math.min(end - begin, to.target.multiprocessors);
+    const each = Math.min((end - begin) * down, to.target.multiprocessors);
     to.launch({
       file: 'warpgroup-product.hip',
       kernel: 'warpgroup_product',
@@ -110,7 +110,7 @@ export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
         UNIT: tile.unit,
         ...sums.defines,
       },
-      grid: [blocks > 1 ? (end - begin) * blocks : each, splits],
+      grid: [blocks > 1 ? (end - begin) * down * blocks : each, splits],
       ...(blocks > 1 && { cluster: blocks }),
       block: WARPGROUP_THREADS * (tile.warpgroups + 1),
       sharedBytes: SHARED_BYTES,
@@ -123,12 +123,12 @@ export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
         ...sums.args,
         int(down),
         int(begin),
-        int(end),
+        int(end - begin),
       ],
     });
   };
   if (whole > 0) launch(0, whole, 1);
-  if (whole < tiles) launch(whole, tiles, cluster);
+  if (whole < across) launch(whole, across, cluster);
   sums.finish();
 }
 
@@ -141,10 +141,12 @@ interface Size {
   readonly divides: boolean;
 }
 
-/** Tiles with the same lines, and all tiles. */
-function tilesOf({ rows, warpgroups }: Tile, of: Size): readonly [down: number, tiles: number] {
-  const down = Math.ceil(of.rows / rows);
-  return [down, down * Math.ceil(of.lines / (WARPGROUP_LINES * warpgroups))];
+/** Tiles with the same lines, and groups of lines. */
+function tilesOf({ rows, warpgroups }: Tile, of: Size): { readonly down: number; readonly across: number } {
+  return {
+    down: Math.ceil(of.rows / rows),
+    across: Math.ceil(of.lines / (WARPGROUP_LINES * warpgroups)),
+  };
 }
 
 function bestDivision(of: Size, target: HipCudaTarget): Division {
@@ -154,22 +156,22 @@ function bestDivision(of: Size, target: HipCudaTarget): Division {
 
 function divisionsOf(tile: Tile, of: Size, { multiprocessors }: HipCudaTarget): Division[] {
   const { chunks } = of;
-  const [, tiles] = tilesOf(tile, of);
-  const rounds = Math.ceil(tiles / multiprocessors);
-  const plain = { tile, whole: tiles, cluster: 1, splits: 1 };
-  const found: Division[] = [{ ...plain, time: rounds * chunks * tile.time + LAUNCH_TIME }];
-  const whole = tiles - (tiles % multiprocessors);
+  const { down, across } = tilesOf(tile, of);
+  const roundsOf = (groups: number) => Math.ceil((groups * down) / multiprocessors);
+  const plain = { tile, whole: across, cluster: 1, splits: 1 };
+  const found: Division[] = [{ ...plain, time: roundsOf(across) * chunks * tile.time + LAUNCH_TIME }];
+  const whole = Math.floor((Math.floor((across * down) / multiprocessors) * multiprocessors) / down);
   for (const [cluster, share] of CLUSTERS) {
     const part = Math.ceil(chunks / cluster);
-    if ((tiles - whole) * cluster > share * multiprocessors || part < LEAST_CHUNKS || whole === tiles)
-      continue;
-    const all = (whole / multiprocessors) * chunks + part;
+    const blocks = (across - whole) * down * cluster;
+    if (blocks > share * multiprocessors || part < LEAST_CHUNKS || whole === across) continue;
+    const all = roundsOf(whole) * chunks + part;
     const launches = whole > 0 ? 2 : 1;
     found.push({ ...plain, whole, cluster, time: all * tile.time + launches * LAUNCH_TIME + CLUSTER_TIME });
   }
   for (let splits = 2; of.divides && splits <= MOST_SPLITS; splits++) {
     const part = Math.ceil(chunks / splits);
-    if (tiles * splits > multiprocessors || part < LEAST_CHUNKS) break;
+    if (across * down * splits > multiprocessors || part < LEAST_CHUNKS) break;
     const bytes = 2 * 4 * splits * of.rows * of.lines;
     found.push({ ...plain, splits, time: part * tile.time + LAUNCH_TIME + SUMS_TIME * bytes });
   }

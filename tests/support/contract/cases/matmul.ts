@@ -121,7 +121,7 @@ export const MATMUL_CASES: readonly OpCase[] = [
       matmulCase({ format, columns: 256, outputs: 40, batch: plainBatch(rows) }),
     ),
   ),
-  // So many outputs that waves may share activations, and that warpgroups multiply.
+  // So many outputs that waves may share activations.
   matmulCase({ format: Q4_0, columns: 160, outputs: 8500, batch: plainBatch(40) }),
   matmulCase({ format: Q4_K, columns: 256, outputs: 21_200, batch: plainBatch(33) }),
   matmulCase({ format: Q8_0, columns: 64, outputs: 2050, batch: plainBatch(1) }),

@@ -36,7 +36,7 @@ export interface ListedTarget {
 }
 
 /** An H100 as its driver reports it. */
-const HOPPER: HipCudaTarget = {
+export const HOPPER: HipCudaTarget = {
   api: 'cuda',
   vendor: 'nvidia',
   name: 'sm_90',

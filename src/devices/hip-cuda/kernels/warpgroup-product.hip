@@ -23,7 +23,7 @@ constexpr i32 SLAB_BYTES = 2 * SLAB_HALVES, COPIED_BYTES = SLAB_BYTES / SLAB_ROW
 /// The ring's places have a unit each.
 constexpr i32 RING_BYTES = 131072, PLACE_BYTES = UNIT * PART_BYTES, PLACES = RING_BYTES / PLACE_BYTES < 16 ? RING_BYTES / PLACE_BYTES : 16;
 static_assert((PLACES & (PLACES - 1)) == 0 && 4 * LINES * TILE_ROWS <= RING_BYTES, "places are counted by masks, and the ring has room for a tile's sums");
-/// A warp's named barrier, of those that multiply.
+/// The named barrier of the warps that multiply.
 constexpr i32 MULTIPLYING = 1;
 /// Registers of a thread that multiplies, and of one that copies: together no more than the block begins with.
 constexpr i32 REGISTERS = WARPGROUPS == 4 ? 112 : WARPGROUPS == 3 ? 160 : 240, COPYING_REGISTERS = 24;
@@ -182,7 +182,7 @@ KERNEL_RESIDENT(warpgroup_product, THREADS + COPYING_THREADS, 1, const i32* coun
     if (work.has_tile(down)) start_loads(work.group(down));
     warpgroup_wait<0>();
     UNROLL for (i32 i = 0; i < SUMS; i++) settle(sums[i]);
-    // Of eight rows, from the eighth times `eighth` on.
+    // Writes a lane's four results of the tile's rows from 8 * `eighth` on.
     auto write = [&](i32 eighth, f32x4 of) {
       constexpr f32 UNSCALED = 1.0f / WEIGHT_SCALE;
       i32 row = first_row + 8 * eighth + matrix_column(0);

@@ -5,8 +5,11 @@ import { addendOf, outputsOf, productDefines } from './epilogue.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
+/** Elements of a packed group. */
+const GROUP = 32;
 /** Outputs of a thread. */
 const FINISHED = 4;
 
@@ -44,6 +47,17 @@ interface ProductSums {
   /** The last arguments of the kernels: what is added, where to write, and how many numbers a part's sums are behind the other's. */
   readonly args: readonly Operand[];
   finish(): void;
+}
+
+/** The arguments of the kernels that multiply by packed weights on matrix cores, whose last ones are those of the sums. */
+export function packedProductArgs(
+  { rows, x, weights, epilogue }: ProductIntent,
+  sums: ProductSums,
+  to: Lowering,
+): readonly Operand[] {
+  const [{ columns }] = weights as [Weight];
+  const sizes = [outputsOf(weights, epilogue), columns / GROUP].map(int);
+  return [to.count(rows), x.x, to.weight(weights, GROUP_LAYOUT), ...sizes, ...sums.args];
 }
 
 /** Whether blocks may divide a product's k: gates and ups have no sums of their own, and sums are added up by fours. */

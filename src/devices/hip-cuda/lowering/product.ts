@@ -4,7 +4,7 @@ import type { TensorFormat } from '../../../formats/index.ts';
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import { tryFewFloatRows } from './element-products.ts';
 import { addendOf, outputsOf } from './epilogue.ts';
-import { dividesSums, productSums } from './finish-product.ts';
+import { dividesSums, packedProductArgs, productSums } from './finish-product.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -14,7 +14,7 @@ import { bitsPerWeight, looksUpLevels, packedFile } from './packed-formats.ts';
 import { AHEAD, productGeometry, sharedBytes } from './product-geometry.ts';
 import { bucketOf, F16_CHUNK } from './staging.ts';
 import { emitWarpgroupProduct } from './warpgroup-product.ts';
-import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
+import { FILE_LAYOUT, fileFormat } from './weight-layout.ts';
 
 /** Warps of a block that decodes weights as it reads them, and the most outputs of one. */
 const DENSE_WARPS = 4;
@@ -44,7 +44,7 @@ function isQuick(format: TensorFormat): boolean {
 
 /** A product by packed weights on the matrix cores. */
 function emitTiles(of: ProductIntent, to: Lowering): void {
-  const { rows, x, weights, epilogue } = of;
+  const { rows, weights, epilogue } = of;
   const [first] = weights as [Weight];
   const capacity = to.capacity(rows);
   const outputs = outputsOf(weights, epilogue);
@@ -75,14 +75,7 @@ function emitTiles(of: ProductIntent, to: Lowering): void {
     grid: [Math.ceil(lines / (share * tile.outputs)), Math.ceil(capacity / tile.rows), splits],
     block: waves * matrixLanes(to.target),
     sharedBytes: sharedBytes(geometry, to.target),
-    args: [
-      to.count(rows),
-      x.x,
-      to.weight(weights, GROUP_LAYOUT),
-      int(outputs),
-      int(first.columns / 32),
-      ...sums.args,
-    ],
+    args: packedProductArgs(of, sums, to),
   });
   sums.finish();
 }

@@ -2,13 +2,12 @@ import type { ProductIntent } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { outputsOf } from './epilogue.ts';
-import { dividesSums, productSums } from './finish-product.ts';
+import { dividesSums, packedProductArgs, productSums } from './finish-product.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { hasWarpgroups } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
 import { F16_CHUNK } from './staging.ts';
-import { GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Rows that leave more than half of the smallest tile empty have kernels of their own. */
 const LEAST_ROWS = 17;
@@ -85,7 +84,7 @@ export function copiedRows(target: Pick<HipCudaTarget, 'name'>): number {
 
 /** Multiplies rows in core matrices by packed weights with the matrix cores' asynchronous products. */
 export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
-  const { rows, x, weights, epilogue } = of;
+  const { rows, weights, epilogue } = of;
   const [first] = weights as [Weight];
   const capacity = to.capacity(rows);
   const outputs = outputsOf(weights, epilogue);
@@ -97,6 +96,7 @@ export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
   };
   const { tile, whole, cluster, splits } = bestDivision(size, to.target);
   const sums = productSums(of, splits, to);
+  const args = packedProductArgs(of, sums, to);
   const { down, across } = tilesOf(tile, size);
   const launch = (begin: number, end: number, blocks: number) => {
     const each = Math.min((end - begin) * down, to.target.multiprocessors);
@@ -114,17 +114,7 @@ export function emitWarpgroupProduct(of: ProductIntent, to: Lowering): void {
       ...(blocks > 1 && { cluster: blocks }),
       block: WARPGROUP_THREADS * (tile.warpgroups + 1),
       sharedBytes: SHARED_BYTES,
-      args: [
-        to.count(rows),
-        x.x,
-        to.weight(weights, GROUP_LAYOUT),
-        int(outputs),
-        int(first.columns / 32),
-        ...sums.args,
-        int(down),
-        int(begin),
-        int(end - begin),
-      ],
+      args: [...args, int(down), int(begin), int(end - begin)],
     });
   };
   if (whole > 0) launch(0, whole, 1);
